@@ -1,0 +1,62 @@
+/** The canonical chunk as a client gets it, in both shapes: key order here is key order on the wire (C1, C3, C4, C7, C10). */
+import type { FinishReason } from './finish-reason.ts';
+import type { ChatLogprobs, TextLogprobs } from './logprobs.ts';
+import type { Usage } from './usage.ts';
+
+/** What a route answers in: chat chunks, or the legacy text completions. */
+export type Shape = 'chat' | 'text';
+
+/** The first fragment of a call has `id`, `type` and `function.name`; no later one has (C7). */
+export type ToolCallDelta =
+  | {
+      readonly index: number;
+      readonly id: string;
+      readonly type: 'function';
+      readonly function: { readonly name: string; readonly arguments: string };
+    }
+  | { readonly index: number; readonly function: { readonly arguments: string } };
+
+export interface Delta {
+  role?: 'assistant';
+  content?: string;
+  reasoning_content?: string;
+  refusal?: string;
+  tool_calls?: readonly ToolCallDelta[];
+}
+
+export interface ChatChoice {
+  readonly index: number;
+  readonly delta: Delta;
+  readonly logprobs: ChatLogprobs | null;
+  readonly finish_reason: FinishReason | null;
+}
+
+export interface TextChoice {
+  readonly index: number;
+  readonly text: string;
+  readonly logprobs: TextLogprobs | null;
+  readonly finish_reason: FinishReason | null;
+}
+
+export interface ChatChunk {
+  readonly id: string;
+  readonly object: 'chat.completion.chunk';
+  readonly created: number;
+  readonly model: string;
+  readonly service_tier: string | null;
+  readonly system_fingerprint: string | null;
+  readonly choices: readonly ChatChoice[];
+  readonly usage?: Usage;
+}
+
+export interface TextChunk {
+  readonly id: string;
+  readonly object: 'text_completion';
+  readonly created: number;
+  readonly model: string;
+  readonly system_fingerprint: string | null;
+  readonly choices: readonly TextChoice[];
+  readonly usage?: Usage;
+}
+
+export type Chunk = ChatChunk | TextChunk;

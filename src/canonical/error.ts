@@ -1,0 +1,65 @@
+/** The one error table: each code's HTTP status and type, and the body in which every error leaves (E1, E2). */
+
+interface ErrorKind {
+  readonly status: number;
+  readonly type: string;
+}
+
+/** Every code that Weir itself says. An upstream's own code for the caller's mistake is kept beside these (E1). */
+export const ERRORS = {
+  invalid_json: { status: 400, type: 'invalid_request_error' },
+  invalid_request: { status: 400, type: 'invalid_request_error' },
+  unsupported_route: { status: 400, type: 'invalid_request_error' },
+  invalid_api_key: { status: 401, type: 'authentication_error' },
+  model_not_allowed: { status: 403, type: 'permission_error' },
+  admin_closed: { status: 403, type: 'permission_error' },
+  not_found: { status: 404, type: 'not_found_error' },
+  model_not_found: { status: 404, type: 'not_found_error' },
+  method_not_allowed: { status: 405, type: 'invalid_request_error' },
+  request_too_large: { status: 413, type: 'invalid_request_error' },
+  rate_limited: { status: 429, type: 'rate_limit_error' },
+  misconfigured: { status: 500, type: 'server_error' },
+  internal_error: { status: 500, type: 'server_error' },
+  upstream_credential: { status: 502, type: 'server_error' },
+  upstream_balance: { status: 502, type: 'server_error' },
+  upstream_unreachable: { status: 502, type: 'server_error' },
+  upstream_error: { status: 502, type: 'server_error' },
+  upstream_invalid: { status: 502, type: 'server_error' },
+  upstream_truncated: { status: 502, type: 'server_error' },
+  upstream_event_too_large: { status: 502, type: 'server_error' },
+  upstream_overloaded: { status: 503, type: 'server_error' },
+  timeout: { status: 504, type: 'timeout_error' },
+  stream_idle_timeout: { status: 504, type: 'stream_idle_timeout' },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** An error on its way to a client. `code` is one of {@link ERRORS}' or the upstream's own. */
+export interface ApiError {
+  readonly status: number;
+  readonly type: string;
+  readonly code: string;
+  readonly message: string;
+  readonly param: string | null;
+}
+
+/** What an upstream said of an error, in whichever form; what it left out is undefined. */
+export interface UpstreamError {
+  readonly message: string | undefined;
+  readonly type: string | undefined;
+  readonly code: string | undefined;
+  readonly param: string | undefined;
+  /** The HTTP status that the error's body names, where it names one. */
+  readonly status: number | undefined;
+}
+
+/** An error of the table, with a message that says what happened and what to do. */
+export function apiError(code: ErrorCode, message: string, param: string | null = null): ApiError {
+  return { ...ERRORS[code], code, message, param };
+}
+
+/** The JSON text of `{"error":{"message","type","param","code"}}`, the body before the head and the frame after it. */
+export function errorBody(error: ApiError): string {
+  const { message, type, param, code } = error;
+  return JSON.stringify({ error: { message, type, param, code } });
+}

@@ -1,0 +1,32 @@
+/** Matches names against patterns in which `*` stands for any characters (vendor events, a key's models). */
+
+/**
+ * Whether the name fits the pattern. Two cursors and one way back instead of a regular expression: patterns come in a
+ * request header, and a hostile one would make a backtracking engine take for ever.
+ */
+export function matchesGlob(pattern: string, name: string): boolean {
+  let p = 0;
+  let n = 0;
+  let starAt = -1;
+  let retryAt = 0;
+  while (n < name.length) {
+    if (pattern[p] === '*') {
+      starAt = p++;
+      retryAt = n;
+    } else if (p < pattern.length && pattern[p] === name[n]) {
+      p++;
+      n++;
+    } else if (starAt >= 0) {
+      p = starAt + 1;
+      n = ++retryAt;
+    } else {
+      return false;
+    }
+  }
+  while (pattern[p] === '*') p++;
+  return p === pattern.length;
+}
+
+export function matchesAnyGlob(patterns: readonly string[], name: string): boolean {
+  return patterns.some((pattern) => matchesGlob(pattern, name));
+}

@@ -1,0 +1,32 @@
+/** Reads untrusted JSON: every function takes `unknown` and gives a typed value or says that there is none. */
+
+export interface JsonObject {
+  readonly [key: string]: unknown;
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The text as JSON, or undefined where it is none (`undefined` itself can't be said in JSON). */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A string that says something: `""` and everything else that is not a string are undefined. */
+export function readText(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** A whole number from 0 up (an index, a count of tokens), or undefined. */
+export function readCount(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}
+
+export function readArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,31 @@
+/** The bounds that no setting changes, each with its unit in its name. */
+
+/** OpenAI takes `n` up to 128; a stream that names more choices than that is no answer to any request. */
+export const MAX_CHOICES = 128;
+
+/** Calls of one choice. OpenAI takes at most 128 tools, and a model may call each several times. */
+export const MAX_TOOL_CALLS = 1024;
+
+/** A plain (not streamed) upstream answer that is read whole before it is rewritten. */
+export const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+
+/** An upstream's error body: more than this of it is not read. */
+export const MAX_ERROR_BODY_BYTES = 64 * 1024;
+
+/** What of an upstream's error message reaches a client. */
+export const MAX_ERROR_MESSAGE_CHARS = 1000;
+
+/** How many providers' model lists are awaited, and for how long, before `/v1/models` answers with what came. */
+export const MODEL_LIST_TIMEOUT_MS = 5000;
+
+/** Days in one usage report: each is at least one KV listing, and a Worker may make 1,000 calls a request. */
+export const MAX_REPORT_DAYS = 366;
+
+/** KV listings (of 1,000 records each) in one usage report. */
+export const MAX_REPORT_LISTINGS = 900;
+
+/** KV listings under way at once: a Worker may have six connections open. */
+export const REPORT_LISTINGS_AT_ONCE = 6;
+
+/** Cloudflare KV's bound on a key's metadata, as JSON. */
+export const KV_MAX_METADATA_BYTES = 1024;

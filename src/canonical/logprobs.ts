@@ -1,0 +1,118 @@
+/** Log probabilities: the chat form, the legacy completions form, and the way from one to the other (C9, C10). */
+import { isObject, readArray } from './json.ts';
+
+interface TopLogprob {
+  readonly token: string;
+  readonly logprob: number | null;
+  readonly bytes: readonly number[] | null;
+}
+
+interface TokenLogprob extends TopLogprob {
+  readonly top_logprobs: readonly TopLogprob[];
+}
+
+export interface ChatLogprobs {
+  readonly content: readonly TokenLogprob[] | null;
+  readonly refusal: readonly TokenLogprob[] | null;
+}
+
+export interface TextLogprobs {
+  readonly tokens: readonly string[];
+  readonly token_logprobs: readonly (number | null)[];
+  readonly top_logprobs: readonly (Readonly<Record<string, number>> | null)[] | null;
+  readonly text_offset: readonly number[];
+}
+
+export type Logprobs = ChatLogprobs | TextLogprobs;
+
+/** Either form as an upstream sends it; null where it says nothing (absent, empty, or lists that are null). */
+export function readLogprobs(value: unknown): Logprobs | null {
+  if (!isObject(value)) return null;
+  if (Array.isArray(value.tokens)) return readTextLogprobs(value);
+  const content = readEntries(value.content);
+  const refusal = readEntries(value.refusal);
+  return content === null && refusal === null ? null : { content, refusal };
+}
+
+function readEntries(value: unknown): TokenLogprob[] | null {
+  const entries = readArray(value)
+    .filter(isObject)
+    .map((entry) => ({
+      ...readToken(entry),
+      top_logprobs: readArray(entry.top_logprobs).filter(isObject).map(readToken),
+    }));
+  return entries.length === 0 ? null : entries;
+}
+
+function readToken(entry: { readonly [key: string]: unknown }): TopLogprob {
+  return {
+    token: typeof entry.token === 'string' ? entry.token : '',
+    logprob: readNumber(entry.logprob),
+    bytes: Array.isArray(entry.bytes) ? entry.bytes.filter((byte) => typeof byte === 'number') : null,
+  };
+}
+
+function readTextLogprobs(value: { readonly [key: string]: unknown }): TextLogprobs | null {
+  const tokens = readArray(value.tokens).map(String);
+  if (tokens.length === 0) return null;
+  return {
+    tokens,
+    token_logprobs: readArray(value.token_logprobs).map(readNumber),
+    top_logprobs: Array.isArray(value.top_logprobs) ? value.top_logprobs.map(readTopRecord) : null,
+    text_offset: readArray(value.text_offset).map((offset) => readNumber(offset) ?? 0),
+  };
+}
+
+function readTopRecord(value: unknown): Readonly<Record<string, number>> | null {
+  if (!isObject(value)) return null;
+  return Object.fromEntries(
+    Object.entries(value).filter((pair): pair is [string, number] => typeof pair[1] === 'number'),
+  );
+}
+
+function readNumber(value: unknown): number | null {
+  return typeof value === 'number' ? value : null;
+}
+
+function isTextForm(logprobs: Logprobs): logprobs is TextLogprobs {
+  return 'tokens' in logprobs;
+}
+
+/** The chat form. The legacy form tells no bytes, and they can't be had from the text: a token may be half a character. */
+export function toChatLogprobs(logprobs: Logprobs): ChatLogprobs {
+  if (!isTextForm(logprobs)) return logprobs;
+  const content = logprobs.tokens.map((token, i) => ({
+    token,
+    logprob: logprobs.token_logprobs[i] ?? null,
+    bytes: null,
+    top_logprobs: Object.entries(logprobs.top_logprobs?.[i] ?? {}).map(([top, logprob]) => ({
+      token: top,
+      logprob,
+      bytes: null,
+    })),
+  }));
+  return { content, refusal: null };
+}
+
+/**
+ * The legacy form.
+ * @param offset characters of this choice's text that came before: the chat form does not say them
+ */
+export function toTextLogprobs(logprobs: Logprobs, offset: number): TextLogprobs | null {
+  if (isTextForm(logprobs)) return logprobs;
+  if (logprobs.content === null) return null;
+  let next = offset;
+  const offsets: number[] = [];
+  for (const entry of logprobs.content) {
+    offsets.push(next);
+    next += entry.token.length;
+  }
+  return {
+    tokens: logprobs.content.map((entry) => entry.token),
+    token_logprobs: logprobs.content.map((entry) => entry.logprob),
+    top_logprobs: logprobs.content.map((entry) =>
+      Object.fromEntries(entry.top_logprobs.map((top) => [top.token, top.logprob ?? 0])),
+    ),
+    text_offset: offsets,
+  };
+}

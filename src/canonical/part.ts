@@ -1,0 +1,65 @@
+/** What a dialect reads out of one upstream event: the hub between every provider's wire form and the canonical chunk. */
+import type { UpstreamError } from './error.ts';
+import type { Logprobs } from './logprobs.ts';
+import type { CountedUsage, UsageReport } from './usage.ts';
+
+/** A fragment of a tool call with what the upstream said of it; what it left out is undefined and repaired later (C7). */
+export interface ToolCallPart {
+  readonly index: number | undefined;
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  /** JSON text, or a piece of it. */
+  readonly arguments: string;
+}
+
+/** News of one choice. A string that says nothing is `""`. */
+export interface ChoicePart {
+  readonly index: number;
+  /** The upstream said a role here. */
+  readonly hasRole: boolean;
+  /** The upstream said a content here, be it `""` (C4 keeps that beside a role). */
+  readonly hasContent: boolean;
+  readonly content: string;
+  readonly reasoning: string;
+  readonly refusal: string;
+  readonly toolCalls: readonly ToolCallPart[];
+  readonly logprobs: Logprobs | null;
+  /** The upstream's own finish word, or null while there is none. */
+  readonly finishWord: string | null;
+}
+
+/** What one event, or one whole plain answer, says. */
+export interface ChunkPart {
+  readonly id: string | undefined;
+  /** Seconds. */
+  readonly created: number | undefined;
+  readonly model: string | undefined;
+  readonly serviceTier: string | undefined;
+  readonly systemFingerprint: string | undefined;
+  readonly choices: readonly ChoicePart[];
+  readonly usage: UsageReport | null;
+  /** An error that came with the choices: they are sent on first, then it ends the stream. */
+  readonly error: UpstreamError | null;
+}
+
+/** The tokens that a vendor event reports (V3). `add`: of a task of its own, to be summed; `total`: of everything so far. */
+export interface VendorTokens {
+  readonly kind: 'add' | 'total';
+  readonly tokens: number;
+}
+
+/**
+ * Counts what passes; the stream tells it everything and asks it for the final usage.
+ * It is told before any policy applies: stripped reasoning and stripped vendor events are metered all the same (C6, V3).
+ */
+export interface StreamMeter {
+  /** A choice's news that a client gets or, by policy, does not get. */
+  delta(choice: ChoicePart): void;
+  usage(report: UsageReport): void;
+  /** A vendor event, with the tokens that it reports or null. */
+  vendor(tokens: VendorTokens | null): void;
+  /** The upstream's own word for the end of a choice. */
+  finish(word: string): void;
+  /** The usage of the whole answer, asked for when it has ended. */
+  countUsage(): CountedUsage;
+}

@@ -1,0 +1,114 @@
+/** Reads every form in which an upstream says an error, and makes of it what a client may see (E1, E2, E4). */
+import { type ApiError, apiError, ERRORS, type ErrorCode, type UpstreamError } from './error.ts';
+import { isObject, type JsonObject, readArray, readText } from './json.ts';
+import { MAX_ERROR_MESSAGE_CHARS } from './limits.ts';
+
+/** Whose words these are: the provider's name for messages, and its credential, which no message may hold. */
+export interface Upstream {
+  readonly name: string;
+  readonly secret: string;
+}
+
+/** The error in a stream's JSON event, or null where the event is none. */
+export function findUpstreamError(event: JsonObject): UpstreamError | null {
+  const says =
+    isObject(event.error) ||
+    readText(event.error) !== undefined ||
+    event.object === 'error' ||
+    event.type === 'error' ||
+    (event.detail !== undefined && event.detail !== null && event.choices === undefined);
+  return says ? readUpstreamError(event) : null;
+}
+
+/**
+ * Reads a body that is known to be an error: `{"error":{…}}`, `{"error":"…"}`, `{"object":"error","message"…}`,
+ * `{"detail":[…]}`, `{"message":…}`.
+ */
+export function readUpstreamError(body: JsonObject): UpstreamError {
+  const said = isObject(body.error) ? body.error : body;
+  return {
+    message: readText(said.message) ?? readText(body.error) ?? readDetail(body.detail),
+    type: readText(said.type) ?? readText(body.error_type),
+    code: readCode(said.code),
+    param: readText(said.param),
+    status:
+      readStatus(said.status) ??
+      readStatus(said.status_code) ??
+      readStatus(body.status_code) ??
+      readStatus(said.code),
+  };
+}
+
+/** FastAPI's `detail`: a text, or a list of what is wrong where. */
+function readDetail(detail: unknown): string | undefined {
+  const lines = readArray(detail)
+    .filter(isObject)
+    .map((item) => {
+      const place = readArray(item.loc).join('.');
+      const what = readText(item.msg) ?? 'invalid';
+      return place === '' ? what : `${place}: ${what}`;
+    });
+  return readText(detail) ?? readText(lines.join('; '));
+}
+
+function readCode(code: unknown): string | undefined {
+  return typeof code === 'number' ? String(code) : readText(code);
+}
+
+function readStatus(status: unknown): number | undefined {
+  const number = typeof status === 'string' ? Number(status) : status;
+  return typeof number === 'number' && Number.isInteger(number) && number >= 400 && number <= 599
+    ? number
+    : undefined;
+}
+
+/** The types that a client may see after the head; whatever else an upstream calls its error is a `server_error` (E2). */
+const STREAM_CODES: ReadonlyMap<string, ErrorCode> = new Map([
+  ['timeout_error', 'timeout'],
+  ['stream_idle_timeout', 'stream_idle_timeout'],
+]);
+
+/** The error with which a stream ends after its head, from what the upstream said. */
+export function streamError(upstream: Upstream, error: UpstreamError): ApiError {
+  const timeout = STREAM_CODES.get(error.type ?? '');
+  const kind = ERRORS[timeout ?? 'upstream_error'];
+  const ownType = error.type === 'server_error' ? undefined : error.type;
+  return {
+    ...kind,
+    code: clean(error.code ?? timeout ?? ownType ?? 'upstream_error', upstream),
+    message: upstreamMessage(upstream, error.message),
+    param: error.param === undefined ? null : clean(error.param, upstream),
+  };
+}
+
+/** The error for a finish word that means failure (C8). */
+export function failedFinish(upstream: Upstream, word: string): ApiError {
+  const error = apiError('upstream_error', `${upstream.name} stopped: ${word}`);
+  return word === 'error' ? error : { ...error, code: word };
+}
+
+/** `<Provider>: <its own message>`, cleaned; or that it failed without a word. */
+export function upstreamMessage(upstream: Upstream, message: string | undefined): string {
+  const text = clean(message ?? '', upstream);
+  return text === '' ? `${upstream.name} reported an error without a message` : `${upstream.name}: ${text}`;
+}
+
+const STACK = /\n\s*at\s|\n\s*File "|Traceback \(most recent call last\)/;
+const CREDENTIAL =
+  /\bBearer\s+\S+|\b(?:sk|pk|rk|gsk|xero|weir)[-_][\w*.-]{6,}|\b(?:api|key|token)[-_](?=[\w-]*\d)[\w-]{8,}/gi;
+const ADDRESS =
+  /\bhttps?:\/\/[^\s"'<>/]*(?:\d|localhost|:\d+)[^\s"'<>]*|\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|\[[0-9a-f:]{3,}\](?::\d+)?|\blocalhost(?::\d+)?|\b[\w-]+(?:\.[\w-]+)*\.(?:internal|local|svc|lan|corp)(?::\d+)?\b/gi;
+
+/**
+ * Upstream text that a client may see: bounded, without a stack, a credential or an internal address (E4).
+ * The text is cut first, so that no pattern runs over more than the bound.
+ */
+export function clean(text: string, upstream: Upstream): string {
+  const withoutSecret = upstream.secret === '' ? text : text.replaceAll(upstream.secret, '[redacted]');
+  const bounded = withoutSecret.slice(0, MAX_ERROR_MESSAGE_CHARS);
+  const stack = bounded.search(STACK);
+  return (stack < 0 ? bounded : bounded.slice(0, stack))
+    .replace(CREDENTIAL, '[redacted]')
+    .replace(ADDRESS, '[address]')
+    .trim();
+}

@@ -1,0 +1,76 @@
+/** What the OpenAI-shaped dialects share: the fields around the choices, and usage wherever it comes. */
+import { isObject, type JsonObject, readArray, readCount, readText } from '../canonical/json.ts';
+import { MAX_CHOICES } from '../canonical/limits.ts';
+import type { ChoicePart, ChunkPart } from '../canonical/part.ts';
+import { findUpstreamError } from '../canonical/upstream-error.ts';
+import { mergeUsage, type UsageReport } from '../canonical/usage.ts';
+
+/** A time later than this in seconds (the year 5138) was said in milliseconds or finer. */
+const MAX_CREATED_SECONDS = 1e11;
+
+export function readEnvelope(
+  event: JsonObject,
+  readChoice: (choice: JsonObject, index: number) => ChoicePart,
+): ChunkPart {
+  const choices = readArray(event.choices).slice(0, MAX_CHOICES).filter(isObject);
+  return {
+    id: readText(event.id),
+    created: readCreated(event.created),
+    model: readText(event.model),
+    serviceTier: readText(event.service_tier),
+    systemFingerprint: readText(event.system_fingerprint),
+    choices: choices.map((choice, position) => readChoice(choice, readIndex(choice.index, position))),
+    usage: readAnyUsage(event, choices),
+    error: findUpstreamError(event),
+  };
+}
+
+/** A choice without a usable index is taken by its position. */
+function readIndex(index: unknown, position: number): number {
+  const said = readCount(index);
+  return said === undefined || said >= MAX_CHOICES ? position : said;
+}
+
+function readCreated(created: unknown): number | undefined {
+  if (typeof created !== 'number' || !Number.isFinite(created) || created < 1) return undefined;
+  let seconds = created;
+  while (seconds > MAX_CREATED_SECONDS) seconds /= 1000;
+  return Math.floor(seconds);
+}
+
+/** Usage at the top, in Groq's vendor field, or inside a choice (U5). */
+function readAnyUsage(event: JsonObject, choices: readonly JsonObject[]): UsageReport | null {
+  const vendor = isObject(event.x_groq) ? event.x_groq.usage : undefined;
+  let merged: UsageReport | null = null;
+  for (const said of [event.usage, vendor, ...choices.map((choice) => choice.usage)]) {
+    if (!isObject(said)) continue;
+    const report = readUsage(said);
+    merged = merged === null ? report : mergeUsage(merged, report);
+  }
+  return merged;
+}
+
+/** The counts of one usage object, in OpenAI's words and in those of its relatives. */
+export function readUsage(usage: JsonObject): UsageReport {
+  const prompt = objectOr(usage.prompt_tokens_details, usage.input_tokens_details);
+  const completion = objectOr(usage.completion_tokens_details, usage.output_tokens_details);
+  return {
+    prompt: readCount(usage.prompt_tokens) ?? readCount(usage.input_tokens),
+    completion: readCount(usage.completion_tokens) ?? readCount(usage.output_tokens),
+    total: readCount(usage.total_tokens),
+    cached:
+      readCount(prompt.cached_tokens) ??
+      readCount(usage.prompt_cache_hit_tokens) ??
+      readCount(usage.cached_tokens),
+    reasoning: readCount(completion.reasoning_tokens) ?? readCount(usage.reasoning_tokens),
+    promptAudio: readCount(prompt.audio_tokens),
+    completionAudio: readCount(completion.audio_tokens),
+    acceptedPrediction: readCount(completion.accepted_prediction_tokens),
+    rejectedPrediction: readCount(completion.rejected_prediction_tokens),
+  };
+}
+
+function objectOr(first: unknown, second: unknown): JsonObject {
+  if (isObject(first)) return first;
+  return isObject(second) ? second : {};
+}

@@ -1,0 +1,22 @@
+/** OpenAI's legacy completions (`text_completion`): `choices[].text`. DeepSeek's fill-in-the-middle speaks it. */
+import { type JsonObject, readText } from '../canonical/json.ts';
+import { readLogprobs } from '../canonical/logprobs.ts';
+import type { ChoicePart } from '../canonical/part.ts';
+import type { Dialect } from '../stream/dialect.ts';
+import { readEnvelope } from './envelope.ts';
+
+export const openaiCompletions: Dialect = (event) => readEnvelope(event, readChoice);
+
+function readChoice(choice: JsonObject, index: number): ChoicePart {
+  return {
+    index,
+    hasRole: false,
+    hasContent: typeof choice.text === 'string',
+    content: readText(choice.text) ?? '',
+    reasoning: '',
+    refusal: '',
+    toolCalls: [],
+    logprobs: readLogprobs(choice.logprobs),
+    finishWord: readText(choice.finish_reason) ?? null,
+  };
+}

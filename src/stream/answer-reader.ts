@@ -1,0 +1,157 @@
+/** Reads one upstream answer, streamed or plain, to its one end: chunks and vendor events go to a sink as they come. */
+import type { Chunk } from '../canonical/chunk.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
+import type { VendorTokens } from '../canonical/part.ts';
+import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
+import { readUpstreamError, streamError } from '../canonical/upstream-error.ts';
+import type { Dialect, DialectQuirks } from './dialect.ts';
+import { type AnswerContext, Normaliser } from './normalise.ts';
+import { SseReader } from './sse.ts';
+
+export interface AnswerSink {
+  chunk(chunk: Chunk): void;
+  /** The JSON of a vendor event that passes, as the upstream wrote it. */
+  vendor(json: string): void;
+  /** The answer is over, whole (null) or failed. Called once, after everything else. */
+  end(error: ApiError | null): void;
+}
+
+export interface AnswerOptions {
+  readonly context: AnswerContext;
+  readonly dialect: Dialect;
+  readonly quirks: DialectQuirks;
+  readonly policies: Policies;
+  /** Whether a finished answer ends with the usage chunk (U2). */
+  readonly usageChunk: boolean;
+  readonly maxEventBytes: number;
+  /** The tokens that a vendor event reports, as its provider says them (V3). */
+  readonly vendorTokens: (type: string, event: JsonObject) => VendorTokens | null;
+}
+
+export class AnswerReader {
+  readonly #options: AnswerOptions;
+  readonly #sink: AnswerSink;
+  readonly #normaliser: Normaliser;
+  readonly #sse: SseReader;
+  #isOver = false;
+  #bodyEnded = false;
+
+  constructor(options: AnswerOptions, sink: AnswerSink) {
+    this.#options = options;
+    this.#sink = sink;
+    this.#normaliser = new Normaliser(options.context);
+    this.#sse = new SseReader(
+      { event: (name, data) => this.#event(name, data), tooLarge: () => this.#tooLarge() },
+      options.maxEventBytes,
+    );
+  }
+
+  /** The sink was told the end: nothing more is read. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Bytes of a streamed answer. */
+  push(bytes: Uint8Array): void {
+    this.#sse.push(bytes);
+  }
+
+  /** The streamed answer's body is over: whole where every choice had its finish, cut where one had not (F2). */
+  end(): void {
+    this.#bodyEnded = true;
+    this.#sse.end();
+    if (this.#isOver) return;
+    if (this.#normaliser.isFinished) this.#finish();
+    else this.#truncated();
+  }
+
+  /** A plain answer, which is whole as it stands. */
+  plain(answer: JsonObject): void {
+    this.#object(answer);
+    if (this.#isOver) return;
+    if (this.#normaliser.isEmpty)
+      this.fail(apiError('upstream_invalid', `${this.#name} answered without a choice`));
+    else this.#finish();
+  }
+
+  /** Ends the answer as failed, whoever found it out. */
+  fail(error: ApiError): void {
+    this.#end(error);
+  }
+
+  get #name(): string {
+    return this.#options.context.upstream.name;
+  }
+
+  #event(name: string, data: string): void {
+    if (data.trim() === '[DONE]') return this.#finish();
+    const event = parseJson(data);
+    if (!isObject(event)) return this.#notAnObject(name, data);
+    const type = readText(event.type) ?? '';
+    if (type.startsWith('x_') && event.choices === undefined) return this.#vendor(type, event, data);
+    if (name.startsWith('x_')) return this.#vendor(name, event, data);
+    if (name === 'error')
+      return this.fail(streamError(this.#options.context.upstream, readUpstreamError(event)));
+    this.#object(event);
+  }
+
+  #object(event: JsonObject): void {
+    const part = this.#options.dialect(event, this.#options.quirks);
+    const chunk = this.#normaliser.read(part);
+    if (chunk !== null) this.#sink.chunk(chunk);
+    if (part.error !== null) this.fail(streamError(this.#options.context.upstream, part.error));
+    else if (this.#normaliser.fault !== null) this.fail(this.#normaliser.fault);
+  }
+
+  #vendor(type: string, event: JsonObject, json: string): void {
+    this.#options.context.meter.vendor(this.#options.vendorTokens(type, event));
+    if (passesVendorEvent(this.#options.policies, type)) this.#sink.vendor(json);
+  }
+
+  /** Named events may hold anything: only an error's text, and the data of an unnamed one, are for the client. */
+  #notAnObject(name: string, data: string): void {
+    if (name.startsWith('x_')) return this.#options.context.meter.vendor(null);
+    if (name === 'error')
+      return this.fail(streamError(this.#options.context.upstream, { ...NOTHING_SAID, message: data }));
+    if (name !== '' && name !== 'message') return;
+    // Half a JSON that the body's end cut off: what came before it may still have been the whole answer.
+    if (!this.#bodyEnded) {
+      this.fail(apiError('upstream_invalid', `${this.#name} sent a line that is not a JSON chunk`));
+    }
+  }
+
+  #truncated(): void {
+    const message = `${this.#name} ended the stream before the answer was complete`;
+    this.fail(apiError('upstream_truncated', message));
+  }
+
+  #tooLarge(): void {
+    const bytes = this.#options.maxEventBytes;
+    this.fail(apiError('upstream_event_too_large', `${this.#name} sent an event larger than ${bytes} bytes`));
+  }
+
+  #finish(): void {
+    const chunk = this.#normaliser.finishOpenChoices();
+    if (chunk !== null) this.#sink.chunk(chunk);
+    if (this.#options.usageChunk) {
+      this.#sink.chunk(this.#normaliser.usageChunk(this.#options.context.meter.countUsage().usage));
+    }
+    this.#end(null);
+  }
+
+  #end(error: ApiError | null): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#sse.stop();
+    this.#sink.end(error);
+  }
+}
+
+const NOTHING_SAID = {
+  message: undefined,
+  type: undefined,
+  code: undefined,
+  param: undefined,
+  status: undefined,
+};

@@ -1,0 +1,159 @@
+/** Puts an answer's chunks together into one plain object, for a request that is not streamed. */
+import type {
+  ChatChoice,
+  ChatChunk,
+  Chunk,
+  TextChoice,
+  TextChunk,
+  ToolCallDelta,
+} from '../canonical/chunk.ts';
+import type { FinishReason } from '../canonical/finish-reason.ts';
+import type { ChatLogprobs, TextLogprobs } from '../canonical/logprobs.ts';
+import type { AnswerSink } from './answer-reader.ts';
+
+interface ToolCall {
+  readonly id: string;
+  readonly type: 'function';
+  readonly function: { readonly name: string; arguments: string };
+}
+
+interface ChatState {
+  content: string;
+  reasoning: string;
+  refusal: string;
+  readonly toolCalls: Map<number, ToolCall>;
+  readonly logprobs: ChatLogprobs[];
+  finish: FinishReason | null;
+}
+
+interface TextState {
+  text: string;
+  readonly logprobs: TextLogprobs[];
+  finish: FinishReason | null;
+}
+
+/** The sink of a plain answer. */
+export class CompletionBuilder implements AnswerSink {
+  readonly #chat = new Map<number, ChatState>();
+  readonly #text = new Map<number, TextState>();
+  #last: Chunk | undefined;
+
+  chunk(chunk: Chunk): void {
+    this.#last = chunk;
+    if (chunk.object === 'chat.completion.chunk') for (const choice of chunk.choices) this.#addChat(choice);
+    else for (const choice of chunk.choices) this.#addText(choice);
+  }
+
+  /** Vendor events have no place in a plain answer. */
+  vendor(): void {}
+
+  end(): void {}
+
+  /** The JSON text of the canonical object, once the answer has ended whole. */
+  take(): string {
+    return JSON.stringify(this.#completion());
+  }
+
+  #completion(): unknown {
+    const last = this.#last;
+    if (last === undefined) return undefined;
+    return last.object === 'chat.completion.chunk' ? this.#chatCompletion(last) : this.#textCompletion(last);
+  }
+
+  #chatCompletion(last: ChatChunk): unknown {
+    const { id, created, model, service_tier, system_fingerprint, usage } = last;
+    const choices = byIndex(this.#chat).map(([index, state]) => ({
+      index,
+      message: message(state),
+      logprobs: joinChatLogprobs(state.logprobs),
+      finish_reason: state.finish,
+    }));
+    return {
+      id,
+      object: 'chat.completion',
+      created,
+      model,
+      service_tier,
+      system_fingerprint,
+      choices,
+      usage,
+    };
+  }
+
+  #textCompletion(last: TextChunk): unknown {
+    const { id, object, created, model, system_fingerprint, usage } = last;
+    const choices = byIndex(this.#text).map(([index, state]) => ({
+      index,
+      text: state.text,
+      logprobs: joinTextLogprobs(state.logprobs),
+      finish_reason: state.finish,
+    }));
+    return { id, object, created, model, system_fingerprint, choices, usage };
+  }
+
+  #addChat({ index, delta, logprobs, finish_reason }: ChatChoice): void {
+    const state = this.#chat.get(index) ?? emptyChat();
+    this.#chat.set(index, state);
+    state.content += delta.content ?? '';
+    state.reasoning += delta.reasoning_content ?? '';
+    state.refusal += delta.refusal ?? '';
+    for (const fragment of delta.tool_calls ?? []) addToolCall(state.toolCalls, fragment);
+    if (logprobs !== null) state.logprobs.push(logprobs);
+    state.finish ??= finish_reason;
+  }
+
+  #addText({ index, text, logprobs, finish_reason }: TextChoice): void {
+    const state = this.#text.get(index) ?? { text: '', logprobs: [], finish: null };
+    this.#text.set(index, state);
+    state.text += text;
+    if (logprobs !== null) state.logprobs.push(logprobs);
+    state.finish ??= finish_reason;
+  }
+}
+
+function emptyChat(): ChatState {
+  return { content: '', reasoning: '', refusal: '', toolCalls: new Map(), logprobs: [], finish: null };
+}
+
+/** OpenAI's message: `content` is null beside tool calls or a refusal, `refusal` is always there, the rest where it says something. */
+function message(state: ChatState) {
+  const toolCalls = byIndex(state.toolCalls).map(([, call]) => call);
+  const saysElse = toolCalls.length > 0 || state.refusal !== '';
+  return {
+    role: 'assistant',
+    content: state.content === '' && saysElse ? null : state.content,
+    ...(state.reasoning === '' ? {} : { reasoning_content: state.reasoning }),
+    refusal: state.refusal === '' ? null : state.refusal,
+    ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
+  };
+}
+
+function addToolCall(calls: Map<number, ToolCall>, fragment: ToolCallDelta): void {
+  const known = calls.get(fragment.index);
+  if (known !== undefined) known.function.arguments += fragment.function.arguments;
+  else if ('id' in fragment) {
+    calls.set(fragment.index, { id: fragment.id, type: fragment.type, function: { ...fragment.function } });
+  }
+}
+
+function joinChatLogprobs(pieces: readonly ChatLogprobs[]): ChatLogprobs | null {
+  if (pieces.length === 0) return null;
+  const content = pieces.flatMap((piece) => piece.content ?? []);
+  const refusal = pieces.flatMap((piece) => piece.refusal ?? []);
+  return { content: content.length === 0 ? null : content, refusal: refusal.length === 0 ? null : refusal };
+}
+
+function joinTextLogprobs(pieces: readonly TextLogprobs[]): TextLogprobs | null {
+  if (pieces.length === 0) return null;
+  const top = pieces.flatMap((piece) => piece.top_logprobs ?? []);
+  return {
+    tokens: pieces.flatMap((piece) => piece.tokens),
+    token_logprobs: pieces.flatMap((piece) => piece.token_logprobs),
+    top_logprobs: top.length === 0 ? null : top,
+    text_offset: pieces.flatMap((piece) => piece.text_offset),
+  };
+}
+
+function byIndex<Value>(map: ReadonlyMap<number, Value>): [number, Value][] {
+  return [...map].sort(([a], [b]) => a - b);
+}

@@ -1,0 +1,34 @@
+/** Collects the frames of what arrived together, so that they leave together (F4). */
+import type { Chunk } from '../canonical/chunk.ts';
+import type { ApiError } from '../canonical/error.ts';
+import type { AnswerSink } from './answer-reader.ts';
+import { chunkFrame, DONE_FRAME, errorFrame, vendorFrame } from './frame.ts';
+
+export class FrameWriter implements AnswerSink {
+  readonly #errorFrames: 'data' | 'event';
+  #text = '';
+
+  constructor(errorFrames: 'data' | 'event') {
+    this.#errorFrames = errorFrames;
+  }
+
+  chunk(chunk: Chunk): void {
+    this.#text += chunkFrame(chunk);
+  }
+
+  vendor(json: string): void {
+    this.#text += vendorFrame(json);
+  }
+
+  end(error: ApiError | null): void {
+    if (error !== null) this.#text += errorFrame(error, this.#errorFrames);
+    this.#text += DONE_FRAME;
+  }
+
+  /** The frames since the last call, `""` where there are none. */
+  take(): string {
+    const text = this.#text;
+    this.#text = '';
+    return text;
+  }
+}

@@ -1,0 +1,21 @@
+/** Writes the frames a client reads: `data: `, one line of compact JSON, two LFs (F1). */
+import type { Chunk } from '../canonical/chunk.ts';
+import { type ApiError, errorBody } from '../canonical/error.ts';
+
+/** The last frame of every stream that began (F2). */
+export const DONE_FRAME = 'data: [DONE]\n\n';
+
+/** A canonical chunk's key order is the order in which its object was made, and JSON.stringify keeps it. */
+export function chunkFrame(chunk: Chunk): string {
+  return `data: ${JSON.stringify(chunk)}\n\n`;
+}
+
+/** An error after the head (E2); as `event: error` for clients that listen for it (E3). */
+export function errorFrame(error: ApiError, as: 'data' | 'event'): string {
+  return `${as === 'event' ? 'event: error\n' : ''}data: ${errorBody(error)}\n\n`;
+}
+
+/** The upstream's own JSON, untouched; where it came in several data lines, an LF between them is only white space (V2). */
+export function vendorFrame(json: string): string {
+  return `data: ${json.replaceAll('\n', '')}\n\n`;
+}

@@ -1,0 +1,259 @@
+/** Makes canonical chunks of what a dialect read: what must be said once is said once, what says nothing is not said. */
+import type {
+  ChatChoice,
+  ChatChunk,
+  Chunk,
+  Delta,
+  Shape,
+  TextChoice,
+  TextChunk,
+  ToolCallDelta,
+} from '../canonical/chunk.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { type FinishReason, finishReason, isFailure } from '../canonical/finish-reason.ts';
+import { toChatLogprobs, toTextLogprobs } from '../canonical/logprobs.ts';
+import type { ChoicePart, ChunkPart, StreamMeter } from '../canonical/part.ts';
+import { failedFinish, type Upstream } from '../canonical/upstream-error.ts';
+import type { Usage } from '../canonical/usage.ts';
+import { ToolCalls } from './tool-calls.ts';
+
+/** Where an answer comes from and what it may take from outside: time and randomness come in as functions. */
+export interface AnswerContext {
+  readonly shape: Shape;
+  readonly upstream: Upstream;
+  /** The first half of every chunk's `model` (C2). */
+  readonly provider: string;
+  /** The model asked for, named where the upstream names none. */
+  readonly model: string;
+  readonly reasoning: 'pass' | 'strip';
+  /** The current time in seconds. */
+  readonly now: () => number;
+  /** A fresh random text, for ids that the upstream left out. */
+  readonly random: () => string;
+  readonly meter: StreamMeter;
+}
+
+interface ChoiceState {
+  readonly toolCalls: ToolCalls;
+  /** Its role was sent, which its first delta carries. */
+  started: boolean;
+  finished: boolean;
+  /** UTF-16 units of text so far: the legacy logprobs count their offsets in it. */
+  textLength: number;
+}
+
+/** `id`, `created` and `model` as every chunk of one answer says them (C2). */
+interface Identity {
+  readonly id: string;
+  readonly created: number;
+  readonly model: string;
+}
+
+/** One answer's state. A choice's news goes in as parts, and comes out as chunks to be sent. */
+export class Normaliser {
+  readonly #context: AnswerContext;
+  readonly #choices = new Map<number, ChoiceState>();
+  #identity: Identity | undefined;
+  #id: string | undefined;
+  #created: number | undefined;
+  #model: string | undefined;
+  #serviceTier: string | null = null;
+  #systemFingerprint: string | null = null;
+  #fault: ApiError | null = null;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+  }
+
+  /** What in the last part ends the answer as failed: a finish word that means failure, or a bound. */
+  get fault(): ApiError | null {
+    return this.#fault;
+  }
+
+  /** No choice has appeared. */
+  get isEmpty(): boolean {
+    return this.#choices.size === 0;
+  }
+
+  /** The answer is whole: there was a choice, and each has its finish reason. */
+  get isFinished(): boolean {
+    return !this.isEmpty && [...this.#choices.values()].every((choice) => choice.finished);
+  }
+
+  /** The chunk for a part, or null where it says nothing new (C5). */
+  read(part: ChunkPart): Chunk | null {
+    this.#id ??= part.id;
+    this.#created ??= part.created;
+    this.#model ??= part.model;
+    this.#serviceTier = part.serviceTier ?? this.#serviceTier;
+    this.#systemFingerprint = part.systemFingerprint ?? this.#systemFingerprint;
+    this.#meter(part);
+    return this.#write(part.choices);
+  }
+
+  /** `[DONE]` came: every choice that is still open gets its finish (C8), in one chunk, or null where none is. */
+  finishOpenChoices(): Chunk | null {
+    const open = [...this.#choices].filter(([, state]) => !state.finished).sort(([a], [b]) => a - b);
+    return this.#write(open.map(([index]) => ({ ...NOTHING_SAID, index, finishWord: 'stop' })));
+  }
+
+  /** The usage chunk (U1). */
+  usageChunk(usage: Usage): Chunk {
+    return this.#context.shape === 'chat'
+      ? { ...this.#chatChunk([]), usage }
+      : { ...this.#textChunk([]), usage };
+  }
+
+  /** Counts what the upstream said before any policy leaves some of it out (C6); what follows a finish does not count. */
+  #meter(part: ChunkPart): void {
+    const { meter } = this.#context;
+    if (part.usage !== null) meter.usage(part.usage);
+    for (const choice of part.choices) {
+      if (this.#choices.get(choice.index)?.finished) continue;
+      meter.delta(choice);
+      if (choice.finishWord !== null) meter.finish(choice.finishWord);
+    }
+  }
+
+  #write(parts: readonly ChoicePart[]): Chunk | null {
+    return this.#context.shape === 'chat' ? this.#writeChat(parts) : this.#writeText(parts);
+  }
+
+  #writeChat(parts: readonly ChoicePart[]): Chunk | null {
+    const choices = this.#eachOpenChoice(parts, (part, state) => this.#chatChoice(part, state));
+    return choices.length === 0 ? null : this.#chatChunk(choices);
+  }
+
+  #writeText(parts: readonly ChoicePart[]): Chunk | null {
+    const choices = this.#eachOpenChoice(parts, (part, state) => this.#textChoice(part, state));
+    return choices.length === 0 ? null : this.#textChunk(choices);
+  }
+
+  #eachOpenChoice<Choice>(
+    parts: readonly ChoicePart[],
+    write: (part: ChoicePart, state: ChoiceState) => Choice | null,
+  ): Choice[] {
+    const choices: Choice[] = [];
+    for (const part of parts) {
+      const state = this.#state(part.index);
+      const choice = state.finished ? null : write(part, state);
+      if (choice !== null) choices.push(choice);
+    }
+    return choices;
+  }
+
+  #state(index: number): ChoiceState {
+    const known = this.#choices.get(index);
+    if (known !== undefined) return known;
+    const toolCalls = new ToolCalls(() => {
+      this.#pin();
+      return `call_${this.#context.random()}`;
+    });
+    const state = { toolCalls, started: false, finished: false, textLength: 0 };
+    this.#choices.set(index, state);
+    return state;
+  }
+
+  #chatChoice(part: ChoicePart, state: ChoiceState): ChatChoice | null {
+    const toolCalls = this.#toolCalls(part, state);
+    const reasoning = this.#context.reasoning === 'pass' ? part.reasoning : '';
+    const logprobs = part.logprobs === null ? null : toChatLogprobs(part.logprobs);
+    const finish_reason = this.#finish(part, state);
+    const says =
+      part.content !== '' ||
+      reasoning !== '' ||
+      part.refusal !== '' ||
+      toolCalls.length > 0 ||
+      logprobs !== null ||
+      finish_reason !== null;
+    const isFirst = !state.started && (says || part.hasRole);
+    if (!says && !isFirst) return null;
+    const delta: Delta = {};
+    if (isFirst) delta.role = 'assistant';
+    if (part.content !== '' || (isFirst && part.hasContent)) delta.content = part.content;
+    if (reasoning !== '') delta.reasoning_content = reasoning;
+    if (part.refusal !== '') delta.refusal = part.refusal;
+    if (toolCalls.length > 0) delta.tool_calls = toolCalls;
+    state.started = true;
+    return { index: part.index, delta, logprobs, finish_reason };
+  }
+
+  #textChoice(part: ChoicePart, state: ChoiceState): TextChoice | null {
+    this.#toolCalls(part, state);
+    const logprobs = part.logprobs === null ? null : toTextLogprobs(part.logprobs, state.textLength);
+    state.textLength += part.content.length;
+    const finish_reason = this.#finish(part, state);
+    if (part.content === '' && logprobs === null && finish_reason === null) return null;
+    return { index: part.index, text: part.content, logprobs, finish_reason };
+  }
+
+  #toolCalls(part: ChoicePart, state: ChoiceState): ToolCallDelta[] {
+    const fragments: ToolCallDelta[] = [];
+    for (const call of part.toolCalls) {
+      if (state.toolCalls.isFull) {
+        const { name } = this.#context.upstream;
+        this.#fault = apiError('upstream_invalid', `${name} sent more tool calls than an answer may have`);
+        break;
+      }
+      const fragment = state.toolCalls.read(call);
+      if (fragment !== null) fragments.push(fragment);
+    }
+    return fragments;
+  }
+
+  #finish(part: ChoicePart, state: ChoiceState): FinishReason | null {
+    if (part.finishWord === null) return null;
+    if (isFailure(part.finishWord)) {
+      this.#fault = failedFinish(this.#context.upstream, part.finishWord);
+      return null;
+    }
+    state.finished = true;
+    return finishReason(part.finishWord, !state.toolCalls.isEmpty);
+  }
+
+  #chatChunk(choices: readonly ChatChoice[]): ChatChunk {
+    const { id, created, model } = this.#pin();
+    return {
+      id,
+      object: 'chat.completion.chunk',
+      created,
+      model,
+      service_tier: this.#serviceTier,
+      system_fingerprint: this.#systemFingerprint,
+      choices,
+    };
+  }
+
+  #textChunk(choices: readonly TextChoice[]): TextChunk {
+    const { id, created, model } = this.#pin();
+    return {
+      id,
+      object: 'text_completion',
+      created,
+      model,
+      system_fingerprint: this.#systemFingerprint,
+      choices,
+    };
+  }
+
+  #pin(): Identity {
+    const { shape, provider, model, now, random } = this.#context;
+    this.#identity ??= {
+      id: this.#id ?? `${shape === 'chat' ? 'chatcmpl' : 'cmpl'}-${random()}`,
+      created: this.#created ?? now(),
+      model: `${provider}/${this.#model ?? model}`,
+    };
+    return this.#identity;
+  }
+}
+
+const NOTHING_SAID: Omit<ChoicePart, 'index'> = {
+  hasRole: false,
+  hasContent: false,
+  content: '',
+  reasoning: '',
+  refusal: '',
+  toolCalls: [],
+  logprobs: null,
+  finishWord: null,
+};

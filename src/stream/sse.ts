@@ -1,0 +1,160 @@
+/**
+ * Reads server-sent events out of bytes, as the WHATWG specification has it (S1), and pushes each one on in the turn in
+ * which its last byte arrives (F4). https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
+ */
+
+export interface SseSink {
+  /** An event with data: its name (`""` where it has none) and its data lines, joined by LF. */
+  event(name: string, data: string): void;
+  /** An event, or a line of one, exceeds the bound. Nothing is read after it. */
+  tooLarge(): void;
+}
+
+const LF = 10;
+const CR = 13;
+const COLON = 58;
+const SPACE = 32;
+const BOM = [0xef, 0xbb, 0xbf];
+const DATA = [100, 97, 116, 97];
+const EVENT = [101, 118, 101, 110, 116];
+
+/** Keeps a BOM: only the stream's first one is dropped (S1), and `decode` would drop one at the head of every line. */
+const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
+
+/** A push parser for one stream: `push` for every read, `end` once after the last. */
+export class SseReader {
+  readonly #sink: SseSink;
+  readonly #maxEventBytes: number;
+  /** The reads that an unfinished line came in: joined once, when it ends, as joining at each read would cost its square. */
+  #fragments: Uint8Array[] = [];
+  #fragmentBytes = 0;
+  /** Bytes of the unfinished event's data lines. */
+  #dataBytes = 0;
+  #data: string | undefined;
+  #name = '';
+  #isFirstLine = true;
+  /** The last read ended in CR: an LF that comes next belongs to it. */
+  #skipLf = false;
+  #stopped = false;
+
+  /** @param maxEventBytes bounds what is held: the data of one event and the line being read (B1) */
+  constructor(sink: SseSink, maxEventBytes: number) {
+    this.#sink = sink;
+    this.#maxEventBytes = maxEventBytes;
+  }
+
+  push(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    let start = this.#skipLf && bytes[0] === LF ? 1 : 0;
+    this.#skipLf = false;
+    // Each end is looked for again only when it was passed, or a read full of the other one would be scanned for every line.
+    let lf = -1;
+    let cr = -1;
+    while (start < bytes.length && !this.#stopped) {
+      if (lf < start) lf = indexOrEnd(bytes, LF, start);
+      if (cr < start) cr = indexOrEnd(bytes, CR, start);
+      const end = Math.min(lf, cr);
+      if (end === bytes.length) {
+        this.#hold(bytes.slice(start));
+        return;
+      }
+      const line = bytes.subarray(start, end);
+      this.#line(this.#fragmentBytes === 0 ? line : this.#join(line));
+      start = end + 1;
+      if (end === cr) {
+        if (start === bytes.length) this.#skipLf = true;
+        else if (bytes[start] === LF) start++;
+      }
+    }
+  }
+
+  /** The stream is over: a last line and a last event without their ends still count (S2). */
+  end(): void {
+    if (this.#fragmentBytes > 0 && !this.#stopped) this.#line(this.#join(new Uint8Array(0)));
+    if (!this.#stopped) this.#dispatch();
+    this.stop();
+  }
+
+  /** Nothing more is read, and nothing more is held: what follows `[DONE]` does not count (S3). */
+  stop(): void {
+    this.#stopped = true;
+    this.#fragments = [];
+    this.#fragmentBytes = 0;
+    this.#data = undefined;
+  }
+
+  #hold(fragment: Uint8Array): void {
+    this.#fragments.push(fragment);
+    this.#fragmentBytes += fragment.length;
+    this.#checkSize(0);
+  }
+
+  #join(last: Uint8Array): Uint8Array {
+    const line = new Uint8Array(this.#fragmentBytes + last.length);
+    let at = 0;
+    for (const fragment of this.#fragments) {
+      line.set(fragment, at);
+      at += fragment.length;
+    }
+    line.set(last, at);
+    this.#fragments = [];
+    this.#fragmentBytes = 0;
+    return line;
+  }
+
+  #line(line: Uint8Array): void {
+    if (this.#isFirstLine) {
+      this.#isFirstLine = false;
+      if (startsWith(line, BOM)) return this.#line(line.subarray(BOM.length));
+    }
+    if (line.length === 0) return this.#dispatch();
+    if (startsWith(line, DATA)) this.#dataField(line);
+    else if (startsWith(line, EVENT)) this.#eventField(line);
+    // Anything else is a comment, `id`, `retry` or unknown: a stream that is relayed has no use for it.
+  }
+
+  #dataField(line: Uint8Array): void {
+    if (!this.#checkSize(line.length)) return;
+    const value = fieldValue(line, DATA.length);
+    if (value === undefined) return;
+    this.#dataBytes += line.length;
+    this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
+  }
+
+  #eventField(line: Uint8Array): void {
+    if (this.#checkSize(line.length)) this.#name = fieldValue(line, EVENT.length) ?? this.#name;
+  }
+
+  #checkSize(more: number): boolean {
+    if (this.#dataBytes + this.#fragmentBytes + more <= this.#maxEventBytes) return true;
+    this.stop();
+    this.#sink.tooLarge();
+    return false;
+  }
+
+  #dispatch(): void {
+    const data = this.#data;
+    const name = this.#name;
+    this.#data = undefined;
+    this.#dataBytes = 0;
+    this.#name = '';
+    if (data !== undefined && data !== '') this.#sink.event(name, data);
+  }
+}
+
+function indexOrEnd(bytes: Uint8Array, byte: number, from: number): number {
+  const index = bytes.indexOf(byte, from);
+  return index < 0 ? bytes.length : index;
+}
+
+function startsWith(line: Uint8Array, prefix: readonly number[]): boolean {
+  for (let i = 0; i < prefix.length; i++) if (line[i] !== prefix[i]) return false;
+  return true;
+}
+
+/** The value behind a field's name of that length, or undefined where the name goes on (`database:`). */
+function fieldValue(line: Uint8Array, nameLength: number): string | undefined {
+  if (line.length === nameLength) return '';
+  if (line[nameLength] !== COLON) return undefined;
+  return decoder.decode(line.subarray(nameLength + (line[nameLength + 1] === SPACE ? 2 : 1)));
+}

@@ -1,0 +1,16 @@
+/** The registry: one line for each provider that Weir knows by name. */
+import { deepseek } from './deepseek.ts';
+import { codestral, mistral } from './mistral.ts';
+import { openai } from './openai.ts';
+import { opentoken } from './opentoken.ts';
+import type { Provider } from './provider.ts';
+import { xerotier } from './xerotier.ts';
+
+export const PROVIDERS: readonly Provider[] = [
+  deepseek, //
+  mistral,
+  codestral,
+  opentoken,
+  xerotier,
+  openai,
+];

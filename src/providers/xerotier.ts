@@ -1,0 +1,33 @@
+/** Xerotier: chat with vendor events (`x_*`) inline. Its base URL names the project and the endpoint. */
+import { isObject, type JsonObject, readCount } from '../canonical/json.ts';
+import type { VendorTokens } from '../canonical/part.ts';
+import { readUsage } from '../dialects/envelope.ts';
+import { openaiChat } from '../dialects/openai-chat.ts';
+import type { Provider } from './provider.ts';
+import { askForUsage } from './request.ts';
+
+/** A research sub-task reports its own tokens; the metadata event, all of the conversation turn's. */
+function vendorTokens(type: string, event: JsonObject): VendorTokens | null {
+  if (type === 'x_deep_think.subtask_completed') {
+    return {
+      kind: 'add',
+      tokens: (readCount(event.input_tokens) ?? 0) + (readCount(event.output_tokens) ?? 0),
+    };
+  }
+  if (type !== 'x_chat.metadata' || !isObject(event.usage)) return null;
+  const { prompt = 0, completion = 0, total = prompt + completion } = readUsage(event.usage);
+  return { kind: 'total', tokens: total };
+}
+
+export const xerotier: Provider = {
+  id: 'xerotier',
+  name: 'Xerotier',
+  apiKeySetting: 'XEROTIER_API_KEY',
+  baseUrlSetting: 'XEROTIER_BASE_URL',
+  defaultBaseUrl: null,
+  endpoints: {
+    chat: { path: () => '/chat/completions', body: askForUsage, dialect: openaiChat },
+  },
+  quirks: {},
+  vendorTokens,
+};

@@ -1,0 +1,90 @@
+/** Gateway keys: made, looked up, listed and revoked in KV, which holds nothing but their SHA-256 (K1, K2). */
+import { isObject, readArray, readText } from '../canonical/json.ts';
+import { sameDigest, sha256 } from './digest.ts';
+
+export interface GatewayKey {
+  readonly id: string;
+  readonly name: string;
+  /** Globs over model addresses; null allows every model. */
+  readonly models: readonly string[] | null;
+  /** ISO 8601, or null: never. */
+  readonly expires_at: string | null;
+  readonly created_at: string;
+}
+
+export type NewKey = Pick<GatewayKey, 'name' | 'models' | 'expires_at'>;
+
+/** The part of a KV namespace that keys use. */
+export type KeyStore = Pick<KVNamespace, 'get' | 'put' | 'list' | 'delete'>;
+
+const PREFIX = 'key/';
+const TOKEN_PREFIX = 'weir_';
+const TOKEN_RANDOM_BYTES = 32;
+/** Listings (of 1,000 keys each) in one answer. */
+const MAX_LISTINGS = 10;
+
+/** A caller's id: the head of its token's SHA-256. It names the key in KV, and in records, without telling the token. */
+export function callerId(digest: string): string {
+  return digest.slice(0, 16);
+}
+
+/** Makes a key. The token is in this answer and nowhere else. */
+export async function createKey(
+  store: KeyStore,
+  asked: NewKey,
+  now: Date,
+): Promise<{ readonly key: GatewayKey; readonly token: string }> {
+  const random = crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES));
+  const token = TOKEN_PREFIX + random.toHex();
+  const digest = await sha256(token);
+  const key: GatewayKey = { id: callerId(digest), ...asked, created_at: now.toISOString() };
+  await store.put(PREFIX + key.id, JSON.stringify({ ...key, digest }), { metadata: key });
+  return { key, token };
+}
+
+/** The key of a token, or null where there is none, it was revoked or it has expired (K3). */
+export async function findKey(store: KeyStore, token: string, now: Date): Promise<GatewayKey | null> {
+  if (!token.startsWith(TOKEN_PREFIX)) return null;
+  const digest = await sha256(token);
+  const stored: unknown = await store.get(PREFIX + callerId(digest), 'json');
+  const key = decodeKey(stored);
+  if (key === null || !isObject(stored) || !sameDigest(readText(stored.digest) ?? '', digest)) return null;
+  return key.expires_at !== null && Date.parse(key.expires_at) <= now.getTime() ? null : key;
+}
+
+export async function listKeys(store: KeyStore): Promise<GatewayKey[]> {
+  const keys: GatewayKey[] = [];
+  let cursor: string | null = null;
+  for (let listing = 0; listing < MAX_LISTINGS; listing++) {
+    const page: KVNamespaceListResult<unknown> = await store.list({ prefix: PREFIX, cursor });
+    for (const { metadata } of page.keys) {
+      const key = decodeKey(metadata);
+      if (key !== null) keys.push(key);
+    }
+    if (page.list_complete) break;
+    cursor = page.cursor;
+  }
+  return keys;
+}
+
+/** @returns false where there is no such key */
+export async function revokeKey(store: KeyStore, id: string): Promise<boolean> {
+  if ((await store.get(PREFIX + id)) === null) return false;
+  await store.delete(PREFIX + id);
+  return true;
+}
+
+function decodeKey(stored: unknown): GatewayKey | null {
+  if (!isObject(stored)) return null;
+  const id = readText(stored.id);
+  if (id === undefined) return null;
+  return {
+    id,
+    name: readText(stored.name) ?? '',
+    models: Array.isArray(stored.models)
+      ? readArray(stored.models).filter((glob) => typeof glob === 'string')
+      : null,
+    expires_at: readText(stored.expires_at) ?? null,
+    created_at: readText(stored.created_at) ?? '',
+  };
+}

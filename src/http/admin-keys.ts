@@ -1,0 +1,87 @@
+/** `/admin/keys`: makes, lists and revokes gateway keys, for the bearer of the admin token (K2). */
+import { isAdmin } from '../auth/caller.ts';
+import { createKey, listKeys, type NewKey, revokeKey } from '../auth/keys.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { isObject, parseJson, readArray, readText } from '../canonical/json.ts';
+import { readBounded } from '../upstream/read-bounded.ts';
+import type { RequestContext } from './context.ts';
+import { errorResponse, jsonResponse } from './respond.ts';
+
+const MAX_BODY_BYTES = 16 * 1024;
+const MAX_NAME_CHARS = 100;
+/** KV metadata, in which keys are listed, holds 1,024 bytes. */
+const MAX_MODELS_CHARS = 400;
+
+/** The error for a request that may not use the admin routes, or null. */
+async function refusal(request: Request, { settings }: RequestContext): Promise<ApiError | null> {
+  if (settings.adminToken === null) {
+    return apiError('admin_closed', 'The admin routes are closed: set the secret ADMIN_TOKEN to open them');
+  }
+  if (await isAdmin(settings.adminToken, request.headers)) return null;
+  return apiError('invalid_api_key', 'Send the admin token as "Authorization: Bearer <ADMIN_TOKEN>"');
+}
+
+export async function handleCreateKey(request: Request, context: RequestContext): Promise<Response> {
+  const refused = await refusal(request, context);
+  if (refused !== null) return errorResponse(refused);
+  const body = parseJson((await readBounded(request.body, MAX_BODY_BYTES)) ?? '');
+  const asked = readNewKey(body);
+  if ('error' in asked) return errorResponse(asked.error);
+  const { key, token } = await createKey(context.ports.store, asked.key, new Date(context.arrivedAt));
+  const { id, name, ...rest } = key;
+  return jsonResponse({ id, name, key: token, ...rest }, 201);
+}
+
+export async function handleListKeys(request: Request, context: RequestContext): Promise<Response> {
+  const refused = await refusal(request, context);
+  if (refused !== null) return errorResponse(refused);
+  return jsonResponse({ object: 'list', data: await listKeys(context.ports.store) });
+}
+
+export async function handleRevokeKey(
+  request: Request,
+  context: RequestContext,
+  id: string,
+): Promise<Response> {
+  const refused = await refusal(request, context);
+  if (refused !== null) return errorResponse(refused);
+  const revoked = await revokeKey(context.ports.store, id);
+  return revoked
+    ? jsonResponse({ id, deleted: true })
+    : errorResponse(apiError('not_found', `There is no key ${id}`));
+}
+
+function readNewKey(body: unknown): { readonly key: NewKey } | { readonly error: ApiError } {
+  if (!isObject(body))
+    return { error: apiError('invalid_json', 'The body must be a JSON object, as {"name":"team-a"}') };
+  const name = readText(body.name);
+  if (name === undefined || name.length > MAX_NAME_CHARS) {
+    return wrong(`name must be a text of at most ${MAX_NAME_CHARS} characters`, 'name');
+  }
+  const models = readModels(body.models);
+  if (models === undefined) return wrong('models must be a list of globs, as ["deepseek/*"]', 'models');
+  const expires_at = readExpiry(body.expires_at);
+  if (expires_at === undefined)
+    return wrong('expires_at must be a time, as "2027-01-01T00:00:00Z"', 'expires_at');
+  return { key: { name, models, expires_at } };
+}
+
+function wrong(message: string, param: string): { readonly error: ApiError } {
+  return { error: apiError('invalid_request', message, param) };
+}
+
+/** The globs, null for every model, undefined for nonsense. An empty list would lock its key out of everything. */
+function readModels(value: unknown): readonly string[] | null | undefined {
+  if (value === undefined || value === null) return null;
+  const globs = readArray(value).filter((glob) => typeof glob === 'string' && glob !== '');
+  const isSound = globs.length > 0 && globs.length === readArray(value).length;
+  return isSound && globs.join().length <= MAX_MODELS_CHARS ? globs.map(String) : undefined;
+}
+
+/** An ISO time, or seconds since the epoch as OpenAI writes times; null for never, undefined for nonsense. */
+function readExpiry(value: unknown): string | null | undefined {
+  if (value === undefined || value === null) return null;
+  const ms = typeof value === 'number' ? value * 1000 : Date.parse(readText(value) ?? '');
+  const time = new Date(ms);
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
+}

@@ -1,0 +1,87 @@
+/** Reads and checks a completion request's body: what is wrong is said with what to do, before any upstream is asked. */
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
+import type { Route } from '../providers/provider.ts';
+import { readBounded } from '../upstream/read-bounded.ts';
+
+export type BodyResult =
+  | { readonly kind: 'body'; readonly body: JsonObject }
+  | { readonly kind: 'error'; readonly error: ApiError };
+
+/** Longer names are no model's: they would only swell headers and records. */
+const MAX_MODEL_CHARS = 256;
+
+export async function readCompletionRequest(
+  request: Request,
+  route: Route,
+  maxBytes: number,
+): Promise<BodyResult> {
+  const tooLarge = apiError('request_too_large', `The request's body is larger than ${maxBytes} bytes`);
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes)
+    return { kind: 'error', error: tooLarge };
+  const text = await readBounded(request.body, maxBytes);
+  if (text === null) return { kind: 'error', error: tooLarge };
+  const body = parseJson(text);
+  if (!isObject(body)) {
+    return { kind: 'error', error: apiError('invalid_json', 'The body must be a JSON object') };
+  }
+  const problem = PROBLEMS.find(({ routes, isWrong }) => routes.includes(route) && isWrong(body));
+  if (problem === undefined) return { kind: 'body', body };
+  return { kind: 'error', error: apiError('invalid_request', problem.message, problem.param) };
+}
+
+interface Problem {
+  readonly param: string;
+  readonly message: string;
+  readonly routes: readonly Route[];
+  readonly isWrong: (body: JsonObject) => boolean;
+}
+
+const ALL_ROUTES: readonly Route[] = ['chat', 'completions', 'fim', 'agents'];
+
+/** The first that fits is answered. What only a provider can judge is left to the provider. */
+const PROBLEMS: readonly Problem[] = [
+  {
+    param: 'model',
+    message: 'model must be a name such as "deepseek/deepseek-chat" (GET /v1/models lists them)',
+    routes: ['chat', 'completions', 'fim'],
+    isWrong: (body) => !isName(body.model),
+  },
+  {
+    param: 'agent_id',
+    message: 'agent_id must name the agent',
+    routes: ['agents'],
+    isWrong: (body) => !isName(body.agent_id),
+  },
+  {
+    param: 'messages',
+    message: 'messages must be a list with at least one message',
+    routes: ['chat', 'agents'],
+    isWrong: (body) =>
+      !Array.isArray(body.messages) || body.messages.length === 0 || !body.messages.every(isObject),
+  },
+  {
+    param: 'prompt',
+    message: 'prompt must be a text or a list',
+    routes: ['completions', 'fim'],
+    isWrong: (body) => typeof body.prompt !== 'string' && !Array.isArray(body.prompt),
+  },
+  {
+    param: 'stream',
+    message: 'stream must be true or false',
+    routes: ALL_ROUTES,
+    isWrong: (body) => body.stream !== undefined && body.stream !== null && typeof body.stream !== 'boolean',
+  },
+  {
+    param: 'stream_options',
+    message: 'stream_options must be an object',
+    routes: ALL_ROUTES,
+    isWrong: ({ stream_options }) =>
+      stream_options !== undefined && stream_options !== null && !isObject(stream_options),
+  },
+];
+
+function isName(value: unknown): boolean {
+  const text = readText(value);
+  return text !== undefined && text.length <= MAX_MODEL_CHARS && !/\p{Cc}/u.test(text);
+}

@@ -1,0 +1,85 @@
+/** `GET /v1/usage`: the calling key's metered usage, or everyone's for the admin (M5). */
+import { identify, isAdmin } from '../auth/caller.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { MAX_REPORT_DAYS } from '../canonical/limits.ts';
+import { eachRecord } from '../metering/ledger.ts';
+import { GROUPS, type Group, Report } from '../metering/report.ts';
+import type { RequestContext } from './context.ts';
+import { errorResponse, jsonResponse } from './respond.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/;
+
+interface Query {
+  /** As asked, for the answer. */
+  readonly from: string;
+  readonly to: string;
+  /** ms since the epoch; `to` is not within. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly groups: readonly Group[];
+}
+
+type QueryResult =
+  | { readonly kind: 'query'; readonly query: Query }
+  | { readonly kind: 'error'; readonly error: ApiError };
+
+export async function handleUsage(request: Request, context: RequestContext): Promise<Response> {
+  const { settings, ports, arrivedAt } = context;
+  let keyId: string | null = null;
+  if (!(await isAdmin(settings.adminToken, request.headers))) {
+    const identified = await identify(settings.auth, request.headers, ports.store, new Date(arrivedAt));
+    if (identified.kind === 'error') return errorResponse(identified.error);
+    keyId = identified.caller.keyId;
+  }
+  const read = readQuery(new URL(request.url).searchParams, arrivedAt, keyId === null);
+  if (read.kind === 'error') return errorResponse(read.error);
+  const { from, to, fromMs, toMs, groups } = read.query;
+  const report = new Report(groups);
+  const isWhole = await eachRecord(ports.store, { days: daysBetween(fromMs, toMs), keyId }, (record) => {
+    const time = Date.parse(record.time);
+    if (time >= fromMs && time < toMs) report.add(record);
+  });
+  if (!isWhole)
+    return errorResponse(
+      apiError('invalid_request', 'Too many records for one report: ask for fewer days', 'from'),
+    );
+  return jsonResponse({ object: 'list', from, to, group_by: groups, data: report.rows, total: report.total });
+}
+
+/** Without `from`: this month; without `to`: up to the end of today (UTC); without `group_by`: by day. */
+function readQuery(params: URLSearchParams, nowMs: number, isAdminAsking: boolean): QueryResult {
+  const from = params.get('from') ?? `${isoDay(nowMs).slice(0, 7)}-01`;
+  const to = params.get('to') ?? isoDay(nowMs + DAY_MS);
+  const groups: Group[] = [];
+  for (const word of (params.get('group_by') ?? 'day').split(',')) {
+    const group = GROUPS.find((known) => known === word.trim());
+    if (group === undefined) return wrong(`group_by takes ${GROUPS.join(', ')}`, 'group_by');
+    if (group === 'key' && !isAdminAsking) return wrong('group_by=key is for the admin token', 'group_by');
+    groups.push(group);
+  }
+  const fromMs = ISO_TIME.test(from) ? Date.parse(from) : Number.NaN;
+  const toMs = ISO_TIME.test(to) ? Date.parse(to) : Number.NaN;
+  if (Number.isNaN(fromMs))
+    return wrong('from must be a day or a UTC time, as 2026-11-01 or 2026-11-01T12:00:00Z', 'from');
+  if (Number.isNaN(toMs))
+    return wrong('to must be a day or a UTC time, as 2026-12-01 or 2026-12-01T12:00:00Z', 'to');
+  if (toMs <= fromMs) return wrong('to must be later than from', 'to');
+  if (toMs - fromMs > MAX_REPORT_DAYS * DAY_MS)
+    return wrong(`A report covers at most ${MAX_REPORT_DAYS} days`, 'from');
+  return { kind: 'query', query: { from, to, fromMs, toMs, groups } };
+}
+
+function wrong(message: string, param: string): QueryResult {
+  return { kind: 'error', error: apiError('invalid_request', message, param) };
+}
+
+function daysBetween(fromMs: number, toMs: number): string[] {
+  const days: string[] = [];
+  for (let ms = Math.floor(fromMs / DAY_MS) * DAY_MS; ms < toMs; ms += DAY_MS) days.push(isoDay(ms));
+  return days;
+}
+
+function isoDay(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}

@@ -1,0 +1,108 @@
+/** One request's way into the ledger: counted as it goes, settled exactly once, whatever its end (M1). */
+import type { ApiError } from '../canonical/error.ts';
+import { type LedgerStore, putRecord } from './ledger.ts';
+import type { UsageRecord } from './record.ts';
+import type { Tally } from './tally.ts';
+
+export interface RequestFacts {
+  readonly requestId: string;
+  readonly keyId: string;
+  readonly provider: string;
+  readonly model: string;
+  readonly route: string;
+  /** ms since the epoch. */
+  readonly arrivedAt: number;
+}
+
+/** How the request ended; `refused`: the upstream took it and answered with an error, so no tokens were used. */
+export type RequestEnd =
+  | { readonly kind: 'finished' }
+  | { readonly kind: 'cancelled' }
+  | { readonly kind: 'failed' | 'refused'; readonly error: ApiError };
+
+export interface MeterPorts {
+  readonly store: LedgerStore;
+  /** ms since the epoch. */
+  readonly now: () => number;
+  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+}
+
+export class RequestMeter {
+  readonly tally: Tally;
+  readonly #facts: RequestFacts;
+  readonly #ports: MeterPorts;
+  readonly #settled = Promise.withResolvers<void>();
+  #isSettled = false;
+  #bytesOut = 0;
+
+  constructor(facts: RequestFacts, tally: Tally, ports: MeterPorts) {
+    this.#facts = facts;
+    this.tally = tally;
+    this.#ports = ports;
+  }
+
+  /** Resolves when the record was written; never rejects. For `waitUntil`, from the request's beginning on. */
+  get settled(): Promise<void> {
+    return this.#settled.promise;
+  }
+
+  wrote(bytes: number): void {
+    this.#bytesOut += bytes;
+  }
+
+  /** Writes the record and the log line. Only the first call counts: a client's leaving is told in more ways than one. */
+  settle(end: RequestEnd): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    const record = this.#record(end);
+    this.#ports.log({ event: 'request', ...record });
+    putRecord(this.#ports.store, record)
+      .catch((error: unknown) => this.#ports.log({ event: 'record_lost', reason: String(error), record }))
+      .finally(() => this.#settled.resolve());
+  }
+
+  #record(end: RequestEnd): UsageRecord {
+    const { requestId, keyId, provider, model, route, arrivedAt } = this.#facts;
+    const { usage, estimated } = end.kind === 'refused' ? NOTHING_USED : this.tally.countUsage();
+    const now = this.#ports.now();
+    const firstTokenAt = this.tally.firstTokenAt;
+    return {
+      request_id: requestId,
+      time: new Date(arrivedAt).toISOString(),
+      key_id: keyId,
+      provider,
+      model,
+      route,
+      status: end.kind === 'refused' ? 'failed' : end.kind,
+      error_code: 'error' in end ? end.error.code : null,
+      finish_reason: this.tally.finishWord,
+      prompt_tokens: usage.prompt_tokens,
+      completion_tokens: usage.completion_tokens,
+      total_tokens: usage.total_tokens,
+      cached_tokens: usage.prompt_tokens_details.cached_tokens,
+      reasoning_tokens: usage.completion_tokens_details.reasoning_tokens,
+      vendor_events: this.tally.vendorEvents,
+      vendor_tokens: this.tally.vendorTokens,
+      first_token_ms: firstTokenAt === null ? null : firstTokenAt - arrivedAt,
+      total_ms: now - arrivedAt,
+      bytes_out: this.#bytesOut,
+      estimated,
+    };
+  }
+}
+
+const NOTHING_USED = {
+  estimated: false,
+  usage: {
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    total_tokens: 0,
+    prompt_tokens_details: { cached_tokens: null, audio_tokens: null },
+    completion_tokens_details: {
+      reasoning_tokens: null,
+      audio_tokens: null,
+      accepted_prediction_tokens: null,
+      rejected_prediction_tokens: null,
+    },
+  },
+};

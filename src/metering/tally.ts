@@ -1,0 +1,64 @@
+/** Counts one answer as it passes: usage told, text seen, vendor events, finish word, the first token's time. */
+import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
+import { type CountedUsage, countUsage, mergeUsage, type UsageReport } from '../canonical/usage.ts';
+import { TextCount } from './estimate.ts';
+
+export class Tally implements StreamMeter {
+  readonly #now: () => number;
+  readonly #promptEstimate: number;
+  readonly #text = new TextCount();
+  #told: UsageReport = {};
+  #vendorTokensAdded = 0;
+  #vendorTokensTotal = 0;
+  vendorEvents = 0;
+  /** The first finish word, as the upstream said it. */
+  finishWord: string | null = null;
+  /** When the first text came, in ms since the epoch. */
+  firstTokenAt: number | null = null;
+
+  /**
+   * @param now the current time in ms since the epoch
+   * @param promptEstimate tokens of the prompt, should the upstream tell none
+   */
+  constructor(now: () => number, promptEstimate: number) {
+    this.#now = now;
+    this.#promptEstimate = promptEstimate;
+  }
+
+  delta(choice: ChoicePart): void {
+    this.#text.add(choice.content);
+    this.#text.add(choice.reasoning);
+    this.#text.add(choice.refusal);
+    for (const call of choice.toolCalls) {
+      this.#text.add(call.name ?? '');
+      this.#text.add(call.arguments);
+    }
+    if (this.firstTokenAt === null && this.#text.tokens > 0) this.firstTokenAt = this.#now();
+  }
+
+  usage(report: UsageReport): void {
+    this.#told = mergeUsage(this.#told, report);
+  }
+
+  vendor(tokens: VendorTokens | null): void {
+    this.vendorEvents++;
+    if (tokens?.kind === 'add') this.#vendorTokensAdded += tokens.tokens;
+    if (tokens?.kind === 'total') this.#vendorTokensTotal = Math.max(this.#vendorTokensTotal, tokens.tokens);
+  }
+
+  finish(word: string): void {
+    this.finishWord ??= word;
+  }
+
+  /** Tokens of vendor events: the tasks' sum, or the total where that is higher, as it holds the tasks (V3). */
+  get vendorTokens(): number {
+    return Math.max(this.#vendorTokensAdded, this.#vendorTokensTotal);
+  }
+
+  countUsage(): CountedUsage {
+    return countUsage(this.#told, {
+      prompt: () => this.#promptEstimate,
+      completion: () => this.#text.tokens,
+    });
+  }
+}

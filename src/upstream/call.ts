@@ -1,0 +1,82 @@
+/** Calls an upstream: the request as its provider takes it, allowlisted headers both ways, refusals as errors of the table. */
+import { type ApiError, apiError } from '../canonical/error.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import { MAX_ERROR_BODY_BYTES } from '../canonical/limits.ts';
+import type { Upstream } from '../canonical/upstream-error.ts';
+import { classifyRefusal } from './classify.ts';
+import { readStart } from './read-bounded.ts';
+
+export type Fetch = (input: Request | string, init?: RequestInit) => Promise<Response>;
+
+export interface UpstreamRequest {
+  readonly upstream: Upstream;
+  readonly url: string;
+  readonly body: JsonObject;
+  /** The client's own headers, of which few go on (H2). */
+  readonly clientHeaders: Headers;
+  readonly callerPays: boolean;
+  readonly signal: AbortSignal;
+}
+
+export type UpstreamResult =
+  | { readonly kind: 'answer'; readonly response: Response }
+  | { readonly kind: 'error'; readonly error: ApiError; readonly headers: Headers };
+
+/** What of a client's headers an upstream gets (H2): tracing and idempotency, nothing that says who the client is. */
+const REQUEST_HEADERS = ['idempotency-key', 'traceparent', 'tracestate', 'x-client-request-id'];
+
+/** What of an upstream's headers a client gets (H2). */
+const RESPONSE_HEADERS = [
+  'retry-after',
+  'retry-after-ms',
+  'x-ratelimit-limit-requests',
+  'x-ratelimit-limit-tokens',
+  'x-ratelimit-remaining-requests',
+  'x-ratelimit-remaining-tokens',
+  'x-ratelimit-reset-requests',
+  'x-ratelimit-reset-tokens',
+];
+
+/** Never throws: an upstream that can't be reached is an error of the table. */
+export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Promise<UpstreamResult> {
+  const { upstream, signal } = request;
+  try {
+    const response = await fetch(request.url, {
+      method: 'POST',
+      headers: requestHeaders(request),
+      body: JSON.stringify(request.body),
+      // A redirect could carry the credential to another host.
+      redirect: 'manual',
+      signal,
+    });
+    if (response.ok) return { kind: 'answer', response };
+    const body = await readStart(response.body, MAX_ERROR_BODY_BYTES);
+    const error = classifyRefusal({ status: response.status, body }, upstream, request.callerPays);
+    return { kind: 'error', error, headers: pickResponseHeaders(response.headers) };
+  } catch {
+    const error = apiError('upstream_unreachable', `${upstream.name} could not be reached`);
+    return { kind: 'error', error, headers: new Headers() };
+  }
+}
+
+function requestHeaders({ clientHeaders, upstream, body }: UpstreamRequest): Headers {
+  const headers = pick(clientHeaders, REQUEST_HEADERS);
+  headers.set('content-type', 'application/json');
+  headers.set('accept', body.stream === true ? 'text/event-stream' : 'application/json');
+  headers.set('user-agent', 'weir');
+  if (upstream.secret !== '') headers.set('authorization', `Bearer ${upstream.secret}`);
+  return headers;
+}
+
+export function pickResponseHeaders(headers: Headers): Headers {
+  return pick(headers, RESPONSE_HEADERS);
+}
+
+function pick(headers: Headers, names: readonly string[]): Headers {
+  const picked = new Headers();
+  for (const name of names) {
+    const value = headers.get(name);
+    if (value !== null) picked.set(name, value);
+  }
+  return picked;
+}

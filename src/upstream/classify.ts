@@ -1,0 +1,83 @@
+/** Turns an upstream's refusal, its status and any form of body, into the error of the table that a caller gets (E1). */
+import { type ApiError, apiError, ERRORS, type ErrorCode, type UpstreamError } from '../canonical/error.ts';
+import { isObject, parseJson } from '../canonical/json.ts';
+import { clean, readUpstreamError, type Upstream, upstreamMessage } from '../canonical/upstream-error.ts';
+
+export interface Refusal {
+  readonly status: number;
+  /** The body's text, or what of it was read. */
+  readonly body: string;
+}
+
+/** Statuses that are the caller's own mistake and stay what they are, by the type of the error that says so. */
+const CALLER_ERRORS: ReadonlyMap<number, string> = new Map([
+  [400, 'invalid_request_error'],
+  [401, 'authentication_error'],
+  [403, 'permission_error'],
+  [404, 'not_found_error'],
+  [413, 'invalid_request_error'],
+  [422, 'invalid_request_error'],
+  [429, 'rate_limit_error'],
+]);
+
+/** The code where the upstream says none. */
+const CALLER_CODES: ReadonlyMap<number, ErrorCode> = new Map([
+  [401, 'invalid_api_key'],
+  [403, 'model_not_allowed'],
+  [404, 'model_not_found'],
+  [413, 'request_too_large'],
+  [429, 'rate_limited'],
+]);
+
+const OVERLOADED: ReadonlySet<number> = new Set([503, 529]);
+const LATE: ReadonlySet<number> = new Set([408, 504, 522, 524]);
+
+/** @param callerPays the credential was the caller's own (AUTH=passthrough), and so are its refusals */
+export function classifyRefusal(refusal: Refusal, upstream: Upstream, callerPays: boolean): ApiError {
+  const { status } = refusal;
+  const said = readRefusal(refusal.body);
+  const message =
+    said.message === undefined
+      ? `${upstream.name} answered ${status}`
+      : upstreamMessage(upstream, said.message);
+  if (!callerPays && (status === 401 || status === 403)) {
+    return apiError(
+      'upstream_credential',
+      `${upstream.name} refused this deployment's credential (${status})`,
+    );
+  }
+  if (!callerPays && (status === 402 || said.code === 'insufficient_quota')) {
+    return apiError('upstream_balance', `${upstream.name} refused this deployment's balance (${status})`);
+  }
+  const callerType = CALLER_ERRORS.get(status === 402 ? 403 : status);
+  if (callerType !== undefined) {
+    const code =
+      said.code === undefined ? (CALLER_CODES.get(status) ?? 'invalid_request') : clean(said.code, upstream);
+    const param = said.param === undefined ? null : clean(said.param, upstream);
+    return { status, type: callerType, code, message, param };
+  }
+  if (status >= 300 && status < 400)
+    return apiError(
+      'upstream_error',
+      `${upstream.name} answered with a redirect, which Weir does not follow`,
+    );
+  if (OVERLOADED.has(status)) return apiError('upstream_overloaded', message);
+  if (LATE.has(status)) return { ...ERRORS.timeout, code: 'timeout', message, param: null };
+  return apiError('upstream_error', message);
+}
+
+function readRefusal(body: string): UpstreamError {
+  const json = parseJson(body);
+  if (isObject(json)) return readUpstreamError(json);
+  const title = /<title[^>]*>([^<]*)<\/title>/i.exec(body)?.[1];
+  const text = title ?? (/^\s*</.test(body) ? '' : body);
+  const message = text.trim() === '' ? undefined : text.trim();
+  return { message, type: undefined, code: undefined, param: undefined, status: undefined };
+}
+
+/** The error that a 200 turned out to hold: its body's own status says whose it is, else it is the upstream's. */
+export function classifyError(error: UpstreamError, upstream: Upstream, callerPays: boolean): ApiError {
+  const { message, code, param } = error;
+  const body = JSON.stringify({ error: { message, code, param } });
+  return classifyRefusal({ status: error.status ?? 502, body }, upstream, callerPays);
+}

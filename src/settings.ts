@@ -1,11 +1,10 @@
 /** The one place that reads the Worker's variables and secrets: typed settings out, or what is wrong, by name. */
+import type { AuthMode } from './auth/caller.ts';
 import { isObject, type JsonObject, parseJson, readText } from './canonical/json.ts';
 import { type Policies, parseVendorEvents } from './canonical/policies.ts';
 import { PROVIDERS } from './providers/index.ts';
 import { openaiCompatible } from './providers/openai.ts';
 import type { Provider } from './providers/provider.ts';
-
-export type AuthMode = 'keys' | 'passthrough' | 'open';
 
 /** A provider that this deployment can reach. */
 export interface ConfiguredProvider {

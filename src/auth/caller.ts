@@ -1,9 +1,11 @@
 /** Who calls: what a request's Authorization header means under each AUTH mode (K1, K3). */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { matchesAnyGlob } from '../canonical/glob.ts';
-import type { AuthMode } from '../settings.ts';
 import { sameDigest, sha256 } from './digest.ts';
 import { callerId, findKey, type KeyStore } from './keys.ts';
+
+/** `keys`: a key of this deployment; `passthrough`: the caller's own provider key, sent on; `open`: none, for local runs. */
+export type AuthMode = 'keys' | 'passthrough' | 'open';
 
 export interface Caller {
   /** Under which usage is recorded: a key's id, the head of the hash of a caller's own credential, or `open`. */

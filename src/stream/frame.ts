@@ -11,8 +11,8 @@ export function chunkFrame(chunk: Chunk): string {
 }
 
 /** An error after the head (E2); as `event: error` for clients that listen for it (E3). */
-export function errorFrame(error: ApiError, as: 'data' | 'event'): string {
-  return `${as === 'event' ? 'event: error\n' : ''}data: ${errorBody(error)}\n\n`;
+export function errorFrame(error: ApiError, form: 'data' | 'event'): string {
+  return `${form === 'event' ? 'event: error\n' : ''}data: ${errorBody(error)}\n\n`;
 }
 
 /** The upstream's own JSON, untouched; where it came in several data lines, an LF between them is only white space (V2). */

@@ -1,0 +1,135 @@
+/** The rules of the house that a program can check, read off the sources. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { PROVIDERS } from '../src/providers/index.ts';
+import { fixtures } from './contract/fixtures.ts';
+
+const SRC = join(import.meta.dirname, '..', 'src');
+const MAX_LINES = 300;
+
+interface Source {
+  /** Below `src/`, with slashes. */
+  readonly path: string;
+  /** The folder, or the file itself where it lies at the root. */
+  readonly layer: string;
+  readonly text: string;
+  /** Without comments and the contents of strings. */
+  readonly code: string;
+  /** The paths below `src/` that it imports. */
+  readonly imports: readonly string[];
+}
+
+const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map(readSource);
+
+function readSource(path: string): Source {
+  const text = readFileSync(join(SRC, path), 'utf8');
+  const imports = [...text.matchAll(/ from '(\.[^']+)'/g)].map(([, from]) =>
+    relative(SRC, join(SRC, dirname(path), from ?? '')),
+  );
+  const code = text.replace(/'[^'\n]*'|`[^`\n]*`/g, "''").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+  return { path, layer: path.split('/')[0] ?? path, text, code, imports };
+}
+
+/** What each layer may import besides itself: downward only. */
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  canonical: [],
+  stream: ['canonical'],
+  dialects: ['canonical', 'stream'],
+  providers: ['canonical', 'stream', 'dialects'],
+  upstream: ['canonical', 'stream'],
+  metering: ['canonical'],
+  auth: ['canonical'],
+  'settings.ts': ['canonical', 'auth', 'providers'],
+  http: ['canonical', 'stream', 'providers', 'upstream', 'metering', 'auth', 'settings.ts'],
+  'gateway.ts': ['canonical', 'http', 'settings.ts'],
+  'index.ts': ['gateway.ts', 'settings.ts'],
+};
+
+const PURE_LAYERS = ['canonical', 'stream', 'dialects'];
+const IMPURE =
+  /\b(Request|Response|fetch|env|KVNamespace|console|setTimeout|setInterval|crypto|performance)\b|Date\.now|Math\.random/;
+
+describe.each(sources.map((source) => [source.path, source] as const))('src/%s', (_, source) => {
+  test('imports only from layers below its own', () => {
+    const allowed = LAYERS[source.layer];
+    expect(allowed, `${source.layer} has no place in the layer table`).toBeDefined();
+    const layers = source.imports.map((path) => path.split('/')[0] ?? path);
+    expect(layers.filter((layer) => layer !== source.layer && !allowed?.includes(layer))).toEqual([]);
+  });
+
+  test('says its job in one sentence at its top', () => {
+    expect(source.text).toMatch(/^\/\*\*[^@]+?\*\/\n/);
+  });
+
+  test(`has at most ${MAX_LINES} lines`, () => {
+    expect(source.text.split('\n').length).toBeLessThanOrEqual(MAX_LINES);
+  });
+
+  test('has no any, and no `as` outside a decode function', () => {
+    const lines = source.code.split('\n').filter((line) => !/^\s*(import|export) /.test(line));
+    expect(lines.filter((line) => /\bany\b/.test(line))).toEqual([]);
+    expect(lines.filter((line) => /\bas (?!const\b)/.test(line) && !/decode/.test(line))).toEqual([]);
+  });
+
+  test.runIf(PURE_LAYERS.includes(source.layer))('knows no network, store, clock, randomness or log', () => {
+    expect(source.code.split('\n').filter((line) => IMPURE.test(line))).toEqual([]);
+  });
+
+  test.runIf(source.layer !== 'providers')(
+    "names no provider: a provider's habit lives in its own file",
+    () => {
+      const named = PROVIDERS.filter(({ id, name }) =>
+        new RegExp(`['"\`](${id}|${name})['"\`]`).test(source.text),
+      );
+      expect(named.map(({ id }) => id)).toEqual([]);
+    },
+  );
+});
+
+test('no import cycle', () => {
+  const importsOf = new Map(sources.map(({ path, imports }) => [path, imports]));
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  function visit(path: string, trail: readonly string[]): void {
+    if (trail.includes(path)) cycles.push([...trail, path].join(' -> '));
+    if (done.has(path) || trail.includes(path)) return;
+    for (const next of importsOf.get(path) ?? []) visit(next, [...trail, path]);
+    done.add(path);
+  }
+  for (const { path } of sources) visit(path, []);
+  expect(cycles).toEqual([]);
+});
+
+/** The contract's rules: a letter and how many it numbers. */
+const RULES: Readonly<Record<string, number>> = {
+  H: 3,
+  F: 4,
+  C: 10,
+  U: 5,
+  V: 3,
+  E: 4,
+  T: 5,
+  B: 2,
+  S: 3,
+  M: 5,
+  K: 3,
+};
+
+test('every rule of the contract is named by a test', () => {
+  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' });
+  const names = files
+    .filter((path) => path.endsWith('.test.ts') && path !== 'tidy.test.ts')
+    .flatMap(
+      (path) =>
+        readFileSync(join(import.meta.dirname, path), 'utf8').match(/(?:test|it|describe)[.(].*/g) ?? [],
+    );
+  const named = new Set([...names.join('\n').matchAll(/\b[A-Z]\d{1,2}\b/g)].map(([rule]) => rule));
+  for (const fixture of fixtures) for (const rule of fixture.rules) named.add(rule);
+  const rules = Object.entries(RULES).flatMap(([letter, count]) =>
+    Array.from({ length: count }, (_, i) => `${letter}${i + 1}`),
+  );
+  expect(rules.filter((rule) => !named.has(rule))).toEqual([]);
+});

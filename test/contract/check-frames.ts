@@ -1,0 +1,105 @@
+/** Reads a client's bytes as frames, and lists what breaks F1 and F3 on the way. */
+import { isObject, type JsonObject, parseJson, textOf } from './json.ts';
+
+export type Frame = { number: number } & (
+  | { kind: 'heartbeat' | 'done' | 'broken' }
+  | { kind: 'chunk' | 'vendor'; value: JsonObject }
+  | { kind: 'error'; value: JsonObject; named: boolean }
+);
+
+type Read = { frames: Frame[]; faults: string[] };
+
+const LINE_FEED = 10;
+const HEARTBEAT = ': heartbeat';
+const ERROR_EVENT = 'event: error';
+const DATA = 'data: ';
+
+export function fault(rule: string, what: string, frame?: number): string {
+  return `${rule}: ${what}${frame === undefined ? '' : ` (frame ${frame})`}`;
+}
+
+/** A client that left may have been cut off anywhere, so that its unfinished last frame is no fault. */
+export function readFrames(bytes: Uint8Array, clientLeft: boolean): Read {
+  const end = endOfLastFrame(bytes);
+  const faults: string[] = [];
+  const blocks = decodeText(bytes.subarray(0, end), faults).split('\n\n');
+  if (blocks.at(-1) === '') blocks.pop();
+  if (end < bytes.length && !clientLeft) {
+    faults.push(fault('F1', 'the stream does not end with two LFs'));
+    blocks.push(decodeText(bytes.subarray(end), faults).replace(/\n$/, ''));
+  }
+  const frames = blocks.map((block, position) => readBlock(block, position + 1, faults));
+  return { frames, faults };
+}
+
+function endOfLastFrame(bytes: Uint8Array): number {
+  for (let end = bytes.length; end >= 2; end -= 1) {
+    if (bytes[end - 1] === LINE_FEED && bytes[end - 2] === LINE_FEED) return end;
+  }
+  return 0;
+}
+
+function decodeText(bytes: Uint8Array, faults: string[]): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    faults.push(fault('F1', 'the bytes are not UTF-8'));
+    return new TextDecoder('utf-8', { fatal: false, ignoreBOM: true }).decode(bytes);
+  }
+}
+
+function readBlock(whole: string, number: number, faults: string[]): Frame {
+  const block = whole.replace(/^\n+/, '');
+  if (block !== whole) faults.push(fault('F1', 'more than two LFs between frames', number));
+  const lines = block.split('\n');
+  if (block === HEARTBEAT) return { number, kind: 'heartbeat' };
+  if (lines.some((line) => line.startsWith(':'))) {
+    return broken('F3', `the comment ${shown(block)}`, number, faults);
+  }
+  const named = lines.length === 2 && lines[0] === ERROR_EVENT;
+  const line = named ? lines[1] : block;
+  if (line === undefined || !/^data: [^\r\n]+$/.test(line)) {
+    return broken('F1', `not one data line: ${shown(block)}`, number, faults);
+  }
+  return readData(line.slice(DATA.length), named, number, faults);
+}
+
+function readData(data: string, named: boolean, number: number, faults: string[]): Frame {
+  const frame = classify(data, named, number, faults);
+  if (named && frame.kind !== 'error' && frame.kind !== 'broken') {
+    faults.push(fault('F1', 'an event field on a frame that is no error', number));
+  }
+  return frame;
+}
+
+function classify(data: string, named: boolean, number: number, faults: string[]): Frame {
+  if (data === '[DONE]') return { number, kind: 'done' };
+  const value = parseJson(data);
+  if (!isObject(value)) return broken('F1', `no JSON object: ${shown(data)}`, number, faults);
+  if (isVendor(value)) return { number, kind: 'vendor', value };
+  if (!isCompact(data)) faults.push(fault('F1', `JSON is not compact: ${shown(data)}`, number));
+  if ('error' in value && !('choices' in value)) return { number, kind: 'error', value, named };
+  return { number, kind: 'chunk', value };
+}
+
+/** An event that was named by its SSE field alone has no type: nothing of a chunk or an error is on it either. */
+function isVendor(value: JsonObject): boolean {
+  if ('choices' in value) return false;
+  return textOf(value.type).startsWith('x_') || !('object' in value || 'error' in value);
+}
+
+/** Strings are brought to one spelling first, because a string may keep the upstream's own escapes. */
+function isCompact(text: string): boolean {
+  const spelled = text.replace(/"(?:[^"\\]|\\.)*"/g, (string) => JSON.stringify(parseJson(string)));
+  return spelled === JSON.stringify(parseJson(text));
+}
+
+function broken(rule: string, what: string, number: number, faults: string[]): Frame {
+  faults.push(fault(rule, what, number));
+  return { number, kind: 'broken' };
+}
+
+function shown(text: string): string {
+  const limit = 60;
+  return JSON.stringify(text.length > limit ? `${text.slice(0, limit)}…` : text);
+}

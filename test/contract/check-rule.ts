@@ -1,0 +1,79 @@
+/** What a rule's check is given, and the walks over a stream that several checks share. */
+import { type Frame, fault } from './check-frames.ts';
+import { isCount, isObject, type Json, type JsonObject, listOf } from './json.ts';
+
+/** What the request and the deployment's policies make of the stream: all that its bytes cannot tell. */
+export interface Expectation {
+  shape: 'chat' | 'text';
+  /** The id that the client sees before the model's name, such as `deepseek`. */
+  provider: string;
+  /** Whether a stream that did not fail must hold a usage chunk; where not, it must hold none. */
+  usageChunk: boolean;
+  vendorEvents: 'strip' | 'pass';
+  errorFrames: 'data' | 'event';
+  /** The client left midway: its bytes may end anywhere. */
+  clientLeft?: boolean;
+  /** The request's `n`, where choices beyond it are to be reported. */
+  requestedChoices?: number;
+}
+
+export interface Stream {
+  expectation: Expectation;
+  frames: Frame[];
+  failed: boolean;
+}
+
+/** One rule's check: yields a sentence that begins with the rule's number for each break. */
+export type Rule = (stream: Stream) => Iterable<string>;
+
+export interface Chunk {
+  frame: number;
+  value: JsonObject;
+}
+
+export interface Choice {
+  frame: number;
+  /** The choice's index, or -1 where it has none (which C3 reports). */
+  index: number;
+  value: JsonObject;
+}
+
+export function* chunksOf(stream: Stream): Generator<Chunk> {
+  for (const frame of stream.frames) {
+    if (frame.kind === 'chunk') yield { frame: frame.number, value: frame.value };
+  }
+}
+
+export function* choicesOf(stream: Stream): Generator<Choice> {
+  for (const { frame, value } of chunksOf(stream)) {
+    for (const choice of listOf(value.choices)) {
+      if (!isObject(choice)) continue;
+      yield { frame, index: isCount(choice.index) ? choice.index : -1, value: choice };
+    }
+  }
+}
+
+/** A null `usage` makes no usage chunk: it is a key too many, which C1 reports. */
+export function isUsageChunk(chunk: JsonObject): boolean {
+  return isObject(chunk.usage);
+}
+
+/** Yields at most one fault: `object` must have exactly the wanted keys, in their order if there is one. */
+export function* keyFault(
+  rule: string,
+  name: string,
+  value: Json | undefined,
+  wanted: readonly string[],
+  frame: number,
+  order: 'ordered' | 'any order' = 'ordered',
+): Generator<string> {
+  if (!isObject(value)) return yield fault(rule, `${name} is no object`, frame);
+  const keys = Object.keys(value);
+  const missing = wanted.filter((key) => !keys.includes(key));
+  const unwanted = keys.filter((key) => !wanted.includes(key));
+  if (missing.length > 0) yield fault(rule, `${name} without ${missing.join(', ')}`, frame);
+  else if (unwanted.length > 0) yield fault(rule, `${name} with ${unwanted.join(', ')}`, frame);
+  else if (order === 'ordered' && keys.join() !== wanted.join()) {
+    yield fault(rule, `${name} has its keys in the order ${keys.join(', ')}`, frame);
+  }
+}

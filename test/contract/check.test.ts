@@ -1,0 +1,203 @@
+/** The checker is judged here: good streams pass it, and each broken one is reported by its rule's number. */
+import { describe, expect, test } from 'vitest';
+import { check, type Expectation } from './check.ts';
+import { chunkBreaks } from './check-breaks-chunk.ts';
+import { streamBreaks } from './check-breaks-stream.ts';
+import * as sample from './check-samples.ts';
+import { type Json, parseJson } from './json.ts';
+import { readRecordings, recordingsNote } from './recordings.ts';
+
+const { CALLS, DONE, ERROR, HEARTBEAT, HELLO, OPEN, STOP, USAGE_CHUNK, VENDOR } = sample;
+const { around, choice, chunk, errorFrame, say, textChunk } = sample;
+
+/** Every rule that bytes alone can break; the others need a clock, a counter or the upstream beside them. */
+const CHECKED_RULES = 'C1 C10 C2 C3 C4 C5 C6 C7 C8 C9 E2 E3 E4 F1 F2 F3 U1 U2 U3 V2';
+
+const text = { shape: 'text' } as const;
+
+const good: sample.Case[] = [
+  ['a chat stream', [OPEN, HELLO, STOP, DONE]],
+  [
+    'content beside role and finish in one chunk',
+    [say({ role: 'assistant', content: 'Hi' }, { finish_reason: 'length' }), DONE],
+  ],
+  ['heartbeats between frames', [HEARTBEAT, OPEN, HEARTBEAT, STOP, HEARTBEAT, DONE]],
+  [
+    'reasoning, refusal and logprobs',
+    [
+      OPEN,
+      say({ reasoning_content: 'Hm' }),
+      say({ refusal: 'No' }, { logprobs: sample.LOGPROBS }),
+      STOP,
+      DONE,
+    ],
+  ],
+  ['logprobs alone', [OPEN, say({}, { logprobs: sample.LOGPROBS }), STOP, DONE]],
+  ['tool calls', CALLS],
+  [
+    'tool calls from Mistral',
+    CALLS.map((frame) => frame.replace('deepseek/', 'mistral/')),
+    { provider: 'mistral' },
+  ],
+  ['tool calls cut by length', [...CALLS.slice(0, -2), say({}, { finish_reason: 'length' }), DONE]],
+  [
+    'two choices, the second finished first',
+    [
+      chunk([
+        choice({ role: 'assistant', content: 'a' }),
+        choice({ role: 'assistant', content: 'b' }, { index: 1, finish_reason: 'stop' }),
+      ]),
+      STOP,
+      DONE,
+    ],
+    { requestedChoices: 2 },
+  ],
+  ['a usage chunk', [OPEN, STOP, USAGE_CHUNK, DONE], { usageChunk: true }],
+  ['other escapes in strings', [OPEN.replace('fp_1', 'fp\\u005f1\\/'), STOP.replace('fp_1', 'fp_1/'), DONE]],
+  ['a vendor event passed', [VENDOR, OPEN, VENDOR, STOP, DONE], { vendorEvents: 'pass' }],
+  [
+    'a passed event that was named by its SSE field',
+    around(sample.dataFrame({ name: 'a' })),
+    { vendorEvents: 'pass' },
+  ],
+  ['a failed stream', [OPEN, HELLO, ERROR, DONE], { usageChunk: true }],
+  ['a stream that failed at once', [ERROR, DONE]],
+  ['an error event', [OPEN, `event: error\n${ERROR}`, DONE], { errorFrames: 'event' }],
+  [
+    'an error that points to public documents',
+    [
+      errorFrame(
+        'DeepSeek: see https://api-docs.deepseek.com/keys (request 9f9d90210f194076abeee223863eaaf0)',
+      ),
+      DONE,
+    ],
+  ],
+  ['a client that left amid a frame', [OPEN, HELLO.slice(0, 50)], { clientLeft: true, usageChunk: true }],
+  ['a client that left before the head', [], { clientLeft: true }],
+  [
+    'a text stream',
+    [textChunk('a'), textChunk('', { finish_reason: 'stop' }), sample.TEXT_USAGE_CHUNK, DONE],
+    { ...text, usageChunk: true },
+  ],
+  [
+    'text logprobs',
+    [textChunk('a', { logprobs: sample.TEXT_LOGPROBS, finish_reason: 'length' }), DONE],
+    text,
+  ],
+  [
+    'text logprobs with nulls',
+    [
+      textChunk('a', {
+        logprobs: { ...sample.TEXT_LOGPROBS, token_logprobs: [null], top_logprobs: [null] },
+        finish_reason: 'stop',
+      }),
+      DONE,
+    ],
+    text,
+  ],
+  ['an answer without a choice', [DONE]],
+];
+
+function faults(frames: string[], more: Partial<Expectation> = {}): string[] {
+  return check(new TextEncoder().encode(frames.join('')), { ...sample.expected, ...more });
+}
+
+function rulesOf(found: string[]): string[] {
+  return [...new Set(found.map((fault) => fault.slice(0, fault.indexOf(':'))))];
+}
+
+describe('check, good streams', () => {
+  test.each(good)('%s: nothing is reported', (_name, frames, more) => {
+    expect(faults(frames, more)).toEqual([]);
+  });
+
+  test('a good stream cut at any byte: only a client that left may have it', () => {
+    const bytes = new TextEncoder().encode(CALLS.join(''));
+    for (let length = 0; length < bytes.length; length += 1) {
+      const cut = bytes.subarray(0, length);
+      expect(check(cut, { ...sample.expected, clientLeft: true })).toEqual([]);
+      expect(check(cut, sample.expected)).not.toEqual([]);
+    }
+  });
+});
+
+const breaks = { ...streamBreaks, ...chunkBreaks };
+
+for (const [rule, cases] of Object.entries(breaks)) {
+  describe(`check, streams that break ${rule}`, () => {
+    test.each(cases)(`%s: ${rule} is reported and no other rule`, (_name, frames, more) => {
+      expect(rulesOf(faults(frames, more))).toEqual([rule]);
+    });
+  });
+}
+
+test.each<[name: string, frames: string[], broken: string[]]>([
+  ['usage before an error', [OPEN, USAGE_CHUNK, ERROR, DONE], ['U1', 'U2']],
+  ['an error without words', [errorFrame(''), DONE], ['E2', 'E4']],
+  ['choices that are no list', around(OPEN.replace(/"choices":.*/, '"choices":null}')), ['C1', 'C5']],
+])('check, %s: each of the broken rules is reported', (_name, frames, broken) => {
+  expect(rulesOf(faults(frames, { usageChunk: frames.includes(USAGE_CHUNK) })).sort()).toEqual(broken);
+});
+
+test('check, bytes that are no UTF-8: F1 is reported', () => {
+  const bytes = new TextEncoder().encode(around(HELLO).join('')).map((byte) => (byte === 72 ? 0xff : byte));
+  expect(rulesOf(check(bytes, sample.expected))).toEqual(['F1']);
+});
+
+test('check, the rules that bytes can break: each has streams that break it', () => {
+  expect(Object.keys(breaks).sort().join(' ')).toBe(CHECKED_RULES);
+});
+
+/** Every spoiled copy of a value: one key left out, or one value turned into what no field may be. */
+function* spoiled(value: Json, path = ''): Generator<[path: string, value: Json]> {
+  if (typeof value !== 'object' || value === null) return yield [path, true];
+  for (const [key, part] of Object.entries(value)) {
+    for (const [where, other] of spoiled(part, `${path}.${key}`)) {
+      yield [
+        where,
+        Array.isArray(value) ? value.map((old) => (old === part ? other : old)) : { ...value, [key]: other },
+      ];
+    }
+    if (Array.isArray(value)) continue;
+    const { [key]: _left, ...rest } = value;
+    yield [`${path}.${key} left out`, rest];
+  }
+}
+
+/** An opening delta may do without its empty content, and logprobs may come alone. */
+const MAY_BE_LEFT_OUT = ['0.choices.0.delta.content left out', '1.choices.0.delta.content left out'];
+
+describe('check, a good stream with one value spoiled', () => {
+  const chat = [
+    ...around(say({ content: 'a' }, { logprobs: sample.LOGPROBS })).slice(0, -1),
+    USAGE_CHUNK,
+    DONE,
+  ];
+  const written = [textChunk('a'), textChunk('', { finish_reason: 'stop' }), sample.TEXT_USAGE_CHUNK, DONE];
+  test.each<sample.Case>([
+    ['a chat stream with logprobs and usage', chat, { usageChunk: true }],
+    ['a stream with tool calls', CALLS],
+    ['a text stream', written, { ...text, usageChunk: true }],
+    ['a failed stream', [OPEN, ERROR, DONE]],
+  ])('%s: every spoiled value is reported', (_name, frames, more) => {
+    const missed: string[] = [];
+    for (const [position, frame] of frames.entries()) {
+      for (const [path, value] of spoiled(parseJson(frame.slice('data: '.length)) ?? null)) {
+        const found = faults(frames.with(position, sample.dataFrame(value)), more);
+        if (found.length === 0) missed.push(`${position}${path}`);
+      }
+    }
+    expect(missed.filter((path) => !MAY_BE_LEFT_OUT.includes(path))).toEqual([]);
+  });
+});
+
+test.skipIf(recordingsNote !== '')(
+  `check, recorded upstreams sent on untouched: each is reported${recordingsNote}`,
+  () => {
+    const untouched = readRecordings().filter(({ text: body }) => {
+      const bytes = new TextEncoder().encode(body);
+      return check(bytes, sample.expected).length === 0;
+    });
+    expect(untouched.map(({ name }) => name)).toEqual([]);
+  },
+);

@@ -1,0 +1,140 @@
+/** Reads a client's bytes of one stream and lists the contract's rules that they break. */
+import { choiceRules } from './check-choice.ts';
+import { chunkRules } from './check-chunk.ts';
+import { type Frame, fault, readFrames } from './check-frames.ts';
+import { chunksOf, type Expectation, isUsageChunk, keyFault, type Rule, type Stream } from './check-rule.ts';
+import { type JsonObject, objectOf, textOf } from './json.ts';
+
+export type { Expectation } from './check-rule.ts';
+
+const ERROR_KEYS = ['message', 'type', 'param', 'code'];
+const ERROR_TYPES = ['server_error', 'timeout_error', 'stream_idle_timeout'];
+
+/** What a message never holds. Public addresses may stand in it: providers point to their documents. */
+const SECRETS: readonly [name: string, pattern: RegExp][] = [
+  ['a bearer token', /\bbearer\s+(?=\S*\d)[\w.~+/-]{6,}/i],
+  ['a secret key', /\bsk[-_][\w*-]{4,}/i],
+  ['a prefixed key', /\b(?:pk|rk|key|weir|xai|gsk|hf|xero|csk|nvapi)[-_](?=[\w-]*[\d*])[\w*-]{6,}/i],
+  ['a key beside its name', /\bapi[-_ ]?key["']?\s*[:=]\s*["']?(?=[\w-]*[\d*])[\w*-]{6,}/i],
+  ['a web token', /\beyJ[\w-]{8,}\.[\w-]+/],
+  ['an unbroken random text', /\b(?=\w*[a-z])(?=\w*[A-Z])(?=\w*\d)[A-Za-z0-9]{32,}\b/],
+  ['credentials in a URL', /:\/\/[^/\s:@]+:[^/\s@]+@/],
+  ['a local address', /\b(?:localhost|127(?:\.\d+){3}|0\.0\.0\.0|169\.254(?:\.\d+){2})\b|\[?::1\]/i],
+  ['a private address', /\b(?:10(?:\.\d+){3}|192\.168(?:\.\d+){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d+){2})\b/],
+  ['an internal host', /\b[\w-]+(?:\.[\w-]+)*\.(?:internal|local|lan|intranet|svc|cluster)\b/i],
+  ['a stack', /(?:^|\n)\s*at .+:\d+|\bat \S+ \(.+:\d+:\d+\)|Traceback \(most recent call last\)/],
+  ['a source line', /\.(?:[cm]?[jt]sx?|py|go|rs):\d+|\bFile ".+", line \d+|node_modules/],
+];
+
+/** An empty list means that the contract holds, so far as bytes alone can tell. */
+export function check(bytes: Uint8Array, expectation: Expectation): string[] {
+  const { frames, faults } = readFrames(bytes, expectation.clientLeft === true);
+  const failed = frames.some((frame) => frame.kind === 'error');
+  const stream: Stream = { expectation, frames, failed };
+  return [...faults, ...rules.flatMap((rule) => [...rule(stream)])];
+}
+
+const checkF2: Rule = function* (stream) {
+  const done = stream.frames.filter((frame) => frame.kind === 'done');
+  if (done.length > 1) yield fault('F2', '[DONE] comes more than once', done[1]?.number);
+  const last = stream.frames.at(-1);
+  if (done.length > 0 && last?.kind !== 'done') yield fault('F2', 'a frame after [DONE]', last?.number);
+  if (done.length === 0 && stream.expectation.clientLeft !== true) yield fault('F2', 'no [DONE]');
+};
+
+const checkU1: Rule = function* (stream) {
+  for (const { frame, value } of chunksOf(stream)) {
+    if (!isUsageChunk(value)) continue;
+    if (!Array.isArray(value.choices) || value.choices.length > 0) {
+      yield fault('U1', 'usage beside choices', frame);
+    }
+    const next = stream.frames.find((later) => later.number > frame && later.kind !== 'heartbeat');
+    if (next !== undefined && next.kind !== 'done' && !isUsage(next)) {
+      yield fault('U1', 'usage is not the last before [DONE]', frame);
+    }
+  }
+};
+
+function isUsage(frame: Frame): boolean {
+  return frame.kind === 'chunk' && isUsageChunk(frame.value);
+}
+
+const checkU2: Rule = function* (stream) {
+  const { usageChunk, clientLeft } = stream.expectation;
+  const [first, second] = stream.frames.filter(isUsage);
+  if (second !== undefined) yield fault('U2', 'usage comes more than once', second.number);
+  if (first !== undefined && stream.failed) yield fault('U2', 'usage on a stream that failed', first.number);
+  if (first !== undefined && !usageChunk) yield fault('U2', 'usage that was not asked for', first.number);
+  if (first === undefined && usageChunk && !stream.failed && clientLeft !== true) {
+    yield fault('U2', 'no usage chunk');
+  }
+};
+
+const checkV2: Rule = function* (stream) {
+  if (stream.expectation.vendorEvents === 'pass') return;
+  for (const frame of stream.frames) {
+    if (frame.kind === 'vendor')
+      yield fault('V2', `a vendor event passed: ${textOf(frame.value.type)}`, frame.number);
+  }
+};
+
+const checkE2: Rule = function* (stream) {
+  let failedAt: number | undefined;
+  for (const frame of stream.frames) {
+    if (failedAt !== undefined && frame.kind !== 'done') {
+      yield fault('E2', `a ${frame.kind} frame after the error frame ${failedAt}`, frame.number);
+    }
+    if (frame.kind !== 'error') continue;
+    failedAt ??= frame.number;
+    yield* errorShape(frame.value, frame.number);
+  }
+};
+
+function* errorShape(value: JsonObject, frame: number) {
+  yield* keyFault('E2', 'an error frame', value, ['error'], frame);
+  yield* keyFault('E2', 'an error', value.error, ERROR_KEYS, frame);
+  const { message, type, param, code } = objectOf(value.error);
+  if (typeof message !== 'string' || message === '') yield fault('E2', 'message is no text', frame);
+  if (!ERROR_TYPES.includes(textOf(type))) yield fault('E2', `type is ${JSON.stringify(type)}`, frame);
+  if (param !== null && typeof param !== 'string') yield fault('E2', 'param is neither null nor text', frame);
+  if (typeof code !== 'string' || code === '') yield fault('E2', `code is ${JSON.stringify(code)}`, frame);
+}
+
+const checkE3: Rule = function* (stream) {
+  const wanted = stream.expectation.errorFrames === 'event';
+  for (const frame of stream.frames) {
+    if (frame.kind !== 'error' || frame.named === wanted) continue;
+    yield fault(
+      'E3',
+      wanted ? 'an error without its event field' : 'an error with an event field',
+      frame.number,
+    );
+  }
+};
+
+/** The message alone names the provider, but nothing that an error frame says may give a secret away. */
+const checkE4: Rule = function* (stream) {
+  for (const frame of stream.frames) {
+    if (frame.kind !== 'error') continue;
+    const { message, param, code } = objectOf(frame.value.error);
+    if (!textOf(message).toLowerCase().includes(stream.expectation.provider.toLowerCase())) {
+      yield fault('E4', 'the message does not name the provider', frame.number);
+    }
+    const said = [message, param, code].map(textOf).join('\n');
+    for (const [name, pattern] of SECRETS) {
+      if (pattern.test(said)) yield fault('E4', `the error holds ${name}`, frame.number);
+    }
+  }
+};
+
+const rules: readonly Rule[] = [
+  checkF2,
+  ...chunkRules,
+  ...choiceRules,
+  checkU1,
+  checkU2,
+  checkV2,
+  checkE2,
+  checkE3,
+  checkE4,
+];

@@ -1,0 +1,276 @@
+/** The plain reading is judged here on small streams, written by hand. */
+import { describe, expect, test } from 'vitest';
+import {
+  CALLS,
+  DONE,
+  ERROR,
+  HEARTBEAT,
+  HELLO,
+  OPEN,
+  TEXT_USAGE_CHUNK,
+  textChunk,
+  USAGE_CHUNK,
+  VENDOR,
+} from './check-samples.ts';
+import type { JsonObject } from './json.ts';
+import { readClient, readUpstream } from './plain-reading.ts';
+import { emptyChoice } from './reading.ts';
+import { calling, done, said, upstream } from './reading-samples.ts';
+
+/** Choice 0 of a stream that holds these deltas, without what it does not say. */
+function first(...deltas: JsonObject[]) {
+  return upstream(...deltas.map((delta) => said(delta)), done).choices.get(0);
+}
+
+function callsOf(...values: JsonObject[]) {
+  return upstream(...values, done)
+    .choices.get(0)
+    ?.toolCalls.map(({ id, name, arguments: args }) => [id, name, args]);
+}
+
+describe('readUpstream, framing', () => {
+  test('CRLF, a BOM, comments, no space, no last blank line: all events are read', () => {
+    const reading = readUpstream(
+      '\uFEFF: hi\r\ndata:{"choices":[{"delta":{"content":"a"}}]}\r\n\r\ndata: {"choices":\r\ndata: [{"delta":{"content":"b"},"finish_reason":"stop"}]}',
+      'sse',
+    );
+    expect(reading.choices.get(0)).toEqual({ ...emptyChoice(), text: 'ab', finish: 'stop' });
+    expect(reading).toMatchObject({ error: null, done: false });
+  });
+
+  test('[DONE] with white space around it: it ends the reading', () => {
+    const reading = upstream(said({ content: 'a' }), 'data:  [DONE] ', said({ content: 'b' }));
+    expect(reading.done).toBe(true);
+    expect(reading.choices.get(0)?.text).toBe('a');
+  });
+
+  test('JSON lines: each line is an event', () => {
+    const text =
+      '{"choices":[{"index":0,"delta":{"content":"a"}}]}\n{"choices":[{"index":0,"finish_reason":"stop"}]}\n';
+    expect(readUpstream(text, 'jsonl').choices.get(0)).toMatchObject({ text: 'a', finish: 'stop' });
+  });
+});
+
+describe('readUpstream, content', () => {
+  test('reasoning under both names: reasoning_content unless it is empty', () => {
+    const deltas = [
+      { reasoning_content: 'a', reasoning: 'x' },
+      { reasoning_content: '', reasoning: 'b' },
+      { reasoning: 'c' },
+    ];
+    expect(first(...deltas)?.reasoning).toBe('abc');
+  });
+
+  test('typed content parts: thinking is reasoning, text is text, others are dropped', () => {
+    const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'a' }] };
+    const content = [
+      thinking,
+      { type: 'thinking', thinking: 'b' },
+      { type: 'text', text: 'c' },
+      { type: 'image' },
+    ];
+    expect(first({ content })).toMatchObject({ reasoning: 'ab', text: 'c' });
+  });
+
+  test('text beside a delta: the delta counts, once', () => {
+    expect(
+      upstream({ choices: [{ index: 0, text: '2', delta: { content: '2' } }] }, done).choices.get(0)?.text,
+    ).toBe('2');
+    expect(upstream({ choices: [{ index: 0, text: '2' }] }, done).choices.get(0)?.text).toBe('2');
+  });
+
+  test('refusal and logprobs of both shapes: they are told', () => {
+    const chat = said({ refusal: 'no' }, { logprobs: { content: [{}, {}], refusal: [{}] } });
+    const text = said({}, { logprobs: { tokens: ['a'] } });
+    expect(upstream(chat, text, done).choices.get(0)).toMatchObject({ refusal: 'no', logprobTokens: 4 });
+  });
+
+  test('a choice without index: its place in the list is its index', () => {
+    const reading = upstream({ choices: [{ delta: { content: 'a' } }, { delta: { content: 'b' } }] }, done);
+    expect([...reading.choices.values()].map(({ text }) => text)).toEqual(['a', 'b']);
+  });
+
+  test('content after a finish: it is ignored, and so is another finish', () => {
+    const reading = upstream(
+      said({ content: 'a' }, { finish_reason: 'eos' }),
+      said({ content: 'b' }, { finish_reason: 'stop' }),
+    );
+    expect(reading.choices.get(0)).toEqual({ ...emptyChoice(), text: 'a', finish: 'eos' });
+  });
+
+  test('vendor events of both forms: they are no content and no error', () => {
+    const reading = upstream(
+      { type: 'x_a', error: { message: 'm' } },
+      'event: x_b\ndata: junk',
+      said({ content: 'a' }),
+      done,
+    );
+    expect(reading).toMatchObject({ error: null, done: true });
+    expect(reading.choices.size).toBe(1);
+  });
+});
+
+describe('readUpstream, tool calls', () => {
+  test('fragments by index: they are joined', () => {
+    expect(
+      callsOf(
+        calling({ index: 0, id: 'a', function: { name: 'f', arguments: '' } }),
+        calling(
+          { index: 1, id: 'b', function: { name: 'g', arguments: '{}' } },
+          { index: 0, id: '', function: { arguments: '{"x"' } },
+        ),
+        calling({ index: 0, id: null, function: { name: null, arguments: ':1}' } }),
+      ),
+    ).toEqual([
+      ['a', 'f', '{"x":1}'],
+      ['b', 'g', '{}'],
+    ]);
+  });
+
+  test('no index: the known id, a new id, or the last call', () => {
+    expect(
+      callsOf(
+        calling({ id: 'a', function: { name: 'f', arguments: '1' } }, { function: { arguments: '2' } }),
+        calling({ id: 'b', function: { name: 'g' } }, { id: 'a', function: { arguments: '3' } }),
+        calling({ function: { name: 'h', arguments: {} } }),
+      ),
+    ).toEqual([
+      ['a', 'f', '123'],
+      ['b', 'g', ''],
+      ['', 'h', '{}'],
+    ]);
+  });
+
+  test('two calls under one index: another id with a name begins another call', () => {
+    expect(
+      callsOf(
+        calling({ index: 0, id: 'a', function: { name: 'f', arguments: '1' } }),
+        calling(
+          { index: 0, id: 'b', function: { name: 'f', arguments: '2' } },
+          { index: 0, function: { arguments: '3' } },
+        ),
+      ),
+    ).toEqual([
+      ['a', 'f', '1'],
+      ['b', 'f', '23'],
+    ]);
+  });
+
+  test('another id without a name: it begins no other call', () => {
+    const fragments = [
+      calling({ index: 0, id: 'a', function: { name: 'f', arguments: '1' } }),
+      calling({ index: 0, id: 'b', function: { arguments: '2' } }),
+    ];
+    expect(callsOf(...fragments)).toEqual([['a', 'f', '12']]);
+  });
+
+  test('the word null for an id, and a legacy function_call: calls without an id', () => {
+    expect(callsOf(calling({ index: 0, id: 'null', function: { name: 'f', arguments: '' } }))).toEqual([
+      ['', 'f', ''],
+    ]);
+    const legacy = [
+      said({ function_call: { name: 'f', arguments: '{' } }),
+      said({ function_call: { arguments: '}' } }),
+    ];
+    expect(callsOf(...legacy)).toEqual([['', 'f', '{}']]);
+  });
+});
+
+describe('readUpstream, usage', () => {
+  test('usage in several places: the highest value of each count', () => {
+    const reading = upstream(
+      {
+        choices: [{ index: 0, delta: {}, usage: { prompt_tokens: 7 } }],
+        usage: { completion_tokens: 5, total_tokens: 9 },
+      },
+      {
+        choices: [],
+        x_groq: { usage: { completion_tokens: 6, completion_tokens_details: { reasoning_tokens: 2 } } },
+      },
+      {
+        usage: {
+          completion_tokens: 0,
+          prompt_tokens: null,
+          prompt_cache_hit_tokens: 3,
+          prompt_tokens_details: null,
+        },
+      },
+      done,
+    );
+    expect(reading.usage).toEqual({ prompt: 7, completion: 6, total: 9, cached: 3, reasoning: 2 });
+  });
+
+  test('no count told: usage is null', () => {
+    expect(upstream({ choices: [], usage: {} }, { choices: [], usage: null }, done).usage).toBeNull();
+  });
+});
+
+describe('readUpstream, failures', () => {
+  const cases: [name: string, event: JsonObject | string, error: string][] = [
+    ['an error object', { error: { message: 'm' } }, 'm'],
+    ['an error text', { error: 'm' }, 'm'],
+    ['an error event', 'event: error\ndata: {"message":"m"}', 'm'],
+    ["Mistral's error object", { object: 'error', message: 'm' }, 'm'],
+    ['a line that is no JSON', 'data: {"choices', 'a line that is no JSON object'],
+    ['a finish that is an error', said({ content: 'b' }, { finish_reason: 'error' }), 'finish_reason error'],
+  ];
+  test.each(cases)('%s: the reading ends with it', (_name, event, error) => {
+    const reading = upstream(said({ content: 'a' }), event, said({ content: 'x' }), done);
+    expect(reading).toMatchObject({ error, done: false });
+    expect(reading.choices.get(0)?.text).toMatch(/^ab?$/);
+  });
+
+  test('an error for a finish after the finish: it is a repeat, and dropped', () => {
+    const reading = upstream(said({}, { finish_reason: 'stop' }), said({}, { finish_reason: 'error' }), done);
+    expect(reading).toMatchObject({ error: null, done: true });
+  });
+
+  test('an error beside choices: their content counts, their finish does not', () => {
+    const reading = upstream({
+      ...said({ content: 'a' }, { finish_reason: 'stop' }),
+      error: { message: 'm' },
+    });
+    expect(reading.choices.get(0)).toMatchObject({ text: 'a', finish: null });
+  });
+
+  test('an end without finish or [DONE]: an error; with either: none', () => {
+    expect(upstream(said({ content: 'a' })).error).not.toBeNull();
+    expect(upstream({ choices: [] }).error).not.toBeNull();
+    expect(upstream(said({ content: 'a' }), done).error).toBeNull();
+    expect(upstream(said({ content: 'a' }, { finish_reason: 'stop' })).error).toBeNull();
+  });
+});
+
+describe('readClient', () => {
+  test('a canonical chat stream: its content, calls and usage', () => {
+    const reading = readClient([HEARTBEAT, VENDOR, ...CALLS.slice(0, -1), USAGE_CHUNK, DONE].join(''));
+    expect(reading).toMatchObject({ error: null, done: true });
+    expect(reading.usage).toEqual({ prompt: 12, completion: 3, total: 15, cached: 0, reasoning: 2 });
+    expect(reading.choices.get(0)).toEqual({
+      ...emptyChoice(),
+      finish: 'tool_calls',
+      toolCalls: [
+        { id: 'call_1', name: 'get_weather', arguments: '{"city":"Gda\\u0144sk"}' },
+        { id: 'call_2', name: 'get_weather', arguments: '{}' },
+      ],
+    });
+  });
+
+  test('a text stream and a failed one: text, and the error', () => {
+    const text = readClient(
+      [textChunk('a'), textChunk('b', { finish_reason: 'stop' }), TEXT_USAGE_CHUNK, DONE].join(''),
+    );
+    expect(text.choices.get(0)).toMatchObject({ text: 'ab', finish: 'stop' });
+    expect(readClient([OPEN, HELLO, ERROR, DONE].join('')).error).toMatch(/^DeepSeek/);
+    expect(readClient(OPEN).done).toBe(false);
+  });
+
+  test('a passed vendor event that tells of an error: the stream has none', () => {
+    expect(readClient('data: {"type":"x_mockup.error","error":"m"}\n\n').error).toBeNull();
+  });
+
+  test('what was left unrepaired: it is missing', () => {
+    const reading = readClient('data: {"choices":[{"index":0,"delta":{"reasoning":"a","content":[]}}]}\n\n');
+    expect(reading.choices.get(0)).toEqual(emptyChoice());
+  });
+});

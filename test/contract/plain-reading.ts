@@ -1,0 +1,168 @@
+/** A deliberately plain reading of OpenAI-shaped streams: an upstream's, with its habits, and a client's, without. */
+import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
+import {
+  type ChoiceReading,
+  emptyChoice,
+  emptyReading,
+  eventsOf,
+  type Reading,
+  type ToolCall,
+} from './reading.ts';
+import { addFragment, type CallSlot, toolCallOf } from './reading-tool-calls.ts';
+import { addUsage } from './reading-usage.ts';
+
+export { differences } from './differences.ts';
+export type { ChoiceReading, Reading, ToolCall, UsageReading } from './reading.ts';
+export { isOpenAiShaped } from './recordings.ts';
+
+/** Finish reasons that are an error and no finish (C8). */
+const ERROR_FINISHES: readonly Json[] = ['insufficient_system_resource', 'error'];
+
+interface Walk {
+  reading: Reading;
+  /** The tool calls of each choice, with the indexes under which their fragments come. */
+  slots: Map<number, CallSlot[]>;
+}
+
+/** Reads to the first `[DONE]` or error; a stream that ends with neither and a choice unfinished has failed. */
+export function readUpstream(text: string, kind: 'sse' | 'jsonl'): Reading {
+  const walk: Walk = { reading: emptyReading(), slots: new Map() };
+  const { reading } = walk;
+  for (const { name, data } of kind === 'sse' ? eventsOf(text) : linesOf(text)) {
+    if (data.trim() === '[DONE]') reading.done = true;
+    else if (!name.startsWith('x_')) readEvent(walk, name, data);
+    if (reading.done || reading.error !== null) break;
+  }
+  for (const [index, slots] of walk.slots) choiceAt(reading, index).toolCalls = slots.map(toolCallOf);
+  if (!reading.done && !isFinished(reading)) reading.error ??= 'ended with an unfinished answer';
+  return reading;
+}
+
+function* linesOf(text: string) {
+  for (const line of text.split('\n')) if (line.trim() !== '') yield { name: '', data: line };
+}
+
+function isFinished(reading: Reading): boolean {
+  const choices = [...reading.choices.values()];
+  return choices.length > 0 && choices.every((choice) => choice.finish !== null);
+}
+
+function choiceAt(reading: Reading, index: number): ChoiceReading {
+  const known = reading.choices.get(index);
+  if (known !== undefined) return known;
+  const made = emptyChoice();
+  reading.choices.set(index, made);
+  return made;
+}
+
+function readEvent(walk: Walk, name: string, data: string): void {
+  const value = parseJson(data);
+  const told = errorOf(name, value);
+  if (!isObject(value)) {
+    walk.reading.error = told ?? 'a line that is no JSON object';
+    return;
+  }
+  if (textOf(value.type).startsWith('x_') && !('choices' in value)) return;
+  const choices = listOf(value.choices).map(objectOf);
+  for (const source of [value, objectOf(value.x_groq), ...choices]) addUsage(walk.reading, source.usage);
+  const error = told ?? errorFinishOf(walk, choices);
+  for (const [position, choice] of choices.entries()) {
+    readChoice(walk, choice, indexOf(choice, position), error !== null);
+  }
+  walk.reading.error = error;
+}
+
+function errorOf(name: string, value: Json | undefined): string | null {
+  const event = objectOf(value);
+  const error = event.error ?? (event.object === 'error' || name === 'error' ? (value ?? '') : null);
+  if (error === null) return null;
+  return textOf(error) || textOf(objectOf(error).message) || JSON.stringify(error);
+}
+
+function errorFinishOf(walk: Walk, choices: JsonObject[]): string | null {
+  for (const [position, choice] of choices.entries()) {
+    const finished = walk.reading.choices.get(indexOf(choice, position))?.finish ?? null;
+    const reason = choice.finish_reason ?? null;
+    if (finished === null && ERROR_FINISHES.includes(reason)) return `finish_reason ${textOf(reason)}`;
+  }
+  return null;
+}
+
+function indexOf(choice: JsonObject, position: number): number {
+  return typeof choice.index === 'number' ? choice.index : position;
+}
+
+/** A choice in the event of an error still says what it says, but has not finished. */
+function readChoice(walk: Walk, choice: JsonObject, index: number, failing: boolean): void {
+  const into = choiceAt(walk.reading, index);
+  if (into.finish !== null) return;
+  const delta = objectOf(choice.delta);
+  // Where a choice has both, as Together's have, `text` repeats what the delta says.
+  addContent(into, delta.content ?? choice.text);
+  into.reasoning += textOf(delta.reasoning_content) || textOf(delta.reasoning);
+  into.refusal += textOf(delta.refusal);
+  into.logprobTokens += logprobTokens(choice.logprobs);
+  for (const fragment of [...listOf(delta.tool_calls), ...legacyCall(delta)]) {
+    const slots = walk.slots.get(index) ?? [];
+    walk.slots.set(index, slots);
+    addFragment(slots, objectOf(fragment));
+  }
+  if (!failing && textOf(choice.finish_reason) !== '') into.finish = textOf(choice.finish_reason);
+}
+
+function legacyCall(delta: JsonObject): Json[] {
+  return isObject(delta.function_call) ? [{ function: delta.function_call }] : [];
+}
+
+function addContent(into: ChoiceReading, content: Json | undefined): void {
+  into.text += textOf(content);
+  for (const part of listOf(content).map(objectOf)) {
+    if (part.type === 'text') into.text += textOf(part.text);
+    if (part.type === 'thinking') into.reasoning += thinkingOf(part.thinking);
+  }
+}
+
+function thinkingOf(thinking: Json | undefined): string {
+  const parts = listOf(thinking).map(objectOf);
+  return textOf(thinking) + parts.map((part) => textOf(part.text)).join('');
+}
+
+function logprobTokens(logprobs: Json | undefined): number {
+  const { content, refusal, tokens } = objectOf(logprobs);
+  return listOf(content).length + listOf(refusal).length + listOf(tokens).length;
+}
+
+/** Knows the contract's own names alone, so that what Weir left unrepaired is missing from the reading. */
+export function readClient(text: string): Reading {
+  const reading = emptyReading();
+  const slots = new Map<string, ToolCall>();
+  for (const { data } of eventsOf(text)) {
+    if (data === '[DONE]') reading.done = true;
+    const value = objectOf(parseJson(data));
+    if (textOf(value.type).startsWith('x_') && !('choices' in value)) continue;
+    if ('error' in value) reading.error = textOf(objectOf(value.error).message);
+    if (!Array.isArray(value.choices)) continue;
+    addUsage(reading, value.usage);
+    for (const choice of value.choices.map(objectOf)) readClientChoice(reading, choice, slots);
+  }
+  return reading;
+}
+
+function readClientChoice(reading: Reading, choice: JsonObject, slots: Map<string, ToolCall>): void {
+  if (typeof choice.index !== 'number') return;
+  const into = choiceAt(reading, choice.index);
+  const delta = objectOf(choice.delta);
+  into.text += textOf(delta.content) + textOf(choice.text);
+  into.reasoning += textOf(delta.reasoning_content);
+  into.refusal += textOf(delta.refusal);
+  into.logprobTokens += logprobTokens(choice.logprobs);
+  if (typeof choice.finish_reason === 'string') into.finish = choice.finish_reason;
+  for (const fragment of listOf(delta.tool_calls).map(objectOf)) {
+    const key = `${choice.index} ${JSON.stringify(fragment.index)}`;
+    const { name, arguments: args } = objectOf(fragment.function);
+    const call = slots.get(key) ?? { id: textOf(fragment.id), name: textOf(name), arguments: '' };
+    if (!slots.has(key)) into.toolCalls.push(call);
+    slots.set(key, call);
+    call.arguments += textOf(args);
+  }
+}

@@ -1,0 +1,53 @@
+/** Puts an upstream's tool-call fragments together, whatever of index, id and name each of them lacks. */
+import { type Json, type JsonObject, objectOf, textOf } from './json.ts';
+import type { ToolCall } from './reading.ts';
+
+export interface CallSlot {
+  /** The index under which the upstream sends this call's fragments. */
+  index: number;
+  call: ToolCall;
+}
+
+export function toolCallOf(slot: CallSlot): ToolCall {
+  return slot.call;
+}
+
+export function addFragment(slots: CallSlot[], fragment: JsonObject): void {
+  const part = objectOf(fragment.function);
+  const id = realId(fragment.id);
+  const name = textOf(part.name);
+  const slot = known(slots, fragment.index, id, name) ?? begin(slots, fragment.index, id);
+  slot.call.name ||= name;
+  slot.call.arguments += argumentsOf(part.arguments);
+}
+
+/** Some upstreams write the word "null" where they have no id. */
+function realId(id: Json | undefined): string {
+  const text = textOf(id);
+  return text === 'null' ? '' : text;
+}
+
+function known(slots: CallSlot[], index: Json | undefined, id: string, name: string): CallSlot | undefined {
+  const withId = slots.find((slot) => slot.call.id === id && id !== '');
+  if (typeof index === 'number') {
+    // Some upstreams give each call the same index: what follows then belongs to the newest.
+    const newest = slots.findLast((slot) => slot.index === index);
+    const other = name !== '' && id !== '' && newest !== undefined && !['', id].includes(newest.call.id);
+    return other ? withId : newest;
+  }
+  if (id !== '') return withId;
+  const last = slots.at(-1);
+  return name !== '' && last !== undefined && last.call.name !== '' ? undefined : last;
+}
+
+function begin(slots: CallSlot[], index: Json | undefined, id: string): CallSlot {
+  const next = Math.max(-1, ...slots.map((slot) => slot.index)) + 1;
+  const slot = { index: typeof index === 'number' ? index : next, call: { id, name: '', arguments: '' } };
+  slots.push(slot);
+  return slot;
+}
+
+function argumentsOf(value: Json | undefined): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

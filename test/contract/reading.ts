@@ -1,0 +1,65 @@
+/** A stream's content, told the same way for an upstream's recording and for what a client got. */
+
+export interface ToolCall {
+  /** The id of the call's first fragment, or "" where that had none. */
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+export interface ChoiceReading {
+  text: string;
+  reasoning: string;
+  refusal: string;
+  toolCalls: ToolCall[];
+  /** The finish reason in the sender's own word. */
+  finish: string | null;
+  logprobTokens: number;
+}
+
+/** Tokens; null is a count that was never told. */
+export interface UsageReading {
+  prompt: number | null;
+  completion: number | null;
+  total: number | null;
+  cached: number | null;
+  reasoning: number | null;
+}
+
+export interface Reading {
+  choices: Map<number, ChoiceReading>;
+  usage: UsageReading | null;
+  /** What went wrong, in words that are only for people; null where nothing did. */
+  error: string | null;
+  done: boolean;
+}
+
+export function emptyReading(): Reading {
+  return { choices: new Map(), usage: null, error: null, done: false };
+}
+
+export function emptyChoice(): ChoiceReading {
+  return { text: '', reasoning: '', refusal: '', toolCalls: [], finish: null, logprobTokens: 0 };
+}
+
+export interface SseEvent {
+  name: string;
+  data: string;
+}
+
+/** Splits a whole stream into events the simple way, with all of it in hand. */
+export function* eventsOf(text: string): Generator<SseEvent> {
+  let name = '';
+  let data: string[] = [];
+  const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\r|\n/);
+  for (const line of [...lines, '']) {
+    if (line === '') {
+      if (data.length > 0) yield { name, data: data.join('\n') };
+      name = '';
+      data = [];
+    }
+    const [, field, value] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
+    if (field === 'data') data.push(value ?? '');
+    if (field === 'event') name = value ?? '';
+  }
+}

@@ -1,0 +1,55 @@
+/** Runs the plain reading over every recorded provider stream, and says so where they are not there. */
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from './json.ts';
+import { isOpenAiShaped, type Reading, readUpstream } from './plain-reading.ts';
+import { EMPTY_RECORDINGS, OTHER_DIALECTS, readRecordings, recordingsNote } from './recordings.ts';
+
+describe.skipIf(recordingsNote !== '')(`readUpstream, the recordings${recordingsNote}`, () => {
+  const recordings = readRecordings();
+  const shaped = recordings.filter(({ name }) => isOpenAiShaped(name));
+
+  function isEmpty(reading: Reading): boolean {
+    const spoken = [...reading.choices.values()].filter(
+      ({ text, reasoning, refusal, toolCalls }) => text + reasoning + refusal !== '' || toolCalls.length > 0,
+    );
+    return spoken.length === 0;
+  }
+
+  test('the listed names: each is there', () => {
+    const names = recordings.map(({ name }) => name);
+    expect(
+      [...OTHER_DIALECTS.keys(), ...EMPTY_RECORDINGS.keys()].filter((name) => !names.includes(name)),
+    ).toEqual([]);
+  });
+
+  test('OpenAI-shaped ones: exactly the listed ones are empty', () => {
+    const empty = shaped.filter(({ text, kind }) => isEmpty(readUpstream(text, kind)));
+    expect(empty.map(({ name }) => name)).toEqual([...EMPTY_RECORDINGS.keys()].sort());
+  });
+
+  test('OpenAI-shaped ones: exactly the two recorded failures fail', () => {
+    const failed = shaped.filter(({ text, kind }) => readUpstream(text, kind).error !== null);
+    expect(failed.map(({ name }) => name)).toEqual([
+      'groq--event-error-after-text.sse',
+      'tgi--error-frame-nospace.sse',
+    ]);
+  });
+
+  test('other dialects: nothing is read out of them', () => {
+    const read = recordings.filter(
+      ({ name, text, kind }) => !isOpenAiShaped(name) && !isEmpty(readUpstream(text, kind)),
+    );
+    expect(read.map(({ name }) => name)).toEqual([]);
+  });
+
+  test.each<[name: string, choice: JsonObject]>([
+    ['together--text-eos.sse', { text: '2', finish: 'eos' }],
+    ['openrouter--chunk-after-finish.sse', { text: '10', finish: 'stop' }],
+    ['mistral--small-thinking-closed-flag.jsonl', { text: '391', finish: 'stop' }],
+    ['writer--tool-call-nulls.sse', { finish: 'tool_calls' }],
+    ['snowflake--no-finish.sse', { text: '4', finish: null }],
+  ])('%s: what a person reads there', (wanted, choice) => {
+    const found = recordings.find(({ name }) => name === wanted);
+    expect(readUpstream(found?.text ?? '', found?.kind ?? 'sse').choices.get(0)).toMatchObject(choice);
+  });
+});

@@ -23,7 +23,7 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
         settings,
         ports,
         requestId: ports.random(),
-        arrivedAt: ports.now(),
+        arrivedAt: ports.clock.now(),
         waitUntil: (work) => context.waitUntil(work),
       };
       const response =

@@ -31,10 +31,15 @@ function buildGateway(env: Env): Gateway {
   return createGateway(read.settings, {
     store,
     fetch: (input, init) => fetch(input, init),
-    now: () => Date.now(),
+    clock: { now: () => Date.now(), startTimer },
     random: () => crypto.randomUUID(),
     log,
   });
+}
+
+function startTimer(ms: number, onFire: () => void): () => void {
+  const timer = setTimeout(onFire, ms);
+  return () => clearTimeout(timer);
 }
 
 /** One line of JSON an event, which Workers Logs take apart into fields. */

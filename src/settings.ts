@@ -5,6 +5,7 @@ import { type Policies, parseVendorEvents } from './canonical/policies.ts';
 import { PROVIDERS } from './providers/index.ts';
 import { openaiCompatible } from './providers/openai.ts';
 import type { Provider } from './providers/provider.ts';
+import type { PacingLimits } from './stream/pacing.ts';
 
 /** A provider that this deployment can reach. */
 export interface ConfiguredProvider {
@@ -23,6 +24,8 @@ export interface Settings {
   readonly auth: AuthMode;
   readonly adminToken: string | null;
   readonly policies: Policies;
+  /** Heartbeats and timeouts (T1-T3). */
+  readonly pacing: PacingLimits;
   readonly maxEventBytes: number;
   readonly maxRequestBytes: number;
   /** `""`, or a path that begins with a slash and has none at its end. */
@@ -43,6 +46,8 @@ export type SettingsResult =
 
 const DEFAULT_MAX_EVENT_BYTES = 1024 * 1024;
 const DEFAULT_MAX_REQUEST_BYTES = 10 * 1024 * 1024;
+/** A day: a timer takes no more than 24, and no answer takes that long. */
+const MAX_SECONDS = 86_400;
 const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 
 /** Reads every setting, so that all that is wrong is said at once. */
@@ -57,6 +62,11 @@ export function readSettings(env: JsonObject): SettingsResult {
     aliases: readAliases(reader),
     adminToken: reader.text('ADMIN_TOKEN') ?? null,
     policies: readPolicies(reader),
+    pacing: {
+      heartbeatMs: reader.seconds('HEARTBEAT_SECONDS', 15),
+      idleTimeoutMs: reader.seconds('IDLE_TIMEOUT_SECONDS', 120),
+      deadlineMs: reader.seconds('DEADLINE_SECONDS', 600),
+    },
     maxEventBytes: reader.bytes('MAX_EVENT_BYTES', DEFAULT_MAX_EVENT_BYTES),
     maxRequestBytes: reader.bytes('MAX_REQUEST_BYTES', DEFAULT_MAX_REQUEST_BYTES),
     basePath: readBasePath(reader),
@@ -101,6 +111,14 @@ class Reader {
     if (Number.isSafeInteger(bytes) && bytes > 0) return bytes;
     this.wrong(name, 'must be a whole number of bytes, greater than 0');
     return byDefault;
+  }
+
+  /** Seconds, with fractions, as ms; 0 turns the clock off. */
+  seconds(name: string, byDefault: number): number {
+    const seconds = Number(this.text(name) ?? byDefault);
+    if (seconds >= 0 && seconds <= MAX_SECONDS) return seconds * 1000;
+    this.wrong(name, `must be seconds from 0 (off) to ${MAX_SECONDS}`);
+    return byDefault * 1000;
   }
 
   /** A JSON object: as text, or as wrangler hands on a table of its own file. */

@@ -42,7 +42,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   upstream: ['canonical', 'stream'],
   metering: ['canonical'],
   auth: ['canonical'],
-  'settings.ts': ['canonical', 'auth', 'providers'],
+  'settings.ts': ['canonical', 'stream', 'auth', 'providers'],
   http: ['canonical', 'stream', 'providers', 'upstream', 'metering', 'auth', 'settings.ts'],
   'gateway.ts': ['canonical', 'http', 'settings.ts'],
   'index.ts': ['gateway.ts', 'settings.ts'],

@@ -2,6 +2,7 @@
 import type { KeyStore } from '../auth/keys.ts';
 import type { LedgerStore } from '../metering/ledger.ts';
 import type { Settings } from '../settings.ts';
+import type { Clock } from '../stream/pacing.ts';
 import type { Fetch } from '../upstream/call.ts';
 
 /** Everything that Weir takes from outside. */
@@ -9,8 +10,7 @@ export interface Ports {
   /** Keys and usage records. */
   readonly store: KeyStore & LedgerStore;
   readonly fetch: Fetch;
-  /** ms since the epoch. */
-  readonly now: () => number;
+  readonly clock: Clock;
   /** A fresh random text, such as a UUID. */
   readonly random: () => string;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;

@@ -94,7 +94,7 @@ export function upstreamRequest({ route, target, body }: Exchange): {
 /** How the upstream's answer is read. A plain answer always holds its usage; a stream, where the client or the policy asks (U2). */
 export function answerOptions(exchange: Exchange, tally: Tally): AnswerOptions {
   const { context, route, target, policies, body, isStreamed, upstream } = exchange;
-  const { now, random } = context.ports;
+  const { clock, random } = context.ports;
   const asked = isObject(body.stream_options) && body.stream_options.include_usage === true;
   return {
     dialect: target.endpoint.dialect,
@@ -109,7 +109,7 @@ export function answerOptions(exchange: Exchange, tally: Tally): AnswerOptions {
       provider: target.provider.id,
       model: target.model,
       reasoning: policies.reasoning,
-      now: () => Math.floor(now() / 1000),
+      now: () => Math.floor(clock.now() / 1000),
       random,
       meter: tally,
     },

@@ -14,11 +14,11 @@ export interface RequestFacts {
   readonly arrivedAt: number;
 }
 
-/** How the request ended; `refused`: the upstream took it and answered with an error, so no tokens were used. */
+/** How the request ended; `refused`: the upstream answered with an error in the place of an answer, so no tokens were used. */
 export type RequestEnd =
   | { readonly kind: 'finished' }
   | { readonly kind: 'cancelled' }
-  | { readonly kind: 'failed' | 'refused'; readonly error: ApiError };
+  | { readonly kind: 'failed' | 'timed_out' | 'refused'; readonly error: ApiError };
 
 export interface MeterPorts {
   readonly store: LedgerStore;

@@ -1,6 +1,6 @@
 /** Reads one upstream answer, streamed or plain, to its one end: chunks and vendor events go to a sink as they come. */
 import type { Chunk } from '../canonical/chunk.ts';
-import { type ApiError, apiError } from '../canonical/error.ts';
+import { type ApiError, apiError, type UpstreamError } from '../canonical/error.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
 import type { VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
@@ -9,12 +9,20 @@ import type { Dialect, DialectQuirks } from './dialect.ts';
 import { type AnswerContext, Normaliser } from './normalise.ts';
 import { SseReader } from './sse.ts';
 
+/** Why an answer failed. */
+export interface AnswerFailure {
+  /** As a client sees it in a frame. */
+  readonly error: ApiError;
+  /** The upstream's own words, where it was the upstream that said it: before the head they decide the HTTP status (E1). */
+  readonly said: UpstreamError | null;
+}
+
 export interface AnswerSink {
   chunk(chunk: Chunk): void;
   /** The JSON of a vendor event that passes, as the upstream wrote it. */
   vendor(json: string): void;
   /** The answer is over, whole (null) or failed. Called once, after everything else. */
-  end(error: ApiError | null): void;
+  end(failure: AnswerFailure | null): void;
 }
 
 export interface AnswerOptions {
@@ -36,6 +44,7 @@ export class AnswerReader {
   readonly #sse: SseReader;
   #isOver = false;
   #bodyEnded = false;
+  #events = 0;
 
   constructor(options: AnswerOptions, sink: AnswerSink) {
     this.#options = options;
@@ -45,6 +54,11 @@ export class AnswerReader {
       { event: (name, data) => this.#event(name, data), tooLarge: () => this.#tooLarge() },
       options.maxEventBytes,
     );
+  }
+
+  /** Data events so far. */
+  get events(): number {
+    return this.#events;
   }
 
   /** The sink was told the end: nothing more is read. */
@@ -77,7 +91,7 @@ export class AnswerReader {
 
   /** Ends the answer as failed, whoever found it out. */
   fail(error: ApiError): void {
-    this.#end(error);
+    this.#end({ error, said: null });
   }
 
   get #name(): string {
@@ -85,6 +99,7 @@ export class AnswerReader {
   }
 
   #event(name: string, data: string): void {
+    this.#events++;
     if (data.trim() === '[DONE]') return this.#finish();
     const event = parseJson(data);
     if (!isObject(event)) return this.#notAnObject(name, data);
@@ -100,7 +115,7 @@ export class AnswerReader {
     const part = this.#options.dialect(event, this.#options.quirks);
     const chunk = this.#normaliser.read(part);
     if (chunk !== null) this.#sink.chunk(chunk);
-    if (part.error !== null) this.fail(streamError(this.#options.context.upstream, part.error));
+    if (part.error !== null) this.#failAsSaid(part.error);
     else if (this.#normaliser.fault !== null) this.fail(this.#normaliser.fault);
   }
 
@@ -119,6 +134,10 @@ export class AnswerReader {
     if (!this.#bodyEnded) {
       this.fail(apiError('upstream_invalid', `${this.#name} sent a line that is not a JSON chunk`));
     }
+  }
+
+  #failAsSaid(said: UpstreamError): void {
+    this.#end({ error: streamError(this.#options.context.upstream, said), said });
   }
 
   #truncated(): void {
@@ -140,11 +159,11 @@ export class AnswerReader {
     this.#end(null);
   }
 
-  #end(error: ApiError | null): void {
+  #end(failure: AnswerFailure | null): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#sse.stop();
-    this.#sink.end(error);
+    this.#sink.end(failure);
   }
 }
 

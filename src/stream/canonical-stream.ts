@@ -1,98 +1,172 @@
 /** The one TransformStream around an answer's synchronous chain (every further stream would cost as much as all the work). */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { type AnswerOptions, AnswerReader } from './answer-reader.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import { type AnswerFailure, type AnswerOptions, AnswerReader } from './answer-reader.ts';
+import { HEARTBEAT_FRAME } from './frame.ts';
 import { FrameWriter } from './frame-writer.ts';
+import { type Clock, Pacing, type PacingLimits } from './pacing.ts';
 
-/** How a stream ended: whole, failed with the error that its client saw, or left by its client. */
+/** How a stream ended. `isOpen`: its client had its head, and saw the error as a frame. */
 export type StreamEnd =
   | { readonly kind: 'finished' }
-  | { readonly kind: 'failed'; readonly error: ApiError }
-  | { readonly kind: 'cancelled' };
-
-export interface CanonicalStream {
-  /** What the client gets. */
-  readonly readable: ReadableStream<Uint8Array>;
-  /** Resolves once, when the stream has ended whichever way and the upstream is let go; never rejects. */
-  readonly ended: Promise<StreamEnd>;
-}
+  | { readonly kind: 'cancelled' }
+  | { readonly kind: 'failed' | 'timed_out'; readonly failure: AnswerFailure; readonly isOpen: boolean };
 
 export interface CanonicalStreamOptions extends AnswerOptions {
+  readonly limits: PacingLimits;
+  readonly clock: Clock;
+  /** When the request arrived, in ms since the epoch. */
+  readonly arrivedAt: number;
   /** Called with the size of each write, in bytes. */
   readonly onWrite: (bytes: number) => void;
 }
 
 const encoder = new TextEncoder();
+const HEARTBEAT_BYTES = encoder.encode(HEARTBEAT_FRAME);
+
+/** One write may wait unread, so that the first can be made before the head is sent; the next waits for it to be taken (T5). */
+const MAX_WAITING_WRITES = 1;
 
 /**
- * Turns an upstream's event stream into the canonical one. A slow client slows the upstream down: the TransformStream
- * asks for the next read only when the last one's output was taken (T5).
+ * The stream that a client reads. It is there before its upstream is, so that heartbeats and timeouts cover the time in
+ * which the upstream has not even answered; then one of `pipe`, `plain` and `fail` gives it its answer.
  */
-export function canonicalStream(
-  body: ReadableStream<Uint8Array>,
-  options: CanonicalStreamOptions,
-): CanonicalStream {
-  const writer = new FrameWriter(options.policies.errorFrames);
-  const settled = Promise.withResolvers<StreamEnd>();
-  let failure: ApiError | null = null;
-  let isCancelled = false;
-  const reader = new AnswerReader(options, {
-    chunk: (chunk) => writer.chunk(chunk),
-    vendor: (json) => writer.vendor(json),
-    end: (error) => {
-      failure = error;
-      writer.end(error);
-    },
-  });
+export class CanonicalStream {
+  /** What the client gets. */
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly #options: CanonicalStreamOptions;
+  readonly #transform: TransformStream<Uint8Array, Uint8Array>;
+  readonly #reader: AnswerReader;
+  readonly #writer: FrameWriter;
+  readonly #pacing: Pacing;
+  readonly #opened = Promise.withResolvers<AnswerFailure | null>();
+  readonly #ended = Promise.withResolvers<StreamEnd>();
+  #controller: TransformStreamDefaultController<Uint8Array> | undefined;
+  #isOpen = false;
+  #isTimedOut = false;
+  #isCancelled = false;
+  #failure: AnswerFailure | null = null;
 
-  /** The last net: whatever JSON the engine itself gives up on (nesting without end) still ends in an error frame. */
-  function attempt(step: () => void): void {
+  constructor(options: CanonicalStreamOptions) {
+    this.#options = options;
+    this.#writer = new FrameWriter(options.policies.errorFrames);
+    this.#reader = new AnswerReader(options, {
+      chunk: (chunk) => this.#writer.chunk(chunk),
+      vendor: (json) => this.#writer.vendor(json),
+      end: (failure) => {
+        this.#failure = failure;
+        this.#writer.end(failure);
+      },
+    });
+    this.#transform = new TransformStream(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        transform: (bytes) => this.#read(bytes),
+        flush: () => this.#step(() => this.#reader.end()),
+        // The client left. The pipe then finds its writable broken, and lets the upstream go.
+        cancel: () => this.#cancel(),
+      },
+      undefined,
+      { highWaterMark: MAX_WAITING_WRITES },
+    );
+    this.readable = this.#transform.readable;
+    this.#pacing = new Pacing(options.limits, options.clock, options.arrivedAt, {
+      isBlocked: () => (this.#controller?.desiredSize ?? 0) <= 0,
+      heartbeat: () => this.#write(HEARTBEAT_BYTES),
+      timeout: (kind) => this.#timeOut(kind),
+    });
+  }
+
+  /** Resolves when the head is due: null with the first output or heartbeat, or the error that came before either (H3). */
+  get opened(): Promise<AnswerFailure | null> {
+    return this.#opened.promise;
+  }
+
+  /** Resolves once, when the stream has ended whichever way; never rejects. */
+  get ended(): Promise<StreamEnd> {
+    return this.#ended.promise;
+  }
+
+  /** The upstream answers with an event stream. */
+  pipe(body: ReadableStream<Uint8Array>): void {
+    // The readable must outlive an upstream that breaks: its error is not handed on but said in a frame (E2).
+    body.pipeTo(this.#transform.writable, { preventAbort: true }).catch(() => {
+      this.fail(apiError('upstream_truncated', `${this.#name} broke the connection`));
+    });
+  }
+
+  /** The upstream answers with a plain object. */
+  plain(answer: JsonObject): void {
+    this.#step(() => this.#reader.plain(answer));
+  }
+
+  /** The answer is an error. */
+  fail(error: ApiError): void {
+    this.#step(() => this.#reader.fail(error));
+  }
+
+  get #name(): string {
+    return this.#options.context.upstream.name;
+  }
+
+  #read(bytes: Uint8Array): void {
+    const eventsBefore = this.#reader.events;
+    this.#step(() => this.#reader.push(bytes));
+    this.#pacing.read(this.#reader.events > eventsBefore);
+  }
+
+  /** Runs a step of the answer and sends what it yields. An answer that is over takes no further step. */
+  #step(step: () => void): void {
+    if (this.#reader.isOver || this.#isCancelled) return;
     try {
       step();
     } catch {
-      reader.fail(
-        apiError('upstream_invalid', `${options.context.upstream.name} sent an event that can't be read`),
-      );
+      // The last net: JSON that the engine itself gives up on (nesting without end) still ends in an error frame.
+      this.#reader.fail(apiError('upstream_invalid', `${this.#name} sent an event that can't be read`));
     }
+    if (this.#failure !== null && !this.#isOpen) return this.#refuse(this.#failure);
+    const text = this.#writer.take();
+    if (text !== '') this.#write(encoder.encode(text));
+    if (this.#reader.isOver) this.#end();
   }
 
-  /** Sends what the last step yielded; an answer that is over takes its upstream with it. */
-  function send(controller: TransformStreamDefaultController<Uint8Array>): void {
-    const text = writer.take();
-    if (text !== '') {
-      const bytes = encoder.encode(text);
-      options.onWrite(bytes.length);
-      controller.enqueue(bytes);
-    }
-    if (!reader.isOver) return;
-    controller.terminate();
-    settled.resolve(failure === null ? { kind: 'finished' } : { kind: 'failed', error: failure });
+  #write(bytes: Uint8Array): void {
+    this.#isOpen = true;
+    this.#opened.resolve(null);
+    this.#options.onWrite(bytes.length);
+    this.#pacing.wrote();
+    this.#controller?.enqueue(bytes);
   }
 
-  let controller: TransformStreamDefaultController<Uint8Array> | undefined;
-  const transform = new TransformStream<Uint8Array, Uint8Array>({
-    start(own) {
-      controller = own;
-    },
-    transform(bytes, own) {
-      attempt(() => reader.push(bytes));
-      send(own);
-    },
-    flush(own) {
-      attempt(() => reader.end());
-      send(own);
-    },
-    // The client left. The pipe then finds its writable broken, and lets the upstream go.
-    cancel() {
-      isCancelled = true;
-      settled.resolve({ kind: 'cancelled' });
-    },
-  });
+  /** An error before the head is no stream at all: it keeps its HTTP status. */
+  #refuse(failure: AnswerFailure): void {
+    this.#opened.resolve(failure);
+    this.#end();
+  }
 
-  // The readable must outlive an upstream that breaks: its error is not handed on but said in a frame (E2).
-  const piped = body.pipeTo(transform.writable, { preventAbort: true }).catch(() => {
-    if (controller === undefined || reader.isOver || isCancelled) return;
-    reader.fail(apiError('upstream_truncated', `${options.context.upstream.name} broke the connection`));
-    send(controller);
-  });
-  return { readable: transform.readable, ended: piped.then(() => settled.promise) };
+  #end(): void {
+    this.#pacing.stop();
+    this.#controller?.terminate();
+    if (this.#failure === null) return this.#ended.resolve({ kind: 'finished' });
+    const kind = this.#isTimedOut ? 'timed_out' : 'failed';
+    this.#ended.resolve({ kind, failure: this.#failure, isOpen: this.#isOpen });
+  }
+
+  #cancel(): void {
+    this.#isCancelled = true;
+    this.#pacing.stop();
+    this.#ended.resolve({ kind: 'cancelled' });
+  }
+
+  #timeOut(kind: 'idle' | 'deadline'): void {
+    this.#isTimedOut = true;
+    const { idleTimeoutMs, deadlineMs } = this.#options.limits;
+    this.fail(
+      kind === 'idle'
+        ? apiError('stream_idle_timeout', `${this.#name} sent nothing for ${idleTimeoutMs / 1000} seconds`)
+        : apiError('timeout', `${this.#name} did not finish within ${deadlineMs / 1000} seconds`),
+    );
+  }
 }

@@ -9,7 +9,7 @@ import type {
 } from '../canonical/chunk.ts';
 import type { FinishReason } from '../canonical/finish-reason.ts';
 import type { ChatLogprobs, TextLogprobs } from '../canonical/logprobs.ts';
-import type { AnswerSink } from './answer-reader.ts';
+import type { AnswerFailure, AnswerSink } from './answer-reader.ts';
 
 interface ToolCall {
   readonly id: string;
@@ -37,6 +37,8 @@ export class CompletionBuilder implements AnswerSink {
   readonly #chat = new Map<number, ChatState>();
   readonly #text = new Map<number, TextState>();
   #last: Chunk | undefined;
+  /** Why there is no object, once the answer has ended; null where there is one. */
+  failure: AnswerFailure | null = null;
 
   chunk(chunk: Chunk): void {
     this.#last = chunk;
@@ -47,7 +49,9 @@ export class CompletionBuilder implements AnswerSink {
   /** Vendor events have no place in a plain answer. */
   vendor(): void {}
 
-  end(): void {}
+  end(failure: AnswerFailure | null): void {
+    this.failure = failure;
+  }
 
   /** The JSON text of the canonical object, once the answer has ended whole. */
   take(): string {

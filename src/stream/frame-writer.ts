@@ -1,7 +1,6 @@
 /** Collects the frames of what arrived together, so that they leave together (F4). */
 import type { Chunk } from '../canonical/chunk.ts';
-import type { ApiError } from '../canonical/error.ts';
-import type { AnswerSink } from './answer-reader.ts';
+import type { AnswerFailure, AnswerSink } from './answer-reader.ts';
 import { chunkFrame, DONE_FRAME, errorFrame, vendorFrame } from './frame.ts';
 
 export class FrameWriter implements AnswerSink {
@@ -20,8 +19,8 @@ export class FrameWriter implements AnswerSink {
     this.#text += vendorFrame(json);
   }
 
-  end(error: ApiError | null): void {
-    if (error !== null) this.#text += errorFrame(error, this.#errorFrames);
+  end(failure: AnswerFailure | null): void {
+    if (failure !== null) this.#text += errorFrame(failure.error, this.#errorFrames);
     this.#text += DONE_FRAME;
   }
 

@@ -5,6 +5,9 @@ import { type ApiError, errorBody } from '../canonical/error.ts';
 /** The last frame of every stream that began (F2). */
 export const DONE_FRAME = 'data: [DONE]\n\n';
 
+/** The one comment that a client sees (F3). */
+export const HEARTBEAT_FRAME = ': heartbeat\n\n';
+
 /** A canonical chunk's key order is the order in which its object was made, and JSON.stringify keeps it. */
 export function chunkFrame(chunk: Chunk): string {
   return `data: ${JSON.stringify(chunk)}\n\n`;

@@ -52,7 +52,7 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
     if (response.ok) return { kind: 'answer', response };
     const body = await readStart(response.body, MAX_ERROR_BODY_BYTES);
     const error = classifyRefusal({ status: response.status, body }, upstream, request.callerPays);
-    return { kind: 'error', error, headers: pickResponseHeaders(response.headers) };
+    return { kind: 'error', error, headers: response.headers };
   } catch {
     const error = apiError('upstream_unreachable', `${upstream.name} could not be reached`);
     return { kind: 'error', error, headers: new Headers() };

@@ -2,6 +2,7 @@
 import { type ApiError, apiError, ERRORS, type ErrorCode, type UpstreamError } from '../canonical/error.ts';
 import { isObject, parseJson } from '../canonical/json.ts';
 import { clean, readUpstreamError, type Upstream, upstreamMessage } from '../canonical/upstream-error.ts';
+import type { AnswerFailure } from '../stream/answer-reader.ts';
 
 export interface Refusal {
   readonly status: number;
@@ -75,9 +76,33 @@ function readRefusal(body: string): UpstreamError {
   return { message, type: undefined, code: undefined, param: undefined, status: undefined };
 }
 
-/** The error that a 200 turned out to hold: its body's own status says whose it is, else it is the upstream's. */
+/** The status that an error's type or code stands for, where its body names none. */
+const STATUS_WORDS: ReadonlyMap<string, number> = new Map([
+  ['invalid_request_error', 400],
+  ['context_length_exceeded', 400],
+  ['authentication_error', 401],
+  ['invalid_api_key', 401],
+  ['insufficient_quota', 402],
+  ['permission_error', 403],
+  ['not_found_error', 404],
+  ['model_not_found', 404],
+  ['rate_limit_error', 429],
+  ['rate_limit_exceeded', 429],
+  ['overloaded_error', 503],
+  ['backend_unavailable', 503],
+  ['timeout_error', 504],
+  ['stream_idle_timeout', 504],
+]);
+
+/** The error with which a request is answered whose answer failed before its head (E1). */
+export function errorBeforeHead(failure: AnswerFailure, upstream: Upstream, callerPays: boolean): ApiError {
+  return failure.said === null ? failure.error : classifyError(failure.said, upstream, callerPays);
+}
+
+/** The error that a 200 turned out to hold: its own status, or what its words stand for, else it is the upstream's fault. */
 export function classifyError(error: UpstreamError, upstream: Upstream, callerPays: boolean): ApiError {
-  const { message, code, param } = error;
-  const body = JSON.stringify({ error: { message, code, param } });
-  return classifyRefusal({ status: error.status ?? 502, body }, upstream, callerPays);
+  const { message, type, code, param } = error;
+  const status = error.status ?? STATUS_WORDS.get(code ?? '') ?? STATUS_WORDS.get(type ?? '') ?? 502;
+  const body = JSON.stringify({ error: { message, type, code, param } });
+  return classifyRefusal({ status, body }, upstream, callerPays);
 }

@@ -89,9 +89,9 @@ function convert(
   const reader = new AnswerReader(optionsOf(conversion, tally), {
     chunk: (chunk) => sink.chunk(chunk),
     vendor: (json) => sink.vendor(json),
-    end: (error) => {
-      ends.push(error);
-      sink.end(error);
+    end: (failure) => {
+      ends.push(failure?.error ?? null);
+      sink.end(failure);
     },
   });
   feed(reader);

@@ -1,0 +1,22 @@
+/** What the two ways of answering, streamed and whole, are given and share. */
+import type { RequestMeter } from '../metering/request-meter.ts';
+import { pickResponseHeaders, type UpstreamResult } from '../upstream/call.ts';
+import type { Exchange } from './exchange.ts';
+import { headerValue } from './respond.ts';
+
+export interface Answering {
+  readonly exchange: Exchange;
+  readonly meter: RequestMeter;
+  /** The upstream's answer; never rejects. */
+  readonly call: Promise<UpstreamResult>;
+  /** Lets the upstream go. */
+  readonly abort: () => void;
+}
+
+/** The headers of an answer: who gave it (H1), and what of the upstream's own goes on (H2). */
+export function answerHeaders({ target }: Exchange, upstreamHeaders: Headers): Headers {
+  const headers = pickResponseHeaders(upstreamHeaders);
+  headers.set('x-weir-provider', target.provider.id);
+  headers.set('x-weir-model', headerValue(target.model));
+  return headers;
+}

@@ -26,6 +26,3 @@ export const MAX_REPORT_LISTINGS = 900;
 
 /** KV listings under way at once: a Worker may have six connections open. */
 export const REPORT_LISTINGS_AT_ONCE = 6;
-
-/** Cloudflare KV's bound on a key's metadata, as JSON. */
-export const KV_MAX_METADATA_BYTES = 1024;

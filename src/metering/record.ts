@@ -1,8 +1,7 @@
 /** One request's usage record, and its compact form in KV metadata, which holds 1,024 bytes (M2, M4). */
 import { isObject, readCount, readText } from '../canonical/json.ts';
 
-export const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;
-export type RecordStatus = (typeof STATUSES)[number];
+const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;
 
 export interface UsageRecord {
   readonly request_id: string;
@@ -13,7 +12,7 @@ export interface UsageRecord {
   /** The upstream's name of the model that was asked for. */
   readonly model: string;
   readonly route: string;
-  readonly status: RecordStatus;
+  readonly status: (typeof STATUSES)[number];
   /** The code of the error that the client saw, or null. */
   readonly error_code: string | null;
   /** The upstream's own finish word, or null where there was none. */

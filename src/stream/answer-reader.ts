@@ -121,7 +121,9 @@ export class AnswerReader {
 
   #vendor(type: string, event: JsonObject, json: string): void {
     this.#options.context.meter.vendor(this.#options.vendorTokens(type, event));
-    if (passesVendorEvent(this.#options.policies, type)) this.#sink.vendor(json);
+    // A named event could hold a chunk, which a client would take for one of the answer's.
+    const passes = event.choices === undefined && passesVendorEvent(this.#options.policies, type);
+    if (passes) this.#sink.vendor(json);
   }
 
   /** Named events may hold anything: only an error's text, and the data of an unnamed one, are for the client. */

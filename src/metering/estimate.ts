@@ -1,59 +1,102 @@
 /** Estimates tokens from counts, never keeping a text: for answers whose upstream told no usage (M3). */
 import { isObject, type JsonObject } from '../canonical/json.ts';
 
-/** Latin text has about four characters a token; scripts beyond it are nearer to one. */
-const CHARS_A_TOKEN = 4;
-const WIDE_CHARS_A_TOKEN = 1.4;
-const FIRST_WIDE_CHAR = 0x0250;
+/** Characters of one kind in a row that make a token, as the tokenizers of today's models split text. */
+const LETTERS_A_TOKEN = 7;
+const DIGITS_A_TOKEN = 3;
+const SIGNS_A_TOKEN = 2;
+/** Beyond the Latin scripts a token is little more than a character. */
+const TOKENS_A_WIDE_CHAR = 1 / 1.3;
+const FIRST_WIDE_CHAR = 0x250;
+/** Dashes, curly quotes and other general punctuation. */
+const FIRST_WIDE_SIGN = 0x2000;
+const LAST_WIDE_SIGN = 0x20ff;
 
-/** Counts a text that comes in pieces. */
-export class TextCount {
-  #narrow = 0;
-  #wide = 0;
+/** What a tool call costs beside its name and arguments. */
+const TOKENS_A_CALL = 9;
+
+type CharKind = 'space' | 'letter' | 'digit' | 'sign' | 'wide';
+
+const CHARS_A_TOKEN: { readonly [K in CharKind]: number } = {
+  space: Number.POSITIVE_INFINITY,
+  letter: LETTERS_A_TOKEN,
+  digit: DIGITS_A_TOKEN,
+  sign: SIGNS_A_TOKEN,
+  wide: Number.POSITIVE_INFINITY,
+};
+
+/** Counts the tokens of a text that comes in pieces; a word cut between two of them counts as one. */
+export class TokenCount {
+  #tokens = 0;
   #pieces = 0;
+  #kind: CharKind = 'space';
+  /** Characters of this kind in a row, so far. */
+  #run = 0;
 
   add(text: string): void {
     if (text === '') return;
     this.#pieces++;
-    for (let i = 0; i < text.length; i++) {
-      if (text.charCodeAt(i) < FIRST_WIDE_CHAR) this.#narrow++;
-      else this.#wide++;
-    }
+    for (let i = 0; i < text.length; i++) this.#addChar(text.charCodeAt(i));
   }
 
-  /** Most upstreams send a piece a token: short pieces are counted as they came, long ones by their characters. */
-  get tokens(): number {
-    const byChars = this.#narrow / CHARS_A_TOKEN + this.#wide / WIDE_CHARS_A_TOKEN;
-    return Math.max(this.#pieces, Math.ceil(byChars));
+  addCall(): void {
+    this.#tokens += TOKENS_A_CALL;
   }
+
+  /** Most upstreams send a piece a token, so that there are never fewer tokens than pieces. */
+  get tokens(): number {
+    return Math.max(this.#pieces, Math.ceil(this.#tokens));
+  }
+
+  #addChar(code: number): void {
+    const kind = kindOf(code);
+    if (kind !== this.#kind) {
+      this.#kind = kind;
+      this.#run = 0;
+    }
+    if (kind === 'wide') this.#tokens += TOKENS_A_WIDE_CHAR;
+    // A single space belongs to the word behind it.
+    else if (kind !== 'space' && this.#run++ % CHARS_A_TOKEN[kind] === 0) this.#tokens++;
+  }
+}
+
+function kindOf(code: number): CharKind {
+  if (code <= 0x20) return 'space';
+  if (code < 0x80) {
+    if (code >= 0x30 && code <= 0x39) return 'digit';
+    const small = code | 0x20;
+    return small >= 0x61 && small <= 0x7a ? 'letter' : 'sign';
+  }
+  if (code < FIRST_WIDE_CHAR) return code < 0xc0 ? 'sign' : 'letter';
+  return code >= FIRST_WIDE_SIGN && code <= LAST_WIDE_SIGN ? 'sign' : 'wide';
 }
 
 /** What of a request's body the model reads. */
 const PROMPT_FIELDS = ['messages', 'prompt', 'suffix', 'tools', 'functions'];
 /** Each message costs a few tokens for its role and its borders. */
 const TOKENS_A_MESSAGE = 4;
+/** Of a long text only the start is counted: the rest is taken to be like it, so that the estimate costs nearly nothing. */
+const MAX_SAMPLE_CHARS = 2048;
 
+/** The tokens of a request's prompt. */
 export function estimatePromptTokens(body: JsonObject): number {
-  let chars = 0;
+  let tokens = 0;
   // A stack of its own instead of recursion: a body may be nested deeper than the engine's stack.
   const open: unknown[] = PROMPT_FIELDS.map((field) => body[field]);
   while (open.length > 0) {
     const value = open.pop();
-    if (typeof value === 'string') chars += isInlineFile(value) ? 0 : weigh(value);
+    if (typeof value === 'string') tokens += estimateText(value);
     else if (Array.isArray(value)) for (const item of value) open.push(item);
     else if (isObject(value)) for (const key in value) open.push(value[key]);
   }
   const messages = Array.isArray(body.messages) ? body.messages.length : 0;
-  return Math.ceil(chars / CHARS_A_TOKEN) + messages * TOKENS_A_MESSAGE;
+  return Math.ceil(tokens) + messages * TOKENS_A_MESSAGE;
 }
 
-/** An image or a file in the message: its price has nothing to do with its length in base64. */
-function isInlineFile(text: string): boolean {
-  return text.startsWith('data:');
-}
-
-function weigh(text: string): number {
-  let wide = 0;
-  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= FIRST_WIDE_CHAR) wide++;
-  return text.length - wide + (wide * CHARS_A_TOKEN) / WIDE_CHARS_A_TOKEN;
+function estimateText(text: string): number {
+  // An image or a file in the message: its price has nothing to do with its length in base64.
+  if (text.startsWith('data:')) return 0;
+  const count = new TokenCount();
+  count.add(text.slice(0, MAX_SAMPLE_CHARS));
+  return (count.tokens * text.length) / Math.max(1, Math.min(text.length, MAX_SAMPLE_CHARS));
 }

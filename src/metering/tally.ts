@@ -1,12 +1,12 @@
 /** Counts one answer as it passes: usage told, text seen, vendor events, finish word, the first token's time. */
 import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
 import { type CountedUsage, countUsage, mergeUsage, type UsageReport } from '../canonical/usage.ts';
-import { TextCount } from './estimate.ts';
+import { TokenCount } from './estimate.ts';
 
 export class Tally implements StreamMeter {
   readonly #now: () => number;
   readonly #promptEstimate: number;
-  readonly #text = new TextCount();
+  readonly #text = new TokenCount();
   #told: UsageReport = {};
   #vendorTokensAdded = 0;
   #vendorTokensTotal = 0;
@@ -30,6 +30,7 @@ export class Tally implements StreamMeter {
     this.#text.add(choice.reasoning);
     this.#text.add(choice.refusal);
     for (const call of choice.toolCalls) {
+      if (call.name !== undefined) this.#text.addCall();
       this.#text.add(call.name ?? '');
       this.#text.add(call.arguments);
     }

@@ -8,6 +8,7 @@ import { addCors, preflight } from './http/cors.ts';
 import { handleModels } from './http/models.ts';
 import { errorResponse, jsonResponse } from './http/respond.ts';
 import { handleUsage } from './http/usage.ts';
+import { RecordWriter } from './metering/record-writer.ts';
 import type { SettingProblem, Settings } from './settings.ts';
 
 export interface Gateway {
@@ -17,11 +18,14 @@ export interface Gateway {
 /** The gateway of a deployment. It answers every request: what breaks inside is a 500 that tells nothing of it (E4). */
 export function createGateway(settings: Settings, ports: Ports): Gateway {
   const router = createRouter(settings.basePath);
+  const { store, log, clock } = ports;
+  const records = new RecordWriter({ store, log, startTimer: clock.startTimer });
   return {
     fetch: async (request, context) => {
       const requestContext: RequestContext = {
         settings,
         ports,
+        records,
         requestId: ports.random(),
         arrivedAt: ports.clock.now(),
         waitUntil: (work) => context.waitUntil(work),

@@ -44,7 +44,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   auth: ['canonical'],
   'settings.ts': ['canonical', 'stream', 'auth', 'providers'],
   http: ['canonical', 'stream', 'providers', 'upstream', 'metering', 'auth', 'settings.ts'],
-  'gateway.ts': ['canonical', 'http', 'settings.ts'],
+  'gateway.ts': ['canonical', 'http', 'metering', 'settings.ts'],
   'index.ts': ['gateway.ts', 'settings.ts'],
 };
 

@@ -45,7 +45,7 @@ export async function answerStreamed({ exchange, meter, call, abort }: Answering
 async function feed(stream: CanonicalStream, result: UpstreamResult, exchange: Exchange): Promise<void> {
   if (result.kind === 'error') return stream.fail(result.error);
   const { response } = result;
-  if (response.body !== null && isEventStream(response)) return stream.pipe(response.body);
+  if (response.body !== null && isEventStream(response, true)) return stream.pipe(response.body);
   const read = await readPlainAnswer(response, exchange.upstream, exchange.callerPays);
   if (read.kind === 'error') stream.fail(read.error);
   else stream.plain(read.answer);

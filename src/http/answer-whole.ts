@@ -44,7 +44,7 @@ async function readWhole(exchange: Exchange, response: Response, tally: Tally): 
   const { upstream, callerPays } = exchange;
   const builder = new CompletionBuilder();
   const reader = new AnswerReader(answerOptions(exchange, tally), builder);
-  if (isEventStream(response)) {
+  if (isEventStream(response, false)) {
     await readStreamedAnswer(response, reader, upstream);
   } else {
     const read = await readPlainAnswer(response, upstream, callerPays);

@@ -41,8 +41,8 @@ function runExchange(exchange: Exchange): Promise<Response> {
 }
 
 function openMeter({ context, caller, target, route, body }: Exchange): RequestMeter {
-  const { ports, requestId, arrivedAt } = context;
-  const { clock, store, log } = ports;
+  const { ports, records, requestId, arrivedAt } = context;
+  const { clock, log } = ports;
   const facts = {
     requestId,
     keyId: caller.keyId,
@@ -52,5 +52,5 @@ function openMeter({ context, caller, target, route, body }: Exchange): RequestM
     arrivedAt,
   };
   const tally = new Tally(clock.now, estimatePromptTokens(body));
-  return new RequestMeter(facts, tally, { store, log, now: clock.now });
+  return new RequestMeter(facts, tally, { records, log, now: clock.now });
 }

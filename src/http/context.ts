@@ -1,6 +1,7 @@
 /** What every route's handler is given: the deployment's settings, its ports to the outside, and the request's own facts. */
 import type { KeyStore } from '../auth/keys.ts';
 import type { LedgerStore } from '../metering/ledger.ts';
+import type { RecordWriter } from '../metering/record-writer.ts';
 import type { Settings } from '../settings.ts';
 import type { Clock } from '../stream/pacing.ts';
 import type { Fetch } from '../upstream/call.ts';
@@ -19,6 +20,7 @@ export interface Ports {
 export interface RequestContext {
   readonly settings: Settings;
   readonly ports: Ports;
+  readonly records: RecordWriter;
   readonly requestId: string;
   /** ms since the epoch. */
   readonly arrivedAt: number;

@@ -1,7 +1,7 @@
 /** One request's way into the ledger: counted as it goes, settled exactly once, whatever its end (M1). */
 import type { ApiError } from '../canonical/error.ts';
-import { type LedgerStore, putRecord } from './ledger.ts';
 import type { UsageRecord } from './record.ts';
+import type { RecordWriter } from './record-writer.ts';
 import type { Tally } from './tally.ts';
 
 export interface RequestFacts {
@@ -21,7 +21,7 @@ export type RequestEnd =
   | { readonly kind: 'failed' | 'timed_out' | 'refused'; readonly error: ApiError };
 
 export interface MeterPorts {
-  readonly store: LedgerStore;
+  readonly records: RecordWriter;
   /** ms since the epoch. */
   readonly now: () => number;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
@@ -56,9 +56,7 @@ export class RequestMeter {
     this.#isSettled = true;
     const record = this.#record(end);
     this.#ports.log({ event: 'request', ...record });
-    putRecord(this.#ports.store, record)
-      .catch((error: unknown) => this.#ports.log({ event: 'record_lost', reason: String(error), record }))
-      .finally(() => this.#settled.resolve());
+    this.#ports.records.write(record).then(this.#settled.resolve);
   }
 
   #record(end: RequestEnd): UsageRecord {

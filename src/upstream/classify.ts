@@ -1,5 +1,5 @@
 /** Turns an upstream's refusal, its status and any form of body, into the error of the table that a caller gets (E1). */
-import { type ApiError, apiError, ERRORS, type ErrorCode, type UpstreamError } from '../canonical/error.ts';
+import { type ApiError, apiError, type ErrorCode, type UpstreamError } from '../canonical/error.ts';
 import { isObject, parseJson } from '../canonical/json.ts';
 import { clean, readUpstreamError, type Upstream, upstreamMessage } from '../canonical/upstream-error.ts';
 import type { AnswerFailure } from '../stream/answer-reader.ts';
@@ -62,9 +62,15 @@ export function classifyRefusal(refusal: Refusal, upstream: Upstream, callerPays
       'upstream_error',
       `${upstream.name} answered with a redirect, which Weir does not follow`,
     );
-  if (OVERLOADED.has(status)) return apiError('upstream_overloaded', message);
-  if (LATE.has(status)) return { ...ERRORS.timeout, code: 'timeout', message, param: null };
-  return apiError('upstream_error', message);
+  return {
+    ...apiError(serverCode(status), message),
+    ...(said.code === undefined ? {} : { code: clean(said.code, upstream) }),
+  };
+}
+
+function serverCode(status: number): ErrorCode {
+  if (OVERLOADED.has(status)) return 'upstream_overloaded';
+  return LATE.has(status) ? 'timeout' : 'upstream_error';
 }
 
 function readRefusal(body: string): UpstreamError {

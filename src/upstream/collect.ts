@@ -7,9 +7,11 @@ import type { AnswerReader } from '../stream/answer-reader.ts';
 import { classifyError } from './classify.ts';
 import { readBounded } from './read-bounded.ts';
 
-/** Whether an answer is an event stream: whatever calls itself neither JSON nor a page is taken for one. */
-export function isEventStream(response: Response): boolean {
-  return !/json|html/i.test(response.headers.get('content-type') ?? '');
+/** Whether an answer is an event stream; one that calls itself neither that nor JSON nor a page is taken for what was asked. */
+export function isEventStream(response: Response, isAskedFor: boolean): boolean {
+  const type = response.headers.get('content-type') ?? '';
+  if (/event-stream/i.test(type)) return true;
+  return isAskedFor && !/json|html/i.test(type);
 }
 
 /** A plain answer, or why it is none. */

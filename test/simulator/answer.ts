@@ -1,0 +1,54 @@
+/** From a request to a reply: route, key, check, and then the scene's stream or object, or a fault of it. */
+import type { Good } from './fault-steps.ts';
+import { faultyReply, isFault } from './faults.ts';
+import { textOf } from './json.ts';
+import { JSON_HEAD, paced, type Reply, replyOf, STREAM_HEAD } from './reply.ts';
+import { type Call, modelList, openaiRefusal, type Refusal, type Scene, type WireEvent } from './scene.ts';
+import { findScene } from './scenes.ts';
+import type { RecordedRequest } from './server.ts';
+
+export function answer(request: RecordedRequest, origin: string, usualFault: string | undefined): Reply {
+  const { pathname } = new URL(request.path, origin);
+  const found = findScene(pathname);
+  if (!found) {
+    return replyOf(openaiRefusal(404, { message: `Nothing is played at ${pathname}`, type: 'not_found' }));
+  }
+  const { scene, operation } = found;
+  const { body = {}, serial, headers } = request;
+  const { model, fault } = splitFault(textOf(body.model ?? body.agent_id), scene);
+  const call: Call = { operation, path: pathname, model, body, serial };
+  const refusal = refusalOf(request, call, scene);
+  if (refusal) return replyOf(refusal);
+  const good = { ...goodAnswer(call, scene), scene, elsewhere: `${origin}/elsewhere` };
+  const name = fault ?? (textOf(headers['x-simulator-fault']) || usualFault);
+  const faulty = name === undefined ? undefined : faultyReply(name, good);
+  return faulty ?? { head: good.head, steps: paced(good.events) };
+}
+
+/** `deepseek-chat:cut` is deepseek-chat with the fault cut; a colon before any other word is part of the name. */
+function splitFault(name: string, scene: Scene): { model: string; fault?: string } {
+  const colon = name.lastIndexOf(':');
+  const fault = name.slice(colon + 1);
+  return colon > 0 && isFault(fault, scene) ? { model: name.slice(0, colon), fault } : { model: name };
+}
+
+function refusalOf(request: RecordedRequest, call: Call, scene: Scene): Refusal | undefined {
+  const isList = call.operation === 'models';
+  if (!request.headers.authorization?.startsWith('Bearer sim-')) return scene.refusal(401, 'Wrong API key');
+  if (request.method !== (isList ? 'GET' : 'POST')) return scene.refusal(405, 'Method Not Allowed');
+  if (isList) return undefined;
+  return request.body ? scene.check(call) : scene.refusal(400, 'The body is no JSON object');
+}
+
+function goodAnswer(call: Call, scene: Scene): Pick<Good, 'head' | 'streamed' | 'events' | 'object'> {
+  const object = call.operation === 'models' ? modelList(scene) : scene.object(call);
+  if (call.operation !== 'models' && call.body.stream === true) {
+    return { head: STREAM_HEAD, streamed: true, events: [...scene.stream(call)], object };
+  }
+  return { head: JSON_HEAD, streamed: false, events: halves(object), object };
+}
+
+function halves(object: string): WireEvent[] {
+  const middle = Math.floor(object.length / 2);
+  return [object.slice(0, middle), object.slice(middle)].map((text) => ({ kind: 'piece', text }));
+}

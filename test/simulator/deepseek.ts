@@ -1,0 +1,187 @@
+/**
+ * DeepSeek, as its API reference says: JSON with spaces, `role` on every chunk, usage on the finish chunk, reasoning
+ * as `reasoning_content`, cache hits and misses counted, `: keep-alive` comments, prefix and FIM on the beta base only.
+ *
+ * Tokens (completion): deepseek-chat 16, deepseek-reasoner 20 (9 of them reasoning), FIM 11, and
+ * deepseek-chat-busy 6, which then stops with `insufficient_system_resource`.
+ */
+import { type Json, type JsonObject, objectOf, objectsOf, spaced, textOf } from './json.ts';
+import type { Call, Refusal, Scene, WireEvent } from './scene.ts';
+import { CREATED_SECONDS, comment, DONE, errorType, event, openaiRefusal } from './scene.ts';
+import {
+  costOf,
+  isWords,
+  joined,
+  logprobEntries,
+  type Piece,
+  type Script,
+  say,
+  scriptFor,
+} from './script.ts';
+import { callDelta, messageCalls } from './tool-calls.ts';
+
+const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
+  'deepseek-chat': say(
+    'text',
+    'A weir holds the river back just enough that every boat may pass in turn. 🌊',
+  ),
+  'deepseek-reasoner': [
+    ...say('reasoning', 'Seventeen is odd, and nothing up to four divides…'),
+    ...say('text', 'Yes: 17 is prime, for neither 2 nor 3 divides it.'),
+  ],
+  'deepseek-chat-busy': say('text', 'The answer begins well, but then'),
+};
+const MIDDLE = say('text', '    if n < 2:\n        return n\n    previous = fib(n - 1)');
+
+export const deepseek: Scene = {
+  id: 'deepseek',
+  routes: {
+    '/deepseek/chat/completions': 'chat',
+    '/deepseek/beta/chat/completions': 'chat',
+    '/deepseek/beta/completions': 'completions',
+    '/deepseek/models': 'models',
+  },
+  models: Object.keys(ANSWERS),
+  comment: 'keep-alive',
+  streamError: {
+    message: 'Insufficient resources',
+    type: 'server_error',
+    param: null,
+    code: 'server_overloaded',
+  },
+  refusal,
+  check,
+  *stream(call) {
+    yield comment('keep-alive');
+    yield* call.operation === 'chat' ? chat(call) : fim(call);
+    yield DONE;
+  },
+  object: (call) => `\n${spaced(call.operation === 'chat' ? chatObject(call) : fimObject(call))}`,
+};
+
+function refusal(status: number, message: string): Refusal {
+  const error = { message, type: errorType(status), param: null, code: 'invalid_request_error' };
+  return openaiRefusal(status, error);
+}
+
+function check(call: Call): Refusal | undefined {
+  if (!(call.model in ANSWERS)) return refusal(400, 'Model Not Exist');
+  if ('max_completion_tokens' in call.body) return refusal(400, 'unknown field `max_completion_tokens`');
+  if (call.operation === 'completions') {
+    return textOf(call.body.prompt) ? undefined : refusal(422, 'missing field `prompt`');
+  }
+  const messages = objectsOf(call.body.messages);
+  if (messages.length === 0) return refusal(422, 'missing field `messages`');
+  if (messages.some((message) => 'reasoning_content' in message)) {
+    return refusal(400, 'The reasoning_content is not supported in input messages');
+  }
+  if (messages.some((message) => message.prefix === true) && !call.path.includes('/beta/')) {
+    return refusal(400, 'The prefix feature is for base_url="https://api.deepseek.com/beta" only');
+  }
+  if (call.body.stream_options && call.body.stream !== true) {
+    return refusal(400, 'stream_options should be set along with stream = true');
+  }
+  return undefined;
+}
+
+function head(call: Call) {
+  const id = call.serial.toString(16).padStart(32, '0');
+  return { id, created: CREATED_SECONDS, model: call.model, system_fingerprint: 'fp_sim_a49d71b8a1' };
+}
+
+/** The documents' example shows `"usage": null` on the first chunk alone; with `stream_options` it is on all. */
+function usageNull(call: Call, first: boolean): JsonObject {
+  return first || objectOf(call.body.stream_options).include_usage === true ? { usage: null } : {};
+}
+
+function* chat(call: Call): Generator<WireEvent> {
+  const { id, created, model, system_fingerprint } = head(call);
+  const script = chatScript(call);
+  const write = (
+    kind: WireEvent['kind'],
+    delta: JsonObject,
+    finish: string | null,
+    logprobs: Json,
+    usage: JsonObject,
+  ) => {
+    const choices = [{ delta, finish_reason: finish, index: 0, logprobs }];
+    const object = 'chat.completion.chunk';
+    return event(kind, spaced({ choices, created, id, model, object, system_fingerprint, ...usage }));
+  };
+  const opening = model === 'deepseek-reasoner' ? { content: null, reasoning_content: '' } : { content: '' };
+  yield write('role', { ...opening, role: 'assistant' }, null, null, usageNull(call, true));
+  for (const piece of script.pieces) {
+    const logprobs = call.body.logprobs === true && isWords(piece) ? entries(call, piece.text) : null;
+    yield write(
+      'piece',
+      { ...delta(call, piece), role: 'assistant' },
+      null,
+      logprobs,
+      usageNull(call, false),
+    );
+  }
+  yield write('finish', { content: '', role: null }, script.finish, null, { usage: usage(call, script) });
+}
+
+function chatScript(call: Call): Script {
+  return scriptFor(
+    call,
+    ANSWERS[call.model] ?? [],
+    call.model.endsWith('-busy') ? 'insufficient_system_resource' : 'stop',
+  );
+}
+
+function delta(call: Call, piece: Piece): JsonObject {
+  if (!isWords(piece)) return callDelta(piece, callId);
+  if (call.model !== 'deepseek-reasoner') return { content: piece.text };
+  const thought = piece.kind === 'reasoning';
+  return { content: thought ? null : piece.text, reasoning_content: thought ? piece.text : null };
+}
+
+function callId(index: number): string {
+  return `call_${index}_sim00000000000000000000`;
+}
+
+function entries(call: Call, text: string): JsonObject {
+  return { content: logprobEntries(text, Number(call.body.top_logprobs ?? 0)) };
+}
+
+function* fim(call: Call): Generator<WireEvent> {
+  const script = scriptFor(call, MIDDLE);
+  for (const piece of script.pieces) {
+    if (isWords(piece)) yield event('piece', spaced(fimChunk(call, piece.text, null)));
+  }
+  yield event('finish', spaced({ ...fimChunk(call, '', script.finish), usage: usage(call, script) }));
+}
+
+function fimChunk(call: Call, text: string, finish: string | null): JsonObject {
+  const { created, model } = head(call);
+  const choices = [{ index: 0, text, finish_reason: finish, logprobs: null }];
+  return { id: `cmpl-fim-${call.serial}`, object: 'text_completion', created, model, choices };
+}
+
+function fimObject(call: Call): JsonObject {
+  const script = scriptFor(call, MIDDLE);
+  return { ...fimChunk(call, joined(script, 'text'), script.finish), usage: usage(call, script) };
+}
+
+function chatObject(call: Call): JsonObject {
+  const script = chatScript(call);
+  const reasoning = joined(script, 'reasoning');
+  const message = {
+    content: joined(script, 'text'),
+    ...(reasoning ? { reasoning_content: reasoning } : {}),
+    ...messageCalls(script, callId),
+    role: 'assistant',
+  };
+  const choices = [{ finish_reason: script.finish, index: 0, message, logprobs: null }];
+  return { ...head(call), object: 'chat.completion', choices, usage: usage(call, script) };
+}
+
+function usage(call: Call, script: Script): JsonObject {
+  const cost = costOf(call, [script]);
+  const counts = { prompt_tokens: cost.prompt, completion_tokens: cost.completion, total_tokens: cost.total };
+  const cache = { prompt_cache_hit_tokens: cost.cached, prompt_cache_miss_tokens: cost.prompt - cost.cached };
+  const details = { completion_tokens_details: { reasoning_tokens: cost.reasoning } };
+  return { ...counts, ...cache, ...(cost.reasoning > 0 ? details : {}) };
+}

@@ -1,0 +1,103 @@
+/** The streams that the demo shows, one for each provider and habit, and what each is expected to come to. */
+import type { JsonObject } from './json.ts';
+
+export interface Example {
+  readonly title: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: JsonObject;
+  readonly expected: Expected;
+}
+
+/** The numbers are those of the scene files: words asked, pieces answered. */
+interface Expected {
+  readonly finish: string;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly parts: readonly ('thinks' | 'says' | 'refuses' | 'calls' | 'event')[];
+}
+
+const USAGE = { stream: true, stream_options: { include_usage: true } };
+
+function chat(model: string, question: string, more: JsonObject = {}): JsonObject {
+  return { model, messages: [{ role: 'user', content: question }], ...USAGE, ...more };
+}
+
+function tool(name: string, parameter: string): JsonObject {
+  const parameters = { type: 'object', properties: { [parameter]: { type: 'string' } } };
+  return { type: 'function', function: { name, parameters } };
+}
+
+const CHAT = '/v1/chat/completions';
+
+export const examples: readonly Example[] = [
+  {
+    title: 'DeepSeek thinks, then answers',
+    path: CHAT,
+    body: chat('deepseek/deepseek-reasoner', 'Is 17 a prime number?'),
+    expected: { finish: 'stop', promptTokens: 5, completionTokens: 20, parts: ['thinks', 'says'] },
+  },
+  {
+    title: 'DeepSeek fills in the middle, as text completions',
+    path: '/v1/completions',
+    body: {
+      model: 'deepseek/deepseek-chat',
+      prompt: 'def fib(n):\n',
+      suffix: '\n    return previous + fib(n - 2)',
+      ...USAGE,
+    },
+    expected: { finish: 'stop', promptTokens: 8, completionTokens: 11, parts: ['says'] },
+  },
+  {
+    title:
+      'Mistral calls a tool: asked in OpenAI’s words, which it would refuse; the whole call gets its index',
+    path: CHAT,
+    body: chat('mistral/mistral-small-latest', 'How high is the river at Zürich?', {
+      tools: [tool('gauge', 'city')],
+      tool_choice: 'required',
+      seed: 7,
+      max_completion_tokens: 400,
+    }),
+    expected: { finish: 'tool_calls', promptTokens: 7, completionTokens: 4, parts: ['calls'] },
+  },
+  {
+    title: 'Magistral thinks in typed parts: they become reasoning_content',
+    path: CHAT,
+    body: chat('mistral/magistral-medium-latest', 'Two locks: how long?'),
+    expected: { finish: 'stop', promptTokens: 4, completionTokens: 15, parts: ['thinks', 'says'] },
+  },
+  {
+    title: 'Codestral fills in the middle, as chat chunks',
+    path: '/v1/fim/completions',
+    body: { model: 'codestral/codestral-latest', prompt: 'def mean(values):\n', suffix: '', ...USAGE },
+    expected: { finish: 'stop', promptTokens: 2, completionTokens: 7, parts: ['says'] },
+  },
+  {
+    title: 'OpenToken, plain',
+    path: CHAT,
+    body: chat('opentoken/google/gemini-3-flash', 'What is in flight?'),
+    expected: { finish: 'stop', promptTokens: 4, completionTokens: 10, parts: ['says'] },
+  },
+  {
+    title: 'Xerotier researches: its vendor events pass, because this request asks for them',
+    path: CHAT,
+    headers: { 'x-weir-vendor-events': 'pass' },
+    body: chat('xerotier/llama-3.1-8b-research', 'Who keeps a weir?'),
+    expected: { finish: 'stop', promptTokens: 4, completionTokens: 13, parts: ['event', 'says'] },
+  },
+  {
+    title: 'OpenAI calls two tools, fragment by fragment',
+    path: CHAT,
+    body: chat('openai/gpt-4o-mini', 'Level and forecast?', {
+      tools: [tool('gauge', 'city'), tool('forecast', 'region')],
+    }),
+    expected: { finish: 'tool_calls', promptTokens: 3, completionTokens: 8, parts: ['calls'] },
+  },
+  {
+    title:
+      'A configured provider, with habits like Groq’s: `reasoning` becomes reasoning_content, x_groq stays behind',
+    path: CHAT,
+    body: chat('compatible/openai/gpt-oss-20b', 'Shortest path?'),
+    expected: { finish: 'stop', promptTokens: 2, completionTokens: 14, parts: ['thinks', 'says'] },
+  },
+];

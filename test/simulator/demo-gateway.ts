@@ -1,0 +1,121 @@
+/** The gateway of the demo: a real `wrangler dev` as a child process, which leaves nothing behind. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url).href);
+const START_LIMIT_MS = 60_000;
+const STOP_LIMIT_MS = 5_000;
+const LOG_LINES = 40;
+
+export interface Gateway {
+  readonly url: string;
+  /** Fulfilled when /health answers, rejected when wrangler ends before it does. */
+  ready(): Promise<void>;
+  /** The last lines of what wrangler said; worth showing only when something went wrong. */
+  log(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Everything that wrangler writes goes below `directory`, which the caller removes. */
+export async function startGateway(
+  variables: Readonly<Record<string, string>>,
+  directory: string,
+): Promise<Gateway> {
+  const port = await freePort();
+  const logFile = join(directory, 'wrangler.log');
+  const settings = join(directory, 'empty.env');
+  await writeFile(settings, '');
+  const output = openSync(logFile, 'a');
+  // Its own process group, so that all of it can be ended at once, and an interrupt of the terminal reaches this process alone.
+  const child = spawn(process.execPath, wranglerArguments(variables, port, directory, settings), {
+    cwd: ROOT,
+    detached: true,
+    stdio: ['ignore', output, output],
+    env: {
+      ...process.env,
+      WRANGLER_SEND_METRICS: 'false',
+      CLOUDFLARE_CF_FETCH_ENABLED: 'false',
+      WRANGLER_HIDE_BANNER: 'true',
+      WRANGLER_LOG_PATH: join(directory, 'logs'),
+      WRANGLER_REGISTRY_PATH: join(directory, 'registry'),
+    },
+  });
+  closeSync(output);
+  // The last net: however this process ends, its wrangler does not outlive it.
+  process.once('exit', () => killGroup(child));
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    url,
+    ready: async () => {
+      if (!(await healthy(url, child))) throw new Error('wrangler dev did not start');
+    },
+    log: async () => (await readFile(logFile, 'utf8')).trimEnd().split('\n').slice(-LOG_LINES).join('\n'),
+    stop: () => stop(child),
+  };
+}
+
+/** The empty settings file keeps a `.dev.vars` with real keys out of the demo. */
+function wranglerArguments(
+  variables: Readonly<Record<string, string>>,
+  port: number,
+  directory: string,
+  settings: string,
+): string[] {
+  const pairs = Object.entries(variables).flatMap(([name, value]) => ['--var', `${name}:${value}`]);
+  return [
+    join(ROOT, 'node_modules/wrangler/bin/wrangler.js'),
+    'dev',
+    ...['--ip', '127.0.0.1', '--port', String(port), '--inspector-port', '0'],
+    ...['--persist-to', join(directory, 'state'), '--env-file', settings],
+    '--show-interactive-dev-session=false',
+    ...pairs,
+  ];
+}
+
+async function healthy(url: string, child: ChildProcess): Promise<boolean> {
+  const deadline = Date.now() + START_LIMIT_MS;
+  while (Date.now() < deadline && child.exitCode === null && child.signalCode === null) {
+    const answered = await fetch(`${url}/health`).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (answered) return true;
+    await setTimeout(100);
+  }
+  return false;
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  const late = setTimeout(STOP_LIMIT_MS, undefined, { ref: false });
+  await Promise.race([exited, late]);
+  killGroup(child);
+  await exited;
+}
+
+/** Wrangler ends its workerd itself when it is asked in time; this is for what it left. */
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The group is gone already, which is what was wanted.
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('There is no free port');
+  return address.port;
+}

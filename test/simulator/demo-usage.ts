@@ -1,0 +1,56 @@
+/** What the gateway has metered, asked over its own usage route. */
+import { setTimeout } from 'node:timers/promises';
+import { decodeObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
+import { table } from './terminal.ts';
+
+const RECORD_LIMIT_MS = 5_000;
+
+export interface Metered {
+  readonly rows: readonly JsonObject[];
+  readonly total: JsonObject;
+}
+
+/** Records are written after their streams, so the wanted number of them is waited for. */
+export async function metered(gateway: string, requests: number): Promise<Metered> {
+  const deadline = Date.now() + RECORD_LIMIT_MS;
+  for (;;) {
+    const response = await fetch(`${gateway}/v1/usage?group_by=provider,model`);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`GET /v1/usage answers ${response.status} ${text}`);
+    const report = decodeObject(text);
+    const total = objectOf(report?.total);
+    if ((numberOf(total.requests) ?? 0) >= requests || Date.now() > deadline) {
+      return { rows: objectsOf(report?.data), total };
+    }
+    await setTimeout(100);
+  }
+}
+
+const COUNTS = [
+  ['requests', 'requests'],
+  ['prompt', 'prompt_tokens'],
+  ['completion', 'completion_tokens'],
+  ['total', 'total_tokens'],
+  ['cached', 'cached_tokens'],
+  ['reasoning', 'reasoning_tokens'],
+  ['estimated', 'estimated_requests'],
+  ['failed', 'failed_requests'],
+] as const;
+
+export function usageTable({ rows, total }: Metered): string[] {
+  const counts = (row: JsonObject) => COUNTS.map(([, name]) => numberOf(row[name]) ?? 0);
+  const lines = rows.map((row) => [textOf(row.provider), textOf(row.model), ...counts(row)]);
+  return table(
+    ['provider', 'model', ...COUNTS.map(([title]) => title)],
+    [...lines, ['total', '', ...counts(total)]],
+  );
+}
+
+/** By how much each count grew: what one more request's record said. */
+export function growth(before: Metered, after: Metered): string {
+  const grown = COUNTS.map(([title, name]) => [
+    title,
+    (numberOf(after.total[name]) ?? 0) - (numberOf(before.total[name]) ?? 0),
+  ]);
+  return grown.map(([title, by]) => `${title} +${by}`).join(', ');
+}

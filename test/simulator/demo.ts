@@ -1,0 +1,170 @@
+/**
+ * Shows Weir at work: the simulator plays the providers, the gateway runs under wrangler dev, and each answer is
+ * written to the terminal as it comes. node test/simulator/demo.ts [--once] [--fault NAME]
+ */
+import { rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { deepseek } from './deepseek.ts';
+import { examples } from './demo-examples.ts';
+import { startGateway } from './demo-gateway.ts';
+import { frames, post, show } from './demo-stream.ts';
+import { growth, type Metered, metered, usageTable } from './demo-usage.ts';
+import { FAULT_NAMES, isFault } from './faults.ts';
+import { numberOf } from './json.ts';
+import { basePaths } from './scenes.ts';
+import { createSimulator } from './server.ts';
+import { print, styled } from './terminal.ts';
+
+const HUMAN_PACE_MS = 35;
+const SHOWN_FRAMES = 12;
+const SHOWN_CHARACTERS = 220;
+
+const { values } = parseArgs({
+  options: { once: { type: 'boolean', default: false }, fault: { type: 'string' } },
+});
+const { once, fault } = values;
+if (fault !== undefined && !isFault(fault, deepseek)) {
+  process.stderr.write(
+    `There is no fault ${fault}. There are: ${FAULT_NAMES.join(' ')} status-<code>[-<form>]\n`,
+  );
+  process.exit(2);
+}
+
+const directory = await mkdtemp(join(tmpdir(), 'weir-demo-'));
+process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
+const simulator = await createSimulator({ pace: HUMAN_PACE_MS });
+const starting = startGateway(variables(), directory);
+let stopping: Promise<void> | undefined;
+
+/** Both an interrupt and the end come here; the second waits for the first. */
+function stop(): Promise<void> {
+  stopping ??= (async () => {
+    await (await starting).stop();
+    await simulator.close();
+  })();
+  return stopping;
+}
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => void stop().then(() => process.exit(once ? 130 : 0)));
+}
+
+// `npm run demo | head` closes the pipe; nobody is looking any more.
+process.stdout.on('error', () => void stop().then(() => process.exit(0)));
+
+const gateway = await starting;
+try {
+  print(styled('note', `simulator ${simulator.url}, starting wrangler dev …`));
+  await gateway.ready();
+  print(styled('note', `gateway   ${gateway.url}`));
+  const wrong = await run(gateway.url);
+  for (const line of wrong) print(styled('error', line));
+  if (wrong.length > 0) print(await gateway.log());
+  if (once) await stop();
+  else invite(gateway.url);
+  process.exitCode = wrong.length > 0 ? 1 : 0;
+} catch (error) {
+  // An interrupt takes the gateway away in the middle of a stream; that is no failure of the demo.
+  if (stopping === undefined) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`${await gateway.log()}\n`);
+    process.exitCode = 1;
+  }
+  await stop();
+}
+
+function variables(): Record<string, string> {
+  const compatible = { base_url: simulator.url + basePaths.compatible, api_key: 'COMPATIBLE_API_KEY' };
+  const settings: Record<string, string> = {
+    AUTH: 'open',
+    PROVIDERS: JSON.stringify({ compatible }),
+    COMPATIBLE_API_KEY: 'sim-compatible',
+  };
+  for (const [name, path] of Object.entries(basePaths)) {
+    if (name === 'compatible') continue;
+    settings[`${name.toUpperCase()}_API_KEY`] = `sim-${name}`;
+    settings[`${name.toUpperCase()}_BASE_URL`] = simulator.url + path;
+  }
+  // A fault that only a timeout ends should not hold the viewer for two minutes.
+  const short = { HEARTBEAT_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '3', DEADLINE_SECONDS: '15' };
+  return fault === undefined ? settings : { ...settings, ...short };
+}
+
+/** Returns what was not as expected. */
+async function run(url: string): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const example of examples) {
+    print(`\n${styled('title', example.title)}`);
+    print(styled('note', `  POST ${example.path}  ${String(example.body.model)}`));
+    wrong.push(...(await show(url, example)).map((line) => `${example.title}: ${line}`));
+  }
+  print(`\n${styled('title', 'What was metered')}`);
+  const usage = await metered(url, examples.length);
+  for (const line of usageTable(usage)) print(line);
+  if (fault !== undefined) await showFault(url, fault, usage);
+  return [...wrong, ...sumsWrong(usage)];
+}
+
+function sumsWrong({ total }: Metered): string[] {
+  const prompt = examples.reduce((sum, { expected }) => sum + expected.promptTokens, 0);
+  const completion = examples.reduce((sum, { expected }) => sum + expected.completionTokens, 0);
+  const is = [total.requests, total.prompt_tokens, total.completion_tokens].map(numberOf).join();
+  const should = [examples.length, prompt, completion].join();
+  return is === should
+    ? []
+    : [`Metered requests, prompt and completion tokens are ${is}, expected ${should}`];
+}
+
+/** The raw frames, because here it matters what exactly the client gets. */
+async function showFault(url: string, name: string, before: Metered): Promise<void> {
+  const model = `deepseek/deepseek-chat:${name}`;
+  print(`\n${styled('title', `With the fault ${name}`)}`);
+  const body = { model, messages: [{ role: 'user', content: 'What does a weir do?' }], stream: true };
+  try {
+    await showFrames(await post(url, { path: '/v1/chat/completions', body }));
+  } catch (error) {
+    print(styled('error', `  the client is left with: ${String(error)}`));
+  }
+  const after = await metered(url, examples.length + 1);
+  print(styled('note', `  the record: ${growth(before, after)}`));
+}
+
+async function showFrames(response: Response): Promise<void> {
+  print(styled('note', `  ${response.status} ${response.headers.get('content-type') ?? ''}`));
+  let count = 0;
+  let last: string[] = [];
+  for await (const frame of frames(response.body)) {
+    count += 1;
+    if (count <= SHOWN_FRAMES) print(`  ${shortened(frame)}`);
+    else last = [...last, frame].slice(-2);
+  }
+  const hidden = count - SHOWN_FRAMES - last.length;
+  if (hidden > 0) print(styled('note', `  … ${hidden} more …`));
+  for (const frame of last) print(`  ${shortened(frame)}`);
+}
+
+/** The envelope is the same on every chunk; what matters begins with the choices. */
+function shortened(frame: string): string {
+  const text = frame.trimEnd().replace(/^data: \{"id".*?(?="choices")/, 'data: {… ');
+  const line = text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)} …` : text;
+  return styled(/"error":|^data: \[DONE\]/.test(line) ? 'error' : 'says', line);
+}
+
+function invite(url: string): void {
+  const chat = (model: string, content: string) => {
+    const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content }] });
+    return `curl -sN ${url}/v1/chat/completions -H 'content-type: application/json' -d '${body}'`;
+  };
+  print(`\n${styled('title', 'It stays up until Ctrl-C. To try:')}`);
+  const commands = [
+    ['Reasoning, then text', chat('deepseek/deepseek-reasoner', 'Is 17 prime?')],
+    ['A refusal', chat('xerotier/llama-3.1-8b-refusal', 'Open all gates at once')],
+    ['An upstream that breaks off', chat('openai/gpt-4o-mini:cut', 'What does a weir do?')],
+    ['One that is too busy', chat('mistral/mistral-small-latest:status-429', 'Hello')],
+    ['The models', `curl -s ${url}/v1/models`],
+    ['What was metered', `curl -s '${url}/v1/usage?group_by=provider,model'`],
+  ] as const;
+  for (const [title, command] of commands) print(`\n${styled('note', title)}\n${command}`);
+}

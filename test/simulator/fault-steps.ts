@@ -1,0 +1,99 @@
+/** What faults are made of: the halves of a good answer, and the steps of what is queued, dripped, endless or zipped. */
+import { constants, createGzip } from 'node:zlib';
+import { type Head, paced, type Reply, type Step } from './reply.ts';
+import { comment, type Scene, type WireEvent } from './scene.ts';
+
+/** Nothing endless is: these bound what the faults send, and a client that leaves ends them sooner. */
+export const LIMITS = {
+  queueComments: 40,
+  queueGapMs: 50,
+  bigEventBytes: 2 * 1024 * 1024,
+  endlessBytes: 32 * 1024 * 1024,
+  floodBytes: 64 * 1024 * 1024,
+} as const;
+
+const BLOCK_BYTES = 16 * 1024;
+
+/** A good answer, streamed or whole. A whole one is two pieces, so that what stops midway has a middle. */
+export interface Good {
+  readonly scene: Scene;
+  readonly head: Head;
+  readonly streamed: boolean;
+  readonly events: readonly WireEvent[];
+  /** The same answer as one JSON object. */
+  readonly object: string;
+  /** Where a redirect points: a path of the simulator that is no provider's. */
+  readonly elsewhere: string;
+}
+
+export function steps(good: Good, sequence: Reply['steps']): Reply {
+  return { head: good.head, steps: sequence };
+}
+
+export function events(good: Good, sequence: Iterable<WireEvent>): Reply {
+  return steps(good, paced(sequence));
+}
+
+export function body(head: Head, text: string): Reply {
+  return { head, steps: [{ write: text, paced: false }] };
+}
+
+export function pieces(good: Good): WireEvent[] {
+  return good.events.filter((event) => event.kind === 'piece');
+}
+
+/** Everything up to and with the middle piece: enough that the client has seen text, too little for an answer. */
+export function firstHalf(good: Good): WireEvent[] {
+  const all = pieces(good);
+  const middle = all[Math.ceil(all.length / 2) - 1];
+  return good.events.slice(0, middle ? good.events.indexOf(middle) + 1 : 0);
+}
+
+/** A provider that queues a request says so: with comments in a stream, with empty lines before an object. */
+export function* queued(good: Good): Generator<Step> {
+  const sign = good.streamed ? comment(good.scene.comment).text : '\n';
+  for (let sent = 0; sent < LIMITS.queueComments; sent += 1) {
+    yield { write: sign, paced: false };
+    yield { wait: LIMITS.queueGapMs };
+  }
+  yield* paced(good.events);
+}
+
+/** Byte for byte, characters of several bytes included. */
+export function* drops(good: Good): Generator<Step> {
+  for (const { text } of good.events) {
+    for (const byte of Buffer.from(text)) {
+      yield { write: Uint8Array.of(byte), paced: false };
+      yield { wait: 0 };
+    }
+  }
+}
+
+/** Half of the answer, then a start of something, then the same part again and again in blocks. */
+export function* endless(good: Good, start: string, part: string, limit: number): Generator<Step> {
+  yield* paced(firstHalf(good));
+  const block = Buffer.from(part.repeat(Math.ceil(BLOCK_BYTES / Math.max(part.length, 1))));
+  if (start) yield { write: start, paced: false };
+  for (let sent = 0; block.length > 0 && sent < limit; sent += block.length)
+    yield { write: block, paced: false };
+}
+
+/** Pieces as fast as the socket takes them, then the rest of the answer. */
+export function* flood(good: Good): Generator<Step> {
+  const first = firstHalf(good);
+  yield* endless(good, '', first.at(-1)?.text ?? '', LIMITS.floodBytes);
+  yield* paced(good.events.slice(first.length));
+}
+
+/** Flushed after each event, as a compressing proxy does with a stream. */
+export async function* gzipped(good: Good): AsyncGenerator<Step> {
+  const gzip = createGzip();
+  for (const { text } of good.events) {
+    gzip.write(text);
+    await new Promise<void>((flushed) => gzip.flush(constants.Z_SYNC_FLUSH, flushed));
+    const bytes: unknown = gzip.read();
+    if (bytes instanceof Uint8Array) yield { write: bytes, paced: true };
+  }
+  gzip.end();
+  for await (const bytes of gzip) if (bytes instanceof Uint8Array) yield { write: bytes, paced: false };
+}

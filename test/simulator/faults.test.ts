@@ -1,0 +1,183 @@
+/** Each fault does what its name says, and a client that leaves early is noticed. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ask, asking, finishesOf, type Heard, hear, paths, textIn } from './ask.ts';
+import { LIMITS } from './fault-steps.ts';
+import { FAULT_NAMES, faultyReply } from './faults.ts';
+import { decodeObject } from './json.ts';
+import { REFUSAL_FORMS } from './refusals.ts';
+import { STREAM_HEAD } from './reply.ts';
+import { scenes } from './scenes.ts';
+import { createSimulator, type Simulator } from './server.ts';
+
+let simulator: Simulator;
+beforeAll(async () => {
+  simulator = await createSimulator();
+});
+afterAll(() => simulator.close());
+
+const WHOLE = 'Water over the crest, “unhurried”, and every drop of it counted — naïvely.';
+
+function faulty(fault: string, signal = AbortSignal.timeout(20_000)): Promise<Response> {
+  const body = asking(`gpt-4o-mini:${fault}`, { stream: true });
+  return ask(simulator, { path: paths.openai, body, signal });
+}
+
+async function heardOf(fault: string): Promise<Heard> {
+  return hear(await (await faulty(fault)).text());
+}
+
+/** Reads on until the text has come; what follows stays unread. */
+async function readUntil(response: Response, wanted: string): Promise<void> {
+  const decoder = new TextDecoder();
+  let text = '';
+  const reader = response.body?.getReader();
+  while (reader && !text.includes(wanted)) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`The body ended before ${wanted}`);
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+describe('faults that end the stream', () => {
+  test.each(['cut', 'reset', 'stall-mid'])('%s: half of the text comes, and no end', async (fault) => {
+    const leaving = new AbortController();
+    const response = await faulty(fault, leaving.signal);
+    await readUntil(response, ' and"');
+    const request = await simulator.request(simulator.requests.length - 1);
+    if (fault === 'stall-mid') leaving.abort();
+    const endings = { cut: 'finished', reset: 'broken-off', 'stall-mid': 'client-left' };
+    expect(await request.closed).toBe(endings[fault as keyof typeof endings]);
+  });
+
+  test('cut closes the body cleanly, reset does not', async () => {
+    expect(await heardOf('cut')).toMatchObject({ dones: 0 });
+    await expect(heardOf('reset')).rejects.toThrow();
+  });
+
+  test.each(['hang', 'stall-head'])('%s: nothing comes until the client leaves', async (fault) => {
+    const leaving = new AbortController();
+    const place = simulator.requests.length;
+    const response = faulty(fault, leaving.signal);
+    const request = await simulator.request(place);
+    if (fault === 'stall-head') expect((await response).status).toBe(200);
+    const left = expect(response.then((answer) => answer.text())).rejects.toThrow();
+    leaving.abort();
+    await left;
+    expect([await request.closed, request.bytesSent]).toEqual(['client-left', 0]);
+  });
+});
+
+describe('faults inside the stream', () => {
+  const texts: readonly [string, RegExp][] = [
+    ['junk', /data: <p>/],
+    ['half-json', /"del\n\n/],
+    ['error-event', /event: error\ndata: \{"error":\{"message":"The server had an error"/],
+    ['error-data', /\n\ndata: \{"error":\{"message"/],
+    ['error-string', /\n\ndata: \{"error":"The server had an error"\}/],
+    ['error-choices', /"content":" every"\}.*,"error":\{"message".*\}\}\n\n/],
+    ['error-first', /^data: \{"error":\{"message"/],
+  ];
+  test.each(texts)('%s', async (fault, pattern) => {
+    const heard = await heardOf(fault);
+    expect(heard.text).toMatch(pattern);
+    expect(heard.text.endsWith('data: [DONE]\n\n')).toBe(true);
+  });
+
+  test.each([
+    ['no-done', WHOLE, ['stop'], 0],
+    ['no-finish', WHOLE, [], 1],
+    ['after-finish', `${WHOLE}Water`, ['stop', 'stop'], 1],
+    ['double-done', `${WHOLE}Water`, ['stop'], 2],
+    ['drip', WHOLE, ['stop'], 1],
+    ['wrong-type', WHOLE, ['stop'], 1],
+    ['queue', WHOLE, ['stop'], 1],
+    ['gzip', WHOLE, ['stop'], 1],
+  ])('%s', async (fault, text, finishes, dones) => {
+    const heard = await heardOf(fault);
+    expect([textIn(heard), finishesOf(heard), heard.dones]).toEqual([text, finishes, dones]);
+    expect(heard.comments).toHaveLength(fault === 'queue' ? LIMITS.queueComments : 0);
+  });
+
+  test.each([
+    ['big-event', LIMITS.bigEventBytes],
+    ['endless-line', LIMITS.endlessBytes],
+    ['endless-event', LIMITS.endlessBytes],
+    ['flood', LIMITS.floodBytes],
+  ])('%s sends as much as it may, and ends', async (fault, bytes) => {
+    const response = await faulty(fault);
+    let size = 0;
+    for await (const part of response.body ?? []) size += part.length;
+    expect(size).toBeGreaterThan(bytes);
+    expect(size).toBeLessThan(bytes * 1.1);
+  });
+
+  test('flood waits for a client that reads slowly, and stops when it leaves', async () => {
+    const leaving = new AbortController();
+    const place = simulator.requests.length;
+    await readUntil(await faulty('flood', leaving.signal), ' and"');
+    const request = await simulator.request(place);
+    leaving.abort();
+    expect(await request.closed).toBe('client-left');
+    expect(request.bytesSent).toBeLessThan(LIMITS.floodBytes);
+  });
+});
+
+describe('faults of the head', () => {
+  test('json, html, empty and redirect', async () => {
+    expect(await (await faulty('json')).json()).toMatchObject({ object: 'chat.completion' });
+    expect((await faulty('html')).headers.get('content-type')).toBe('text/html');
+    expect(await (await faulty('empty')).text()).toBe('');
+    const redirect = await faulty('redirect');
+    expect([redirect.status, redirect.headers.get('location')]).toEqual([307, `${simulator.url}/elsewhere`]);
+  });
+
+  test.each(scenes.map((scene) => [scene.id, scene] as const))(
+    '%s: status-429 in its own form',
+    (_, scene) => {
+      expect(decodeObject(scene.refusal(429, 'Slow down').body)).toBeDefined();
+    },
+  );
+
+  test.each(REFUSAL_FORMS)('status-503-%s', async (form) => {
+    const response = await faulty(`status-503-${form}`);
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '7']);
+    expect((await response.text()).includes('told to fail')).toBe(form !== 'none');
+  });
+
+  test('an unknown fault is part of the model name; header and option name faults too', async () => {
+    expect((await faulty('nonsense')).status).toBe(404);
+    const body = asking('gpt-4o-mini');
+    const byHeader = await ask(simulator, {
+      path: paths.openai,
+      body,
+      headers: { 'x-simulator-fault': 'status-402' },
+    });
+    expect(byHeader.status).toBe(402);
+    await using other = await createSimulator({ fault: 'status-418' });
+    expect((await ask(other, { path: paths.openai, body })).status).toBe(418);
+  });
+
+  test('every scene can play every fault', () => {
+    for (const scene of scenes) {
+      const [path = '', operation = 'chat'] = Object.entries(scene.routes)[0] ?? [];
+      const call = { path, operation, model: scene.models[0] ?? '', body: asking('x'), serial: 1 };
+      const events = [...scene.stream(call)];
+      const good = { scene, head: STREAM_HEAD, streamed: true, events, object: '', elsewhere: '' };
+      for (const fault of FAULT_NAMES) expect(faultyReply(fault, good)).toBeDefined();
+    }
+  });
+
+  test.each([
+    ['cut', /^\s*\{"id":(?!.*usage)/],
+    ['queue', /^\n{41}\{.*\}$/],
+    ['double-done', /^\n\{.*\}$/],
+    ['error-event', /^\{"error":\{"message":"Insufficient resources"/],
+    ['error-string', /^\{"error":"Insufficient resources"\}$/],
+    ['error-choices', /"choices":.*,"error":\{"message"/],
+    ['big-event', / {9}\n\{/],
+  ])('%s has its meaning for a whole answer too', async (fault, pattern) => {
+    const response = await ask(simulator, { path: paths.deepseek, body: asking(`deepseek-chat:${fault}`) });
+    expect((await response.text()).replaceAll('": ', '":')).toMatch(pattern);
+  });
+});

@@ -1,0 +1,116 @@
+/**
+ * OpenAI: dated model names, `service_tier`, `obfuscation`, `usage: null` on each chunk when usage was asked for and then
+ * a chunk of its own, several choices in turn, log probabilities.
+ */
+import { compact, type Json, type JsonObject, numberOf, objectOf, objectsOf } from './json.ts';
+import { legacyObject, legacyStream } from './openai-legacy.ts';
+import { MODELS, modelOf, scripts, usage } from './openai-models.ts';
+import type { Call, Refusal, Scene, WireEvent } from './scene.ts';
+import { CREATED_SECONDS, DONE, errorType, event, openaiRefusal } from './scene.ts';
+import { isWords, joined, logprobEntries, type Piece } from './script.ts';
+import { callDelta, messageCalls } from './tool-calls.ts';
+
+export const openai: Scene = {
+  id: 'openai',
+  routes: {
+    '/openai/v1/chat/completions': 'chat',
+    '/openai/v1/completions': 'completions',
+    '/openai/v1/models': 'models',
+  },
+  models: Object.keys(MODELS),
+  comment: 'ping',
+  streamError: { message: 'The server had an error', type: 'server_error', param: null, code: null },
+  refusal: (status, message) => failure(status, message, null, status === 401 ? 'invalid_api_key' : null),
+  check,
+  *stream(call) {
+    yield* call.operation === 'chat' ? chat(call) : legacyStream(call);
+    yield DONE;
+  },
+  object: (call) => compact(call.operation === 'chat' ? chatObject(call) : legacyObject(call)),
+};
+
+function failure(status: number, message: string, param: string | null, code: string | null): Refusal {
+  return openaiRefusal(status, {
+    message,
+    type: status === 401 ? 'invalid_request_error' : errorType(status),
+    param,
+    code,
+  });
+}
+
+function check(call: Call): Refusal | undefined {
+  const { body, operation } = call;
+  const model = MODELS[call.model];
+  if (!model) return failure(404, `The model \`${call.model}\` does not exist`, null, 'model_not_found');
+  if (model.legacy === (operation === 'chat')) {
+    return failure(404, 'This model is not supported in this endpoint.', 'model', null);
+  }
+  if (operation === 'chat' && objectsOf(body.messages).length === 0) {
+    return failure(400, "Missing required parameter: 'messages'.", 'messages', 'missing_required_parameter');
+  }
+  if (model.hidden > 0 && 'max_tokens' in body) {
+    return failure(400, "Unsupported parameter: 'max_tokens'.", 'max_tokens', 'unsupported_parameter');
+  }
+  if (body.stream_options && body.stream !== true) {
+    return failure(400, "'stream_options' is only allowed when streaming.", 'stream_options', null);
+  }
+  const n = numberOf(body.n) ?? 1;
+  return n >= 1 && n <= 128 ? undefined : failure(400, "Invalid 'n'.", 'n', 'integer_out_of_range');
+}
+
+function base(call: Call, object: string): JsonObject {
+  const id = `chatcmpl-Sim${String(call.serial).padStart(26, '0')}`;
+  const tier = { service_tier: 'default', system_fingerprint: 'fp_sim86f87dc6' };
+  return { id, object, created: CREATED_SECONDS, model: modelOf(call).dated, ...tier };
+}
+
+function* chat(call: Call): Generator<WireEvent> {
+  const told = scripts(call);
+  const options = objectOf(call.body.stream_options);
+  const usageNull = options.include_usage === true ? { usage: null } : {};
+  const hide = options.include_obfuscation !== false;
+  let events = 0;
+  const write = (kind: WireEvent['kind'], rest: JsonObject) => {
+    const obfuscation = hide ? { obfuscation: 'q0Zx7Lm2vB4tYw9c'.slice(0, (events++ * 7) % 17) } : {};
+    return event(kind, compact({ ...base(call, 'chat.completion.chunk'), ...rest, ...obfuscation }));
+  };
+  const choice = (index: number, delta: JsonObject, logprobs: Json, finish_reason: string | null) => ({
+    choices: [{ index, delta, logprobs, finish_reason }],
+    ...usageNull,
+  });
+  for (const [index, script] of told.entries()) {
+    const content = script.finish === 'tool_calls' ? null : '';
+    yield write('role', choice(index, { role: 'assistant', content, refusal: null }, null, null));
+  }
+  for (const [at] of (told[0]?.pieces ?? []).entries()) {
+    for (const [index, script] of told.entries()) {
+      const piece = script.pieces[at];
+      if (piece) yield write('piece', choice(index, deltaOf(piece), logprobs(call, piece), null));
+    }
+  }
+  for (const [index, script] of told.entries()) yield write('finish', choice(index, {}, null, script.finish));
+  if (options.include_usage === true) yield write('usage', { choices: [], usage: usage(call, told) });
+}
+
+function deltaOf(piece: Piece): JsonObject {
+  return isWords(piece) ? { content: piece.text } : callDelta(piece, callId);
+}
+
+function callId(index: number): string {
+  return `call_sim${String(index).padStart(21, '0')}`;
+}
+
+function logprobs(call: Call, piece: Piece): JsonObject | null {
+  if (call.body.logprobs !== true || piece.kind !== 'text') return null;
+  return { content: logprobEntries(piece.text, numberOf(call.body.top_logprobs) ?? 0), refusal: null };
+}
+
+function chatObject(call: Call): JsonObject {
+  const told = scripts(call);
+  const choices = told.map((script, index) => {
+    const content = joined(script, 'text') || null;
+    const message = { role: 'assistant', content, ...messageCalls(script, callId), refusal: null };
+    return { index, message, logprobs: null, finish_reason: script.finish };
+  });
+  return { ...base(call, 'chat.completion'), choices, usage: usage(call, told) };
+}

@@ -1,0 +1,38 @@
+/** The fault `status-<code>` and `status-<code>-<form>`: any HTTP error in any form of body that providers are known to send. */
+import { compact } from './json.ts';
+import { errorType, type Refusal, type Scene } from './scene.ts';
+
+const MESSAGE = 'The simulator was told to fail';
+const RETRY_AFTER_SECONDS = '7';
+
+const FORMS: Readonly<Record<string, (status: number) => Omit<Refusal, 'status'>>> = {
+  openai: (status) => {
+    const error = { message: MESSAGE, type: errorType(status), param: null, code: `simulated_${status}` };
+    return { body: compact({ error }) };
+  },
+  string: () => ({ body: compact({ error: MESSAGE }) }),
+  object: (status) => {
+    const rest = { type: errorType(status), param: null, code: `simulated_${status}` };
+    return { body: compact({ object: 'error', message: MESSAGE, ...rest }) };
+  },
+  detail: () => ({ body: compact({ detail: [{ type: 'value_error', loc: ['body'], msg: MESSAGE }] }) }),
+  text: () => ({ body: MESSAGE, contentType: 'text/plain' }),
+  html: (status) => ({
+    body: `<!doctype html><html><head><title>${status}</title></head><body><h1>${MESSAGE}</h1></body></html>`,
+    contentType: 'text/html; charset=utf-8',
+  }),
+  none: () => ({ body: '' }),
+};
+
+export const REFUSAL_FORMS: readonly string[] = Object.keys(FORMS);
+
+/** Undefined where the name is no such fault; without a form the provider's own is taken. */
+export function refusalByName(name: string, scene: Scene): Refusal | undefined {
+  const [, code, form] = /^status-([45]\d\d)(?:-([a-z]+))?$/.exec(name) ?? [];
+  if (code === undefined) return undefined;
+  const status = Number(code);
+  const headers = status === 429 || status === 503 ? { 'retry-after': RETRY_AFTER_SECONDS } : {};
+  if (form === undefined) return { ...scene.refusal(status, MESSAGE), headers };
+  const body = FORMS[form]?.(status);
+  return body && { status, headers, ...body };
+}

@@ -1,0 +1,35 @@
+/** A reply as the server plays it: a head, and steps that write, wait or break off. */
+import type { Refusal, WireEvent } from './scene.ts';
+
+export type Step =
+  | { readonly write: string | Uint8Array; readonly paced: boolean }
+  | { readonly wait: number }
+  /** `end` closes the body, `reset` destroys the socket, `hang` leaves it open until the client or the simulator goes. */
+  | { readonly stop: 'end' | 'reset' | 'hang' };
+
+export interface Reply {
+  /** Undefined where the server never answers. */
+  readonly head: Head | undefined;
+  readonly steps: Iterable<Step> | AsyncIterable<Step>;
+}
+
+export interface Head {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export const STREAM_HEAD: Head = {
+  status: 200,
+  headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
+};
+export const JSON_HEAD: Head = { status: 200, headers: { 'content-type': 'application/json' } };
+
+/** An event is written as it is, then the pace is kept. */
+export function* paced(events: Iterable<WireEvent>): Generator<Step> {
+  for (const { text } of events) yield { write: text, paced: true };
+}
+
+export function replyOf(refusal: Refusal): Reply {
+  const headers = { 'content-type': refusal.contentType ?? 'application/json', ...refusal.headers };
+  return { head: { status: refusal.status, headers }, steps: [{ write: refusal.body, paced: false }] };
+}

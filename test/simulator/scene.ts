@@ -1,0 +1,81 @@
+/** What a provider's scene is: the routes it has, what it refuses, and the events or the object that it answers with. */
+import { compact, type JsonObject } from './json.ts';
+
+export type Operation = 'chat' | 'completions' | 'fim' | 'agents' | 'models';
+
+/** One request, as far as a scene needs it. The model's name has lost its `:fault`. */
+export interface Call {
+  readonly operation: Operation;
+  readonly path: string;
+  readonly model: string;
+  readonly body: JsonObject;
+  /** Counts the simulator's requests from 1, so that ids differ and yet can be foretold. */
+  readonly serial: number;
+}
+
+/** The kind tells the faults where in a stream they are: a cut after half of the pieces, no `[DONE]`, … */
+export interface WireEvent {
+  readonly kind: 'comment' | 'role' | 'piece' | 'vendor' | 'finish' | 'usage' | 'done';
+  readonly text: string;
+}
+
+export interface Refusal {
+  readonly status: number;
+  readonly body: string;
+  readonly contentType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Scene {
+  readonly id: string;
+  /** Full paths, the base of the provider included. */
+  readonly routes: Readonly<Record<string, Operation>>;
+  readonly models: readonly string[];
+  /** The comment with which the provider keeps a waiting connection open. */
+  readonly comment: string;
+  /** What this provider would say when it fails after the head. */
+  readonly streamError: JsonObject;
+  /** An error in the provider's own form. */
+  refusal(status: number, message: string): Refusal;
+  /** What the documents say is not taken; undefined where the request is fine. */
+  check(call: Call): Refusal | undefined;
+  stream(call: Call): Iterable<WireEvent>;
+  /** The answer to a request without `stream: true`. */
+  object(call: Call): string;
+}
+
+/** The second in which every simulated answer was created: fixed, so that tests can compare whole bytes. */
+export const CREATED_SECONDS = 1_790_000_000;
+
+export const DONE: WireEvent = { kind: 'done', text: 'data: [DONE]\n\n' };
+
+export function event(kind: WireEvent['kind'], json: string): WireEvent {
+  return { kind, text: `data: ${json}\n\n` };
+}
+
+export function comment(text: string): WireEvent {
+  return { kind: 'comment', text: `: ${text}\n\n` };
+}
+
+/** The `{"error":{…}}` form, which all but Mistral use. */
+export function openaiRefusal(status: number, error: JsonObject): Refusal {
+  return { status, body: compact({ error }) };
+}
+
+/** The types that OpenAI's own error bodies name for each status. */
+export function errorType(status: number): string {
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  if (status === 429) return 'rate_limit_error';
+  return status < 500 ? 'invalid_request_error' : 'server_error';
+}
+
+export function modelList(scene: Scene): string {
+  const data = scene.models.map((id) => ({
+    id,
+    object: 'model',
+    created: CREATED_SECONDS,
+    owned_by: scene.id,
+  }));
+  return compact({ object: 'list', data });
+}

@@ -1,0 +1,180 @@
+/** The simulator's HTTP server: it plays scenes, faults or given bytes, and keeps a log of what it was asked. */
+
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import { answer } from './answer.ts';
+import { decodeObject, type JsonObject } from './json.ts';
+import { type Reply, STREAM_HEAD, type Step } from './reply.ts';
+
+export interface SimulatorOptions {
+  readonly port?: number;
+  /** Milliseconds between two events; 0 sends each in its own turn. */
+  readonly pace?: number;
+  /** The fault of every request that names none itself. */
+  readonly fault?: string;
+  /** Asked first: exact bytes in exact cuts, with no check of key or body. */
+  readonly replay?: (request: RecordedRequest) => Replay | undefined;
+}
+
+export interface Replay {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly chunks: readonly Uint8Array[];
+  readonly gapMs?: number;
+  readonly then?: 'end' | 'reset' | 'hang';
+}
+
+/** `client-left`: the connection was closed from the other side before the answer was whole. `broken-off`: from this one. */
+type Ending = 'finished' | 'client-left' | 'broken-off';
+
+export interface RecordedRequest {
+  readonly serial: number;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** Undefined where the text is no JSON object. */
+  readonly body: JsonObject | undefined;
+  /** Grows while the answer is sent; a client that reads slowly holds it back. */
+  bytesSent: number;
+  readonly closed: Promise<Ending>;
+}
+
+export interface Simulator extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly requests: readonly RecordedRequest[];
+  /** The request with that place in the log, as soon as it has come. */
+  request(index: number): Promise<RecordedRequest>;
+  close(): Promise<void>;
+}
+
+const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
+
+export async function createSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const requests: RecordedRequest[] = [];
+  const arrivals = new EventTarget();
+  const closing = new AbortController();
+
+  async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const text = await read(incoming);
+    if (text === undefined) return void incoming.destroy();
+    const own = { brokenOff: false };
+    // A client that leaves makes the next write fail; the log says that it left, and there is nobody to tell.
+    response.on('error', () => undefined);
+    const closed = once(response, 'close').then((): Ending => {
+      if (response.writableFinished) return 'finished';
+      return own.brokenOff || closing.signal.aborted ? 'broken-off' : 'client-left';
+    });
+    const { method = '', url: path = '', headers } = incoming;
+    const body = decodeObject(text);
+    const recorded = { serial: requests.length + 1, method, path, headers, text, body, bytesSent: 0, closed };
+    requests.push(recorded);
+    arrivals.dispatchEvent(new Event('request'));
+    const replay = options.replay?.(recorded);
+    const reply = replay ? replayed(replay) : answer(recorded, url, options.fault);
+    await play(reply, response, recorded, own);
+  }
+
+  async function play(
+    reply: Reply,
+    response: ServerResponse,
+    recorded: RecordedRequest,
+    own: { brokenOff: boolean },
+  ) {
+    if (reply.head) response.writeHead(reply.head.status, reply.head.headers).flushHeaders();
+    for await (const step of reply.steps) {
+      if ('stop' in step && step.stop === 'hang') return;
+      if ('stop' in step && step.stop === 'reset') {
+        own.brokenOff = true;
+        response.destroy();
+        return;
+      }
+      await perform(step, response, recorded);
+      if (response.destroyed) return;
+    }
+    response.end();
+  }
+
+  async function perform(step: Step, response: ServerResponse, recorded: RecordedRequest): Promise<void> {
+    if ('wait' in step) return pause(step.wait);
+    if (!('write' in step)) return;
+    recorded.bytesSent += Buffer.byteLength(step.write);
+    if (!response.write(step.write)) await drained(response);
+    if (step.paced) await pause(options.pace ?? 0);
+  }
+
+  const server = createServer((incoming, response) => {
+    serve(incoming, response).catch((error: unknown) => {
+      process.stderr.write(`simulator: ${String(error)}\n`);
+      response.destroy();
+    });
+  });
+  server.listen(options.port ?? 0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The simulator has no port');
+  const url = `http://127.0.0.1:${address.port}`;
+
+  async function request(index: number): Promise<RecordedRequest> {
+    for (;;) {
+      const recorded = requests[index];
+      if (recorded) return recorded;
+      await new Promise((arrived) => arrivals.addEventListener('request', arrived, { once: true }));
+    }
+  }
+
+  async function close(): Promise<void> {
+    if (closing.signal.aborted) return;
+    closing.abort();
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  }
+  return { url, port: address.port, requests, request, close, [Symbol.asyncDispose]: close };
+}
+
+/** Undefined where the client broke off or sent more than is bearable. */
+async function read(incoming: IncomingMessage): Promise<string | undefined> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const part of incoming) {
+      if (!(part instanceof Buffer)) continue;
+      size += part.length;
+      if (size > MAX_REQUEST_BYTES) return undefined;
+      parts.push(part);
+    }
+  } catch {
+    return undefined;
+  }
+  return Buffer.concat(parts).toString();
+}
+
+/** Even without a pace each event leaves in a turn of its own. */
+async function pause(milliseconds: number): Promise<void> {
+  await (milliseconds > 0 ? setTimeout(milliseconds) : setImmediate());
+}
+
+async function drained(response: ServerResponse): Promise<void> {
+  if (response.destroyed) return;
+  const either = new AbortController();
+  const { signal } = either;
+  await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
+  either.abort();
+}
+
+function replayed(replay: Replay): Reply {
+  const head = { status: replay.status ?? 200, headers: replay.headers ?? STREAM_HEAD.headers };
+  return { head, steps: replaySteps(replay) };
+}
+
+function* replaySteps(replay: Replay): Generator<Step> {
+  for (const chunk of replay.chunks) {
+    yield { write: chunk, paced: false };
+    yield { wait: replay.gapMs ?? 0 };
+  }
+  yield { stop: replay.then ?? 'end' };
+}

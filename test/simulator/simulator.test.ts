@@ -1,0 +1,132 @@
+/** What holds for every scene (the documented numbers, keys, tool calls), and what the server itself does. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  ask,
+  asking,
+  deltasOf,
+  finishesOf,
+  INCLUDE_USAGE,
+  paths,
+  stream,
+  textIn,
+  usageOf,
+  WEATHER,
+} from './ask.ts';
+import { decodeObject, objectOf, objectsOf } from './json.ts';
+import { scenes } from './scenes.ts';
+import { createSimulator, type Simulator } from './server.ts';
+
+let simulator: Simulator;
+beforeAll(async () => {
+  simulator = await createSimulator();
+});
+afterAll(() => simulator.close());
+
+/** Prompt: five words. The completion's numbers are those that the scene files document. */
+const NUMBERS: readonly [keyof typeof paths, string, number][] = [
+  ['deepseek', 'deepseek-chat', 16],
+  ['deepseek', 'deepseek-reasoner', 20],
+  ['deepseek', 'deepseek-chat-busy', 6],
+  ['mistral', 'mistral-small-latest', 12],
+  ['mistral', 'magistral-medium-latest', 15],
+  ['mistral', 'open-mistral-7b', 8],
+  ['mistral', 'codestral-latest', 11],
+  ['opentoken', 'google/gemini-3-flash', 10],
+  ['opentoken', 'google/gemini-3-pro', 31],
+  ['xerotier', 'llama-3.1-8b', 13],
+  ['xerotier', 'llama-3.1-8b-refusal', 9],
+  ['openai', 'gpt-4o-mini', 13],
+  ['openai', 'o4-mini', 37],
+  ['compatible', 'llama-3.3-70b-versatile', 10],
+  ['compatible', 'openai/gpt-oss-20b', 14],
+];
+
+describe('every scene', () => {
+  test.each(NUMBERS)(
+    '%s %s: streamed and whole answers cost the documented tokens',
+    async (at, model, completion) => {
+      const streamed = await stream(simulator, paths[at], { ...asking(model), ...INCLUDE_USAGE });
+      const counts = { prompt_tokens: 5, completion_tokens: completion, total_tokens: 5 + completion };
+      const lastTold = objectOf(streamed.chunks.findLast((chunk) => chunk.usage)?.usage);
+      expect(lastTold).toMatchObject(counts);
+      expect([finishesOf(streamed).length, streamed.dones]).toEqual([1, 1]);
+      const whole = await ask(simulator, { path: paths[at], body: asking(model) });
+      expect(whole.headers.get('content-type')).toBe('application/json');
+      expect(await whole.json()).toMatchObject({ object: 'chat.completion', usage: counts });
+    },
+  );
+
+  test.each(scenes.map((scene) => [scene.id, scene] as const))(
+    '%s: a wrong key is 401, models are listed',
+    async (_, scene) => {
+      for (const [path, operation] of Object.entries(scene.routes)) {
+        const method = operation === 'models' ? 'GET' : 'POST';
+        const refusal = await fetch(simulator.url + path, {
+          method,
+          headers: { authorization: 'Bearer wrong' },
+        });
+        expect(refusal.status).toBe(401);
+        const body = decodeObject(await refusal.text());
+        expect(scene.id.endsWith('stral') ? body : objectOf(body?.error)).toHaveProperty(
+          scene.id.endsWith('stral') ? 'detail' : 'message',
+        );
+        if (operation !== 'models') continue;
+        const list = await fetch(simulator.url + path, { headers: { authorization: 'Bearer sim-x' } });
+        expect(objectsOf(decodeObject(await list.text())?.data).map((model) => model.id)).toEqual(
+          scene.models,
+        );
+      }
+    },
+  );
+
+  test.each(NUMBERS)('%s %s: a tool call is told once, and its arguments are JSON', async (at, model) => {
+    const heard = await stream(simulator, paths[at], asking(model, { tools: [WEATHER] }));
+    const fragments = deltasOf(heard).flatMap((delta) => objectsOf(delta.tool_calls));
+    expect(fragments.filter((fragment) => fragment.id)).toHaveLength(1);
+    const parts = fragments.map((fragment) => objectOf(fragment.function).arguments);
+    expect(decodeObject(parts.join(''))).toEqual({ city: 'Zürich' });
+    expect(finishesOf(heard)).toEqual(['tool_calls']);
+  });
+
+  test('max_tokens cuts the answer, which then ends with length', async () => {
+    const heard = await stream(simulator, paths.openai, {
+      ...asking('gpt-4o-mini', { max_tokens: 3 }),
+      ...INCLUDE_USAGE,
+    });
+    expect([textIn(heard), finishesOf(heard)]).toEqual(['Water over the', ['length']]);
+    expect(usageOf(heard)).toMatchObject({ completion_tokens: 3 });
+  });
+});
+
+describe('the server', () => {
+  test('given chunks are served as given, without key or route', async () => {
+    const chunks = [new TextEncoder().encode('data: {"a":1}\r'), Uint8Array.of(0x0a, 0xff)];
+    await using replaying = await createSimulator({
+      replay: ({ path }) =>
+        path === '/exact' ? { status: 202, headers: { 'x-a': 'b' }, chunks } : undefined,
+    });
+    const response = await fetch(`${replaying.url}/exact`, { method: 'POST', body: '{"q":1}' });
+    expect([response.status, response.headers.get('x-a')]).toEqual([202, 'b']);
+    expect(await response.bytes()).toEqual(new Uint8Array(Buffer.concat(chunks)));
+    expect(replaying.requests[0]?.body).toEqual({ q: 1 });
+    expect((await fetch(replaying.url)).status).toBe(404);
+  });
+
+  test('tells of each request what was sent, and how it ended', async () => {
+    const place = simulator.requests.length;
+    const body = asking('gpt-4o-mini', { stream: true });
+    await (await ask(simulator, { path: paths.openai, body })).text();
+    const request = await simulator.request(place);
+    expect(request).toMatchObject({ method: 'POST', path: paths.openai, body, text: JSON.stringify(body) });
+    expect(await request.closed).toBe('finished');
+  });
+
+  test('close ends what hangs, and a second close is harmless', async () => {
+    const closing = await createSimulator({ fault: 'stall-head' });
+    const response = await ask(closing, { path: paths.openai, body: asking('gpt-4o-mini') });
+    await closing.close();
+    await closing.close();
+    await expect(response.text()).rejects.toThrow();
+    expect(await closing.requests[0]?.closed).toBe('broken-off');
+  });
+});

@@ -100,14 +100,16 @@ export class AnswerReader {
 
   #event(name: string, data: string): void {
     this.#events++;
-    if (data.trim() === '[DONE]') return this.#finish();
+    const text = data.trim();
+    // Some keep a connection alive with empty events.
+    if (text === '') return;
+    if (text === '[DONE]') return this.#finish();
     const event = parseJson(data);
     if (!isObject(event)) return this.#notAnObject(name, data);
     const type = readText(event.type) ?? '';
     if (type.startsWith('x_') && event.choices === undefined) return this.#vendor(type, event, data);
     if (name.startsWith('x_')) return this.#vendor(name, event, data);
-    if (name === 'error')
-      return this.fail(streamError(this.#options.context.upstream, readUpstreamError(event)));
+    if (name === 'error') return this.#failAsSaid(readUpstreamError(event));
     this.#object(event);
   }
 
@@ -121,9 +123,9 @@ export class AnswerReader {
 
   #vendor(type: string, event: JsonObject, json: string): void {
     this.#options.context.meter.vendor(this.#options.vendorTokens(type, event));
-    // A named event could hold a chunk, which a client would take for one of the answer's.
-    const passes = event.choices === undefined && passesVendorEvent(this.#options.policies, type);
-    if (passes) this.#sink.vendor(json);
+    // An event that is the vendor's by its name alone could hold what a client takes for a chunk or an error.
+    const isPlain = event.type === type || (event.choices === undefined && event.error === undefined);
+    if (isPlain && passesVendorEvent(this.#options.policies, type)) this.#sink.vendor(json);
   }
 
   /** Named events may hold anything: only an error's text, and the data of an unnamed one, are for the client. */

@@ -43,6 +43,7 @@ export class CanonicalStream {
   readonly #ended = Promise.withResolvers<StreamEnd>();
   #controller: TransformStreamDefaultController<Uint8Array> | undefined;
   #isOpen = false;
+  #isRefused = false;
   #isTimedOut = false;
   #isCancelled = false;
   #failure: AnswerFailure | null = null;
@@ -55,7 +56,8 @@ export class CanonicalStream {
       vendor: (json) => this.#writer.vendor(json),
       end: (failure) => {
         this.#failure = failure;
-        this.#writer.end(failure);
+        this.#isRefused = failure !== null && !this.#isOpen && this.#writer.isEmpty;
+        if (!this.#isRefused) this.#writer.end(failure);
       },
     });
     this.#transform = new TransformStream(
@@ -126,9 +128,7 @@ export class CanonicalStream {
       // The last net: JSON that the engine itself gives up on (nesting without end) still ends in an error frame.
       this.#reader.fail(apiError('upstream_invalid', `${this.#name} sent an event that can't be read`));
     }
-    if (this.#failure !== null && !this.#isOpen) return this.#refuse(this.#failure);
-    const text = this.#writer.take();
-    if (text !== '') this.#write(encoder.encode(text));
+    if (!this.#writer.isEmpty) this.#write(encoder.encode(this.#writer.take()));
     if (this.#reader.isOver) this.#end();
   }
 
@@ -140,15 +140,11 @@ export class CanonicalStream {
     this.#controller?.enqueue(bytes);
   }
 
-  /** An error before the head is no stream at all: it keeps its HTTP status. */
-  #refuse(failure: AnswerFailure): void {
-    this.#opened.resolve(failure);
-    this.#end();
-  }
-
   #end(): void {
     this.#pacing.stop();
     this.#controller?.terminate();
+    // An error before the head is no stream at all: it keeps its HTTP status.
+    if (this.#isRefused) this.#opened.resolve(this.#failure);
     if (this.#failure === null) return this.#ended.resolve({ kind: 'finished' });
     const kind = this.#isTimedOut ? 'timed_out' : 'failed';
     this.#ended.resolve({ kind, failure: this.#failure, isOpen: this.#isOpen });

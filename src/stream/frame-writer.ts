@@ -24,6 +24,11 @@ export class FrameWriter implements AnswerSink {
     this.#text += DONE_FRAME;
   }
 
+  /** Nothing was written since the last `take`. */
+  get isEmpty(): boolean {
+    return this.#text === '';
+  }
+
   /** The frames since the last call, `""` where there are none. */
   take(): string {
     const text = this.#text;

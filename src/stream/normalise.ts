@@ -60,6 +60,7 @@ export class Normaliser {
   #serviceTier: string | null = null;
   #systemFingerprint: string | null = null;
   #fault: ApiError | null = null;
+  #isFailing = false;
 
   constructor(context: AnswerContext) {
     this.#context = context;
@@ -88,6 +89,7 @@ export class Normaliser {
     this.#serviceTier = part.serviceTier ?? this.#serviceTier;
     this.#systemFingerprint = part.systemFingerprint ?? this.#systemFingerprint;
     this.#meter(part);
+    this.#isFailing = part.error !== null;
     return this.#write(part.choices);
   }
 
@@ -190,19 +192,19 @@ export class Normaliser {
   #toolCalls(part: ChoicePart, state: ChoiceState): ToolCallDelta[] {
     const fragments: ToolCallDelta[] = [];
     for (const call of part.toolCalls) {
-      if (state.toolCalls.isFull) {
-        const { name } = this.#context.upstream;
-        this.#fault = apiError('upstream_invalid', `${name} sent more tool calls than an answer may have`);
-        break;
-      }
       const fragment = state.toolCalls.read(call);
       if (fragment !== null) fragments.push(fragment);
+    }
+    if (state.toolCalls.isOverBound) {
+      const { name } = this.#context.upstream;
+      this.#fault = apiError('upstream_invalid', `${name} sent more tool calls than an answer may have`);
     }
     return fragments;
   }
 
   #finish(part: ChoicePart, state: ChoiceState): FinishReason | null {
-    if (part.finishWord === null) return null;
+    // What comes with an error is not finished, whatever else it says.
+    if (part.finishWord === null || this.#isFailing) return null;
     if (isFailure(part.finishWord)) {
       this.#fault = failedFinish(this.#context.upstream, part.finishWord);
       return null;

@@ -108,21 +108,17 @@ export class SseReader {
       if (startsWith(line, BOM)) return this.#line(line.subarray(BOM.length));
     }
     if (line.length === 0) return this.#dispatch();
+    if (!this.#checkSize(line.length)) return;
     if (startsWith(line, DATA)) this.#dataField(line);
-    else if (startsWith(line, EVENT)) this.#eventField(line);
+    else if (startsWith(line, EVENT)) this.#name = fieldValue(line, EVENT.length) ?? this.#name;
     // Anything else is a comment, `id`, `retry` or unknown: a stream that is relayed has no use for it.
   }
 
   #dataField(line: Uint8Array): void {
-    if (!this.#checkSize(line.length)) return;
     const value = fieldValue(line, DATA.length);
     if (value === undefined) return;
     this.#dataBytes += line.length;
     this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
-  }
-
-  #eventField(line: Uint8Array): void {
-    if (this.#checkSize(line.length)) this.#name = fieldValue(line, EVENT.length) ?? this.#name;
   }
 
   #checkSize(more: number): boolean {
@@ -138,7 +134,7 @@ export class SseReader {
     this.#data = undefined;
     this.#dataBytes = 0;
     this.#name = '';
-    if (data !== undefined && data !== '') this.#sink.event(name, data);
+    if (data !== undefined) this.#sink.event(name, data);
   }
 }
 

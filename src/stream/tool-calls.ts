@@ -17,23 +17,27 @@ interface Call {
 export class ToolCalls {
   readonly #makeId: () => string;
   readonly #calls: Call[] = [];
+  #isOverBound = false;
 
   /** @param makeId gives the id of a call that came without one */
   constructor(makeId: () => string) {
     this.#makeId = makeId;
   }
 
+  /** No call was sent. */
   get isEmpty(): boolean {
-    return this.#calls.length === 0;
+    return !this.#calls.some((call) => call.announced);
   }
 
-  get isFull(): boolean {
-    return this.#calls.length >= MAX_TOOL_CALLS;
+  /** The upstream began more calls than an answer may have: those beyond the bound are dropped. */
+  get isOverBound(): boolean {
+    return this.#isOverBound;
   }
 
   /** The canonical fragment, or null where this one says nothing new. */
   read(part: ToolCallPart): ToolCallDelta | null {
     const call = this.#find(part) ?? this.#open(part);
+    if (call === undefined) return null;
     call.named ||= part.name !== undefined;
     call.id ??= part.id;
     if (call.announced) {
@@ -67,7 +71,11 @@ export class ToolCalls {
     return last?.named && part.name !== undefined ? undefined : last;
   }
 
-  #open(part: ToolCallPart): Call {
+  #open(part: ToolCallPart): Call | undefined {
+    if (this.#calls.length >= MAX_TOOL_CALLS) {
+      this.#isOverBound = true;
+      return undefined;
+    }
     const isTaken = this.#calls.some((call) => call.index === part.index);
     const next = this.#calls.reduce((index, call) => Math.max(index, call.index + 1), 0);
     const call: Call = {

@@ -131,8 +131,7 @@ export class AnswerReader {
   /** Named events may hold anything: only an error's text, and the data of an unnamed one, are for the client. */
   #notAnObject(name: string, data: string): void {
     if (name.startsWith('x_')) return this.#options.context.meter.vendor(null);
-    if (name === 'error')
-      return this.fail(streamError(this.#options.context.upstream, { ...NOTHING_SAID, message: data }));
+    if (name === 'error') return this.#failAsSaid({ ...NOTHING_SAID, message: data });
     if (name !== '' && name !== 'message') return;
     // Half a JSON that the body's end cut off: what came before it may still have been the whole answer.
     if (!this.#bodyEnded) {

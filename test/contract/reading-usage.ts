@@ -13,8 +13,9 @@ export function addUsage(reading: Reading, usage: Json | undefined): void {
     prompt: higher(old.prompt, usage.prompt_tokens),
     completion: higher(old.completion, usage.completion_tokens),
     total: higher(old.total, usage.total_tokens),
-    cached: higher(higher(old.cached, prompt.cached_tokens), usage.prompt_cache_hit_tokens),
-    reasoning: higher(old.reasoning, completion.reasoning_tokens),
+    // Some relatives say these two beside the sums instead of in the details.
+    cached: [prompt.cached_tokens, usage.prompt_cache_hit_tokens, usage.cached_tokens].reduce(higher, old.cached),
+    reasoning: [completion.reasoning_tokens, usage.reasoning_tokens].reduce(higher, old.reasoning),
   };
   if (Object.values(told).some((count) => count !== null)) reading.usage = told;
 }

@@ -1,99 +1,83 @@
-/** Records and a KV that fails, is slow, or never answers, under timers that are fired by hand. */
-import { expect, test } from 'vitest';
-import type { UsageRecord } from '../../src/metering/record.ts';
+/** Holds the writing of records to M1: tried again and again, and logged whole where KV takes none of it. */
+import { describe, expect, test } from 'vitest';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
+import { FakeClock } from '../stream/fake-clock.ts';
+import { settle } from '../stream/stream-bench.ts';
+import { MemoryStore, record } from './records.ts';
 
-const RECORD: UsageRecord = {
-  request_id: 'r-1',
-  time: '2026-11-21T10:00:00.000Z',
-  key_id: 'k',
-  provider: 'deepseek',
-  model: 'deepseek-chat',
-  route: 'chat',
-  status: 'finished',
-  error_code: null,
-  finish_reason: 'stop',
-  prompt_tokens: 3,
-  completion_tokens: 4,
-  total_tokens: 7,
-  cached_tokens: null,
-  reasoning_tokens: null,
-  vendor_events: 0,
-  vendor_tokens: 0,
-  first_token_ms: 10,
-  total_ms: 20,
-  bytes_out: 300,
-  estimated: false,
-};
+/** Refuses, or keeps silent for, the first so many writes. */
+class BadStore extends MemoryStore {
+  readonly #badTries: number;
+  readonly #kind: 'refuses' | 'hangs';
+  tries = 0;
 
-/** A KV whose first puts fail, and timers that wait until `fireNext`. */
-function setUp(put: (attempt: number) => Promise<void>) {
-  const puts: string[] = [];
-  const logged: Readonly<Record<string, unknown>>[] = [];
-  const timers: { readonly ms: number; readonly fire: () => void }[] = [];
-  const armed = { resolve: () => {} };
-  const writer = new RecordWriter({
-    store: {
-      put: (key: string) => put(puts.push(key)),
-      list: () => Promise.reject(new Error('not listed here')),
-    },
-    startTimer: (ms, fire) => {
-      const timer = { ms, fire };
-      timers.push(timer);
-      armed.resolve();
-      return () => void timers.splice(timers.indexOf(timer), 1);
-    },
-    log: (entry) => logged.push(entry),
-  });
-  /** Fires the wait before the next try, as soon as it is armed. */
-  async function fireRetry(): Promise<number> {
-    const isRetry = (timer: { ms: number }) => timer.ms < 25_000;
-    while (!timers.some(isRetry)) {
-      await new Promise<void>((resolve) => {
-        armed.resolve = resolve;
-      });
-    }
-    const [timer] = timers.splice(timers.findIndex(isRetry), 1);
-    timer?.fire();
-    return timer?.ms ?? 0;
+  constructor(badTries: number, kind: 'refuses' | 'hangs') {
+    super();
+    this.#badTries = badTries;
+    this.#kind = kind;
   }
-  return { writer, puts, logged, timers, fireRetry };
+
+  override async put(...entry: Parameters<MemoryStore['put']>): Promise<void> {
+    if (++this.tries > this.#badTries) return super.put(...entry);
+    if (this.#kind === 'refuses') throw new Error('429');
+    await new Promise(() => {});
+  }
 }
 
-const failing = () => Promise.reject(new Error('KV PUT failed: 429 Too Many Requests'));
-
-test('M4: RecordWriter with a KV that fails twice tries again with growing waits, under the same key', async () => {
-  const { writer, puts, logged, timers, fireRetry } = setUp((attempt) =>
-    attempt < 3 ? failing() : Promise.resolve(),
-  );
-  const written = writer.write(RECORD);
-  expect([await fireRetry(), await fireRetry()]).toEqual([500, 1000]);
-  await written;
-  expect(puts).toEqual(Array(3).fill('usage/2026-11-21/k/10:00:00.000Z-r-1'));
-  expect(logged).toEqual([]);
-  expect(timers).toEqual([]);
-});
-
-test('M1: RecordWriter with a KV that always fails logs the whole record once, and counts it', async () => {
-  const { writer, puts, logged, fireRetry } = setUp(failing);
-  for (const lost of [1, 2]) {
-    const written = writer.write(RECORD);
-    for (let retry = 0; retry < 5; retry++) await fireRetry();
-    await written;
-    expect(puts).toHaveLength(6 * lost);
-    expect(logged).toHaveLength(lost);
-    expect(logged.at(-1)).toMatchObject({ event: 'record_lost', lost_by_this_isolate: lost, record: RECORD });
-    expect(JSON.parse(JSON.stringify(logged.at(-1))).record).toEqual(RECORD);
+function bench(store: BadStore) {
+  const clock = new FakeClock();
+  const logged: Readonly<Record<string, unknown>>[] = [];
+  const writer = new RecordWriter({
+    store: store.asStore,
+    startTimer: clock.startTimer,
+    log: (entry) => void logged.push(entry),
+  });
+  /** Writes one record, while so many seconds go by. */
+  async function write(seconds: number): Promise<boolean> {
+    let isSettled = false;
+    void writer.write(record()).then(() => {
+      isSettled = true;
+    });
+    for (let step = 0; step < seconds * 2; step++) {
+      await settle();
+      clock.advance(500);
+    }
+    await settle();
+    return isSettled;
   }
-});
+  return { clock, logged, write };
+}
 
-test('M1: RecordWriter with a KV that never answers logs the record before the Worker ends', async () => {
-  const { writer, logged, timers } = setUp(() => new Promise(() => {}));
-  const written = writer.write(RECORD);
-  expect(timers.map(({ ms }) => ms)).toEqual([25_000]);
-  timers[0]?.fire();
-  await written;
-  expect(logged).toMatchObject([
-    { event: 'record_lost', record: RECORD, reason: 'KV took longer than 25000 ms' },
-  ]);
+describe('RecordWriter.write', () => {
+  test('M1 a store that takes it: one try, no timer is left, no word in the log', async () => {
+    const store = new BadStore(0, 'refuses');
+    const { clock, logged, write } = bench(store);
+    expect(await write(0)).toBe(true);
+    expect([store.tries, store.entries.size, clock.running, logged]).toEqual([1, 1, 0, []]);
+  });
+
+  test('M1 a store that refuses at first: tried again until it takes it, once', async () => {
+    const store = new BadStore(3, 'refuses');
+    const { logged, write } = bench(store);
+    expect(await write(10)).toBe(true);
+    expect([store.tries, store.entries.size, logged]).toEqual([4, 1, []]);
+  });
+
+  test.each(['refuses', 'hangs'] as const)(
+    'M1 a store that %s for ever: given up in 30 s, and logged whole',
+    async (kind) => {
+      const store = new BadStore(Number.POSITIVE_INFINITY, kind);
+      const { logged, write, clock } = bench(store);
+      expect(await write(29)).toBe(true);
+      expect(logged).toMatchObject([{ event: 'record_lost', record: record() }]);
+      expect([store.entries.size, clock.running]).toEqual([0, 0]);
+    },
+  );
+
+  test('M1 several records lost: each is logged, and they are counted', async () => {
+    const { logged, write } = bench(new BadStore(Number.POSITIVE_INFINITY, 'refuses'));
+    await write(29);
+    await write(29);
+    expect(logged.map((entry) => entry.lost_by_this_isolate)).toEqual([1, 2]);
+  });
 });

@@ -55,6 +55,8 @@ export interface VendorTokens {
 export interface StreamMeter {
   /** A choice's news that a client gets or, by policy, does not get. */
   delta(choice: ChoicePart): void;
+  /** A text that passed as the bytes of a JSON string between `from` and `to`, not decoded. */
+  rawText(bytes: Uint8Array, from: number, to: number): void;
   usage(report: UsageReport): void;
   /** A vendor event, with the tokens that it reports or null. */
   vendor(tokens: VendorTokens | null): void;

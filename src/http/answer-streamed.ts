@@ -18,6 +18,7 @@ export async function answerStreamed({ exchange, meter, call, abort }: Answering
     limits: context.settings.pacing,
     clock: context.ports.clock,
     arrivedAt: context.arrivedAt,
+    fastPath: true,
     onWrite: (bytes) => meter.wrote(bytes),
   });
   context.waitUntil(

@@ -15,6 +15,12 @@ const LAST_WIDE_SIGN = 0x20ff;
 /** What a tool call costs beside its name and arguments. */
 const TOKENS_A_CALL = 9;
 
+const BACKSLASH = 0x5c;
+const LOWER_U = 0x75;
+/** `b`, `f`, `n`, `r`, `t`: what they stand for is white space, or near it. */
+const SPACE_ESCAPES = [0x62, 0x66, 0x6e, 0x72, 0x74];
+const FIRST_SURROGATE = 0xd800;
+
 type CharKind = 'space' | 'letter' | 'digit' | 'sign' | 'wide';
 
 const CHARS_A_TOKEN: { readonly [K in CharKind]: number } = {
@@ -37,6 +43,34 @@ export class TokenCount {
     if (text === '') return;
     this.#pieces++;
     for (let i = 0; i < text.length; i++) this.#addChar(text.charCodeAt(i));
+  }
+
+  /** As {@link add}, for the bytes of a JSON string between `from` and `to`: nothing is decoded but what kind of character it is. */
+  addRaw(bytes: Uint8Array, from: number, to: number): void {
+    this.#pieces++;
+    for (let i = from; i < to; i++) {
+      const byte = bytes[i] ?? 0;
+      if (byte === BACKSLASH) {
+        i += this.#addEscape(bytes, i + 1);
+      } else if (byte < 0x80) {
+        this.#addChar(byte);
+      } else if (byte >= 0xc0) {
+        this.#addChar(firstOfSequence(byte, bytes[i + 1] ?? 0));
+        // A character beyond the basic plane is two units in a string, and counts as two there.
+        if (byte >= 0xf0) this.#addChar(FIRST_SURROGATE);
+      }
+    }
+  }
+
+  /** @returns how many bytes the escape has behind its backslash */
+  #addEscape(bytes: Uint8Array, at: number): number {
+    const byte = bytes[at] ?? 0;
+    if (byte === LOWER_U) {
+      this.#addChar(Number.parseInt(String.fromCharCode(...bytes.subarray(at + 1, at + 5)), 16));
+      return 5;
+    }
+    this.#addChar(SPACE_ESCAPES.includes(byte) ? 0x20 : byte);
+    return 1;
   }
 
   addCall(): void {
@@ -69,6 +103,12 @@ function kindOf(code: number): CharKind {
   }
   if (code < FIRST_WIDE_CHAR) return code < 0xc0 ? 'sign' : 'letter';
   return code >= FIRST_WIDE_SIGN && code <= LAST_WIDE_SIGN ? 'sign' : 'wide';
+}
+
+/** A code of the same kind as the UTF-8 sequence that these two bytes begin: its kind is known from them. */
+function firstOfSequence(lead: number, second: number): number {
+  if (lead < 0xe0) return ((lead & 0x1f) << 6) | (second & 0x3f);
+  return lead < 0xf0 ? ((lead & 0x0f) << 12) | ((second & 0x3f) << 6) : FIRST_SURROGATE;
 }
 
 /** What of a request's body the model reads. */

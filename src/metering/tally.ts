@@ -37,6 +37,11 @@ export class Tally implements StreamMeter {
     if (this.firstTokenAt === null && this.#text.tokens > 0) this.firstTokenAt = this.#now();
   }
 
+  rawText(bytes: Uint8Array, from: number, to: number): void {
+    this.#text.addRaw(bytes, from, to);
+    this.firstTokenAt ??= this.#now();
+  }
+
   usage(report: UsageReport): void {
     this.#told = mergeUsage(this.#told, report);
   }

@@ -2,11 +2,13 @@
 import type { Chunk } from '../canonical/chunk.ts';
 import { type ApiError, apiError, type UpstreamError } from '../canonical/error.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
-import type { VendorTokens } from '../canonical/part.ts';
+import type { ChunkPart, VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
 import { readUpstreamError, streamError } from '../canonical/upstream-error.ts';
 import type { Dialect, DialectQuirks } from './dialect.ts';
+import type { FrameWriter } from './frame-writer.ts';
 import { type AnswerContext, Normaliser } from './normalise.ts';
+import { Splice } from './splice.ts';
 import { SseReader } from './sse.ts';
 
 /** Why an answer failed. */
@@ -42,11 +44,16 @@ export class AnswerReader {
   readonly #sink: AnswerSink;
   readonly #normaliser: Normaliser;
   readonly #sse: SseReader;
+  readonly #splice: Splice | null;
+  /** The head of a frame that fitted a template until its read ended, without a line end in it. */
+  #held: Uint8Array[] = [];
+  #heldBytes = 0;
   #isOver = false;
   #bodyEnded = false;
   #events = 0;
 
-  constructor(options: AnswerOptions, sink: AnswerSink) {
+  /** @param writer where the fast path writes its frames: the sink's own writer, or null for no fast path */
+  constructor(options: AnswerOptions, sink: AnswerSink, writer: FrameWriter | null = null) {
     this.#options = options;
     this.#sink = sink;
     this.#normaliser = new Normaliser(options.context);
@@ -54,11 +61,18 @@ export class AnswerReader {
       { event: (name, data) => this.#event(name, data), tooLarge: () => this.#tooLarge() },
       options.maxEventBytes,
     );
+    this.#splice =
+      writer === null ? null : new Splice(writer, options.context.meter, (json) => this.#readPart(json));
   }
 
   /** Data events so far. */
   get events(): number {
-    return this.#events;
+    return this.#events + this.splicedFrames;
+  }
+
+  /** Frames that went the fast way. */
+  get splicedFrames(): number {
+    return this.#splice?.hits ?? 0;
   }
 
   /** The sink was told the end: nothing more is read. */
@@ -68,12 +82,14 @@ export class AnswerReader {
 
   /** Bytes of a streamed answer. */
   push(bytes: Uint8Array): void {
-    this.#sse.push(bytes);
+    if (this.#splice === null) this.#sse.push(bytes);
+    else this.#pushSpliced(bytes, this.#splice);
   }
 
   /** The streamed answer's body is over: whole where every choice had its finish, cut where one had not (F2). */
   end(): void {
     this.#bodyEnded = true;
+    if (this.#held.length > 0) this.#sse.push(this.#takeHeld(new Uint8Array(0)));
     this.#sse.end();
     if (this.#isOver) return;
     if (this.#normaliser.isFinished) this.#finish();
@@ -82,7 +98,7 @@ export class AnswerReader {
 
   /** A plain answer, which is whole as it stands. */
   plain(answer: JsonObject): void {
-    this.#object(answer);
+    this.#object(answer, null);
     if (this.#isOver) return;
     if (this.#normaliser.isEmpty)
       this.fail(apiError('upstream_invalid', `${this.#name} answered without a choice`));
@@ -92,6 +108,46 @@ export class AnswerReader {
   /** Ends the answer as failed, whoever found it out. */
   fail(error: ApiError): void {
     this.#end({ error, said: null });
+  }
+
+  /** Where an event begins, frames that fit a template are taken; the first that does not goes the slow way, then again. */
+  #pushSpliced(read: Uint8Array, splice: Splice): void {
+    if (this.#held.length > 0 && !hasLineEnd(read) && this.#heldBytes + read.length <= MAX_HELD_BYTES) {
+      return this.#hold(read.slice());
+    }
+    const bytes = this.#takeHeld(read);
+    for (let at = 0; at < bytes.length && !this.#isOver; ) {
+      if (this.#sse.isBetweenEvents) {
+        const run = splice.run(bytes, at);
+        at = run.at;
+        if (run.isPartial && bytes.length - at <= MAX_HELD_BYTES) return this.#hold(bytes.slice(at));
+      }
+      if (at < bytes.length) at = this.#sse.pushEvent(bytes, at);
+    }
+  }
+
+  /** Pieces are joined when the line ends, not at each read: that would cost their square. */
+  #hold(piece: Uint8Array): void {
+    this.#held.push(piece);
+    this.#heldBytes += piece.length;
+  }
+
+  #takeHeld(read: Uint8Array): Uint8Array {
+    if (this.#held.length === 0) return read;
+    const joined = new Uint8Array(this.#heldBytes + read.length);
+    let at = 0;
+    for (const piece of [...this.#held, read]) {
+      joined.set(piece, at);
+      at += piece.length;
+    }
+    this.#held = [];
+    this.#heldBytes = 0;
+    return joined;
+  }
+
+  #readPart(json: string): ChunkPart | null {
+    const event = parseJson(json);
+    return isObject(event) ? this.#options.dialect(event, this.#options.quirks) : null;
   }
 
   get #name(): string {
@@ -110,13 +166,16 @@ export class AnswerReader {
     if (type.startsWith('x_') && event.choices === undefined) return this.#vendor(type, event, data);
     if (name.startsWith('x_')) return this.#vendor(name, event, data);
     if (name === 'error') return this.#failAsSaid(readUpstreamError(event));
-    this.#object(event);
+    this.#object(event, name === '' ? data : null);
   }
 
-  #object(event: JsonObject): void {
+  /** @param json the event's own text, where the fast path may learn from it */
+  #object(event: JsonObject, json: string | null): void {
     const part = this.#options.dialect(event, this.#options.quirks);
     const chunk = this.#normaliser.read(part);
     if (chunk !== null) this.#sink.chunk(chunk);
+    this.#splice?.keepTo(this.#normaliser.revision);
+    if (json !== null && chunk !== null) this.#splice?.learn(json, part, chunk);
     if (part.error !== null) this.#failAsSaid(part.error);
     else if (this.#normaliser.fault !== null) this.fail(this.#normaliser.fault);
   }
@@ -168,6 +227,13 @@ export class AnswerReader {
     this.#sse.stop();
     this.#sink.end(failure);
   }
+}
+
+/** A frame larger than this is not worth waiting for in one piece. */
+const MAX_HELD_BYTES = 1024;
+
+function hasLineEnd(bytes: Uint8Array): boolean {
+  return bytes.includes(10) || bytes.includes(13);
 }
 
 const NOTHING_SAID = {

@@ -1,7 +1,7 @@
 /** The one TransformStream around an answer's synchronous chain (every further stream would cost as much as all the work). */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
-import { type AnswerFailure, type AnswerOptions, AnswerReader } from './answer-reader.ts';
+import { type AnswerFailure, type AnswerOptions, AnswerReader, type AnswerSink } from './answer-reader.ts';
 import { HEARTBEAT_FRAME } from './frame.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { type Clock, Pacing, type PacingLimits } from './pacing.ts';
@@ -17,12 +17,13 @@ export interface CanonicalStreamOptions extends AnswerOptions {
   readonly clock: Clock;
   /** When the request arrived, in ms since the epoch. */
   readonly arrivedAt: number;
+  /** Whether frames that differ by their text alone are copied instead of parsed (`splice.ts`): a test may say no. */
+  readonly fastPath: boolean;
   /** Called with the size of each write, in bytes. */
   readonly onWrite: (bytes: number) => void;
 }
 
-const encoder = new TextEncoder();
-const HEARTBEAT_BYTES = encoder.encode(HEARTBEAT_FRAME);
+const HEARTBEAT_BYTES = new TextEncoder().encode(HEARTBEAT_FRAME);
 
 /** One write may wait unread, so that the first can be made before the head is sent; the next waits for it to be taken (T5). */
 const MAX_WAITING_WRITES = 1;
@@ -51,7 +52,7 @@ export class CanonicalStream {
   constructor(options: CanonicalStreamOptions) {
     this.#options = options;
     this.#writer = new FrameWriter(options.policies.errorFrames);
-    this.#reader = new AnswerReader(options, {
+    const sink: AnswerSink = {
       chunk: (chunk) => this.#writer.chunk(chunk),
       vendor: (json) => this.#writer.vendor(json),
       end: (failure) => {
@@ -59,7 +60,8 @@ export class CanonicalStream {
         this.#isRefused = failure !== null && !this.#isOpen && this.#writer.isEmpty;
         if (!this.#isRefused) this.#writer.end(failure);
       },
-    });
+    };
+    this.#reader = new AnswerReader(options, sink, options.fastPath ? this.#writer : null);
     this.#transform = new TransformStream(
       {
         start: (controller) => {
@@ -128,7 +130,7 @@ export class CanonicalStream {
       // The last net: JSON that the engine itself gives up on (nesting without end) still ends in an error frame.
       this.#reader.fail(apiError('upstream_invalid', `${this.#name} sent an event that can't be read`));
     }
-    if (!this.#writer.isEmpty) this.#write(encoder.encode(this.#writer.take()));
+    if (!this.#writer.isEmpty) this.#write(this.#writer.take());
     if (this.#reader.isOver) this.#end();
   }
 

@@ -38,8 +38,8 @@ interface ChoiceState {
   /** Its role was sent, which its first delta carries. */
   started: boolean;
   finished: boolean;
-  /** UTF-16 units of text so far: the legacy logprobs count their offsets in it. */
-  textLength: number;
+  /** UTF-16 units of the tokens whose logprobs were sent: the legacy form counts its offsets in them. */
+  logprobsLength: number;
 }
 
 /** `id`, `created` and `model` as every chunk of one answer says them (C2). */
@@ -61,6 +61,7 @@ export class Normaliser {
   #systemFingerprint: string | null = null;
   #fault: ApiError | null = null;
   #isFailing = false;
+  #revision = 0;
 
   constructor(context: AnswerContext) {
     this.#context = context;
@@ -69,6 +70,11 @@ export class Normaliser {
   /** What in the last part ends the answer as failed: a finish word that means failure, or a bound. */
   get fault(): ApiError | null {
     return this.#fault;
+  }
+
+  /** Changes with everything but the text that decides what a later chunk says: a finish, a service tier, a fingerprint. */
+  get revision(): number {
+    return this.#revision;
   }
 
   /** No choice has appeared. */
@@ -86,8 +92,7 @@ export class Normaliser {
     this.#id ??= part.id;
     this.#created ??= part.created;
     this.#model ??= part.model;
-    this.#serviceTier = part.serviceTier ?? this.#serviceTier;
-    this.#systemFingerprint = part.systemFingerprint ?? this.#systemFingerprint;
+    this.#say(part.serviceTier ?? this.#serviceTier, part.systemFingerprint ?? this.#systemFingerprint);
     this.#meter(part);
     this.#isFailing = part.error !== null;
     return this.#write(part.choices);
@@ -104,6 +109,13 @@ export class Normaliser {
     return this.#context.shape === 'chat'
       ? { ...this.#chatChunk([]), usage }
       : { ...this.#textChunk([]), usage };
+  }
+
+  #say(serviceTier: string | null, systemFingerprint: string | null): void {
+    if (serviceTier === this.#serviceTier && systemFingerprint === this.#systemFingerprint) return;
+    this.#serviceTier = serviceTier;
+    this.#systemFingerprint = systemFingerprint;
+    this.#revision++;
   }
 
   /** Counts what the upstream said before any policy leaves some of it out (C6); what follows a finish does not count. */
@@ -151,7 +163,7 @@ export class Normaliser {
       this.#pin();
       return `call_${this.#context.random()}`;
     });
-    const state = { toolCalls, started: false, finished: false, textLength: 0 };
+    const state = { toolCalls, started: false, finished: false, logprobsLength: 0 };
     this.#choices.set(index, state);
     return state;
   }
@@ -182,8 +194,8 @@ export class Normaliser {
 
   #textChoice(part: ChoicePart, state: ChoiceState): TextChoice | null {
     this.#toolCalls(part, state);
-    const logprobs = part.logprobs === null ? null : toTextLogprobs(part.logprobs, state.textLength);
-    state.textLength += part.content.length;
+    const logprobs = part.logprobs === null ? null : toTextLogprobs(part.logprobs, state.logprobsLength);
+    for (const token of logprobs?.tokens ?? []) state.logprobsLength += token.length;
     const finish_reason = this.#finish(part, state);
     if (part.content === '' && logprobs === null && finish_reason === null) return null;
     return { index: part.index, text: part.content, logprobs, finish_reason };
@@ -210,6 +222,7 @@ export class Normaliser {
       return null;
     }
     state.finished = true;
+    this.#revision++;
     return finishReason(part.finishWord, !state.toolCalls.isEmpty);
   }
 

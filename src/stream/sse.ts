@@ -36,6 +36,10 @@ export class SseReader {
   /** The last read ended in CR: an LF that comes next belongs to it. */
   #skipLf = false;
   #stopped = false;
+  /** The read that is being scanned, and where in it the next line ends were found. */
+  #scanned: Uint8Array | undefined;
+  #nextLf = -1;
+  #nextCr = -1;
 
   /** @param maxEventBytes bounds what is held: the data of one event and the line being read (B1) */
   constructor(sink: SseSink, maxEventBytes: number) {
@@ -43,29 +47,41 @@ export class SseReader {
     this.#maxEventBytes = maxEventBytes;
   }
 
+  /** Nothing of an event is held: the next byte begins one. */
+  get isBetweenEvents(): boolean {
+    return this.#fragmentBytes === 0 && this.#data === undefined && this.#name === '' && !this.#skipLf;
+  }
+
   push(bytes: Uint8Array): void {
-    if (bytes.length === 0) return;
-    let start = this.#skipLf && bytes[0] === LF ? 1 : 0;
-    this.#skipLf = false;
-    // Each end is looked for again only when it was passed, or a read full of the other one would be scanned for every line.
-    let lf = -1;
-    let cr = -1;
+    for (let at = 0; at < bytes.length; ) at = this.pushEvent(bytes, at);
+  }
+
+  /**
+   * Reads from `at` through the end of the first event that ends.
+   * @returns where the next one begins, or the bytes' length where none is left
+   */
+  pushEvent(bytes: Uint8Array, at: number): number {
+    let start = at;
+    if (this.#skipLf) {
+      this.#skipLf = false;
+      if (bytes[start] === LF) start++;
+    }
     while (start < bytes.length && !this.#stopped) {
-      if (lf < start) lf = indexOrEnd(bytes, LF, start);
-      if (cr < start) cr = indexOrEnd(bytes, CR, start);
-      const end = Math.min(lf, cr);
+      const end = this.#findLineEnd(bytes, start);
       if (end === bytes.length) {
         this.#hold(bytes.slice(start));
-        return;
+        break;
       }
       const line = bytes.subarray(start, end);
-      this.#line(this.#fragmentBytes === 0 ? line : this.#join(line));
+      const isBlank = this.#line(this.#fragmentBytes === 0 ? line : this.#join(line));
       start = end + 1;
-      if (end === cr) {
+      if (bytes[end] === CR) {
         if (start === bytes.length) this.#skipLf = true;
         else if (bytes[start] === LF) start++;
       }
+      if (isBlank) return start;
     }
+    return bytes.length;
   }
 
   /** The stream is over: a last line and a last event without their ends still count (S2). */
@@ -81,6 +97,7 @@ export class SseReader {
     this.#fragments = [];
     this.#fragmentBytes = 0;
     this.#data = undefined;
+    this.#scanned = undefined;
   }
 
   #hold(fragment: Uint8Array): void {
@@ -102,16 +119,34 @@ export class SseReader {
     return line;
   }
 
-  #line(line: Uint8Array): void {
+  /** Where the line that begins at `start` ends, or the bytes' length where it goes on. */
+  #findLineEnd(bytes: Uint8Array, start: number): number {
+    if (bytes !== this.#scanned) {
+      this.#scanned = bytes;
+      this.#nextLf = -1;
+      this.#nextCr = -1;
+    }
+    // Each is looked for again only when it was passed, or a read full of one would be scanned for the other at every line.
+    if (this.#nextLf < start) this.#nextLf = indexOrEnd(bytes, LF, start);
+    if (this.#nextCr < start) this.#nextCr = indexOrEnd(bytes, CR, start);
+    return Math.min(this.#nextLf, this.#nextCr);
+  }
+
+  /** @returns whether the line ends an event */
+  #line(line: Uint8Array): boolean {
     if (this.#isFirstLine) {
       this.#isFirstLine = false;
       if (startsWith(line, BOM)) return this.#line(line.subarray(BOM.length));
     }
-    if (line.length === 0) return this.#dispatch();
-    if (!this.#checkSize(line.length)) return;
+    if (line.length === 0) {
+      this.#dispatch();
+      return true;
+    }
+    // Anything but these two is a comment, `id`, `retry` or unknown: a stream that is relayed has no use for it.
+    if (!this.#checkSize(line.length)) return false;
     if (startsWith(line, DATA)) this.#dataField(line);
     else if (startsWith(line, EVENT)) this.#name = fieldValue(line, EVENT.length) ?? this.#name;
-    // Anything else is a comment, `id`, `retry` or unknown: a stream that is relayed has no use for it.
+    return false;
   }
 
   #dataField(line: Uint8Array): void {

@@ -26,6 +26,8 @@ export interface Conversion {
   readonly usageChunk: boolean;
   readonly policies?: Policies;
   readonly maxEventBytes?: number;
+  /** On unless a test says otherwise. */
+  readonly fastPath?: boolean;
 }
 
 export interface Converted {
@@ -33,6 +35,8 @@ export interface Converted {
   readonly text: string;
   readonly error: ApiError | null;
   readonly tally: Tally;
+  /** Frames that went the fast way. */
+  readonly splicedFrames: number;
 }
 
 export function optionsOf(conversion: Conversion, tally: Tally): AnswerOptions {
@@ -64,39 +68,56 @@ export function optionsOf(conversion: Conversion, tally: Tally): AnswerOptions {
 /** A stream, in the given reads. */
 export function convertStream(reads: Iterable<Uint8Array>, conversion: Conversion): Converted {
   const writer = new FrameWriter((conversion.policies ?? DEFAULT_POLICIES).errorFrames);
-  return convert(conversion, writer, (reader) => {
-    for (const read of reads) reader.push(read);
+  const fastWriter = conversion.fastPath === false ? null : writer;
+  const pieces: Uint8Array[] = [];
+  const converted = convert(conversion, writer, fastWriter, (reader) => {
+    for (const read of reads) {
+      reader.push(read);
+      // What is taken may be sent at leisure, so it must stay as it is: it is read again at the very end.
+      pieces.push(writer.take());
+    }
     reader.end();
+    pieces.push(writer.take());
   });
+  return { ...converted, text: pieces.map((piece) => new TextDecoder().decode(piece)).join('') };
 }
 
 /** One JSON object, turned into a stream or into an object. */
 export function convertObject(upstream: Uint8Array, conversion: Conversion, toStream: boolean): Converted {
-  const sink = toStream ? new FrameWriter('data') : new CompletionBuilder();
-  return convert({ ...conversion, usageChunk: conversion.usageChunk || !toStream }, sink, (reader) => {
-    const answer = parseJson(new TextDecoder().decode(upstream));
-    if (isObject(answer)) reader.plain(answer);
-  });
+  const usageChunk = conversion.usageChunk || !toStream;
+  const answer = parseJson(new TextDecoder().decode(upstream));
+  const feed = (reader: AnswerReader) => (isObject(answer) ? reader.plain(answer) : undefined);
+  if (!toStream) {
+    const builder = new CompletionBuilder();
+    return { ...convert({ ...conversion, usageChunk }, builder, null, feed), text: builder.take() };
+  }
+  const writer = new FrameWriter('data');
+  return {
+    ...convert({ ...conversion, usageChunk }, writer, null, feed),
+    text: new TextDecoder().decode(writer.take()),
+  };
 }
 
 function convert(
   conversion: Conversion,
-  sink: AnswerSink & { take(): string },
+  sink: AnswerSink,
+  fastWriter: FrameWriter | null,
   feed: (reader: AnswerReader) => void,
-): Converted {
+): Omit<Converted, 'text'> {
   const tally = new Tally(() => NOW_SECONDS * 1000, 0);
   const ends: (ApiError | null)[] = [];
-  const reader = new AnswerReader(optionsOf(conversion, tally), {
+  const counted: AnswerSink = {
     chunk: (chunk) => sink.chunk(chunk),
     vendor: (json) => sink.vendor(json),
     end: (failure) => {
       ends.push(failure?.error ?? null);
       sink.end(failure);
     },
-  });
+  };
+  const reader = new AnswerReader(optionsOf(conversion, tally), counted, fastWriter);
   feed(reader);
   if (ends.length !== 1) throw new Error(`The answer ended ${ends.length} times`);
-  return { text: sink.take(), error: ends[0] ?? null, tally };
+  return { error: ends[0] ?? null, tally, splicedFrames: reader.splicedFrames };
 }
 
 /** The bytes in pieces of one size. */

@@ -27,13 +27,11 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
         ports,
         records,
         requestId: ports.random(),
-        arrivedAt: ports.clock.now(),
+        arrivedAt: clock.now(),
         waitUntil: (work) => context.waitUntil(work),
       };
-      const response =
-        preflight(request, settings.corsOrigins) ?? (await route(router, request, requestContext));
-      // The zone's own origin answers for itself: its response is not Weir's to change.
-      if (response === undefined && settings.origin === 'pass') return ports.fetch(request);
+      const response = await route(router, request, requestContext);
+      if (response === undefined && settings.origin === 'pass') return askOrigin(request, ports);
       const answer = response ?? errorResponse(apiError('not_found', 'There is no such route'));
       answer.headers.set('x-weir-request-id', requestContext.requestId);
       addCors(request, answer, settings.corsOrigins);
@@ -59,10 +57,20 @@ function createRouter(basePath: string) {
     .delete('/admin/keys/:id', (request, context) =>
       handleRevokeKey(request, context, request.params.id ?? ''),
     )
-    .all('/health', () => methodNotAllowed('GET'))
-    .all('(/v1)?/(chat/|fim/|agents/)?completions', () => methodNotAllowed('POST'))
-    .all('(/v1)?/(models|usage)', () => methodNotAllowed('GET'))
-    .all('/admin/keys', () => methodNotAllowed('GET, POST'));
+    .all('/health', otherMethod('GET'))
+    .all('(/v1)?/(chat/|fim/|agents/)?completions', otherMethod('POST'))
+    .all('(/v1)?/(models|usage)', otherMethod('GET'))
+    .all('/admin/keys', otherMethod('GET, POST'))
+    .all('/admin/keys/:id', otherMethod('DELETE'));
+}
+
+/** Answers a method that a route of Weir's does not take: a page's preflight, or a mistake. */
+function otherMethod(methods: string): (request: Request, context: RequestContext) => Response {
+  return (request, context) => {
+    if (request.method === 'OPTIONS') return preflight(request, methods, context.settings.corsOrigins);
+    const error = apiError('method_not_allowed', `This route takes ${methods}`);
+    return errorResponse(error, new Headers({ allow: methods }));
+  };
 }
 
 async function route(
@@ -78,17 +86,20 @@ async function route(
   }
 }
 
-function methodNotAllowed(allowed: string): Response {
-  return errorResponse(
-    apiError('method_not_allowed', `This route takes ${allowed}`),
-    new Headers({ allow: allowed }),
-  );
+/** A path that is not Weir's: the zone's own origin answers for itself, and its response is not Weir's to change. */
+async function askOrigin(request: Request, ports: Ports): Promise<Response> {
+  try {
+    return await ports.fetch(request);
+  } catch (error) {
+    ports.log({ event: 'origin_unreachable', reason: String(error) });
+    return errorResponse(apiError('upstream_unreachable', 'The origin could not be reached'));
+  }
 }
 
 /** The gateway of a deployment whose settings are wrong: it says which, by name, on every route but `/health`. */
 export function misconfiguredGateway(problems: readonly SettingProblem[]): Gateway {
   const [first] = problems;
-  const message = problems.map(({ setting, message }) => `${setting} ${message}`).join('; ');
+  const message = problems.map((problem) => `${problem.setting} ${problem.message}`).join('; ');
   return {
     fetch: async (request) =>
       new URL(request.url).pathname.endsWith('/health')

@@ -48,6 +48,7 @@ const DEFAULT_MAX_EVENT_BYTES = 1024 * 1024;
 const DEFAULT_MAX_REQUEST_BYTES = 10 * 1024 * 1024;
 /** A day: a timer takes no more than 24, and no answer takes that long. */
 const MAX_SECONDS = 86_400;
+const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
 const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 
 /** Reads every setting, so that all that is wrong is said at once. */
@@ -179,6 +180,11 @@ function readCompatible(reader: Reader, id: string, said: unknown): ConfiguredPr
   }
   const baseUrl = reader.url('PROVIDERS', readText(said.base_url));
   const secret = readText(said.api_key);
+  if (secret !== undefined && !SECRET_NAME.test(secret)) {
+    // It may be the secret itself, put in the wrong place: it must not be said.
+    reader.wrong('PROVIDERS', `${id}: api_key must be the name of a secret, as GROQ_API_KEY`);
+    return undefined;
+  }
   const apiKey = secret === undefined ? '' : reader.text(secret);
   if (apiKey === undefined) reader.wrong('PROVIDERS', `${id} names the secret ${secret}, which is not set`);
   if (baseUrl === undefined || apiKey === undefined) return undefined;

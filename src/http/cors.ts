@@ -1,28 +1,30 @@
 /** Cross-origin access for the origins of `CORS_ORIGINS`; itty-router's own would clone, and so tee, every stream. */
 
-const ALLOWED_METHODS = 'GET, POST, DELETE, OPTIONS';
 const EXPOSED_HEADERS = 'x-weir-request-id, x-weir-provider, x-weir-model, retry-after';
 const PREFLIGHT_SECONDS = '86400';
 
-/** The answer to a preflight, or undefined where the request is none. */
-export function preflight(request: Request, origins: readonly string[]): Response | undefined {
-  if (request.method !== 'OPTIONS') return undefined;
+/** The answer to a preflight for a route that takes these methods. */
+export function preflight(request: Request, methods: string, origins: readonly string[]): Response {
   const response = new Response(null, { status: 204 });
-  if (!addCors(request, response, origins)) return response;
-  response.headers.set('access-control-allow-methods', ALLOWED_METHODS);
+  if (allowedOrigin(request, origins) === null) return response;
+  response.headers.set('access-control-allow-methods', methods);
   const asked = request.headers.get('access-control-request-headers');
   if (asked !== null) response.headers.set('access-control-allow-headers', asked);
   response.headers.set('access-control-max-age', PREFLIGHT_SECONDS);
   return response;
 }
 
-/** @returns false where the origin may not call, or there is none: nothing was added but `vary` */
-export function addCors(request: Request, response: Response, origins: readonly string[]): boolean {
-  if (origins.length === 0) return false;
+/** Lets the pages of an allowed origin read the answer; for any other origin nothing but `vary` is added. */
+export function addCors(request: Request, response: Response, origins: readonly string[]): void {
+  if (origins.length === 0) return;
   response.headers.append('vary', 'Origin');
-  const origin = request.headers.get('origin');
-  if (origin === null || !(origins.includes('*') || origins.includes(origin))) return false;
+  const origin = allowedOrigin(request, origins);
+  if (origin === null) return;
   response.headers.set('access-control-allow-origin', origin);
   response.headers.set('access-control-expose-headers', EXPOSED_HEADERS);
-  return true;
+}
+
+function allowedOrigin(request: Request, origins: readonly string[]): string | null {
+  const origin = request.headers.get('origin');
+  return origin !== null && (origins.includes('*') || origins.includes(origin)) ? origin : null;
 }

@@ -3,6 +3,9 @@
 /** OpenAI takes `n` up to 128; a stream that names more choices than that is no answer to any request. */
 export const MAX_CHOICES = 128;
 
+/** An upstream's id, model, service tier or fingerprint, which every chunk repeats. */
+export const MAX_NAME_CHARS = 512;
+
 /** Calls of one choice. OpenAI takes at most 128 tools, and a model may call each several times. */
 export const MAX_TOOL_CALLS = 1024;
 

@@ -1,5 +1,5 @@
 /** Log probabilities: the chat form, the legacy completions form, and the way from one to the other (C9, C10). */
-import { isObject, readArray } from './json.ts';
+import { isObject, readArray, readCount } from './json.ts';
 
 interface TopLogprob {
   readonly token: string;
@@ -53,13 +53,13 @@ function readToken(entry: { readonly [key: string]: unknown }): TopLogprob {
 }
 
 function readTextLogprobs(value: { readonly [key: string]: unknown }): TextLogprobs | null {
-  const tokens = readArray(value.tokens).map(String);
+  const tokens = readArray(value.tokens).map((token) => (typeof token === 'string' ? token : ''));
   if (tokens.length === 0) return null;
   return {
     tokens,
     token_logprobs: readArray(value.token_logprobs).map(readNumber),
     top_logprobs: Array.isArray(value.top_logprobs) ? value.top_logprobs.map(readTopRecord) : null,
-    text_offset: readArray(value.text_offset).map((offset) => readNumber(offset) ?? 0),
+    text_offset: readArray(value.text_offset).map((offset) => readCount(offset) ?? 0),
   };
 }
 

@@ -44,7 +44,10 @@ function readDetail(detail: unknown): string | undefined {
   const lines = readArray(detail)
     .filter(isObject)
     .map((item) => {
-      const place = readArray(item.loc).join('.');
+      const steps = readArray(item.loc).filter(
+        (step) => typeof step === 'string' || typeof step === 'number',
+      );
+      const place = steps.join('.');
       const what = readText(item.msg) ?? 'invalid';
       return place === '' ? what : `${place}: ${what}`;
     });
@@ -75,7 +78,7 @@ export function streamError(upstream: Upstream, error: UpstreamError): ApiError 
   const ownType = error.type === 'server_error' ? undefined : error.type;
   return {
     ...kind,
-    code: clean(error.code ?? timeout ?? ownType ?? 'upstream_error', upstream),
+    code: clean(error.code ?? timeout ?? ownType ?? '', upstream) || 'upstream_error',
     message: upstreamMessage(upstream, error.message),
     param: error.param === undefined ? null : clean(error.param, upstream),
   };
@@ -93,11 +96,27 @@ export function upstreamMessage(upstream: Upstream, message: string | undefined)
   return text === '' ? `${upstream.name} reported an error without a message` : `${upstream.name}: ${text}`;
 }
 
-const STACK = /\n\s*at\s|\n\s*File "|Traceback \(most recent call last\)/;
-const CREDENTIAL =
-  /\bBearer\s+\S+|\b(?:sk|pk|rk|gsk|xero|weir)[-_][\w*.-]{6,}|\b(?:api|key|token)[-_](?=[\w-]*\d)[\w-]{8,}/gi;
-const ADDRESS =
-  /\bhttps?:\/\/[^\s"'<>/]*(?:\d|localhost|:\d+)[^\s"'<>]*|\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|\[[0-9a-f:]{3,}\](?::\d+)?|\blocalhost(?::\d+)?|\b[\w-]+(?:\.[\w-]+)*\.(?:internal|local|svc|lan|corp)(?::\d+)?\b/gi;
+/** Where a stack begins, on lines of its own or in one line. */
+const STACK = /\n\s*at\s|\sat \S+ \(?\S+:\d+:\d+\)?|\n\s*File "|Traceback \(most recent call last\)/;
+
+const CREDENTIALS: readonly RegExp[] = [
+  /\bBearer\s+\S+/gi,
+  // A header or a setting with its value.
+  /\b(?:x-)?(?:api[-_]?key|authorization|secret|password|token)["']?\s*[:=]\s*["']?[\w+/.=-]{6,}/gi,
+  // The prefixes of providers' keys, of Weir's own and of JSON web tokens.
+  /\b(?:sk|pk|rk|gsk|xero|weir)[-_][\w*.-]{6,}/gi,
+  /\b(?:api|key|token)[-_](?=[\w-]*\d)[\w-]{8,}/gi,
+  /\beyJ[\w-]+\.[\w.-]+/g,
+];
+
+const ADDRESSES: readonly RegExp[] = [
+  // A URL with a user, a port, or a host that is a number or has no dot: nothing that a provider's documents are at.
+  /\bhttps?:\/\/(?:[^\s"'<>/]*[@:\d][^\s"'<>]*|[^\s"'<>/.]+(?=[\s"'<>/]|$)[^\s"'<>]*)/gi,
+  /\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?/g,
+  /\[?(?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}(?![\w:])\]?(?::\d+)?/gi,
+  /\blocalhost(?::\d+)?/gi,
+  /\b[\w-]+(?:\.[\w-]+)*\.(?:internal|local|svc|lan|corp)(?::\d+)?\b/gi,
+];
 
 /**
  * Upstream text that a client may see: bounded, without a stack, a credential or an internal address (E4).
@@ -107,8 +126,8 @@ export function clean(text: string, upstream: Upstream): string {
   const withoutSecret = upstream.secret === '' ? text : text.replaceAll(upstream.secret, '[redacted]');
   const bounded = withoutSecret.slice(0, MAX_ERROR_MESSAGE_CHARS);
   const stack = bounded.search(STACK);
-  return (stack < 0 ? bounded : bounded.slice(0, stack))
-    .replace(CREDENTIAL, '[redacted]')
-    .replace(ADDRESS, '[address]')
-    .trim();
+  let cleaned = stack < 0 ? bounded : bounded.slice(0, stack);
+  for (const pattern of CREDENTIALS) cleaned = cleaned.replace(pattern, '[redacted]');
+  for (const pattern of ADDRESSES) cleaned = cleaned.replace(pattern, '[address]');
+  return cleaned.trim();
 }

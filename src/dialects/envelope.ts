@@ -1,6 +1,6 @@
 /** What the OpenAI-shaped dialects share: the fields around the choices, and usage wherever it comes. */
 import { isObject, type JsonObject, readArray, readCount, readText } from '../canonical/json.ts';
-import { MAX_CHOICES } from '../canonical/limits.ts';
+import { MAX_CHOICES, MAX_NAME_CHARS } from '../canonical/limits.ts';
 import type { ChoicePart, ChunkPart } from '../canonical/part.ts';
 import { findUpstreamError } from '../canonical/upstream-error.ts';
 import { mergeUsage, type UsageReport } from '../canonical/usage.ts';
@@ -14,15 +14,21 @@ export function readEnvelope(
 ): ChunkPart {
   const choices = readArray(event.choices).slice(0, MAX_CHOICES).filter(isObject);
   return {
-    id: readText(event.id),
+    id: readName(event.id),
     created: readCreated(event.created),
-    model: readText(event.model),
-    serviceTier: readText(event.service_tier),
-    systemFingerprint: readText(event.system_fingerprint),
+    model: readName(event.model),
+    serviceTier: readName(event.service_tier),
+    systemFingerprint: readName(event.system_fingerprint),
     choices: choices.map((choice, position) => readChoice(choice, readIndex(choice.index, position))),
     usage: readAnyUsage(event, choices),
     error: findUpstreamError(event),
   };
+}
+
+/** A name that every chunk repeats: one that is out of all proportion counts as unsaid, or it would multiply the stream. */
+function readName(value: unknown): string | undefined {
+  const name = readText(value);
+  return name !== undefined && name.length <= MAX_NAME_CHARS ? name : undefined;
 }
 
 /** A choice without a usable index is taken by its position. */

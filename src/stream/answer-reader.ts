@@ -1,31 +1,16 @@
 /** Reads one upstream answer, streamed or plain, to its one end: chunks and vendor events go to a sink as they come. */
-import type { Chunk } from '../canonical/chunk.ts';
 import { type ApiError, apiError, type UpstreamError } from '../canonical/error.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
 import type { ChunkPart, VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
 import { readUpstreamError, streamError } from '../canonical/upstream-error.ts';
+import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
+import { ByteBuffer } from './byte-buffer.ts';
 import type { Dialect, DialectQuirks } from './dialect.ts';
 import type { FrameWriter } from './frame-writer.ts';
 import { type AnswerContext, Normaliser } from './normalise.ts';
 import { Splice } from './splice.ts';
 import { SseReader } from './sse.ts';
-
-/** Why an answer failed. */
-export interface AnswerFailure {
-  /** As a client sees it in a frame. */
-  readonly error: ApiError;
-  /** The upstream's own words, where it was the upstream that said it: before the head they decide the HTTP status (E1). */
-  readonly said: UpstreamError | null;
-}
-
-export interface AnswerSink {
-  chunk(chunk: Chunk): void;
-  /** The JSON of a vendor event that passes, as the upstream wrote it. */
-  vendor(json: string): void;
-  /** The answer is over, whole (null) or failed. Called once, after everything else. */
-  end(failure: AnswerFailure | null): void;
-}
 
 export interface AnswerOptions {
   readonly context: AnswerContext;
@@ -46,8 +31,7 @@ export class AnswerReader {
   readonly #sse: SseReader;
   readonly #splice: Splice | null;
   /** The head of a frame that fitted a template until its read ended, without a line end in it. */
-  #held: Uint8Array[] = [];
-  #heldBytes = 0;
+  readonly #held = new ByteBuffer();
   #isOver = false;
   #bodyEnded = false;
   #events = 0;
@@ -89,7 +73,7 @@ export class AnswerReader {
   /** The streamed answer's body is over: whole where every choice had its finish, cut where one had not (F2). */
   end(): void {
     this.#bodyEnded = true;
-    if (this.#held.length > 0) this.#sse.push(this.#takeHeld(new Uint8Array(0)));
+    if (this.#held.length > 0) this.#sse.push(this.#held.take());
     this.#sse.end();
     if (this.#isOver) return;
     if (this.#normaliser.isFinished) this.#finish();
@@ -112,37 +96,21 @@ export class AnswerReader {
 
   /** Where an event begins, frames that fit a template are taken; the first that does not goes the slow way, then again. */
   #pushSpliced(read: Uint8Array, splice: Splice): void {
-    if (this.#held.length > 0 && !hasLineEnd(read) && this.#heldBytes + read.length <= MAX_HELD_BYTES) {
-      return this.#hold(read.slice());
+    if (this.#held.length > 0) {
+      const canEnd = hasLineEnd(read) || this.#held.length + read.length > MAX_HELD_BYTES;
+      this.#held.append(read);
+      if (!canEnd) return;
     }
-    const bytes = this.#takeHeld(read);
+    const bytes = this.#held.length > 0 ? this.#held.take() : read;
     for (let at = 0; at < bytes.length && !this.#isOver; ) {
       if (this.#sse.isBetweenEvents) {
         const run = splice.run(bytes, at);
         at = run.at;
-        if (run.isPartial && bytes.length - at <= MAX_HELD_BYTES) return this.#hold(bytes.slice(at));
+        if (run.isPartial && bytes.length - at <= MAX_HELD_BYTES)
+          return this.#held.append(bytes.subarray(at));
       }
       if (at < bytes.length) at = this.#sse.pushEvent(bytes, at);
     }
-  }
-
-  /** Pieces are joined when the line ends, not at each read: that would cost their square. */
-  #hold(piece: Uint8Array): void {
-    this.#held.push(piece);
-    this.#heldBytes += piece.length;
-  }
-
-  #takeHeld(read: Uint8Array): Uint8Array {
-    if (this.#held.length === 0) return read;
-    const joined = new Uint8Array(this.#heldBytes + read.length);
-    let at = 0;
-    for (const piece of [...this.#held, read]) {
-      joined.set(piece, at);
-      at += piece.length;
-    }
-    this.#held = [];
-    this.#heldBytes = 0;
-    return joined;
   }
 
   #readPart(json: string): ChunkPart | null {
@@ -155,10 +123,10 @@ export class AnswerReader {
   }
 
   #event(name: string, data: string): void {
-    this.#events++;
     const text = data.trim();
     // Some keep a connection alive with empty events.
     if (text === '') return;
+    this.#events++;
     if (text === '[DONE]') return this.#finish();
     const event = parseJson(data);
     if (!isObject(event)) return this.#notAnObject(name, data);

@@ -1,7 +1,8 @@
 /** The one TransformStream around an answer's synchronous chain (every further stream would cost as much as all the work). */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
-import { type AnswerFailure, type AnswerOptions, AnswerReader, type AnswerSink } from './answer-reader.ts';
+import { type AnswerOptions, AnswerReader } from './answer-reader.ts';
+import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
 import { HEARTBEAT_FRAME } from './frame.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { type Clock, Pacing, type PacingLimits } from './pacing.ts';

@@ -9,7 +9,7 @@ import type {
 } from '../canonical/chunk.ts';
 import type { FinishReason } from '../canonical/finish-reason.ts';
 import type { ChatLogprobs, TextLogprobs } from '../canonical/logprobs.ts';
-import type { AnswerFailure, AnswerSink } from './answer-reader.ts';
+import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
 
 interface ToolCall {
   readonly id: string;

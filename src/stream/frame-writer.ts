@@ -1,6 +1,6 @@
 /** Collects the frames of what arrived together, so that they leave together, as one write (F4). */
 import type { Chunk } from '../canonical/chunk.ts';
-import type { AnswerFailure, AnswerSink } from './answer-reader.ts';
+import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
 import { chunkFrame, DONE_FRAME, errorFrame, vendorFrame } from './frame.ts';
 
 /**

@@ -3,6 +3,8 @@
  * which its last byte arrives (F4). https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
  */
 
+import { ByteBuffer } from './byte-buffer.ts';
+
 export interface SseSink {
   /** An event with data: its name (`""` where it has none) and its data lines, joined by LF. */
   event(name: string, data: string): void;
@@ -25,9 +27,8 @@ const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 export class SseReader {
   readonly #sink: SseSink;
   readonly #maxEventBytes: number;
-  /** The reads that an unfinished line came in: joined once, when it ends, as joining at each read would cost its square. */
-  #fragments: Uint8Array[] = [];
-  #fragmentBytes = 0;
+  /** A line that has not ended, out of earlier reads. */
+  readonly #unfinished = new ByteBuffer();
   /** Bytes of the unfinished event's data lines. */
   #dataBytes = 0;
   #data: string | undefined;
@@ -49,7 +50,7 @@ export class SseReader {
 
   /** Nothing of an event is held: the next byte begins one. */
   get isBetweenEvents(): boolean {
-    return this.#fragmentBytes === 0 && this.#data === undefined && this.#name === '' && !this.#skipLf;
+    return this.#unfinished.length === 0 && this.#data === undefined && this.#name === '' && !this.#skipLf;
   }
 
   push(bytes: Uint8Array): void {
@@ -69,11 +70,11 @@ export class SseReader {
     while (start < bytes.length && !this.#stopped) {
       const end = this.#findLineEnd(bytes, start);
       if (end === bytes.length) {
-        this.#hold(bytes.slice(start));
+        this.#unfinished.append(bytes.subarray(start));
+        this.#checkSize(0);
         break;
       }
-      const line = bytes.subarray(start, end);
-      const isBlank = this.#line(this.#fragmentBytes === 0 ? line : this.#join(line));
+      const isBlank = this.#line(this.#finishLine(bytes.subarray(start, end)));
       start = end + 1;
       if (bytes[end] === CR) {
         if (start === bytes.length) this.#skipLf = true;
@@ -86,7 +87,7 @@ export class SseReader {
 
   /** The stream is over: a last line and a last event without their ends still count (S2). */
   end(): void {
-    if (this.#fragmentBytes > 0 && !this.#stopped) this.#line(this.#join(new Uint8Array(0)));
+    if (this.#unfinished.length > 0 && !this.#stopped) this.#line(this.#unfinished.take());
     if (!this.#stopped) this.#dispatch();
     this.stop();
   }
@@ -94,29 +95,16 @@ export class SseReader {
   /** Nothing more is read, and nothing more is held: what follows `[DONE]` does not count (S3). */
   stop(): void {
     this.#stopped = true;
-    this.#fragments = [];
-    this.#fragmentBytes = 0;
+    this.#unfinished.take();
     this.#data = undefined;
     this.#scanned = undefined;
   }
 
-  #hold(fragment: Uint8Array): void {
-    this.#fragments.push(fragment);
-    this.#fragmentBytes += fragment.length;
-    this.#checkSize(0);
-  }
-
-  #join(last: Uint8Array): Uint8Array {
-    const line = new Uint8Array(this.#fragmentBytes + last.length);
-    let at = 0;
-    for (const fragment of this.#fragments) {
-      line.set(fragment, at);
-      at += fragment.length;
-    }
-    line.set(last, at);
-    this.#fragments = [];
-    this.#fragmentBytes = 0;
-    return line;
+  /** The whole line, whose last piece this is. */
+  #finishLine(last: Uint8Array): Uint8Array {
+    if (this.#unfinished.length === 0) return last;
+    this.#unfinished.append(last);
+    return this.#unfinished.take();
   }
 
   /** Where the line that begins at `start` ends, or the bytes' length where it goes on. */
@@ -157,7 +145,7 @@ export class SseReader {
   }
 
   #checkSize(more: number): boolean {
-    if (this.#dataBytes + this.#fragmentBytes + more <= this.#maxEventBytes) return true;
+    if (this.#dataBytes + this.#unfinished.length + more <= this.#maxEventBytes) return true;
     this.stop();
     this.#sink.tooLarge();
     return false;

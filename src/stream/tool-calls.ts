@@ -17,6 +17,12 @@ interface Call {
 export class ToolCalls {
   readonly #makeId: () => string;
   readonly #calls: Call[] = [];
+  // The newest call of each id and of each upstream index: a search at every fragment would cost the square of the calls.
+  readonly #byId = new Map<string, Call>();
+  readonly #byUpstreamIndex = new Map<number, Call>();
+  readonly #indexes = new Set<number>();
+  #nextIndex = 0;
+  #isEmpty = true;
   #isOverBound = false;
 
   /** @param makeId gives the id of a call that came without one */
@@ -26,7 +32,7 @@ export class ToolCalls {
 
   /** No call was sent. */
   get isEmpty(): boolean {
-    return !this.#calls.some((call) => call.announced);
+    return this.#isEmpty;
   }
 
   /** The upstream began more calls than an answer may have: those beyond the bound are dropped. */
@@ -39,13 +45,14 @@ export class ToolCalls {
     const call = this.#find(part) ?? this.#open(part);
     if (call === undefined) return null;
     call.named ||= part.name !== undefined;
-    call.id ??= part.id;
+    if (call.id === undefined && part.id !== undefined) this.#nameCall(call, part.id);
     if (call.announced) {
       return part.arguments === '' ? null : { index: call.index, function: { arguments: part.arguments } };
     }
     // A fragment with nothing but an id or an index is kept back, because the name must be on the first one sent.
     if (part.name === undefined && part.arguments === '') return null;
     call.announced = true;
+    this.#isEmpty = false;
     return {
       index: call.index,
       id: call.id ?? this.#makeId(),
@@ -56,10 +63,10 @@ export class ToolCalls {
 
   /** The call that a fragment goes on with, or undefined where it begins a new one. */
   #find(part: ToolCallPart): Call | undefined {
-    const sameId = part.id === undefined ? undefined : this.#calls.findLast((call) => call.id === part.id);
+    const sameId = part.id === undefined ? undefined : this.#byId.get(part.id);
     if (part.index === undefined) return part.id === undefined ? this.#lastOpenTo(part) : sameId;
     if (sameId?.upstreamIndex === part.index) return sameId;
-    const sameIndex = this.#calls.findLast((call) => call.upstreamIndex === part.index);
+    const sameIndex = this.#byUpstreamIndex.get(part.index);
     const differs = part.id !== undefined && sameIndex?.id !== undefined && part.id !== sameIndex.id;
     // Some say index 0 of every parallel call, others make up an id for every fragment: a name tells the two apart.
     return differs && part.name !== undefined ? undefined : sameIndex;
@@ -76,16 +83,20 @@ export class ToolCalls {
       this.#isOverBound = true;
       return undefined;
     }
-    const isTaken = this.#calls.some((call) => call.index === part.index);
-    const next = this.#calls.reduce((index, call) => Math.max(index, call.index + 1), 0);
-    const call: Call = {
-      index: part.index === undefined || isTaken ? next : part.index,
-      upstreamIndex: part.index,
-      id: part.id,
-      named: false,
-      announced: false,
-    };
+    // An index out of bounds serves to tell calls apart, but is none that a client could count with.
+    const isUsable =
+      part.index !== undefined && part.index < MAX_TOOL_CALLS && !this.#indexes.has(part.index);
+    const index = isUsable ? part.index : this.#nextIndex;
+    const call: Call = { index, upstreamIndex: part.index, id: undefined, named: false, announced: false };
     this.#calls.push(call);
+    this.#indexes.add(index);
+    this.#nextIndex = Math.max(this.#nextIndex, index + 1);
+    if (part.index !== undefined) this.#byUpstreamIndex.set(part.index, call);
     return call;
+  }
+
+  #nameCall(call: Call, id: string): void {
+    call.id = id;
+    this.#byId.set(id, call);
   }
 }

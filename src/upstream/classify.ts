@@ -2,7 +2,7 @@
 import { type ApiError, apiError, type ErrorCode, type UpstreamError } from '../canonical/error.ts';
 import { isObject, parseJson } from '../canonical/json.ts';
 import { clean, readUpstreamError, type Upstream, upstreamMessage } from '../canonical/upstream-error.ts';
-import type { AnswerFailure } from '../stream/answer-reader.ts';
+import type { AnswerFailure } from '../stream/answer-sink.ts';
 
 export interface Refusal {
   readonly status: number;
@@ -50,22 +50,21 @@ export function classifyRefusal(refusal: Refusal, upstream: Upstream, callerPays
   if (!callerPays && (status === 402 || said.code === 'insufficient_quota')) {
     return apiError('upstream_balance', `${upstream.name} refused this deployment's balance (${status})`);
   }
+  const ownCode = clean(said.code ?? '', upstream);
   const callerType = CALLER_ERRORS.get(status === 402 ? 403 : status);
   if (callerType !== undefined) {
-    const code =
-      said.code === undefined ? (CALLER_CODES.get(status) ?? 'invalid_request') : clean(said.code, upstream);
-    const param = said.param === undefined ? null : clean(said.param, upstream);
+    const code = ownCode || (CALLER_CODES.get(status) ?? 'invalid_request');
+    const param = clean(said.param ?? '', upstream) || null;
     return { status, type: callerType, code, message, param };
   }
-  if (status >= 300 && status < 400)
+  if (status >= 300 && status < 400) {
     return apiError(
       'upstream_error',
       `${upstream.name} answered with a redirect, which Weir does not follow`,
     );
-  return {
-    ...apiError(serverCode(status), message),
-    ...(said.code === undefined ? {} : { code: clean(said.code, upstream) }),
-  };
+  }
+  const error = apiError(serverCode(status), message);
+  return ownCode === '' ? error : { ...error, code: ownCode };
 }
 
 function serverCode(status: number): ErrorCode {

@@ -6,12 +6,15 @@ import { Tally } from '../../src/metering/tally.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
 import { openaiCompatible } from '../../src/providers/openai.ts';
 import { type Provider, ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
-import { type AnswerOptions, AnswerReader, type AnswerSink } from '../../src/stream/answer-reader.ts';
+import { type AnswerOptions, AnswerReader } from '../../src/stream/answer-reader.ts';
+import type { AnswerSink } from '../../src/stream/answer-sink.ts';
 import { CompletionBuilder } from '../../src/stream/completion-builder.ts';
 import { FrameWriter } from '../../src/stream/frame-writer.ts';
 
 /** The folder of fixtures for providers that the `PROVIDERS` setting names. */
 export const COMPATIBLE = 'compatible';
+/** What a client gets is UTF-8 (F1): anything else throws here. */
+const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const NOW_SECONDS = 1_800_000_000;
 export const MAX_EVENT_BYTES = 1024 * 1024;
 
@@ -79,7 +82,7 @@ export function convertStream(reads: Iterable<Uint8Array>, conversion: Conversio
     reader.end();
     pieces.push(writer.take());
   });
-  return { ...converted, text: pieces.map((piece) => new TextDecoder().decode(piece)).join('') };
+  return { ...converted, text: pieces.map((piece) => STRICT.decode(piece)).join('') };
 }
 
 /** One JSON object, turned into a stream or into an object. */

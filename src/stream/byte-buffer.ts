@@ -1,0 +1,31 @@
+/** Bytes that come in pieces and are wanted in one: each is copied once, and the room doubles, so that the cost stays linear. */
+
+const FIRST_BYTES = 1024;
+
+export class ByteBuffer {
+  #bytes: Uint8Array | undefined;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  append(piece: Uint8Array): void {
+    const length = this.#length + piece.length;
+    if (this.#bytes === undefined || this.#bytes.length < length) {
+      const larger = new Uint8Array(Math.max(FIRST_BYTES, length * 2));
+      if (this.#bytes !== undefined) larger.set(this.#bytes.subarray(0, this.#length));
+      this.#bytes = larger;
+    }
+    this.#bytes.set(piece, this.#length);
+    this.#length = length;
+  }
+
+  /** What was appended, as bytes of their own: the buffer is empty then, and holds no memory. */
+  take(): Uint8Array {
+    const bytes = this.#bytes?.subarray(0, this.#length) ?? new Uint8Array(0);
+    this.#bytes = undefined;
+    this.#length = 0;
+    return bytes;
+  }
+}

@@ -1,0 +1,187 @@
+/** Holds the reading of upstream errors in every form, and the cleaning of their words, to E1, E2 and E4. */
+import { describe, expect, test } from 'vitest';
+import type { UpstreamError } from '../../src/canonical/error.ts';
+import {
+  clean,
+  failedFinish,
+  findUpstreamError,
+  readUpstreamError,
+  streamError,
+  upstreamMessage,
+} from '../../src/canonical/upstream-error.ts';
+
+const UPSTREAM = { name: 'Provider', secret: 'the+secret/of.the=deployment' };
+const SAID: UpstreamError = {
+  message: undefined,
+  type: undefined,
+  code: undefined,
+  param: undefined,
+  status: undefined,
+};
+
+describe('readUpstreamError', () => {
+  test.each<[name: string, body: Record<string, unknown>, said: Partial<UpstreamError>]>([
+    [
+      'OpenAI',
+      { error: { message: 'no', type: 't', param: 'model', code: 'c' } },
+      { message: 'no', type: 't', param: 'model', code: 'c' },
+    ],
+    ['nulls', { error: { message: 'no', type: null, param: null, code: null } }, { message: 'no' }],
+    ['an error text', { error: 'no', error_type: 'overloaded' }, { message: 'no', type: 'overloaded' }],
+    [
+      'Mistral',
+      { object: 'error', message: 'no', type: 't', code: 1234 },
+      { message: 'no', type: 't', code: '1234' },
+    ],
+    ['a message alone', { message: 'no' }, { message: 'no' }],
+    ['a detail text', { detail: 'no' }, { message: 'no' }],
+    [
+      'a detail list',
+      {
+        detail: [
+          { loc: ['body', 'n', 0], msg: 'too big' },
+          { loc: [], msg: 'bad' },
+          { loc: ['x'] },
+          'skipped',
+        ],
+      },
+      { message: 'body.n.0: too big; bad; x: invalid' },
+    ],
+    ['a status in the error', { error: { message: 'no', status: 429 } }, { message: 'no', status: 429 }],
+    [
+      'a status_code beside it',
+      { error: { message: 'no' }, status_code: 503 },
+      { message: 'no', status: 503 },
+    ],
+    [
+      'a code that is a status',
+      { error: { message: 'no', code: 502 } },
+      { message: 'no', code: '502', status: 502 },
+    ],
+    ['a code that is a status in text', { error: { code: '401' } }, { code: '401', status: 401 }],
+    ['a code that is no status', { error: { code: 1000, status: 200 } }, { code: '1000' }],
+    ['empty texts', { error: { message: '', type: '', code: '', param: '' } }, {}],
+    ['nothing', {}, {}],
+  ])('E1 %s: every field that is said', (_, body, said) => {
+    expect(readUpstreamError(body)).toEqual({ ...SAID, ...said });
+  });
+});
+
+describe('findUpstreamError', () => {
+  test.each([
+    [{ error: { message: 'no' } }, true],
+    [{ error: 'no' }, true],
+    [{ object: 'error', message: 'no' }, true],
+    [{ type: 'error', message: 'no' }, true],
+    [{ detail: 'no' }, true],
+    [{ error: { message: 'no' }, choices: [] }, true],
+    [{ error: null, choices: [] }, false],
+    [{ error: '' }, false],
+    [{ detail: null }, false],
+    [{ detail: 'part of the answer', choices: [] }, false],
+    [{ object: 'chat.completion.chunk', choices: [] }, false],
+    [{}, false],
+  ])('E2 %j: is an error: %j', (event, expected) => {
+    expect(findUpstreamError(event) !== null).toBe(expected);
+  });
+});
+
+describe('streamError', () => {
+  test.each<[name: string, said: Partial<UpstreamError>, type: string, code: string]>([
+    ['a code', { code: 'c', type: 't' }, 'server_error', 'c'],
+    ['a type alone', { type: 'rate_limit_error' }, 'server_error', 'rate_limit_error'],
+    ['neither', {}, 'server_error', 'upstream_error'],
+    ['server_error without a code', { type: 'server_error' }, 'server_error', 'upstream_error'],
+    ['timeout_error without a code', { type: 'timeout_error' }, 'timeout_error', 'timeout'],
+    ['timeout_error with a code', { type: 'timeout_error', code: 'slow' }, 'timeout_error', 'slow'],
+    ['stream_idle_timeout', { type: 'stream_idle_timeout' }, 'stream_idle_timeout', 'stream_idle_timeout'],
+  ])('E2 %s: the type and code of its frame', (_, said, type, code) => {
+    expect(streamError(UPSTREAM, { ...SAID, message: 'no', ...said })).toMatchObject({
+      type,
+      code,
+      message: 'Provider: no',
+      param: null,
+    });
+  });
+
+  test('E4 code and param: cleaned as the message is', () => {
+    const secret = { code: UPSTREAM.secret, param: `at ${UPSTREAM.secret}` };
+    expect(streamError(UPSTREAM, { ...SAID, ...secret })).toMatchObject({
+      code: '[redacted]',
+      param: 'at [redacted]',
+    });
+  });
+
+  test('E4 no message: says whose error it is all the same', () => {
+    expect(upstreamMessage(UPSTREAM, undefined)).toBe('Provider reported an error without a message');
+    expect(upstreamMessage(UPSTREAM, ' \n ')).toBe('Provider reported an error without a message');
+  });
+
+  test('C8 failedFinish: error has the common code, any other word is the code', () => {
+    expect(failedFinish(UPSTREAM, 'error')).toMatchObject({
+      code: 'upstream_error',
+      message: 'Provider stopped: error',
+    });
+    expect(failedFinish(UPSTREAM, 'insufficient_system_resource')).toMatchObject({
+      status: 502,
+      type: 'server_error',
+      code: 'insufficient_system_resource',
+    });
+  });
+});
+
+describe('clean', () => {
+  test.each([
+    ['the credential of the deployment', `Key ${UPSTREAM.secret} is wrong`, 'secret/of'],
+    ['it, twice', `${UPSTREAM.secret} ${UPSTREAM.secret}`, 'secret/of'],
+    ['a bearer token', 'Authorization: Bearer abc.DEF-123 was refused', 'abc.DEF'],
+    ['a key of OpenAI', 'Incorrect API key provided: sk-proj-abcd1234EFGH', 'abcd1234'],
+    ['a masked key', 'Incorrect API key provided: sk-ab***********wxyz', 'wxyz'],
+    ['a key of Groq', 'key gsk_abcdef123456 is invalid', 'abcdef123456'],
+    ['a key of Weir', 'key weir_abcdef123456 is invalid', 'abcdef123456'],
+    ['a key under its name', 'api_key-12345678abc refused', '12345678abc'],
+    ['a key beside its name', 'x-api-key: 0f1e2d3c4b5a6978', '0f1e2d3c'],
+    ['a web token', 'jwt eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0 expired', 'eyJhbGci'],
+    ['credentials in a URL', 'proxy https://user:hunter@proxy.example.com failed', 'hunter'],
+    ['an IPv4 address', 'dial tcp 10.1.2.3:8080: refused', '10.1.2.3'],
+    ['the port of an address', 'dial tcp 10.1.2.3:8080: refused', '8080'],
+    ['an IPv6 address', 'dial tcp [fd00::1]:443: refused', 'fd00'],
+    ['a bare IPv6 address', 'could not reach ::1', '::1'],
+    ['localhost', 'connect to localhost:11434 failed', 'localhost'],
+    ['an internal URL', 'GET http://vllm-0.vllm:8000/v1/models failed', 'vllm-0'],
+    ['a cluster host', 'no route to gateway.prod.svc.cluster.local', 'gateway.prod'],
+    ['an internal host', 'lookup db-1.corp.internal: no such host', 'db-1'],
+    ['a stack of JavaScript', 'boom\n    at run (/app/src/index.js:10:5)', 'index.js'],
+    ['a stack in one line', 'TypeError: boom at run (/app/src/index.js:10:5)', 'index.js'],
+    ['a stack of Python', 'Traceback (most recent call last):\n  File "/srv/app.py", line 3', 'app.py'],
+    ['a stack of Python behind a text', 'boom\n  File "/srv/app.py", line 3, in f', 'app.py'],
+  ])('E4 %s: does not reach the client', (_, message, secret) => {
+    expect(clean(message, UPSTREAM)).not.toContain(secret);
+  });
+
+  test.each([
+    'The model `gpt-5` does not exist',
+    'max_tokens must be at least 1, not -1.5 (see section 3.2.1)',
+    'Rate limit reached for requests per min (RPM): Limit 3, Used 3',
+    'See https://platform.openai.com/docs/guides/error-codes',
+    'Invalid value for token_limit and api_version',
+    "The key 'messages' is missing at position 3",
+  ])('E1 %j: reaches the client as it is', (message) => {
+    expect(clean(message, UPSTREAM)).toBe(message);
+  });
+
+  test('E4 what is around a secret: stays readable', () => {
+    expect(clean(`a ${UPSTREAM.secret} b 10.0.0.1 c\n  at d`, UPSTREAM)).toBe('a [redacted] b [address] c');
+  });
+
+  test('E4 a text without end: is cut, after the credential of the deployment was taken out', () => {
+    const long = `${'a'.repeat(990)}${UPSTREAM.secret}${'b'.repeat(1_000_000)}`;
+    const cleaned = clean(long, UPSTREAM);
+    expect(cleaned).toHaveLength(1_000);
+    expect(cleaned).not.toContain('the+');
+  });
+
+  test('E4 no credential (a provider of the own network): nothing is replaced by it', () => {
+    expect(clean('no', { name: 'Provider', secret: '' })).toBe('no');
+  });
+});

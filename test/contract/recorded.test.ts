@@ -1,0 +1,80 @@
+/** Runs every OpenAI-shaped recording of a real provider through the stream core, and compares what went in with what came out. */
+import { describe, expect, test } from 'vitest';
+import { PROVIDERS } from '../../src/providers/index.ts';
+import { ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
+import { check } from './check.ts';
+import { COMPATIBLE, type Conversion, convertStream, cut } from './convert.ts';
+import { differences, isOpenAiShaped, readClient, readUpstream } from './plain-reading.ts';
+import { type Recording, readRecordings, recordingsNote } from './recordings.ts';
+
+const encoder = new TextEncoder();
+
+/** Recordings that are no whole answer, and why: their clients get an error frame. */
+const FAILURES: ReadonlyMap<string, string> = new Map([
+  ['groq--event-error-after-text.sse', 'the upstream says `event: error`'],
+  ['tgi--error-frame-nospace.sse', 'the upstream says one error and nothing else'],
+]);
+
+const recordings = readRecordings().filter(({ name }) => isOpenAiShaped(name));
+const named = recordings.map((recording) => [recording.name, recording] as const);
+
+/** The bytes as they came; what was recorded one JSON a line gets its framing back. */
+function framed({ kind, text }: Recording): string {
+  if (kind === 'sse') return text;
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return [...lines, '[DONE]'].map((line) => `data: ${line}\n\n`).join('');
+}
+
+/** TGI's chat calls its chunks so too, but they have deltas. */
+function isTextCompletion(text: string): boolean {
+  return /"object":\s*"text_completion"/.test(text) && !text.includes('"delta"');
+}
+
+function routeOf({ name, text }: Recording): Route {
+  if (name.includes('--codestral-fim')) return 'fim';
+  if (name.includes('--agents')) return 'agents';
+  return isTextCompletion(text) ? 'completions' : 'chat';
+}
+
+function conversionOf(recording: Recording): Conversion {
+  const maker = recording.name.split('--')[0];
+  const provider = PROVIDERS.find(({ id }) => id === maker)?.id ?? COMPATIBLE;
+  return { provider, route: routeOf(recording), model: 'asked-for', usageChunk: true };
+}
+
+describe.skipIf(recordingsNote !== '')(`recorded streams${recordingsNote}`, () => {
+  describe.each(named)('%s', (_, recording) => {
+    const conversion = conversionOf(recording);
+    const upstream = framed(recording);
+    const bytes = encoder.encode(upstream);
+    const shape = ROUTE_SHAPES[conversion.route];
+    const { text, error } = convertStream([bytes], conversion);
+
+    test('the contract checker finds no broken rule', () => {
+      const broken = check(encoder.encode(text), {
+        shape,
+        provider: conversion.provider,
+        usageChunk: true,
+        vendorEvents: 'strip',
+        errorFrames: 'data',
+      });
+      expect(broken).toEqual([]);
+    });
+
+    test('the client reads what the upstream said, and nothing else', () => {
+      expect(differences(readUpstream(upstream, 'sse'), readClient(text), { shape })).toEqual([]);
+    });
+
+    test('S1 cut into reads of 7 bytes: the client gets the same bytes', () => {
+      expect(convertStream(cut(bytes, 7), conversion).text).toBe(text);
+    });
+
+    test('E2 a failure is told where the recording is one, and only there', () => {
+      expect(error !== null).toBe(FAILURES.has(recording.name));
+    });
+  });
+});
+
+test.runIf(recordingsNote !== '')(`recorded streams are left out${recordingsNote}`, () => {
+  expect(recordings).toEqual([]);
+});

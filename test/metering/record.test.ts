@@ -1,0 +1,138 @@
+/** Holds the compact form of a record to M2 and M4: nothing is lost on the way, and it always fits into KV metadata. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { decodeRecord, encodeRecord, type UsageRecord } from '../../src/metering/record.ts';
+import { record } from './records.ts';
+
+/** Cloudflare KV's bound on the metadata of a key, as JSON. */
+const KV_MAX_METADATA_BYTES = 1024;
+const MAX = Number.MAX_SAFE_INTEGER;
+
+const bytesOf = (one: UsageRecord) => new TextEncoder().encode(JSON.stringify(encodeRecord(one))).length;
+
+/** The largest that every field gets: ids and routes are Weir's own, a provider's name is that of a setting, the rest is anybody's. */
+function worst(text: string): UsageRecord {
+  return record({
+    provider: 'p'.repeat(32),
+    model: text,
+    route: 'completions',
+    status: 'cancelled',
+    error_code: text,
+    finish_reason: text,
+    prompt_tokens: MAX,
+    completion_tokens: MAX,
+    total_tokens: MAX,
+    cached_tokens: MAX,
+    reasoning_tokens: MAX,
+    vendor_events: MAX,
+    vendor_tokens: MAX,
+    first_token_ms: MAX,
+    total_ms: MAX,
+    bytes_out: MAX,
+    estimated: true,
+  });
+}
+
+const count = fc.nat(MAX);
+const word = fc.stringMatching(/^[ !#-[\]-~]{1,32}$/);
+const anyRecord: fc.Arbitrary<UsageRecord> = fc.record({
+  request_id: fc.uuid(),
+  time: fc
+    .date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) })
+    .map((date) => date.toISOString()),
+  key_id: fc.stringMatching(/^[0-9a-f]{16}$/),
+  provider: word,
+  model: fc.stringMatching(/^[ !#-[\]-~]{1,128}$/),
+  route: fc.constantFrom('chat', 'completions', 'fim', 'agents'),
+  status: fc.constantFrom('finished', 'failed', 'timed_out', 'cancelled'),
+  error_code: fc.option(word),
+  finish_reason: fc.option(word),
+  prompt_tokens: count,
+  completion_tokens: count,
+  total_tokens: count,
+  cached_tokens: fc.option(count),
+  reasoning_tokens: fc.option(count),
+  vendor_events: count,
+  vendor_tokens: count,
+  first_token_ms: fc.option(count),
+  total_ms: count,
+  bytes_out: count,
+  estimated: fc.boolean(),
+});
+
+describe('encodeRecord and decodeRecord', () => {
+  test('M2 M4 any record: comes back as it was, through JSON', () => {
+    fc.assert(
+      fc.property(anyRecord, (one) => {
+        expect(decodeRecord(JSON.parse(JSON.stringify(encodeRecord(one))))).toEqual(one);
+      }),
+      { numRuns: 300, seed: 20261121 },
+    );
+  });
+
+  test('M4 what is not there: takes no place in the metadata', () => {
+    const encoded = encodeRecord(record({ cached_tokens: null, first_token_ms: null }));
+    expect(
+      Object.values(encoded).filter((value) => typeof value !== 'string' && typeof value !== 'number'),
+    ).toEqual([]);
+  });
+
+  test('M2 a zero and a null: stay apart', () => {
+    for (const cached_tokens of [0, null]) {
+      expect(decodeRecord(encodeRecord(record({ cached_tokens })))?.cached_tokens).toBe(cached_tokens);
+    }
+  });
+
+  test.each([
+    ['plain letters', 'm'],
+    ['letters of two bytes', 'é'],
+    ['letters of three bytes', '日'],
+    ['letters of four bytes', '𝄞'],
+    ['halves of letters', '\uD834'],
+    ['quotes', '"'],
+    ['backslashes', '\\'],
+    ['control characters', '\u0001'],
+    ['line separators', '\u2028'],
+    ['deletes', '\x7f'],
+  ])('M4 a record of long texts in %s and the largest numbers: fits into the metadata', (_, char) => {
+    expect(bytesOf(worst(char.repeat(2_000)))).toBeLessThanOrEqual(KV_MAX_METADATA_BYTES);
+  });
+
+  test('M4 any texts: fit into the metadata, and read as a record again', () => {
+    const text = fc.string({ unit: 'binary', minLength: 200, maxLength: 300 });
+    fc.assert(
+      fc.property(text, (said) => {
+        expect(bytesOf(worst(said))).toBeLessThanOrEqual(KV_MAX_METADATA_BYTES);
+        expect(decodeRecord(encodeRecord(worst(said)))).toMatchObject({
+          status: 'cancelled',
+          bytes_out: MAX,
+        });
+      }),
+      { seed: 20261121 },
+    );
+  });
+
+  test('M2 the names of models as providers write them: stay whole', () => {
+    const model = 'accounts/fireworks/models/llama-v3p1-405b-instruct@2026-01-01:free';
+    expect(decodeRecord(encodeRecord(record({ model })))?.model).toBe(model);
+  });
+});
+
+describe('decodeRecord, what is no record', () => {
+  test.each([
+    ['null', null],
+    ['a text', 'finished'],
+    ['a list', []],
+    ['no status', { id: 'a', t: 'b' }],
+    ['a status that is none', { id: 'a', t: 'b', s: 'done' }],
+    ['no time', { id: 'a', s: 'finished' }],
+    ['no id', { t: 'a', s: 'finished' }],
+  ])('M4 %s: null', (_, metadata) => {
+    expect(decodeRecord(metadata)).toBeNull();
+  });
+
+  test('M4 numbers that are none: count as not there, and the record stays', () => {
+    const broken = { ...encodeRecord(record()), pt: 'many', ca: -1, ms: 1.5 };
+    expect(decodeRecord(broken)).toMatchObject({ prompt_tokens: 0, cached_tokens: null, total_ms: 0 });
+  });
+});

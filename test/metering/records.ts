@@ -1,0 +1,72 @@
+/** Records written short, and a KV namespace in memory that pages as the real one does: shared by the tests of metering. */
+import type { LedgerStore } from '../../src/metering/ledger.ts';
+import type { UsageRecord } from '../../src/metering/record.ts';
+
+export function record(said: Partial<UsageRecord> = {}): UsageRecord {
+  return {
+    request_id: '3f2c9d0e-8a41-4b7e-9c55-0d6a1f2b3c4d',
+    time: '2026-11-20T10:20:30.456Z',
+    key_id: '0123456789abcdef',
+    provider: 'mistral',
+    model: 'mistral-small-latest',
+    route: 'chat',
+    status: 'finished',
+    error_code: null,
+    finish_reason: 'stop',
+    prompt_tokens: 10,
+    completion_tokens: 5,
+    total_tokens: 15,
+    cached_tokens: null,
+    reasoning_tokens: null,
+    vendor_events: 0,
+    vendor_tokens: 0,
+    first_token_ms: 120,
+    total_ms: 900,
+    bytes_out: 2_000,
+    estimated: false,
+    ...said,
+  };
+}
+
+interface Entry {
+  readonly value: string;
+  readonly metadata: unknown;
+}
+
+/** Lists in key order, so many keys a page, with a cursor while there are more. */
+export class MemoryStore {
+  readonly entries = new Map<string, Entry>();
+  readonly #pageSize: number;
+  listings = 0;
+  /** The most listings that were under way at once. */
+  mostAtOnce = 0;
+  #atOnce = 0;
+
+  constructor(pageSize = 1_000) {
+    this.#pageSize = pageSize;
+  }
+
+  async put(key: string, value: string, options: { readonly metadata: unknown }): Promise<void> {
+    this.entries.set(key, { value, metadata: options.metadata });
+  }
+
+  async list({ prefix, cursor }: { readonly prefix: string; readonly cursor: string | null }) {
+    this.listings++;
+    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#atOnce);
+    await new Promise(setImmediate);
+    this.#atOnce--;
+    const names = [...this.entries.keys()].filter((name) => name.startsWith(prefix)).sort();
+    const start = cursor === null ? 0 : names.indexOf(cursor) + 1;
+    const page = names.slice(start, start + this.#pageSize);
+    const keys = page.map((name) => ({ name, metadata: this.entries.get(name)?.metadata }));
+    const isLast = start + page.length >= names.length;
+    return isLast
+      ? { keys, list_complete: true as const, cacheStatus: null }
+      : { keys, list_complete: false as const, cursor: page.at(-1) ?? '', cacheStatus: null };
+  }
+
+  /** As the ledger sees it: a namespace has many more overloads than the ledger calls. */
+  get asStore(): LedgerStore {
+    return this as unknown as LedgerStore;
+  }
+}

@@ -1,0 +1,109 @@
+/** Holds the usage report to M5: its groups, their sums, and what counts as a failure. */
+import { describe, expect, test } from 'vitest';
+import type { UsageRecord } from '../../src/metering/record.ts';
+import { type Group, Report } from '../../src/metering/report.ts';
+import { record } from './records.ts';
+
+function reportOf(groups: readonly Group[], ...records: Partial<UsageRecord>[]): Report {
+  const report = new Report(groups);
+  for (const one of records) report.add(record(one));
+  return report;
+}
+
+describe('Report', () => {
+  test('M5 the sums of a row: every number of its records, nulls as nothing', () => {
+    const { rows, total } = reportOf(
+      ['route'],
+      { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, cached_tokens: 4, reasoning_tokens: null },
+      {
+        prompt_tokens: 10,
+        completion_tokens: 20,
+        total_tokens: 30,
+        cached_tokens: null,
+        reasoning_tokens: 5,
+      },
+    );
+    const sums = {
+      requests: 2,
+      prompt_tokens: 11,
+      completion_tokens: 22,
+      total_tokens: 33,
+      cached_tokens: 4,
+      reasoning_tokens: 5,
+      estimated_requests: 0,
+      failed_requests: 0,
+      cost: null,
+    };
+    expect(rows).toEqual([{ route: 'chat', ...sums }]);
+    expect(total).toEqual(sums);
+    expect(Object.keys(rows[0] ?? {})).toEqual(['route', ...Object.keys(sums)]);
+  });
+
+  test.each<[group: Group, records: Partial<UsageRecord>[], values: string[]]>([
+    [
+      'day',
+      [{ time: '2026-11-02T23:59:59.999Z' }, { time: '2026-11-01T00:00:00.000Z' }],
+      ['2026-11-01', '2026-11-02'],
+    ],
+    ['provider', [{ provider: 'mistral' }, { provider: 'deepseek' }], ['deepseek', 'mistral']],
+    [
+      'model',
+      [
+        { provider: 'a', model: 'm' },
+        { provider: 'b', model: 'm' },
+      ],
+      ['a/m', 'b/m'],
+    ],
+    ['route', [{ route: 'fim' }, { route: 'chat' }], ['chat', 'fim']],
+    ['status', [{ status: 'finished' }, { status: 'failed' }], ['failed', 'finished']],
+    ['key', [{ key_id: 'b' }, { key_id: 'a' }], ['a', 'b']],
+  ])('M5 grouped by %s: a row for each value, in the order of the values', (group, records, values) => {
+    const { rows } = reportOf([group], ...records, ...records);
+    expect(rows.map((row) => row[group])).toEqual(values);
+    expect(rows.map((row) => row.requests)).toEqual([2, 2]);
+  });
+
+  test('M5 two groups: a row for each pair, in the order in which they were asked for', () => {
+    const records = [
+      { route: 'chat', key_id: 'b' },
+      { route: 'chat', key_id: 'a' },
+      { route: 'agents', key_id: 'b' },
+    ];
+    const byRoute = reportOf(['route', 'key'], ...records).rows;
+    expect(byRoute.map(({ route, key }) => [route, key])).toEqual([
+      ['agents', 'b'],
+      ['chat', 'a'],
+      ['chat', 'b'],
+    ]);
+    const byKey = reportOf(['key', 'route'], ...records).rows;
+    expect(Object.keys(byKey[0] ?? {}).slice(0, 2)).toEqual(['key', 'route']);
+    expect(byKey.map(({ key }) => key)).toEqual(['a', 'b', 'b']);
+  });
+
+  test('M5 values that only look the same when joined: are two rows', () => {
+    const records = [
+      { provider: 'a', route: 'b,c' },
+      { provider: 'a,b', route: 'c' },
+    ];
+    expect(reportOf(['provider', 'route'], ...records).rows).toHaveLength(2);
+  });
+
+  test('M5 no groups: one row of all', () => {
+    const { rows, total } = reportOf([], { key_id: 'a' }, { key_id: 'b' });
+    expect(rows).toEqual([total]);
+  });
+
+  test('M5 no records: no rows, and a total of zeros', () => {
+    const { rows, total } = reportOf(['day']);
+    expect([rows, total.requests, total.total_tokens, total.cost]).toEqual([[], 0, 0, null]);
+  });
+
+  test('M5 failed_requests: failed and timed out, but not a client that left', () => {
+    const records = (['finished', 'failed', 'timed_out', 'cancelled'] as const).map((status) => ({ status }));
+    expect(reportOf([], ...records).total).toMatchObject({ requests: 4, failed_requests: 2 });
+  });
+
+  test('M3 estimated_requests: those whose tokens are an estimate', () => {
+    expect(reportOf([], { estimated: true }, { estimated: false }).total.estimated_requests).toBe(1);
+  });
+});

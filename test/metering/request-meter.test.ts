@@ -1,0 +1,94 @@
+/** Holds the meter of one request to M1: one record, whatever the end. */
+import { describe, expect, test } from 'vitest';
+import { apiError } from '../../src/canonical/error.ts';
+import { RecordWriter } from '../../src/metering/record-writer.ts';
+import { type RequestEnd, RequestMeter } from '../../src/metering/request-meter.ts';
+import { Tally } from '../../src/metering/tally.ts';
+import { FakeClock } from '../stream/fake-clock.ts';
+import { choice } from '../stream/parts.ts';
+import { MemoryStore } from './records.ts';
+
+const ARRIVED = Date.UTC(2026, 10, 20, 10, 20, 30, 456);
+
+function bench(store = new MemoryStore()) {
+  let now = ARRIVED;
+  const logged: Readonly<Record<string, unknown>>[] = [];
+  const facts = { requestId: 'r', keyId: 'k', provider: 'p', model: 'm', route: 'chat', arrivedAt: ARRIVED };
+  const log = (entry: (typeof logged)[number]) => void logged.push(entry);
+  const records = new RecordWriter({ store: store.asStore, startTimer: new FakeClock().startTimer, log });
+  const ports = { records, now: () => now, log };
+  const meter = new RequestMeter(facts, new Tally(() => now, 7), ports);
+  const advance = (ms: number) => {
+    now += ms;
+  };
+  return { meter, store, logged, advance };
+}
+
+const recordIn = (store: MemoryStore): unknown => JSON.parse([...store.entries.values()][0]?.value ?? 'null');
+const error = apiError('upstream_truncated', 'P ended the stream');
+
+describe('RequestMeter.settle', () => {
+  test('M2 a finished request: every fact, count and time of it', async () => {
+    const { meter, store, advance } = bench();
+    advance(50);
+    meter.tally.delta(choice({ content: 'a' }));
+    meter.tally.usage({ prompt: 1, completion: 2, cached: 3, reasoning: 4 });
+    meter.tally.vendor({ kind: 'add', tokens: 5 });
+    meter.tally.finish('eos');
+    meter.wrote(10);
+    meter.wrote(20);
+    advance(50);
+    meter.settle({ kind: 'finished' });
+    await meter.settled;
+    expect(recordIn(store)).toEqual({
+      request_id: 'r',
+      time: '2026-11-20T10:20:30.456Z',
+      key_id: 'k',
+      provider: 'p',
+      model: 'm',
+      route: 'chat',
+      status: 'finished',
+      error_code: null,
+      finish_reason: 'eos',
+      prompt_tokens: 1,
+      completion_tokens: 2,
+      total_tokens: 3,
+      cached_tokens: 3,
+      reasoning_tokens: 4,
+      vendor_events: 1,
+      vendor_tokens: 5,
+      first_token_ms: 50,
+      total_ms: 100,
+      bytes_out: 30,
+      estimated: false,
+    });
+  });
+
+  test.each<[end: RequestEnd, status: string, code: string | null, prompt: number]>([
+    [{ kind: 'cancelled' }, 'cancelled', null, 7],
+    [{ kind: 'failed', error }, 'failed', 'upstream_truncated', 7],
+    [{ kind: 'timed_out', error: apiError('timeout', 'P') }, 'timed_out', 'timeout', 7],
+    [{ kind: 'refused', error: apiError('rate_limited', 'P') }, 'failed', 'rate_limited', 0],
+  ])('M1 M3 %j: its status, its code, and what it used', async (end, status, code, prompt) => {
+    const { meter, store } = bench();
+    meter.settle(end);
+    await meter.settled;
+    expect(recordIn(store)).toMatchObject({
+      status,
+      error_code: code,
+      prompt_tokens: prompt,
+      first_token_ms: null,
+      estimated: prompt > 0,
+    });
+  });
+
+  test('M1 settled more than once: the first end counts, with one record and one line of log', async () => {
+    const { meter, store, logged } = bench();
+    meter.settle({ kind: 'cancelled' });
+    meter.settle({ kind: 'finished' });
+    await meter.settled;
+    expect(store.entries.size).toBe(1);
+    expect(recordIn(store)).toMatchObject({ status: 'cancelled' });
+    expect(logged).toMatchObject([{ event: 'request', request_id: 'r', status: 'cancelled' }]);
+  });
+});

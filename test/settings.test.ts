@@ -1,0 +1,210 @@
+/** Holds every setting of the contract's table to its default, to a good value, and to what is said of a wrong one. */
+import { describe, expect, test } from 'vitest';
+import { readSettings, type Settings } from '../src/settings.ts';
+
+function valid(env: Record<string, unknown> = {}): Settings {
+  const result = readSettings(env);
+  if (result.kind === 'invalid') throw new Error(JSON.stringify(result.problems));
+  return result.settings;
+}
+
+/** The settings that are wrong; none of what is said of them may hold the value. */
+function wrong(env: Record<string, unknown>): string[] {
+  const result = readSettings(env);
+  if (result.kind === 'valid') return [];
+  expect(JSON.stringify(result.problems)).not.toContain('hunter2');
+  for (const { message } of result.problems) expect(message).not.toBe('');
+  return [...new Set(result.problems.map(({ setting }) => setting))];
+}
+
+const SECONDS: [name: string, field: keyof Settings['pacing'], byDefault: number][] = [
+  ['HEARTBEAT_SECONDS', 'heartbeatMs', 15],
+  ['IDLE_TIMEOUT_SECONDS', 'idleTimeoutMs', 120],
+  ['DEADLINE_SECONDS', 'deadlineMs', 600],
+];
+
+describe('readSettings, providers', () => {
+  test('no setting at all: valid, without a provider', () => {
+    expect([...valid().providers.keys()]).toEqual([]);
+  });
+
+  test.each([
+    ['deepseek', 'DEEPSEEK', 'https://api.deepseek.com'],
+    ['mistral', 'MISTRAL', 'https://api.mistral.ai/v1'],
+    ['codestral', 'CODESTRAL', 'https://codestral.mistral.ai/v1'],
+    ['openai', 'OPENAI', 'https://api.openai.com/v1'],
+  ])('%s: there when its key is, with its own base URL or that of %s_BASE_URL', (id, name, byDefault) => {
+    const env = { [`${name}_API_KEY`]: ' k ' };
+    expect([...valid(env).providers]).toMatchObject([[id, { baseUrl: byDefault, apiKey: 'k' }]]);
+    const own = valid({ ...env, [`${name}_BASE_URL`]: 'http://127.0.0.1:9/v1//' });
+    expect(own.providers.get(id)?.baseUrl).toBe('http://127.0.0.1:9/v1');
+    expect(wrong({ ...env, [`${name}_BASE_URL`]: 'hunter2' })).toEqual([`${name}_BASE_URL`]);
+    expect(wrong({ [`${name}_API_KEY`]: { hunter2: 1 } })).toEqual([`${name}_API_KEY`]);
+  });
+
+  test.each([
+    ['opentoken', 'OPENTOKEN'],
+    ['xerotier', 'XEROTIER'],
+  ])('%s: needs its base URL beside its key', (id, name) => {
+    expect(wrong({ [`${name}_API_KEY`]: 'hunter2' })).toEqual([`${name}_BASE_URL`]);
+    const env = { [`${name}_API_KEY`]: 'k', [`${name}_BASE_URL`]: 'https://api.example/proj/v1/' };
+    expect(valid(env).providers.get(id)?.baseUrl).toBe('https://api.example/proj/v1');
+    expect(valid({ [`${name}_BASE_URL`]: 'https://api.example' }).providers.size).toBe(0);
+  });
+
+  test('K1 AUTH=passthrough: a provider is there when its base URL is, without a key', () => {
+    const { providers } = valid({ AUTH: 'passthrough', XEROTIER_BASE_URL: 'https://api.example/v1' });
+    expect([...providers.keys()].sort()).toEqual(['codestral', 'deepseek', 'mistral', 'openai', 'xerotier']);
+    expect(providers.get('deepseek')?.apiKey).toBe('');
+  });
+
+  test('an empty value: is a setting that is not set', () => {
+    expect(valid({ OPENAI_API_KEY: '', OPENAI_BASE_URL: ' ', PROVIDERS: '', AUTH: '' }).providers.size).toBe(
+      0,
+    );
+  });
+});
+
+describe('readSettings, PROVIDERS', () => {
+  const own = { base_url: 'https://api.groq.example/v1/', api_key: 'GROQ_API_KEY' };
+
+  test('a compatible provider: its id is its name, and its key that of the secret it names', () => {
+    const { providers } = valid({ PROVIDERS: JSON.stringify({ groq: own }), GROQ_API_KEY: 'k' });
+    expect(providers.get('groq')).toMatchObject({
+      provider: { id: 'groq', name: 'groq' },
+      baseUrl: 'https://api.groq.example/v1',
+      apiKey: 'k',
+    });
+  });
+
+  test('a table instead of text: the same', () => {
+    expect(valid({ PROVIDERS: { groq: own }, GROQ_API_KEY: 'k' }).providers.get('groq')?.apiKey).toBe('k');
+  });
+
+  test('no api_key: a provider of the own network, without a key', () => {
+    expect(
+      valid({ PROVIDERS: { local: { base_url: 'http://10.0.0.1' } } }).providers.get('local')?.apiKey,
+    ).toBe('');
+  });
+
+  test.each<[name: string, value: unknown]>([
+    ['no JSON', '{"hunter2"'],
+    ['a list', '["hunter2"]'],
+    ['an entry that is no object', { groq: 'hunter2' }],
+    ['a base_url that is none', { groq: { ...own, base_url: 'ftp://hunter2' } }],
+    ['no base_url', { groq: { api_key: 'GROQ_API_KEY' } }],
+    ['a name that Weir knows', { openai: own }],
+    ['a name with a slash', { 'a/b': own }],
+    ['a name in capitals', { Groq: own }],
+    ['a name of 33 letters', { ['a'.repeat(33)]: own }],
+    ['the name of a secret that is not set', { groq: { ...own, api_key: 'OTHER' } }],
+    ['a secret in the place of its name', { groq: { ...own, api_key: 'gsk_hunter2' } }],
+  ])('PROVIDERS as %s: wrong, and said by name', (_, value) => {
+    expect(wrong({ PROVIDERS: value, GROQ_API_KEY: 'k' })).toEqual(['PROVIDERS']);
+  });
+});
+
+describe('readSettings, models', () => {
+  test('DEFAULT_PROVIDER: none, or a provider that is there', () => {
+    expect(valid().defaultProvider).toBeNull();
+    expect(valid({ DEFAULT_PROVIDER: 'openai', OPENAI_API_KEY: 'k' }).defaultProvider).toBe('openai');
+    expect(wrong({ DEFAULT_PROVIDER: 'hunter2' })).toEqual(['DEFAULT_PROVIDER']);
+    expect(wrong({ DEFAULT_PROVIDER: 'openai' })).toEqual(['DEFAULT_PROVIDER']);
+  });
+
+  test('ALIASES: none, or model addresses by their alias', () => {
+    expect(valid().aliases.size).toBe(0);
+    const env = { ALIASES: '{"fast":"mistral/mistral-small-latest"}' };
+    expect([...valid(env).aliases]).toEqual([['fast', 'mistral/mistral-small-latest']]);
+    for (const value of ['hunter2', '[]', '{"fast":1}', '{"fast":""}']) {
+      expect(wrong({ ALIASES: value })).toEqual(['ALIASES']);
+    }
+  });
+});
+
+describe('readSettings, words', () => {
+  test.each<[name: string, read: (settings: Settings) => unknown, words: readonly string[]]>([
+    ['AUTH', (settings) => settings.auth, ['keys', 'passthrough', 'open']],
+    ['ORIGIN', (settings) => settings.origin, ['404', 'pass']],
+    ['REASONING', (settings) => settings.policies.reasoning, ['pass', 'strip']],
+    ['USAGE_CHUNK', (settings) => settings.policies.usageChunk, ['on_request', 'always']],
+    ['ERROR_FRAMES', (settings) => settings.policies.errorFrames, ['data', 'event']],
+  ])('%s: its first word by default, each of its words, and no other', (name, read, words) => {
+    expect(read(valid())).toBe(words[0]);
+    for (const word of words) expect(read(valid({ [name]: ` ${word} ` }))).toBe(word);
+    for (const value of ['hunter2', words[0]?.toUpperCase(), true]) {
+      if (value !== words[0]) expect(wrong({ [name]: value })).toEqual([name]);
+    }
+  });
+
+  test('V2 VENDOR_EVENTS: strip by default, pass, or globs', () => {
+    expect(valid().policies.vendorEvents).toEqual([]);
+    expect(valid({ VENDOR_EVENTS: 'pass' }).policies.vendorEvents).toEqual(['*']);
+    expect(valid({ VENDOR_EVENTS: 'x_a.*, x_b' }).policies.vendorEvents).toEqual(['x_a.*', 'x_b']);
+    expect(wrong({ VENDOR_EVENTS: 'hunter2' })).toEqual(['VENDOR_EVENTS']);
+  });
+
+  test('K2 ADMIN_TOKEN: none by default, which closes the admin routes', () => {
+    expect(valid().adminToken).toBeNull();
+    expect(valid({ ADMIN_TOKEN: '' }).adminToken).toBeNull();
+    expect(valid({ ADMIN_TOKEN: 't' }).adminToken).toBe('t');
+    expect(wrong({ ADMIN_TOKEN: ['hunter2'] })).toEqual(['ADMIN_TOKEN']);
+  });
+});
+
+describe('readSettings, numbers', () => {
+  test.each(SECONDS)(
+    'T1 T2 T3 %s: its default, fractions, 0 for off, and nothing that is no time',
+    (...row) => {
+      const [name, field, byDefault] = row;
+      const read = (value: string) => valid({ [name]: value }).pacing[field];
+      expect(valid().pacing[field]).toBe(byDefault * 1_000);
+      expect([read('0'), read('0.25'), read('30')]).toEqual([0, 250, 30_000]);
+      for (const value of ['hunter2', '-1', 'Infinity', 'NaN', '1e9', '5s', {}]) {
+        expect(wrong({ [name]: value })).toEqual([name]);
+      }
+    },
+  );
+
+  test.each<[name: string, read: (settings: Settings) => number, byDefault: number]>([
+    ['MAX_EVENT_BYTES', (settings) => settings.maxEventBytes, 1_048_576],
+    ['MAX_REQUEST_BYTES', (settings) => settings.maxRequestBytes, 10_485_760],
+  ])('B1 B2 %s: its default, a whole number, and nothing else', (name, read, byDefault) => {
+    expect(read(valid())).toBe(byDefault);
+    expect(read(valid({ [name]: '2048' }))).toBe(2_048);
+    for (const value of ['hunter2', '0', '-1', '1.5', '1MB', 'Infinity', null]) {
+      expect(wrong({ [name]: value })).toEqual([name]);
+    }
+  });
+});
+
+describe('readSettings, paths and origins', () => {
+  test.each([
+    [undefined, ''],
+    ['/', ''],
+    ['/llm', '/llm'],
+    ['/llm/', '/llm'],
+    ['/a/b.c/~d-e_f//', '/a/b.c/~d-e_f'],
+  ])('BASE_PATH %j: is %j', (value, expected) => {
+    expect(valid({ BASE_PATH: value }).basePath).toBe(expected);
+  });
+
+  test.each(['hunter2', 'https://hunter2/', '/a b', '/:id', '/*', '/a?b'])('BASE_PATH %j: wrong', (value) => {
+    expect(wrong({ BASE_PATH: value })).toEqual(['BASE_PATH']);
+  });
+
+  test('CORS_ORIGINS: none by default, origins with commas between, or any', () => {
+    expect(valid().corsOrigins).toEqual([]);
+    const origins = ['https://app.example.com', 'http://127.0.0.1:5173'];
+    expect(valid({ CORS_ORIGINS: ` ${origins.join(' , ')},` }).corsOrigins).toEqual(origins);
+    expect(valid({ CORS_ORIGINS: '*' }).corsOrigins).toEqual(['*']);
+    for (const value of ['hunter2', 'https://hunter2/', 'https://hunter2/path', 'app.example.com']) {
+      expect(wrong({ CORS_ORIGINS: value })).toEqual(['CORS_ORIGINS']);
+    }
+  });
+});
+
+test('several settings wrong: all are said at once', () => {
+  const env = { AUTH: 'hunter2', ORIGIN: 'hunter2', MAX_EVENT_BYTES: 'hunter2', ALIASES: 'hunter2' };
+  expect(wrong(env).sort()).toEqual(['ALIASES', 'AUTH', 'MAX_EVENT_BYTES', 'ORIGIN']);
+});

@@ -1,0 +1,213 @@
+/** Holds the reader of one answer to the rules of its end, its errors and its vendor events. */
+import { describe, expect, test } from 'vitest';
+import { apiError } from '../../src/canonical/error.ts';
+import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
+import { Tally } from '../../src/metering/tally.ts';
+import { AnswerReader } from '../../src/stream/answer-reader.ts';
+import {
+  type Conversion,
+  type Converted,
+  convertObject,
+  convertStream,
+  optionsOf,
+} from '../contract/convert.ts';
+
+const CHAT: Conversion = { provider: 'xerotier', route: 'chat', model: 'm', usageChunk: false };
+const PASS: Conversion = { ...CHAT, policies: { ...DEFAULT_POLICIES, vendorEvents: ['*'] } };
+
+const encoder = new TextEncoder();
+const say = (delta: object, finish: string | null = null, more: object = {}) =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }], ...more })}\n\n`;
+const HELLO = say({ content: 'Hello' });
+const STOP = say({}, 'stop');
+const DONE = 'data: [DONE]\n\n';
+
+function convert(text: string, conversion = CHAT): Converted {
+  return convertStream([encoder.encode(text)], conversion);
+}
+
+/** The frames' data, parsed where it is JSON. */
+function framesOf(text: string): unknown[] {
+  const frames = text.split('\n\n').filter((frame) => frame !== '');
+  return frames.map((frame) =>
+    frame === 'data: [DONE]' ? '[DONE]' : JSON.parse(frame.slice('data: '.length)),
+  );
+}
+
+const codeOf = (text: string, conversion?: Conversion) => convert(text, conversion).error?.code ?? null;
+
+describe('AnswerReader, the end', () => {
+  test.each([
+    ['[DONE] and a choice unfinished', HELLO + DONE, null],
+    ['every choice finished, no [DONE]', HELLO + STOP, null],
+    ['no [DONE], a choice unfinished', HELLO, 'upstream_truncated'],
+    [
+      'no [DONE], one of two choices unfinished',
+      HELLO + say({}, 'stop').replace('"index":0', '"index":1'),
+      'upstream_truncated',
+    ],
+    ['nothing at all', '', 'upstream_truncated'],
+    ['comments alone', ': hi\n\n', 'upstream_truncated'],
+    ['half a JSON after every finish', `${HELLO}${STOP}data: {"choi`, null],
+    ['half a JSON before the finish', `${HELLO}data: {"choi`, 'upstream_truncated'],
+    ['half a [DONE] before the finish', `${HELLO}data: [DON`, 'upstream_truncated'],
+    ['[DONE] without its line end', `${HELLO}data: [DONE]`, null],
+  ])('F2 E2 %s: the code of its error is as it should be', (_, text, code) => {
+    expect(codeOf(text)).toBe(code);
+  });
+
+  test.each(['[DONE]', ' [DONE] ', '\t[DONE]\t'])(
+    'S3 %j: is the end, and what follows is not read',
+    (done) => {
+      const { text, tally } = convert(`${HELLO}data:${done}\n\n${say({ content: 'more' })}data: {\n\n`);
+      expect(text).toContain('"finish_reason":"stop"');
+      expect(text).not.toContain('more');
+      expect(tally.countUsage().usage.completion_tokens).toBe(
+        convert(HELLO).tally.countUsage().usage.completion_tokens,
+      );
+    },
+  );
+
+  test('F2 fail and end after the end: the sink is told once', () => {
+    const ends: unknown[] = [];
+    const sink = { chunk: () => {}, vendor: () => {}, end: (failure: unknown) => void ends.push(failure) };
+    const reader = new AnswerReader(optionsOf(CHAT, new Tally(() => 0, 0)), sink);
+    reader.push(encoder.encode(HELLO + STOP + DONE));
+    reader.fail(apiError('timeout', 'late'));
+    reader.end();
+    expect(ends).toEqual([null]);
+    expect(reader.isOver).toBe(true);
+  });
+
+  test('U2 the usage chunk of a stream that failed: is not sent', () => {
+    const conversion = { ...CHAT, usageChunk: true };
+    expect(convert(HELLO, conversion).text).not.toContain('"usage"');
+    expect(convert(HELLO + STOP, conversion).text.match(/"usage"/g)).toHaveLength(1);
+  });
+});
+
+describe('AnswerReader, errors', () => {
+  test.each([
+    ['an error object', 'data: {"error":{"message":"no","code":"c"}}\n\n', 'c'],
+    ['an error text', 'data: {"error":"no"}\n\n', 'upstream_error'],
+    ['an object that says it is an error', 'data: {"object":"error","message":"no","code":40}\n\n', '40'],
+    ['an event named error with JSON', 'event: error\ndata: {"message":"no","type":"t"}\n\n', 't'],
+    ['an event named error with text', 'event: error\ndata: no\n\n', 'upstream_error'],
+    ['a line that is no JSON', 'data: no\n\n', 'upstream_invalid'],
+    ['JSON that is no object', 'data: [1]\n\n', 'upstream_invalid'],
+    ['a detail', 'data: {"detail":"no"}\n\n', 'upstream_error'],
+  ])('E2 %s: one error frame and [DONE], and nothing is read after it', (_, event, code) => {
+    const { text, error } = convert(`${HELLO}${event}${say({ content: 'more' })}${STOP}${DONE}`);
+    expect(error?.code).toBe(code);
+    expect(framesOf(text).slice(1)).toEqual([
+      { error: { message: error?.message, type: 'server_error', param: null, code } },
+      '[DONE]',
+    ]);
+  });
+
+  test.each([
+    ['an error that is null', say({ content: 'a' }, null, { error: null })],
+    ['a named event that is not for the client', 'event: ping\ndata: now\n\n'],
+    ['an object without choices', 'data: {"object":"ping"}\n\n'],
+    ['choices that are null', 'data: {"choices":null}\n\n'],
+  ])('E2 %s: is no error', (_, event) => {
+    expect(codeOf(`${HELLO}${event}${STOP}${DONE}`)).toBeNull();
+  });
+
+  test('E2 an error beside choices: their deltas are sent first, without a finish', () => {
+    const { text } = convert(HELLO + say({ content: 'last' }, 'stop', { error: { message: 'no' } }) + DONE);
+    expect(framesOf(text).slice(1)).toMatchObject([
+      { choices: [{ delta: { content: 'last' }, finish_reason: null }] },
+      { error: { message: 'Xerotier: no' } },
+      '[DONE]',
+    ]);
+  });
+
+  test('E3 ERROR_FRAMES=event: the field stands before the data line of the error alone', () => {
+    const policies = { ...DEFAULT_POLICIES, errorFrames: 'event' } as const;
+    const { text } = convert(`${HELLO}data: {"error":"no"}\n\n`, { ...CHAT, policies });
+    expect(text.match(/^event: .*$/gm)).toEqual(['event: error']);
+    expect(text).toContain('\n\nevent: error\ndata: {"error":{"message":"Xerotier: no"');
+  });
+
+  test('B1 an event larger than the bound: its own code, and the bound is named', () => {
+    const { error } = convert(HELLO + say({ content: 'a'.repeat(300) }), { ...CHAT, maxEventBytes: 200 });
+    expect(error).toMatchObject({
+      code: 'upstream_event_too_large',
+      message: 'Xerotier sent an event larger than 200 bytes',
+    });
+  });
+});
+
+describe('AnswerReader, vendor events', () => {
+  const VENDOR = '{"type": "x_a.b",  "n":1.0}';
+  const TASK = 'x_deep_think.subtask_completed';
+
+  test('V1 V2 passed: the own bytes of the upstream, as one data frame, in its place', () => {
+    const { text } = convert(`${HELLO}data: ${VENDOR}\n\n${STOP}${DONE}`, PASS);
+    expect(text.split('\n\n')[1]).toBe(`data: ${VENDOR}`);
+  });
+
+  test('V2 passed in several data lines or under a name: one data frame without the name', () => {
+    const { text } = convert('event: x_a.b\ndata: {"a":\ndata: 1}\n\n', PASS);
+    expect(text.split('\n\n')[0]).toBe('data: {"a":1}');
+  });
+
+  test('V2 V3 stripped: nothing of it is sent, and it is counted', () => {
+    const { text, tally } = convert(`${HELLO}data: ${VENDOR}\n\nevent: x_c\ndata: no JSON\n\n${STOP}${DONE}`);
+    expect(text).not.toContain('x_');
+    expect(tally.vendorEvents).toBe(2);
+  });
+
+  test('V1 a type that begins with x_ beside choices: a chunk and no vendor event', () => {
+    const { text, tally } = convert(say({ content: 'a' }, 'stop', { type: 'x_a.b' }));
+    expect(text).toContain('"content":"a"');
+    expect(tally.vendorEvents).toBe(0);
+  });
+
+  test('V1 a type that does not begin with x_: no vendor event, and never passed', () => {
+    const { text, tally } = convert(`${HELLO}data: {"type":"ax_b"}\n\n${STOP}`, PASS);
+    expect([text.includes('ax_b'), tally.vendorEvents]).toEqual([false, 0]);
+  });
+
+  test.each([
+    ['a chunk', '{"choices":[{"index":0,"delta":{"content":"raw"}}]}'],
+    ['an error', '{"error":{"message":"raw"}}'],
+  ])('C1 E2 an event named x_ that looks like %s: never reaches the client as one', (_, json) => {
+    const { text } = convert(`${HELLO}event: x_a\ndata: ${json}\n\n${STOP}${DONE}`, PASS);
+    expect(text).not.toContain(json);
+  });
+
+  test('V3 the tokens of sub-tasks: summed, whether they pass or not', () => {
+    const task = (input: number, output: number) =>
+      `data: ${JSON.stringify({ type: TASK, input_tokens: input, output_tokens: output })}\n\n`;
+    for (const conversion of [CHAT, PASS]) {
+      expect(convert(task(1, 2) + task(3, 4) + STOP, conversion).tally.vendorTokens).toBe(10);
+    }
+  });
+});
+
+describe('AnswerReader.plain', () => {
+  const answer = (value: unknown, toStream: boolean) =>
+    convertObject(encoder.encode(JSON.stringify(value)), CHAT, toStream);
+  const WHOLE = {
+    id: 'i',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'a' }, finish_reason: 'stop' }],
+  };
+
+  test('F2 a plain answer for a client that streams: its chunk and [DONE]', () => {
+    expect(framesOf(answer(WHOLE, true).text)).toMatchObject([
+      { id: 'i', choices: [{ delta: { role: 'assistant', content: 'a' }, finish_reason: 'stop' }] },
+      '[DONE]',
+    ]);
+  });
+
+  test('C8 a plain answer without a finish: gets stop', () => {
+    const { text } = answer({ choices: [{ message: { content: 'a' } }] }, false);
+    expect(JSON.parse(text)).toMatchObject({ choices: [{ finish_reason: 'stop' }] });
+  });
+
+  test('E2 a plain answer without a choice: upstream_invalid', () => {
+    expect(answer({ choices: [] }, true).error?.code).toBe('upstream_invalid');
+  });
+});

@@ -1,0 +1,168 @@
+/** Holds the one TransformStream to its promises: nothing waits, nothing piles up, and it ends once, whoever ends it. */
+import { describe, expect, test } from 'vitest';
+import { convertStream } from '../contract/convert.ts';
+import {
+  bodyOf,
+  CHAT,
+  DONE,
+  decoder,
+  encoder,
+  endlessBody,
+  fedBody,
+  HELLO,
+  readAll,
+  run,
+  STOP,
+  settle,
+} from './stream-bench.ts';
+
+describe('CanonicalStream, the way through', () => {
+  test('F4 each event: readable before the next read is given', async () => {
+    const { body, feed, close } = fedBody();
+    const reader = run(body).readable.getReader();
+    for (const text of ['one', 'two', 'three']) {
+      feed(HELLO.replace('Hello', text));
+      expect(decoder.decode((await reader.read()).value)).toContain(`"content":"${text}"`);
+    }
+    feed(STOP);
+    expect(decoder.decode((await reader.read()).value)).toContain('"finish_reason":"stop"');
+    close();
+    expect(decoder.decode((await reader.read()).value)).toBe(DONE);
+    expect(await reader.read()).toEqual({ done: true, value: undefined });
+  });
+
+  test('F4 an event cut in two: readable when its last byte has come, and not before', async () => {
+    const { body, feed } = fedBody();
+    const { readable, written } = run(body);
+    const read = readable.getReader().read();
+    feed(HELLO.slice(0, -1));
+    await settle();
+    expect(written).toEqual([]);
+    feed(HELLO.slice(-1));
+    expect(decoder.decode((await read).value)).toContain('Hello');
+  });
+
+  test('F2 a whole answer: the bytes of the synchronous chain, each write told, ended as finished', async () => {
+    const text = HELLO + STOP + DONE;
+    const { readable, stream, written, tally } = run(bodyOf(text));
+    const got = await readAll(readable);
+    expect(got).toBe(convertStream([encoder.encode(text)], CHAT).text);
+    expect(written.reduce((sum, bytes) => sum + bytes, 0)).toBe(encoder.encode(got).length);
+    expect(await stream.ended).toEqual({ kind: 'finished' });
+    expect(tally.finishWord).toBe('stop');
+  });
+
+  test('S3 [DONE] before the upstream closes: the stream ends and lets the upstream go', async () => {
+    const { body, feed, told } = fedBody();
+    const { readable, stream } = run(body);
+    feed(HELLO + STOP + DONE);
+    expect((await readAll(readable)).endsWith(DONE)).toBe(true);
+    expect(await stream.ended).toEqual({ kind: 'finished' });
+    await settle();
+    expect(told.cancels).toBe(1);
+  });
+
+  test('F2 a plain answer: one chunk, [DONE], ended as finished', async () => {
+    const { readable, stream } = run();
+    stream.plain({ choices: [{ message: { content: 'Hello' }, finish_reason: 'stop' }] });
+    const got = await readAll(readable);
+    expect(got).toMatch(/^data: \{.*"content":"Hello".*"finish_reason":"stop"\}\]\}\n\ndata: \[DONE\]\n\n$/);
+    expect(await stream.ended).toEqual({ kind: 'finished' });
+  });
+});
+
+describe('CanonicalStream, a slow reader', () => {
+  test('T5 nobody reads: the upstream is asked a few times and no more', async () => {
+    const { told, body } = endlessBody();
+    const { written } = run(body);
+    await settle();
+    expect(told.pulls).toBeLessThanOrEqual(3);
+    expect(written.length).toBeLessThanOrEqual(2);
+  });
+
+  test('T5 each read by the client: asks the upstream once more', async () => {
+    const { told, body } = endlessBody();
+    const { readable } = run(body);
+    await settle();
+    const before = told.pulls;
+    const reader = readable.getReader();
+    for (let reads = 0; reads < 20; reads++) await reader.read();
+    await settle();
+    expect(told.pulls - before).toBeGreaterThanOrEqual(18);
+    expect(told.pulls - before).toBeLessThanOrEqual(22);
+    await reader.cancel();
+  });
+
+  test('T1 T5 nobody reads: no heartbeats pile up, and reading brings them back', async () => {
+    const { body, feed } = fedBody();
+    const { readable, written, clock } = run(body, { heartbeatMs: 100 });
+    feed(HELLO);
+    await settle();
+    clock.advance(1_000);
+    expect(written).toHaveLength(1);
+    const reader = readable.getReader();
+    await reader.read();
+    clock.advance(100);
+    expect(decoder.decode((await reader.read()).value)).toBe(': heartbeat\n\n');
+  });
+});
+
+describe('CanonicalStream, a client that leaves', () => {
+  test('T4 cancel while the upstream is silent: ended once as cancelled, and the upstream is let go', async () => {
+    const { body, feed, told } = fedBody();
+    const { readable, stream, ends } = run(body);
+    const reader = readable.getReader();
+    feed(HELLO);
+    await reader.read();
+    await reader.cancel('left');
+    expect(await stream.ended).toEqual({ kind: 'cancelled' });
+    await settle();
+    expect(ends).toHaveLength(1);
+    expect(told.cancels).toBe(1);
+  });
+
+  test('T4 cancel without a read: the same', async () => {
+    const { told, body } = endlessBody();
+    const { readable, stream } = run(body);
+    await readable.cancel();
+    expect(await stream.ended).toEqual({ kind: 'cancelled' });
+    await settle();
+    expect(told.cancels).toBe(1);
+  });
+
+  test('T4 cancel before the upstream has answered: its body is let go when it comes', async () => {
+    const { body, told } = fedBody();
+    const { readable, stream } = run();
+    await readable.cancel();
+    stream.pipe(body);
+    await settle();
+    expect(told.cancels).toBe(1);
+    expect(await stream.ended).toEqual({ kind: 'cancelled' });
+  });
+
+  test('T4 cancel: nothing more is written, metered or timed', async () => {
+    const { body, feed } = fedBody();
+    const { readable, stream, written, tally, clock } = run(body, { heartbeatMs: 10, deadlineMs: 100 });
+    const reader = readable.getReader();
+    feed(HELLO);
+    await reader.read();
+    const before = [written.length, tally.countUsage().usage.completion_tokens];
+    await reader.cancel();
+    await stream.ended;
+    expect(clock.running).toBe(0);
+    clock.advance(1_000);
+    stream.plain({ choices: [{ message: { content: 'late' }, finish_reason: 'stop' }] });
+    await settle();
+    expect([written.length, tally.countUsage().usage.completion_tokens]).toEqual(before);
+  });
+
+  test('T4 cancel after the stream has ended: changes nothing about its end', async () => {
+    const { readable, stream, ends } = run(bodyOf(HELLO + STOP + DONE));
+    const reader = readable.getReader();
+    await reader.read();
+    await stream.ended;
+    await reader.cancel();
+    await settle();
+    expect(ends).toEqual([{ kind: 'finished' }]);
+  });
+});

@@ -1,0 +1,276 @@
+/** Holds the normaliser to the rules of chunks, choices and deltas: what is said once, what is not said at all. */
+import { describe, expect, test } from 'vitest';
+import { MAX_TOOL_CALLS } from '../../src/canonical/limits.ts';
+import type { ChoicePart } from '../../src/canonical/part.ts';
+import { bench, call, choice, NOW_SECONDS, part } from './parts.ts';
+
+/** The choices of each chunk that comes of these, or null for each that is not sent. */
+function choicesOf(...said: Partial<ChoicePart>[]) {
+  const { normaliser } = bench();
+  return said.map((one) => normaliser.read(part([choice(one)]))?.choices ?? null);
+}
+
+function deltasOf(...said: Partial<ChoicePart>[]) {
+  return choicesOf(...said).map(
+    (choices) => choices?.map((one) => ('delta' in one ? one.delta : null)) ?? null,
+  );
+}
+
+describe('Normaliser.read, the chunk', () => {
+  test('C1 C3 a chat chunk: all keys of chunk and choice, in their order', () => {
+    const chunk = bench().normaliser.read(
+      part([choice({ content: 'a' })], { id: 'i', created: 5, model: 'm' }),
+    );
+    expect(JSON.stringify(chunk)).toBe(
+      '{"id":"i","object":"chat.completion.chunk","created":5,"model":"provider/m","service_tier":null,' +
+        '"system_fingerprint":null,"choices":[{"index":0,"delta":{"role":"assistant","content":"a"},' +
+        '"logprobs":null,"finish_reason":null}]}',
+    );
+  });
+
+  test('C10 a text chunk: all its keys, in their order', () => {
+    const { normaliser } = bench({ shape: 'text' });
+    expect(JSON.stringify(normaliser.read(part([choice({ content: 'a' })], { serviceTier: 't' })))).toBe(
+      `{"id":"cmpl-0001","object":"text_completion","created":${NOW_SECONDS},"model":"provider/asked-for",` +
+        '"system_fingerprint":null,"choices":[{"index":0,"text":"a","logprobs":null,"finish_reason":null}]}',
+    );
+  });
+
+  test('C2 id, created, model: the first given by the first chunk sent, also in parts that send nothing', () => {
+    const { normaliser } = bench();
+    expect(normaliser.read(part([choice()], { id: 'i' }))).toBeNull();
+    expect(normaliser.read(part([], { created: 7, id: 'other' }))).toBeNull();
+    expect(normaliser.read(part([choice({ content: 'a' })], { model: 'm', created: 8 }))).toMatchObject({
+      id: 'i',
+      created: 7,
+      model: 'provider/m',
+    });
+  });
+
+  test('C2 id, created, model that come after the first chunk: change nothing', () => {
+    const { normaliser } = bench();
+    const made = { id: 'chatcmpl-0001', created: NOW_SECONDS, model: 'provider/asked-for' };
+    expect(normaliser.read(part([choice({ content: 'a' })]))).toMatchObject(made);
+    const late = { id: 'i', created: 7, model: 'm' };
+    expect(normaliser.read(part([choice({ content: 'b' })], late))).toMatchObject(made);
+  });
+
+  test('C1 service_tier and system_fingerprint: the latest said, and sticky', () => {
+    const { normaliser } = bench();
+    const read = (said: Parameters<typeof part>[1]) => {
+      const chunk = normaliser.read(part([choice({ content: 'a' })], said));
+      return chunk?.object === 'chat.completion.chunk' && [chunk.service_tier, chunk.system_fingerprint];
+    };
+    expect(read({})).toEqual([null, null]);
+    expect(read({ serviceTier: 't', systemFingerprint: 'f' })).toEqual(['t', 'f']);
+    expect(read({ systemFingerprint: 'g' })).toEqual(['t', 'g']);
+    expect(read({})).toEqual(['t', 'g']);
+  });
+});
+
+describe('Normaliser.read, the delta', () => {
+  test('C4 role: on the first delta alone, said or not by the upstream', () => {
+    expect(deltasOf({ content: 'a' }, { content: 'b', hasRole: true })).toEqual([
+      [{ role: 'assistant', content: 'a' }],
+      [{ content: 'b' }],
+    ]);
+  });
+
+  test('C4 role alone: is something to say, once', () => {
+    expect(deltasOf({ hasRole: true }, { hasRole: true })).toEqual([[{ role: 'assistant' }], null]);
+  });
+
+  test('C4 empty content: kept beside role where the upstream said it, and nowhere else', () => {
+    expect(deltasOf({ hasRole: true, content: '' }, { content: '' }, { content: '', refusal: 'no' })).toEqual(
+      [[{ role: 'assistant', content: '' }], null, [{ refusal: 'no' }]],
+    );
+    expect(deltasOf({ refusal: 'no' })).toEqual([[{ role: 'assistant', refusal: 'no' }]]);
+  });
+
+  test('C4 all news at once: in the order of the contract', () => {
+    const [delta] = deltasOf({
+      toolCalls: [call({ name: 'f' })],
+      refusal: 'r',
+      reasoning: 't',
+      content: 'c',
+    });
+    expect(Object.keys(delta?.[0] ?? {})).toEqual([
+      'role',
+      'content',
+      'reasoning_content',
+      'refusal',
+      'tool_calls',
+    ]);
+  });
+
+  test('C5 a part that says nothing: no chunk, and the role waits for the first that does', () => {
+    expect(deltasOf({}, { content: 'a' })).toEqual([null, [{ role: 'assistant', content: 'a' }]]);
+  });
+
+  test('C5 of two choices one says nothing: the chunk holds the other alone', () => {
+    const { normaliser } = bench();
+    normaliser.read(part([choice({ content: 'a' }), choice({ index: 1, content: 'b' })]));
+    const chunk = normaliser.read(part([choice(), choice({ index: 1, content: 'c' })]));
+    expect(chunk?.choices).toMatchObject([{ index: 1, delta: { content: 'c' } }]);
+  });
+
+  test('C9 logprobs alone: are news', () => {
+    const logprobs = { content: [{ token: 'a', logprob: -1, bytes: null, top_logprobs: [] }], refusal: null };
+    expect(choicesOf({ logprobs })).toEqual([
+      [{ index: 0, delta: { role: 'assistant' }, logprobs, finish_reason: null }],
+    ]);
+  });
+
+  test('C6 reasoning under REASONING=strip: not sent, but metered', () => {
+    const { normaliser, tally } = bench({ reasoning: 'strip' });
+    expect(normaliser.read(part([choice({ reasoning: 'thought' })]))).toBeNull();
+    expect(tally.countUsage().usage.completion_tokens).toBeGreaterThan(0);
+    expect(normaliser.read(part([choice({ content: 'a', reasoning: 'b' })]))?.choices).toMatchObject([
+      { delta: { role: 'assistant', content: 'a' } },
+    ]);
+  });
+
+  test('C10 reasoning, refusal and tool calls in the text shape: not sent, but metered', () => {
+    const { normaliser, tally } = bench({ shape: 'text' });
+    const said = { reasoning: 'a', refusal: 'b', toolCalls: [call({ name: 'f', arguments: '{}' })] };
+    expect(normaliser.read(part([choice({ hasRole: true, content: '', ...said })]))).toBeNull();
+    expect(tally.countUsage().usage.completion_tokens).toBeGreaterThan(0);
+  });
+
+  test('C10 logprobs of the chat form in the text shape: offsets go on from part to part, in each choice', () => {
+    const { normaliser } = bench({ shape: 'text' });
+    const offsetOf = (index: number, token: string) => {
+      const logprobs = { content: [{ token, logprob: -1, bytes: null, top_logprobs: [] }], refusal: null };
+      const chunk = normaliser.read(part([choice({ index, content: token, logprobs })]));
+      return chunk?.object === 'text_completion' && chunk.choices[0]?.logprobs?.text_offset;
+    };
+    expect([offsetOf(0, 'abc'), offsetOf(1, 'd'), offsetOf(0, 'ef'), offsetOf(0, 'g')]).toEqual([
+      [0],
+      [0],
+      [3],
+      [5],
+    ]);
+  });
+
+  test('C7 an id that is made: after the id of the stream, which the same chunk makes', () => {
+    const { normaliser } = bench();
+    expect(normaliser.read(part([choice({ toolCalls: [call({ name: 'f' })] })]))).toMatchObject({
+      id: 'chatcmpl-0001',
+      choices: [{ delta: { tool_calls: [{ id: 'call_0002' }] } }],
+    });
+  });
+});
+
+describe('Normaliser.read, the finish', () => {
+  const finishOf = (...said: Partial<ChoicePart>[]) =>
+    choicesOf(...said).map((choices) => choices?.map((one) => one.finish_reason) ?? null);
+
+  test('C8 a finish: once, and what follows it is dropped and not metered', () => {
+    const { normaliser, tally } = bench();
+    normaliser.read(part([choice({ content: 'a', finishWord: 'length' })]));
+    const counted = tally.countUsage().usage.completion_tokens;
+    expect(normaliser.read(part([choice({ content: 'b' })]))).toBeNull();
+    expect(normaliser.read(part([choice({ finishWord: 'stop' })]))).toBeNull();
+    expect(tally.finishWord).toBe('length');
+    expect(tally.countUsage().usage.completion_tokens).toBe(counted);
+  });
+
+  test('C8 a finish before anything else: its delta carries the role', () => {
+    expect(choicesOf({ finishWord: 'stop' })).toEqual([
+      [{ index: 0, delta: { role: 'assistant' }, logprobs: null, finish_reason: 'stop' }],
+    ]);
+  });
+
+  test('C8 stop after tool calls: tool_calls, in that choice alone', () => {
+    expect(finishOf({ toolCalls: [call({ name: 'f' })] }, { finishWord: 'stop' })).toEqual([
+      [null],
+      ['tool_calls'],
+    ]);
+    const { normaliser } = bench();
+    normaliser.read(part([choice({ toolCalls: [call({ name: 'f' })] })]));
+    const other = normaliser.read(part([choice({ index: 1, finishWord: 'stop' })]));
+    expect(other?.choices[0]?.finish_reason).toBe('stop');
+  });
+
+  test('C8 stop after a tool-call fragment that said nothing: stop, because the client saw no call', () => {
+    expect(finishOf({ content: 'a', toolCalls: [call({})] }, { finishWord: 'stop' })).toEqual([
+      [null],
+      ['stop'],
+    ]);
+  });
+
+  test.each([
+    ['error', 'upstream_error', 'Provider stopped: error'],
+    [
+      'insufficient_system_resource',
+      'insufficient_system_resource',
+      'Provider stopped: insufficient_system_resource',
+    ],
+  ])('C8 E2 the word %s: a fault and no finish, and the content beside it is sent', (word, code, message) => {
+    const { normaliser } = bench();
+    const chunk = normaliser.read(part([choice({ content: 'a', finishWord: word })]));
+    expect(chunk?.choices).toMatchObject([{ delta: { content: 'a' }, finish_reason: null }]);
+    expect(normaliser.fault).toMatchObject({ type: 'server_error', code, message, param: null });
+    expect(normaliser.isFinished).toBe(false);
+  });
+
+  test('F2 isFinished and isEmpty: every choice that appeared has its finish, and there was one', () => {
+    const { normaliser } = bench();
+    expect([normaliser.isEmpty, normaliser.isFinished]).toEqual([true, false]);
+    normaliser.read(part([choice({ finishWord: 'stop' }), choice({ index: 1, content: 'a' })]));
+    expect([normaliser.isEmpty, normaliser.isFinished]).toEqual([false, false]);
+    normaliser.read(part([choice({ index: 1, finishWord: 'stop' })]));
+    expect(normaliser.isFinished).toBe(true);
+  });
+
+  test('C8 finishOpenChoices: one chunk for all that are open, in the order of their indexes; then none', () => {
+    const { normaliser } = bench();
+    normaliser.read(part([choice({ index: 2, content: 'a' })]));
+    normaliser.read(part([choice({ index: 1, finishWord: 'length' })]));
+    normaliser.read(
+      part([choice({ index: 0, toolCalls: [call({ name: 'f' })] })], { systemFingerprint: 'f' }),
+    );
+    expect(normaliser.finishOpenChoices()).toMatchObject({
+      system_fingerprint: 'f',
+      choices: [
+        { index: 0, delta: {}, finish_reason: 'tool_calls' },
+        { index: 2, delta: {}, finish_reason: 'stop' },
+      ],
+    });
+    expect(normaliser.finishOpenChoices()).toBeNull();
+  });
+});
+
+describe('Normaliser, bounds and usage', () => {
+  test('B1 the last call that the bound allows, in several fragments: no fault', () => {
+    const { normaliser } = bench();
+    const calls = Array.from({ length: MAX_TOOL_CALLS }, (_, index) => call({ index, name: 'f' }));
+    normaliser.read(part([choice({ toolCalls: calls })]));
+    normaliser.read(part([choice({ toolCalls: [call({ index: MAX_TOOL_CALLS - 1, arguments: '{}' })] })]));
+    expect(normaliser.fault).toBeNull();
+  });
+
+  test('B1 one call more than the bound allows: a fault', () => {
+    const { normaliser } = bench();
+    const calls = Array.from({ length: MAX_TOOL_CALLS + 1 }, (_, index) => call({ index, name: 'f' }));
+    normaliser.read(part([choice({ toolCalls: calls })]));
+    expect(normaliser.fault).toMatchObject({ code: 'upstream_invalid' });
+  });
+
+  test('U1 usageChunk: no choices, usage last, and the fields of every other chunk', () => {
+    const { normaliser, tally } = bench();
+    normaliser.read(
+      part([choice({ content: 'a' })], { id: 'i', serviceTier: 't', usage: { prompt: 1, completion: 2 } }),
+    );
+    const chunk = normaliser.usageChunk(tally.countUsage().usage);
+    expect(Object.keys(chunk).at(-1)).toBe('usage');
+    expect(chunk).toMatchObject({ id: 'i', service_tier: 't', choices: [], usage: { total_tokens: 3 } });
+  });
+
+  test('U5 usage after the last finish: still counts', () => {
+    const { normaliser, tally } = bench();
+    normaliser.read(part([choice({ finishWord: 'stop' })]));
+    expect(normaliser.read(part([choice()], { usage: { prompt: 1, completion: 2 } }))).toBeNull();
+    expect(tally.countUsage()).toMatchObject({ estimated: false, usage: { total_tokens: 3 } });
+  });
+});

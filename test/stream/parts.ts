@@ -1,0 +1,64 @@
+/** Parts written short, and a normaliser with a fixed clock and countable random texts: shared by the tests of the stream. */
+import type { ChoicePart, ChunkPart, ToolCallPart } from '../../src/canonical/part.ts';
+import { Tally } from '../../src/metering/tally.ts';
+import { type AnswerContext, Normaliser } from '../../src/stream/normalise.ts';
+
+export const NOW_SECONDS = 1_800_000_000;
+
+const NO_CHOICE: ChoicePart = {
+  index: 0,
+  hasRole: false,
+  hasContent: false,
+  content: '',
+  reasoning: '',
+  refusal: '',
+  toolCalls: [],
+  logprobs: null,
+  finishWord: null,
+};
+
+/** A choice's news; content that is given counts as said. */
+export function choice(said: Partial<ChoicePart> = {}): ChoicePart {
+  return { ...NO_CHOICE, hasContent: said.content !== undefined, ...said };
+}
+
+/** A part whose choices are these, with what else is given. */
+export function part(choices: readonly ChoicePart[], said: Partial<ChunkPart> = {}): ChunkPart {
+  return {
+    id: undefined,
+    created: undefined,
+    model: undefined,
+    serviceTier: undefined,
+    systemFingerprint: undefined,
+    usage: null,
+    error: null,
+    choices,
+    ...said,
+  };
+}
+
+export function call(said: Partial<ToolCallPart>): ToolCallPart {
+  return { index: undefined, id: undefined, name: undefined, arguments: '', ...said };
+}
+
+export interface Bench {
+  readonly normaliser: Normaliser;
+  readonly tally: Tally;
+}
+
+export function bench(context: Partial<AnswerContext> = {}): Bench {
+  const tally = new Tally(() => NOW_SECONDS * 1000, 0);
+  let made = 0;
+  const normaliser = new Normaliser({
+    shape: 'chat',
+    upstream: { name: 'Provider', secret: 'secret' },
+    provider: 'provider',
+    model: 'asked-for',
+    reasoning: 'pass',
+    now: () => NOW_SECONDS,
+    random: () => String(++made).padStart(4, '0'),
+    meter: tally,
+    ...context,
+  });
+  return { normaliser, tally };
+}

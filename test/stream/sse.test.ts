@@ -1,0 +1,192 @@
+/** Holds the SSE parser to the WHATWG specification, to its one leniency, and to its bound. */
+import { describe, expect, test } from 'vitest';
+import { SseReader } from '../../src/stream/sse.ts';
+import { cut } from '../contract/convert.ts';
+import { bytesOf, read, readAll, readText, type Told } from './sse-events.ts';
+
+describe('SseReader, lines', () => {
+  test.each<[name: string, text: string]>([
+    ['LF', 'data: a\n\ndata: b\n\n'],
+    ['CR', 'data: a\r\rdata: b\r\r'],
+    ['CRLF', 'data: a\r\n\r\ndata: b\r\n\r\n'],
+    ['LF then CR', 'data: a\n\rdata: b\n\r'],
+    ['CR then CRLF', 'data: a\r\r\ndata: b\r\r\n'],
+    ['CRLF then LF', 'data: a\r\n\ndata: b\r\n\n'],
+    ['all three in one stream', 'data: a\r\n\rdata: b\n\r\n'],
+  ])('S1 line ends %s: two events, however the bytes are cut', (_, text) => {
+    const expected: Told[] = [
+      ['', 'a'],
+      ['', 'b'],
+    ];
+    const bytes = bytesOf(text);
+    for (let size = 1; size <= bytes.length; size++) {
+      expect(read(cut(bytes, size)), `reads of ${size} bytes`).toEqual({ told: expected, toldAtEnd: [] });
+    }
+  });
+
+  test('S1 CRLF split between reads: the LF ends no line of its own', () => {
+    const reads = ['data: a\r', '\ndata: b\r', '\n\r', '\n'].map(bytesOf);
+    expect(read(reads).told).toEqual([['', 'a\nb']]);
+  });
+
+  test('S1 a read without bytes between CR and LF: they are still one line end', () => {
+    const reads = ['data: a\r', '', '\ndata: b\n\n'].map(bytesOf);
+    expect(read(reads).told).toEqual([['', 'a\nb']]);
+  });
+
+  test('S1 a BOM at the head: is no part of the first field, be it whole or split', () => {
+    const bytes = bytesOf('\uFEFFdata: a\n\n');
+    for (const size of [1, 2, 3, bytes.length]) expect(readAll(cut(bytes, size))).toEqual([['', 'a']]);
+  });
+
+  test('S1 a BOM anywhere else: stays where it is', () => {
+    expect(readText('data: \uFEFFa\n\n\uFEFFdata: b\n\ndata: c\n\n')).toEqual([
+      ['', '\uFEFFa'],
+      ['', 'c'],
+    ]);
+    expect(readText('\uFEFF\uFEFFdata: a\n\n')).toEqual([]);
+  });
+
+  test('S1 characters of two, three and four bytes, cut anywhere: come whole', () => {
+    const bytes = bytesOf('data: é€𝄞\n\nevent: x_ß\ndata: 日本\n\n');
+    for (let size = 1; size < bytes.length; size++) {
+      expect(readAll(cut(bytes, size))).toEqual([
+        ['', 'é€𝄞'],
+        ['x_ß', '日本'],
+      ]);
+    }
+  });
+
+  test('S1 bytes that are no UTF-8: become U+FFFD and spoil no other line', () => {
+    const bytes = Uint8Array.from([...bytesOf('data: a'), 0xff, ...bytesOf('b\n\ndata: c\n\n')]);
+    expect(readAll([bytes])).toEqual([
+      ['', 'a\uFFFDb'],
+      ['', 'c'],
+    ]);
+  });
+});
+
+describe('SseReader, fields', () => {
+  test.each<[name: string, text: string, told: Told[]]>([
+    ['data with one space: the space is dropped', 'data: a\n\n', [['', 'a']]],
+    ['data with two spaces: one stays', 'data:  a\n\n', [['', ' a']]],
+    ['data with a tab: it stays', 'data:\ta\n\n', [['', '\ta']]],
+    ['data without a space: all is value', 'data:a\n\n', [['', 'a']]],
+    ['data in several lines: joined by LF', 'data: a\ndata:b\ndata:  c\n\n', [['', 'a\nb\n c']]],
+    ['data without a colon: an empty line of data', 'data\ndata\n\n', [['', '\n']]],
+    ['colons in data: stay', 'data: {"a":":"}\n\n', [['', '{"a":":"}']]],
+    ['a comment: says nothing', ': data: a\n:\n\n', []],
+    ['a comment between data lines: does not part them', 'data: a\n: x\ndata: b\n\n', [['', 'a\nb']]],
+    ['id, retry and unknown fields: say nothing', 'id: 1\nretry: 2\nfoo: 3\nbar\ndata: a\n\n', [['', 'a']]],
+    ['`database:` and `dat`: are no data', 'database: a\ndat: b\ndata: c\n\n', [['', 'c']]],
+    ['`data` behind a space: is no data', ' data: a\n\n', []],
+    ['`Data`: names are case-sensitive', 'Data: a\n\n', []],
+    ['an event name: comes with the data', 'event: error\ndata: a\n\n', [['error', 'a']]],
+    ['an event name after the data: comes too', 'data: a\nevent:x_b\n\n', [['x_b', 'a']]],
+    ['two event names: the last counts', 'event: a\nevent: b\ndata: c\n\n', [['b', 'c']]],
+    ['`event` without a colon: takes the name back', 'event: a\nevent\ndata: c\n\n', [['', 'c']]],
+    ['`events:`: is no name', 'events: a\ndata: c\n\n', [['', 'c']]],
+    ['a name without data: no event, and the next has none', 'event: a\n\ndata: b\n\n', [['', 'b']]],
+    ['many blank lines: no event', '\n\n\ndata: a\n\n\n\n', [['', 'a']]],
+  ])('S1 %s', (_, text, told) => {
+    expect(readText(text)).toEqual(told);
+  });
+
+  test('S1 the example of the specification with empty data: each block with a data line is an event', () => {
+    expect(readText('data\n\ndata\ndata\n\ndata:\n\n')).toEqual([
+      ['', ''],
+      ['', '\n'],
+      ['', ''],
+    ]);
+  });
+});
+
+describe('SseReader, the end', () => {
+  test.each([
+    ['its blank line', 'data: a\ndata: b\n'],
+    ['its line end', 'data: a\ndata: b'],
+    ['the LF of its CRLF', 'data: a\r\ndata: b\r'],
+  ])('S2 a last event without %s: still counts, once', (_, text) => {
+    expect(read([bytesOf(text)])).toEqual({ told: [], toldAtEnd: [['', 'a\nb']] });
+  });
+
+  test('S2 a stream that ended with a blank line: its end tells nothing more', () => {
+    expect(read([bytesOf('event: a\ndata: b\n\n')])).toEqual({ told: [['a', 'b']], toldAtEnd: [] });
+  });
+
+  test('S2 a last line that is a name alone: no event', () => {
+    expect(readText('data: a\n\nevent: error')).toEqual([['', 'a']]);
+  });
+
+  test('S3 stop, called by the sink in the midst of a read: nothing after it is told, not even the end', () => {
+    const told: string[] = [];
+    const reader: SseReader = new SseReader(
+      {
+        event: (_, data) => {
+          told.push(data);
+          if (data === '[DONE]') reader.stop();
+        },
+        tooLarge: () => told.push('too large'),
+      },
+      1_000,
+    );
+    reader.push(bytesOf('data: a\n\ndata: [DONE]\n\ndata: b\n\ndata: c'));
+    reader.push(bytesOf('c\n\ndata: d\n\n'));
+    reader.push(bytesOf('e'.repeat(2_000)));
+    reader.end();
+    expect(told).toEqual(['a', '[DONE]']);
+  });
+});
+
+describe('SseReader, the bound', () => {
+  const MAX = 100;
+  const line = (bytes: number) => `data: ${'a'.repeat(bytes - 'data: '.length)}`;
+  const SIZES = [1, 7, MAX, MAX + 1, 1_000];
+
+  test('B1 a line of exactly the bound: passes, and one byte more is too large, in any reads', () => {
+    for (const size of SIZES) {
+      expect(readAll(cut(bytesOf(`${line(MAX)}\n\n`), size), MAX)).toEqual([['', 'a'.repeat(MAX - 6)]]);
+      expect(readAll(cut(bytesOf(`${line(MAX + 1)}\n\n`), size), MAX)).toEqual(['too large']);
+    }
+  });
+
+  test('B1 an event of exactly the bound in several lines: passes, and one byte more is too large', () => {
+    for (const size of SIZES) {
+      const whole = `${line(60)}\n${line(40)}\n\n`;
+      expect(readAll(cut(bytesOf(whole + whole), size), MAX)).toHaveLength(2);
+      expect(readAll(cut(bytesOf(`${line(60)}\n${line(41)}\n\n`), size), MAX)).toEqual(['too large']);
+    }
+  });
+
+  test('B1 the bound counts bytes, not characters', () => {
+    expect(readText(`data: ${'€'.repeat(31)}\n\n`, MAX)).toHaveLength(1);
+    expect(readText(`data: ${'€'.repeat(32)}\n\n`, MAX)).toEqual(['too large']);
+  });
+
+  test.each<[name: string, piece: string]>([
+    ['one endless line of data', 'data: aaaa'],
+    ['endless data lines', 'data: a\n'],
+    ['endless empty data lines', 'data\n'],
+    ['an endless comment', ': aaaa'],
+    ['an endless line of an unknown field', 'foo: aaaa'],
+    ['an endless event name', 'event: aaaa'],
+  ])('B1 %s, in pieces: too large, said once, and nothing is read after it', (_, piece) => {
+    const reads = [...Array.from({ length: MAX }, () => bytesOf(piece)), bytesOf('\n\ndata: b\n\n')];
+    expect(readAll(reads, MAX)).toEqual(['too large']);
+  });
+
+  test('B1 a long line behind the data lines of one event: counts with them', () => {
+    const reads = [line(60), `\n: ${'a'.repeat(39)}`, '\n\n'].map(bytesOf);
+    expect(readAll(reads, MAX)).toEqual(['too large']);
+  });
+
+  test('B1 a comment longer than the bound: is judged the same in one read as in many', () => {
+    const bytes = bytesOf(`: ${'a'.repeat(MAX)}\n\ndata: b\n\n`);
+    expect(readAll([bytes], MAX)).toEqual(readAll(cut(bytes, 1), MAX));
+  });
+
+  test('B1 many events, each within the bound: all pass, for what was told is held no more', () => {
+    const text = `event: x_a\n: comment\n${line(MAX)}\n\n`.repeat(20);
+    for (const size of SIZES) expect(readAll(cut(bytesOf(text), size), MAX)).toHaveLength(20);
+  });
+});

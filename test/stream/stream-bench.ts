@@ -1,0 +1,114 @@
+/** Upstream bodies that tests feed by hand, and a canonical stream with what it told: shared by the tests of the stream. */
+import { Tally } from '../../src/metering/tally.ts';
+import { CanonicalStream, type StreamEnd } from '../../src/stream/canonical-stream.ts';
+import type { PacingLimits } from '../../src/stream/pacing.ts';
+import { type Conversion, optionsOf } from '../contract/convert.ts';
+import { FakeClock } from './fake-clock.ts';
+
+export const CHAT: Conversion = { provider: 'openai', route: 'chat', model: 'm', usageChunk: false };
+export const HELLO = 'data: {"choices":[{"index":0,"delta":{"content":"Hello"}}]}\n\n';
+export const STOP = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n';
+export const DONE = 'data: [DONE]\n\n';
+
+export const encoder = new TextEncoder();
+export const decoder = new TextDecoder();
+
+/** A body that is fed by hand, and tells how often it was cancelled. */
+export function fedBody() {
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const told = { cancels: 0 };
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(own) {
+        controller = own;
+      },
+      cancel() {
+        told.cancels++;
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return {
+    body,
+    told,
+    feed: (text: string) => controller?.enqueue(encoder.encode(text)),
+    close: () => controller?.close(),
+    fail: () => controller?.error(new Error('connection reset by 10.0.0.1')),
+  };
+}
+
+/** More than any bounded reader asks for: a body that is still asked then ends, so that its test fails instead of hanging. */
+const ENDLESS_PULLS = 10_000;
+
+/** A body that goes on and on, and counts how often it is asked for more. */
+export function endlessBody() {
+  const told = { pulls: 0, cancels: 0 };
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        if (++told.pulls > ENDLESS_PULLS) controller.close();
+        else controller.enqueue(encoder.encode(HELLO));
+      },
+      cancel() {
+        told.cancels++;
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return { told, body };
+}
+
+export function bodyOf(...texts: string[]): ReadableStream<Uint8Array> {
+  const reads = texts.map((text) => encoder.encode(text));
+  return new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const next = reads.shift();
+      if (next === undefined) controller.close();
+      else controller.enqueue(next);
+    },
+  });
+}
+
+export interface Run {
+  readonly stream: CanonicalStream;
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly clock: FakeClock;
+  readonly tally: Tally;
+  /** Sizes of the writes. */
+  readonly written: number[];
+  /** What `opened` and `ended` resolved with. */
+  readonly heads: unknown[];
+  readonly ends: StreamEnd[];
+}
+
+/** A stream whose upstream answers with the body, or has not answered yet (none). */
+export function run(body?: ReadableStream<Uint8Array>, limits: Partial<PacingLimits> = {}): Run {
+  const clock = new FakeClock();
+  const tally = new Tally(clock.now, 0);
+  const written: number[] = [];
+  const stream = new CanonicalStream({
+    ...optionsOf(CHAT, tally),
+    fastPath: true,
+    limits: { heartbeatMs: 0, idleTimeoutMs: 0, deadlineMs: 0, ...limits },
+    clock,
+    arrivedAt: clock.now(),
+    onWrite: (bytes) => written.push(bytes),
+  });
+  const ends: StreamEnd[] = [];
+  const heads: unknown[] = [];
+  void stream.ended.then((end) => ends.push(end));
+  void stream.opened.then((head) => heads.push(head));
+  if (body !== undefined) stream.pipe(body);
+  return { stream, readable: stream.readable, clock, tally, written, heads, ends };
+}
+
+/** Lets everything that can go on without more input go on. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
+}
+
+export async function readAll(readable: ReadableStream<Uint8Array>): Promise<string> {
+  let text = '';
+  for await (const bytes of readable) text += decoder.decode(bytes, { stream: true });
+  return text;
+}

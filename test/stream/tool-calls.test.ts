@@ -1,0 +1,214 @@
+/** Holds the repair of tool calls to C7: which call a fragment belongs to, and what its first fragment says. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ToolCallDelta } from '../../src/canonical/chunk.ts';
+import { MAX_TOOL_CALLS } from '../../src/canonical/limits.ts';
+import type { ToolCallPart } from '../../src/canonical/part.ts';
+import { ToolCalls } from '../../src/stream/tool-calls.ts';
+
+type Said = Partial<ToolCallPart>;
+
+function part({ index, id, name, arguments: args = '' }: Said): ToolCallPart {
+  return { index, id, name, arguments: args };
+}
+
+/** What becomes of each fragment; made ids are `made1`, `made2`. */
+function readAll(...said: Said[]): (ToolCallDelta | null)[] {
+  let made = 0;
+  const calls = new ToolCalls(() => `made${++made}`);
+  return said.map((fragment) => calls.read(part(fragment)));
+}
+
+const first = (index: number, id: string, name: string, args = ''): ToolCallDelta => ({
+  index,
+  id,
+  type: 'function',
+  function: { name, arguments: args },
+});
+const later = (index: number, args: string): ToolCallDelta => ({ index, function: { arguments: args } });
+
+describe('ToolCalls.read, where the upstream says an index', () => {
+  test('C7 fragments of one call: id, type and name on the first alone', () => {
+    const said = [
+      { index: 0, id: 'a', name: 'f' },
+      { index: 0, arguments: '{"b"' },
+      { index: 0, arguments: ':1}' },
+    ];
+    expect(readAll(...said)).toEqual([first(0, 'a', 'f'), later(0, '{"b"'), later(0, ':1}')]);
+  });
+
+  test('C7 id and name repeated on every fragment: said once', () => {
+    const said = { index: 0, id: 'a', name: 'f' };
+    expect(readAll({ ...said, arguments: '1' }, { ...said, arguments: '2' })).toEqual([
+      first(0, 'a', 'f', '1'),
+      later(0, '2'),
+    ]);
+  });
+
+  test('C7 parallel calls whose fragments mix: each goes to its index', () => {
+    const said = [
+      { index: 0, id: 'a', name: 'f' },
+      { index: 1, id: 'b', name: 'g' },
+      { index: 0, arguments: '1' },
+      { index: 1, arguments: '2' },
+    ];
+    expect(readAll(...said)).toEqual([first(0, 'a', 'f'), first(1, 'b', 'g'), later(0, '1'), later(1, '2')]);
+  });
+
+  test('C7 an index that does not begin at 0: kept', () => {
+    expect(readAll({ index: 3, id: 'a', name: 'f' }, { index: 3, arguments: '1' })).toEqual([
+      first(3, 'a', 'f'),
+      later(3, '1'),
+    ]);
+  });
+
+  test('C7 one index for every call, with a new id and a name: each is a call of its own', () => {
+    const said = [
+      { index: 0, id: 'a', name: 'f', arguments: '1' },
+      { index: 0, id: 'b', name: 'g', arguments: '2' },
+      { index: 0, arguments: '3' },
+      { index: 0, id: 'a', arguments: '4' },
+    ];
+    expect(readAll(...said)).toEqual([
+      first(0, 'a', 'f', '1'),
+      first(1, 'b', 'g', '2'),
+      later(1, '3'),
+      later(0, '4'),
+    ]);
+  });
+
+  test('C7 a new call at a used index: takes the next free one, also past later calls', () => {
+    const said = [
+      { index: 0, id: 'a', name: 'f' },
+      { index: 1, id: 'b', name: 'f' },
+      { index: 0, id: 'c', name: 'f' },
+      { index: 1, arguments: '1' },
+    ];
+    expect(readAll(...said)).toEqual([
+      first(0, 'a', 'f'),
+      first(1, 'b', 'f'),
+      first(2, 'c', 'f'),
+      later(1, '1'),
+    ]);
+  });
+
+  test('C7 another id on a fragment without a name: the same call goes on', () => {
+    expect(readAll({ index: 0, id: 'a', name: 'f' }, { index: 0, id: 'other', arguments: '1' })).toEqual([
+      first(0, 'a', 'f'),
+      later(0, '1'),
+    ]);
+  });
+
+  test('C7 no id at the first fragment: one is made, and a later one of the upstream is not said', () => {
+    expect(
+      readAll({ index: 0, name: 'f' }, { index: 0, id: 'late', arguments: '1' }, { index: 1, name: 'g' }),
+    ).toEqual([first(0, 'made1', 'f'), later(0, '1'), first(1, 'made2', 'g')]);
+  });
+});
+
+describe('ToolCalls.read, where the upstream says no index', () => {
+  test('C7 a known id: its call goes on', () => {
+    const said = [
+      { id: 'a', name: 'f' },
+      { id: 'b', name: 'g' },
+      { id: 'a', arguments: '1' },
+    ];
+    expect(readAll(...said)).toEqual([first(0, 'a', 'f'), first(1, 'b', 'g'), later(0, '1')]);
+  });
+
+  test('C7 a new id: the next index', () => {
+    expect(readAll({ index: 4, id: 'a', name: 'f' }, { id: 'b', name: 'g' })).toEqual([
+      first(4, 'a', 'f'),
+      first(5, 'b', 'g'),
+    ]);
+  });
+
+  test('C7 no id and no name: the last call goes on', () => {
+    const said = [{ id: 'a', name: 'f' }, { id: 'b', name: 'g' }, { arguments: '1' }];
+    expect(readAll(...said)).toEqual([first(0, 'a', 'f'), first(1, 'b', 'g'), later(1, '1')]);
+  });
+
+  test('C7 no id, but a name where the last call has its own: a new call', () => {
+    expect(readAll({ name: 'f', arguments: '1' }, { name: 'g' }, { arguments: '2' })).toEqual([
+      first(0, 'made1', 'f', '1'),
+      first(1, 'made2', 'g'),
+      later(1, '2'),
+    ]);
+  });
+
+  test('C7 no id at all, from the first fragment on: one call with a made id', () => {
+    expect(readAll({ name: 'f' }, { arguments: '{' }, { arguments: '}' })).toEqual([
+      first(0, 'made1', 'f'),
+      later(0, '{'),
+      later(0, '}'),
+    ]);
+  });
+});
+
+describe('ToolCalls.read, what says nothing', () => {
+  test('C7 a later fragment with empty arguments: dropped', () => {
+    expect(readAll({ index: 0, id: 'a', name: 'f' }, { index: 0 }, { index: 0, id: 'a', name: 'f' })).toEqual(
+      [first(0, 'a', 'f'), null, null],
+    );
+  });
+
+  test('C7 an id that comes before its name: kept back and said with it', () => {
+    expect(readAll({ index: 0, id: 'a' }, { index: 0, name: 'f' })).toEqual([null, first(0, 'a', 'f')]);
+  });
+
+  test('C7 an index that comes before its id and name: kept back, and both are those of the upstream', () => {
+    expect(readAll({ index: 0 }, { index: 0, id: 'a', name: 'f' })).toEqual([null, first(0, 'a', 'f')]);
+  });
+
+  test('C7 a whole call in one fragment: left whole', () => {
+    expect(readAll({ id: 'a', name: 'f', arguments: '{"b":1}' })).toEqual([first(0, 'a', 'f', '{"b":1}')]);
+  });
+
+  test('C8 isEmpty after a fragment without id, name and arguments: there is no call yet', () => {
+    const calls = new ToolCalls(() => 'made');
+    expect(calls.isEmpty).toBe(true);
+    expect(calls.read(part({ index: 0 }))).toBeNull();
+    expect(calls.isEmpty).toBe(true);
+    calls.read(part({ index: 0, name: 'f' }));
+    expect(calls.isEmpty).toBe(false);
+  });
+});
+
+describe('ToolCalls, its bound', () => {
+  test('B1 isOverBound: false at the bound and for what goes on, true for one call more, which is dropped', () => {
+    const calls = new ToolCalls(() => 'made');
+    for (let index = 0; index < MAX_TOOL_CALLS; index++) calls.read(part({ index, name: 'f' }));
+    expect(calls.read(part({ index: MAX_TOOL_CALLS - 1, arguments: '{}' }))).not.toBeNull();
+    expect(calls.isOverBound).toBe(false);
+    expect(calls.read(part({ index: MAX_TOOL_CALLS, name: 'f' }))).toBeNull();
+    expect(calls.isOverBound).toBe(true);
+  });
+});
+
+const anySaid: fc.Arbitrary<Said> = fc.record({
+  index: fc.option(fc.nat(3), { nil: undefined }),
+  id: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined }),
+  name: fc.option(fc.constantFrom('f', 'g'), { nil: undefined }),
+  arguments: fc.constantFrom('', '1', '{}'),
+});
+
+test('C7 any fragments: each index is announced once, before its later ones, and no argument is lost', () => {
+  fc.assert(
+    fc.property(fc.array(anySaid, { maxLength: 20 }), (said) => {
+      const told = readAll(...said).filter((fragment) => fragment !== null);
+      const announced = new Set<number>();
+      for (const fragment of told) {
+        expect('id' in fragment).toBe(!announced.has(fragment.index));
+        announced.add(fragment.index);
+      }
+      const ids = told.flatMap((fragment) =>
+        'id' in fragment && fragment.id.startsWith('made') ? [fragment.id] : [],
+      );
+      expect(new Set(ids).size).toBe(ids.length);
+      const args = (list: readonly { arguments?: string }[]) =>
+        list.map((one) => one.arguments ?? '').join('');
+      expect(args(told.map((fragment) => fragment.function))).toBe(args(said));
+    }),
+    { numRuns: 500, seed: 20261121 },
+  );
+});

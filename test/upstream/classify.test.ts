@@ -1,0 +1,158 @@
+/** Holds the reading of refusals to E1: whose mistake each one is, in any form of body, and what of it a caller sees. */
+import { describe, expect, test } from 'vitest';
+import type { UpstreamError } from '../../src/canonical/error.ts';
+import { classifyError, classifyRefusal, errorBeforeHead } from '../../src/upstream/classify.ts';
+
+const UPSTREAM = { name: 'Provider', secret: 'deployment-secret' };
+const SAID: UpstreamError = {
+  message: undefined,
+  type: undefined,
+  code: undefined,
+  param: undefined,
+  status: undefined,
+};
+
+function refuse(status: number, body: unknown = '', callerPays = false) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return classifyRefusal({ status, body: text }, UPSTREAM, callerPays);
+}
+
+describe('classifyRefusal, the mistakes of the caller', () => {
+  test.each([
+    [400, 'invalid_request_error', 'invalid_request'],
+    [404, 'not_found_error', 'model_not_found'],
+    [413, 'invalid_request_error', 'request_too_large'],
+    [422, 'invalid_request_error', 'invalid_request'],
+    [429, 'rate_limit_error', 'rate_limited'],
+  ])('E1 %i: keeps its status, with type %s, and code %s where none was said', (status, type, code) => {
+    const error = { status, type, code, message: `Provider answered ${status}`, param: null };
+    expect(refuse(status)).toEqual(error);
+  });
+
+  test('E1 what the upstream says of it: message, code and param are kept', () => {
+    const body = {
+      error: { message: 'no', type: 'own', code: 'context_length_exceeded', param: 'messages' },
+    };
+    expect(refuse(400, body)).toEqual({
+      status: 400,
+      type: 'invalid_request_error',
+      code: 'context_length_exceeded',
+      message: 'Provider: no',
+      param: 'messages',
+    });
+  });
+
+  test('E4 what the upstream says of it: is cleaned, in code and param too', () => {
+    const said = JSON.stringify(
+      refuse(400, {
+        error: { message: 'deployment-secret', code: 'deployment-secret', param: 'deployment-secret' },
+      }),
+    );
+    expect(said).not.toContain('deployment-secret');
+  });
+});
+
+describe('classifyRefusal, the credential and the balance', () => {
+  test.each([
+    [401, 'upstream_credential'],
+    [403, 'upstream_credential'],
+    [402, 'upstream_balance'],
+  ])('E1 %i on the own credential of the deployment: 502, and no word of the upstream', (status, code) => {
+    const error = refuse(status, { error: { message: 'Your key sk-ab**yz', code: 'own' } });
+    expect(error).toMatchObject({ status: 502, type: 'server_error', code });
+    expect(error.message).toContain('Provider');
+    expect(error.message).not.toContain('key');
+  });
+
+  test('E1 insufficient_quota under a 429: the balance of the deployment, and no rate limit', () => {
+    const body = { error: { message: 'no', code: 'insufficient_quota' } };
+    expect(refuse(429, body)).toMatchObject({ status: 502, code: 'upstream_balance' });
+    expect(refuse(429, body, true)).toMatchObject({ status: 429, code: 'insufficient_quota' });
+  });
+
+  test.each([
+    [401, 'authentication_error', 'invalid_api_key'],
+    [403, 'permission_error', 'model_not_allowed'],
+  ])('E1 K1 %i on the own credential of the caller: stays %i, with what was said', (status, type, code) => {
+    const error = refuse(status, { error: { message: 'no' } }, true);
+    expect(error).toMatchObject({ status, type, code, message: 'Provider: no' });
+  });
+});
+
+describe('classifyRefusal, the mistakes of the upstream', () => {
+  test.each([
+    [500, 502, 'server_error', 'upstream_error'],
+    [501, 502, 'server_error', 'upstream_error'],
+    [502, 502, 'server_error', 'upstream_error'],
+    [503, 503, 'server_error', 'upstream_overloaded'],
+    [529, 503, 'server_error', 'upstream_overloaded'],
+    [504, 504, 'timeout_error', 'timeout'],
+    [408, 504, 'timeout_error', 'timeout'],
+    [524, 504, 'timeout_error', 'timeout'],
+    [418, 502, 'server_error', 'upstream_error'],
+  ])('E1 %i: answered with %i, %s, %s', (status, answered, type, code) => {
+    expect(refuse(status, 'no')).toMatchObject({ status: answered, type, code, message: 'Provider: no' });
+  });
+
+  test.each([301, 302, 307, 308])('E1 a redirect (%i): 502, and its body is not shown', (status) => {
+    const error = refuse(status, 'Moved to http://other/');
+    expect(error).toMatchObject({ status: 502, code: 'upstream_error' });
+    expect(error.message).not.toContain('other');
+  });
+});
+
+describe('classifyRefusal, forms of the body', () => {
+  test.each<[name: string, body: unknown, message: string]>([
+    ['an error object', { error: { message: 'no' } }, 'Provider: no'],
+    ['an error text', { error: 'no' }, 'Provider: no'],
+    ['Mistral', { object: 'error', message: 'no' }, 'Provider: no'],
+    ['FastAPI', { detail: [{ loc: ['body', 'n'], msg: 'too big' }] }, 'Provider: body.n: too big'],
+    ['a detail text', { detail: 'no' }, 'Provider: no'],
+    ['plain text', ' no \n', 'Provider: no'],
+    [
+      'a page with a title',
+      '<html><head><title>Bad\nGateway</title></head><body>x</body>',
+      'Provider: Bad\nGateway',
+    ],
+    ['a page without a title', '<html><body>nginx</body></html>', 'Provider answered 400'],
+    ['nothing', '', 'Provider answered 400'],
+    ['an object that says nothing', {}, 'Provider answered 400'],
+    ['half a JSON', '{"error":{"mess', 'Provider: {"error":{"mess'],
+  ])('E1 %s: its message', (_, body, message) => {
+    expect(refuse(400, body).message).toBe(message);
+  });
+});
+
+describe('errors in a 200', () => {
+  test.each<[said: Partial<UpstreamError>, status: number, code: string]>([
+    [{ status: 429 }, 429, 'rate_limited'],
+    [{ type: 'rate_limit_error' }, 429, 'rate_limited'],
+    [{ code: 'context_length_exceeded' }, 400, 'context_length_exceeded'],
+    [{ type: 'invalid_request_error', param: 'n' }, 400, 'invalid_request'],
+    [{ code: 'insufficient_quota' }, 502, 'upstream_balance'],
+    [{ type: 'authentication_error' }, 502, 'upstream_credential'],
+    [{ type: 'overloaded_error' }, 503, 'upstream_overloaded'],
+    [{ type: 'timeout_error' }, 504, 'timeout'],
+    [{ status: 500, type: 'rate_limit_error' }, 502, 'upstream_error'],
+    [{ type: 'a word that nobody knows' }, 502, 'upstream_error'],
+    [{}, 502, 'upstream_error'],
+  ])('E1 classifyError %j: %i and %s', (said, status, code) => {
+    expect(classifyError({ ...SAID, ...said }, UPSTREAM, false)).toMatchObject({ status, code });
+  });
+
+  test('E1 errorBeforeHead: the words of the upstream decide, and the own error of Weir stays', () => {
+    const error = {
+      status: 502,
+      type: 'server_error',
+      code: 'upstream_error',
+      message: 'Provider: no',
+      param: null,
+    };
+    const said = { ...SAID, message: 'no', type: 'rate_limit_error' };
+    expect(errorBeforeHead({ error, said }, UPSTREAM, false)).toMatchObject({
+      status: 429,
+      message: 'Provider: no',
+    });
+    expect(errorBeforeHead({ error, said: null }, UPSTREAM, false)).toBe(error);
+  });
+});

@@ -1,0 +1,233 @@
+/** Who may call: gateway keys (K1, K3), a caller's own provider key, and no key; each over real HTTP and with real KV. */
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type JsonObject, objectsOf, textOf } from '../simulator/json.ts';
+import { chat, errorOf, jsonOf, streamedChat } from './client.ts';
+import { ADMIN_TOKEN, CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
+
+const CHAT = '/v1/chat/completions';
+const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
+const ALIASES = '{"fast":"mistral/mistral-small-latest"}';
+
+let gateway: Gateway;
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    vars: { AUTH: 'keys', ALIASES, DEFAULT_PROVIDER: 'openai', MAX_REQUEST_BYTES: '2000' },
+  });
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+interface Key {
+  readonly id: string;
+  readonly token: string;
+}
+
+async function makeKey(more: JsonObject = {}): Promise<Key> {
+  const response = await gateway.post('/admin/keys', { name: 'test', ...more }, { headers: ADMIN });
+  const { id, key } = await jsonOf(response);
+  return { id: textOf(id), token: textOf(key) };
+}
+
+function bearer(token: string): { authorization: string } {
+  return { authorization: `Bearer ${token}` };
+}
+
+function ask(model: string, headers: Record<string, string>): Promise<Response> {
+  return gateway.post(CHAT, streamedChat(model), { headers });
+}
+
+/** The error of a request that must not have reached any upstream. */
+async function refused(model: string, headers: Record<string, string>) {
+  const asked = gateway.simulator.requests.length;
+  const { status, error } = await errorOf(await ask(model, headers));
+  expect(gateway.simulator.requests).toHaveLength(asked);
+  return [status, error.type, error.code];
+}
+
+const UNAUTHORIZED = [401, 'authentication_error', 'invalid_api_key'];
+const FORBIDDEN = [403, 'permission_error', 'model_not_allowed'];
+
+/** The upstream's status for a caller, and with which credential it was asked. */
+async function served(model: string, headers: Record<string, string>) {
+  const at = gateway.simulator.requests.length;
+  const response = await ask(model, headers);
+  await response.text();
+  const upstream = await gateway.simulator.request(at);
+  const { key_id } = await gateway.record(response);
+  return { status: response.status, credential: upstream.headers.authorization, upstream, key_id };
+}
+
+describe('AUTH=keys', () => {
+  let key: Key;
+  beforeAll(async () => {
+    key = await makeKey();
+  });
+
+  test("K1 H2: a key is served, with the deployment's credential and none of its own sent on", async () => {
+    const { status, credential, upstream, key_id } = await served(
+      'deepseek/deepseek-chat',
+      bearer(key.token),
+    );
+    expect(status).toBe(200);
+    expect(credential).toBe(`Bearer ${CREDENTIALS.DEEPSEEK_API_KEY}`);
+    expect(JSON.stringify([upstream.headers, upstream.text, upstream.path])).not.toContain(key.token);
+    expect(key_id).toBe(key.id);
+  });
+
+  test.each([
+    ['no header', () => ({})],
+    ['an empty one', () => ({ authorization: '' })],
+    ['no token', () => ({ authorization: 'Bearer ' })],
+    ['a key without Bearer', () => ({ authorization: key.token })],
+    ['another scheme', () => ({ authorization: `Basic ${key.token}` })],
+    ['two tokens', () => ({ authorization: `Bearer ${key.token} ${key.token}` })],
+    ['a made-up key', () => bearer(`weir_${'0'.repeat(64)}`)],
+    ['a key but for its last digit', () => bearer(key.token.slice(0, -1))],
+    ['a key with a digit more', () => bearer(`${key.token}0`)],
+    ['a key in capitals', () => bearer(key.token.toUpperCase())],
+    ["the key's id", () => bearer(key.id)],
+    ["a provider's own credential", () => bearer(CREDENTIALS.DEEPSEEK_API_KEY)],
+    ['the admin token', () => ADMIN],
+    ['a key in another header', () => ({ 'x-api-key': key.token })],
+  ])('K3: %s gets 401, and no upstream is asked', async (_, headers) => {
+    expect(await refused('deepseek/deepseek-chat', headers())).toEqual(UNAUTHORIZED);
+  });
+
+  test('K3: a revoked key gets 401, and the others stay', async () => {
+    const revoked = await makeKey();
+    expect((await served('deepseek/deepseek-chat', bearer(revoked.token))).status).toBe(200);
+    await gateway.fetch(`/admin/keys/${revoked.id}`, { method: 'DELETE', headers: ADMIN });
+    expect(await refused('deepseek/deepseek-chat', bearer(revoked.token))).toEqual(UNAUTHORIZED);
+    expect((await served('deepseek/deepseek-chat', bearer(key.token))).status).toBe(200);
+  });
+
+  test.each([
+    ['2020-01-01T00:00:00Z', 401],
+    ['2999-01-01T00:00:00Z', 200],
+  ])('K3: a key that expires at %s gets %d', async (expires_at, status) => {
+    const { token } = await makeKey({ expires_at });
+    const response = await ask('deepseek/deepseek-chat', bearer(token));
+    await response.text();
+    expect(response.status).toBe(status);
+  });
+
+  test.each([
+    ['is no JSON', '{"model":'],
+    ['names no model', '{"messages":[]}'],
+    ['is too large', JSON.stringify(chat('deepseek/deepseek-chat', { user: 'x'.repeat(2000) }))],
+  ])('K3: a wrong key gets its 401 before anything is said of a body that %s', async (_, body) => {
+    const headers = bearer('weir_wrong');
+    const { status } = await errorOf(await gateway.fetch(CHAT, { method: 'POST', headers, body }));
+    expect(status).toBe(401);
+    const own = await gateway.fetch(CHAT, { method: 'POST', headers: bearer(key.token), body });
+    expect([400, 413]).toContain((await errorOf(own)).status);
+  });
+
+  test.each(['/v1/models', '/v1/usage'])('K3: %s needs a key, too', async (path) => {
+    const { status } = await errorOf(await gateway.fetch(path));
+    expect(status).toBe(401);
+    expect((await gateway.fetch(path, { headers: bearer(key.token) })).status).toBe(200);
+  });
+});
+
+describe('a key with globs of models', () => {
+  let headers: { authorization: string };
+  beforeAll(async () => {
+    headers = bearer((await makeKey({ models: ['deepseek/*', 'openai/gpt-4o*'] })).token);
+  });
+
+  test.each(['deepseek/deepseek-chat', 'openai/gpt-4o-mini', 'gpt-4o-mini'])(
+    'K3: may use %s',
+    async (model) => {
+      expect((await served(model, headers)).status).toBe(200);
+    },
+  );
+
+  test.each(['openai/o4-mini', 'o4-mini', 'mistral/mistral-small-latest', 'fast', 'compatible/deepseek/x'])(
+    'K3: gets 403 for %s, and no upstream is asked',
+    async (model) => {
+      expect(await refused(model, headers)).toEqual(FORBIDDEN);
+    },
+  );
+
+  test('K3: sees in the list of models those alone', async () => {
+    const { data } = await jsonOf(await gateway.fetch('/v1/models', { headers }));
+    const ids = objectsOf(data).map(({ id }) => textOf(id));
+    expect(ids).toContain('openai/gpt-4o-mini');
+    expect(ids.filter((id) => !/^deepseek\/|^openai\/gpt-4o/.test(id))).toEqual([]);
+  });
+});
+
+describe('AUTH=passthrough', () => {
+  beforeAll(async () => {
+    const vars = { AUTH: 'passthrough', DEEPSEEK_API_KEY: undefined, DEFAULT_PROVIDER: 'deepseek' };
+    await gateway.set(vars);
+  });
+  const OWN = 'sim-own-key-of-the-caller';
+
+  test.each(['deepseek/deepseek-chat', 'openai/gpt-4o-mini', 'keyless/openai/gpt-oss-20b'])(
+    "K1: %s: the caller's own credential is sent on, and usage is recorded under its hash",
+    async (model) => {
+      const { status, credential, key_id } = await served(model, bearer(OWN));
+      expect([status, credential]).toEqual([200, `Bearer ${OWN}`]);
+      expect(createHash('sha256').update(OWN).digest('hex').startsWith(key_id)).toBe(true);
+      expect(key_id.length).toBeGreaterThanOrEqual(16);
+      expect(JSON.stringify(await gateway.entries(''))).not.toContain(OWN);
+    },
+  );
+
+  test("K1 E1: an upstream's 401 is the caller's own, and stays 401", async () => {
+    const response = await ask('openai/gpt-4o-mini', bearer('wrong-key-of-the-caller'));
+    const { status, error } = await errorOf(response);
+    expect([status, error.type, error.code]).toEqual(UNAUTHORIZED);
+    expect(error.message).toBe('OpenAI: Wrong API key');
+  });
+
+  test.each([
+    ['status-403', 403, 'permission_error'],
+    ['status-429', 429, 'rate_limit_error'],
+    ['status-500', 502, 'server_error'],
+  ])("E1: an upstream's %s is %d", async (fault, expected, type) => {
+    const { status, error } = await errorOf(await ask(`openai/gpt-4o-mini:${fault}`, bearer(OWN)));
+    expect([status, error.type]).toEqual([expected, type]);
+  });
+
+  test('K3: no credential gets 401, and no upstream is asked', async () => {
+    expect(await refused('openai/gpt-4o-mini', {})).toEqual(UNAUTHORIZED);
+  });
+
+  test("H2: for its list of models the caller's credential goes to the default provider alone", async () => {
+    const at = gateway.simulator.requests.length;
+    await (await gateway.fetch('/v1/models', { headers: bearer(OWN) })).text();
+    const asked = gateway.simulator.requests
+      .slice(at)
+      .map(({ path, headers }) => [path, headers.authorization]);
+    expect(asked).toEqual([['/deepseek/models', `Bearer ${OWN}`]]);
+  });
+
+  test('M5: a caller sees the usage of its own credential alone', async () => {
+    const total = async (token: string) =>
+      (await jsonOf(await gateway.fetch('/v1/usage', { headers: bearer(token) }))).total;
+    expect(await total(OWN)).toMatchObject({ requests: 6, failed_requests: 3 });
+    expect(await total('sim-of-somebody-else')).toMatchObject({ requests: 0 });
+  });
+});
+
+describe('AUTH=open', () => {
+  beforeAll(() => gateway.set({ AUTH: 'open' }));
+
+  test.each([
+    ['no credential', {}],
+    ["a credential of the caller's", bearer('sim-own-key-of-the-caller')],
+  ])("K1 H2: %s: served with the deployment's credential", async (_, headers) => {
+    const { status, credential, key_id } = await served('openai/gpt-4o-mini', headers);
+    expect([status, credential, key_id]).toEqual([200, `Bearer ${CREDENTIALS.OPENAI_API_KEY}`, 'open']);
+  });
+
+  test('M1: a plain request without a key is recorded, too', async () => {
+    const response = await gateway.post(CHAT, chat('openai/gpt-4o-mini'));
+    await response.text();
+    expect(await gateway.record(response)).toMatchObject({ key_id: 'open', total_tokens: 15 });
+  });
+});

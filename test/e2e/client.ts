@@ -1,0 +1,53 @@
+/** What the end-to-end tests send, and how they read what came back. */
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+
+/** Two words, so two prompt tokens at the simulator. */
+export const MESSAGES = [{ role: 'user', content: 'Hello there' }];
+
+export function chat(model: string, more: JsonObject = {}): JsonObject {
+  return { model, messages: MESSAGES, ...more };
+}
+
+export function streamedChat(model: string, more: JsonObject = {}): JsonObject {
+  return chat(model, { stream: true, ...more });
+}
+
+export const INCLUDE_USAGE = { stream_options: { include_usage: true } };
+
+/** The last frame of every stream that began (F2). */
+export const DONE = 'data: [DONE]';
+
+/** A stream's frames without the two line feeds that end each; throws where the last one has none. */
+export function framesOf(text: string): string[] {
+  const frames = text.split('\n\n');
+  if (frames.pop() !== '') throw new Error(`The stream ends within a frame: ${text.slice(-200)}`);
+  return frames;
+}
+
+/** The JSON objects of a stream's data frames. */
+export function chunksOf(text: string): JsonObject[] {
+  const data = framesOf(text).filter((frame) => frame.startsWith('data: {'));
+  return data.map((frame) => decodeObject(frame.slice('data: '.length)) ?? {});
+}
+
+export function contentOf(text: string): string {
+  const choices = chunksOf(text).flatMap((chunk) => objectsOf(chunk.choices));
+  return choices.map((choice) => textOf(objectOf(choice.delta).content) + textOf(choice.text)).join('');
+}
+
+export function finishesOf(text: string): string[] {
+  const choices = chunksOf(text).flatMap((chunk) => objectsOf(chunk.choices));
+  return choices.map((choice) => textOf(choice.finish_reason)).filter(Boolean);
+}
+
+export async function jsonOf(response: Response): Promise<JsonObject> {
+  const text = await response.text();
+  const json = decodeObject(text);
+  if (json === undefined) throw new Error(`The body is no JSON object: ${text.slice(0, 200)}`);
+  return json;
+}
+
+/** The status and the error object of a refusal (E1). */
+export async function errorOf(response: Response): Promise<{ status: number; error: JsonObject }> {
+  return { status: response.status, error: objectOf((await jsonOf(response)).error) };
+}

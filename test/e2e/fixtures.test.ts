@@ -1,0 +1,100 @@
+/** Every fixture through the deployed gateway over real HTTP: the client's bytes and the record in KV are the expected ones. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Route } from '../../src/providers/provider.ts';
+import { cut } from '../contract/convert.ts';
+import { type Fixture, fixtures } from '../contract/fixtures.ts';
+import type { JsonObject } from '../simulator/json.ts';
+import type { RecordedRequest, Replay } from '../simulator/server.ts';
+import { MESSAGES } from './client.ts';
+import { type Gateway, startGateway } from './gateway.ts';
+
+const PIECE_BYTES = 7;
+
+let gateway: Gateway;
+
+beforeAll(async () => {
+  gateway = await startGateway({ replay });
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+/** The client's own request id goes on to the upstream (H2): it says which fixture is asked for, and how it is cut. */
+function replay({ headers }: RecordedRequest): Replay | undefined {
+  const [name, cutting] = String(headers['x-client-request-id']).split(' ');
+  const fixture = fixtures.find((candidate) => candidate.name === name);
+  if (fixture === undefined) return undefined;
+  const { upstream, upstreamIsStream } = fixture;
+  const chunks = cutting === 'whole' ? [upstream] : [...cut(upstream, PIECE_BYTES)];
+  return upstreamIsStream ? { chunks } : { chunks, headers: { 'content-type': 'application/json' } };
+}
+
+const PATHS: { readonly [R in Route]: string } = {
+  chat: '/v1/chat/completions',
+  completions: '/v1/completions',
+  fim: '/v1/fim/completions',
+  agents: '/v1/agents/completions',
+};
+
+function bodyOf({ provider, route, model, stream, include_usage }: Fixture): JsonObject {
+  const address = { [route === 'agents' ? 'agent_id' : 'model']: `${provider}/${model}` };
+  const asked = route === 'chat' || route === 'agents' ? { messages: MESSAGES } : { prompt: 'Hello there' };
+  return { ...address, ...asked, stream, ...(stream ? { stream_options: { include_usage } } : {}) };
+}
+
+/** Fixtures that need the same settings share one reload of the Worker. */
+const groups = new Map<string, Fixture[]>();
+for (const fixture of fixtures) {
+  const settings = JSON.stringify(fixture.policies);
+  groups.set(settings, [...(groups.get(settings) ?? []), fixture]);
+}
+
+describe.each([...groups])('with the settings %s', (settings, ofSettings) => {
+  beforeAll(async () => {
+    if (settings !== '{}') await gateway.set(JSON.parse(settings));
+  });
+
+  const cases = ofSettings.flatMap((fixture) =>
+    ['whole', 'pieces'].map((cutting) => [fixture.name, cutting, fixture] as const),
+  );
+  test.each(cases)('F1 C1 M2: %s, sent in %s', async (name, cutting, fixture) => {
+    const asked = Date.now();
+    const headers = { 'x-client-request-id': `${name} ${cutting}` };
+    const response = await gateway.post(PATHS[fixture.route], bodyOf(fixture), { headers });
+    const text = await response.text();
+    expect(withNumbers(text, fixture.expected, asked)).toBe(fixture.expected);
+    expect(response.headers.get('content-type')).toBe(
+      fixture.stream ? 'text/event-stream; charset=utf-8' : 'application/json; charset=utf-8',
+    );
+    const record = await gateway.record(response);
+    const { outcome } = fixture;
+    expect(record).toMatchObject({
+      route: fixture.route,
+      status: outcome.status,
+      error_code: outcome.error?.code ?? null,
+      finish_reason: outcome.native_finish_reason,
+      vendor_events: outcome.vendor_events,
+      vendor_tokens: outcome.vendor_tokens,
+      estimated: outcome.usage === null,
+      bytes_out: Buffer.byteLength(text),
+      ...outcome.usage,
+    });
+  });
+});
+
+/** The second that fixtures take for now. */
+const FIXTURE_NOW = 1_800_000_000;
+const UUID = /(?<=(?:chatcmpl|cmpl|call)[-_])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+/** What Weir made itself, as the fixtures have it: ids numbered in their order, and the time, if it was the time of asking. */
+function withNumbers(text: string, expected: string, asked: number): string {
+  const numbers = new Map<string, string>();
+  const numbered = text.replace(UUID, (made) => {
+    const number = numbers.get(made) ?? String(numbers.size + 1).padStart(4, '0');
+    numbers.set(made, number);
+    return number;
+  });
+  if (!expected.includes(`"created":${FIXTURE_NOW},`)) return numbered;
+  const isNow = (second: number) => second >= Math.floor(asked / 1000) && second * 1000 <= Date.now();
+  return numbered.replace(/"created":(\d+),/g, (said, second) =>
+    isNow(Number(second)) ? `"created":${FIXTURE_NOW},` : said,
+  );
+}

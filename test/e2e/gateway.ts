@@ -1,0 +1,231 @@
+/** Starts the gateway as it is deployed, in the workerd that wrangler runs, over real HTTP in front of a simulator of its own. */
+import { once } from 'node:events';
+import { devNull } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { unstable_startWorker } from 'wrangler';
+import { dayPrefix } from '../../src/metering/keys.ts';
+import { decodeRecord, type UsageRecord } from '../../src/metering/record.ts';
+import { decodeObject, type JsonObject, objectOf, textOf } from '../simulator/json.ts';
+import { basePaths } from '../simulator/scenes.ts';
+import { createSimulator, type Simulator, type SimulatorOptions } from '../simulator/server.ts';
+
+/** Undefined takes a variable away that is set by default here. */
+export type Vars = Readonly<Record<string, string | undefined>>;
+
+export interface GatewayOptions extends Pick<SimulatorOptions, 'pace' | 'replay'> {
+  readonly vars?: Vars | ((simulatorUrl: string) => Vars);
+  /** `127.0.0.1:<port>` of the origin behind the zone that the Worker runs on. */
+  readonly zone?: string;
+  /** Another Worker than the deployed one, such as one that wraps it: its path below this folder. */
+  readonly entrypoint?: string;
+}
+
+/** One entry of the KV namespace. */
+export interface Entry {
+  readonly name: string;
+  readonly value: string;
+  readonly metadata: JsonObject;
+}
+
+export interface Gateway extends AsyncDisposable {
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly simulator: Simulator;
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  /** Posts JSON. */
+  post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
+  /** Reloads the Worker with these variables on top of the default ones; its KV namespace stays. */
+  set(vars: Vars): Promise<void>;
+  /** Everything in KV whose name begins so. */
+  entries(prefix: string): Promise<Entry[]>;
+  /** The usage record of an answered request, as soon as it lies in KV. */
+  record(response: Response): Promise<UsageRecord>;
+  /** The usage records of all requests since the start, as soon as so many lie in KV. */
+  records(count: number): Promise<UsageRecord[]>;
+  /** What the Worker logged. */
+  logs(): string[];
+  /** Resolves as soon as the lines that the Worker logged as JSON are enough. */
+  logged(isEnough: (lines: JsonObject[]) => boolean): Promise<void>;
+}
+
+export const ADMIN_TOKEN = 'admin-token-of-the-tests';
+
+/** The deployment's credential at each provider; the simulator takes whatever begins with `sim-`. */
+export const CREDENTIALS = {
+  DEEPSEEK_API_KEY: 'sim-deepseek-2f1c9a',
+  MISTRAL_API_KEY: 'sim-mistral-83bd07',
+  CODESTRAL_API_KEY: 'sim-codestral-c4410e',
+  OPENTOKEN_API_KEY: 'sim-opentoken-9e5d62',
+  XEROTIER_API_KEY: 'sim-xerotier-b7a0f8',
+  OPENAI_API_KEY: 'sim-openai-15e6d3',
+  COMPATIBLE_SECRET: 'sim-compatible-6c98b1',
+} as const;
+
+const ROOT = join(import.meta.dirname, '..', '..');
+/** A record is written in the turn after its log line; this many listings later it is lost. */
+const MAX_LISTINGS = 500;
+
+export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
+  const { pace, replay } = options;
+  const simulator = await createSimulator({ ...(pace && { pace }), ...(replay && { replay }) });
+  const vars = typeof options.vars === 'function' ? options.vars(simulator.url) : options.vars;
+  const log = new Log();
+  const worker = await startWorker(bindings(simulator.url, vars), log, options);
+  const url = (await worker.url).origin;
+
+  /** Asked for anew each time: a reload of the Worker replaces it. */
+  async function openStore() {
+    const store = await worker.raw.runtimes[0]?.mf?.getKVNamespace('WEIR_KV');
+    if (store === undefined) throw new Error('The gateway has no KV namespace');
+    return store;
+  }
+
+  async function entries(prefix: string): Promise<Entry[]> {
+    const store = await openStore();
+    const { keys } = await store.list({ prefix });
+    return Promise.all(
+      keys.map(async ({ name, metadata }) => {
+        return { name, metadata: objectOf(metadata), value: textOf(await store.get(name)) };
+      }),
+    );
+  }
+
+  async function listRecords(prefix: string): Promise<UsageRecord[]> {
+    const store = await openStore();
+    const records: UsageRecord[] = [];
+    for (let cursor: string | null = null, isWhole = false; !isWhole; ) {
+      const page: Awaited<ReturnType<typeof store.list>> = await store.list({ prefix, cursor });
+      records.push(...page.keys.flatMap(({ metadata }) => decodeRecord(metadata) ?? []));
+      isWhole = page.list_complete;
+      cursor = page.list_complete ? null : page.cursor;
+    }
+    return records;
+  }
+
+  async function stored(count: number, prefix: string): Promise<UsageRecord[]> {
+    for (let listing = 0; listing < MAX_LISTINGS; listing++) {
+      const records = await listRecords(prefix);
+      if (records.length >= count) return records;
+      await setImmediate();
+    }
+    throw new Error('The record was logged and never stored');
+  }
+
+  const gateway: Gateway = {
+    url,
+    simulator,
+    fetch: (path, init) => fetch(url + path, { redirect: 'manual', ...init }),
+    post: (path, body, init) => {
+      const headers = { 'content-type': 'application/json', ...init?.headers };
+      return gateway.fetch(path, { ...init, method: 'POST', headers, body: JSON.stringify(body) });
+    },
+    set: async (vars) => {
+      const reloaded = once(worker.raw, 'reloadComplete');
+      await worker.patchConfig({ bindings: bindings(simulator.url, vars) });
+      await reloaded;
+    },
+    entries,
+    record: async (response) => {
+      const id = response.headers.get('x-weir-request-id');
+      const isThis = (line: JsonObject) => line.event === 'request' && line.request_id === id;
+      await log.until((lines) => lines.some(isThis));
+      const { time, key_id } = log.objects.find(isThis) ?? {};
+      const [day = '', moment = ''] = textOf(time).split('T');
+      const [record] = await stored(1, `${dayPrefix(day, textOf(key_id))}${moment}-${id}`);
+      if (record === undefined) throw new Error(`There is no record of ${id}`);
+      return record;
+    },
+    records: async (count) => {
+      await log.until((lines) => lines.filter((line) => line.event === 'request').length >= count);
+      return stored(count, 'usage/');
+    },
+    logs: () => [...log.lines],
+    logged: (isEnough) => log.until(isEnough),
+    [Symbol.asyncDispose]: async () => {
+      await worker.dispose();
+      await simulator.close();
+    },
+  };
+  return gateway;
+}
+
+/** What the Worker logs, and a way to await a line. */
+class Log {
+  readonly lines: string[] = [];
+  /** The lines that are JSON objects. */
+  readonly objects: JsonObject[] = [];
+  readonly #arrivals = new EventTarget();
+
+  add(line: string): void {
+    this.lines.push(line);
+    const object = decodeObject(line);
+    if (object !== undefined) this.objects.push(object);
+    this.#arrivals.dispatchEvent(new Event('line'));
+  }
+
+  async until(isEnough: (lines: JsonObject[]) => boolean): Promise<void> {
+    while (!isEnough(this.objects))
+      await new Promise((arrived) => this.#arrivals.addEventListener('line', arrived, { once: true }));
+  }
+}
+
+/**
+ * Not wrangler's test harness: that one leads the Worker's requests through Node, which keeps an upstream connection
+ * open when the Worker has let it go.
+ */
+async function startWorker(bindings: Bindings, log: Log, { zone, entrypoint }: GatewayOptions) {
+  Object.assign(process.env, {
+    WRANGLER_SEND_METRICS: 'false',
+    WRANGLER_WRITE_LOGS: 'false',
+    CLOUDFLARE_CF_FETCH_ENABLED: 'false',
+  });
+  const worker = await unstable_startWorker({
+    config: join(ROOT, 'wrangler.toml'),
+    ...(entrypoint === undefined ? {} : { entrypoint: join(import.meta.dirname, entrypoint) }),
+    // Keeps a `.dev.vars` with real keys out of the tests.
+    envFiles: [devNull],
+    bindings,
+    dev: {
+      server: { hostname: '127.0.0.1', port: 0 },
+      ...(zone === undefined ? {} : { origin: { hostname: zone, secure: false } }),
+      inferOriginFromRoutes: false,
+      remote: false,
+      watch: false,
+      persist: false,
+      inspector: false,
+      logLevel: 'none',
+      structuredLogsHandler: ({ message }: { readonly message: string }) => log.add(message),
+    },
+  });
+  await worker.ready;
+  return worker;
+}
+
+type Bindings = Readonly<Record<string, { readonly type: 'plain_text'; readonly value: string }>>;
+
+function bindings(simulatorUrl: string, vars: Vars = {}): Bindings {
+  const said = Object.entries({ ...defaultVars(simulatorUrl), ...vars });
+  const set = said.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
+  return Object.fromEntries(set.map(({ name, value }) => [name, { type: 'plain_text', value }]));
+}
+
+/** Every provider of the simulator; `compatible` has a secret, `keyless` has none. */
+function defaultVars(simulatorUrl: string): Vars {
+  const base = (provider: keyof typeof basePaths) => simulatorUrl + basePaths[provider];
+  return {
+    AUTH: 'open',
+    ADMIN_TOKEN,
+    ...CREDENTIALS,
+    DEEPSEEK_BASE_URL: base('deepseek'),
+    MISTRAL_BASE_URL: base('mistral'),
+    CODESTRAL_BASE_URL: base('codestral'),
+    OPENTOKEN_BASE_URL: base('opentoken'),
+    XEROTIER_BASE_URL: base('xerotier'),
+    OPENAI_BASE_URL: base('openai'),
+    PROVIDERS: JSON.stringify({
+      compatible: { base_url: base('compatible'), api_key: 'COMPATIBLE_SECRET' },
+      keyless: { base_url: base('compatible') },
+    }),
+  };
+}

@@ -1,0 +1,228 @@
+/** Headers across the gateway: what a client gets (H1), what neither side gets of the other (H2), and cross-origin access. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { RecordedRequest, Replay } from '../simulator/server.ts';
+import { chat, streamedChat } from './client.ts';
+import { CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
+
+const CHAT = '/v1/chat/completions';
+const APP = 'https://app.example.com';
+
+let gateway: Gateway;
+
+beforeAll(async () => {
+  gateway = await startGateway({ replay });
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+/** What providers are known to send; the first four are for the client. */
+const UPSTREAM_HEADERS = {
+  'retry-after': '7',
+  'x-ratelimit-limit-requests': '100',
+  'x-ratelimit-remaining-tokens': '9000',
+  'x-ratelimit-reset-requests': '6ms',
+  server: 'cloudflare',
+  'set-cookie': '__cf_bm=tracked',
+  'x-request-id': 'req_upstream',
+  'openai-organization': 'org-of-the-deployment',
+  'openai-processing-ms': '12',
+  'x-internal-host': '10.0.0.3',
+  'access-control-allow-origin': '*',
+  'x-weir-provider': 'forged',
+  link: '</preload>; rel=preload',
+};
+
+function replay({ body }: RecordedRequest): Replay | undefined {
+  if (typeof body?.model !== 'string' || !body.model.startsWith('chatty')) return undefined;
+  if (body.model === 'chatty-refusal') return { status: 429, headers: UPSTREAM_HEADERS, chunks: [] };
+  const choice = { index: 0, finish_reason: 'stop' };
+  if (body.stream !== true) {
+    const choices = [{ ...choice, message: { role: 'assistant', content: 'Hi' } }];
+    const headers = { ...UPSTREAM_HEADERS, 'content-type': 'application/json' };
+    return { headers, chunks: [Buffer.from(JSON.stringify({ choices }))] };
+  }
+  const choices = [{ ...choice, delta: { content: 'Hi' } }];
+  const headers = { ...UPSTREAM_HEADERS, 'content-type': 'text/event-stream' };
+  return { headers, chunks: [Buffer.from(`data: ${JSON.stringify({ choices })}\n\n`)] };
+}
+
+/** An answer's headers but those of the connection between workerd and this client. */
+function headersOf(response: Response): Record<string, string> {
+  const own = ['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-encoding', 'date'];
+  return Object.fromEntries([...response.headers].filter(([name]) => !own.includes(name)));
+}
+
+const PASSED = Object.fromEntries(Object.entries(UPSTREAM_HEADERS).slice(0, 4));
+
+describe('what the client gets', () => {
+  test.each([
+    ['a stream', 'chatty', true, 200, 'text/event-stream; charset=utf-8'],
+    ['a plain answer', 'chatty', false, 200, 'application/json; charset=utf-8'],
+    ['a refusal', 'chatty-refusal', true, 429, 'application/json; charset=utf-8'],
+  ])(
+    "H1 H2: %s: Weir's own headers, and of the upstream's those of the allowlist alone",
+    async (_, model, stream, status, type) => {
+      const response = await gateway.post(CHAT, chat(`openai/${model}`, { stream }));
+      await response.text();
+      expect(response.status).toBe(status);
+      expect(headersOf(response)).toEqual({
+        ...PASSED,
+        'content-type': type,
+        ...(stream && status === 200 ? { 'cache-control': 'no-cache, no-transform' } : {}),
+        'x-weir-request-id': expect.stringMatching(/^[0-9a-f]{8}-/),
+        'x-weir-provider': 'openai',
+        'x-weir-model': model,
+      });
+    },
+  );
+
+  test('H1: a model of any characters is named in ASCII', async () => {
+    const response = await gateway.post(CHAT, streamedChat('openai/chatty 水 ü'));
+    await response.text();
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-weir-model')).toBe('chatty%20%E6%B0%B4%20%C3%BC');
+  });
+});
+
+/** What a client may send, each with a value of its own; the first four are for the upstream. */
+const CLIENT_HEADERS = {
+  'idempotency-key': 'of-the-client-1',
+  traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  tracestate: 'vendor=1',
+  'x-client-request-id': 'of-the-client-2',
+  authorization: 'Bearer sim-of-the-client',
+  cookie: 'session=of-the-client',
+  'x-api-key': 'sim-of-the-client',
+  'api-key': 'sim-of-the-client',
+  'openai-organization': 'org-of-the-client',
+  'openai-project': 'of-the-client',
+  'user-agent': 'of-the-client/1.0',
+  'x-stainless-lang': 'of-the-client',
+  'x-forwarded-for': '203.0.113.7',
+  'x-real-ip': '203.0.113.7',
+  forwarded: 'for=203.0.113.7',
+  referer: 'https://of-the-client.example/',
+  origin: 'https://of-the-client.example',
+  'accept-language': 'de-of-the-client',
+  'x-simulator-fault': 'status-500',
+  'x-weir-vendor-events': 'strip',
+};
+
+describe('what the upstream gets', () => {
+  test.each([
+    ['a stream', true, 'text/event-stream'],
+    ['a plain answer', false, 'application/json'],
+  ])("H2: %s: of the client's headers those of the allowlist alone", async (_, stream, accept) => {
+    const at = gateway.simulator.requests.length;
+    const response = await gateway.post(CHAT, chat('openai/gpt-4o-mini', { stream }), {
+      headers: CLIENT_HEADERS,
+    });
+    await response.text();
+    expect(response.status).toBe(200);
+    const { headers } = await gateway.simulator.request(at);
+    // Cloudflare itself adds cf-worker to whatever a Worker fetches.
+    const ofTheConnection = [
+      'cf-worker',
+      'host',
+      'connection',
+      'content-length',
+      'transfer-encoding',
+      'accept-encoding',
+    ];
+    const told = Object.entries(headers).filter(([name]) => !ofTheConnection.includes(name));
+    expect(Object.fromEntries(told)).toEqual({
+      ...Object.fromEntries(Object.entries(CLIENT_HEADERS).slice(0, 4)),
+      'content-type': 'application/json',
+      accept,
+      'user-agent': 'weir',
+      authorization: `Bearer ${CREDENTIALS.OPENAI_API_KEY}`,
+    });
+  });
+
+  test('H2: for its list of models: its own credential, and nothing of the client', async () => {
+    const at = gateway.simulator.requests.length;
+    await (await gateway.fetch('/v1/models', { headers: CLIENT_HEADERS })).text();
+    const asked = gateway.simulator.requests.slice(at);
+    expect(asked.length).toBeGreaterThanOrEqual(7);
+    for (const { headers } of asked) expect(JSON.stringify(headers)).not.toMatch(/of-the-client|203\.0\.113/);
+  });
+});
+
+describe('CORS_ORIGINS', () => {
+  async function preflight(origin: string): Promise<Response> {
+    const asked = 'authorization, content-type, x-stainless-lang';
+    const headers = {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': asked,
+    };
+    return gateway.fetch(CHAT, { method: 'OPTIONS', headers });
+  }
+
+  function allowedOrigin(response: Response): string | null {
+    return response.headers.get('access-control-allow-origin');
+  }
+
+  test('not set: no page of any other origin may call', async () => {
+    expect(allowedOrigin(await preflight(APP))).toBeNull();
+    const response = await gateway.post(CHAT, chat('openai/gpt-4o-mini'), { headers: { origin: APP } });
+    await response.text();
+    expect(allowedOrigin(response)).toBeNull();
+  });
+
+  describe('set to two origins', () => {
+    beforeAll(() => gateway.set({ AUTH: 'open', CORS_ORIGINS: `${APP}, https://b.example.com:8443` }));
+
+    test.each([APP, 'https://b.example.com:8443'])(
+      'a preflight of %s is allowed what it asks for',
+      async (origin) => {
+        const response = await preflight(origin);
+        expect(response.status).toBe(204);
+        expect(headersOf(response)).toMatchObject({
+          'access-control-allow-origin': origin,
+          'access-control-allow-headers': 'authorization, content-type, x-stainless-lang',
+          vary: 'Origin',
+        });
+        expect(response.headers.get('access-control-allow-methods')).toBe('POST');
+      },
+    );
+
+    test.each(['https://evil.example.com', 'http://app.example.com', `${APP}.evil.com`, 'null'])(
+      'a preflight of %s is allowed nothing',
+      async (origin) => {
+        const allowed = [...(await preflight(origin)).headers.keys()];
+        expect(allowed.filter((name) => name.startsWith('access-control-'))).toEqual([]);
+      },
+    );
+
+    test.each([
+      ['a stream', streamedChat('openai/gpt-4o-mini'), 200],
+      ['a plain answer', chat('openai/gpt-4o-mini'), 200],
+      ['an error', chat('openai/nothing'), 404],
+    ])('%s says that the origin may read it, and which headers', async (_, body, status) => {
+      const response = await gateway.post(CHAT, body, { headers: { origin: APP } });
+      await response.text();
+      expect(response.status).toBe(status);
+      expect(allowedOrigin(response)).toBe(APP);
+      expect(response.headers.get('vary')).toBe('Origin');
+      expect(response.headers.get('access-control-expose-headers')).toContain('x-weir-request-id');
+    });
+
+    test('an answer to another origin says nothing of the kind, and differs by origin', async () => {
+      const headers = { origin: 'https://evil.example.com' };
+      const response = await gateway.post(CHAT, streamedChat('openai/gpt-4o-mini'), { headers });
+      await response.text();
+      expect(allowedOrigin(response)).toBeNull();
+      expect(response.headers.get('vary')).toBe('Origin');
+    });
+  });
+
+  describe('set to *', () => {
+    beforeAll(() => gateway.set({ CORS_ORIGINS: '*' }));
+
+    test('every origin may call', async () => {
+      expect(allowedOrigin(await preflight('https://anyone.example'))).toMatch(
+        /^(\*|https:\/\/anyone\.example)$/,
+      );
+    });
+  });
+});

@@ -1,0 +1,254 @@
+/** Usage records in KV: one for each request that reached an upstream, exact, whatever its end (M1 to M4). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { UsageRecord } from '../../src/metering/record.ts';
+import { decodeObject, type JsonObject } from '../simulator/json.ts';
+import { chat, streamedChat } from './client.ts';
+import { type Gateway, startGateway } from './gateway.ts';
+
+let gateway: Gateway;
+
+beforeAll(async () => {
+  gateway = await startGateway({ pace: 2 });
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+const CHAT = '/v1/chat/completions';
+
+/** What the simulator bills, as the heads of its scenes say: prompt tokens are words, cached ones those of the system. */
+interface Kind {
+  readonly path: string;
+  readonly model: string;
+  readonly stream: boolean;
+  readonly status: UsageRecord['status'];
+  readonly completion: number;
+  readonly reasoning: number | null;
+  /** Whether the provider tells its cache hits, and takes system messages. */
+  readonly caches: boolean;
+}
+
+function answered(model: string, stream: boolean, completion: number, reasoning: number | null): Kind {
+  return { path: CHAT, model, stream, status: 'finished', completion, reasoning, caches: true };
+}
+
+const KINDS: readonly Kind[] = [
+  answered('deepseek/deepseek-chat', true, 16, null),
+  answered('deepseek/deepseek-reasoner', false, 20, 9),
+  answered('mistral/mistral-small-latest', true, 12, null),
+  answered('mistral/magistral-medium-latest', false, 15, null),
+  answered('opentoken/google/gemini-3-pro', true, 31, 24),
+  answered('xerotier/llama-3.1-8b', true, 13, null),
+  answered('openai/o4-mini', false, 37, 32),
+  { ...answered('compatible/openai/gpt-oss-20b', true, 14, 8), caches: false },
+  { ...answered('codestral/codestral-latest', true, 7, null), path: '/v1/fim/completions' },
+  { ...answered('openai/gpt-3.5-turbo-instruct', false, 7, 0), path: '/v1/completions' },
+  { ...answered('deepseek/deepseek-chat-busy', true, 6, null), status: 'failed' },
+  { ...answered('deepseek/deepseek-chat:status-500', true, 0, null), status: 'failed', caches: false },
+];
+
+interface Asked {
+  readonly kind: Kind;
+  readonly id: string | null;
+  readonly words: number;
+  readonly systemWords: number;
+}
+
+/** Asks for one answer, reads it whole and says what its record must be. */
+async function ask(kind: Kind, turn: number): Promise<Asked> {
+  const { path, model, stream } = kind;
+  const words = 1 + (turn % 7);
+  const systemWords = path === CHAT ? turn % 4 : 0;
+  const prompt = 'word '.repeat(words);
+  const system = { role: 'system', content: 'rule '.repeat(systemWords) };
+  const asked = path === CHAT ? { messages: [system, { role: 'user', content: prompt }] } : { prompt };
+  const response = await gateway.post(path, { model, stream, ...asked });
+  await response.text();
+  return { kind, id: response.headers.get('x-weir-request-id'), words, systemWords };
+}
+
+function expectedOf({ kind, id, words, systemWords }: Asked) {
+  const { completion, reasoning, status, caches } = kind;
+  // A refused request cost nothing.
+  const prompt = completion === 0 ? 0 : words + systemWords;
+  return {
+    request_id: id,
+    status,
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    cached_tokens: caches ? systemWords : null,
+    reasoning_tokens: reasoning,
+    estimated: false,
+  };
+}
+
+function pick(record: UsageRecord): ReturnType<typeof expectedOf> {
+  const { request_id, status, prompt_tokens, completion_tokens, total_tokens } = record;
+  const { cached_tokens, reasoning_tokens, estimated } = record;
+  const sums = { prompt_tokens, completion_tokens, total_tokens };
+  return { request_id, status, ...sums, cached_tokens, reasoning_tokens, estimated };
+}
+
+const byId = (a: { request_id: string | null }, b: { request_id: string | null }) =>
+  String(a.request_id) < String(b.request_id) ? -1 : 1;
+
+describe('many at a time', () => {
+  const REQUESTS = 120;
+  const AT_A_TIME = 24;
+
+  test(`M1 M4: ${REQUESTS} requests, ${AT_A_TIME} at a time, leave exactly ${REQUESTS} exact records`, async () => {
+    const turns = Array.from({ length: REQUESTS }, (_, turn) => turn).values();
+    const asked: Asked[] = [];
+    async function askOneByOne(): Promise<void> {
+      for (const turn of turns) {
+        const kind = KINDS[turn % KINDS.length];
+        if (kind !== undefined) asked.push(await ask(kind, turn));
+      }
+    }
+    await Promise.all(Array.from({ length: AT_A_TIME }, askOneByOne));
+    const records = await gateway.records(REQUESTS);
+    expect(records.map(pick).sort(byId)).toEqual(asked.map(expectedOf).sort(byId));
+    const logged = gateway.logs().map((line) => decodeObject(line)?.request_id);
+    expect(logged.sort()).toEqual(asked.map(({ id }) => id).sort());
+  });
+});
+
+describe('one record', () => {
+  /** The record's own value, and what its metadata says. */
+  async function entryOf(response: Response): Promise<{ value: JsonObject | undefined; key: string }> {
+    const { request_id } = await gateway.record(response);
+    const [entry] = (await gateway.entries('usage/')).filter(({ name }) => name.endsWith(request_id));
+    return { value: decodeObject(entry?.value ?? ''), key: entry?.name ?? '' };
+  }
+
+  test('M2: of a finished stream it says everything, in its value and in its metadata', async () => {
+    const before = Date.now();
+    const model = 'deepseek/deepseek-reasoner';
+    const response = await gateway.post(CHAT, streamedChat(model));
+    const bytes = (await response.arrayBuffer()).byteLength;
+    const record = await gateway.record(response);
+    const { value, key } = await entryOf(response);
+    const { time, first_token_ms, total_ms, ...told } = record;
+    expect(told).toEqual({
+      request_id: response.headers.get('x-weir-request-id'),
+      key_id: 'open',
+      provider: 'deepseek',
+      model: 'deepseek-reasoner',
+      route: 'chat',
+      status: 'finished',
+      error_code: null,
+      finish_reason: 'stop',
+      prompt_tokens: 2,
+      completion_tokens: 20,
+      total_tokens: 22,
+      cached_tokens: 0,
+      reasoning_tokens: 9,
+      vendor_events: 0,
+      vendor_tokens: 0,
+      bytes_out: bytes,
+      estimated: false,
+    });
+    expect(value).toEqual({ ...record });
+    expect(key).toBe(`usage/${time.slice(0, 10)}/open/${time.slice(11)}-${record.request_id}`);
+    expect(Date.parse(time)).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(time) + total_ms).toBeLessThanOrEqual(Date.now());
+    expect(first_token_ms).toBeGreaterThanOrEqual(0);
+    expect(total_ms).toBeGreaterThanOrEqual(first_token_ms ?? Number.POSITIVE_INFINITY);
+  });
+
+  test("M2: of a plain answer it counts the body's bytes", async () => {
+    const response = await gateway.post(CHAT, chat('mistral/open-mistral-7b'));
+    const bytes = (await response.arrayBuffer()).byteLength;
+    const record = await gateway.record(response);
+    expect(record).toMatchObject({ bytes_out: bytes, finish_reason: 'model_length', completion_tokens: 8 });
+  });
+
+  test('M3: of a stream that was cut it says failed, with an estimate of what passed', async () => {
+    const response = await gateway.post(CHAT, streamedChat('deepseek/deepseek-chat:cut'));
+    const bytes = (await response.arrayBuffer()).byteLength;
+    const record = await gateway.record(response);
+    expect(record).toMatchObject({
+      status: 'failed',
+      error_code: 'upstream_truncated',
+      finish_reason: null,
+      bytes_out: bytes,
+      estimated: true,
+    });
+    // Eight of the answer's sixteen words passed.
+    expect(record.completion_tokens).toBeGreaterThanOrEqual(8);
+    expect(record.completion_tokens).toBeLessThan(16);
+    expect(record.prompt_tokens).toBeGreaterThanOrEqual(2);
+    expect(record.total_tokens).toBe(record.prompt_tokens + record.completion_tokens);
+  });
+
+  test('M1 M3 T4: of a stream that its client left it says cancelled, and the upstream is let go', async () => {
+    const asked = gateway.simulator.requests.length;
+    const abort = new AbortController();
+    const body = streamedChat('openai/gpt-4o-mini:flood');
+    const response = await gateway.post(CHAT, body, { signal: abort.signal });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    await reader?.read();
+    abort.abort();
+    const upstream = await gateway.simulator.request(asked);
+    expect(await upstream.closed).toBe('client-left');
+    const record = await gateway.record(response);
+    expect(record).toMatchObject({ status: 'cancelled', error_code: null, estimated: true });
+    expect(record.completion_tokens).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ['422', 'invalid_request_error'],
+    ['401', 'upstream_credential'],
+  ])(
+    'M1: of a request that the upstream refused with %s it says failed, and no tokens',
+    async (status, code) => {
+      const model = `deepseek/deepseek-chat:status-${status}`;
+      const response = await gateway.post(CHAT, streamedChat(model));
+      await response.text();
+      expect(await gateway.record(response)).toMatchObject({
+        status: 'failed',
+        error_code: code,
+        prompt_tokens: 0,
+        completion_tokens: 0,
+        total_tokens: 0,
+        first_token_ms: null,
+        bytes_out: 0,
+        estimated: false,
+      });
+    },
+  );
+
+  test.each([
+    ['no model', { messages: [] }],
+    ['an unknown model', chat('nowhere/model')],
+  ])('M1: a request that reached no upstream (%s) leaves none', async (_, body) => {
+    const refused = await gateway.post(CHAT, body);
+    await refused.text();
+    const served = await gateway.post(CHAT, chat('deepseek/deepseek-chat'));
+    await gateway.record(served);
+    const names = (await gateway.entries('usage/')).map(({ name }) => name);
+    expect(names.some((name) => name.endsWith(String(served.headers.get('x-weir-request-id'))))).toBe(true);
+    expect(names.some((name) => name.endsWith(String(refused.headers.get('x-weir-request-id'))))).toBe(false);
+  });
+
+  test.each([
+    ['deep-think', 6, 200 + 75],
+    ['research', 4, 0],
+  ])(
+    'V3: of a %s answer it counts the vendor events and the tokens they report',
+    async (name, events, tokens) => {
+      for (const policy of ['strip', 'pass']) {
+        const headers = { 'x-weir-vendor-events': policy };
+        const body = streamedChat(`xerotier/llama-3.1-8b-${name}`);
+        const response = await gateway.post(CHAT, body, { headers });
+        const text = await response.text();
+        expect(text.includes('"type":"x_')).toBe(policy === 'pass');
+        expect(await gateway.record(response)).toMatchObject({
+          vendor_events: events,
+          vendor_tokens: tokens,
+          completion_tokens: 13,
+        });
+      }
+    },
+  );
+});

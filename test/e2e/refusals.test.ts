@@ -1,0 +1,225 @@
+/** Errors before the head: every status and form of body in which upstreams refuse, and what of it the client sees (E1, E4). */
+
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type JsonObject, objectOf, textOf } from '../simulator/json.ts';
+import { REFUSAL_FORMS } from '../simulator/refusals.ts';
+import type { RecordedRequest, Replay } from '../simulator/server.ts';
+import { chat, DONE, errorOf, framesOf, streamedChat } from './client.ts';
+import { ADMIN_TOKEN, CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
+
+const CHAT = '/v1/chat/completions';
+
+let gateway: Gateway;
+let closedPort: number;
+/** Everything that a client was told in this file. */
+const told: string[] = [];
+
+beforeAll(async () => {
+  closedPort = await findClosedPort();
+  gateway = await startGateway({ vars: { OPENAI_BASE_URL: `http://127.0.0.1:${closedPort}/v1` }, replay });
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+async function findClosedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('There is no port');
+  return address.port;
+}
+
+async function refused(body: JsonObject, headers: Record<string, string> = {}) {
+  const response = await gateway.post(CHAT, body, { headers });
+  told.push(await response.clone().text());
+  return { ...(await errorOf(response)), headers: response.headers, record: await gateway.record(response) };
+}
+
+/** The contract's table. `own`: the upstream's own words go on where it says any. */
+const TABLE: readonly { status: number; to: number; type: string; code: string; own: boolean }[] = [
+  { status: 400, to: 400, type: 'invalid_request_error', code: 'invalid_request', own: true },
+  { status: 401, to: 502, type: 'server_error', code: 'upstream_credential', own: false },
+  { status: 402, to: 502, type: 'server_error', code: 'upstream_balance', own: false },
+  { status: 403, to: 502, type: 'server_error', code: 'upstream_credential', own: false },
+  { status: 404, to: 404, type: 'not_found_error', code: 'model_not_found', own: true },
+  { status: 413, to: 413, type: 'invalid_request_error', code: 'request_too_large', own: true },
+  { status: 422, to: 422, type: 'invalid_request_error', code: 'invalid_request', own: true },
+  { status: 429, to: 429, type: 'rate_limit_error', code: 'rate_limited', own: true },
+  { status: 500, to: 502, type: 'server_error', code: 'upstream_error', own: true },
+  { status: 502, to: 502, type: 'server_error', code: 'upstream_error', own: true },
+  { status: 503, to: 503, type: 'server_error', code: 'upstream_overloaded', own: true },
+  { status: 504, to: 504, type: 'timeout_error', code: 'timeout', own: true },
+  { status: 529, to: 503, type: 'server_error', code: 'upstream_overloaded', own: true },
+];
+
+/** What of the simulator's words each form of body lets a client see, where the upstream's words go on at all. */
+const MESSAGES: Readonly<Record<string, (status: number) => string>> = {
+  openai: () => 'DeepSeek: The simulator was told to fail',
+  string: () => 'DeepSeek: The simulator was told to fail',
+  object: () => 'DeepSeek: The simulator was told to fail',
+  detail: () => 'DeepSeek: body: The simulator was told to fail',
+  text: () => 'DeepSeek: The simulator was told to fail',
+  html: (status) => `DeepSeek: ${status}`,
+  none: (status) => `DeepSeek answered ${status}`,
+};
+
+const CODED_FORMS = ['openai', 'object'];
+
+describe('an upstream that answers', () => {
+  test('every form of the simulator is in the table of this test', () => {
+    expect(Object.keys(MESSAGES)).toEqual(REFUSAL_FORMS);
+  });
+
+  test.each(TABLE)(
+    'E1: $status in every form of body: $to, $type',
+    async ({ status, to, type, code, own }) => {
+      for (const form of REFUSAL_FORMS) {
+        const model = `deepseek/deepseek-chat:status-${status}-${form}`;
+        const answer = await refused(form === 'text' ? chat(model) : streamedChat(model));
+        const expectedCode = own && CODED_FORMS.includes(form) ? `simulated_${status}` : code;
+        expect([form, answer.status, answer.error.type, answer.error.code]).toEqual([
+          form,
+          to,
+          type,
+          expectedCode,
+        ]);
+        expect(answer.error.param).toBeNull();
+        expect(Object.keys(answer.error)).toEqual(['message', 'type', 'param', 'code']);
+        const message = code.startsWith('upstream_credential')
+          ? `DeepSeek refused this deployment's credential (${status})`
+          : code.startsWith('upstream_balance')
+            ? `DeepSeek refused this deployment's balance (${status})`
+            : MESSAGES[form]?.(status);
+        expect(answer.error.message).toBe(message);
+        expect(answer.record).toMatchObject({ status: 'failed', error_code: expectedCode, total_tokens: 0 });
+      }
+    },
+  );
+
+  test.each([429, 503])('E1 H2: %d: retry-after goes on', async (status) => {
+    for (const body of [chat, streamedChat]) {
+      const answer = await refused(body(`deepseek/deepseek-chat:status-${status}-none`));
+      expect(answer.headers.get('retry-after')).toBe('7');
+      expect(answer.headers.get('x-weir-provider')).toBe('deepseek');
+    }
+  });
+
+  test.each([
+    ['deepseek/deepseek-chat', 'DeepSeek'],
+    ['mistral/mistral-small-latest', 'Mistral'],
+    ['codestral/codestral-latest', 'Codestral'],
+    ['opentoken/google/gemini-3-flash', 'OpenToken'],
+    ['xerotier/llama-3.1-8b', 'Xerotier'],
+    ['compatible/openai/gpt-oss-20b', 'compatible'],
+  ])('E1 E4: %s: its own form of a 400 is read, and the message names %s', async (model, name) => {
+    const { status, error } = await refused(streamedChat(`${model}:status-400`));
+    expect(status).toBe(400);
+    expect(error.message).toBe(`${name}: The simulator was told to fail`);
+  });
+
+  test('E1: a field that Mistral forbids is said with its place', async () => {
+    const { status, error } = await refused(chat('mistral/mistral-small-latest', { logit_bias: {} }));
+    expect(status).toBe(422);
+    expect(error.message).toBe('Mistral: body.logit_bias: Extra inputs are not permitted');
+  });
+
+  test("E1: a spent quota is the deployment's, whatever its status", async () => {
+    const { status, error } = await refused(streamedChat('deepseek/quota'));
+    expect([status, error.code]).toEqual([502, 'upstream_balance']);
+  });
+});
+
+describe("an upstream that can't be reached", () => {
+  test.each([
+    ['streamed', streamedChat],
+    ['plain', chat],
+  ])('E1 E4: %s: 502, with its name and no address, and a failed record', async (_, body) => {
+    const { status, error, record } = await refused(body('openai/gpt-4o-mini'));
+    expect(status).toBe(502);
+    expect(error).toEqual({
+      message: 'OpenAI could not be reached',
+      type: 'server_error',
+      param: null,
+      code: 'upstream_unreachable',
+    });
+    expect(record).toMatchObject({ status: 'failed', error_code: 'upstream_unreachable', total_tokens: 0 });
+  });
+});
+
+const SECRETS = `${CREDENTIALS.DEEPSEEK_API_KEY} Bearer abcdefgh12345678 sk-proj-abcdef123456`;
+const ADDRESSES = 'http://10.0.0.3:8080/v1 10.1.2.3:99 localhost:4000 db.internal [fd00::1]:53';
+const STACK = '\n    at handler (/srv/app/index.js:10:5)\n    at run (/srv/app/run.js:1:1)';
+
+function replay({ body }: RecordedRequest): Replay | undefined {
+  const { model } = objectOf(body);
+  const json = (value: JsonObject) => Buffer.from(JSON.stringify(value));
+  const headers = { 'content-type': 'application/json' };
+  const message = `Bad: ${SECRETS} ${ADDRESSES}${STACK}`;
+  if (model === 'quota') {
+    const error = { message: 'Spent', type: 'insufficient_quota', code: 'insufficient_quota' };
+    return { status: 429, headers, chunks: [json({ error })] };
+  }
+  if (model === 'leaky') {
+    const error = { message, code: CREDENTIALS.DEEPSEEK_API_KEY, param: 'http://10.0.0.3:8080/v1' };
+    return { status: 400, headers, chunks: [json({ error })] };
+  }
+  if (model === 'leaky-text') return { status: 500, headers: {}, chunks: [Buffer.from(message)] };
+  if (model !== 'leaky-stream') return undefined;
+  const content = { choices: [{ index: 0, delta: { content: 'So' }, finish_reason: null }] };
+  const events = [content, { error: { message, code: CREDENTIALS.DEEPSEEK_API_KEY } }];
+  return { chunks: events.map((event) => Buffer.from(`data: ${JSON.stringify(event)}\n\n`)), gapMs: 20 };
+}
+
+describe('what a message never holds', () => {
+  test.each(['leaky', 'leaky-text'])(
+    'E4: a refusal (%s) goes on without secrets, addresses and stack',
+    async (model) => {
+      const { error } = await refused(chat(`deepseek/${model}`));
+      expect(error.message).toMatch(/^DeepSeek: Bad: \[redacted\]/);
+      expectClean(JSON.stringify(error));
+    },
+  );
+
+  test('E4: an error after the head goes on without them, too', async () => {
+    const response = await gateway.post(CHAT, streamedChat('deepseek/leaky-stream'));
+    const text = await response.text();
+    told.push(text);
+    const [error, done] = framesOf(text).slice(-2);
+    expect(done).toBe(DONE);
+    expect(error).toMatch(/^data: \{"error":\{"message":"DeepSeek: Bad: \[redacted\]/);
+    expectClean(textOf(error));
+  });
+
+  function expectClean(text: string): void {
+    for (const leak of [
+      'sim-deepseek',
+      'abcdefgh12345678',
+      'sk-proj',
+      '10.0.0.3',
+      '10.1.2.3',
+      '4000',
+      'db.internal',
+    ])
+      expect(text).not.toContain(leak);
+    expect(text).not.toMatch(/fd00|srv\/app|\bat handler/);
+  }
+
+  test('E4: nothing that a client was told, and no log line of this file, holds a secret or an address', () => {
+    const logs = gateway.logs();
+    expect(logs.length).toBeGreaterThan(TABLE.length * REFUSAL_FORMS.length);
+    expect(told.length).toBeGreaterThan(TABLE.length * REFUSAL_FORMS.length);
+    const { port } = gateway.simulator;
+    const leaks = [
+      ...Object.values(CREDENTIALS),
+      ADMIN_TOKEN,
+      `:${port}`,
+      `:${closedPort}`,
+      '127.0.0.1',
+      '    at ',
+    ];
+    for (const leak of leaks) expect([...told, ...logs].filter((text) => text.includes(leak))).toEqual([]);
+  });
+});

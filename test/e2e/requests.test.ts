@@ -1,0 +1,248 @@
+/** What a client may ask: bodies that are checked, models that are found, and the list of them; no refusal asks an upstream. */
+
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decodeObject, objectsOf, textOf } from '../simulator/json.ts';
+import { scenes } from '../simulator/scenes.ts';
+import { chat, contentOf, errorOf, INCLUDE_USAGE, jsonOf, MESSAGES, streamedChat } from './client.ts';
+import { CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
+
+const CHAT = '/v1/chat/completions';
+const MAX_REQUEST_BYTES = 2000;
+
+let gateway: Gateway;
+
+beforeAll(async () => {
+  const vars = {
+    MAX_REQUEST_BYTES: String(MAX_REQUEST_BYTES),
+    DEFAULT_PROVIDER: 'deepseek',
+    ALIASES:
+      '{"fast":"mistral/mistral-small-latest","thinker":"deepseek-reasoner","deepseek/own":"openai/o4-mini"}',
+    XEROTIER_API_KEY: undefined,
+    OPENTOKEN_BASE_URL: `http://127.0.0.1:${await findClosedPort()}/v1`,
+  };
+  gateway = await startGateway({ vars });
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+async function findClosedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('There is no port');
+  return address.port;
+}
+
+/** The error of a request, and proof that no upstream was asked. */
+async function refused(path: string, init: RequestInit) {
+  const asked = gateway.simulator.requests.length;
+  const answer = await errorOf(await gateway.fetch(path, { method: 'POST', ...init }));
+  expect(gateway.simulator.requests).toHaveLength(asked);
+  return answer;
+}
+
+describe('a body that is wrong', () => {
+  test.each([
+    ['no model', CHAT, { messages: MESSAGES }, 'model', 'deepseek/deepseek-chat'],
+    ['a model that is no text', CHAT, { model: 7, messages: MESSAGES }, 'model', 'GET /v1/models'],
+    ['a model with a line feed', CHAT, chat('deepseek/a\nb'), 'model', 'model must be'],
+    ['a model of 257 characters', CHAT, chat(`openai/${'x'.repeat(250)}`), 'model', 'model must be'],
+    ['no messages', CHAT, { model: 'openai/x' }, 'messages', 'at least one message'],
+    ['messages that are none', CHAT, chat('openai/x', { messages: [] }), 'messages', 'at least one message'],
+    [
+      'messages that are texts',
+      CHAT,
+      chat('openai/x', { messages: ['Hi'] }),
+      'messages',
+      'at least one message',
+    ],
+    ['stream as a text', CHAT, chat('openai/x', { stream: 'true' }), 'stream', 'true or false'],
+    [
+      'stream_options as a list',
+      CHAT,
+      streamedChat('openai/x', { stream_options: [] }),
+      'stream_options',
+      'object',
+    ],
+    ['no prompt', '/v1/completions', { model: 'openai/x' }, 'prompt', 'text or a list'],
+    [
+      'no prompt for FIM',
+      '/v1/fim/completions',
+      { model: 'mistral/x', suffix: 'y' },
+      'prompt',
+      'text or a list',
+    ],
+    [
+      'no agent',
+      '/v1/agents/completions',
+      { model: 'mistral/x', messages: MESSAGES },
+      'agent_id',
+      'must name the agent',
+    ],
+    [
+      'no messages for an agent',
+      '/v1/agents/completions',
+      { agent_id: 'ag:1' },
+      'messages',
+      'at least one message',
+    ],
+  ])('%s: 400 that names the field and says what to do', async (_, path, body, param, advice) => {
+    const { status, error } = await refused(path, { body: JSON.stringify(body) });
+    expect(status).toBe(400);
+    expect(error).toMatchObject({ type: 'invalid_request_error', code: 'invalid_request', param });
+    expect(textOf(error.message)).toContain(advice);
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['half a JSON', '{"model":'],
+    ['a list', '[]'],
+    ['a text', '"model"'],
+    ['null', 'null'],
+  ])('%s: 400 that asks for a JSON object', async (_, body) => {
+    const { status, error } = await refused(CHAT, { body });
+    expect(status).toBe(400);
+    expect(error).toMatchObject({ code: 'invalid_json', message: 'The body must be a JSON object' });
+  });
+
+  test('x-weir-vendor-events that are no globs: 400 that names the header', async () => {
+    const headers = { 'x-weir-vendor-events': 'everything please' };
+    const { status, error } = await refused(CHAT, { headers, body: JSON.stringify(chat('openai/x')) });
+    expect(status).toBe(400);
+    expect(textOf(error.message)).toContain('x-weir-vendor-events must be');
+  });
+});
+
+describe('B2: MAX_REQUEST_BYTES', () => {
+  /** A sound body of exactly so many bytes, with characters of several bytes. */
+  function bodyOf(bytes: number): string {
+    const body = JSON.stringify(chat('deepseek/deepseek-chat', { user: 'Zürich' }));
+    return body + ' '.repeat(bytes - Buffer.byteLength(body));
+  }
+
+  /** Sent in pieces, so that no content-length tells its size. */
+  function chunked(body: string): RequestInit {
+    const pieces = body.match(/.{1,500}/gs) ?? [];
+    // Node wants the word for a body that streams; the Workers types do not know it.
+    const init = { body: new Blob(pieces).stream(), duplex: 'half' };
+    return init;
+  }
+
+  test.each([
+    ['a content-length', (body: string): RequestInit => ({ body })],
+    ['chunks', chunked],
+  ])('a body that is as large, sent with %s, is taken; one byte more gets 413', async (_, init) => {
+    const taken = await gateway.fetch(CHAT, { method: 'POST', ...init(bodyOf(MAX_REQUEST_BYTES)) });
+    expect((await jsonOf(taken)).object).toBe('chat.completion');
+    const { status, error } = await refused(CHAT, init(bodyOf(MAX_REQUEST_BYTES + 1)));
+    expect(status).toBe(413);
+    expect(error).toMatchObject({
+      type: 'invalid_request_error',
+      code: 'request_too_large',
+      message: `The request's body is larger than ${MAX_REQUEST_BYTES} bytes`,
+    });
+  });
+});
+
+describe('a model', () => {
+  test.each([
+    ['fast', '/mistral/v1/chat/completions', 'mistral-small-latest', 'mistral/mistral-small-latest'],
+    ['thinker', '/deepseek/chat/completions', 'deepseek-reasoner', 'deepseek/deepseek-reasoner'],
+    ['deepseek/own', '/openai/v1/chat/completions', 'o4-mini', 'openai/o4-mini-2025-04-16'],
+    ['deepseek-chat', '/deepseek/chat/completions', 'deepseek-chat', 'deepseek/deepseek-chat'],
+    [
+      'compatible/openai/gpt-oss-20b',
+      '/compatible/v1/chat/completions',
+      'openai/gpt-oss-20b',
+      'compatible/openai/gpt-oss-20b',
+    ],
+  ])(
+    'C2: %s is asked at %s as %s and answers as %s, which can be asked for again',
+    async (asked, path, model, answers) => {
+      const at = gateway.simulator.requests.length;
+      const response = await gateway.post(CHAT, streamedChat(asked, INCLUDE_USAGE));
+      const text = await response.text();
+      expect(await gateway.simulator.request(at)).toMatchObject({ path, body: { model } });
+      expect(new Set(text.match(/"model":"[^"]*"/g))).toEqual(new Set([`"model":"${answers}"`]));
+      expect(contentOf(text)).not.toBe('');
+      expect(response.headers.get('x-weir-model')).toBe(model);
+    },
+  );
+
+  test.each([
+    ['xerotier/llama-3.1-8b', CHAT, 404, 'model_not_found', 'xerotier is not set up'],
+    ['deepseek/', CHAT, 404, 'model_not_found', 'names no model'],
+    [
+      'opentoken/google/gemini-3-flash',
+      '/v1/completions',
+      400,
+      'unsupported_route',
+      'OpenToken has no completions',
+    ],
+    [
+      'opentoken/google/gemini-3-flash',
+      '/v1/fim/completions',
+      400,
+      'unsupported_route',
+      'OpenToken has no fim',
+    ],
+  ])('%s at %s gets %d %s', async (model, path, expected, code, advice) => {
+    const body = JSON.stringify({ ...chat(model), prompt: 'Hi' });
+    const { status, error } = await refused(path, { body });
+    expect([status, error.code]).toEqual([expected, code]);
+    expect(textOf(error.message)).toContain(advice);
+  });
+
+  test('an agent of a provider that has none gets 400', async () => {
+    const body = JSON.stringify({ agent_id: 'deepseek/ag:1', messages: MESSAGES });
+    const { status, error } = await refused('/v1/agents/completions', { body });
+    expect([status, error.code]).toEqual([400, 'unsupported_route']);
+  });
+});
+
+describe('GET /v1/models', () => {
+  test('lists what each provider lists, by address, and the aliases; one that is down is left out and logged', async () => {
+    const at = gateway.simulator.requests.length;
+    const response = await gateway.fetch('/v1/models');
+    const text = await response.text();
+    const data = objectsOf(decodeObject(text)?.data);
+    const reachable = scenes.filter(({ id }) => !['opentoken', 'xerotier'].includes(id));
+    const listed = reachable.flatMap(({ id, models }) => models.map((model) => `${id}/${model}`));
+    const ids = data.map(({ id }) => textOf(id));
+    expect(ids.sort()).toEqual([...listed, 'fast', 'thinker', 'deepseek/own'].sort());
+    const one = data.find(({ id }) => id === 'openai/o4-mini');
+    expect(one).toEqual({
+      id: 'openai/o4-mini',
+      object: 'model',
+      created: 1_790_000_000,
+      owned_by: 'openai',
+    });
+    const unavailable = gateway.logs().filter((line) => line.includes('"models_unavailable"'));
+    expect(unavailable.map((line) => decodeObject(line)?.provider).sort()).toEqual(['keyless', 'opentoken']);
+    for (const credential of Object.values(CREDENTIALS)) expect(text).not.toContain(credential);
+    const asked = gateway.simulator.requests.slice(at);
+    const credentials = asked.map(({ path, headers }) => [path, headers.authorization]);
+    expect(credentials).toContainEqual(['/mistral/v1/models', `Bearer ${CREDENTIALS.MISTRAL_API_KEY}`]);
+    expect(credentials).toContainEqual(['/openai/v1/models', `Bearer ${CREDENTIALS.OPENAI_API_KEY}`]);
+  });
+});
+
+describe('without DEFAULT_PROVIDER', () => {
+  beforeAll(() => gateway.set({}));
+
+  test.each(['gpt-4o-mini', 'nowhere/gpt-4o-mini', 'google/gemini-3-flash'])(
+    '%s gets 404 that names the providers which are there',
+    async (model) => {
+      const { status, error } = await refused(CHAT, { body: JSON.stringify(chat(model)) });
+      expect(status).toBe(404);
+      expect(error).toMatchObject({ type: 'not_found_error', code: 'model_not_found', param: 'model' });
+      expect(textOf(error.message)).toContain(model);
+      expect(textOf(error.message)).toMatch(
+        /deepseek, mistral, codestral, opentoken, xerotier, openai, compatible/,
+      );
+    },
+  );
+});

@@ -1,0 +1,233 @@
+/** The `openai` SDK, unchanged, against the gateway: what its users write works, and fails, as it does with OpenAI. */
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decodeObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { jsonOf } from './client.ts';
+import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
+
+const TEXT = 'Water over the crest, “unhurried”, and every drop of it counted — naïvely.';
+const messages = [{ role: 'user' as const, content: 'Hello there' }];
+
+let gateway: Gateway;
+let client: OpenAI;
+
+function clientWith(apiKey: string): OpenAI {
+  return new OpenAI({ apiKey, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
+}
+
+beforeAll(async () => {
+  gateway = await startGateway({ vars: { AUTH: 'keys' }, pace: 2 });
+  const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const created = await gateway.post('/admin/keys', { name: 'sdk' }, { headers: admin });
+  client = clientWith(textOf((await jsonOf(created)).key));
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+describe('chat.completions.create', () => {
+  test('U1 U2: a stream yields the text, and its usage on one last chunk of no choices', async () => {
+    const stream = await client.chat.completions.create({
+      model: 'openai/gpt-4o-mini',
+      messages,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    const chunks: OpenAI.ChatCompletionChunk[] = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(TEXT);
+    expect(chunks.filter((chunk) => chunk.usage)).toEqual([chunks.at(-1)]);
+    expect(chunks.at(-1)).toMatchObject({
+      choices: [],
+      usage: { prompt_tokens: 2, completion_tokens: 13, total_tokens: 15 },
+    });
+    expect(new Set(chunks.map((chunk) => chunk.model))).toEqual(new Set(['openai/gpt-4o-mini-2024-07-18']));
+  });
+
+  test('C6: a stream shows the reasoning of another provider as reasoning_content, apart from the text', async () => {
+    const stream = await client.chat.completions.create({
+      model: 'mistral/magistral-medium-latest',
+      messages,
+      stream: true,
+    });
+    const said = { reasoning: '', content: '' };
+    for await (const chunk of stream) {
+      const delta = objectOf(decodeObject(JSON.stringify(chunk.choices[0]?.delta ?? {})));
+      said.reasoning += textOf(delta.reasoning_content);
+      said.content += textOf(delta.content);
+    }
+    expect(said).toEqual({
+      reasoning: 'Two locks, ten minutes each, one boat…',
+      content: 'Twenty minutes, if no boat comes against it.',
+    });
+  });
+
+  test('a plain answer is one chat.completion with its usage', async () => {
+    const completion = await client.chat.completions.create({ model: 'openai/gpt-4o-mini', messages });
+    expect(completion.object).toBe('chat.completion');
+    expect(completion.choices).toMatchObject([
+      { index: 0, message: { role: 'assistant', content: TEXT }, finish_reason: 'stop' },
+    ]);
+    expect(completion.usage).toMatchObject({ prompt_tokens: 2, completion_tokens: 13, total_tokens: 15 });
+  });
+
+  test('T4: a stream that is aborted lets the upstream go and leaves a cancelled record', async () => {
+    const asked = gateway.simulator.requests.length;
+    const abort = new AbortController();
+    const { data: stream, response } = await client.chat.completions
+      .create({ model: 'deepseek/deepseek-chat:flood', messages, stream: true }, { signal: abort.signal })
+      .withResponse();
+    for await (const chunk of stream) {
+      if (chunk.choices[0]?.delta.content) abort.abort();
+    }
+    const upstream = await gateway.simulator.request(asked);
+    expect(await upstream.closed).toBe('client-left');
+    expect(await gateway.record(response)).toMatchObject({ status: 'cancelled', estimated: true });
+  });
+});
+
+describe('chat.completions.stream', () => {
+  test('finalChatCompletion puts the chunks together, each choice of its own', async () => {
+    const stream = client.chat.completions.stream({ model: 'openai/gpt-4o-mini', messages, n: 2 });
+    const final = await stream.finalChatCompletion();
+    expect(final.choices).toMatchObject(
+      [0, 1].map((index) => ({
+        index,
+        message: { role: 'assistant', content: TEXT },
+        finish_reason: 'stop',
+      })),
+    );
+  });
+});
+
+describe('chat.completions.runTools', () => {
+  test.each([
+    ['openai/gpt-4o-mini', TEXT],
+    ['deepseek/deepseek-reasoner', 'Yes: 17 is prime, for neither 2 nor 3 divides it.'],
+    ['mistral/mistral-small-latest', 'Le barrage règle le débit : chaque péniche passe à son tour.'],
+    ['xerotier/llama-3.1-8b', 'A fixed weir needs no keeper; a movable one needs a good one.'],
+    ['compatible/openai/gpt-oss-20b', 'Three edges, through the second lock.'],
+  ])('C7: %s calls the tool with its arguments, hears its result and answers', async (model, answer) => {
+    const heard: unknown[] = [];
+    const runner = client.chat.completions.runTools({
+      model,
+      messages,
+      stream: true,
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'tide',
+            description: 'Tells the tide',
+            parameters: {
+              type: 'object',
+              properties: { city: { type: 'string' }, days: { type: 'integer' } },
+            },
+            parse: JSON.parse,
+            function: (wanted: unknown) => {
+              heard.push(wanted);
+              return 'It is high';
+            },
+          },
+        },
+      ],
+    });
+    expect(await runner.finalContent()).toBe(answer);
+    expect(heard).toEqual([{ city: 'Zürich', days: 7 }]);
+    const result = objectsOf(gateway.simulator.requests.at(-1)?.body?.messages).at(-1);
+    expect(result).toMatchObject({ role: 'tool', content: 'It is high' });
+  });
+});
+
+describe('completions.create', () => {
+  test.each([
+    ['openai/gpt-3.5-turbo-instruct', '\n\nBelow the weir the water runs white'],
+    ['deepseek/deepseek-chat', '    if n < 2:\n        return n\n    previous = fib(n - 1)'],
+    ['codestral/codestral-latest', '    total = sum(values)\n    return total / len(values)'],
+  ])('C10: %s answers a legacy completion the same, streamed and plain', async (model, answer) => {
+    const asked = { model, prompt: 'def f(n):', suffix: 'return x' };
+    const stream = await client.completions.create({ ...asked, stream: true });
+    let text = '';
+    for await (const chunk of stream) {
+      expect(chunk.object).toBe('text_completion');
+      text += chunk.choices[0]?.text ?? '';
+    }
+    expect(text).toBe(answer);
+    const plain = await client.completions.create(asked);
+    expect(plain.choices).toMatchObject([{ index: 0, text: answer, finish_reason: 'stop' }]);
+  });
+});
+
+test('models.list yields addresses that can be asked', async () => {
+  const ids: string[] = [];
+  for await (const model of client.models.list()) ids.push(model.id);
+  expect(ids).toEqual(expect.arrayContaining(['deepseek/deepseek-chat', 'opentoken/google/gemini-3-flash']));
+});
+
+describe('errors', () => {
+  /** What the SDK throws for a request. */
+  async function thrown(request: Promise<unknown>): Promise<unknown> {
+    return request.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  }
+
+  test.each([
+    ['a model that is not there', 'openai/gpt-1', OpenAI.NotFoundError, 404, 'model_not_found'],
+    ['a provider that is not there', 'nowhere/model', OpenAI.NotFoundError, 404, 'model_not_found'],
+    [
+      'too many requests',
+      'openai/gpt-4o-mini:status-429-openai',
+      OpenAI.RateLimitError,
+      429,
+      'simulated_429',
+    ],
+    [
+      'a request that is wrong',
+      'openai/gpt-4o-mini:status-400-openai',
+      OpenAI.BadRequestError,
+      400,
+      'simulated_400',
+    ],
+    [
+      'an upstream that fails',
+      'openai/gpt-4o-mini:status-500',
+      OpenAI.InternalServerError,
+      502,
+      'upstream_error',
+    ],
+  ])('E1: %s is the error class of its status', async (_, model, errorClass, status, code) => {
+    const error = await thrown(client.chat.completions.create({ model, messages, stream: true }));
+    expect(error).toBeInstanceOf(errorClass);
+    expect(error).toMatchObject({ status, code });
+  });
+
+  test('E1: the SDK sees for how long to hold back', async () => {
+    const model = 'openai/gpt-4o-mini:status-429';
+    const error = await thrown(client.chat.completions.create({ model, messages }));
+    if (!(error instanceof OpenAI.RateLimitError)) throw error;
+    expect(error.headers.get('retry-after')).toBe('7');
+  });
+
+  test('K3: a wrong key is an AuthenticationError', async () => {
+    const error = await thrown(clientWith('weir_wrong').models.list());
+    expect(error).toBeInstanceOf(OpenAI.AuthenticationError);
+    expect(error).toMatchObject({ status: 401, code: 'invalid_api_key' });
+  });
+
+  test('E2: an error after the head raises an APIError, after the text that came before it', async () => {
+    const stream = await client.chat.completions.create({
+      model: 'openai/gpt-4o-mini:error-data',
+      messages,
+      stream: true,
+    });
+    let text = '';
+    const error = await thrown(
+      (async () => {
+        for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? '';
+      })(),
+    );
+    expect(text).toBe('Water over the crest, “unhurried”, and every');
+    expect(error).toBeInstanceOf(OpenAI.APIError);
+    expect(error).toMatchObject({ message: 'OpenAI: The server had an error', type: 'server_error' });
+  });
+});

@@ -19,6 +19,7 @@ export async function answerStreamed({ exchange, meter, call, abort }: Answering
     clock: context.ports.clock,
     arrivedAt: context.arrivedAt,
     fastPath: true,
+    pipe: new IdentityTransformStream(),
     onWrite: (bytes) => meter.wrote(bytes),
   });
   context.waitUntil(
@@ -46,7 +47,7 @@ export async function answerStreamed({ exchange, meter, call, abort }: Answering
 async function feed(stream: CanonicalStream, result: UpstreamResult, exchange: Exchange): Promise<void> {
   if (result.kind === 'error') return stream.fail(result.error);
   const { response } = result;
-  if (response.body !== null && isEventStream(response, true)) return stream.pipe(response.body);
+  if (response.body !== null && isEventStream(response, true)) return stream.pump(response.body);
   const read = await readPlainAnswer(response, exchange.upstream, exchange.callerPays);
   if (read.kind === 'error') stream.fail(read.error);
   else stream.plain(read.answer);

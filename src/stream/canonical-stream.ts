@@ -1,4 +1,4 @@
-/** The one TransformStream around an answer's synchronous chain (every further stream would cost as much as all the work). */
+/** The stream a client reads: an upstream's reads go through an answer's synchronous chain, and what they yield goes out. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { type AnswerOptions, AnswerReader } from './answer-reader.ts';
@@ -20,68 +20,66 @@ export interface CanonicalStreamOptions extends AnswerOptions {
   readonly arrivedAt: number;
   /** Whether frames that differ by their text alone are copied instead of parsed (`splice.ts`): a test may say no. */
   readonly fastPath: boolean;
+  /**
+   * The pipe to the client, which hands on what is written and takes no more than it hands on. The runtime's own costs a
+   * fraction of one whose reading side runs in JavaScript.
+   */
+  readonly pipe: ReadableWritablePair<Uint8Array, Uint8Array>;
   /** Called with the size of each write, in bytes. */
   readonly onWrite: (bytes: number) => void;
 }
 
 const HEARTBEAT_BYTES = new TextEncoder().encode(HEARTBEAT_FRAME);
 
-/** One write may wait unread, so that the first can be made before the head is sent; the next waits for it to be taken (T5). */
-const MAX_WAITING_WRITES = 1;
+/** What is read at once. A stream that waits holds a buffer of this size. */
+const READ_BUFFER_BYTES = 16 * 1024;
 
 /**
- * The stream that a client reads. It is there before its upstream is, so that heartbeats and timeouts cover the time in
- * which the upstream has not even answered; then one of `pipe`, `plain` and `fail` gives it its answer.
+ * It is there before its upstream is, so that heartbeats and timeouts cover the time in which the upstream has not even
+ * answered; then one of `pump`, `plain` and `fail` gives it its answer.
  */
 export class CanonicalStream {
-  /** What the client gets. */
-  readonly readable: ReadableStream<Uint8Array>;
   readonly #options: CanonicalStreamOptions;
-  readonly #transform: TransformStream<Uint8Array, Uint8Array>;
   readonly #reader: AnswerReader;
-  readonly #writer: FrameWriter;
+  readonly #frames: FrameWriter;
   readonly #pacing: Pacing;
+  readonly #client: WritableStreamDefaultWriter<Uint8Array>;
   readonly #opened = Promise.withResolvers<AnswerFailure | null>();
   readonly #ended = Promise.withResolvers<StreamEnd>();
-  #controller: TransformStreamDefaultController<Uint8Array> | undefined;
+  /** Writes that the client has not taken. */
+  #waitingWrites = 0;
   #isOpen = false;
   #isRefused = false;
   #isTimedOut = false;
   #isCancelled = false;
   #failure: AnswerFailure | null = null;
+  #source: ReadableStreamBYOBReader | undefined;
 
   constructor(options: CanonicalStreamOptions) {
     this.#options = options;
-    this.#writer = new FrameWriter(options.policies.errorFrames);
+    this.#client = options.pipe.writable.getWriter();
+    this.#frames = new FrameWriter(options.policies.errorFrames);
     const sink: AnswerSink = {
-      chunk: (chunk) => this.#writer.chunk(chunk),
-      vendor: (json) => this.#writer.vendor(json),
+      chunk: (chunk) => this.#frames.chunk(chunk),
+      vendor: (json) => this.#frames.vendor(json),
       end: (failure) => {
         this.#failure = failure;
-        this.#isRefused = failure !== null && !this.#isOpen && this.#writer.isEmpty;
-        if (!this.#isRefused) this.#writer.end(failure);
+        this.#isRefused = failure !== null && !this.#isOpen && this.#frames.isEmpty;
+        if (!this.#isRefused) this.#frames.end(failure);
       },
     };
-    this.#reader = new AnswerReader(options, sink, options.fastPath ? this.#writer : null);
-    this.#transform = new TransformStream(
-      {
-        start: (controller) => {
-          this.#controller = controller;
-        },
-        transform: (bytes) => this.#read(bytes),
-        flush: () => this.#step(() => this.#reader.end()),
-        // The client left. The pipe then finds its writable broken, and lets the upstream go.
-        cancel: () => this.#cancel(),
-      },
-      undefined,
-      { highWaterMark: MAX_WAITING_WRITES },
-    );
-    this.readable = this.#transform.readable;
+    this.#reader = new AnswerReader(options, sink, options.fastPath ? this.#frames : null);
     this.#pacing = new Pacing(options.limits, options.clock, options.arrivedAt, {
-      isBlocked: () => (this.#controller?.desiredSize ?? 0) <= 0,
-      heartbeat: () => this.#write(HEARTBEAT_BYTES),
+      isBlocked: () => this.#waitingWrites > 0,
+      heartbeat: () => void this.#write(HEARTBEAT_BYTES),
       timeout: (kind) => this.#timeOut(kind),
     });
+    this.#client.closed.catch(() => this.#cancel());
+  }
+
+  /** What the client gets. */
+  get readable(): ReadableStream<Uint8Array> {
+    return this.#options.pipe.readable;
   }
 
   /** Resolves when the head is due: null with the first output or heartbeat, or the error that came before either (H3). */
@@ -94,58 +92,87 @@ export class CanonicalStream {
     return this.#ended.promise;
   }
 
-  /** The upstream answers with an event stream. */
-  pipe(body: ReadableStream<Uint8Array>): void {
-    // The readable must outlive an upstream that breaks: its error is not handed on but said in a frame (E2).
-    body.pipeTo(this.#transform.writable, { preventAbort: true }).catch(() => {
+  /**
+   * The upstream answers with an event stream. Each read waits until the client took what the last one yielded (T5).
+   * Resolves when the body was read to its end or let go; never rejects.
+   * @param body a byte stream, as the runtime's own fetch gives it
+   */
+  async pump(body: ReadableStream<Uint8Array>): Promise<void> {
+    const source = body.getReader({ mode: 'byob' });
+    this.#source = source;
+    // The client may have left, or time run out, before the upstream answered.
+    if (this.#isOver) return this.#letGo();
+    let buffer = new Uint8Array(READ_BUFFER_BYTES);
+    try {
+      while (!this.#isOver) {
+        const read = await source.read(buffer);
+        if (read.done) return await this.#step(() => this.#reader.end());
+        const eventsBefore = this.#reader.events;
+        const written = this.#step(() => this.#reader.push(read.value));
+        // The read took the buffer's memory over, and gives it back.
+        buffer = new Uint8Array(read.value.buffer);
+        this.#pacing.read(this.#reader.events > eventsBefore);
+        if (written !== undefined) await written;
+      }
+    } catch {
       this.fail(apiError('upstream_truncated', `${this.#name} broke the connection`));
-    });
+    }
   }
 
   /** The upstream answers with a plain object. */
   plain(answer: JsonObject): void {
-    this.#step(() => this.#reader.plain(answer));
+    void this.#step(() => this.#reader.plain(answer));
   }
 
   /** The answer is an error. */
   fail(error: ApiError): void {
-    this.#step(() => this.#reader.fail(error));
+    void this.#step(() => this.#reader.fail(error));
   }
 
   get #name(): string {
     return this.#options.context.upstream.name;
   }
 
-  #read(bytes: Uint8Array): void {
-    const eventsBefore = this.#reader.events;
-    this.#step(() => this.#reader.push(bytes));
-    this.#pacing.read(this.#reader.events > eventsBefore);
+  /** Nothing more goes to the client. */
+  get #isOver(): boolean {
+    return this.#reader.isOver || this.#isCancelled;
   }
 
-  /** Runs a step of the answer and sends what it yields. An answer that is over takes no further step. */
-  #step(step: () => void): void {
-    if (this.#reader.isOver || this.#isCancelled) return;
+  /**
+   * Runs a step of the answer and sends what it yields. An answer that is over takes no further step.
+   * @returns when the client has taken it, or nothing where there was nothing to send
+   */
+  #step(step: () => void): Promise<void> | undefined {
+    if (this.#isOver) return undefined;
     try {
       step();
     } catch {
       // The last net: JSON that the engine itself gives up on (nesting without end) still ends in an error frame.
       this.#reader.fail(apiError('upstream_invalid', `${this.#name} sent an event that can't be read`));
     }
-    if (!this.#writer.isEmpty) this.#write(this.#writer.take());
+    const written = this.#frames.isEmpty ? undefined : this.#write(this.#frames.take());
     if (this.#reader.isOver) this.#end();
+    return written;
   }
 
-  #write(bytes: Uint8Array): void {
+  async #write(bytes: Uint8Array): Promise<void> {
     this.#isOpen = true;
     this.#opened.resolve(null);
     this.#options.onWrite(bytes.length);
     this.#pacing.wrote();
-    this.#controller?.enqueue(bytes);
+    this.#waitingWrites++;
+    try {
+      await this.#client.write(bytes);
+    } catch {
+      this.#cancel();
+    }
+    this.#waitingWrites--;
   }
 
   #end(): void {
     this.#pacing.stop();
-    this.#controller?.terminate();
+    this.#letGo();
+    this.#client.close().catch(() => {});
     // An error before the head is no stream at all: it keeps its HTTP status.
     if (this.#isRefused) this.#opened.resolve(this.#failure);
     if (this.#failure === null) return this.#ended.resolve({ kind: 'finished' });
@@ -153,10 +180,18 @@ export class CanonicalStream {
     this.#ended.resolve({ kind, failure: this.#failure, isOpen: this.#isOpen });
   }
 
+  /** The client left: its end of the pipe is closed, or no longer takes a write. */
   #cancel(): void {
+    if (this.#isOver) return;
     this.#isCancelled = true;
     this.#pacing.stop();
+    this.#letGo();
     this.#ended.resolve({ kind: 'cancelled' });
+  }
+
+  /** Ends the read under way, and the upstream with it. */
+  #letGo(): void {
+    this.#source?.cancel().catch(() => {});
   }
 
   #timeOut(kind: 'idle' | 'deadline'): void {

@@ -102,6 +102,7 @@ describe('CanonicalStream, a slow reader', () => {
     expect(written).toHaveLength(1);
     const reader = readable.getReader();
     await reader.read();
+    await settle();
     clock.advance(100);
     expect(decoder.decode((await reader.read()).value)).toBe(': heartbeat\n\n');
   });
@@ -134,7 +135,7 @@ describe('CanonicalStream, a client that leaves', () => {
     const { body, told } = fedBody();
     const { readable, stream } = run();
     await readable.cancel();
-    stream.pipe(body);
+    void stream.pump(body);
     await settle();
     expect(told.cancels).toBe(1);
     expect(await stream.ended).toEqual({ kind: 'cancelled' });

@@ -15,24 +15,22 @@ export const decoder = new TextDecoder();
 
 /** A body that is fed by hand, and tells how often it was cancelled. */
 export function fedBody() {
-  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  let controller: ReadableByteStreamController | undefined;
   const told = { cancels: 0 };
-  const body = new ReadableStream<Uint8Array>(
-    {
-      start(own) {
-        controller = own;
-      },
-      cancel() {
-        told.cancels++;
-      },
+  const body = new ReadableStream({
+    type: 'bytes',
+    start(own) {
+      controller = own;
     },
-    { highWaterMark: 0 },
-  );
+    cancel() {
+      told.cancels++;
+    },
+  });
   return {
     body,
     told,
     feed: (text: string) => controller?.enqueue(encoder.encode(text)),
-    close: () => controller?.close(),
+    close: () => close(controller),
     fail: () => controller?.error(new Error('connection reset by 10.0.0.1')),
   };
 }
@@ -43,30 +41,35 @@ const ENDLESS_PULLS = 10_000;
 /** A body that goes on and on, and counts how often it is asked for more. */
 export function endlessBody() {
   const told = { pulls: 0, cancels: 0 };
-  const body = new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        if (++told.pulls > ENDLESS_PULLS) controller.close();
-        else controller.enqueue(encoder.encode(HELLO));
-      },
-      cancel() {
-        told.cancels++;
-      },
+  const body = new ReadableStream({
+    type: 'bytes',
+    pull(controller) {
+      if (++told.pulls > ENDLESS_PULLS) close(controller);
+      else controller.enqueue(encoder.encode(HELLO));
     },
-    { highWaterMark: 0 },
-  );
+    cancel() {
+      told.cancels++;
+    },
+  });
   return { told, body };
 }
 
 export function bodyOf(...texts: string[]): ReadableStream<Uint8Array> {
   const reads = texts.map((text) => encoder.encode(text));
-  return new ReadableStream<Uint8Array>({
+  return new ReadableStream({
+    type: 'bytes',
     pull(controller) {
       const next = reads.shift();
-      if (next === undefined) controller.close();
+      if (next === undefined) close(controller);
       else controller.enqueue(next);
     },
   });
+}
+
+/** Closes a byte stream; a read that waits with a buffer of its own is told so only by an answer of no bytes. */
+function close(controller: ReadableByteStreamController | undefined): void {
+  controller?.close();
+  controller?.byobRequest?.respond(0);
 }
 
 export interface Run {
@@ -89,6 +92,7 @@ export function run(body?: ReadableStream<Uint8Array>, limits: Partial<PacingLim
   const stream = new CanonicalStream({
     ...optionsOf(CHAT, tally),
     fastPath: true,
+    pipe: new TransformStream(),
     limits: { heartbeatMs: 0, idleTimeoutMs: 0, deadlineMs: 0, ...limits },
     clock,
     arrivedAt: clock.now(),
@@ -98,7 +102,7 @@ export function run(body?: ReadableStream<Uint8Array>, limits: Partial<PacingLim
   const heads: unknown[] = [];
   void stream.ended.then((end) => ends.push(end));
   void stream.opened.then((head) => heads.push(head));
-  if (body !== undefined) stream.pipe(body);
+  if (body !== undefined) void stream.pump(body);
   return { stream, readable: stream.readable, clock, tally, written, heads, ends };
 }
 

@@ -14,7 +14,10 @@ export function addUsage(reading: Reading, usage: Json | undefined): void {
     completion: higher(old.completion, usage.completion_tokens),
     total: higher(old.total, usage.total_tokens),
     // Some relatives say these two beside the sums instead of in the details.
-    cached: [prompt.cached_tokens, usage.prompt_cache_hit_tokens, usage.cached_tokens].reduce(higher, old.cached),
+    cached: [prompt.cached_tokens, usage.prompt_cache_hit_tokens, usage.cached_tokens].reduce(
+      higher,
+      old.cached,
+    ),
     reasoning: [completion.reasoning_tokens, usage.reasoning_tokens].reduce(higher, old.reasoning),
   };
   if (Object.values(told).some((count) => count !== null)) reading.usage = told;

@@ -1,0 +1,141 @@
+/** Counts the work that hostile streams cause, so that twice the input is at most about twice the work, never its square (B1). */
+import { describe, expect, test } from 'vitest';
+import { type Conversion, convertStream } from '../contract/convert.ts';
+
+const CHAT: Conversion = { provider: 'openai', route: 'chat', model: 'm', usageChunk: true };
+/** Twice the work for twice the input, with room for what does not grow; a square would be four times. */
+const MAX_GROWTH = 3;
+
+const encoder = new TextEncoder();
+
+const WITH_CALLBACK = [
+  'find',
+  'findLast',
+  'findIndex',
+  'findLastIndex',
+  'some',
+  'every',
+  'filter',
+  'map',
+] as const;
+const BY_LENGTH = ['includes', 'indexOf', 'lastIndexOf', 'join', 'slice', 'concat'] as const;
+
+type Method = (this: unknown[], ...rest: unknown[]) => unknown;
+
+/** Runs the step and gives the elements that arrays' methods visited meanwhile. */
+function countVisits(step: () => void): number {
+  let visits = 0;
+  const undo: (() => void)[] = [];
+  function wrap(name: string, around: (original: Method) => Method): void {
+    const descriptor = Object.getOwnPropertyDescriptor(Array.prototype, name);
+    if (descriptor === undefined) throw new Error(`Arrays have no ${name}`);
+    Object.defineProperty(Array.prototype, name, { ...descriptor, value: around(descriptor.value) });
+    undo.push(() => Object.defineProperty(Array.prototype, name, descriptor));
+  }
+  function counting(callback: unknown): unknown {
+    if (typeof callback !== 'function') return callback;
+    return (...said: unknown[]) => {
+      visits++;
+      return callback(...said);
+    };
+  }
+  for (const name of [...WITH_CALLBACK, 'flatMap', 'forEach', 'reduce', 'reduceRight'])
+    wrap(
+      name,
+      (original) =>
+        function (callback, ...rest) {
+          return original.call(this, counting(callback), ...rest);
+        },
+    );
+  for (const name of BY_LENGTH)
+    wrap(
+      name,
+      (original) =>
+        function (...said) {
+          visits += this.length;
+          return original.apply(this, said);
+        },
+    );
+  try {
+    step();
+  } finally {
+    for (const one of undo) one();
+  }
+  return visits;
+}
+
+function event(choice: string, more = ''): string {
+  return `data: {${more}"choices":[{"index":0,${choice}}]}\n\n`;
+}
+
+function repeat(count: number, text: (at: number) => string, separator = ''): string {
+  return Array.from({ length: count }, (_, at) => text(at)).join(separator);
+}
+
+function call(at: number, more = ''): string {
+  return `{"id":"call_${at}","function":{"name":"f","arguments":"{}"}${more}}`;
+}
+
+/** Streams whose size goes with a number; the sizes stay below the bounds beyond which a stream is refused. */
+const STREAMS: Readonly<Record<string, readonly [small: number, stream: (size: number) => string]>> = {
+  'comments without end': [2000, (size) => ': a\n'.repeat(size)],
+  'empty events': [2000, (size) => 'data:\n\n'.repeat(size)],
+  'one event in many lines': [2000, (size) => `data: {"choices":[]\n${'data: \n'.repeat(size)}data: }\n\n`],
+  'many events of one word': [500, (size) => event('"delta":{"content":"a"}').repeat(size)],
+  'many content parts': [
+    1000,
+    (size) => event(`"delta":{"content":[${repeat(size, () => '{"type":"text","text":"a"}', ',')}]}`),
+  ],
+  'many log probabilities': [
+    1000,
+    (size) =>
+      event(`"delta":{"content":"a"},"logprobs":{"content":[${repeat(size, () => '{"token":"a"}', ',')}]}`),
+  ],
+  'many choices in one chunk': [
+    2000,
+    (size) =>
+      `data: {"choices":[${repeat(size, (at) => `{"index":${at},"delta":{"content":"a"}}`, ',')}]}\n\n`,
+  ],
+  'many tool calls by their ids, in one chunk': [
+    500,
+    (size) => event(`"delta":{"tool_calls":[${repeat(size, (at) => call(at), ',')}]}`),
+  ],
+  'many tool calls by their ids, in a chunk each': [
+    500,
+    (size) => repeat(size, (at) => event(`"delta":{"tool_calls":[${call(at)}]}`)),
+  ],
+  'many tool calls by their indexes': [
+    500,
+    (size) => repeat(size, (at) => event(`"delta":{"tool_calls":[${call(at, `,"index":${at}`)}]}`)),
+  ],
+  'many fragments of one tool call': [
+    500,
+    (size) => repeat(size, () => event('"delta":{"tool_calls":[{"index":0,"function":{"arguments":"a"}}]}')),
+  ],
+};
+
+describe('convertStream, its work', () => {
+  test.each(Object.entries(STREAMS))(
+    'B1 %s: twice the input is no square of the work',
+    (_, [small, stream]) => {
+      function work(size: number): number {
+        const bytes = encoder.encode(stream(size));
+        return 1000 + countVisits(() => void convertStream([bytes], CHAT));
+      }
+      work(small);
+      expect(work(small * 2)).toBeLessThan(work(small) * MAX_GROWTH);
+    },
+  );
+
+  test.each(['id', 'model', 'service_tier', 'system_fingerprint'])(
+    'B1 a long %s and many small chunks: twice the input is no square of the output',
+    (field) => {
+      function output(size: number): number {
+        const first = event('"delta":{"content":"a"}', `"${field}":"${'x'.repeat(size * 50)}",`);
+        const bytes = encoder.encode(first + event('"delta":{"content":"a"}').repeat(size));
+        return convertStream([bytes], CHAT).text.length;
+      }
+      expect(output(1000)).toBeLessThan(output(500) * MAX_GROWTH);
+    },
+  );
+});

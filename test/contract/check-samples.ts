@@ -72,7 +72,7 @@ export function textChunk(text: string, more: JsonObject = {}): string {
   return textFrame([{ index: 0, text, logprobs: null, finish_reason: null, ...more }]);
 }
 
-export function textFrame(choices: Json[], more: JsonObject = {}): string {
+function textFrame(choices: Json[], more: JsonObject = {}): string {
   return dataFrame({
     id: 'cmpl-0001',
     object: 'text_completion',

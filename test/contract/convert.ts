@@ -16,7 +16,7 @@ export const COMPATIBLE = 'compatible';
 /** What a client gets is UTF-8 (F1): anything else throws here. */
 const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const NOW_SECONDS = 1_800_000_000;
-export const MAX_EVENT_BYTES = 1024 * 1024;
+const MAX_EVENT_BYTES = 1024 * 1024;
 
 export function providerOf(id: string): Provider {
   return PROVIDERS.find((provider) => provider.id === id) ?? openaiCompatible(id, 'PROVIDERS');

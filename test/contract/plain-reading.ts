@@ -12,7 +12,7 @@ import { addFragment, type CallSlot, toolCallOf } from './reading-tool-calls.ts'
 import { addUsage } from './reading-usage.ts';
 
 export { differences } from './differences.ts';
-export type { ChoiceReading, Reading, ToolCall, UsageReading } from './reading.ts';
+export type { Reading } from './reading.ts';
 export { isOpenAiShaped } from './recordings.ts';
 
 /** Finish reasons that are an error and no finish (C8). */

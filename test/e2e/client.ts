@@ -25,7 +25,7 @@ export function framesOf(text: string): string[] {
 }
 
 /** The JSON objects of a stream's data frames. */
-export function chunksOf(text: string): JsonObject[] {
+function chunksOf(text: string): JsonObject[] {
   const data = framesOf(text).filter((frame) => frame.startsWith('data: {'));
   return data.map((frame) => decodeObject(frame.slice('data: '.length)) ?? {});
 }

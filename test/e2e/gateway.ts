@@ -22,7 +22,7 @@ export interface GatewayOptions extends Pick<SimulatorOptions, 'pace' | 'replay'
 }
 
 /** One entry of the KV namespace. */
-export interface Entry {
+interface Entry {
   readonly name: string;
   readonly value: string;
   readonly metadata: JsonObject;

@@ -17,6 +17,15 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** The value as JSON text, or undefined where the engine gives up on it: it is nested without end. */
+export function writeJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
+}
+
 /** A string that says something: `""` and everything else that is not a string are undefined. */
 export function readText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;

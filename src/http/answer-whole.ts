@@ -17,9 +17,9 @@ type WholeResult =
 const encoder = new TextEncoder();
 
 export async function answerWhole({ exchange, meter, call, abort }: Answering): Promise<Response> {
-  const { clock } = exchange.context.ports;
-  const { deadlineMs } = exchange.context.settings.pacing;
-  const deadline = new Deadline(clock, deadlineMs, abort);
+  const { ports, settings, arrivedAt } = exchange.context;
+  const { deadlineMs } = settings.pacing;
+  const deadline = new Deadline(ports.clock, arrivedAt, deadlineMs, abort);
   const result = await call;
   const whole: WholeResult =
     result.kind === 'error'

@@ -7,7 +7,7 @@ import { callUpstream } from '../upstream/call.ts';
 import { answerStreamed } from './answer-streamed.ts';
 import { answerWhole } from './answer-whole.ts';
 import type { RequestContext } from './context.ts';
-import { type Exchange, openExchange, upstreamRequest } from './exchange.ts';
+import { type Exchange, openExchange } from './exchange.ts';
 import { errorResponse } from './respond.ts';
 
 export async function handleCompletion(
@@ -30,8 +30,10 @@ function runExchange(exchange: Exchange): Promise<Response> {
     abort.abort();
   });
   const call = callUpstream(context.ports.fetch, {
-    ...upstreamRequest(exchange),
     upstream,
+    url: exchange.upstreamUrl,
+    body: exchange.upstreamBody,
+    isStreamed: exchange.isStreamed,
     clientHeaders: request.headers,
     callerPays,
     signal: abort.signal,

@@ -5,13 +5,17 @@ export class Deadline {
   readonly #cancelTimer: () => void;
   #isOver = false;
 
-  /** @param ms from now; 0 is no deadline */
-  constructor(clock: Clock, ms: number, onOver: () => void) {
+  /**
+   * @param arrivedAt when the request arrived, in ms since the epoch
+   * @param ms how long it may take from then on; 0 is no deadline
+   */
+  constructor(clock: Clock, arrivedAt: number, ms: number, onOver: () => void) {
     const fire = () => {
       this.#isOver = true;
       onOver();
     };
-    this.#cancelTimer = ms === 0 ? () => {} : clock.startTimer(ms, fire);
+    this.#cancelTimer =
+      ms === 0 ? () => {} : clock.startTimer(Math.max(0, arrivedAt + ms - clock.now()), fire);
   }
 
   get isOver(): boolean {

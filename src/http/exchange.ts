@@ -1,7 +1,7 @@
 /** A completion request that may be sent on, and everything for which it can be refused before an upstream is asked. */
 import { type Caller, identify, mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import { isObject, type JsonObject, writeJson } from '../canonical/json.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
 import type { Tally } from '../metering/tally.ts';
@@ -20,6 +20,9 @@ export interface Exchange {
   readonly policies: Policies;
   /** The body as the client sent it. */
   readonly body: JsonObject;
+  readonly upstreamUrl: string;
+  /** The JSON text that the upstream gets. */
+  readonly upstreamBody: string;
   readonly isStreamed: boolean;
   readonly upstream: Upstream;
   /** The credential is the caller's own (AUTH=passthrough), and so are refusals of it. */
@@ -51,6 +54,9 @@ export async function openExchange(
   if (found.kind === 'error') return found;
   const { caller } = identified;
   const { target } = found;
+  const named = { ...read.body, [route === 'agents' ? 'agent_id' : 'model']: target.model };
+  const upstreamBody = writeJson(target.endpoint.body(named));
+  if (upstreamBody === undefined) return refuse('invalid_json', 'The body is nested too deeply');
   if (!mayUse(caller, target.address))
     return refuse('model_not_allowed', `This key may not use ${target.address}`);
   return {
@@ -63,6 +69,8 @@ export async function openExchange(
       target,
       policies,
       body: read.body,
+      upstreamUrl: target.baseUrl + target.endpoint.path(read.body),
+      upstreamBody,
       isStreamed: read.body.stream === true,
       upstream: { name: target.provider.name, secret: caller.credential ?? target.apiKey },
       callerPays: caller.credential !== null,
@@ -78,17 +86,11 @@ function requestPolicies(headers: Headers, policies: Policies): Policies | null 
   return vendorEvents === null ? null : { ...policies, vendorEvents };
 }
 
-function refuse(code: 'invalid_request' | 'model_not_allowed', message: string): ExchangeResult {
+function refuse(
+  code: 'invalid_json' | 'invalid_request' | 'model_not_allowed',
+  message: string,
+): ExchangeResult {
   return { kind: 'error', error: apiError(code, message) };
-}
-
-/** The URL and the body that the upstream gets. */
-export function upstreamRequest({ route, target, body }: Exchange): {
-  readonly url: string;
-  readonly body: JsonObject;
-} {
-  const named = { ...body, [route === 'agents' ? 'agent_id' : 'model']: target.model };
-  return { url: target.baseUrl + target.endpoint.path(body), body: target.endpoint.body(named) };
 }
 
 /** How the upstream's answer is read. A plain answer always holds its usage; a stream, where the client or the policy asks (U2). */

@@ -3,6 +3,9 @@ import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts
 import { type CountedUsage, countUsage, mergeUsage, type UsageReport } from '../canonical/usage.ts';
 import { TokenCount } from './estimate.ts';
 
+/** What may be one: anything longer or stranger has no business in records and logs. */
+const FINISH_WORD = /^[\w-]{1,32}$/;
+
 export class Tally implements StreamMeter {
   readonly #now: () => number;
   readonly #promptEstimate: number;
@@ -53,7 +56,7 @@ export class Tally implements StreamMeter {
   }
 
   finish(word: string): void {
-    this.finishWord ??= word;
+    this.finishWord ??= FINISH_WORD.test(word) ? word : 'other';
   }
 
   /** Tokens of vendor events: the tasks' sum, or the total where that is higher, as it holds the tasks (V3). */

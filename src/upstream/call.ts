@@ -1,6 +1,5 @@
 /** Calls an upstream: the request as its provider takes it, allowlisted headers both ways, refusals as errors of the table. */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import type { JsonObject } from '../canonical/json.ts';
 import { MAX_ERROR_BODY_BYTES } from '../canonical/limits.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
 import { classifyRefusal } from './classify.ts';
@@ -11,7 +10,9 @@ export type Fetch = (input: Request | string, init?: RequestInit) => Promise<Res
 export interface UpstreamRequest {
   readonly upstream: Upstream;
   readonly url: string;
-  readonly body: JsonObject;
+  /** JSON text. */
+  readonly body: string;
+  readonly isStreamed: boolean;
   /** The client's own headers, of which few go on (H2). */
   readonly clientHeaders: Headers;
   readonly callerPays: boolean;
@@ -44,7 +45,7 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
     const response = await fetch(request.url, {
       method: 'POST',
       headers: requestHeaders(request),
-      body: JSON.stringify(request.body),
+      body: request.body,
       // A redirect could carry the credential to another host.
       redirect: 'manual',
       signal,
@@ -59,10 +60,10 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
   }
 }
 
-function requestHeaders({ clientHeaders, upstream, body }: UpstreamRequest): Headers {
+function requestHeaders({ clientHeaders, upstream, isStreamed }: UpstreamRequest): Headers {
   const headers = pick(clientHeaders, REQUEST_HEADERS);
   headers.set('content-type', 'application/json');
-  headers.set('accept', body.stream === true ? 'text/event-stream' : 'application/json');
+  headers.set('accept', isStreamed ? 'text/event-stream' : 'application/json');
   headers.set('user-agent', 'weir');
   if (upstream.secret !== '') headers.set('authorization', `Bearer ${upstream.secret}`);
   return headers;
@@ -76,7 +77,8 @@ function pick(headers: Headers, names: readonly string[]): Headers {
   const picked = new Headers();
   for (const name of names) {
     const value = headers.get(name);
-    if (value !== null) picked.set(name, value);
+    // Nothing but printable ASCII goes on: some runtimes would send anything else as it is.
+    if (value !== null && /^[\x20-\x7e]*$/.test(value)) picked.set(name, value);
   }
   return picked;
 }

@@ -1,6 +1,6 @@
 /** Turns an upstream's refusal, its status and any form of body, into the error of the table that a caller gets (E1). */
 import { type ApiError, apiError, type ErrorCode, type UpstreamError } from '../canonical/error.ts';
-import { isObject, parseJson } from '../canonical/json.ts';
+import { isObject, parseJson, readText } from '../canonical/json.ts';
 import { clean, readUpstreamError, type Upstream, upstreamMessage } from '../canonical/upstream-error.ts';
 import type { AnswerFailure } from '../stream/answer-sink.ts';
 
@@ -75,9 +75,9 @@ function serverCode(status: number): ErrorCode {
 function readRefusal(body: string): UpstreamError {
   const json = parseJson(body);
   if (isObject(json)) return readUpstreamError(json);
-  const title = /<title[^>]*>([^<]*)<\/title>/i.exec(body)?.[1];
-  const text = title ?? (/^\s*</.test(body) ? '' : body);
-  const message = text.trim() === '' ? undefined : text.trim();
+  const isPage = body.trimStart().startsWith('<');
+  const text = isPage ? (/<title[^<>]*>([^<]*)/i.exec(body)?.[1] ?? '') : body;
+  const message = readText(text.trim());
   return { message, type: undefined, code: undefined, param: undefined, status: undefined };
 }
 

@@ -111,6 +111,8 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
       response.destroy();
     });
   });
+  // A connection that is closed just when it is used again would be a fault that nobody asked for.
+  server.keepAliveTimeout = 0;
   server.listen(options.port ?? 0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

@@ -1,0 +1,45 @@
+/** The gateway in front of a KV namespace that takes its time, or refuses each record at first: for tests of lost records. */
+import weir from '../../src/index.ts';
+
+interface Env {
+  readonly WEIR_KV: KVNamespace;
+  /** How long each write takes before it is begun. */
+  readonly KV_DELAY_MS?: string;
+  /** How many writes of each record are refused before one is taken. */
+  readonly KV_REFUSALS?: string;
+  readonly [name: string]: unknown;
+}
+
+/** One an environment, as the gateway keeps itself by its environment, too. */
+const wrapped = new WeakMap<Env, Env>();
+
+export default {
+  fetch(request, env, context) {
+    const bad = wrapped.get(env) ?? { ...env, WEIR_KV: badStore(env) };
+    wrapped.set(env, bad);
+    return weir.fetch(request, bad, context);
+  },
+} satisfies ExportedHandler<Env>;
+
+function badStore(env: Env): KVNamespace {
+  const refusals = Number(env.KV_REFUSALS ?? 0);
+  const delayMs = Number(env.KV_DELAY_MS ?? 0);
+  const tries = new Map<string, number>();
+  async function put(...entry: Parameters<KVNamespace['put']>): Promise<void> {
+    const [key] = entry;
+    const before = tries.get(key) ?? 0;
+    tries.set(key, before + 1);
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    if (before < refusals) throw new Error('KV PUT failed: 429 Too Many Requests');
+    await env.WEIR_KV.put(...entry);
+    // biome-ignore lint/suspicious/noConsole: a Worker's log is its console, and a test awaits this line.
+    console.log(JSON.stringify({ event: 'stored', key, tries: before + 1 }));
+  }
+  return new Proxy(env.WEIR_KV, {
+    get: (store, name) => {
+      if (name === 'put') return put;
+      const member: unknown = Reflect.get(store, name);
+      return typeof member === 'function' ? member.bind(store) : member;
+    },
+  });
+}

@@ -1,0 +1,212 @@
+/** Holds the head to the contract under real workerd: when it is sent, and what comes before it as a status (H3, E1, T2, T3). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JsonObject } from '../simulator/json.ts';
+import { chat, contentOf, DONE, errorOf, framesOf, streamedChat } from './client.ts';
+import { type Gateway, startGateway, type Vars } from './gateway.ts';
+import { CLOCKS_OFF, event, many, type Play, replayOf } from './plays.ts';
+
+const CHAT = '/v1/chat/completions';
+const HEARTBEAT = ': heartbeat\n\n';
+/** Longer than a test may take: what comes at all did not wait for it. */
+const NEVER = '600';
+
+const SAID = { message: 'Slow down', type: 'rate_limit_error', code: 'too_fast' };
+const REFUSED = JSON.stringify({ error: SAID });
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+/** What the simulator plays for models of these names instead of a scene. */
+const PLAYS: Readonly<Record<string, Play>> = {
+  'first-then-nothing': { chunks: [event('Hello')], ending: 'hang' },
+  'comments-then-nothing': { chunks: [': waiting\n\n', ': waiting\n\n'], ending: 'hang' },
+  'comments-for-ever': { chunks: many(': waiting\n\n', 400), gapMs: 50 },
+  'with-pauses': {
+    chunks: [event('one '), event('two '), event('three', 'stop'), `${DONE}\n\n`],
+    gapMs: 700,
+  },
+  'error-event-first': { chunks: [`event: error\ndata: ${JSON.stringify(SAID)}\n\n`], ending: 'hang' },
+  'error-data-first': { chunks: [`data: ${JSON.stringify({ error: SAID })}\n\n`], ending: 'hang' },
+  'error-after-comments': { chunks: [': waiting\n\n', `data: ${JSON.stringify({ error: SAID })}\n\n`] },
+  'error-as-json': { headers: JSON_TYPE, chunks: [JSON.stringify({ error: SAID })] },
+  'error-with-status': {
+    chunks: [
+      `data: ${JSON.stringify({ error: { message: 'Slow down', status: 429, code: 'too_fast' } })}\n\n`,
+    ],
+  },
+  'error-with-status-code': {
+    headers: JSON_TYPE,
+    chunks: [JSON.stringify({ error: { message: 'Slow down', code: 'too_fast' }, status_code: 429 })],
+  },
+  'late-error': { chunks: [': waiting\n\n', `data: ${REFUSED}\n\n`], gapMs: 600 },
+  'late-refusal': { status: 429, chunks: [REFUSED.slice(0, 9), REFUSED.slice(9)], gapMs: 600 },
+  'late-json-error': {
+    headers: { 'content-type': 'application/json' },
+    chunks: [REFUSED.slice(0, 9), REFUSED.slice(9)],
+    gapMs: 600,
+  },
+  refused: {
+    status: 429,
+    headers: { ...JSON_TYPE, 'retry-after': '7' },
+    chunks: [JSON.stringify({ error: SAID })],
+  },
+};
+
+let gateway: Gateway;
+
+function setUp(vars: Vars): void {
+  beforeAll(async () => {
+    gateway = await startGateway({ replay: replayOf(PLAYS), vars: { ...CLOCKS_OFF, ...vars } });
+  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
+}
+
+/** Asks, and waits for the head alone, beside the request that reached the upstream. */
+async function ask(body: JsonObject, init?: RequestInit) {
+  const asked = gateway.simulator.requests.length;
+  const response = await gateway.post(CHAT, body, init);
+  return { response, upstream: await gateway.simulator.request(asked) };
+}
+
+/** Reads one read of a stream that goes on, and leaves it. */
+async function readOnce(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  await reader?.cancel();
+  return Buffer.from(value ?? []).toString();
+}
+
+describe('H3: heartbeats that are far off', () => {
+  setUp({ HEARTBEAT_SECONDS: NEVER });
+
+  test('the first event is there: head and event are delayed by nothing, though no other event follows', async () => {
+    const { response } = await ask(streamedChat('openai/first-then-nothing'));
+    expect(response.status).toBe(200);
+    expect(contentOf(await readOnce(response))).toBe('Hello');
+  });
+
+  test.each([
+    'error-event-first',
+    'error-data-first',
+    'error-after-comments',
+    'error-as-json',
+    'error-with-status',
+    'error-with-status-code',
+  ])('E1 %s: a 200 whose first word is an error has the status that its words stand for', async (name) => {
+    const { response } = await ask(streamedChat(`openai/${name}`));
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(await errorOf(response)).toEqual({
+      status: 429,
+      error: { message: 'OpenAI: Slow down', type: 'rate_limit_error', param: null, code: 'too_fast' },
+    });
+    expect(await gateway.record(response)).toMatchObject({
+      status: 'failed',
+      error_code: 'too_fast',
+      total_tokens: 0,
+      estimated: false,
+    });
+  });
+
+  test('E1 H2 a refusal keeps its status and its retry-after', async () => {
+    const { response } = await ask(streamedChat('openai/refused'));
+    expect([response.status, response.headers.get('retry-after')]).toEqual([429, '7']);
+    expect(await gateway.record(response)).toMatchObject({ status: 'failed', error_code: 'too_fast' });
+  });
+
+  test.each([400, 404, 413, 422, 429])(
+    'E1 a refusal of status %d keeps it, streamed or plain',
+    async (status) => {
+      const model = `openai/gpt-4o-mini:status-${status}-openai`;
+      for (const body of [streamedChat(model), chat(model)]) {
+        const { response } = await ask(body);
+        expect(await errorOf(response)).toMatchObject({ status, error: { code: `simulated_${status}` } });
+      }
+    },
+  );
+});
+
+describe('H3 T1: heartbeats of 0.3 s', () => {
+  setUp({ HEARTBEAT_SECONDS: '0.3' });
+
+  test.each([
+    'openai/comments-then-nothing',
+    'deepseek/deepseek-chat:hang',
+    'deepseek/deepseek-chat:stall-head',
+  ])('%s: the head comes with the first heartbeat, and comments are none', async (model) => {
+    const { response } = await ask(streamedChat(model));
+    expect(response.status).toBe(200);
+    expect(await readOnce(response)).toBe(HEARTBEAT);
+  });
+
+  test.each(['late-error', 'late-refusal', 'late-json-error'])(
+    'H3 E2 %s: after the first heartbeat an error is a frame of type server_error, then [DONE]',
+    async (name) => {
+      const { response } = await ask(streamedChat(`openai/${name}`));
+      const text = await response.text();
+      expect(response.status).toBe(200);
+      const error = { message: 'OpenAI: Slow down', type: 'server_error', param: null, code: 'too_fast' };
+      const ending = `data: ${JSON.stringify({ error })}\n\n${DONE}\n\n`;
+      expect(text.replaceAll(HEARTBEAT, '')).toBe(ending);
+      expect(text.startsWith(HEARTBEAT)).toBe(true);
+      expect(await gateway.record(response)).toMatchObject({ status: 'failed', error_code: 'too_fast' });
+    },
+  );
+});
+
+describe('T1 T2 T3: all clocks off', () => {
+  setUp({});
+
+  test('pauses in the answer: no heartbeat, no timeout, the whole answer', async () => {
+    const { response } = await ask(streamedChat('openai/with-pauses'));
+    const text = await response.text();
+    expect(contentOf(text)).toBe('one two three');
+    expect(text).not.toMatch(/heartbeat|"error"/);
+    expect(framesOf(text).at(-1)).toBe(DONE);
+    expect(await gateway.record(response)).toMatchObject({ status: 'finished' });
+  });
+});
+
+const LATE = { message: 'did not finish within 0.5 seconds', type: 'timeout_error', code: 'timeout' };
+const IDLE = {
+  message: 'sent nothing for 0.5 seconds',
+  type: 'stream_idle_timeout',
+  code: 'stream_idle_timeout',
+};
+
+describe.each([
+  ['T2', 'an idle timeout', { IDLE_TIMEOUT_SECONDS: '0.5', HEARTBEAT_SECONDS: NEVER }, IDLE],
+  ['T3', 'a deadline', { DEADLINE_SECONDS: '0.5', HEARTBEAT_SECONDS: NEVER }, LATE],
+  ['T2', 'an idle timeout, heartbeats off', { IDLE_TIMEOUT_SECONDS: '0.5' }, IDLE],
+  ['T3', 'a deadline, heartbeats off', { DEADLINE_SECONDS: '0.5' }, LATE],
+] as const)('%s: %s of 0.5 s that comes before the first heartbeat', (_rule, _name, vars, said) => {
+  setUp(vars);
+
+  test.each(['hang', 'stall-head'])(
+    'E1 %s: 504 and no stream; timed_out with an estimated prompt, and the upstream is let go',
+    async (fault) => {
+      const { response, upstream } = await ask(streamedChat(`deepseek/deepseek-chat:${fault}`));
+      expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+      expect(await errorOf(response)).toEqual({
+        status: 504,
+        error: { ...said, param: null, message: `DeepSeek ${said.message}` },
+      });
+      expect(await upstream.closed).toBe('client-left');
+      const record = await gateway.record(response);
+      expect(record).toMatchObject({
+        status: 'timed_out',
+        error_code: said.code,
+        bytes_out: 0,
+        estimated: true,
+      });
+      expect(record.prompt_tokens).toBeGreaterThan(0);
+    },
+  );
+});
+
+describe('T3: comments for ever', () => {
+  setUp({ DEADLINE_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '0.5' });
+
+  test('E1 they put only the idle timeout off: the deadline gives 504, and the upstream is let go', async () => {
+    const { response, upstream } = await ask(streamedChat('openai/comments-for-ever'));
+    expect(await errorOf(response)).toMatchObject({ status: 504, error: { code: 'timeout' } });
+    expect(await upstream.closed).toBe('client-left');
+  });
+});

@@ -1,0 +1,189 @@
+/** What a client or an upstream names never becomes a header, a frame or a log line of its own (H1, H2, F1). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decodeObject } from '../simulator/json.ts';
+import type { RecordedRequest, Replay } from '../simulator/server.ts';
+import { chat, DONE, errorOf, framesOf, streamedChat } from './client.ts';
+import { type Gateway, startGateway } from './gateway.ts';
+
+const CHAT = '/v1/chat/completions';
+/** The one model here that a scene of the simulator answers. */
+const SIMULATED = 'gpt-4o-mini';
+const BREAK = '\r\nx-injected: yes\r\n\r\ndata: {"injected":true}\n\n';
+const SEPARATORS = '\u0085\u2028\u2029';
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+function event(more: object): string {
+  return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'word' } }], ...more })}\n\n`;
+}
+
+const FINISH = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n';
+const EVIL = { message: `no${BREAK}`, type: `t${BREAK}`, code: `c${BREAK}`, param: `p${BREAK}` };
+
+const PLAYS: Readonly<Record<string, Omit<Replay, 'chunks'> & { readonly body: string }>> = {
+  'evil-names': {
+    body:
+      event({ id: `i${BREAK}`, model: `m${BREAK}`, system_fingerprint: `f${BREAK}${SEPARATORS}` }) + FINISH,
+  },
+  'evil-refusal': { status: 400, headers: JSON_TYPE, body: JSON.stringify({ error: EVIL }) },
+  'evil-error-first': { body: `data: ${JSON.stringify({ error: { ...EVIL, status: 429 } })}\n\n` },
+  'evil-error-later': { body: `${event({})}data: ${JSON.stringify({ error: EVIL })}\n\n` },
+  'evil-finish': { body: FINISH.replace('"stop"', JSON.stringify(`stop${BREAK}`)) },
+  'evil-headers': {
+    status: 429,
+    headers: {
+      ...JSON_TYPE,
+      'retry-after': '7',
+      'retry-after-ms': '\u00fc\u00ff',
+      'x-ratelimit-reset-tokens': 'x'.repeat(4000),
+      'x-injected': 'yes',
+      'set-cookie': 'session=upstream',
+      'x-weir-request-id': 'upstream',
+      'x-weir-model': 'upstream',
+      'access-control-allow-origin': '*',
+      location: 'https://elsewhere.example',
+    },
+    body: '{"error":{"message":"Slow down"}}',
+  },
+};
+
+function replay({ body }: RecordedRequest): Replay | undefined {
+  const model = String(body?.model);
+  if (model === SIMULATED) return undefined;
+  const play = (Object.hasOwn(PLAYS, model) ? PLAYS[model] : undefined) ?? { body: event({}) + FINISH };
+  const { body: text, ...head } = play;
+  return { ...head, chunks: [Buffer.from(text)] };
+}
+
+let gateway: Gateway;
+
+beforeAll(async () => {
+  gateway = await startGateway({ replay });
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+/** No header but those of the contract, and of the server itself. */
+const HEADERS =
+  /^(?:content-type|content-length|content-encoding|transfer-encoding|vary|date|connection|keep-alive|cache-control|retry-after|retry-after-ms|x-ratelimit-(?:limit|remaining|reset)-(?:requests|tokens)|x-weir-(?:request-id|provider|model))$/;
+
+function expectOwnHeaders(response: Response): void {
+  const names = [...response.headers.keys()];
+  expect(names.filter((name) => !HEADERS.test(name))).toEqual([]);
+  expect([...response.headers.values()].filter((value) => !/^[\x20-\x7e]*$/.test(value))).toEqual([]);
+  expect(response.headers.get('x-weir-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+}
+
+describe("H1 a model's name", () => {
+  test.each([
+    'openai/a\r\nx-injected: yes',
+    'openai/a\nb',
+    'openai/a\u0000b',
+    'openai/a\u0085b',
+    'openai/\u007f',
+    '\r\nx-injected: yes',
+  ])('with a control character, %j: 400, before any upstream is asked', async (model) => {
+    const asked = gateway.simulator.requests.length;
+    for (const body of [chat(model), streamedChat(model)]) {
+      const response = await gateway.post(CHAT, body);
+      expectOwnHeaders(response);
+      expect(await errorOf(response)).toMatchObject({ status: 400, error: { param: 'model' } });
+    }
+    expect(gateway.simulator.requests).toHaveLength(asked);
+  });
+
+  test.each([
+    ['gpt 4 (mini)', 'gpt%204%20(mini)'],
+    ['модель-🌊', '%D0%BC%D0%BE%D0%B4%D0%B5%D0%BB%D1%8C-%F0%9F%8C%8A'],
+    ['a\u2028b\u2029c', 'a%E2%80%A8b%E2%80%A9c'],
+    ['a%0d%0ax-injected: yes', 'a%0d%0ax-injected:%20yes'],
+    ['\ud800', '%EF%BF%BD'],
+    ['"quoted", b; c=d', '"quoted",%20b;%20c=d'],
+    ['__proto__', '__proto__'],
+  ])(
+    '%j: printable ASCII in its header, and itself for the upstream and the record',
+    async (model, header) => {
+      const asked = gateway.simulator.requests.length;
+      const response = await gateway.post(CHAT, streamedChat(`openai/${model}`));
+      await response.text();
+      expectOwnHeaders(response);
+      expect(response.headers.get('x-weir-model')).toBe(header);
+      expect((await gateway.simulator.request(asked)).body?.model).toBe(model);
+      const { request_id } = await gateway.record(response);
+      const [entry] = (await gateway.entries('usage/')).filter(({ name }) => name.endsWith(request_id));
+      expect(decodeObject(entry?.value ?? '')?.model).toBe(model);
+      const lines = gateway.logs().filter((line) => line.includes(request_id));
+      expect(lines.map((line) => decodeObject(line)?.model)).toEqual([model]);
+    },
+  );
+});
+
+describe('H2 what an upstream says', () => {
+  test("in headers: only the allowlisted ones go on, and none of them is Weir's own", async () => {
+    for (const body of [chat('openai/evil-headers'), streamedChat('openai/evil-headers')]) {
+      const response = await gateway.post(CHAT, body);
+      await response.text();
+      expect(response.status).toBe(429);
+      expectOwnHeaders(response);
+      expect(response.headers.get('retry-after')).toBe('7');
+      expect(response.headers.get('x-weir-model')).toBe('evil-headers');
+    }
+  });
+
+  test.each(['evil-refusal', 'evil-error-first'])(
+    'E1 %s: an error with line ends stays one JSON body',
+    async (name) => {
+      for (const body of [chat(`openai/${name}`), streamedChat(`openai/${name}`)]) {
+        const response = await gateway.post(CHAT, body);
+        expectOwnHeaders(response);
+        const { status, error } = await errorOf(response);
+        expect(status).toBeGreaterThanOrEqual(400);
+        expect(Object.keys(error)).toEqual(['message', 'type', 'param', 'code']);
+      }
+    },
+  );
+
+  test.each(['evil-names', 'evil-error-later', 'evil-finish'])(
+    'F1 %s: line ends in it make no frame',
+    async (name) => {
+      const loggedBefore = gateway.logs().length;
+      const response = await gateway.post(CHAT, streamedChat(`openai/${name}`));
+      const text = await response.text();
+      expectOwnHeaders(response);
+      const frames = framesOf(text);
+      expect(frames.at(-1)).toBe(DONE);
+      for (const frame of frames.slice(0, -1)) {
+        expect(frame).toMatch(/^data: \{"(?:id|error)":[^\r\n]*\}$/);
+        expect(decodeObject(frame.slice('data: '.length))).toBeDefined();
+      }
+      expect(text).not.toMatch(/^data: \{"injected"/m);
+      const { request_id } = await gateway.record(response);
+      expect(
+        gateway
+          .logs()
+          .slice(loggedBefore)
+          .map((line) => decodeObject(line)?.request_id),
+      ).toEqual([request_id]);
+    },
+  );
+});
+
+describe('H1 H2 what a client says of its request', () => {
+  test("its own x-weir-request-id is not taken for Weir's, and other headers go nowhere", async () => {
+    const asked = gateway.simulator.requests.length;
+    const headers = {
+      'x-weir-request-id': 'mine',
+      'x-client-request-id': 'ab,"c"; d',
+      traceparent: 'a\u00fcb',
+      cookie: 'session=client',
+      'x-forwarded-for': '192.0.2.1',
+      'x-injected': 'yes',
+    };
+    const response = await gateway.post(CHAT, chat(`openai/${SIMULATED}`), { headers });
+    await response.text();
+    expectOwnHeaders(response);
+    const upstream = await gateway.simulator.request(asked);
+    const sent = JSON.stringify(upstream.headers);
+    expect(sent).not.toMatch(/"mine"|session=client|192\.0\.2\.1|x-injected/);
+    expect(upstream.headers['x-client-request-id']).toBe('ab,"c"; d');
+    expect(upstream.headers.traceparent).toBeUndefined();
+  });
+});

@@ -1,0 +1,187 @@
+/** Clients that leave, in every phase, under real workerd: the upstream is let go, and one record is kept (T4, M1, M3). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { UsageRecord } from '../../src/metering/record.ts';
+import type { JsonObject } from '../simulator/json.ts';
+import type { RecordedRequest } from '../simulator/server.ts';
+import { chat, streamedChat } from './client.ts';
+import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts';
+import { CLOCKS_OFF, event, many, type Play, replayOf } from './plays.ts';
+
+const CHAT = '/v1/chat/completions';
+
+const PLAYS: Readonly<Record<string, Play>> = {
+  'words-for-ever': { chunks: many(event('word '), 4000), gapMs: 10 },
+  'words-then-nothing': { chunks: many(event('word '), 5), ending: 'hang' },
+  'comments-then-nothing': { chunks: many(': waiting\n\n', 5), ending: 'hang' },
+};
+
+let gateway: Gateway;
+
+function setUp(options: GatewayOptions): void {
+  beforeAll(async () => {
+    const vars = { ...CLOCKS_OFF, HEARTBEAT_SECONDS: '0.3', ...options.vars };
+    gateway = await startGateway({ pace: 10, replay: replayOf(PLAYS), ...options, vars });
+  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
+}
+
+interface Asked {
+  readonly answer: Promise<Response>;
+  readonly upstream: RecordedRequest;
+  readonly leave: () => void;
+}
+
+/** Asks; resolves when the request has reached the upstream. */
+async function ask(body: JsonObject): Promise<Asked> {
+  const asked = gateway.simulator.requests.length;
+  const client = new AbortController();
+  const answer = gateway.post(CHAT, body, { signal: client.signal });
+  // A client that leaves before the head has no answer.
+  answer.catch(() => undefined);
+  return { answer, upstream: await gateway.simulator.request(asked), leave: () => client.abort() };
+}
+
+/** Reads so many reads of a stream. */
+async function read(response: Response, reads: number): Promise<string> {
+  const reader = response.body?.getReader();
+  let text = '';
+  for (let read = 0; read < reads; read++)
+    text += Buffer.from((await reader?.read())?.value ?? []).toString();
+  reader?.releaseLock();
+  return text;
+}
+
+/** The one record of the newest request; a second one would have come by the time that a later request has its own. */
+async function onlyRecord(): Promise<UsageRecord> {
+  const count = gateway.simulator.requests.length;
+  const records = await gateway.records(count);
+  const newest = records.sort((a, b) => a.time.localeCompare(b.time)).at(-1);
+  const later = await gateway.post(CHAT, chat('deepseek/deepseek-chat'));
+  await later.text();
+  await gateway.record(later);
+  expect(await gateway.records(count + 1)).toHaveLength(count + 1);
+  expect(gateway.logs().filter((line) => line.includes(newest?.request_id ?? '?'))).toHaveLength(1);
+  if (newest === undefined) throw new Error('There is no record');
+  return newest;
+}
+
+describe('T4: heartbeats of 0.3 s and no timeout at all', () => {
+  setUp({});
+
+  test.each([
+    'deepseek/deepseek-chat:hang',
+    'deepseek/deepseek-chat:stall-head',
+    'openai/comments-then-nothing',
+  ])('M1 %s: a client that leaves before the head: upstream let go, one record, cancelled', async (model) => {
+    const { upstream, leave } = await ask(streamedChat(model));
+    leave();
+    expect(await upstream.closed).toBe('client-left');
+    const record = await onlyRecord();
+    expect(record).toMatchObject({ status: 'cancelled', error_code: null, completion_tokens: 0 });
+    expect(record.estimated).toBe(true);
+    expect(record.prompt_tokens).toBeGreaterThan(0);
+    expect(record.total_tokens).toBe(record.prompt_tokens);
+  });
+
+  test('M3: a client that leaves midway: upstream let go, one record, cancelled with the tokens that passed', async () => {
+    const { answer, upstream, leave } = await ask(streamedChat('openai/words-for-ever'));
+    const text = await read(await answer, 8);
+    leave();
+    expect(await upstream.closed).toBe('client-left');
+    const record = await onlyRecord();
+    expect(record).toMatchObject({ status: 'cancelled', error_code: null, finish_reason: null });
+    const words = text.split('"word ').length - 1;
+    expect(record.completion_tokens).toBeGreaterThanOrEqual(words);
+    expect(record.bytes_out).toBeGreaterThanOrEqual(text.length);
+    expect(record.estimated).toBe(true);
+    expect(record.total_tokens).toBe(record.prompt_tokens + record.completion_tokens);
+  });
+
+  test.each([
+    ['openai/words-then-nothing', 5],
+    ['deepseek/deepseek-chat:stall-mid', 8],
+  ])('M3 %s: a client that leaves a stalled stream is noticed at a heartbeat', async (model, words) => {
+    const { answer, upstream, leave } = await ask(streamedChat(model));
+    const response = await answer;
+    for (let text = ''; !text.includes(': heartbeat'); ) text += await read(response, 1);
+    leave();
+    expect(await upstream.closed).toBe('client-left');
+    const record = await onlyRecord();
+    expect(record).toMatchObject({ status: 'cancelled', estimated: true });
+    expect(record.completion_tokens).toBeGreaterThanOrEqual(words);
+    expect(record.completion_tokens).toBeLessThan(words * 2);
+  });
+
+  test('a client that reads to the end and closes: the record is finished, not cancelled', async () => {
+    const { answer, leave } = await ask(streamedChat('deepseek/deepseek-chat'));
+    const response = await answer;
+    await response.text();
+    leave();
+    expect(await onlyRecord()).toMatchObject({ status: 'finished', estimated: false });
+  });
+
+  test('many that leave at once: one record each, all cancelled, all upstreams let go', async () => {
+    const before = gateway.simulator.requests.length;
+    const clients = many('openai/words-for-ever', 25).map((model) => {
+      const client = new AbortController();
+      return { client, answer: gateway.post(CHAT, streamedChat(model), { signal: client.signal }) };
+    });
+    const left = clients.map(async ({ client, answer }) => {
+      const response = await answer;
+      for (let text = ''; !text.includes('word '); ) text += await read(response, 1);
+      client.abort();
+      return response.headers.get('x-weir-request-id');
+    });
+    const ids = await Promise.all(left);
+    const upstreams = gateway.simulator.requests.slice(before);
+    expect(upstreams).toHaveLength(clients.length);
+    expect(new Set(await Promise.all(upstreams.map(({ closed }) => closed)))).toEqual(
+      new Set(['client-left']),
+    );
+    const records = await gateway.records(before + clients.length);
+    const cancelled = records.filter(({ request_id }) => ids.includes(request_id));
+    expect(cancelled.map(({ status }) => status)).toEqual(many('cancelled', clients.length));
+    expect(records).toHaveLength(gateway.logs().length);
+  });
+});
+
+describe('T4: a deadline of 1.5 s', () => {
+  setUp({ vars: { DEADLINE_SECONDS: '1.5' } });
+
+  test.each(['hang', 'stall-head', 'stall-mid'])(
+    // workerd tells of a client that left on the next write, and a plain answer has none before its end.
+    'M1 a plain request, %s: the client leaves: upstream let go by the deadline at the latest, one record',
+    async (fault) => {
+      const { upstream, leave } = await ask(chat(`deepseek/deepseek-chat:${fault}`));
+      leave();
+      expect(await upstream.closed).toBe('client-left');
+      const record = await onlyRecord();
+      expect(['cancelled', 'timed_out']).toContain(record.status);
+      expect(record.estimated).toBe(true);
+      expect(record.prompt_tokens).toBeGreaterThan(0);
+    },
+  );
+});
+
+describe.each([
+  ['takes 1.5 s for each write', { KV_DELAY_MS: '1500' }, 1],
+  ['refuses each record twice', { KV_REFUSALS: '2' }, 3],
+] as const)('T4 M1: a KV that %s', (_, vars, tries) => {
+  setUp({ vars, entrypoint: 'bad-kv-worker.ts' });
+
+  test('a client that leaves midway: its record is written in the end, once', async () => {
+    const { answer, upstream, leave } = await ask(streamedChat('openai/words-for-ever'));
+    const response = await answer;
+    await read(response, 3);
+    leave();
+    expect(await upstream.closed).toBe('client-left');
+    await gateway.logged((lines) => lines.some((line) => line.event === 'stored'));
+    const record = await gateway.record(response);
+    expect(record).toMatchObject({ status: 'cancelled', estimated: true });
+    const stored = gateway.logs().filter((line) => line.includes('"stored"'));
+    expect(stored).toHaveLength(1);
+    expect(stored[0]).toContain(`"tries":${tries}`);
+    expect(await gateway.entries('usage/')).toHaveLength(1);
+    expect(gateway.logs().some((line) => line.includes('record_lost'))).toBe(false);
+  });
+});

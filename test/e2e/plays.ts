@@ -1,0 +1,31 @@
+/** Upstream answers that tests write by hand, by the model's name: shared by the tests of how streams begin and end. */
+import type { RecordedRequest, Replay } from '../simulator/server.ts';
+
+export interface Play extends Omit<Replay, 'chunks' | 'then'> {
+  readonly chunks: readonly string[];
+  readonly ending?: NonNullable<Replay['then']>;
+}
+
+/** All three clocks off; a test sets the ones that it is about. */
+export const CLOCKS_OFF = { HEARTBEAT_SECONDS: '0', IDLE_TIMEOUT_SECONDS: '0', DEADLINE_SECONDS: '0' };
+
+/** An upstream's data event. */
+export function event(content: string, finish_reason: string | null = null): string {
+  return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason }] })}\n\n`;
+}
+
+export function many(text: string, count: number): string[] {
+  return Array.from({ length: count }, () => text);
+}
+
+/** The simulator's answer to a model that has a play; any other is a scene's. */
+export function replayOf(plays: Readonly<Record<string, Play>>) {
+  return ({ body }: RecordedRequest): Replay | undefined => {
+    const model = String(body?.model);
+    const play = Object.hasOwn(plays, model) ? plays[model] : undefined;
+    if (play === undefined) return undefined;
+    const { chunks, ending = 'end', ...rest } = play;
+    const ends = new Map([['then', ending]]);
+    return { ...rest, ...Object.fromEntries(ends), chunks: chunks.map((text) => Buffer.from(text)) };
+  };
+}

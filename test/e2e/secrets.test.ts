@@ -1,0 +1,112 @@
+/** No credential, internal address or stack in anything that the gateway answers, logs or stores, however it fails (E4, K1). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FAULT_NAMES } from '../simulator/faults.ts';
+import type { JsonObject } from '../simulator/json.ts';
+import { textOf } from '../simulator/json.ts';
+import { chat, jsonOf, streamedChat } from './client.ts';
+import { ADMIN_TOKEN, CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
+import { LEAKS, leak } from './leaks.ts';
+
+const CHAT = '/v1/chat/completions';
+/** Their upstreams would go on for as long as the deadline lets them, and say nothing that others do not. */
+const LONG = new Set(['flood', 'endless-line', 'endless-event', 'big-event']);
+const FAULTS = FAULT_NAMES.filter((name) => !LONG.has(name));
+const REFUSALS = [400, 401, 402, 403, 404, 413, 422, 429, 500, 502, 503, 504].map(
+  (status) => `status-${status}`,
+);
+const MODELS = ['deepseek/deepseek-chat', 'mistral/mistral-small-latest', 'xerotier/llama-3.1-8b'];
+
+let gateway: Gateway;
+let clientKey = '';
+/** Everything that came back: status, headers and body. */
+const answers: string[] = [];
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    replay: leak,
+    vars: {
+      AUTH: 'keys',
+      HEARTBEAT_SECONDS: '0.5',
+      DEADLINE_SECONDS: '1',
+      // Nothing listens there.
+      CODESTRAL_BASE_URL: 'http://127.0.0.1:9/internal',
+    },
+  });
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const made = await jsonOf(await gateway.post('/admin/keys', { name: 'secrets' }, { headers }));
+  clientKey = textOf(made.key);
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+async function ask(body: JsonObject, authorization = `Bearer ${clientKey}`, path = CHAT): Promise<number> {
+  const response = await gateway.post(path, body, { headers: { authorization } });
+  const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n');
+  answers.push(`${response.status}\n${headers}\n\n${await response.text()}`);
+  return response.status;
+}
+
+/** Asks for each, streamed and plain; a few at a time. */
+async function askAll(models: readonly string[]): Promise<void> {
+  const bodies = models.flatMap((model) => [streamedChat(model), chat(model)]).values();
+  async function askOneByOne(): Promise<void> {
+    for (const body of bodies) await ask(body);
+  }
+  await Promise.all(Array.from({ length: 12 }, askOneByOne));
+}
+
+/** What must be nowhere. */
+function secrets(): Readonly<Record<string, RegExp>> {
+  const quoted = (text: string) => new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'i');
+  const credentials = Object.entries(CREDENTIALS).map(([name, value]) => [name, quoted(value)] as const);
+  return {
+    ...Object.fromEntries(credentials),
+    'the client key': quoted(clientKey),
+    'the admin token': quoted(ADMIN_TOKEN),
+    // What to send is said as `Bearer <key>`.
+    'a bearer': /bearer\s+(?!<)\S/i,
+    "the simulator's address": quoted(`127.0.0.1:${gateway.simulator.port}`),
+    'a local address': /127\.0\.0\.1|localhost/i,
+    'a stack': /(?:\\n|\n)\s*at\s|\bat \S+ \(\S+:\d+|node_modules|\.[jt]s:\d+/,
+  };
+}
+
+function findSecrets(texts: readonly string[]): string[] {
+  return Object.entries(secrets()).flatMap(([name, pattern]) =>
+    texts.filter((text) => pattern.test(text)).map((text) => `${name}: ${text.slice(0, 600)}`),
+  );
+}
+
+describe('E4 K1', () => {
+  test('every fault, refusal and leak, streamed and plain: nothing of it is in an answer, a log line or a record', async () => {
+    await askAll(MODELS.flatMap((model) => [...FAULTS, ...REFUSALS].map((fault) => `${model}:${fault}`)));
+    await askAll(LEAKS.map((name) => `openai/${name}`));
+    await askAll(['codestral/codestral-latest', 'keyless/openai/gpt-oss-20b', 'nowhere/model', '']);
+    for (const key of ['', 'Bearer weir_0000000000000000', `Bearer ${clientKey}x`, 'Basic d2VpcjpzZWNyZXQ='])
+      expect(await ask(chat(MODELS[0] ?? ''), key)).toBe(401);
+    for (const path of ['/admin/keys', '/admin/nothing', '/v1/nothing'])
+      await ask({}, `Bearer ${clientKey}`, path);
+    const asked = gateway.simulator.requests.length;
+    await gateway.records(asked);
+    expect(answers.length).toBeGreaterThan(200);
+    expect(gateway.logs().length).toBeGreaterThanOrEqual(asked);
+    expect(findSecrets(answers)).toEqual([]);
+    expect(findSecrets(gateway.logs())).toEqual([]);
+    const entries = await gateway.entries('');
+    expect(entries.length).toBeGreaterThanOrEqual(asked);
+    expect(findSecrets(entries.map((entry) => JSON.stringify(entry)))).toEqual([]);
+  });
+
+  test('the search finds what it looks for', () => {
+    const { port } = gateway.simulator;
+    const samples = [
+      ...Object.values(CREDENTIALS),
+      clientKey,
+      ADMIN_TOKEN,
+      'Authorization: Bearer abcdef123',
+      `http://127.0.0.1:${port}/v1`,
+      'Error: no\n    at handle (/srv/index.js:10:5)',
+      JSON.stringify('Error: no\n    at handle (/srv/index.js:10:5)'),
+    ];
+    for (const sample of samples) expect(findSecrets([sample]), sample).not.toEqual([]);
+  });
+});

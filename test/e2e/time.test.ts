@@ -1,0 +1,197 @@
+/** Holds the clocks to the contract under real workerd: heartbeats, silence, the deadline, and the head (H3, T1 to T3). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JsonObject } from '../simulator/json.ts';
+import { chat, contentOf, DONE, errorOf, finishesOf, framesOf, streamedChat } from './client.ts';
+import { type Gateway, startGateway, type Vars } from './gateway.ts';
+import { CLOCKS_OFF, event, many, type Play, replayOf } from './plays.ts';
+
+const CHAT = '/v1/chat/completions';
+const HEARTBEAT = ': heartbeat';
+const HALF = 'A weir holds the river back just enough';
+const WHOLE = `${HALF} that every boat may pass in turn. 🌊`;
+
+const IDLE = {
+  message: 'DeepSeek sent nothing for 1 seconds',
+  type: 'stream_idle_timeout',
+  param: null,
+  code: 'stream_idle_timeout',
+};
+const LATE = {
+  message: 'DeepSeek did not finish within 1 seconds',
+  type: 'timeout_error',
+  param: null,
+  code: 'timeout',
+};
+
+const COMMENT = ': waiting\n\n';
+const STOP = event('', 'stop');
+const END = `${DONE}\n\n`;
+
+/** What the simulator plays for models of these names instead of a scene; nothing here lasts longer than a test may. */
+const PLAYS: Readonly<Record<string, Play>> = {
+  'first-then-nothing': { chunks: [event('Hello')], ending: 'hang' },
+  'first-then-comments': { chunks: [event('Hello'), ...many(COMMENT, 400)], gapMs: 50 },
+  'half-a-line-for-ever': { chunks: [event('Hello'), 'data: {"', ...many('x', 400)], gapMs: 50 },
+  'words-for-ever': { chunks: many(event('word '), 400), gapMs: 50 },
+  'with-pauses': { chunks: [event('one '), event('two '), event('three'), STOP, END], gapMs: 400 },
+};
+
+let gateway: Gateway;
+
+function setUp(vars: Vars): void {
+  beforeAll(async () => {
+    gateway = await startGateway({ replay: replayOf(PLAYS), vars: { ...CLOCKS_OFF, ...vars } });
+  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
+}
+
+/** Asks, and reads the answer to its end, beside the request that reached the upstream. */
+async function ask(body: JsonObject) {
+  const asked = gateway.simulator.requests.length;
+  const response = await gateway.post(CHAT, body);
+  const text = await response.clone().text();
+  return { response, text, upstream: await gateway.simulator.request(asked) };
+}
+
+function frame(error: JsonObject): string {
+  return `data: ${JSON.stringify({ error })}`;
+}
+
+/** Splits off the heartbeats that came last before the frames that end the stream. */
+function endOf(text: string) {
+  const frames = framesOf(text);
+  const ending = frames.splice(frames.lastIndexOf(HEARTBEAT) + 1);
+  const firstBeat = frames.indexOf(HEARTBEAT);
+  const beats = firstBeat < 0 ? [] : frames.splice(firstBeat);
+  return { before: frames, beats, ending };
+}
+
+describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
+  setUp({ HEARTBEAT_SECONDS: '0.3', IDLE_TIMEOUT_SECONDS: '1' });
+
+  test.each(['hang', 'stall-head'])(
+    '%s: heartbeats alone, then the idle error and [DONE]; timed_out, and the upstream is let go',
+    async (fault) => {
+      const { response, text, upstream } = await ask(streamedChat(`deepseek/deepseek-chat:${fault}`));
+      expect(response.status).toBe(200);
+      expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+      const { before, beats, ending } = endOf(text);
+      // Weir's own heartbeats do not put the timeout off: there is no time for a fourth.
+      expect(beats.length).toBeGreaterThanOrEqual(1);
+      expect(beats.length).toBeLessThanOrEqual(3);
+      expect([before, new Set(beats), ending]).toEqual([[], new Set([HEARTBEAT]), [frame(IDLE), DONE]]);
+      expect(await upstream.closed).toBe('client-left');
+      const record = await gateway.record(response);
+      expect(record).toMatchObject({
+        status: 'timed_out',
+        error_code: 'stream_idle_timeout',
+        completion_tokens: 0,
+        first_token_ms: null,
+        bytes_out: Buffer.byteLength(text),
+        estimated: true,
+      });
+      expect(record.total_ms).toBeGreaterThanOrEqual(1000);
+      expect(record.prompt_tokens).toBeGreaterThan(0);
+    },
+  );
+
+  test('stall-mid: the text so far, heartbeats, the idle error, [DONE]; timed_out with estimated tokens', async () => {
+    const { response, text, upstream } = await ask(streamedChat('deepseek/deepseek-chat:stall-mid'));
+    const { before, beats, ending } = endOf(text);
+    expect(contentOf(`${before.join('\n\n')}\n\n`)).toBe(HALF);
+    expect(finishesOf(text)).toEqual([]);
+    expect(beats.length).toBeGreaterThanOrEqual(1);
+    expect(beats.length).toBeLessThanOrEqual(3);
+    expect([new Set(beats), ending]).toEqual([new Set([HEARTBEAT]), [frame(IDLE), DONE]]);
+    expect(await upstream.closed).toBe('client-left');
+    const record = await gateway.record(response);
+    expect(record).toMatchObject({ status: 'timed_out', error_code: 'stream_idle_timeout', estimated: true });
+    expect(record.completion_tokens).toBeGreaterThanOrEqual(8);
+    expect(record.completion_tokens).toBeLessThan(16);
+  });
+
+  test('F3 queue: comments put the timeout off before the first event, and none is forwarded', async () => {
+    const { response, text } = await ask(streamedChat('deepseek/deepseek-chat:queue'));
+    expect(contentOf(text)).toBe(WHOLE);
+    const frames = framesOf(text);
+    expect(frames[0]).toBe(HEARTBEAT);
+    expect(new Set(frames.filter((one) => one.startsWith(':')))).toEqual(new Set([HEARTBEAT]));
+    expect(text).not.toContain('"error"');
+    const record = await gateway.record(response);
+    expect(record).toMatchObject({ status: 'finished', completion_tokens: 16 });
+    expect(record.total_ms).toBeGreaterThan(1000);
+  });
+
+  test.each(['first-then-comments', 'half-a-line-for-ever'])(
+    '%s: after the first event only events put the timeout off',
+    async (name) => {
+      const { response, text, upstream } = await ask(streamedChat(`openai/${name}`));
+      expect(contentOf(text)).toBe('Hello');
+      const { ending } = endOf(text);
+      expect(ending).toEqual([frame({ ...IDLE, message: 'OpenAI sent nothing for 1 seconds' }), DONE]);
+      expect(await upstream.closed).toBe('client-left');
+      expect(await gateway.record(response)).toMatchObject({ status: 'timed_out' });
+    },
+  );
+
+  test('drip: an answer that comes byte by byte is whole, and its record is finished', async () => {
+    const { response, text } = await ask(streamedChat('deepseek/deepseek-chat:drip'));
+    expect(contentOf(text)).toBe(WHOLE);
+    expect(framesOf(text).at(-1)).toBe(DONE);
+    expect(await gateway.record(response)).toMatchObject({ status: 'finished', completion_tokens: 16 });
+  });
+
+  test('T1 with-pauses: heartbeats stand between the frames, never within one', async () => {
+    const { text } = await ask(streamedChat('openai/with-pauses'));
+    const frames = framesOf(text);
+    expect(contentOf(text)).toBe('one two three');
+    expect(frames.filter((one) => one === HEARTBEAT).length).toBeGreaterThanOrEqual(2);
+    expect(frames.every((one) => one === HEARTBEAT || one.startsWith('data: '))).toBe(true);
+    expect(frames.at(-1)).toBe(DONE);
+  });
+});
+
+describe('T3: a deadline of 1 s', () => {
+  setUp({ HEARTBEAT_SECONDS: '0.3', DEADLINE_SECONDS: '1' });
+
+  test('words-for-ever: the text so far, then the deadline error and [DONE], however busy the upstream is', async () => {
+    const { response, text, upstream } = await ask(streamedChat('openai/words-for-ever'));
+    expect(contentOf(text)).toMatch(/^(word )+$/);
+    const late = { ...LATE, message: 'OpenAI did not finish within 1 seconds' };
+    expect(framesOf(text).slice(-2)).toEqual([frame(late), DONE]);
+    expect(text.split('"error"')).toHaveLength(2);
+    expect(await upstream.closed).toBe('client-left');
+    const record = await gateway.record(response);
+    expect(record).toMatchObject({ status: 'timed_out', error_code: 'timeout', estimated: true });
+    expect(record.total_ms).toBeGreaterThanOrEqual(1000);
+  });
+
+  test.each(['hang', 'stall-head', 'stall-mid'])(
+    '%s: with no idle timeout the deadline ends the stream',
+    async (fault) => {
+      const { response, text, upstream } = await ask(streamedChat(`deepseek/deepseek-chat:${fault}`));
+      expect(endOf(text).ending).toEqual([frame(LATE), DONE]);
+      expect(await upstream.closed).toBe('client-left');
+      expect(await gateway.record(response)).toMatchObject({ status: 'timed_out', error_code: 'timeout' });
+    },
+  );
+
+  test.each(['hang', 'stall-head', 'stall-mid'])(
+    'E1 a plain request, %s: 504, timed_out, and the upstream is let go',
+    async (fault) => {
+      const { response, upstream } = await ask(chat(`deepseek/deepseek-chat:${fault}`));
+      expect(await errorOf(response)).toEqual({ status: 504, error: LATE });
+      expect(await upstream.closed).toBe('client-left');
+      expect(await gateway.record(response)).toMatchObject({ status: 'timed_out', error_code: 'timeout' });
+    },
+  );
+
+  test('E1 a plain request whose upstream streams for ever: 504, and timed_out', async () => {
+    const { response, upstream } = await ask(chat('openai/words-for-ever'));
+    expect((await errorOf(response)).status).toBe(504);
+    expect(await upstream.closed).toBe('client-left');
+    const record = await gateway.record(response);
+    expect(record).toMatchObject({ status: 'timed_out', estimated: true });
+    expect(record.completion_tokens).toBeGreaterThan(0);
+  });
+});

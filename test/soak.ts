@@ -1,0 +1,181 @@
+/**
+ * Holds the gateway under many streams at once, and prints what became of them: node test/soak.ts [--streams 1000]
+ * [--seconds 30] [--seed 1]. Exits with 1 where a record is missing, doubled or wrong, or a client saw what it should not.
+ */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import type { UsageRecord } from '../src/metering/record.ts';
+import { type Gateway, startGateway } from './e2e/gateway.ts';
+import { residentBytes, workerdIds } from './e2e/processes.ts';
+import { decodeObject, objectOf, textOf } from './simulator/json.ts';
+import { type Load, type Outcome, runClients } from './soak/clients.ts';
+import { PLAN_KINDS, planOf } from './soak/plan.ts';
+
+/** Between two events of an upstream: an answer of sixteen words takes eight seconds. */
+const PACE_MS = 500;
+const SAMPLE_MS = 250;
+const MAX_STREAMS = 5000;
+const MAX_SECONDS = 600;
+/** Records come after the answers: with 30 s for writing one, none comes later than this. */
+const MAX_SETTLE_MS = 60_000;
+const MAX_FAULTS_SHOWN = 20;
+const MIB = 1024 * 1024;
+
+const { values } = parseArgs({
+  options: {
+    streams: { type: 'string', default: '1000' },
+    seconds: { type: 'string', default: '30' },
+    seed: { type: 'string', default: '1' },
+    /** Set in the process of the clients alone. */
+    url: { type: 'string' },
+  },
+});
+const load: Load = {
+  url: values.url ?? '',
+  streams: Math.min(Number(values.streams), MAX_STREAMS),
+  seconds: Math.min(Number(values.seconds), MAX_SECONDS),
+  seed: Number(values.seed),
+};
+
+async function soak(): Promise<number> {
+  const vars = { HEARTBEAT_SECONDS: '2', IDLE_TIMEOUT_SECONDS: '20', DEADLINE_SECONDS: '120' };
+  await using gateway = await startGateway({ pace: PACE_MS, vars });
+  const memory = new Memory();
+  const outcomes = await runInOwnProcess(gateway.url);
+  memory.stop();
+  const records = await settled(gateway, outcomes.length);
+  const faults = [...findFaults(outcomes, records, gateway)];
+  print(outcomes, records, memory, faults);
+  return faults.length === 0 ? 0 : 1;
+}
+
+async function runInOwnProcess(url: string): Promise<Outcome[]> {
+  const { streams, seconds, seed } = load;
+  const said = { url, streams, seconds, seed };
+  const clients = fork(
+    import.meta.filename,
+    Object.entries(said).map(([name, value]) => `--${name}=${value}`),
+  );
+  const outcomes: Outcome[] = [];
+  clients.on('message', (outcome) => outcomes.push(decodeOutcome(outcome)));
+  const [code] = await once(clients, 'exit');
+  if (code !== 0) throw new Error(`The clients ended with ${code}`);
+  return outcomes;
+}
+
+function decodeOutcome(message: unknown): Outcome {
+  const { number, id, wrong } = objectOf(message);
+  return { number: Number(number), id: textOf(id), wrong: wrong === null ? null : String(wrong) };
+}
+
+/** The records, once there are so many, or what there is when none comes any more. */
+async function settled(gateway: Gateway, count: number): Promise<UsageRecord[]> {
+  const until = Date.now() + MAX_SETTLE_MS;
+  for (;;) {
+    const isOver = Date.now() > until;
+    const logged = requestLines(gateway).length;
+    if (logged >= count || isOver) return gateway.records(Math.min(logged, count));
+    await setTimeout(SAMPLE_MS);
+  }
+}
+
+function requestLines(gateway: Gateway): string[] {
+  const lines = gateway.logs().map((line) => decodeObject(line) ?? {});
+  return lines.filter((line) => line.event === 'request').map((line) => textOf(line.request_id));
+}
+
+function* findFaults(outcomes: readonly Outcome[], records: readonly UsageRecord[], gateway: Gateway) {
+  const byId = new Map(records.map((record) => [record.request_id, record]));
+  const logged = new Set<string>();
+  for (const id of requestLines(gateway)) {
+    if (logged.has(id)) yield `${id} was settled twice`;
+    logged.add(id);
+  }
+  if (byId.size !== records.length) yield `${records.length - byId.size} records are doubled`;
+  if (records.length !== outcomes.length) yield `${outcomes.length} requests left ${records.length} records`;
+  for (const { number, id, wrong } of outcomes) {
+    const plan = planOf(load.seed, number);
+    const name = `client ${number} (${plan.kind}, ${plan.model})`;
+    if (wrong !== null) yield `${name}: ${wrong}`;
+    const record = byId.get(id);
+    if (id !== '') byId.delete(id);
+    if (id !== '' && record === undefined) yield `${name}: no record of ${id}`;
+    else if (record !== undefined && record.status !== plan.status)
+      yield `${name}: the record says ${record.status} (${record.error_code}) after ${record.total_ms} ms, not ${plan.status}`;
+    else if (record?.status === 'finished' && (record.estimated || record.completion_tokens === 0))
+      yield `${name}: the record has not the tokens that were told`;
+  }
+  // What is left has no client that knows its id: those left before the head.
+  for (const record of byId.values())
+    if (record.status !== 'cancelled')
+      yield `${record.request_id}, whose client left early: ${record.status}`;
+}
+
+/** Looks at the memory of each workerd process, and at the pauses of this one, while the load runs. */
+class Memory {
+  readonly #ids = workerdIds();
+  readonly #samples: number[][] = [];
+  readonly #delays = monitorEventLoopDelay();
+  readonly #timer = setInterval(
+    () => this.#samples.push(this.#ids.map((id) => residentBytes([id]))),
+    SAMPLE_MS,
+  );
+
+  constructor() {
+    this.#delays.enable();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#delays.disable();
+  }
+
+  /** For how long this process, which plays the upstreams, stood still at most: beyond the idle timeout it has failed them. */
+  get longestPauseMs(): number {
+    return Math.round(this.#delays.max / 1e6);
+  }
+
+  /** For each process its id, and MiB at the start, the quartiles and the end. */
+  get rows(): string[][] {
+    const last = this.#samples.length - 1;
+    const times = [0, 0.25, 0.5, 0.75, 1].map((part) => Math.round(part * last));
+    return this.#ids.map((id, at) => [
+      `workerd ${id}, MiB`,
+      ...times.map((time) => String(Math.round((this.#samples[time]?.[at] ?? 0) / MIB))),
+    ]);
+  }
+}
+
+function print(
+  outcomes: readonly Outcome[],
+  records: readonly UsageRecord[],
+  memory: Memory,
+  faults: readonly string[],
+): void {
+  const plans = outcomes.map(({ number }) => planOf(load.seed, number));
+  const statuses = ['finished', 'failed', 'timed_out', 'cancelled'];
+  const rows = [
+    ['streams at once', String(load.streams)],
+    ['requests', String(outcomes.length)],
+    ...PLAN_KINDS.map((kind) => [`  ${kind}`, String(plans.filter((plan) => plan.kind === kind).length)]),
+    ['records', String(records.length)],
+    ...statuses.map((status) => [
+      `  ${status}`,
+      String(records.filter((one) => one.status === status).length),
+    ]),
+    ["simulator's longest pause, ms", String(memory.longestPauseMs)],
+    ['', 'start', '25%', '50%', '75%', 'end'],
+    ...memory.rows,
+    ['faults', String(faults.length)],
+  ];
+  const lines = rows.map(
+    ([name = '', ...cells]) => name.padEnd(32) + cells.map((cell) => cell.padStart(8)).join(''),
+  );
+  process.stdout.write(`${[...lines, ...faults.slice(0, MAX_FAULTS_SHOWN)].join('\n')}\n`);
+}
+
+if (values.url === undefined) process.exitCode = await soak();
+else await runClients(load, (outcome) => void process.send?.(outcome));

@@ -1,0 +1,95 @@
+/** What each client of the soak does and what its record must then say: the same for the same seed and number. */
+import type { UsageRecord } from '../../src/metering/record.ts';
+
+/** Answers in which each provider sends at least eight events. */
+const MODELS = [
+  'deepseek/deepseek-chat',
+  'deepseek/deepseek-reasoner',
+  'mistral/mistral-small-latest',
+  'mistral/magistral-medium-latest',
+  'codestral/codestral-latest',
+  'opentoken/google/gemini-3-flash',
+  'xerotier/llama-3.1-8b',
+  'xerotier/llama-3.1-8b-deep-think',
+  'openai/gpt-4o-mini',
+  'compatible/llama-3.3-70b-versatile',
+];
+
+/** The longest of them: workerd tells of a client that left on a write or two, so that there must be some left. */
+const LEFT_MODELS = [
+  'deepseek/deepseek-chat',
+  'deepseek/deepseek-reasoner',
+  'mistral/magistral-medium-latest',
+];
+
+/** How an upstream fails, and the status that the record then has. */
+const FAULTS: readonly (readonly [name: string, status: UsageRecord['status']])[] = [
+  ['cut', 'failed'],
+  ['reset', 'failed'],
+  ['junk', 'failed'],
+  ['error-event', 'failed'],
+  ['error-first', 'failed'],
+  ['status-503', 'failed'],
+  ['stall-mid', 'timed_out'],
+];
+
+const LEAVING_SHARE = 0.1;
+const SLOW_SHARE = 0.1;
+const FAILING_SHARE = 0.05;
+/** Of those that leave, so many do it before there is a head. */
+const EARLY_SHARE = 0.2;
+/** Before the middle of every answer, so that none ends before its client has left. */
+const MAX_EVENTS_BEFORE_LEAVING = 4;
+const MAX_SLOW_PAUSE_MS = 2000;
+
+export type PlanKind = 'plain' | 'leaves' | 'leaves early' | 'slow' | 'failing';
+export const PLAN_KINDS: readonly PlanKind[] = ['plain', 'leaves', 'leaves early', 'slow', 'failing'];
+
+export interface Plan {
+  readonly kind: PlanKind;
+  readonly model: string;
+  readonly status: UsageRecord['status'];
+  /** The data events after which the client leaves. */
+  readonly eventsBeforeLeaving: number;
+  /** How long the client waits after each read. */
+  readonly pauseMs: number;
+}
+
+/** The plan of the client with this number. */
+export function planOf(seed: number, number: number): Plan {
+  const random = seeded(seed * 1_000_003 + number);
+  const model = pick(MODELS, random());
+  const share = random();
+  const plan: Plan = { kind: 'plain', model, status: 'finished', eventsBeforeLeaving: Infinity, pauseMs: 0 };
+  if (share < LEAVING_SHARE * EARLY_SHARE)
+    return { ...plan, kind: 'leaves early', model: `${model}:hang`, status: 'cancelled' };
+  if (share < LEAVING_SHARE) {
+    const eventsBeforeLeaving = 1 + Math.floor(random() * MAX_EVENTS_BEFORE_LEAVING);
+    const longest = pick(LEFT_MODELS, random());
+    return { ...plan, kind: 'leaves', model: longest, status: 'cancelled', eventsBeforeLeaving };
+  }
+  if (share < LEAVING_SHARE + SLOW_SHARE)
+    return { ...plan, kind: 'slow', pauseMs: Math.ceil(random() * MAX_SLOW_PAUSE_MS) };
+  if (share < LEAVING_SHARE + SLOW_SHARE + FAILING_SHARE) {
+    const [fault, status] = pick(FAULTS, random());
+    return { ...plan, kind: 'failing', model: `${model}:${fault}`, status };
+  }
+  return plan;
+}
+
+function pick<Item>(items: readonly Item[], random: number): Item {
+  const item = items[Math.floor(random * items.length)];
+  if (item === undefined) throw new Error('There is nothing to pick from');
+  return item;
+}
+
+/** Numbers from 0 up to 1, always the same for a seed (mulberry32). */
+function seeded(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

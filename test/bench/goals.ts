@@ -1,0 +1,74 @@
+/** Holds the figures against the project's goals: told, never failed, because a time is a machine's. */
+import type { Bundle } from './build.ts';
+import { kibPerStream } from './report.ts';
+import type { Row } from './rows.ts';
+import type { Samples } from './samples.ts';
+
+/** The identity of Weir's own carrier. */
+const CARRIER = 'identity-byob';
+const WEIR = 'weir';
+const KIB = 1024;
+/** Of the asked frames a second. */
+const KEPT_PACE = 0.97;
+
+interface Goal {
+  readonly what: string;
+  readonly value: number;
+  readonly atMost: number;
+}
+
+export function goalLines(samples: Samples, bundles: ReadonlyMap<Row, Bundle>): string[] {
+  const goals = [...bulkGoals(samples), ...pacedGoals(samples), ...coldGoals(samples, bundles)];
+  const lines = goals
+    .filter(({ value }) => !Number.isNaN(value))
+    .map(({ what, value, atMost }) => {
+      const verdict = value <= atMost ? 'met   ' : 'MISSED';
+      return `${verdict} ${what}: ${value.toFixed(2)} (at most ${atMost})`;
+    });
+  return lines.length === 0 ? [] : ['Goals', ...lines, ''];
+}
+
+function bulkGoals(samples: Samples): Goal[] {
+  const texts = ['deepseek', 'mistral', 'xerotier', 'reasoning'].flatMap((stream) => {
+    const point = `${stream} 16384`;
+    const against = (row: string) => samples.ratio('bulk', WEIR, point, 'cpuUs', row);
+    return [
+      { what: `bulk ${point}, x pass`, value: against('pass'), atMost: 4 },
+      { what: `bulk ${point}, x ${CARRIER}`, value: against(CARRIER), atMost: 1.4 },
+      { what: `bulk ${point}, x portkey-deepseek`, value: against('portkey-deepseek'), atMost: 0.05 },
+    ];
+  });
+  const slow = ['tools 16384', 'tools frame'].map((point) => ({
+    what: `bulk ${point}, x eventsource-parser`,
+    value: samples.ratio('bulk', WEIR, point, 'cpuUs', 'eventsource-parser'),
+    atMost: 1,
+  }));
+  return [...texts, ...slow];
+}
+
+function pacedGoals(samples: Samples): Goal[] {
+  return samples.points('paced').flatMap((point) => {
+    const streams = Number(point.split(' ')[0]);
+    const ratio = (row: string) => samples.ratio('paced', WEIR, point, 'cpuUs', row);
+    const later = (figure: string) => samples.difference('paced', WEIR, point, figure, CARRIER);
+    const memory =
+      kibPerStream(samples, WEIR, point, streams) - kibPerStream(samples, CARRIER, point, streams);
+    const pace = Math.min(...[WEIR, CARRIER].map((row) => samples.median('paced', row, point, 'pace')));
+    const note = pace < KEPT_PACE ? ' (the pace was not kept: this is a queue)' : '';
+    return [
+      { what: `paced ${point}, x ${CARRIER}`, value: ratio(CARRIER), atMost: 1.1 },
+      { what: `paced ${point}, x portkey-deepseek`, value: ratio('portkey-deepseek'), atMost: 0.75 },
+      { what: `paced ${point}, p50 ms above ${CARRIER}${note}`, value: later('p50'), atMost: 0 },
+      { what: `paced ${point}, p99 ms above ${CARRIER}${note}`, value: later('p99'), atMost: 0 },
+      { what: `paced ${point}, KiB a stream above ${CARRIER}`, value: memory, atMost: 32 },
+    ];
+  });
+}
+
+function coldGoals(samples: Samples, bundles: ReadonlyMap<Row, Bundle>): Goal[] {
+  const bundled = [...bundles].find(([{ name }]) => name === WEIR)?.[1];
+  return [
+    { what: 'bundle, KiB gzip', value: (bundled?.gzipBytes ?? Number.NaN) / KIB, atMost: 60 },
+    { what: 'start-up, ms active', value: samples.median('cold', WEIR, 'startup', 'activeMs'), atMost: 10 },
+  ];
+}

@@ -1,0 +1,60 @@
+/** Bulk: whole streams as fast as they go, one after the other; CPU of workerd for each of the upstream's events. */
+import { hash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import type { BulkJob, JobResult, Target } from '../jobs.ts';
+import { cpuMs } from './accounting.ts';
+import { problemOf } from './check.ts';
+import { Connection } from './client.ts';
+import { bulkBody, bulkModel } from './upstream.ts';
+
+/** What a row writes after the answer's end (a usage record) belongs to it. */
+const SETTLE_MS = 30;
+
+/** The digest of an answer that was found right, by row and model: what is the same to the byte needs no second reading. */
+const known = new Map<string, string>();
+
+export async function runBulk(job: BulkJob): Promise<JobResult> {
+  const { target } = job;
+  const model = bulkModel(job.stream, job.chunkBytes, job.events);
+  const upstream = bulkBody(model);
+  const connection = await Connection.open(target.port);
+  const cpuBefore = cpuMs(target.pid);
+  const start = performance.now();
+  let answers = 0;
+  let problem: string | null = null;
+  while (problem === null && (answers === 0 || performance.now() - start < job.ms)) {
+    const pieces: Buffer[] = [];
+    const status = await connection.ask(
+      { headers: target.headers, body: askFor(target, model, true) },
+      (bytes) => pieces.push(bytes),
+    );
+    answers++;
+    problem = judge(target, model, status, Buffer.concat(pieces), upstream.text);
+  }
+  const wallMs = performance.now() - start;
+  await setTimeout(SETTLE_MS);
+  const spent = cpuMs(target.pid) - cpuBefore;
+  connection.close();
+  return { figures: { cpuUs: (spent * 1000) / (answers * job.events), answers, wallMs }, problem };
+}
+
+export function askFor(target: Target, model: string, stream: boolean): string {
+  const messages = [{ role: 'user', content: 'What is a weir?' }];
+  return JSON.stringify({ model: target.modelPrefix + model, stream, messages });
+}
+
+function judge(
+  target: Target,
+  model: string,
+  status: number,
+  answer: Buffer,
+  upstream: string,
+): string | null {
+  if (status !== 200) return `status ${status}: ${answer.toString().slice(0, 300)}`;
+  const name = `${target.row} ${model}`;
+  const digest = hash('sha1', answer);
+  if (known.get(name) === digest) return null;
+  const problem = problemOf(target.treatment, upstream, answer.toString());
+  if (problem === null) known.set(name, digest);
+  return problem;
+}

@@ -1,0 +1,39 @@
+/** Judges what a row made of a stream: every frame there, in order, with all that the upstream said, and its end. */
+
+import { isObject, parseJson } from '../../contract/json.ts';
+import { differences, readClient, readUpstream } from '../../contract/plain-reading.ts';
+import { eventsOf } from '../../contract/reading.ts';
+
+/** What a row does to a stream: nothing at all, or each chunk becomes a frame of its own make and vendor events go. */
+export type Treatment = 'bytes' | 'frames';
+
+/** What is wrong with an answer, or null. */
+export function problemOf(treatment: Treatment, upstream: string, client: string): string | null {
+  if (treatment === 'bytes') return upstream === client ? null : 'the bytes are not the upstream’s';
+  const wanted = countChunks(upstream);
+  const got = countChunks(client);
+  if (wanted !== got) return `${got} chunks instead of ${wanted}`;
+  if (!client.endsWith('data: [DONE]\n\n')) return 'no [DONE] at the end';
+  const found = differences(readUpstream(upstream, 'sse'), readClient(client));
+  return found.length === 0 ? null : found.join('; ').slice(0, 160);
+}
+
+function countChunks(text: string): number {
+  let chunks = 0;
+  for (const { data } of eventsOf(text)) {
+    const value = data === '[DONE]' ? undefined : parseJson(data);
+    if (isObject(value) && 'choices' in value) chunks++;
+  }
+  return chunks;
+}
+
+/** The same for an answer that is one object. */
+export function problemOfWhole(client: string): string | null {
+  const answer = parseJson(client);
+  const said = JSON.stringify(answer ?? null);
+  if (!isObject(answer) || answer.object !== 'chat.completion')
+    return `no completion: ${client.slice(0, 200)}`;
+  return said.includes('"content":"Hello"') && said.includes('"total_tokens":5011')
+    ? null
+    : `text lost: ${said}`;
+}

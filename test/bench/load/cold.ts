@@ -1,0 +1,22 @@
+/** Cold: the first stream of a fresh process; CPU of workerd until its first byte and after each mark. */
+import type { ColdJob, JobResult } from '../jobs.ts';
+import { cpuMs } from './accounting.ts';
+import { readPaced } from './paced-client.ts';
+import { openPacer } from './pacer.ts';
+
+export async function runCold({ target, rate, marks }: ColdJob): Promise<JobResult> {
+  openPacer(marks.at(-1));
+  const figures: Record<string, number> = {};
+  // All that the process has spent until its first request: the runtime's own start, and the script's.
+  const startMs = cpuMs(target.pid);
+  figures.startMs = startMs;
+  const { firstByteMs, problem } = await readPaced({
+    target,
+    model: `paced.${rate}.0`,
+    onFrame: (_, number) => {
+      if (marks.includes(number + 1)) figures[`cpu${number + 1}Ms`] = cpuMs(target.pid) - startMs;
+    },
+    isKept: true,
+  });
+  return { figures: { ...figures, firstByteMs }, problem };
+}

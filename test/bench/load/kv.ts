@@ -1,0 +1,26 @@
+/** KV as workerd speaks to it, in memory: keys are kept, usage records are only counted. */
+import { wholeResponse } from './http1.ts';
+import { serve } from './serve.ts';
+
+const keys = new Map<string, string>();
+let records = 0;
+
+/** Usage records that were written so far. */
+export function recordsWritten(): number {
+  return records;
+}
+
+export function startKv(): Promise<number> {
+  return serve(({ method, path, body, socket }) => {
+    const key = decodeURIComponent(path.slice(1).split('?')[0] ?? '');
+    const isKey = key.startsWith('key/');
+    if (method === 'PUT') {
+      if (isKey) keys.set(key, body);
+      else records++;
+      socket.write(wholeResponse(200, 'text/plain', ''));
+      return;
+    }
+    const value = keys.get(key);
+    socket.write(wholeResponse(value === undefined ? 404 : 200, 'text/plain', value ?? ''));
+  });
+}

@@ -1,0 +1,66 @@
+/** The client of one paced stream: finds each frame's mark in what arrives, and holds it against the frame before. */
+import type { Target } from '../jobs.ts';
+import { askFor } from './bulk.ts';
+import { problemOf } from './check.ts';
+import { Connection } from './client.ts';
+import { framesSent, MARK, pacedText } from './pacer.ts';
+
+/** Longer than a mark and than the end, so that neither is missed where two reads cut it. */
+const CARRIED_CHARACTERS = 40;
+const END = 'data: [DONE]\n\n';
+
+export interface PacedClientOptions {
+  readonly target: Target;
+  readonly model: string;
+  /** Called for each frame, with the ms since it was written. */
+  readonly onFrame: (latencyMs: number, number: number) => void;
+  /** Keeps the whole answer, and judges it as the bulk is judged. */
+  readonly isKept: boolean;
+}
+
+export interface PacedAnswer {
+  readonly firstByteMs: number;
+  readonly problem: string | null;
+}
+
+/** Asks, and reads to the end. */
+export async function readPaced(options: PacedClientOptions): Promise<PacedAnswer> {
+  const { target, model, onFrame, isKept } = options;
+  const connection = await Connection.open(target.port);
+  const askedAt = performance.now();
+  let firstByteMs = -1;
+  let frames = 0;
+  let isInOrder = true;
+  let carried = '';
+  let kept = '';
+  const status = await connection.ask(
+    { headers: target.headers, body: askFor(target, model, true) },
+    (bytes) => {
+      const now = performance.now();
+      if (firstByteMs < 0) firstByteMs = now - askedAt;
+      const text = carried + bytes.toString('latin1');
+      if (isKept) kept += bytes.toString('latin1');
+      let read = 0;
+      for (const mark of text.matchAll(MARK)) {
+        const number = Number(mark[1]);
+        isInOrder &&= number === frames;
+        frames++;
+        onFrame(now - Number(mark[2]) / 1000, number);
+        read = mark.index + mark[0].length;
+      }
+      carried = text.slice(Math.max(read, text.length - CARRIED_CHARACTERS));
+    },
+  );
+  connection.close();
+  const sent = framesSent(model);
+  let problem: string | null = null;
+  if (status !== 200) problem = `status ${status}`;
+  else if (!isInOrder) problem = 'frames are out of order, twice there or lost';
+  else if (frames !== sent) problem = `${frames} frames instead of ${sent}`;
+  else if (!carried.endsWith(END)) problem = `ends with ${JSON.stringify(carried)}`;
+  else if (isKept) {
+    const marks = [...kept.matchAll(MARK)].map(([mark]) => mark);
+    problem = problemOf(target.treatment, pacedText(marks), kept);
+  }
+  return { firstByteMs, problem };
+}

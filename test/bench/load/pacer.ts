@@ -1,0 +1,75 @@
+/** Plays streams at a model's pace: one frame at a time, each with its number and the moment of its writing in its text. */
+import type { Socket } from 'node:net';
+import { pacedEnd, pacedEvent, pacedFirstEvent } from '../streams.ts';
+import { chunkOf, LAST_CHUNK, STREAM_HEAD } from './http1.ts';
+
+interface Playing {
+  readonly socket: Socket;
+  readonly model: string;
+  readonly startedAt: number;
+  readonly periodMs: number;
+  frames: number;
+}
+
+/** `<#number:microseconds#>`, always as long as this. */
+const HOLE = `<#${'0'.repeat(7)}:${'0'.repeat(13)}#>`;
+export const MARK = /<#(\d{7}):(\d{13})#>/g;
+
+const event = chunkOf(pacedEvent(HOLE));
+const before = event.slice(0, event.indexOf(HOLE));
+const after = event.slice(event.indexOf(HOLE) + HOLE.length);
+const opening = STREAM_HEAD + chunkOf(pacedFirstEvent());
+const ending = chunkOf(pacedEnd()) + LAST_CHUNK;
+
+/** A stream's whole text, its marks given. */
+export function pacedText(marks: readonly string[]): string {
+  return pacedFirstEvent() + marks.map(pacedEvent).join('') + pacedEnd();
+}
+
+const playing = new Set<Playing>();
+const limits = { frames: Number.POSITIVE_INFINITY, isStopping: false };
+/** Frames that each ended stream was sent, by its model. */
+const sent = new Map<string, number>();
+
+/** Before a job: streams end after so many frames, or when they are told to. */
+export function openPacer(frames = Number.POSITIVE_INFINITY): void {
+  limits.frames = frames;
+  limits.isStopping = false;
+  sent.clear();
+}
+
+/** Every stream that plays ends with its next turn. */
+export function stopStreams(): void {
+  limits.isStopping = true;
+}
+
+export function framesSent(model: string): number | undefined {
+  return sent.get(model);
+}
+
+export function playPaced(socket: Socket, model: string, rate: number): void {
+  socket.write(opening);
+  playing.add({ socket, model, startedAt: performance.now(), periodMs: 1000 / rate, frames: 0 });
+  if (playing.size === 1) turn();
+}
+
+/** Writes what is due. A late turn writes each late frame by itself. */
+function turn(): void {
+  const now = performance.now();
+  for (const stream of playing) {
+    while (!isOver(stream) && stream.startedAt + (stream.frames + 1) * stream.periodMs <= now) {
+      const number = String(stream.frames++).padStart(7, '0');
+      const moment = String(Math.round(performance.now() * 1000)).padStart(13, '0');
+      stream.socket.write(`${before}<#${number}:${moment}#>${after}`, 'latin1');
+    }
+    if (!isOver(stream)) continue;
+    stream.socket.write(ending);
+    sent.set(stream.model, stream.frames);
+    playing.delete(stream);
+  }
+  if (playing.size > 0) setTimeout(turn, 1);
+}
+
+function isOver({ socket, frames }: Playing): boolean {
+  return limits.isStopping || frames >= limits.frames || socket.destroyed;
+}

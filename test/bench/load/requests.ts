@@ -1,0 +1,41 @@
+/** Whole requests: an answer of one frame, again and again; CPU of workerd for each request. */
+import { setTimeout } from 'node:timers/promises';
+import type { JobResult, RequestsJob } from '../jobs.ts';
+import { oneFrameText } from '../streams.ts';
+import { cpuMs } from './accounting.ts';
+import { askFor } from './bulk.ts';
+import { problemOf, problemOfWhole } from './check.ts';
+import { Connection } from './client.ts';
+import { recordsWritten } from './kv.ts';
+
+const SETTLE_MS = 100;
+
+export async function runRequests({ target, isStreamed, ms }: RequestsJob): Promise<JobResult> {
+  const connection = await Connection.open(target.port);
+  const ask = { headers: target.headers, body: askFor(target, 'one', isStreamed) };
+  const cpuBefore = cpuMs(target.pid);
+  const recordsBefore = recordsWritten();
+  const start = performance.now();
+  let requests = 0;
+  let right = '';
+  let problem: string | null = null;
+  while (problem === null && (requests === 0 || performance.now() - start < ms)) {
+    let answer = '';
+    const status = await connection.ask(ask, (bytes) => {
+      answer += bytes.toString();
+    });
+    requests++;
+    if (answer === right) continue;
+    if (status !== 200) problem = `status ${status}: ${answer.slice(0, 300)}`;
+    else problem = isStreamed ? problemOf(target.treatment, oneFrameText(), answer) : problemOfWhole(answer);
+    right = answer;
+  }
+  const wallMs = performance.now() - start;
+  await setTimeout(SETTLE_MS);
+  const spent = cpuMs(target.pid) - cpuBefore;
+  const records = recordsWritten() - recordsBefore;
+  if (target.modelPrefix !== '' && records !== requests)
+    problem ??= `${records} records of ${requests} requests`;
+  connection.close();
+  return { figures: { cpuUs: (spent * 1000) / requests, requests, ms: wallMs / requests }, problem };
+}

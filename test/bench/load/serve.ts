@@ -1,0 +1,38 @@
+/** A bare HTTP server: every request whole, its answer written to the socket by hand. */
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { MessageReader } from './http1.ts';
+
+export interface ServedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string;
+  readonly socket: Socket;
+}
+
+/** @returns the port */
+export async function serve(answer: (request: ServedRequest) => void): Promise<number> {
+  const server = createServer({ noDelay: true }, (socket) => {
+    let start = '';
+    let body: Buffer[] = [];
+    const reader = new MessageReader({
+      head: ([line = '']) => {
+        start = line;
+      },
+      body: (bytes) => body.push(bytes),
+      end: () => {
+        const [method = '', path = ''] = start.split(' ');
+        answer({ method, path, body: Buffer.concat(body).toString(), socket });
+        body = [];
+      },
+    });
+    socket.on('data', (bytes) => reader.push(Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)));
+    // workerd drops its connections when it is ended.
+    socket.on('error', () => socket.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The server has no port');
+  return address.port;
+}

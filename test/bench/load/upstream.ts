@@ -1,0 +1,42 @@
+/** The upstream: what it plays is said by the model's name, so that every row asks for it in the same way. */
+import { oneFrameText, STREAM_NAMES, type StreamName, streamText, wholeAnswer } from '../streams.ts';
+import { chunkOf, inChunks, LAST_CHUNK, STREAM_HEAD, wholeResponse } from './http1.ts';
+import { playPaced } from './pacer.ts';
+import { serve } from './serve.ts';
+
+const bodies = new Map<string, { readonly text: string; readonly wire: Buffer }>();
+
+/** @returns its port */
+export function startUpstream(): Promise<number> {
+  return serve(({ body, socket }) => {
+    const asked: { readonly model: string; readonly stream?: boolean } = JSON.parse(body);
+    const [kind = '', ...rest] = asked.model.split('.');
+    if (kind === 'bulk') socket.write(bulkBody(asked.model).wire);
+    else if (kind === 'paced') playPaced(socket, asked.model, Number(rest[0]));
+    else if (asked.stream === true) socket.write(STREAM_HEAD + chunkOf(oneFrameText()) + LAST_CHUNK);
+    else socket.write(wholeResponse(200, 'application/json', wholeAnswer()));
+  });
+}
+
+export function bulkModel(stream: StreamName, chunkBytes: number, events: number): string {
+  return `bulk.${stream}.${chunkBytes}.${events}`;
+}
+
+/** The text of a bulk stream, and all that is written for it. Made once, so that nothing is left to do while one measures. */
+export function bulkBody(model: string): { readonly text: string; readonly wire: Buffer } {
+  const known = bodies.get(model);
+  if (known !== undefined) return known;
+  const [, said, chunkBytes, events] = model.split('.');
+  const name = STREAM_NAMES.find((stream) => stream === said);
+  if (name === undefined) throw new Error(`There is no stream ${said}`);
+  const text = streamText(name, Number(events));
+  const body = Number(chunkBytes) > 0 ? inChunks(Buffer.from(text), Number(chunkBytes)) : eventChunks(text);
+  const made = { text, wire: Buffer.concat([Buffer.from(STREAM_HEAD), body, Buffer.from(LAST_CHUNK)]) };
+  bodies.set(model, made);
+  return made;
+}
+
+function eventChunks(text: string): Buffer {
+  const events = text.split(/(?<=\n\n)/);
+  return Buffer.from(events.map(chunkOf).join(''));
+}

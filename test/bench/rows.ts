@@ -1,0 +1,123 @@
+/** The rows of the bench: which Worker each runs, how it is set up and how it is asked. */
+import type { Ports } from './jobs.ts';
+import type { Treatment } from './load/check.ts';
+import type { StreamName } from './streams.ts';
+
+export type SectionName = 'bulk' | 'paced' | 'cold' | 'requests';
+
+export interface Row {
+  readonly name: string;
+  readonly what: string;
+  readonly main: URL;
+  readonly treatment: Treatment;
+  readonly sections: readonly SectionName[];
+  /** Text bindings. */
+  readonly settings: (upstream: string) => Readonly<Record<string, string>>;
+  readonly hasKv: boolean;
+  readonly modelPrefix: (stream: StreamName) => string;
+  readonly headers: (upstream: string) => Readonly<Record<string, string>>;
+  /** Packages that are taken from a file of the bench instead. */
+  readonly alias: Readonly<Record<string, string>>;
+  /** A text of the bundle that is written otherwise in this row; without it there is no such row. */
+  readonly replace: readonly [from: string, to: string] | null;
+  readonly isWeir: boolean;
+  /** A package of other people: where it can't be installed or run, the bench says so and goes on. */
+  readonly isPeer: boolean;
+}
+
+const STREAMING: readonly SectionName[] = ['bulk', 'paced', 'cold'];
+export const ADMIN_TOKEN = 'bench-admin';
+
+function worker(name: string, what: string, file: string, own: Partial<Row> = {}): Row {
+  return {
+    name,
+    what,
+    main: new URL(file, import.meta.url),
+    treatment: 'frames',
+    sections: STREAMING,
+    settings: (upstream) => ({ UPSTREAM: upstream }),
+    hasKv: false,
+    modelPrefix: () => '',
+    headers: () => ({}),
+    alias: {},
+    replace: null,
+    isWeir: false,
+    isPeer: false,
+    ...own,
+  };
+}
+
+function weir(name: string, what: string, own: Partial<Row> = {}, auth = 'open'): Row {
+  return worker(name, what, '../../src/index.ts', {
+    settings: (upstream) => ({
+      AUTH: auth,
+      ADMIN_TOKEN,
+      DEEPSEEK_API_KEY: 'bench',
+      DEEPSEEK_BASE_URL: upstream,
+      MISTRAL_API_KEY: 'bench',
+      MISTRAL_BASE_URL: upstream,
+      XEROTIER_API_KEY: 'bench',
+      XEROTIER_BASE_URL: upstream,
+    }),
+    hasKv: true,
+    modelPrefix: (stream) => (stream === 'mistral' || stream === 'xerotier' ? `${stream}/` : 'deepseek/'),
+    isWeir: true,
+    ...own,
+  });
+}
+
+function portkey(provider: string): Row {
+  const stand = './workers/portkey-server.ts';
+  return worker(
+    `portkey-${provider}`,
+    `@portkey-ai/gateway of npm, its ${provider} provider, in workerd`,
+    './workers/portkey.ts',
+    {
+      sections: [...STREAMING, 'requests'],
+      headers: (upstream) => ({
+        authorization: 'Bearer bench',
+        'x-portkey-provider': provider,
+        'x-portkey-custom-host': upstream,
+      }),
+      alias: { '@hono/node-server': stand, '@hono/node-ws': stand, ws: stand, ioredis: stand },
+      isPeer: true,
+    },
+  );
+}
+
+export const ROWS: readonly Row[] = [
+  worker('pass', 'return fetch(upstream)', './workers/pass.ts', {
+    treatment: 'bytes',
+    sections: [...STREAMING, 'requests'],
+  }),
+  worker('identity', 'a TransformStream in JavaScript, bytes untouched', './workers/identity.ts', {
+    treatment: 'bytes',
+  }),
+  worker(
+    'identity-byob',
+    'BYOB reader into an IdentityTransformStream, bytes untouched',
+    './workers/identity-byob.ts',
+    {
+      treatment: 'bytes',
+    },
+  ),
+  weir('weir', 'Weir as it is, AUTH=open', { sections: [...STREAMING, 'requests'] }),
+  // The one line of src/ that turns the fast path on, as it stands in the bundle.
+  weir('weir-slow', 'Weir without its fast path', { replace: ['fastPath: true', 'fastPath: false'] }),
+  weir('weir-keys', 'Weir with AUTH=keys', { sections: ['requests'] }, 'keys'),
+  worker('naive', 'TextDecoderStream, split, JSON, a write a frame', './workers/naive.ts'),
+  worker(
+    'eventsource-parser',
+    'eventsource-parser and JSON in one TransformStream',
+    './workers/eventsource-parser.ts',
+    { isPeer: true },
+  ),
+  portkey('deepseek'),
+  portkey('openai'),
+];
+
+export const BASELINE = 'pass';
+
+export function upstreamUrl(ports: Ports): string {
+  return `http://127.0.0.1:${ports.upstream}`;
+}

@@ -1,0 +1,30 @@
+/** Row `eventsource-parser`: that package, JSON.parse and JSON.stringify in one TransformStream, a write a read. */
+import { createParser } from 'eventsource-parser';
+import { reshape } from './reshape.ts';
+import { askUpstream, type BenchEnv } from './upstream.ts';
+
+export default {
+  async fetch(request, env) {
+    const { body, headers } = await askUpstream(request, env);
+    return new Response(body?.pipeThrough(rewriter()), { headers });
+  },
+} satisfies ExportedHandler<BenchEnv>;
+
+function rewriter(): TransformStream<Uint8Array, Uint8Array> {
+  let frames = '';
+  const parser = createParser({
+    onEvent: ({ data }) => {
+      frames += reshape(data);
+    },
+  });
+  const decoder = new TextDecoder();
+  const encoder = new TextEncoder();
+  return new TransformStream({
+    transform(bytes, controller) {
+      parser.feed(decoder.decode(bytes, { stream: true }));
+      if (frames === '') return;
+      controller.enqueue(encoder.encode(frames));
+      frames = '';
+    },
+  });
+}

@@ -1,0 +1,26 @@
+/** Row `identity-byob`: bytes read into one buffer and written to an IdentityTransformStream, untouched. */
+import { askUpstream, type BenchEnv } from './upstream.ts';
+
+const BUFFER_BYTES = 16 * 1024;
+
+export default {
+  async fetch(request, env, context) {
+    const { body, headers } = await askUpstream(request, env);
+    const { readable, writable } = new IdentityTransformStream();
+    if (body !== null) context.waitUntil(pump(body, writable));
+    return new Response(readable, { headers });
+  },
+} satisfies ExportedHandler<BenchEnv>;
+
+async function pump(body: ReadableStream<Uint8Array>, writable: WritableStream<Uint8Array>): Promise<void> {
+  const reader = body.getReader({ mode: 'byob' });
+  const writer = writable.getWriter();
+  let buffer = new ArrayBuffer(BUFFER_BYTES);
+  for (;;) {
+    const { value, done } = await reader.read(new Uint8Array(buffer));
+    if (done) break;
+    await writer.write(value);
+    buffer = value.buffer;
+  }
+  await writer.close();
+}

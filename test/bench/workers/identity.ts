@@ -1,0 +1,12 @@
+/** Row `identity`: one TransformStream in JavaScript that hands the bytes on untouched. */
+import { askUpstream, type BenchEnv } from './upstream.ts';
+
+export default {
+  async fetch(request, env) {
+    const { body, headers } = await askUpstream(request, env);
+    const identity = new TransformStream<Uint8Array, Uint8Array>({
+      transform: (bytes, controller) => controller.enqueue(bytes),
+    });
+    return new Response(body?.pipeThrough(identity), { headers });
+  },
+} satisfies ExportedHandler<BenchEnv>;

@@ -94,14 +94,23 @@ export class AnswerReader {
     this.#end({ error, said: null });
   }
 
-  /** Where an event begins, frames that fit a template are taken; the first that does not goes the slow way, then again. */
+  /** What was held is joined with no more of the read than ends its line: the rest is read where it lies. */
   #pushSpliced(read: Uint8Array, splice: Splice): void {
-    if (this.#held.length > 0) {
-      const canEnd = hasLineEnd(read) || this.#held.length + read.length > MAX_HELD_BYTES;
-      this.#held.append(read);
-      if (!canEnd) return;
+    let rest = read;
+    while (this.#held.length > 0 && rest.length > 0) {
+      const lineEnd = findLineEnd(rest);
+      // With the byte behind it, as a blank line is what ends an event.
+      const length = Math.min(lineEnd + 2, rest.length);
+      this.#held.append(rest.subarray(0, length));
+      if (lineEnd === rest.length && this.#held.length <= MAX_HELD_BYTES) return;
+      rest = rest.subarray(length);
+      this.#readSpliced(this.#held.take(), splice);
     }
-    const bytes = this.#held.length > 0 ? this.#held.take() : read;
+    this.#readSpliced(rest, splice);
+  }
+
+  /** Where an event begins, frames that fit a template are taken; the first that does not goes the slow way, then again. */
+  #readSpliced(bytes: Uint8Array, splice: Splice): void {
     for (let at = 0; at < bytes.length && !this.#isOver; ) {
       if (this.#sse.isBetweenEvents) {
         const run = splice.run(bytes, at);
@@ -200,8 +209,11 @@ export class AnswerReader {
 /** A frame larger than this is not worth waiting for in one piece. */
 const MAX_HELD_BYTES = 1024;
 
-function hasLineEnd(bytes: Uint8Array): boolean {
-  return bytes.includes(10) || bytes.includes(13);
+/** Where the first line ends, or the bytes' length where it goes on. */
+function findLineEnd(bytes: Uint8Array): number {
+  const lf = bytes.indexOf(10);
+  const cr = bytes.indexOf(13);
+  return Math.min(lf < 0 ? bytes.length : lf, cr < 0 ? bytes.length : cr);
 }
 
 const NOTHING_SAID = {

@@ -10,7 +10,7 @@ import type { Dialect, DialectQuirks } from './dialect.ts';
 import type { FrameWriter } from './frame-writer.ts';
 import { type AnswerContext, Normaliser } from './normalise.ts';
 import { Splice } from './splice.ts';
-import { SseReader } from './sse.ts';
+import { CR, LF, SseReader } from './sse.ts';
 
 export interface AnswerOptions {
   readonly context: AnswerContext;
@@ -84,9 +84,8 @@ export class AnswerReader {
   plain(answer: JsonObject): void {
     this.#object(answer, null);
     if (this.#isOver) return;
-    if (this.#normaliser.isEmpty)
-      this.fail(apiError('upstream_invalid', `${this.#name} answered without a choice`));
-    else this.#finish();
+    if (!this.#normaliser.isEmpty) return this.#finish();
+    this.fail(apiError('upstream_invalid', `${this.#name} answered without a choice`));
   }
 
   /** Ends the answer as failed, whoever found it out. */
@@ -115,8 +114,8 @@ export class AnswerReader {
       if (this.#sse.isBetweenEvents) {
         const run = splice.run(bytes, at);
         at = run.at;
-        if (run.isPartial && bytes.length - at <= MAX_HELD_BYTES)
-          return this.#held.append(bytes.subarray(at));
+        const isWorthHolding = run.isPartial && bytes.length - at <= MAX_HELD_BYTES;
+        if (isWorthHolding) return this.#held.append(bytes.subarray(at));
       }
       if (at < bytes.length) at = this.#sse.pushEvent(bytes, at);
     }
@@ -211,8 +210,8 @@ const MAX_HELD_BYTES = 1024;
 
 /** Where the first line ends, or the bytes' length where it goes on. */
 function findLineEnd(bytes: Uint8Array): number {
-  const lf = bytes.indexOf(10);
-  const cr = bytes.indexOf(13);
+  const lf = bytes.indexOf(LF);
+  const cr = bytes.indexOf(CR);
   return Math.min(lf < 0 ? bytes.length : lf, cr < 0 ? bytes.length : cr);
 }
 

@@ -12,8 +12,8 @@ export interface SseSink {
   tooLarge(): void;
 }
 
-const LF = 10;
-const CR = 13;
+export const LF = 10;
+export const CR = 13;
 const COLON = 58;
 const SPACE = 32;
 const BOM = [0xef, 0xbb, 0xbf];

@@ -90,6 +90,16 @@ export function failedFinish(upstream: Upstream, word: string): ApiError {
   return word === 'error' ? error : { ...error, code: word };
 }
 
+/** The connection broke before the answer was whole. */
+export function brokenConnection(upstream: Upstream): ApiError {
+  return apiError('upstream_truncated', `${upstream.name} broke the connection`);
+}
+
+/** The request took longer than its deadline, in ms (T3). */
+export function deadlineExceeded(upstream: Upstream, ms: number): ApiError {
+  return apiError('timeout', `${upstream.name} did not finish within ${ms / 1000} seconds`);
+}
+
 /** `<Provider>: <its own message>`, cleaned; or that it failed without a word. */
 export function upstreamMessage(upstream: Upstream, message: string | undefined): string {
   const text = clean(message ?? '', upstream);

@@ -1,5 +1,6 @@
 /** Answers with one object, whichever way the upstream sends it, within the request's deadline (T3). */
-import { type ApiError, apiError } from '../canonical/error.ts';
+import type { ApiError } from '../canonical/error.ts';
+import { deadlineExceeded } from '../canonical/upstream-error.ts';
 import type { Tally } from '../metering/tally.ts';
 import { AnswerReader } from '../stream/answer-reader.ts';
 import { CompletionBuilder } from '../stream/completion-builder.ts';
@@ -34,8 +35,7 @@ export async function answerWhole({ exchange, meter, call, abort }: Answering): 
     headers.set('content-type', JSON_TYPE);
     return new Response(bytes, { headers });
   }
-  const message = `${exchange.upstream.name} did not finish within ${deadlineMs / 1000} seconds`;
-  const error = deadline.isOver ? apiError('timeout', message) : whole.error;
+  const error = deadline.isOver ? deadlineExceeded(exchange.upstream, deadlineMs) : whole.error;
   meter.settle({ kind: deadline.isOver ? 'timed_out' : whole.kind, error });
   return errorResponse(error, headers);
 }

@@ -54,11 +54,11 @@ export async function openExchange(
   if (found.kind === 'error') return found;
   const { caller } = identified;
   const { target } = found;
+  if (!mayUse(caller, target.address))
+    return refuse('model_not_allowed', `This key may not use ${target.address}`);
   const named = { ...read.body, [route === 'agents' ? 'agent_id' : 'model']: target.model };
   const upstreamBody = writeJson(target.endpoint.body(named));
   if (upstreamBody === undefined) return refuse('invalid_json', 'The body is nested too deeply');
-  if (!mayUse(caller, target.address))
-    return refuse('model_not_allowed', `This key may not use ${target.address}`);
   return {
     kind: 'exchange',
     exchange: {

@@ -1,6 +1,7 @@
 /** The stream a client reads: an upstream's reads go through an answer's synchronous chain, and what they yield goes out. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
+import { brokenConnection, deadlineExceeded } from '../canonical/upstream-error.ts';
 import { type AnswerOptions, AnswerReader } from './answer-reader.ts';
 import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
 import { HEARTBEAT_FRAME } from './frame.ts';
@@ -115,7 +116,7 @@ export class CanonicalStream {
         if (written !== undefined) await written;
       }
     } catch {
-      this.fail(apiError('upstream_truncated', `${this.#name} broke the connection`));
+      this.fail(brokenConnection(this.#options.context.upstream));
     }
   }
 
@@ -200,7 +201,7 @@ export class CanonicalStream {
     this.fail(
       kind === 'idle'
         ? apiError('stream_idle_timeout', `${this.#name} sent nothing for ${idleTimeoutMs / 1000} seconds`)
-        : apiError('timeout', `${this.#name} did not finish within ${deadlineMs / 1000} seconds`),
+        : deadlineExceeded(this.#options.context.upstream, deadlineMs),
     );
   }
 }

@@ -14,6 +14,7 @@ export interface Refusal {
 const CALLER_ERRORS: ReadonlyMap<number, string> = new Map([
   [400, 'invalid_request_error'],
   [401, 'authentication_error'],
+  [402, 'permission_error'],
   [403, 'permission_error'],
   [404, 'not_found_error'],
   [413, 'invalid_request_error'],
@@ -51,7 +52,7 @@ export function classifyRefusal(refusal: Refusal, upstream: Upstream, callerPays
     return apiError('upstream_balance', `${upstream.name} refused this deployment's balance (${status})`);
   }
   const ownCode = clean(said.code ?? '', upstream);
-  const callerType = CALLER_ERRORS.get(status === 402 ? 403 : status);
+  const callerType = CALLER_ERRORS.get(status);
   if (callerType !== undefined) {
     const code = ownCode || (CALLER_CODES.get(status) ?? 'invalid_request');
     const param = clean(said.param ?? '', upstream) || null;

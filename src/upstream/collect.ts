@@ -2,7 +2,7 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
 import { MAX_ANSWER_BYTES } from '../canonical/limits.ts';
-import { findUpstreamError, type Upstream } from '../canonical/upstream-error.ts';
+import { brokenConnection, findUpstreamError, type Upstream } from '../canonical/upstream-error.ts';
 import type { AnswerReader } from '../stream/answer-reader.ts';
 import { classifyError } from './classify.ts';
 import { readBounded } from './read-bounded.ts';
@@ -38,7 +38,7 @@ export async function readPlainAnswer(
       ? { kind: 'answer', answer }
       : { kind: 'error', error: classifyError(said, upstream, callerPays) };
   } catch {
-    return { kind: 'error', error: broken(upstream) };
+    return { kind: 'error', error: brokenConnection(upstream) };
   }
 }
 
@@ -58,7 +58,7 @@ export async function readStreamedAnswer(
     }
     reader.end();
   } catch {
-    reader.fail(broken(upstream));
+    reader.fail(brokenConnection(upstream));
   }
 }
 
@@ -71,8 +71,4 @@ function tooLarge(upstream: Upstream): ApiError {
 
 function noObject(upstream: Upstream): ApiError {
   return apiError('upstream_invalid', `${upstream.name} answered with what is not a JSON object`);
-}
-
-function broken(upstream: Upstream): ApiError {
-  return apiError('upstream_truncated', `${upstream.name} broke the connection`);
 }

@@ -1,4 +1,6 @@
 /** What the end-to-end tests send, and how they read what came back. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
 
 /** Two words, so two prompt tokens at the simulator. */
@@ -50,4 +52,15 @@ export async function jsonOf(response: Response): Promise<JsonObject> {
 /** The status and the error object of a refusal (E1). */
 export async function errorOf(response: Response): Promise<{ status: number; error: JsonObject }> {
   return { status: response.status, error: objectOf((await jsonOf(response)).error) };
+}
+
+/** A port of this machine on which nobody listens. */
+export async function findClosedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('There is no port');
+  return address.port;
 }

@@ -1,12 +1,10 @@
 /** Errors before the head: every status and form of body in which upstreams refuse, and what of it the client sees (E1, E4). */
 
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, textOf } from '../simulator/json.ts';
 import { REFUSAL_FORMS } from '../simulator/refusals.ts';
 import type { RecordedRequest, Replay } from '../simulator/server.ts';
-import { chat, DONE, errorOf, framesOf, streamedChat } from './client.ts';
+import { chat, DONE, errorOf, findClosedPort, framesOf, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
 
 const CHAT = '/v1/chat/completions';
@@ -21,16 +19,6 @@ beforeAll(async () => {
   gateway = await startGateway({ vars: { OPENAI_BASE_URL: `http://127.0.0.1:${closedPort}/v1` }, replay });
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
-
-async function findClosedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('There is no port');
-  return address.port;
-}
 
 async function refused(body: JsonObject, headers: Record<string, string> = {}) {
   const response = await gateway.post(CHAT, body, { headers });

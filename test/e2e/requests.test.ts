@@ -1,11 +1,18 @@
 /** What a client may ask: bodies that are checked, models that are found, and the list of them; no refusal asks an upstream. */
 
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject, objectsOf, textOf } from '../simulator/json.ts';
 import { scenes } from '../simulator/scenes.ts';
-import { chat, contentOf, errorOf, INCLUDE_USAGE, jsonOf, MESSAGES, streamedChat } from './client.ts';
+import {
+  chat,
+  contentOf,
+  errorOf,
+  findClosedPort,
+  INCLUDE_USAGE,
+  jsonOf,
+  MESSAGES,
+  streamedChat,
+} from './client.ts';
 import { CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
 
 const CHAT = '/v1/chat/completions';
@@ -25,16 +32,6 @@ beforeAll(async () => {
   gateway = await startGateway({ vars });
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
-
-async function findClosedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('There is no port');
-  return address.port;
-}
 
 /** The error of a request, and proof that no upstream was asked. */
 async function refused(path: string, init: RequestInit) {

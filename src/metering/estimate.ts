@@ -21,23 +21,23 @@ const LOWER_U = 0x75;
 const SPACE_ESCAPES = [0x62, 0x66, 0x6e, 0x72, 0x74];
 const FIRST_SURROGATE = 0xd800;
 
-type CharKind = 'space' | 'letter' | 'digit' | 'sign' | 'wide';
-
-const CHARS_A_TOKEN: { readonly [K in CharKind]: number } = {
-  space: Number.POSITIVE_INFINITY,
-  letter: LETTERS_A_TOKEN,
-  digit: DIGITS_A_TOKEN,
-  sign: SIGNS_A_TOKEN,
-  wide: Number.POSITIVE_INFINITY,
-};
+/** Kinds are numbers, and those of ASCII stand in a table: this is asked for every character of every answer. */
+const SPACE = 0;
+const LETTER = 1;
+const DIGIT = 2;
+const SIGN = 3;
+const WIDE = 4;
+const CHARS_A_TOKEN = Uint8Array.of(0, LETTERS_A_TOKEN, DIGITS_A_TOKEN, SIGNS_A_TOKEN, 0);
+const ASCII_KINDS = Uint8Array.from({ length: 0x80 }, (_, code) => kindOfAscii(code));
 
 /** Counts the tokens of a text that comes in pieces; a word cut between two of them counts as one. */
 export class TokenCount {
   #tokens = 0;
   #pieces = 0;
-  #kind: CharKind = 'space';
-  /** Characters of this kind in a row, so far. */
-  #run = 0;
+  #wideChars = 0;
+  /** The last character's kind, and how many more of it the token takes. */
+  #kind = SPACE;
+  #charsLeft = 0;
 
   add(text: string): void {
     if (text === '') return;
@@ -79,30 +79,36 @@ export class TokenCount {
 
   /** Most upstreams send a piece a token, so that there are never fewer tokens than pieces. */
   get tokens(): number {
-    return Math.max(this.#pieces, Math.ceil(this.#tokens));
+    return Math.max(this.#pieces, Math.ceil(this.#tokens + this.#wideChars * TOKENS_A_WIDE_CHAR));
   }
 
   #addChar(code: number): void {
-    const kind = kindOf(code);
+    const kind = code < 0x80 ? (ASCII_KINDS[code] ?? SIGN) : kindBeyondAscii(code);
     if (kind !== this.#kind) {
       this.#kind = kind;
-      this.#run = 0;
+      this.#charsLeft = 0;
     }
-    if (kind === 'wide') this.#tokens += TOKENS_A_WIDE_CHAR;
+    if (kind === WIDE) this.#wideChars++;
     // A single space belongs to the word behind it.
-    else if (kind !== 'space' && this.#run++ % CHARS_A_TOKEN[kind] === 0) this.#tokens++;
+    if (kind === WIDE || kind === SPACE) return;
+    if (this.#charsLeft === 0) {
+      this.#tokens++;
+      this.#charsLeft = CHARS_A_TOKEN[kind] ?? 1;
+    }
+    this.#charsLeft--;
   }
 }
 
-function kindOf(code: number): CharKind {
-  if (code <= 0x20) return 'space';
-  if (code < 0x80) {
-    if (code >= 0x30 && code <= 0x39) return 'digit';
-    const small = code | 0x20;
-    return small >= 0x61 && small <= 0x7a ? 'letter' : 'sign';
-  }
-  if (code < FIRST_WIDE_CHAR) return code < 0xc0 ? 'sign' : 'letter';
-  return code >= FIRST_WIDE_SIGN && code <= LAST_WIDE_SIGN ? 'sign' : 'wide';
+function kindOfAscii(code: number): number {
+  if (code <= 0x20) return SPACE;
+  if (code >= 0x30 && code <= 0x39) return DIGIT;
+  const small = code | 0x20;
+  return small >= 0x61 && small <= 0x7a ? LETTER : SIGN;
+}
+
+function kindBeyondAscii(code: number): number {
+  if (code < FIRST_WIDE_CHAR) return code < 0xc0 ? SIGN : LETTER;
+  return code >= FIRST_WIDE_SIGN && code <= LAST_WIDE_SIGN ? SIGN : WIDE;
 }
 
 /** A code of the same kind as the UTF-8 sequence that these two bytes begin: its kind is known from them. */

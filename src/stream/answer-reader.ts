@@ -211,8 +211,9 @@ const MAX_HELD_BYTES = 1024;
 /** Where the first line ends, or the bytes' length where it goes on. */
 function findLineEnd(bytes: Uint8Array): number {
   const lf = bytes.indexOf(LF);
-  const cr = bytes.indexOf(CR);
-  return Math.min(lf < 0 ? bytes.length : lf, cr < 0 ? bytes.length : cr);
+  const line = lf < 0 ? bytes : bytes.subarray(0, lf);
+  const cr = line.indexOf(CR);
+  return cr < 0 ? line.length : cr;
 }
 
 const NOTHING_SAID = {

@@ -1,6 +1,10 @@
 /** Bytes that come in pieces and are wanted in one: each is copied once, and the room doubles, so that the cost stays linear. */
 
 const FIRST_BYTES = 1024;
+/** A buffer of this size is kept for the next pieces; a larger one was an exception. */
+const MAX_KEPT_BYTES = 4096;
+
+const NOTHING = new Uint8Array(0);
 
 export class ByteBuffer {
   #bytes: Uint8Array | undefined;
@@ -21,10 +25,10 @@ export class ByteBuffer {
     this.#length = length;
   }
 
-  /** What was appended, as bytes of their own: the buffer is empty then, and holds no memory. */
+  /** What was appended, as bytes that stay until the next piece comes: the buffer is empty then. */
   take(): Uint8Array {
-    const bytes = this.#bytes?.subarray(0, this.#length) ?? new Uint8Array(0);
-    this.#bytes = undefined;
+    const bytes = this.#bytes?.subarray(0, this.#length) ?? NOTHING;
+    if (bytes.buffer.byteLength > MAX_KEPT_BYTES) this.#bytes = undefined;
     this.#length = 0;
     return bytes;
   }

@@ -22,8 +22,8 @@ export interface CanonicalStreamOptions extends AnswerOptions {
   /** Whether frames that differ by their text alone are copied instead of parsed (`splice.ts`): a test may say no. */
   readonly fastPath: boolean;
   /**
-   * The pipe to the client, which hands on what is written and takes no more than it hands on. The runtime's own costs a
-   * fraction of one whose reading side runs in JavaScript.
+   * The pipe to the client: it takes no more than it hands on, and a write is over when its bytes were copied or sent. The
+   * runtime's own costs a fraction of one whose reading side runs in JavaScript.
    */
   readonly pipe: ReadableWritablePair<Uint8Array, Uint8Array>;
   /** Called with the size of each write, in bytes. */
@@ -32,8 +32,12 @@ export interface CanonicalStreamOptions extends AnswerOptions {
 
 const HEARTBEAT_BYTES = new TextEncoder().encode(HEARTBEAT_FRAME);
 
-/** What is read at once. A stream that waits holds a buffer of this size. */
-const READ_BUFFER_BYTES = 16 * 1024;
+/**
+ * What is read at once. A stream that waits for its next token holds a buffer of the first size, which is more than a token
+ * needs; an upstream that fills it has more to say, and gets the second.
+ */
+const READ_BUFFER_BYTES = 4 * 1024;
+const LARGE_READ_BUFFER_BYTES = 16 * 1024;
 
 /**
  * It is there before its upstream is, so that heartbeats and timeouts cover the time in which the upstream has not even
@@ -110,8 +114,7 @@ export class CanonicalStream {
         if (read.done) return await this.#step(() => this.#reader.end());
         const eventsBefore = this.#reader.events;
         const written = this.#step(() => this.#reader.push(read.value));
-        // The read took the buffer's memory over, and gives it back.
-        buffer = new Uint8Array(read.value.buffer);
+        buffer = nextBuffer(read.value);
         this.#pacing.read(this.#reader.events > eventsBefore);
         if (written !== undefined) await written;
       }
@@ -164,6 +167,7 @@ export class CanonicalStream {
     this.#waitingWrites++;
     try {
       await this.#client.write(bytes);
+      this.#frames.giveBack(bytes);
     } catch {
       this.#cancel();
     }
@@ -204,4 +208,10 @@ export class CanonicalStream {
         : deadlineExceeded(this.#options.context.upstream, deadlineMs),
     );
   }
+}
+
+/** The read took the buffer's memory over, and gives it back. */
+function nextBuffer(read: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const isFull = read.length === READ_BUFFER_BYTES && read.buffer.byteLength === READ_BUFFER_BYTES;
+  return isFull ? new Uint8Array(LARGE_READ_BUFFER_BYTES) : new Uint8Array(read.buffer);
 }

@@ -5,7 +5,8 @@ import { chunkFrame, DONE_FRAME, errorFrame, vendorFrame } from './frame.ts';
 
 /**
  * Output is written into one slab that all streams of an isolate share, front to back: a buffer of its own for each write
- * would cost more than the writing. What was taken is never written again, as the runtime may still be sending it.
+ * would cost more than the writing. When all that was taken of it is given back, it is written from the front again; one that
+ * is full before that is left to those who still send it.
  */
 const SLAB_BYTES = 64 * 1024;
 /** A UTF-16 unit is at most three bytes of UTF-8. */
@@ -17,6 +18,8 @@ const encoder = new TextEncoder();
 
 let slab = new Uint8Array(SLAB_BYTES);
 let slabUsed = 0;
+/** Pieces of the slab that were taken and not given back. */
+let slabTaken = 0;
 
 /** Writes of one stream. A step writes and takes without a pause, so that two streams never write at once. */
 export class FrameWriter implements AnswerSink {
@@ -63,12 +66,20 @@ export class FrameWriter implements AnswerSink {
     this.#end = at + suffix.length;
   }
 
-  /** The frames since the last call, as bytes that stay as they are. */
+  /** The frames since the last call, as bytes that stay as they are until they are given back. */
   take(): Uint8Array {
     const bytes = this.#buffer.subarray(this.#start, this.#end);
-    if (this.#buffer === slab) slabUsed = this.#end;
+    if (this.#buffer === slab) {
+      slabUsed = this.#end;
+      slabTaken++;
+    }
     this.#start = this.#end;
     return bytes;
+  }
+
+  /** What was taken was sent. Bytes that may still be on their way are never given back. */
+  giveBack(bytes: Uint8Array): void {
+    if (bytes.buffer === slab.buffer && --slabTaken === 0) slabUsed = 0;
   }
 
   #writeText(text: string): void {
@@ -90,6 +101,8 @@ export class FrameWriter implements AnswerSink {
     this.#buffer.set(written);
     this.#start = 0;
     this.#end = written.length;
-    if (this.#buffer.length === SLAB_BYTES) slab = this.#buffer;
+    if (this.#buffer.length > SLAB_BYTES) return;
+    slab = this.#buffer;
+    slabTaken = 0;
   }
 }

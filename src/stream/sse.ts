@@ -37,10 +37,9 @@ export class SseReader {
   /** The last read ended in CR: an LF that comes next belongs to it. */
   #skipLf = false;
   #stopped = false;
-  /** The read that is being scanned, and where in it the next line ends were found. */
+  /** The read that is being scanned, and where in it the next LF was found. */
   #scanned: Uint8Array | undefined;
   #nextLf = -1;
-  #nextCr = -1;
 
   /** @param maxEventBytes bounds what is held: the data of one event and the line being read (B1) */
   constructor(sink: SseSink, maxEventBytes: number) {
@@ -112,12 +111,10 @@ export class SseReader {
     if (bytes !== this.#scanned) {
       this.#scanned = bytes;
       this.#nextLf = -1;
-      this.#nextCr = -1;
     }
-    // Each is looked for again only when it was passed, or a read full of one would be scanned for the other at every line.
+    // It is looked for again only when it was passed, or a read full of CRs would be scanned for it at every line.
     if (this.#nextLf < start) this.#nextLf = indexOrEnd(bytes, LF, start);
-    if (this.#nextCr < start) this.#nextCr = indexOrEnd(bytes, CR, start);
-    return Math.min(this.#nextLf, this.#nextCr);
+    return start + indexOrEnd(bytes.subarray(start, this.#nextLf), CR, 0);
   }
 
   /** @returns whether the line ends an event */

@@ -1,4 +1,4 @@
-/** Holds the one TransformStream to its promises: nothing waits, nothing piles up, and it ends once, whoever ends it. */
+/** Holds the client's stream to its promises: nothing waits, nothing piles up, and it ends once, whoever ends it. */
 import { describe, expect, test } from 'vitest';
 import { convertStream } from '../contract/convert.ts';
 import {
@@ -10,6 +10,7 @@ import {
   endlessBody,
   fedBody,
   HELLO,
+  notingBody,
   readAll,
   run,
   STOP,
@@ -91,6 +92,13 @@ describe('CanonicalStream, a slow reader', () => {
     expect(told.pulls - before).toBeGreaterThanOrEqual(18);
     expect(told.pulls - before).toBeLessThanOrEqual(22);
     await reader.cancel();
+  });
+
+  test('T5 an upstream that fills a read: read in larger pieces from then on, and in no larger ones', async () => {
+    const { asked, body } = notingBody(['an event', 'an event', 'full', 'an event', 'full', 'an event']);
+    const got = await readAll(run(body).readable);
+    expect(asked).toEqual([4096, 4096, 4096, 16_384, 16_384, 16_384]);
+    expect(got.match(/Hello/g)).toHaveLength(6);
   });
 
   test('T1 T5 nobody reads: no heartbeats pile up, and reading brings them back', async () => {

@@ -66,6 +66,23 @@ export function bodyOf(...texts: string[]): ReadableStream<Uint8Array> {
   });
 }
 
+/** A body that answers each read with an event, some of them filled up with a comment, and notes how much each could take. */
+export function notingBody(reads: readonly ('an event' | 'full')[]) {
+  const asked: number[] = [];
+  const body = new ReadableStream({
+    type: 'bytes',
+    pull(controller) {
+      const into = controller.byobRequest?.view;
+      const read = reads[asked.length];
+      if (read === undefined || !(into instanceof Uint8Array)) return close(controller);
+      asked.push(into.length);
+      const text = read === 'full' ? HELLO.padStart(into.length - 2, ':').replace('data', '\n\ndata') : HELLO;
+      controller.byobRequest?.respond(encoder.encodeInto(text, into).written);
+    },
+  });
+  return { asked, body };
+}
+
 /** Closes a byte stream; a read that waits with a buffer of its own is told so only by an answer of no bytes. */
 function close(controller: ReadableByteStreamController | undefined): void {
   controller?.close();
@@ -92,7 +109,8 @@ export function run(body?: ReadableStream<Uint8Array>, limits: Partial<PacingLim
   const stream = new CanonicalStream({
     ...optionsOf(CHAT, tally),
     fastPath: true,
-    pipe: new TransformStream(),
+    // It copies, as the runtime's own does: what was written may be written over.
+    pipe: new TransformStream({ transform: (bytes, controller) => controller.enqueue(bytes.slice()) }),
     limits: { heartbeatMs: 0, idleTimeoutMs: 0, deadlineMs: 0, ...limits },
     clock,
     arrivedAt: clock.now(),

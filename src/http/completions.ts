@@ -1,5 +1,4 @@
 /** The four completion routes: a request that may be sent on is asked of its upstream and metered, streamed or whole. */
-import { estimatePromptTokens } from '../metering/estimate.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
 import { Tally } from '../metering/tally.ts';
 import type { Route } from '../providers/provider.ts';
@@ -7,8 +6,10 @@ import { callUpstream } from '../upstream/call.ts';
 import { answerStreamed } from './answer-streamed.ts';
 import { answerWhole } from './answer-whole.ts';
 import type { RequestContext } from './context.ts';
-import { type Exchange, openExchange } from './exchange.ts';
+import { type Exchange, type ExchangeResult, openExchange } from './exchange.ts';
 import { errorResponse } from './respond.ts';
+
+type Opened = Extract<ExchangeResult, { kind: 'exchange' }>;
 
 export async function handleCompletion(
   request: Request,
@@ -16,12 +17,12 @@ export async function handleCompletion(
   context: RequestContext,
 ): Promise<Response> {
   const opened = await openExchange(request, route, context);
-  return opened.kind === 'error' ? errorResponse(opened.error) : runExchange(opened.exchange);
+  return opened.kind === 'error' ? errorResponse(opened.error) : runExchange(opened, request);
 }
 
 /** Asks the upstream and answers. From here on exactly one record is written, whatever happens (M1). */
-function runExchange(exchange: Exchange): Promise<Response> {
-  const { context, request, upstream, callerPays } = exchange;
+function runExchange({ exchange, upstreamUrl, upstreamBody }: Opened, request: Request): Promise<Response> {
+  const { context, upstream, callerPays } = exchange;
   const meter = openMeter(exchange);
   context.waitUntil(meter.settled);
   const abort = new AbortController();
@@ -31,8 +32,8 @@ function runExchange(exchange: Exchange): Promise<Response> {
   });
   const call = callUpstream(context.ports.fetch, {
     upstream,
-    url: exchange.upstreamUrl,
-    body: exchange.upstreamBody,
+    url: upstreamUrl,
+    body: upstreamBody,
     isStreamed: exchange.isStreamed,
     clientHeaders: request.headers,
     callerPays,
@@ -42,7 +43,7 @@ function runExchange(exchange: Exchange): Promise<Response> {
   return answer({ exchange, meter, call, abort: () => abort.abort() });
 }
 
-function openMeter({ context, caller, target, route, body }: Exchange): RequestMeter {
+function openMeter({ context, caller, target, route, promptTokens }: Exchange): RequestMeter {
   const { ports, records, requestId, arrivedAt } = context;
   const { clock, log } = ports;
   const facts = {
@@ -53,6 +54,6 @@ function openMeter({ context, caller, target, route, body }: Exchange): RequestM
     route,
     arrivedAt,
   };
-  const tally = new Tally(clock.now, estimatePromptTokens(body));
+  const tally = new Tally(clock.now, promptTokens);
   return new RequestMeter(facts, tally, { records, log, now: clock.now });
 }

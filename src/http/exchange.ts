@@ -1,9 +1,10 @@
 /** A completion request that may be sent on, and everything for which it can be refused before an upstream is asked. */
 import { type Caller, identify, mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { isObject, type JsonObject, writeJson } from '../canonical/json.ts';
+import { isObject, writeJson } from '../canonical/json.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
+import { estimatePromptTokens } from '../metering/estimate.ts';
 import type { Tally } from '../metering/tally.ts';
 import { ROUTE_SHAPES, type Route } from '../providers/provider.ts';
 import type { AnswerOptions } from '../stream/answer-reader.ts';
@@ -11,26 +12,31 @@ import { readCompletionRequest } from './completion-request.ts';
 import type { RequestContext } from './context.ts';
 import { findTarget, type Target } from './target.ts';
 
+/** It lives as long as its answer streams, so it holds nothing of the prompt, which may be a thousand times its size. */
 export interface Exchange {
   readonly context: RequestContext;
-  readonly request: Request;
   readonly route: Route;
   readonly caller: Caller;
   readonly target: Target;
   readonly policies: Policies;
-  /** The body as the client sent it. */
-  readonly body: JsonObject;
-  readonly upstreamUrl: string;
-  /** The JSON text that the upstream gets. */
-  readonly upstreamBody: string;
   readonly isStreamed: boolean;
+  /** The client asked for a usage chunk (U2). */
+  readonly asksUsage: boolean;
+  /** Estimated (M3). */
+  readonly promptTokens: number;
   readonly upstream: Upstream;
   /** The credential is the caller's own (AUTH=passthrough), and so are refusals of it. */
   readonly callerPays: boolean;
 }
 
 export type ExchangeResult =
-  | { readonly kind: 'exchange'; readonly exchange: Exchange }
+  | {
+      readonly kind: 'exchange';
+      readonly exchange: Exchange;
+      readonly upstreamUrl: string;
+      /** The JSON text that the upstream gets. */
+      readonly upstreamBody: string;
+    }
   | { readonly kind: 'error'; readonly error: ApiError };
 
 export async function openExchange(
@@ -56,22 +62,23 @@ export async function openExchange(
   const { target } = found;
   if (!mayUse(caller, target.address))
     return refuse('model_not_allowed', `This key may not use ${target.address}`);
-  const named = { ...read.body, [route === 'agents' ? 'agent_id' : 'model']: target.model };
+  const { body } = read;
+  const named = { ...body, [route === 'agents' ? 'agent_id' : 'model']: target.model };
   const upstreamBody = writeJson(target.endpoint.body(named));
   if (upstreamBody === undefined) return refuse('invalid_json', 'The body is nested too deeply');
   return {
     kind: 'exchange',
+    upstreamUrl: target.baseUrl + target.endpoint.path(body),
+    upstreamBody,
     exchange: {
       context,
-      request,
       route,
       caller,
       target,
       policies,
-      body: read.body,
-      upstreamUrl: target.baseUrl + target.endpoint.path(read.body),
-      upstreamBody,
-      isStreamed: read.body.stream === true,
+      isStreamed: body.stream === true,
+      asksUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
+      promptTokens: estimatePromptTokens(body),
       upstream: { name: target.provider.name, secret: caller.credential ?? target.apiKey },
       callerPays: caller.credential !== null,
     },
@@ -95,15 +102,14 @@ function refuse(
 
 /** How the upstream's answer is read. A plain answer always holds its usage; a stream, where the client or the policy asks (U2). */
 export function answerOptions(exchange: Exchange, tally: Tally): AnswerOptions {
-  const { context, route, target, policies, body, isStreamed, upstream } = exchange;
+  const { context, route, target, policies, isStreamed, asksUsage, upstream } = exchange;
   const { clock, random } = context.ports;
-  const asked = isObject(body.stream_options) && body.stream_options.include_usage === true;
   return {
     dialect: target.endpoint.dialect,
     quirks: target.provider.quirks,
     vendorTokens: target.provider.vendorTokens,
     policies,
-    usageChunk: !isStreamed || asked || policies.usageChunk === 'always',
+    usageChunk: !isStreamed || asksUsage || policies.usageChunk === 'always',
     maxEventBytes: context.settings.maxEventBytes,
     context: {
       shape: ROUTE_SHAPES[route],

@@ -38,7 +38,8 @@ export interface Converted {
   readonly text: string;
   readonly error: ApiError | null;
   readonly tally: Tally;
-  /** Frames that went the fast way. */
+  /** Data events that were read, and those of them that went the fast way. */
+  readonly events: number;
   readonly splicedFrames: number;
 }
 
@@ -120,7 +121,7 @@ function convert(
   const reader = new AnswerReader(optionsOf(conversion, tally), counted, fastWriter);
   feed(reader);
   if (ends.length !== 1) throw new Error(`The answer ended ${ends.length} times`);
-  return { error: ends[0] ?? null, tally, splicedFrames: reader.splicedFrames };
+  return { error: ends[0] ?? null, tally, events: reader.events, splicedFrames: reader.splicedFrames };
 }
 
 /** The bytes in pieces of one size. */

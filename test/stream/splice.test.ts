@@ -4,28 +4,15 @@ import { describe, expect, test } from 'vitest';
 import { type Conversion, convertStream, cut } from '../contract/convert.ts';
 import { fixtures, policiesOf } from '../contract/fixtures.ts';
 import { OTHER_DIALECTS, readRecordings, recordingsNote } from '../contract/recordings.ts';
+import { compareWays } from './both-ways.ts';
 
 const CUTS = [100_000, 4096, 300, 64, 7, 1];
 const CHAT: Conversion = { provider: 'compatible', route: 'chat', model: 'm', usageChunk: true };
 const encoder = new TextEncoder();
 
-/** Each frame's value, as a string's escapes alone may differ between the two ways. */
-function values(text: string): string[] {
-  return text.split('\n\n').map((frame) => {
-    const json = frame.replace(/^data: /, '');
-    return json.startsWith('{') ? JSON.stringify(JSON.parse(json)) : frame;
-  });
-}
-
-/** Both ways must agree; returns how many frames went the fast one. */
+/** How many frames went the fast way. */
 function compare(bytes: Uint8Array, conversion: Conversion, size: number): number {
-  const fast = convertStream(cut(bytes, size), conversion);
-  const slow = convertStream(cut(bytes, size), { ...conversion, fastPath: false });
-  expect(values(fast.text)).toEqual(values(slow.text));
-  expect(fast.error).toEqual(slow.error);
-  expect(fast.tally.countUsage()).toEqual(slow.tally.countUsage());
-  expect(slow.splicedFrames).toBe(0);
-  return fast.splicedFrames;
+  return compareWays([...cut(bytes, size)], conversion).splicedFrames;
 }
 
 function frame(delta: string, rest = '"finish_reason":null'): string {

@@ -1,0 +1,23 @@
+/** Converts a stream the fast way and the slow way, and holds the one against the other. */
+import { expect } from 'vitest';
+import { type Conversion, type Converted, convertStream } from '../contract/convert.ts';
+
+/** Each frame's value, as a string's escapes alone may differ between the two ways. */
+function values(text: string): string[] {
+  return text.split('\n\n').map((frame) => {
+    const json = frame.replace(/^data: /, '');
+    return json.startsWith('{') ? JSON.stringify(JSON.parse(json)) : frame;
+  });
+}
+
+/** Both ways must agree. */
+export function compareWays(reads: readonly Uint8Array[], conversion: Conversion): Converted {
+  const fast = convertStream(reads, conversion);
+  const slow = convertStream(reads, { ...conversion, fastPath: false });
+  expect(values(fast.text)).toEqual(values(slow.text));
+  expect(fast.events).toBe(slow.events);
+  expect(fast.error).toEqual(slow.error);
+  expect(fast.tally.countUsage()).toEqual(slow.tally.countUsage());
+  expect(slow.splicedFrames).toBe(0);
+  return fast;
+}

@@ -1,0 +1,200 @@
+/** Makes streams of frames that are nearly alike: each a fixture's frame, changed in its JSON, in its lines or in its bytes. */
+
+import type { Conversion } from '../contract/convert.ts';
+import { fixtures, policiesOf } from '../contract/fixtures.ts';
+
+/** Whole numbers from 0 below `limit`, the same for the same seed. */
+export type Random = (limit: number) => number;
+
+export interface MutatedStream {
+  readonly conversion: Conversion;
+  /** The stream's bytes as they are read. */
+  readonly reads: readonly Uint8Array[];
+}
+
+const FRAMES_A_STREAM = 40;
+/** Of a hundred frames. The bytes are left alone in most: what is no JSON any more ends the stream. */
+const PLAIN = 60;
+const CHANGED_JSON = 33;
+const CHANGED_LINES = 6;
+
+const encoder = new TextEncoder();
+
+const TEXTS = [
+  ...[' the', ' weir', 'ing', '\\n', '\\"', '\\\\', '\\u00e9', '\\ud83c\\udf0a', '\\ud800', ' é', '—', '🌊'],
+  ...['', '[DONE]', 'data: ', '"},', '\\"},\\"logprobs\\":null', '{\\"content\\":\\"x\\"}', 'x'.repeat(60)],
+  ...[
+    '\\"finish_reason\\":\\"stop\\"',
+    '\\/',
+    '\\b\\f\\t',
+    'weir\u2042hole',
+    'weir\u2042padding',
+    '\u007f',
+    '\u2028',
+  ],
+];
+const VALUES = [
+  ...[
+    'null',
+    '""',
+    '"x"',
+    '0',
+    '1',
+    '-1',
+    '1.5e3',
+    'true',
+    '[]',
+    '{}',
+    '"assistant"',
+    '"stop"',
+    '"tool_calls"',
+  ],
+  ...[
+    '[{"index":0}]',
+    '{"content":"y"}',
+    '[{"type":"text","text":"y"}]',
+    '{"content":[{"token":"y","logprob":-1}]}',
+    '{"prompt_tokens":1}',
+    '"c-2"',
+  ],
+];
+const KEYS = [
+  ...['content', 'reasoning_content', 'reasoning', 'text', 'role', 'refusal', 'tool_calls', 'function_call'],
+  ...['delta', 'message', 'choices', 'index', 'finish_reason', 'logprobs', 'usage', 'error', 'id', 'object'],
+  ...['created', 'model', 'system_fingerprint', 'service_tier', 'type', 'p', 'obfuscation', 'x_groq', 'any'],
+];
+const LINES = [
+  ...[': a comment\n', 'event: message\n', 'event: x_named\n', 'id: 7\n', 'retry: 10\n', '\n', '\r\n', '\r'],
+  ...['data: {"type":"x_research.reading"}\n\n', 'data\n', 'data:\n', 'data: {}\n\n', '\ufeff', ' \n'],
+];
+
+interface Base {
+  readonly conversion: Conversion;
+  readonly first: string;
+  /** Events that hold a text. */
+  readonly texts: readonly string[];
+}
+
+const HOLDS_TEXT = /"(?:content|reasoning_content|reasoning|text)": ?"(?:[^"\\]|\\.)+"/;
+
+const bases: readonly Base[] = fixtures
+  .filter(({ upstreamIsStream }) => upstreamIsStream)
+  .flatMap((fixture) => {
+    const { provider, route, model } = fixture;
+    const events = new TextDecoder().decode(fixture.upstream).split(/\r?\n\r?\n/);
+    const datas = events.flatMap((event) => (/^data: \{.*\}$/.test(event) ? [event.slice(6)] : []));
+    const texts = datas.filter((data) => HOLDS_TEXT.test(data) && !/"finish_reason": ?"/.test(data));
+    const [first] = datas;
+    if (first === undefined || texts.length === 0) return [];
+    return [
+      {
+        conversion: { provider, route, model, usageChunk: true, policies: policiesOf(fixture) },
+        first,
+        texts,
+      },
+    ];
+  });
+
+/** A linear congruential generator. */
+export function seeded(seed: number): Random {
+  let state = seed >>> 0;
+  return (limit) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * limit);
+  };
+}
+
+export function mutatedStream(random: Random): MutatedStream {
+  const { conversion, first, texts } = pick(random, bases);
+  const frame = pick(random, texts);
+  let stream = `data: ${first}\n\n`;
+  for (let at = 0; at < FRAMES_A_STREAM; at++) {
+    const data = withText(random, random(4) === 0 ? pick(random, texts) : frame);
+    const kind = random(100);
+    if (kind < PLAIN) stream += `data: ${data}\n\n`;
+    else if (kind < PLAIN + CHANGED_JSON) stream += `data: ${changeJson(random, data)}\n\n`;
+    else if (kind < PLAIN + CHANGED_JSON + CHANGED_LINES) stream += changeLines(random, data);
+    else stream += changeBytes(random, `data: ${data}\n\n`);
+  }
+  return {
+    conversion,
+    reads: [...cutAnywhere(random, encoder.encode(`${stream}data: [DONE]\n\n`))],
+  };
+}
+
+function pick<T>(random: Random, from: readonly T[]): T {
+  const picked = from[random(from.length)];
+  if (picked === undefined) throw new Error('There is nothing to pick from');
+  return picked;
+}
+
+/** Another text in the place of one of the event's own. */
+function withText(random: Random, data: string): string {
+  return data.replace(
+    HOLDS_TEXT,
+    (member) => `${member.slice(0, member.indexOf(':') + 1)}"${pick(random, TEXTS)}${pick(random, TEXTS)}"`,
+  );
+}
+
+/** Still JSON, but for a text's own reasons. */
+function changeJson(random: Random, data: string): string {
+  const members = [...data.matchAll(/"\w+": ?(?:"(?:[^"\\]|\\.)*"|[-\d.]+|null|true|false|\[\]|\{\})/g)];
+  const member = members.length === 0 ? undefined : pick(random, members);
+  if (member === undefined) return data;
+  const [text] = member;
+  const colon = text.indexOf(':');
+  const [head, tail] = [data.slice(0, member.index), data.slice(member.index + text.length)];
+  const other = `"${pick(random, KEYS)}":${pick(random, VALUES)}`;
+  switch (random(9)) {
+    case 0:
+      return `${head}${text.slice(0, colon)}:${pick(random, VALUES)}${tail}`;
+    case 1:
+      return `${head}${text},${other}${tail}`;
+    case 2:
+      return `${head}${other},${text}${tail}`;
+    case 3:
+      return `${head}${text.slice(0, colon)}:${pick(random, VALUES)},${text}${tail}`;
+    case 4:
+      return `${head}${text},${text.slice(0, colon)}:${pick(random, VALUES)}${tail}`;
+    case 5:
+      return `${head}"\\u00${text.charCodeAt(1).toString(16)}${text.slice(2)}${tail}`;
+    case 6:
+      return `${head}${text.slice(0, colon + 1)} ${pick(random, ['', ' ', '\t'])}${text.slice(colon + 1)}${tail}`;
+    case 7:
+      return tail.startsWith(',') ? head + tail.slice(1) : head + other + tail;
+    default:
+      return `${head}${other}${tail}`;
+  }
+}
+
+function changeLines(random: Random, data: string): string {
+  switch (random(6)) {
+    case 0:
+      return `${pick(random, LINES)}data: ${data}\n\n`;
+    case 1:
+      return `data: ${data}\n${pick(random, LINES)}\n`;
+    case 2:
+      return `data: ${data}\r\n\r\n`;
+    case 3:
+      return `data:${data}\n\n`;
+    case 4:
+      return `data: ${data.replace(',', ',\ndata: ')}\n\n`;
+    default:
+      return `data: ${data}\r\r`;
+  }
+}
+
+function changeBytes(random: Random, frame: string): string {
+  const at = random(frame.length);
+  const inserted = random(2) === 0 ? String.fromCharCode(random(128)) : '';
+  return frame.slice(0, at) + inserted + frame.slice(at + random(3));
+}
+
+function* cutAnywhere(random: Random, bytes: Uint8Array): Generator<Uint8Array> {
+  const longest = pick(random, [40, 400, 4096, 100_000]);
+  for (let at = 0; at < bytes.length; ) {
+    const end = at + 1 + random(longest);
+    yield bytes.subarray(at, end);
+    at = end;
+  }
+}

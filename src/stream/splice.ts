@@ -11,6 +11,7 @@
  *    the frame is read again with a mark in the hole, and what is read must differ by the mark alone.
  * 2. The string is checked byte by byte to its closing quote: escapes whole, no control character, strict UTF-8, and not
  *    empty (an empty text says nothing, C5). So it is a literal that JSON.parse takes, and it is copied as it is (F1).
+ *    Some upstreams say a text twice, under two names: both get the mark, and later both must be the same bytes.
  * 3. Right behind it must come the learned bytes to the blank line. Line ends within a string are control characters, so
  *    nothing of the next event can be taken in.
  * 4. The slow way's answer depends on what was said before: a choice that is finished, a fingerprint that is now another.
@@ -28,11 +29,13 @@ import { Literal, viewOf } from './literal.ts';
 /** Reads an event's JSON as the slow way does. */
 export type ReadPart = (json: string) => ChunkPart | null;
 
+/** What stands in a hole: the text, the same text once more, or padding, which is left out. */
+type Hole = 'text' | 'twin' | 'padding';
+
 interface Template {
   /** The upstream's bytes before the first hole, between two, and behind the last. */
   readonly literals: readonly Literal[];
-  /** Which hole is the text: a second one is padding, and left out. */
-  readonly textHole: number;
+  readonly holes: readonly Hole[];
   readonly outPrefix: Uint8Array;
   readonly outSuffix: Uint8Array;
 }
@@ -45,9 +48,10 @@ const REST_FRAMES = 64;
 /** Learning from a larger frame would cost more than its envelope is likely to be worth. */
 const MAX_LEARNED_CHARS = 4096;
 
-/** Stands in a hole while a template is tried; no model says it, and a frame that holds it is not learned. */
-const MARK = 'weir\u2042hole';
-const PADDING_MARK = 'weir\u2042padding';
+/** They stand in the holes while a template is tried; no model says such a thing, and a frame that does is not learned. */
+const MARKS = 'weir\u2042';
+const MARK = `${MARKS}text`;
+const PADDING_MARK = `${MARKS}padding`;
 
 /** The names under which a text is found in an event. */
 const TEXT_KEYS = ['content', 'reasoning_content', 'reasoning', 'text'];
@@ -128,7 +132,7 @@ export class Splice {
       this.#restFrames--;
       return;
     }
-    if (json.length > MAX_LEARNED_CHARS || json.includes('\n') || json.includes(MARK) || !saysOneText(part))
+    if (json.length > MAX_LEARNED_CHARS || json.includes('\n') || json.includes(MARKS) || !saysOneText(part))
       return;
     const template = this.#makeTemplate(json, part, chunk);
     if (template === null) return;
@@ -145,24 +149,33 @@ export class Splice {
   }
 
   /** The end of the frame at `at` where it fits the template (its text is then noted), or MISS, or PARTIAL. */
-  #match({ literals, textHole }: Template, bytes: Uint8Array, view: DataView, at: number): number {
+  #match({ literals, holes }: Template, bytes: Uint8Array, view: DataView, at: number): number {
     let next = at;
-    for (let hole = 0; hole < literals.length; hole++) {
-      const literal = literals[hole];
+    for (let i = 0; i < literals.length; i++) {
+      const literal = literals[i];
       if (literal === undefined || !literal.fits(bytes, view, next)) return MISS;
       next += literal.length;
       if (next > bytes.length) return PARTIAL;
-      if (hole === literals.length - 1) return next;
+      const hole = holes[i];
+      if (hole === undefined) return next;
       const end = findStringEnd(bytes, next);
       if (end === OPEN_ENDED) return PARTIAL;
-      if (end < 0 || (hole === textHole && end === next)) return MISS;
-      if (hole === textHole) {
+      if (end < 0 || (hole === 'text' && end === next)) return MISS;
+      if (hole === 'twin' && !this.#isText(bytes, next, end)) return MISS;
+      if (hole === 'text') {
         this.#textStart = next;
         this.#textEnd = end;
       }
       next = end;
     }
     return MISS;
+  }
+
+  #isText(bytes: Uint8Array, from: number, to: number): boolean {
+    const offset = this.#textStart - from;
+    if (this.#textEnd - to !== offset) return false;
+    for (let i = from; i < to; i++) if (bytes[i] !== bytes[i + offset]) return false;
+    return true;
   }
 
   #makeTemplate(json: string, part: ChunkPart, chunk: Chunk): Template | null {
@@ -173,11 +186,12 @@ export class Splice {
     const marked = this.#markText(json, part);
     if (marked === null) return null;
     const holed = this.#markPadding(marked) ?? marked;
-    const pieces = `data: ${holed}\n\n`.split(new RegExp(`${MARK}|${PADDING_MARK}`));
-    const padding = holed.indexOf(PADDING_MARK);
+    const pieces = `data: ${holed}\n\n`.split(new RegExp(`(${MARK}|${PADDING_MARK})`));
+    const marks = pieces.filter((_, i) => i % 2 === 1);
+    const kindOf = (mark: string, i: number) => (marks.indexOf(mark) === i ? 'text' : 'twin');
     return {
-      literals: pieces.map((piece) => new Literal(encoder.encode(piece))),
-      textHole: padding >= 0 && padding < holed.indexOf(MARK) ? 1 : 0,
+      literals: pieces.filter((_, i) => i % 2 === 0).map((piece) => new Literal(encoder.encode(piece))),
+      holes: marks.map((mark, i) => (mark === PADDING_MARK ? 'padding' : kindOf(mark, i))),
       outPrefix: encoder.encode(outPrefix),
       outSuffix: encoder.encode(outSuffix),
     };
@@ -186,9 +200,12 @@ export class Splice {
   /** The event with the mark in the place of its text, where that is all that is then read otherwise. */
   #markText(json: string, part: ChunkPart): string | null {
     const expected = JSON.stringify(markPart(part));
+    const isRight = (marked: string) => JSON.stringify(this.#readPart(marked)) === expected;
     for (const key of TEXT_KEYS) {
-      for (const marked of withMark(json, key, MARK)) {
-        if (JSON.stringify(this.#readPart(marked)) === expected) return marked;
+      for (const { literal, marked } of withMark(json, key, MARK)) {
+        const twinned = marked.replaceAll(`"${literal}"`, `"${MARK}"`);
+        if (isRight(twinned)) return twinned;
+        if (isRight(marked)) return marked;
       }
     }
     return null;
@@ -202,7 +219,7 @@ export class Splice {
     const key = unknown.find((name) => typeof event[name] === 'string' && /^\w+$/.test(name));
     if (key === undefined) return null;
     const expected = JSON.stringify(this.#readPart(marked));
-    for (const padded of withMark(marked, key, PADDING_MARK)) {
+    for (const { marked: padded } of withMark(marked, key, PADDING_MARK)) {
       const read = parseJson(padded);
       const isAtTop = isObject(read) && read[key] === PADDING_MARK;
       if (isAtTop && JSON.stringify(this.#readPart(padded)) === expected) return padded;
@@ -238,10 +255,11 @@ function markFrame(chunk: Chunk): string | null {
   return chunkFrame({ ...chunk, choices: [{ ...choice, delta: { [key]: MARK } }] });
 }
 
-/** The JSON with the mark in the place of each string that stands behind that key, one at a time. */
-function* withMark(json: string, key: string, mark: string): Generator<string> {
-  for (const match of json.matchAll(new RegExp(`("${key}"[ \\t]*:[ \\t]*")(?:[^"\\\\]+|\\\\.)*"`, 'g'))) {
-    const [whole, opening = ''] = match;
-    yield `${json.slice(0, match.index)}${opening}${mark}${json.slice(match.index + whole.length - 1)}`;
+/** The JSON with the mark in the place of each string that stands behind that key, one at a time, and what stood there. */
+function* withMark(json: string, key: string, mark: string): Generator<{ literal: string; marked: string }> {
+  for (const match of json.matchAll(new RegExp(`("${key}"[ \\t]*:[ \\t]*")((?:[^"\\\\]+|\\\\.)*)"`, 'g'))) {
+    const [whole, opening = '', literal = ''] = match;
+    const end = match.index + whole.length - 1;
+    yield { literal, marked: `${json.slice(0, match.index)}${opening}${mark}${json.slice(end)}` };
   }
 }

@@ -27,7 +27,7 @@ const TEXTS = [
     '\\"finish_reason\\":\\"stop\\"',
     '\\/',
     '\\b\\f\\t',
-    'weir\u2042hole',
+    'weir\u2042text',
     'weir\u2042padding',
     '\u007f',
     '\u2028',

@@ -47,6 +47,19 @@ describe('Splice, frames that differ by their text alone', () => {
     expect(compare(encoder.encode(text), CHAT, 100_000)).toBe(1);
   });
 
+  test('a text that is said twice, under two names, goes the fast way', () => {
+    const twice = (text: string, other: string) =>
+      frame(
+        `{"content":"","reasoning":${text},"reasoning_details":[{"type":"reasoning.text","text":${other}}]}`,
+      );
+    const text = START + twice('"a"', '"a"') + twice('" é\\n"', '" é\\n"') + twice('"b"', '"b"') + END;
+    for (const size of CUTS) expect(compare(encoder.encode(text), CHAT, size)).toBe(2);
+    // What differs is no longer the same text: it goes the slow way, and the next that does not is taken again.
+    const unlike = [twice('"b"', '"bc"'), twice('"bc"', '"b"'), twice('"b"', '"c"')].join('');
+    const after = text.replace(END, unlike + twice('"d"', '"d"') + END);
+    for (const size of CUTS) expect(compare(encoder.encode(after), CHAT, size)).toBe(3);
+  });
+
   test('a frame cut between reads goes the fast way, too', () => {
     const text = encoder.encode(START + say('"a"') + say('"b"').repeat(20) + END);
     for (const size of [1, 10, 64, 300]) expect(compare(text, CHAT, size)).toBe(20);

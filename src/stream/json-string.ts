@@ -8,6 +8,10 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
 
+/** ASCII that stands for itself. */
+const IS_PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte >= 0x20 && byte < 0x80 && byte !== QUOTE && byte !== BACKSLASH ? 1 : 0,
+);
 /** What may stand behind a backslash, but for `u`. */
 const IS_ESCAPE = flags('"\\/bfnrt');
 const IS_HEX_DIGIT = flags('0123456789abcdefABCDEF');
@@ -23,16 +27,15 @@ function flags(characters: string): Uint8Array {
  * JSON.parse takes and UTF-8 allows, OPEN_ENDED where the bytes end before it does.
  */
 export function findStringEnd(bytes: Uint8Array, at: number): number {
-  const end = bytes.length;
   let i = at;
-  while (i < end) {
+  while (i < bytes.length) {
     const byte = bytes[i] ?? 0;
-    if (byte === QUOTE) return i;
-    if (byte < 0x20) return INVALID;
-    if (byte < 0x80 && byte !== BACKSLASH) {
+    if (IS_PLAIN[byte] === 1) {
       i++;
       continue;
     }
+    if (byte === QUOTE) return i;
+    if (byte < 0x20) return INVALID;
     const length = byte === BACKSLASH ? escapeLength(bytes, i) : sequenceLength(bytes, i);
     if (length < 0) return length;
     i += length;

@@ -69,6 +69,15 @@ function coldGoals(samples: Samples, bundles: ReadonlyMap<Row, Bundle>): Goal[] 
   const bundled = [...bundles].find(([{ name }]) => name === WEIR)?.[1];
   return [
     { what: 'bundle, KiB gzip', value: (bundled?.gzipBytes ?? Number.NaN) / KIB, atMost: 60 },
-    { what: 'start-up, ms active', value: samples.median('cold', WEIR, 'startup', 'activeMs'), atMost: 10 },
+    {
+      what: 'start-up, ms active as wrangler samples it, every 18 ms or so',
+      value: samples.median('cold', WEIR, 'startup', 'activeMs'),
+      atMost: 10,
+    },
+    {
+      what: 'start-up, ms of CPU above pass',
+      value: samples.difference('cold', WEIR, 'first stream', 'startMs'),
+      atMost: 10,
+    },
   ];
 }

@@ -3,6 +3,7 @@ import { cpus, release } from 'node:os';
 import type { Bundle } from './build.ts';
 import { BASELINE, type Row, type SectionName } from './rows.ts';
 import type { Samples } from './samples.ts';
+import { fastShare, SHARE_NAMES } from './share.ts';
 import { STREAM_NAMES } from './streams.ts';
 
 type Bundles = ReadonlyMap<Row, Bundle>;
@@ -19,6 +20,7 @@ export function tables(samples: Samples, bundles: Bundles): string[] {
     ...samples.points('paced').flatMap((point) => pacedTable(samples, bundles, point)),
     ...coldTable(samples, bundles),
     ...requestsTable(samples, bundles),
+    ...shareLines(),
   ];
 }
 
@@ -118,15 +120,29 @@ function coldTable(samples: Samples, bundles: Bundles): string[] {
 }
 
 function requestsTable(samples: Samples, bundles: Bundles): string[] {
-  const columns = samples.points('requests').map((point) => ({
-    name: point,
-    cell: (row: string) => {
-      if (samples.problem('requests', row, point) !== null) return 'wrong';
-      const own = samples.median('requests', row, point, 'cpuUs');
-      return `${number(own, 0)} ${times(samples.ratio('requests', row, point, 'cpuUs'))}`;
+  const columns = samples.points('requests').flatMap((point) => [
+    {
+      name: point,
+      cell: (row: string) => {
+        if (samples.problem('requests', row, point) !== null) return 'wrong';
+        const own = samples.median('requests', row, point, 'cpuUs');
+        return `${number(own, 0)} ${times(samples.ratio('requests', row, point, 'cpuUs'))}`;
+      },
     },
-  }));
-  return table('Whole requests: µs of CPU for a request of one frame', 'requests', bundles, columns);
+    {
+      name: '1st byte ms',
+      cell: (row: string) => number(samples.median('requests', row, point, 'firstByteMs'), 2),
+    },
+  ]);
+  const title =
+    'Whole requests, one after the other: µs of CPU for an answer of one frame, and its first byte';
+  return table(title, 'requests', bundles, columns);
+}
+
+/** Counted in this process, whatever was timed. */
+function shareLines(): string[] {
+  const lines = SHARE_NAMES.map((name) => `${name.padEnd(20)}  ${(fastShare(name) * 100).toFixed(1)}%`);
+  return ['Text frames that take the fast path', ...lines, ''];
 }
 
 function table(title: string, section: SectionName, bundles: Bundles, columns: readonly Column[]): string[] {
@@ -179,8 +195,9 @@ export function jsonReport(
           .map((point) => ({ section, point, row, ...told(samples, section, row, point) })),
     ),
   );
+  const shares = Object.fromEntries(SHARE_NAMES.map((name) => [name, fastShare(name)]));
   return JSON.stringify(
-    { machine: machine().trim(), rows, measured, goals, notes, samples: samples.all },
+    { machine: machine().trim(), rows, measured, fastShare: shares, goals, notes, samples: samples.all },
     null,
     1,
   );

@@ -4,7 +4,7 @@ export const STREAM_NAMES = ['deepseek', 'mistral', 'xerotier', 'reasoning', 'to
 export type StreamName = (typeof STREAM_NAMES)[number];
 
 /** An event's data: an object that is still to be written, or a word such as `[DONE]`. */
-type Data = Readonly<Record<string, unknown>>;
+export type Data = Readonly<Record<string, unknown>>;
 
 /** Words as models send them: short, most with their space, some with characters that JSON or UTF-8 make long. */
 const WORDS = [
@@ -79,9 +79,9 @@ export function streamText(name: StreamName, events: number): string {
   return [...eventsOf(name, events)].map(dataEvent).join('') + DONE_EVENT;
 }
 
-const DONE_EVENT = 'data: [DONE]\n\n';
+export const DONE_EVENT = 'data: [DONE]\n\n';
 
-function dataEvent(data: Data): string {
+export function dataEvent(data: Data): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }
 
@@ -169,16 +169,16 @@ function vendorEvent(at: number): Data {
   return { type: 'x_deep_think.subtask_completed', subtask_index: at, input_tokens: 120, output_tokens: 45 };
 }
 
-function word(random: () => number): string {
+export function word(random: () => number): string {
   return WORDS[Math.floor(random() * WORDS.length)] ?? '';
 }
 
-function padding(random: () => number): string {
+export function padding(random: () => number): string {
   return ALPHABET.slice(0, 1 + Math.floor(random() * ALPHABET.length));
 }
 
 /** Numbers from 0 to 1 that are the same in every run (a linear congruential generator). */
-function seeded(seed: number): () => number {
+export function seeded(seed: number): () => number {
   let state = seed;
   return () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;

@@ -1,6 +1,7 @@
 /** The fast path against the slow one: the same frames, value for value, whatever comes and however it is cut. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { fastShare, SHARE_NAMES } from '../bench/share.ts';
 import { type Conversion, convertStream, cut } from '../contract/convert.ts';
 import { fixtures, policiesOf } from '../contract/fixtures.ts';
 import { OTHER_DIALECTS, readRecordings, recordingsNote } from '../contract/recordings.ts';
@@ -78,6 +79,12 @@ describe('Splice, frames that differ by their text alone', () => {
       `data: {"id":"c","object":"text_completion","choices":[{"text":${text},"index":0}]}\n\n`;
     const completions: Conversion = { ...CHAT, route: 'completions' };
     expect(compare(encoder.encode(legacy('"a"') + legacy('"b"') + END), completions, 100_000)).toBe(1);
+  });
+});
+
+describe.each(SHARE_NAMES)('Splice, text frames of %s', (name) => {
+  test('at least 95 in a hundred go the fast way', () => {
+    expect(fastShare(name)).toBeGreaterThan(0.95);
   });
 });
 

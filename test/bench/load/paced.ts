@@ -5,7 +5,8 @@ import { cpuMs, residentKib } from './accounting.ts';
 import { type PacedAnswer, readPaced } from './paced-client.ts';
 import { openPacer, stopStreams } from './pacer.ts';
 
-const STARTS_PER_SECOND = 500;
+/** Slow enough that a first byte waits for its own request alone, not for those before it. */
+const STARTS_PER_SECOND = 200;
 /** From the last stream's start until what is measured begins. */
 const LEAD_MS = 500;
 const MEMORY_EVERY_MS = 200;

@@ -1,6 +1,7 @@
 /** Whole requests: an answer of one frame, again and again; CPU of workerd for each request. */
 import { setTimeout } from 'node:timers/promises';
 import type { JobResult, RequestsJob } from '../jobs.ts';
+import { median } from '../samples.ts';
 import { oneFrameText } from '../streams.ts';
 import { cpuMs } from './accounting.ts';
 import { askFor } from './bulk.ts';
@@ -16,12 +17,15 @@ export async function runRequests({ target, isStreamed, ms }: RequestsJob): Prom
   const cpuBefore = cpuMs(target.pid);
   const recordsBefore = recordsWritten();
   const start = performance.now();
+  const firstBytes: number[] = [];
   let requests = 0;
   let right = '';
   let problem: string | null = null;
   while (problem === null && (requests === 0 || performance.now() - start < ms)) {
     let answer = '';
+    const askedAt = performance.now();
     const status = await connection.ask(ask, (bytes) => {
+      if (answer === '') firstBytes.push(performance.now() - askedAt);
       answer += bytes.toString();
     });
     requests++;
@@ -37,5 +41,11 @@ export async function runRequests({ target, isStreamed, ms }: RequestsJob): Prom
   if (target.modelPrefix !== '' && records !== requests)
     problem ??= `${records} records of ${requests} requests`;
   connection.close();
-  return { figures: { cpuUs: (spent * 1000) / requests, requests, ms: wallMs / requests }, problem };
+  const figures = {
+    cpuUs: (spent * 1000) / requests,
+    requests,
+    ms: wallMs / requests,
+    firstByteMs: median(firstBytes),
+  };
+  return { figures, problem };
 }

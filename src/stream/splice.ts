@@ -66,6 +66,7 @@ const MISS = -1;
 const PARTIAL = -2;
 
 const encoder = new TextEncoder();
+const NOTHING = new Uint8Array(0);
 
 export class Splice {
   readonly #writer: FrameWriter;
@@ -75,6 +76,8 @@ export class Splice {
   #revision = -1;
   #learnedInVain = 0;
   #restFrames = 0;
+  #read: Uint8Array = NOTHING;
+  #view = viewOf(NOTHING);
   #textStart = 0;
   #textEnd = 0;
   /** Frames that went this way. */
@@ -94,11 +97,16 @@ export class Splice {
   run(bytes: Uint8Array, at: number): { readonly at: number; readonly isPartial: boolean } {
     let next = at;
     let isPartial = false;
-    const view = viewOf(bytes);
+    if (this.#templates.length === 0) return { at, isPartial };
+    // Once a read: making one is a call into the engine, and costs as much as a frame.
+    if (bytes !== this.#read) {
+      this.#read = bytes;
+      this.#view = viewOf(bytes);
+    }
     for (let i = 0; i < this.#templates.length && next < bytes.length; ) {
       const template = this.#templates[i];
       if (template === undefined) break;
-      const end = this.#match(template, bytes, view, next);
+      const end = this.#match(template, bytes, this.#view, next);
       if (end < 0) {
         isPartial ||= end === PARTIAL;
         i++;
@@ -132,7 +140,7 @@ export class Splice {
       this.#restFrames--;
       return;
     }
-    if (json.length > MAX_LEARNED_CHARS || json.includes('\n') || json.includes(MARKS) || !saysOneText(part))
+    if (!saysOneText(part) || json.length > MAX_LEARNED_CHARS || json.includes('\n') || json.includes(MARKS))
       return;
     const template = this.#makeTemplate(json, part, chunk);
     if (template === null) return;

@@ -1,4 +1,4 @@
-/** Holds the one TransformStream to how it fails: before its head with a status, after it with a frame, and once. */
+/** Holds the client's stream to how it fails: before its head with a status, after it with a frame, and once. */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { bodyOf, DONE, decoder, fedBody, HELLO, readAll, run, STOP, settle } from './stream-bench.ts';

@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest';
 import { compareWays } from './both-ways.ts';
-import { mutatedStream, seeded } from './mutations.ts';
+import { mutatedStream, seeded } from './mutated-streams.ts';
 
 const FRAMES = Number(process.env.MUTATED_FRAMES ?? 60_000);
 /** The first stream's seed: a failure tells its own. */

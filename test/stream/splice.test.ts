@@ -152,6 +152,15 @@ test('Splice, invalid UTF-8 in a text: is what the slow way makes of it', () => 
   }
 });
 
+test('Splice, a stream cut once, at each of its bytes: is what the slow way makes of it', () => {
+  const padded = say('"c"').replace('}]}', '}],"p":"xyz"}');
+  const bytes = encoder.encode(START + say('"a"') + say('" é🌊\\n"') + say('"b"') + padded.repeat(2) + END);
+  for (let at = 1; at < bytes.length; at++) {
+    const hits = compareWays([bytes.subarray(0, at), bytes.subarray(at)], CHAT).splicedFrames;
+    expect(hits).toBe(3);
+  }
+});
+
 describe('Splice, every fixture and recording', () => {
   test.each(CUTS)('is what the slow way makes of it (reads of %d bytes)', (size) => {
     for (const fixture of fixtures.filter(({ upstreamIsStream }) => upstreamIsStream)) {

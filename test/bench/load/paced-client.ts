@@ -16,6 +16,8 @@ export interface PacedClientOptions {
   readonly onFrame: (latencyMs: number, number: number) => void;
   /** Keeps the whole answer, and judges it as the bulk is judged. */
   readonly isKept: boolean;
+  /** Lets the answer go where it is: it then rejects. */
+  readonly signal?: AbortSignal;
 }
 
 export interface PacedAnswer {
@@ -25,8 +27,9 @@ export interface PacedAnswer {
 
 /** Asks, and reads to the end. */
 export async function readPaced(options: PacedClientOptions): Promise<PacedAnswer> {
-  const { target, model, onFrame, isKept } = options;
+  const { target, model, onFrame, isKept, signal } = options;
   const connection = await Connection.open(target.port);
+  signal?.addEventListener('abort', () => connection.close());
   const askedAt = performance.now();
   let firstByteMs = -1;
   let frames = 0;

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { JobResult, PacedJob } from '../jobs.ts';
 import { cpuMs, residentKib } from './accounting.ts';
 import { type PacedAnswer, readPaced } from './paced-client.ts';
-import { openPacer, stopStreams } from './pacer.ts';
+import { dropStreams, openPacer, stopStreams } from './pacer.ts';
 
 /** Slow enough that a first byte waits for its own request alone, not for those before it. */
 const STARTS_PER_SECOND = 200;
@@ -11,6 +11,8 @@ const STARTS_PER_SECOND = 200;
 const LEAD_MS = 500;
 const MEMORY_EVERY_MS = 200;
 const AFTER_MS = 1000;
+/** A row that can't keep the pace has a queue by then: what is still in it after this is let go, and not judged. */
+const DRAIN_LIMIT_MS = 3000;
 
 export async function runPaced(job: PacedJob): Promise<JobResult> {
   const { target, streams, rate, ms } = job;
@@ -21,6 +23,8 @@ export async function runPaced(job: PacedJob): Promise<JobResult> {
   openPacer();
   const start = residentKib(pid);
   const answers: Promise<PacedAnswer>[] = [];
+  const drain = new AbortController();
+  const { signal } = drain;
   // Not in step: the streams of real clients begin whenever they do.
   const stepMs = Math.max(1000 / STARTS_PER_SECOND, 1000 / rate / streams);
   for (let at = 0, due = performance.now(); at < streams; at++, due += stepMs) {
@@ -29,8 +33,10 @@ export async function runPaced(job: PacedJob): Promise<JobResult> {
     const onFrame = (latency: number) => {
       if (isMeasuring && measured < latencies.length) latencies[measured++] = latency;
     };
-    const answer = readPaced({ target, model: `paced.${rate}.${at}`, onFrame, isKept: at === 0 });
-    answers.push(answer.catch((error: unknown) => ({ firstByteMs: 0, problem: String(error) })));
+    const answer = readPaced({ target, model: `paced.${rate}.${at}`, onFrame, isKept: at === 0, signal });
+    answers.push(
+      answer.catch((error) => ({ firstByteMs: 0, problem: signal.aborted ? null : String(error) })),
+    );
   }
   await setTimeout(LEAD_MS);
   const cpuBefore = cpuMs(pid);
@@ -49,7 +55,12 @@ export async function runPaced(job: PacedJob): Promise<JobResult> {
   isMeasuring = false;
   const late = residentKib(pid);
   stopStreams();
+  const limit = globalThis.setTimeout(() => {
+    drain.abort();
+    dropStreams();
+  }, DRAIN_LIMIT_MS);
   const done = await Promise.all(answers);
+  clearTimeout(limit);
   await setTimeout(AFTER_MS);
   const sorted = latencies.subarray(0, measured).sort();
   const firstBytes = Float64Array.from(done, ({ firstByteMs }) => firstByteMs).sort();

@@ -27,6 +27,8 @@ export function pacedText(marks: readonly string[]): string {
 }
 
 const playing = new Set<Playing>();
+/** Of this job, whether they still play or not. */
+const sockets = new Set<Socket>();
 const limits = { frames: Number.POSITIVE_INFINITY, isStopping: false };
 /** Frames that each ended stream was sent, by its model. */
 const sent = new Map<string, number>();
@@ -35,6 +37,7 @@ const sent = new Map<string, number>();
 export function openPacer(frames = Number.POSITIVE_INFINITY): void {
   limits.frames = frames;
   limits.isStopping = false;
+  sockets.clear();
   sent.clear();
 }
 
@@ -43,12 +46,18 @@ export function stopStreams(): void {
   limits.isStopping = true;
 }
 
+/** Ends what was written and not yet taken. */
+export function dropStreams(): void {
+  for (const socket of sockets) socket.destroy();
+}
+
 export function framesSent(model: string): number | undefined {
   return sent.get(model);
 }
 
 export function playPaced(socket: Socket, model: string, rate: number): void {
   socket.write(opening);
+  sockets.add(socket);
   playing.add({ socket, model, startedAt: performance.now(), periodMs: 1000 / rate, frames: 0 });
   if (playing.size === 1) turn();
 }

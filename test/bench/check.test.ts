@@ -1,0 +1,35 @@
+/** The bench's own judgement: what a row loses, doubles or swaps is told, and what is right is not. */
+import { describe, expect, test } from 'vitest';
+import { problemOf } from './load/check.ts';
+import { streamText } from './streams.ts';
+
+const UPSTREAM = streamText('deepseek', 50);
+const EVENTS = UPSTREAM.split(/(?<=\n\n)/);
+
+function without(at: number): string {
+  return EVENTS.filter((_, i) => i !== at).join('');
+}
+
+describe('problemOf, a row that makes frames of its own', () => {
+  test('every chunk there: null', () => {
+    expect(problemOf('frames', UPSTREAM, UPSTREAM)).toBeNull();
+  });
+
+  test.each<[name: string, client: string]>([
+    ['a frame is lost', without(20)],
+    ['a frame comes twice, in the place of another', EVENTS.with(20, EVENTS[19] ?? '').join('')],
+    ['a text is another', UPSTREAM.replace('"content":" ', '"content":"_')],
+    ['the finish is lost', UPSTREAM.replace('"finish_reason":"stop"', '"finish_reason":null')],
+    ['the usage is another', UPSTREAM.replace('"total_tokens":5011', '"total_tokens":5012')],
+    ['there is no [DONE]', without(EVENTS.length - 1)],
+    ['nothing came', ''],
+  ])('%s: told', (_, client) => {
+    expect(client).not.toBe(UPSTREAM);
+    expect(problemOf('frames', UPSTREAM, client)).not.toBeNull();
+  });
+});
+
+test('problemOf, a row that hands bytes on: told where one of them is another', () => {
+  expect(problemOf('bytes', UPSTREAM, UPSTREAM)).toBeNull();
+  expect(problemOf('bytes', UPSTREAM, UPSTREAM.replace('the', 'teh'))).not.toBeNull();
+});

@@ -10,7 +10,7 @@ import type { Dialect, DialectQuirks } from './dialect.ts';
 import type { FrameWriter } from './frame-writer.ts';
 import { type AnswerContext, Normaliser } from './normalise.ts';
 import { Splice } from './splice.ts';
-import { CR, LF, SseReader } from './sse.ts';
+import { CR, indexOrEnd, LF, SseReader } from './sse.ts';
 
 export interface AnswerOptions {
   readonly context: AnswerContext;
@@ -210,10 +210,7 @@ const MAX_HELD_BYTES = 1024;
 
 /** Where the first line ends, or the bytes' length where it goes on. */
 function findLineEnd(bytes: Uint8Array): number {
-  const lf = bytes.indexOf(LF);
-  const line = lf < 0 ? bytes : bytes.subarray(0, lf);
-  const cr = line.indexOf(CR);
-  return cr < 0 ? line.length : cr;
+  return indexOrEnd(bytes.subarray(0, indexOrEnd(bytes, LF)), CR);
 }
 
 const NOTHING_SAID = {

@@ -114,7 +114,7 @@ export class SseReader {
     }
     // It is looked for again only when it was passed, or a read full of CRs would be scanned for it at every line.
     if (this.#nextLf < start) this.#nextLf = indexOrEnd(bytes, LF, start);
-    return start + indexOrEnd(bytes.subarray(start, this.#nextLf), CR, 0);
+    return start + indexOrEnd(bytes.subarray(start, this.#nextLf), CR);
   }
 
   /** @returns whether the line ends an event */
@@ -158,7 +158,8 @@ export class SseReader {
   }
 }
 
-function indexOrEnd(bytes: Uint8Array, byte: number, from: number): number {
+/** Where the byte first stands at `from` or behind it, or the bytes' length where it does not. */
+export function indexOrEnd(bytes: Uint8Array, byte: number, from = 0): number {
   const index = bytes.indexOf(byte, from);
   return index < 0 ? bytes.length : index;
 }

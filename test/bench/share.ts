@@ -1,6 +1,7 @@
 /** How many of a text stream's frames take the fast path, provider by provider: counted, not timed. */
 import { convertStream, cut } from '../contract/convert.ts';
-import { type Data, DONE_EVENT, dataEvent, padding, seeded, word } from './streams.ts';
+import { seeded } from '../random.ts';
+import { type Data, DONE_EVENT, dataEvent, padding, word } from './streams.ts';
 
 const EVENTS = 2000;
 const READ_BYTES = 4096;

@@ -1,4 +1,5 @@
 /** The upstream streams of the bench, generated after recorded ones: the same bytes every time, thousands of frames long. */
+import { seeded } from '../random.ts';
 
 export const STREAM_NAMES = ['deepseek', 'mistral', 'xerotier', 'reasoning', 'tools'] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
@@ -175,13 +176,4 @@ export function word(random: () => number): string {
 
 export function padding(random: () => number): string {
   return ALPHABET.slice(0, 1 + Math.floor(random() * ALPHABET.length));
-}
-
-/** Numbers from 0 to 1 that are the same in every run (a linear congruential generator). */
-export function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
 }

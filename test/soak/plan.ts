@@ -1,5 +1,7 @@
 /** What each client of the soak does and what its record must then say: the same for the same seed and number. */
+
 import type { UsageRecord } from '../../src/metering/record.ts';
+import { seeded } from '../random.ts';
 
 /** Answers in which each provider sends at least eight events. */
 const MODELS = [
@@ -81,15 +83,4 @@ function pick<Item>(items: readonly Item[], random: number): Item {
   const item = items[Math.floor(random * items.length)];
   if (item === undefined) throw new Error('There is nothing to pick from');
   return item;
-}
-
-/** Numbers from 0 up to 1, always the same for a seed (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -2,9 +2,10 @@
 
 import type { Conversion } from '../contract/convert.ts';
 import { fixtures, policiesOf } from '../contract/fixtures.ts';
+import { seeded } from '../random.ts';
 
-/** Whole numbers from 0 below `limit`, the same for the same seed. */
-export type Random = (limit: number) => number;
+/** Whole numbers from 0 below `limit`. */
+type Random = (limit: number) => number;
 
 export interface MutatedStream {
   readonly conversion: Conversion;
@@ -95,16 +96,9 @@ const bases: readonly Base[] = fixtures
     ];
   });
 
-/** A linear congruential generator. */
-export function seeded(seed: number): Random {
-  let state = seed >>> 0;
-  return (limit) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * limit);
-  };
-}
-
-export function mutatedStream(random: Random): MutatedStream {
+export function mutatedStream(seed: number): MutatedStream {
+  const next = seeded(seed);
+  const random: Random = (limit) => Math.floor(next() * limit);
   const { conversion, first, texts } = pick(random, bases);
   const frame = pick(random, texts);
   let stream = `data: ${first}\n\n`;

@@ -15,7 +15,7 @@ export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;
 }
 
-/** The gateway of a deployment. It answers every request: what breaks inside is a 500 that tells nothing of it (E4). */
+/** The gateway of a deployment. It answers every request: an internal failure is a 500 without its details (E4). */
 export function createGateway(settings: Settings, ports: Ports): Gateway {
   const router = createRouter(settings.basePath);
   const { store, log, clock } = ports;
@@ -82,7 +82,7 @@ async function route(
     return await router.fetch(request, context);
   } catch (error) {
     context.ports.log({ event: 'internal_error', request_id: context.requestId, reason: String(error) });
-    return errorResponse(apiError('internal_error', 'Weir failed on this request; its log says why'));
+    return errorResponse(apiError('internal_error', 'Weir failed on this request; its log has the reason'));
   }
 }
 
@@ -96,7 +96,7 @@ async function askOrigin(request: Request, ports: Ports): Promise<Response> {
   }
 }
 
-/** The gateway of a deployment whose settings are wrong: it says which, by name, on every route but `/health`. */
+/** The gateway of a deployment whose settings are invalid: it names them on every route but `/health`. */
 export function misconfiguredGateway(problems: readonly SettingProblem[]): Gateway {
   const [first] = problems;
   const message = problems.map((problem) => `${problem.setting} ${problem.message}`).join('; ');

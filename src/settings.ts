@@ -1,4 +1,4 @@
-/** The one place that reads the Worker's variables and secrets: typed settings out, or what is wrong, by name. */
+/** The one place that reads the Worker's variables and secrets: typed settings out, or the invalid ones by name. */
 import type { AuthMode } from './auth/caller.ts';
 import { isObject, type JsonObject, parseJson, readText } from './canonical/json.ts';
 import { type Policies, parseVendorEvents } from './canonical/policies.ts';
@@ -34,7 +34,7 @@ export interface Settings {
   readonly corsOrigins: readonly string[];
 }
 
-/** A setting that is wrong, and what it should be. Never holds its value, which may be a secret. */
+/** An invalid setting, and what it should be. Never contains its value, which may be a secret. */
 export interface SettingProblem {
   readonly setting: string;
   readonly message: string;
@@ -51,7 +51,7 @@ const MAX_SECONDS = 86_400;
 const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
 const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 
-/** Reads every setting, so that all that is wrong is said at once. */
+/** Reads every setting, so that all invalid ones are reported at once. */
 export function readSettings(env: JsonObject): SettingsResult {
   const reader = new Reader(env);
   const auth = reader.choice('AUTH', ['keys', 'passthrough', 'open']);
@@ -79,7 +79,7 @@ export function readSettings(env: JsonObject): SettingsResult {
     : { kind: 'valid', settings };
 }
 
-/** Reads one variable at a time and keeps what is wrong. */
+/** Reads one variable at a time and collects the problems. */
 class Reader {
   readonly problems: SettingProblem[] = [];
   readonly #env: JsonObject;
@@ -92,7 +92,7 @@ class Reader {
   text(name: string): string | undefined {
     const value = this.#env[name];
     if (value === undefined || typeof value === 'string') return readText(value?.trim());
-    this.wrong(name, 'must be text');
+    this.invalid(name, 'must be text');
     return undefined;
   }
 
@@ -101,7 +101,7 @@ class Reader {
     const text = this.text(name);
     if (text === undefined) return words[0];
     const word = words.find((known) => known === text);
-    if (word === undefined) this.wrong(name, `must be one of: ${words.join(', ')}`);
+    if (word === undefined) this.invalid(name, `must be one of: ${words.join(', ')}`);
     return word ?? words[0];
   }
 
@@ -110,7 +110,7 @@ class Reader {
     if (text === undefined) return byDefault;
     const bytes = Number(text);
     if (Number.isSafeInteger(bytes) && bytes > 0) return bytes;
-    this.wrong(name, 'must be a whole number of bytes, greater than 0');
+    this.invalid(name, 'must be a whole number of bytes, greater than 0');
     return byDefault;
   }
 
@@ -118,7 +118,7 @@ class Reader {
   seconds(name: string, byDefault: number): number {
     const seconds = Number(this.text(name) ?? byDefault);
     if (seconds >= 0 && seconds <= MAX_SECONDS) return seconds * 1000;
-    this.wrong(name, `must be seconds from 0 (off) to ${MAX_SECONDS}`);
+    this.invalid(name, `must be seconds from 0 (off) to ${MAX_SECONDS}`);
     return byDefault * 1000;
   }
 
@@ -128,65 +128,71 @@ class Reader {
     if (value === undefined || value === '') return {};
     const object = typeof value === 'string' ? parseJson(value) : value;
     if (isObject(object)) return object;
-    this.wrong(name, 'must be a JSON object');
+    this.invalid(name, 'must be a JSON object');
     return {};
   }
 
   url(name: string, value: string | undefined): string | undefined {
     if (value !== undefined && URL.canParse(value) && /^https?:\/\//.test(value))
       return value.replace(/\/+$/, '');
-    this.wrong(name, 'must be an http(s) URL');
+    this.invalid(name, 'must be an http(s) URL');
     return undefined;
   }
 
-  wrong(setting: string, message: string): void {
+  invalid(setting: string, message: string): void {
     this.problems.push({ setting, message });
   }
 }
 
-/** A provider is there when its key is; where callers bring their own keys, when its base URL is. */
+/** A provider is enabled by its key; where callers bring their own keys, by its base URL. */
 function readProviders(reader: Reader, auth: AuthMode): ReadonlyMap<string, ConfiguredProvider> {
   const configured = new Map<string, ConfiguredProvider>();
   for (const provider of PROVIDERS) {
     const apiKey = reader.text(provider.apiKeySetting);
-    const said = reader.text(provider.baseUrlSetting);
-    if (apiKey === undefined && (auth !== 'passthrough' || (said ?? provider.defaultBaseUrl) === null))
+    const configuredUrl = reader.text(provider.baseUrlSetting);
+    if (
+      apiKey === undefined &&
+      (auth !== 'passthrough' || (configuredUrl ?? provider.defaultBaseUrl) === null)
+    )
       continue;
-    if (said === undefined && provider.defaultBaseUrl === null) {
-      reader.wrong(provider.baseUrlSetting, `must be set, because ${provider.apiKeySetting} is`);
+    if (configuredUrl === undefined && provider.defaultBaseUrl === null) {
+      reader.invalid(provider.baseUrlSetting, `must be set, because ${provider.apiKeySetting} is`);
       continue;
     }
-    const baseUrl = reader.url(provider.baseUrlSetting, said ?? provider.defaultBaseUrl ?? undefined);
+    const baseUrl = reader.url(
+      provider.baseUrlSetting,
+      configuredUrl ?? provider.defaultBaseUrl ?? undefined,
+    );
     if (baseUrl !== undefined) configured.set(provider.id, { provider, baseUrl, apiKey: apiKey ?? '' });
   }
-  for (const [id, said] of Object.entries(reader.object('PROVIDERS'))) {
-    const entry = readCompatible(reader, id, said);
-    if (entry !== undefined) configured.set(id, entry);
+  for (const [id, entry] of Object.entries(reader.object('PROVIDERS'))) {
+    const provider = readCompatible(reader, id, entry);
+    if (provider !== undefined) configured.set(id, provider);
   }
   return configured;
 }
 
-function readCompatible(reader: Reader, id: string, said: unknown): ConfiguredProvider | undefined {
+function readCompatible(reader: Reader, id: string, entry: unknown): ConfiguredProvider | undefined {
   if (!PROVIDER_ID.test(id) || PROVIDERS.some((known) => known.id === id)) {
-    reader.wrong(
+    reader.invalid(
       'PROVIDERS',
       `${JSON.stringify(id)} can't be a provider's name: small letters, digits, - and _, and none that Weir knows`,
     );
     return undefined;
   }
-  if (!isObject(said)) {
-    reader.wrong('PROVIDERS', `${id} must be {"base_url": "https://…/v1", "api_key": "NAME_OF_A_SECRET"}`);
+  if (!isObject(entry)) {
+    reader.invalid('PROVIDERS', `${id} must be {"base_url": "https://…/v1", "api_key": "NAME_OF_A_SECRET"}`);
     return undefined;
   }
-  const baseUrl = reader.url('PROVIDERS', readText(said.base_url));
-  const secret = readText(said.api_key);
+  const baseUrl = reader.url('PROVIDERS', readText(entry.base_url));
+  const secret = readText(entry.api_key);
   if (secret !== undefined && !SECRET_NAME.test(secret)) {
-    // It may be the secret itself, put in the wrong place: it must not be said.
-    reader.wrong('PROVIDERS', `${id}: api_key must be the name of a secret, as GROQ_API_KEY`);
+    // It may be the secret itself, put in the wrong place: the message must not contain it.
+    reader.invalid('PROVIDERS', `${id}: api_key must be the name of a secret, as GROQ_API_KEY`);
     return undefined;
   }
   const apiKey = secret === undefined ? '' : reader.text(secret);
-  if (apiKey === undefined) reader.wrong('PROVIDERS', `${id} names the secret ${secret}, which is not set`);
+  if (apiKey === undefined) reader.invalid('PROVIDERS', `${id} names the secret ${secret}, which is not set`);
   if (baseUrl === undefined || apiKey === undefined) return undefined;
   return { provider: openaiCompatible(id, secret ?? 'PROVIDERS'), baseUrl, apiKey };
 }
@@ -197,16 +203,16 @@ function readDefaultProvider(
 ): string | null {
   const id = reader.text('DEFAULT_PROVIDER');
   if (id === undefined) return null;
-  if (!providers.has(id)) reader.wrong('DEFAULT_PROVIDER', 'must name a provider whose key is set');
+  if (!providers.has(id)) reader.invalid('DEFAULT_PROVIDER', 'must name a provider whose key is set');
   return id;
 }
 
 function readAliases(reader: Reader): ReadonlyMap<string, string> {
   const aliases = new Map<string, string>();
-  for (const [alias, said] of Object.entries(reader.object('ALIASES'))) {
-    const address = readText(said);
+  for (const [alias, value] of Object.entries(reader.object('ALIASES'))) {
+    const address = readText(value);
     if (address === undefined)
-      reader.wrong('ALIASES', `${alias} must name a model, as "mistral/mistral-small-latest"`);
+      reader.invalid('ALIASES', `${alias} must name a model, as "mistral/mistral-small-latest"`);
     else aliases.set(alias, address);
   }
   return aliases;
@@ -215,7 +221,7 @@ function readAliases(reader: Reader): ReadonlyMap<string, string> {
 function readPolicies(reader: Reader): Policies {
   const vendorEvents = parseVendorEvents(reader.text('VENDOR_EVENTS') ?? 'strip');
   if (vendorEvents === null)
-    reader.wrong('VENDOR_EVENTS', 'must be strip, pass, or globs such as x_research.*, x_ask_user.*');
+    reader.invalid('VENDOR_EVENTS', 'must be strip, pass, or globs such as x_research.*, x_ask_user.*');
   return {
     vendorEvents: vendorEvents ?? [],
     reasoning: reader.choice('REASONING', ['pass', 'strip']),
@@ -226,15 +232,18 @@ function readPolicies(reader: Reader): Policies {
 
 function readBasePath(reader: Reader): string {
   const path = reader.text('BASE_PATH') ?? '/';
-  if (!/^\/[\w./~-]*$/.test(path)) reader.wrong('BASE_PATH', 'must be a path that begins with /');
+  if (!/^\/[\w./~-]*$/.test(path)) reader.invalid('BASE_PATH', 'must be a path that begins with /');
   return path.replace(/\/+$/, '');
 }
 
 function readCorsOrigins(reader: Reader): readonly string[] {
-  const origins = (reader.text('CORS_ORIGINS') ?? '').split(',').map((origin) => origin.trim());
-  const said = origins.filter((origin) => origin !== '');
+  const entries = (reader.text('CORS_ORIGINS') ?? '').split(',').map((origin) => origin.trim());
+  const origins = entries.filter((origin) => origin !== '');
   const isOrigin = (text: string) => text === '*' || (URL.canParse(text) && new URL(text).origin === text);
-  if (!said.every(isOrigin))
-    reader.wrong('CORS_ORIGINS', 'must be * or origins such as https://app.example.com, with commas between');
-  return said;
+  if (!origins.every(isOrigin))
+    reader.invalid(
+      'CORS_ORIGINS',
+      'must be * or origins such as https://app.example.com, with commas between',
+    );
+  return origins;
 }

@@ -1,6 +1,6 @@
-/** Random numbers that are the same in every run: for whatever is generated and must be found again by its seed. */
+/** Seeded random numbers, the same in every run, so that generated input can be reproduced. */
 
-/** Numbers from 0 up to 1, which it is not; mulberry32, whose neighbouring seeds have nothing in common. */
+/** Numbers from 0 up to, but not including, 1; mulberry32, whose neighbouring seeds are uncorrelated. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,4 +1,4 @@
-/** Holds every setting of the contract's table to its default, to a good value, and to what is said of a wrong one. */
+/** Tests every setting of the contract's table: its default, a valid value, and the error for an invalid one. */
 import { describe, expect, test } from 'vitest';
 import { readSettings, type Settings } from '../src/settings.ts';
 
@@ -8,8 +8,8 @@ function valid(env: Record<string, unknown> = {}): Settings {
   return result.settings;
 }
 
-/** The settings that are wrong; none of what is said of them may hold the value. */
-function wrong(env: Record<string, unknown>): string[] {
+/** The names of the invalid settings; no error message may contain a value. */
+function invalid(env: Record<string, unknown>): string[] {
   const result = readSettings(env);
   if (result.kind === 'valid') return [];
   expect(JSON.stringify(result.problems)).not.toContain('hunter2');
@@ -33,32 +33,35 @@ describe('readSettings, providers', () => {
     ['mistral', 'MISTRAL', 'https://api.mistral.ai/v1'],
     ['codestral', 'CODESTRAL', 'https://codestral.mistral.ai/v1'],
     ['openai', 'OPENAI', 'https://api.openai.com/v1'],
-  ])('%s: there when its key is, with its own base URL or that of %s_BASE_URL', (id, name, byDefault) => {
-    const env = { [`${name}_API_KEY`]: ' k ' };
-    expect([...valid(env).providers]).toMatchObject([[id, { baseUrl: byDefault, apiKey: 'k' }]]);
-    const own = valid({ ...env, [`${name}_BASE_URL`]: 'http://127.0.0.1:9/v1//' });
-    expect(own.providers.get(id)?.baseUrl).toBe('http://127.0.0.1:9/v1');
-    expect(wrong({ ...env, [`${name}_BASE_URL`]: 'hunter2' })).toEqual([`${name}_BASE_URL`]);
-    expect(wrong({ [`${name}_API_KEY`]: { hunter2: 1 } })).toEqual([`${name}_API_KEY`]);
-  });
+  ])(
+    '%s: enabled when its key is set, with its own base URL or that of %s_BASE_URL',
+    (id, name, byDefault) => {
+      const env = { [`${name}_API_KEY`]: ' k ' };
+      expect([...valid(env).providers]).toMatchObject([[id, { baseUrl: byDefault, apiKey: 'k' }]]);
+      const own = valid({ ...env, [`${name}_BASE_URL`]: 'http://127.0.0.1:9/v1//' });
+      expect(own.providers.get(id)?.baseUrl).toBe('http://127.0.0.1:9/v1');
+      expect(invalid({ ...env, [`${name}_BASE_URL`]: 'hunter2' })).toEqual([`${name}_BASE_URL`]);
+      expect(invalid({ [`${name}_API_KEY`]: { hunter2: 1 } })).toEqual([`${name}_API_KEY`]);
+    },
+  );
 
   test.each([
     ['opentoken', 'OPENTOKEN'],
     ['xerotier', 'XEROTIER'],
   ])('%s: needs its base URL beside its key', (id, name) => {
-    expect(wrong({ [`${name}_API_KEY`]: 'hunter2' })).toEqual([`${name}_BASE_URL`]);
+    expect(invalid({ [`${name}_API_KEY`]: 'hunter2' })).toEqual([`${name}_BASE_URL`]);
     const env = { [`${name}_API_KEY`]: 'k', [`${name}_BASE_URL`]: 'https://api.example/proj/v1/' };
     expect(valid(env).providers.get(id)?.baseUrl).toBe('https://api.example/proj/v1');
     expect(valid({ [`${name}_BASE_URL`]: 'https://api.example' }).providers.size).toBe(0);
   });
 
-  test('K1 AUTH=passthrough: a provider is there when its base URL is, without a key', () => {
+  test('K1 AUTH=passthrough: a provider is enabled when its base URL is set, without a key', () => {
     const { providers } = valid({ AUTH: 'passthrough', XEROTIER_BASE_URL: 'https://api.example/v1' });
     expect([...providers.keys()].sort()).toEqual(['codestral', 'deepseek', 'mistral', 'openai', 'xerotier']);
     expect(providers.get('deepseek')?.apiKey).toBe('');
   });
 
-  test('an empty value: is a setting that is not set', () => {
+  test('an empty value: counts as not set', () => {
     expect(valid({ OPENAI_API_KEY: '', OPENAI_BASE_URL: ' ', PROVIDERS: '', AUTH: '' }).providers.size).toBe(
       0,
     );
@@ -90,26 +93,26 @@ describe('readSettings, PROVIDERS', () => {
   test.each<[name: string, value: unknown]>([
     ['no JSON', '{"hunter2"'],
     ['a list', '["hunter2"]'],
-    ['an entry that is no object', { groq: 'hunter2' }],
-    ['a base_url that is none', { groq: { ...own, base_url: 'ftp://hunter2' } }],
+    ['an entry that is not an object', { groq: 'hunter2' }],
+    ['an invalid base_url', { groq: { ...own, base_url: 'ftp://hunter2' } }],
     ['no base_url', { groq: { api_key: 'GROQ_API_KEY' } }],
     ['a name that Weir knows', { openai: own }],
     ['a name with a slash', { 'a/b': own }],
     ['a name in capitals', { Groq: own }],
     ['a name of 33 letters', { ['a'.repeat(33)]: own }],
     ['the name of a secret that is not set', { groq: { ...own, api_key: 'OTHER' } }],
-    ['a secret in the place of its name', { groq: { ...own, api_key: 'gsk_hunter2' } }],
-  ])('PROVIDERS as %s: wrong, and said by name', (_, value) => {
-    expect(wrong({ PROVIDERS: value, GROQ_API_KEY: 'k' })).toEqual(['PROVIDERS']);
+    ['a secret in place of its name', { groq: { ...own, api_key: 'gsk_hunter2' } }],
+  ])('PROVIDERS as %s: invalid, and reported by name', (_, value) => {
+    expect(invalid({ PROVIDERS: value, GROQ_API_KEY: 'k' })).toEqual(['PROVIDERS']);
   });
 });
 
 describe('readSettings, models', () => {
-  test('DEFAULT_PROVIDER: none, or a provider that is there', () => {
+  test('DEFAULT_PROVIDER: none, or a provider that is enabled', () => {
     expect(valid().defaultProvider).toBeNull();
     expect(valid({ DEFAULT_PROVIDER: 'openai', OPENAI_API_KEY: 'k' }).defaultProvider).toBe('openai');
-    expect(wrong({ DEFAULT_PROVIDER: 'hunter2' })).toEqual(['DEFAULT_PROVIDER']);
-    expect(wrong({ DEFAULT_PROVIDER: 'openai' })).toEqual(['DEFAULT_PROVIDER']);
+    expect(invalid({ DEFAULT_PROVIDER: 'hunter2' })).toEqual(['DEFAULT_PROVIDER']);
+    expect(invalid({ DEFAULT_PROVIDER: 'openai' })).toEqual(['DEFAULT_PROVIDER']);
   });
 
   test('ALIASES: none, or model addresses by their alias', () => {
@@ -117,23 +120,23 @@ describe('readSettings, models', () => {
     const env = { ALIASES: '{"fast":"mistral/mistral-small-latest"}' };
     expect([...valid(env).aliases]).toEqual([['fast', 'mistral/mistral-small-latest']]);
     for (const value of ['hunter2', '[]', '{"fast":1}', '{"fast":""}']) {
-      expect(wrong({ ALIASES: value })).toEqual(['ALIASES']);
+      expect(invalid({ ALIASES: value })).toEqual(['ALIASES']);
     }
   });
 });
 
-describe('readSettings, words', () => {
+describe('readSettings, fixed values', () => {
   test.each<[name: string, read: (settings: Settings) => unknown, words: readonly string[]]>([
     ['AUTH', (settings) => settings.auth, ['keys', 'passthrough', 'open']],
     ['ORIGIN', (settings) => settings.origin, ['404', 'pass']],
     ['REASONING', (settings) => settings.policies.reasoning, ['pass', 'strip']],
     ['USAGE_CHUNK', (settings) => settings.policies.usageChunk, ['on_request', 'always']],
     ['ERROR_FRAMES', (settings) => settings.policies.errorFrames, ['data', 'event']],
-  ])('%s: its first word by default, each of its words, and no other', (name, read, words) => {
+  ])('%s: its first value by default, each of its values, and no other', (name, read, words) => {
     expect(read(valid())).toBe(words[0]);
     for (const word of words) expect(read(valid({ [name]: ` ${word} ` }))).toBe(word);
     for (const value of ['hunter2', words[0]?.toUpperCase(), true]) {
-      if (value !== words[0]) expect(wrong({ [name]: value })).toEqual([name]);
+      if (value !== words[0]) expect(invalid({ [name]: value })).toEqual([name]);
     }
   });
 
@@ -141,27 +144,27 @@ describe('readSettings, words', () => {
     expect(valid().policies.vendorEvents).toEqual([]);
     expect(valid({ VENDOR_EVENTS: 'pass' }).policies.vendorEvents).toEqual(['*']);
     expect(valid({ VENDOR_EVENTS: 'x_a.*, x_b' }).policies.vendorEvents).toEqual(['x_a.*', 'x_b']);
-    expect(wrong({ VENDOR_EVENTS: 'hunter2' })).toEqual(['VENDOR_EVENTS']);
+    expect(invalid({ VENDOR_EVENTS: 'hunter2' })).toEqual(['VENDOR_EVENTS']);
   });
 
   test('K2 ADMIN_TOKEN: none by default, which closes the admin routes', () => {
     expect(valid().adminToken).toBeNull();
     expect(valid({ ADMIN_TOKEN: '' }).adminToken).toBeNull();
     expect(valid({ ADMIN_TOKEN: 't' }).adminToken).toBe('t');
-    expect(wrong({ ADMIN_TOKEN: ['hunter2'] })).toEqual(['ADMIN_TOKEN']);
+    expect(invalid({ ADMIN_TOKEN: ['hunter2'] })).toEqual(['ADMIN_TOKEN']);
   });
 });
 
 describe('readSettings, numbers', () => {
   test.each(SECONDS)(
-    'T1 T2 T3 %s: its default, fractions, 0 for off, and nothing that is no time',
+    'T1 T2 T3 %s: its default, fractions, 0 for off, and nothing that is not a time',
     (...row) => {
       const [name, field, byDefault] = row;
       const read = (value: string) => valid({ [name]: value }).pacing[field];
       expect(valid().pacing[field]).toBe(byDefault * 1_000);
       expect([read('0'), read('0.25'), read('30')]).toEqual([0, 250, 30_000]);
       for (const value of ['hunter2', '-1', 'Infinity', 'NaN', '1e9', '5s', {}]) {
-        expect(wrong({ [name]: value })).toEqual([name]);
+        expect(invalid({ [name]: value })).toEqual([name]);
       }
     },
   );
@@ -173,7 +176,7 @@ describe('readSettings, numbers', () => {
     expect(read(valid())).toBe(byDefault);
     expect(read(valid({ [name]: '2048' }))).toBe(2_048);
     for (const value of ['hunter2', '0', '-1', '1.5', '1MB', 'Infinity', null]) {
-      expect(wrong({ [name]: value })).toEqual([name]);
+      expect(invalid({ [name]: value })).toEqual([name]);
     }
   });
 });
@@ -189,22 +192,25 @@ describe('readSettings, paths and origins', () => {
     expect(valid({ BASE_PATH: value }).basePath).toBe(expected);
   });
 
-  test.each(['hunter2', 'https://hunter2/', '/a b', '/:id', '/*', '/a?b'])('BASE_PATH %j: wrong', (value) => {
-    expect(wrong({ BASE_PATH: value })).toEqual(['BASE_PATH']);
-  });
+  test.each(['hunter2', 'https://hunter2/', '/a b', '/:id', '/*', '/a?b'])(
+    'BASE_PATH %j: invalid',
+    (value) => {
+      expect(invalid({ BASE_PATH: value })).toEqual(['BASE_PATH']);
+    },
+  );
 
-  test('CORS_ORIGINS: none by default, origins with commas between, or any', () => {
+  test('CORS_ORIGINS: none by default, comma-separated origins, or any', () => {
     expect(valid().corsOrigins).toEqual([]);
     const origins = ['https://app.example.com', 'http://127.0.0.1:5173'];
     expect(valid({ CORS_ORIGINS: ` ${origins.join(' , ')},` }).corsOrigins).toEqual(origins);
     expect(valid({ CORS_ORIGINS: '*' }).corsOrigins).toEqual(['*']);
     for (const value of ['hunter2', 'https://hunter2/', 'https://hunter2/path', 'app.example.com']) {
-      expect(wrong({ CORS_ORIGINS: value })).toEqual(['CORS_ORIGINS']);
+      expect(invalid({ CORS_ORIGINS: value })).toEqual(['CORS_ORIGINS']);
     }
   });
 });
 
-test('several settings wrong: all are said at once', () => {
+test('several settings invalid: all are reported at once', () => {
   const env = { AUTH: 'hunter2', ORIGIN: 'hunter2', MAX_EVENT_BYTES: 'hunter2', ALIASES: 'hunter2' };
-  expect(wrong(env).sort()).toEqual(['ALIASES', 'AUTH', 'MAX_EVENT_BYTES', 'ORIGIN']);
+  expect(invalid(env).sort()).toEqual(['ALIASES', 'AUTH', 'MAX_EVENT_BYTES', 'ORIGIN']);
 });

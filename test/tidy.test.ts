@@ -1,4 +1,4 @@
-/** The rules of the house that a program can check, read off the sources. */
+/** Code rules that can be checked on the sources. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ function readSource(path: string): Source {
   return { path, layer: path.split('/')[0] ?? path, text, code, imports };
 }
 
-/** What each layer may import besides itself: downward only. */
+/** What each layer may import besides itself: only layers below. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   canonical: [],
   stream: ['canonical'],
@@ -60,7 +60,7 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
     expect(layers.filter((layer) => layer !== source.layer && !allowed?.includes(layer))).toEqual([]);
   });
 
-  test('says its job in one sentence at its top', () => {
+  test('describes itself in one sentence at its top', () => {
     expect(source.text).toMatch(/^\/\*\*[^@]+?\*\/\n/);
   });
 
@@ -74,12 +74,12 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
     expect(lines.filter((line) => /\bas (?!const\b)/.test(line) && !/decode/.test(line))).toEqual([]);
   });
 
-  test.runIf(PURE_LAYERS.includes(source.layer))('knows no network, store, clock, randomness or log', () => {
+  test.runIf(PURE_LAYERS.includes(source.layer))('uses no network, store, clock, randomness or log', () => {
     expect(source.code.split('\n').filter((line) => IMPURE.test(line))).toEqual([]);
   });
 
   test.runIf(source.layer !== 'providers')(
-    "names no provider: a provider's habit lives in its own file",
+    "names no provider: a provider's deviations live in its own file",
     () => {
       const named = PROVIDERS.filter(({ id, name }) =>
         new RegExp(`['"\`](${id}|${name})['"\`]`).test(source.text),
@@ -103,7 +103,7 @@ test('no import cycle', () => {
   expect(cycles).toEqual([]);
 });
 
-/** The contract's rules: a letter and how many it numbers. */
+/** The contract's rules: a letter and how many rules it has. */
 const RULES: Readonly<Record<string, number>> = {
   H: 3,
   F: 4,

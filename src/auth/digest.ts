@@ -7,7 +7,7 @@ export async function sha256(text: string): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text))).toHex();
 }
 
-/** Whether two digests are the same; how long it takes tells nothing of where they differ. */
+/** Whether two digests are the same; the time it takes does not reveal where they differ. */
 export function sameDigest(a: string, b: string): boolean {
   return a.length === b.length && crypto.subtle.timingSafeEqual(encoder.encode(a), encoder.encode(b));
 }

@@ -23,7 +23,7 @@ const TOKEN_RANDOM_BYTES = 32;
 /** Listings (of 1,000 keys each) in one answer. */
 const MAX_LISTINGS = 10;
 
-/** A caller's id: the head of its token's SHA-256. It names the key in KV, and in records, without telling the token. */
+/** A caller's id: the head of its token's SHA-256. It names the key in KV, and in records, without revealing the token. */
 export function callerId(digest: string): string {
   return digest.slice(0, 16);
 }

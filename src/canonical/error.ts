@@ -1,11 +1,11 @@
-/** The one error table: each code's HTTP status and type, and the body in which every error leaves (E1, E2). */
+/** The one error table: each code's HTTP status and type, and the body in which every error is sent (E1, E2). */
 
 interface ErrorKind {
   readonly status: number;
   readonly type: string;
 }
 
-/** Every code that Weir itself says. An upstream's own code for the caller's mistake is kept beside these (E1). */
+/** Every code of Weir's own. An upstream's code for the caller's mistake is kept beside these (E1). */
 export const ERRORS = {
   invalid_json: { status: 400, type: 'invalid_request_error' },
   invalid_request: { status: 400, type: 'invalid_request_error' },
@@ -43,7 +43,7 @@ export interface ApiError {
   readonly param: string | null;
 }
 
-/** What an upstream said of an error, in whichever form; what it left out is undefined. */
+/** An error as an upstream reported it, in whichever form; what it left out is undefined. */
 export interface UpstreamError {
   readonly message: string | undefined;
   readonly type: string | undefined;
@@ -53,7 +53,7 @@ export interface UpstreamError {
   readonly status: number | undefined;
 }
 
-/** An error of the table, with a message that says what happened and what to do. */
+/** An error of the table, with a message that states what happened and what to do. */
 export function apiError(code: ErrorCode, message: string, param: string | null = null): ApiError {
   return { ...ERRORS[code], code, message, param };
 }

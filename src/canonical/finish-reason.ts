@@ -13,7 +13,7 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['function_call', 'tool_calls'],
 ]);
 
-/** Words with which a provider says that the answer failed: an error and no finish. */
+/** Words with which a provider reports that the answer failed: an error and no finish. */
 const FAILURES: ReadonlySet<string> = new Set(['error', 'insufficient_system_resource']);
 
 export function isFailure(word: string): boolean {

@@ -1,4 +1,4 @@
-/** Reads untrusted JSON: every function takes `unknown` and gives a typed value or says that there is none. */
+/** Reads untrusted JSON: every function takes `unknown` and returns a typed value or none. */
 
 export interface JsonObject {
   readonly [key: string]: unknown;
@@ -8,7 +8,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The text as JSON, or undefined where it is none (`undefined` itself can't be said in JSON). */
+/** The text as JSON, or undefined where it is none (`undefined` itself has no JSON form). */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -26,7 +26,7 @@ export function writeJson(value: unknown): string | undefined {
   }
 }
 
-/** A string that says something: `""` and everything else that is not a string are undefined. */
+/** A string that is not empty: `""` and everything that is not a string are undefined. */
 export function readText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }

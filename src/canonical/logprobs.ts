@@ -25,7 +25,7 @@ export interface TextLogprobs {
 
 export type Logprobs = ChatLogprobs | TextLogprobs;
 
-/** Either form as an upstream sends it; null where it says nothing (absent, empty, or lists that are null). */
+/** Either form as an upstream sends it; null where there are none (absent, empty, or lists that are null). */
 export function readLogprobs(value: unknown): Logprobs | null {
   if (!isObject(value)) return null;
   if (Array.isArray(value.tokens)) return readTextLogprobs(value);
@@ -78,7 +78,7 @@ function isTextForm(logprobs: Logprobs): logprobs is TextLogprobs {
   return 'tokens' in logprobs;
 }
 
-/** The chat form. The legacy form tells no bytes, and they can't be had from the text: a token may be half a character. */
+/** The chat form. The legacy form has no bytes, and they can't be had from the text: a token may be half a character. */
 export function toChatLogprobs(logprobs: Logprobs): ChatLogprobs {
   if (!isTextForm(logprobs)) return logprobs;
   const content = logprobs.tokens.map((token, i) => ({
@@ -96,7 +96,7 @@ export function toChatLogprobs(logprobs: Logprobs): ChatLogprobs {
 
 /**
  * The legacy form.
- * @param offset characters of this choice's text that came before: the chat form does not say them
+ * @param offset characters of this choice's text that came before: the chat form does not contain them
  */
 export function toTextLogprobs(logprobs: Logprobs, offset: number): TextLogprobs | null {
   if (isTextForm(logprobs)) return logprobs;

@@ -3,7 +3,7 @@ import type { UpstreamError } from './error.ts';
 import type { Logprobs } from './logprobs.ts';
 import type { CountedUsage, UsageReport } from './usage.ts';
 
-/** A fragment of a tool call with what the upstream said of it; what it left out is undefined and repaired later (C7). */
+/** A fragment of a tool call as the upstream sent it; what it left out is undefined and repaired later (C7). */
 export interface ToolCallPart {
   readonly index: number | undefined;
   readonly id: string | undefined;
@@ -12,12 +12,12 @@ export interface ToolCallPart {
   readonly arguments: string;
 }
 
-/** News of one choice. A string that says nothing is `""`. */
+/** An update of one choice. An absent string is `""`. */
 export interface ChoicePart {
   readonly index: number;
-  /** The upstream said a role here. */
+  /** The upstream sent a role here. */
   readonly hasRole: boolean;
-  /** The upstream said a content here, be it `""` (C4 keeps that beside a role). */
+  /** The upstream sent a content here, be it `""` (C4 keeps that beside a role). */
   readonly hasContent: boolean;
   readonly content: string;
   readonly reasoning: string;
@@ -28,7 +28,7 @@ export interface ChoicePart {
   readonly finishWord: string | null;
 }
 
-/** What one event, or one whole plain answer, says. */
+/** What one event, or one whole plain answer, contains. */
 export interface ChunkPart {
   readonly id: string | undefined;
   /** Seconds. */
@@ -49,11 +49,11 @@ export interface VendorTokens {
 }
 
 /**
- * Counts what passes; the stream tells it everything and asks it for the final usage.
- * It is told before any policy applies: stripped reasoning and stripped vendor events are metered all the same (C6, V3).
+ * Counts what passes; the stream reports everything to it and asks it for the final usage.
+ * It counts before any policy applies: stripped reasoning and stripped vendor events are metered all the same (C6, V3).
  */
 export interface StreamMeter {
-  /** A choice's news that a client gets or, by policy, does not get. */
+  /** An update of a choice that a client gets or, by policy, does not get. */
   delta(choice: ChoicePart): void;
   /** A text that passed as the bytes of a JSON string between `from` and `to`, not decoded. */
   rawText(bytes: Uint8Array, from: number, to: number): void;

@@ -1,9 +1,9 @@
-/** Reads every form in which an upstream says an error, and makes of it what a client may see (E1, E2, E4). */
+/** Reads every form in which an upstream reports an error, and makes of it what a client may see (E1, E2, E4). */
 import { type ApiError, apiError, ERRORS, type ErrorCode, type UpstreamError } from './error.ts';
 import { isObject, type JsonObject, readArray, readText } from './json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from './limits.ts';
 
-/** Whose words these are: the provider's name for messages, and its credential, which no message may hold. */
+/** The provider that answers: its name for messages, and its credential, which no message may contain. */
 export interface Upstream {
   readonly name: string;
   readonly secret: string;
@@ -11,13 +11,13 @@ export interface Upstream {
 
 /** The error in a stream's JSON event, or null where the event is none. */
 export function findUpstreamError(event: JsonObject): UpstreamError | null {
-  const says =
+  const isError =
     isObject(event.error) ||
     readText(event.error) !== undefined ||
     event.object === 'error' ||
     event.type === 'error' ||
     (event.detail !== undefined && event.detail !== null && event.choices === undefined);
-  return says ? readUpstreamError(event) : null;
+  return isError ? readUpstreamError(event) : null;
 }
 
 /**
@@ -25,21 +25,21 @@ export function findUpstreamError(event: JsonObject): UpstreamError | null {
  * `{"detail":[…]}`, `{"message":…}`.
  */
 export function readUpstreamError(body: JsonObject): UpstreamError {
-  const said = isObject(body.error) ? body.error : body;
+  const error = isObject(body.error) ? body.error : body;
   return {
-    message: readText(said.message) ?? readText(body.error) ?? readDetail(body.detail),
-    type: readText(said.type) ?? readText(body.error_type),
-    code: readCode(said.code),
-    param: readText(said.param),
+    message: readText(error.message) ?? readText(body.error) ?? readDetail(body.detail),
+    type: readText(error.type) ?? readText(body.error_type),
+    code: readCode(error.code),
+    param: readText(error.param),
     status:
-      readStatus(said.status) ??
-      readStatus(said.status_code) ??
+      readStatus(error.status) ??
+      readStatus(error.status_code) ??
       readStatus(body.status_code) ??
-      readStatus(said.code),
+      readStatus(error.code),
   };
 }
 
-/** FastAPI's `detail`: a text, or a list of what is wrong where. */
+/** FastAPI's `detail`: a text, or a list of problems with their places. */
 function readDetail(detail: unknown): string | undefined {
   const lines = readArray(detail)
     .filter(isObject)
@@ -71,7 +71,7 @@ const STREAM_CODES: ReadonlyMap<string, ErrorCode> = new Map([
   ['stream_idle_timeout', 'stream_idle_timeout'],
 ]);
 
-/** The error with which a stream ends after its head, from what the upstream said. */
+/** The error with which a stream ends after its head, from the error that the upstream reported. */
 export function streamError(upstream: Upstream, error: UpstreamError): ApiError {
   const timeout = STREAM_CODES.get(error.type ?? '');
   const kind = ERRORS[timeout ?? 'upstream_error'];
@@ -100,7 +100,7 @@ export function deadlineExceeded(upstream: Upstream, ms: number): ApiError {
   return apiError('timeout', `${upstream.name} did not finish within ${ms / 1000} seconds`);
 }
 
-/** `<Provider>: <its own message>`, cleaned; or that it failed without a word. */
+/** `<Provider>: <its own message>`, cleaned; or that it reported an error without one. */
 export function upstreamMessage(upstream: Upstream, message: string | undefined): string {
   const text = clean(message ?? '', upstream);
   return text === '' ? `${upstream.name} reported an error without a message` : `${upstream.name}: ${text}`;

@@ -1,6 +1,6 @@
-/** Token usage: what an upstream told so far, and the one shape in which a client gets it (U3, U5). */
+/** Token usage: what an upstream has reported so far, and the one shape in which a client gets it (U3, U5). */
 
-/** Counts that were told. An absent one was never told, which is not the same as zero. */
+/** Counts that were reported. An absent one was never reported, which is not the same as zero. */
 export interface UsageReport {
   readonly prompt?: number | undefined;
   readonly completion?: number | undefined;
@@ -31,7 +31,7 @@ export interface Usage {
 }
 
 /**
- * Adds a report to what was told before: each count's highest value counts, never a sum, because providers that report
+ * Adds a report to those before it: each count's highest value counts, never a sum, because providers that report
  * on every chunk report the running total, and some end with zeros or nulls (U5).
  */
 export function mergeUsage(before: UsageReport, report: UsageReport): UsageReport {
@@ -53,7 +53,7 @@ function highest(a: number | undefined, b: number | undefined): number | undefin
   return b === undefined || a > b ? a : b;
 }
 
-/** The tokens of one answer: told by the upstream, or estimated where it told none (M3). */
+/** The tokens of one answer: reported by the upstream, or estimated where it reported none (M3). */
 export interface CountedUsage {
   readonly usage: Usage;
   /** True where `prompt_tokens` or `completion_tokens` is an estimate. */
@@ -61,16 +61,16 @@ export interface CountedUsage {
 }
 
 /**
- * Completes what was told into the canonical object.
- * @param told what the upstream reported
+ * Completes what was reported into the canonical object.
+ * @param reported what the upstream reported
  * @param estimate called only for a count that can't be had from the others: tokens of the prompt and of the completion
  */
 export function countUsage(
-  told: UsageReport,
+  reported: UsageReport,
   estimate: { readonly prompt: () => number; readonly completion: () => number },
 ): CountedUsage {
-  const prompt = told.prompt ?? difference(told.total, told.completion);
-  const completion = told.completion ?? difference(told.total, told.prompt);
+  const prompt = reported.prompt ?? difference(reported.total, reported.completion);
+  const completion = reported.completion ?? difference(reported.total, reported.prompt);
   const promptTokens = prompt ?? estimate.prompt();
   const completionTokens = completion ?? estimate.completion();
   return {
@@ -78,16 +78,16 @@ export function countUsage(
     usage: {
       prompt_tokens: promptTokens,
       completion_tokens: completionTokens,
-      total_tokens: told.total ?? promptTokens + completionTokens,
+      total_tokens: reported.total ?? promptTokens + completionTokens,
       prompt_tokens_details: {
-        cached_tokens: told.cached ?? null,
-        audio_tokens: told.promptAudio ?? null,
+        cached_tokens: reported.cached ?? null,
+        audio_tokens: reported.promptAudio ?? null,
       },
       completion_tokens_details: {
-        reasoning_tokens: told.reasoning ?? null,
-        audio_tokens: told.completionAudio ?? null,
-        accepted_prediction_tokens: told.acceptedPrediction ?? null,
-        rejected_prediction_tokens: told.rejectedPrediction ?? null,
+        reasoning_tokens: reported.reasoning ?? null,
+        audio_tokens: reported.completionAudio ?? null,
+        accepted_prediction_tokens: reported.acceptedPrediction ?? null,
+        rejected_prediction_tokens: reported.rejectedPrediction ?? null,
       },
     },
   };

@@ -5,7 +5,7 @@ import type { ChoicePart, ChunkPart } from '../canonical/part.ts';
 import { findUpstreamError } from '../canonical/upstream-error.ts';
 import { mergeUsage, type UsageReport } from '../canonical/usage.ts';
 
-/** A time later than this in seconds (the year 5138) was said in milliseconds or finer. */
+/** A time later than this in seconds (the year 5138) is in milliseconds or finer. */
 const MAX_CREATED_SECONDS = 1e11;
 
 export function readEnvelope(
@@ -25,7 +25,7 @@ export function readEnvelope(
   };
 }
 
-/** A name that every chunk repeats: one that is out of all proportion counts as unsaid, or it would multiply the stream. */
+/** A name that every chunk repeats: one that is far too long counts as absent, or it would multiply the stream. */
 function readName(value: unknown): string | undefined {
   const name = readText(value);
   return name !== undefined && name.length <= MAX_NAME_CHARS ? name : undefined;
@@ -33,8 +33,8 @@ function readName(value: unknown): string | undefined {
 
 /** A choice without a usable index is taken by its position. */
 function readIndex(index: unknown, position: number): number {
-  const said = readCount(index);
-  return said === undefined || said >= MAX_CHOICES ? position : said;
+  const value = readCount(index);
+  return value === undefined || value >= MAX_CHOICES ? position : value;
 }
 
 function readCreated(created: unknown): number | undefined {
@@ -48,15 +48,15 @@ function readCreated(created: unknown): number | undefined {
 function readAnyUsage(event: JsonObject, choices: readonly JsonObject[]): UsageReport | null {
   const vendor = isObject(event.x_groq) ? event.x_groq.usage : undefined;
   let merged: UsageReport | null = null;
-  for (const said of [event.usage, vendor, ...choices.map((choice) => choice.usage)]) {
-    if (!isObject(said)) continue;
-    const report = readUsage(said);
+  for (const usage of [event.usage, vendor, ...choices.map((choice) => choice.usage)]) {
+    if (!isObject(usage)) continue;
+    const report = readUsage(usage);
     merged = merged === null ? report : mergeUsage(merged, report);
   }
   return merged;
 }
 
-/** The counts of one usage object, in OpenAI's words and in those of its relatives. */
+/** The counts of one usage object, under OpenAI's names and those of its relatives. */
 export function readUsage(usage: JsonObject): UsageReport {
   const prompt = objectOr(usage.prompt_tokens_details, usage.input_tokens_details);
   const completion = objectOr(usage.completion_tokens_details, usage.output_tokens_details);

@@ -59,9 +59,9 @@ function readToolCalls(delta: JsonObject, quirks: DialectQuirks): ToolCallPart[]
   return fragments;
 }
 
-function readToolCall(call: JsonObject, said: unknown, quirks: DialectQuirks): ToolCallPart {
+function readToolCall(call: JsonObject, value: unknown, quirks: DialectQuirks): ToolCallPart {
   const id = readText(call.id);
-  const fn = isObject(said) ? said : {};
+  const fn = isObject(value) ? value : {};
   return {
     index: readCount(call.index),
     id: id === quirks.absentToolCallId ? undefined : id,

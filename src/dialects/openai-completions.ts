@@ -1,4 +1,4 @@
-/** OpenAI's legacy completions (`text_completion`): `choices[].text`. DeepSeek's fill-in-the-middle speaks it. */
+/** OpenAI's legacy completions (`text_completion`): `choices[].text`. DeepSeek's fill-in-the-middle uses it. */
 import { type JsonObject, readText } from '../canonical/json.ts';
 import { readLogprobs } from '../canonical/logprobs.ts';
 import type { ChoicePart } from '../canonical/part.ts';

@@ -56,24 +56,24 @@ function readNewKey(body: unknown): { readonly key: NewKey } | { readonly error:
     return { error: apiError('invalid_json', 'The body must be a JSON object, as {"name":"team-a"}') };
   const name = readText(body.name);
   if (name === undefined || name.length > MAX_NAME_CHARS) {
-    return wrong(`name must be a text of at most ${MAX_NAME_CHARS} characters`, 'name');
+    return invalid(`name must be a text of at most ${MAX_NAME_CHARS} characters`, 'name');
   }
   const models = readModels(body.models);
-  if (models === undefined) return wrong('models must be a list of globs, as ["deepseek/*"]', 'models');
+  if (models === undefined) return invalid('models must be a list of globs, as ["deepseek/*"]', 'models');
   const expires_at = readExpiry(body.expires_at);
   if (expires_at === undefined)
-    return wrong('expires_at must be a time, as "2027-01-01T00:00:00Z"', 'expires_at');
+    return invalid('expires_at must be a time, as "2027-01-01T00:00:00Z"', 'expires_at');
   const bytes = new TextEncoder().encode(JSON.stringify([name, models])).length;
   if (bytes > MAX_KEY_BYTES)
-    return wrong(`name and models must not take more than ${MAX_KEY_BYTES} bytes`, 'models');
+    return invalid(`name and models must not take more than ${MAX_KEY_BYTES} bytes`, 'models');
   return { key: { name, models, expires_at } };
 }
 
-function wrong(message: string, param: string): { readonly error: ApiError } {
+function invalid(message: string, param: string): { readonly error: ApiError } {
   return { error: apiError('invalid_request', message, param) };
 }
 
-/** The globs, null for every model, undefined for nonsense. An empty list would lock its key out of everything. */
+/** The globs, null for every model, undefined where invalid. An empty list would lock its key out of everything. */
 function readModels(value: unknown): readonly string[] | null | undefined {
   if (value === undefined || value === null) return null;
   const globs = readArray(value).filter((glob) => typeof glob === 'string' && glob !== '');
@@ -81,7 +81,7 @@ function readModels(value: unknown): readonly string[] | null | undefined {
   return isSound ? globs.map(String) : undefined;
 }
 
-/** An ISO time, or seconds since the epoch as OpenAI writes times; null for never, undefined for nonsense. */
+/** An ISO time, or seconds since the epoch as OpenAI writes times; null for never, undefined where invalid. */
 function readExpiry(value: unknown): string | null | undefined {
   if (value === undefined || value === null) return null;
   const ms = typeof value === 'number' ? value * 1000 : Date.parse(readText(value) ?? '');

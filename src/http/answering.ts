@@ -9,7 +9,7 @@ export interface Answering {
   readonly meter: RequestMeter;
   /** The upstream's answer; never rejects. */
   readonly call: Promise<UpstreamResult>;
-  /** Lets the upstream go. */
+  /** Cancels the upstream request. */
   readonly abort: () => void;
 }
 

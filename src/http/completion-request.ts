@@ -1,4 +1,4 @@
-/** Reads and checks a completion request's body: what is wrong is said with what to do, before any upstream is asked. */
+/** Reads and checks a completion request's body: an invalid one is refused with what to do, before any upstream is asked. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
 import type { Route } from '../providers/provider.ts';
@@ -25,7 +25,7 @@ export async function readCompletionRequest(
   if (!isObject(body)) {
     return { kind: 'error', error: apiError('invalid_json', 'The body must be a JSON object') };
   }
-  const problem = PROBLEMS.find(({ routes, isWrong }) => routes.includes(route) && isWrong(body));
+  const problem = PROBLEMS.find(({ routes, isInvalid }) => routes.includes(route) && isInvalid(body));
   if (problem === undefined) return { kind: 'body', body };
   return { kind: 'error', error: apiError('invalid_request', problem.message, problem.param) };
 }
@@ -34,7 +34,7 @@ interface Problem {
   readonly param: string;
   readonly message: string;
   readonly routes: readonly Route[];
-  readonly isWrong: (body: JsonObject) => boolean;
+  readonly isInvalid: (body: JsonObject) => boolean;
 }
 
 const ALL_ROUTES: readonly Route[] = ['chat', 'completions', 'fim', 'agents'];
@@ -45,38 +45,39 @@ const PROBLEMS: readonly Problem[] = [
     param: 'model',
     message: 'model must be a name such as "deepseek/deepseek-chat" (GET /v1/models lists them)',
     routes: ['chat', 'completions', 'fim'],
-    isWrong: (body) => !isName(body.model),
+    isInvalid: (body) => !isName(body.model),
   },
   {
     param: 'agent_id',
     message: 'agent_id must name the agent',
     routes: ['agents'],
-    isWrong: (body) => !isName(body.agent_id),
+    isInvalid: (body) => !isName(body.agent_id),
   },
   {
     param: 'messages',
     message: 'messages must be a list with at least one message',
     routes: ['chat', 'agents'],
-    isWrong: (body) =>
+    isInvalid: (body) =>
       !Array.isArray(body.messages) || body.messages.length === 0 || !body.messages.every(isObject),
   },
   {
     param: 'prompt',
     message: 'prompt must be a text or a list',
     routes: ['completions', 'fim'],
-    isWrong: (body) => typeof body.prompt !== 'string' && !Array.isArray(body.prompt),
+    isInvalid: (body) => typeof body.prompt !== 'string' && !Array.isArray(body.prompt),
   },
   {
     param: 'stream',
     message: 'stream must be true or false',
     routes: ALL_ROUTES,
-    isWrong: (body) => body.stream !== undefined && body.stream !== null && typeof body.stream !== 'boolean',
+    isInvalid: (body) =>
+      body.stream !== undefined && body.stream !== null && typeof body.stream !== 'boolean',
   },
   {
     param: 'stream_options',
     message: 'stream_options must be an object',
     routes: ALL_ROUTES,
-    isWrong: ({ stream_options }) =>
+    isInvalid: ({ stream_options }) =>
       stream_options !== undefined && stream_options !== null && !isObject(stream_options),
   },
 ];

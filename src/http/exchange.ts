@@ -85,11 +85,11 @@ export async function openExchange(
   };
 }
 
-/** The deployment's policies, with what this request's header says of vendor events (V2); null where it says nonsense. */
+/** The deployment's policies, with this request's header for vendor events (V2); null where the header is invalid. */
 function requestPolicies(headers: Headers, policies: Policies): Policies | null {
-  const said = headers.get('x-weir-vendor-events');
-  if (said === null) return policies;
-  const vendorEvents = parseVendorEvents(said);
+  const requested = headers.get('x-weir-vendor-events');
+  if (requested === null) return policies;
+  const vendorEvents = parseVendorEvents(requested);
   return vendorEvents === null ? null : { ...policies, vendorEvents };
 }
 

@@ -15,7 +15,7 @@ interface Model {
   readonly owned_by: string;
 }
 
-/** Providers are asked side by side; one that fails or takes too long is left out, and the log says so. */
+/** Providers are asked side by side; one that fails or takes too long is left out and logged. */
 export async function handleModels(request: Request, context: RequestContext): Promise<Response> {
   const { settings, ports } = context;
   const identified = await identify(settings.auth, request.headers, ports.store, new Date(context.arrivedAt));
@@ -40,7 +40,7 @@ export async function handleModels(request: Request, context: RequestContext): P
   return jsonResponse({ object: 'list', data });
 }
 
-/** A provider's models, or null where it did not tell them. */
+/** A provider's models, or null where it did not list them. */
 async function listModels(
   fetch: Fetch,
   { provider, baseUrl }: ConfiguredProvider,

@@ -7,7 +7,7 @@ export function jsonResponse(value: unknown, status = 200): Response {
   return new Response(JSON.stringify(value), { status, headers: { 'content-type': JSON_TYPE } });
 }
 
-/** @param headers what else the answer says, such as what of the upstream's headers goes on */
+/** @param headers the answer's other headers, such as those of the upstream's that go on */
 export function errorResponse(error: ApiError, headers = new Headers()): Response {
   headers.set('content-type', JSON_TYPE);
   return new Response(errorBody(error), { status: error.status, headers });

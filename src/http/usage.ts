@@ -54,23 +54,23 @@ function readQuery(params: URLSearchParams, nowMs: number, isAdminAsking: boolea
   const groups: Group[] = [];
   for (const word of (params.get('group_by') ?? 'day').split(',')) {
     const group = GROUPS.find((known) => known === word.trim());
-    if (group === undefined) return wrong(`group_by takes ${GROUPS.join(', ')}`, 'group_by');
-    if (group === 'key' && !isAdminAsking) return wrong('group_by=key is for the admin token', 'group_by');
+    if (group === undefined) return invalid(`group_by takes ${GROUPS.join(', ')}`, 'group_by');
+    if (group === 'key' && !isAdminAsking) return invalid('group_by=key is for the admin token', 'group_by');
     groups.push(group);
   }
   const fromMs = ISO_TIME.test(from) ? Date.parse(from) : Number.NaN;
   const toMs = ISO_TIME.test(to) ? Date.parse(to) : Number.NaN;
   if (Number.isNaN(fromMs))
-    return wrong('from must be a day or a UTC time, as 2026-11-01 or 2026-11-01T12:00:00Z', 'from');
+    return invalid('from must be a day or a UTC time, as 2026-11-01 or 2026-11-01T12:00:00Z', 'from');
   if (Number.isNaN(toMs))
-    return wrong('to must be a day or a UTC time, as 2026-12-01 or 2026-12-01T12:00:00Z', 'to');
-  if (toMs <= fromMs) return wrong('to must be later than from', 'to');
+    return invalid('to must be a day or a UTC time, as 2026-12-01 or 2026-12-01T12:00:00Z', 'to');
+  if (toMs <= fromMs) return invalid('to must be later than from', 'to');
   if (toMs - fromMs > MAX_REPORT_DAYS * DAY_MS)
-    return wrong(`A report covers at most ${MAX_REPORT_DAYS} days`, 'from');
+    return invalid(`A report covers at most ${MAX_REPORT_DAYS} days`, 'from');
   return { kind: 'query', query: { from, to, fromMs, toMs, groups } };
 }
 
-function wrong(message: string, param: string): QueryResult {
+function invalid(message: string, param: string): QueryResult {
   return { kind: 'error', error: apiError('invalid_request', message, param) };
 }
 

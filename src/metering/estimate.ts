@@ -1,4 +1,4 @@
-/** Estimates tokens from counts, never keeping a text: for answers whose upstream told no usage (M3). */
+/** Estimates tokens from counts, never keeping a text: for answers whose upstream reported no usage (M3). */
 import { isObject, type JsonObject } from '../canonical/json.ts';
 
 /** Characters of one kind in a row that make a token, as the tokenizers of today's models split text. */

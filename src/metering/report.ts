@@ -12,7 +12,7 @@ export interface Sums {
   cached_tokens: number;
   reasoning_tokens: number;
   estimated_requests: number;
-  /** Requests that did not finish: failed or timed out. A client that left is no failure. */
+  /** Requests that did not finish: failed or timed out. A client that disconnected is no failure. */
   failed_requests: number;
   /** No prices are known yet: null, which is not the same as free. */
   cost: null;

@@ -50,7 +50,7 @@ export class RequestMeter {
     this.#bytesOut += bytes;
   }
 
-  /** Writes the record and the log line. Only the first call counts: a client's leaving is told in more ways than one. */
+  /** Writes the record and the log line. Only the first call counts: a client's disconnect is reported in more ways than one. */
   settle(end: RequestEnd): void {
     if (this.#isSettled) return;
     this.#isSettled = true;

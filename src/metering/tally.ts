@@ -1,27 +1,27 @@
-/** Counts one answer as it passes: usage told, text seen, vendor events, finish word, the first token's time. */
+/** Counts one answer as it passes: usage reported, text seen, vendor events, finish word, the first token's time. */
 import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
 import { type CountedUsage, countUsage, mergeUsage, type UsageReport } from '../canonical/usage.ts';
 import { TokenCount } from './estimate.ts';
 
-/** What may be one: anything longer or stranger has no business in records and logs. */
+/** What may be one: anything else does not belong in records and logs. */
 const FINISH_WORD = /^[\w-]{1,32}$/;
 
 export class Tally implements StreamMeter {
   readonly #now: () => number;
   readonly #promptEstimate: number;
   readonly #text = new TokenCount();
-  #told: UsageReport = {};
+  #reported: UsageReport = {};
   #vendorTokensAdded = 0;
   #vendorTokensTotal = 0;
   vendorEvents = 0;
-  /** The first finish word, as the upstream said it. */
+  /** The first finish word, as the upstream sent it. */
   finishWord: string | null = null;
   /** When the first text came, in ms since the epoch. */
   firstTokenAt: number | null = null;
 
   /**
    * @param now the current time in ms since the epoch
-   * @param promptEstimate tokens of the prompt, should the upstream tell none
+   * @param promptEstimate tokens of the prompt, for an upstream that reports none
    */
   constructor(now: () => number, promptEstimate: number) {
     this.#now = now;
@@ -46,7 +46,7 @@ export class Tally implements StreamMeter {
   }
 
   usage(report: UsageReport): void {
-    this.#told = mergeUsage(this.#told, report);
+    this.#reported = mergeUsage(this.#reported, report);
   }
 
   vendor(tokens: VendorTokens | null): void {
@@ -65,7 +65,7 @@ export class Tally implements StreamMeter {
   }
 
   countUsage(): CountedUsage {
-    return countUsage(this.#told, {
+    return countUsage(this.#reported, {
       prompt: () => this.#promptEstimate,
       completion: () => this.#text.tokens,
     });

@@ -20,7 +20,7 @@ export interface AnswerOptions {
   /** Whether a finished answer ends with the usage chunk (U2). */
   readonly usageChunk: boolean;
   readonly maxEventBytes: number;
-  /** The tokens that a vendor event reports, as its provider says them (V3). */
+  /** The tokens that a vendor event reports, in its provider's form (V3). */
   readonly vendorTokens: (type: string, event: JsonObject) => VendorTokens | null;
 }
 
@@ -59,7 +59,7 @@ export class AnswerReader {
     return this.#splice?.hits ?? 0;
   }
 
-  /** The sink was told the end: nothing more is read. */
+  /** The sink has received the end: nothing more is read. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -88,9 +88,9 @@ export class AnswerReader {
     this.fail(apiError('upstream_invalid', `${this.#name} answered without a choice`));
   }
 
-  /** Ends the answer as failed, whoever found it out. */
+  /** Ends the answer as failed, whoever found the failure. */
   fail(error: ApiError): void {
-    this.#end({ error, said: null });
+    this.#end({ error, upstreamError: null });
   }
 
   /** What was held is joined with no more of the read than ends its line: the rest is read where it lies. */
@@ -141,7 +141,7 @@ export class AnswerReader {
     const type = readText(event.type) ?? '';
     if (type.startsWith('x_') && event.choices === undefined) return this.#vendor(type, event, data);
     if (name.startsWith('x_')) return this.#vendor(name, event, data);
-    if (name === 'error') return this.#failAsSaid(readUpstreamError(event));
+    if (name === 'error') return this.#failWithUpstreamError(readUpstreamError(event));
     this.#object(event, name === '' ? data : null);
   }
 
@@ -152,7 +152,7 @@ export class AnswerReader {
     if (chunk !== null) this.#sink.chunk(chunk);
     this.#splice?.keepTo(this.#normaliser.revision);
     if (json !== null && chunk !== null) this.#splice?.learn(json, part, chunk);
-    if (part.error !== null) this.#failAsSaid(part.error);
+    if (part.error !== null) this.#failWithUpstreamError(part.error);
     else if (this.#normaliser.fault !== null) this.fail(this.#normaliser.fault);
   }
 
@@ -166,7 +166,7 @@ export class AnswerReader {
   /** Named events may hold anything: only an error's text, and the data of an unnamed one, are for the client. */
   #notAnObject(name: string, data: string): void {
     if (name.startsWith('x_')) return this.#options.context.meter.vendor(null);
-    if (name === 'error') return this.#failAsSaid({ ...NOTHING_SAID, message: data });
+    if (name === 'error') return this.#failWithUpstreamError({ ...EMPTY_ERROR, message: data });
     if (name !== '' && name !== 'message') return;
     // Half a JSON that the body's end cut off: what came before it may still have been the whole answer.
     if (!this.#bodyEnded) {
@@ -174,8 +174,8 @@ export class AnswerReader {
     }
   }
 
-  #failAsSaid(said: UpstreamError): void {
-    this.#end({ error: streamError(this.#options.context.upstream, said), said });
+  #failWithUpstreamError(upstreamError: UpstreamError): void {
+    this.#end({ error: streamError(this.#options.context.upstream, upstreamError), upstreamError });
   }
 
   #truncated(): void {
@@ -213,7 +213,7 @@ function findLineEnd(bytes: Uint8Array): number {
   return indexOrEnd(bytes.subarray(0, indexOrEnd(bytes, LF)), CR);
 }
 
-const NOTHING_SAID = {
+const EMPTY_ERROR = {
   message: undefined,
   type: undefined,
   code: undefined,

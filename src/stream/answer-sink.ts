@@ -6,8 +6,8 @@ import type { ApiError, UpstreamError } from '../canonical/error.ts';
 export interface AnswerFailure {
   /** As a client sees it in a frame. */
   readonly error: ApiError;
-  /** The upstream's own words, where it was the upstream that said it: before the head they decide the HTTP status (E1). */
-  readonly said: UpstreamError | null;
+  /** The upstream's error, or null where Weir found the failure: before the head it decides the HTTP status (E1). */
+  readonly upstreamError: UpstreamError | null;
 }
 
 export interface AnswerSink {

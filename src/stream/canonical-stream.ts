@@ -8,7 +8,7 @@ import { HEARTBEAT_FRAME } from './frame.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { type Clock, Pacing, type PacingLimits } from './pacing.ts';
 
-/** How a stream ended. `isOpen`: its client had its head, and saw the error as a frame. */
+/** How a stream ended. `isOpen`: the client had received the head, and got the error as a frame. */
 export type StreamEnd =
   | { readonly kind: 'finished' }
   | { readonly kind: 'cancelled' }
@@ -19,7 +19,7 @@ export interface CanonicalStreamOptions extends AnswerOptions {
   readonly clock: Clock;
   /** When the request arrived, in ms since the epoch. */
   readonly arrivedAt: number;
-  /** Whether frames that differ by their text alone are copied instead of parsed (`splice.ts`): a test may say no. */
+  /** Whether frames that differ by their text alone are copied instead of parsed (`splice.ts`): a test may turn it off. */
   readonly fastPath: boolean;
   /**
    * The pipe to the client: it takes no more than it hands on, and a write is over when its bytes were copied or sent. The
@@ -34,14 +34,14 @@ const HEARTBEAT_BYTES = new TextEncoder().encode(HEARTBEAT_FRAME);
 
 /**
  * What is read at once. A stream that waits for its next token holds a buffer of the first size, which is more than a token
- * needs; an upstream that fills it has more to say, and gets the second.
+ * needs; an upstream that fills it has more to send, and gets the second.
  */
 const READ_BUFFER_BYTES = 4 * 1024;
 const LARGE_READ_BUFFER_BYTES = 16 * 1024;
 
 /**
- * It is there before its upstream is, so that heartbeats and timeouts cover the time in which the upstream has not even
- * answered; then one of `pump`, `plain` and `fail` gives it its answer.
+ * It is created before the upstream answers, so that heartbeats and timeouts cover that wait too; then one of `pump`,
+ * `plain` and `fail` provides the answer.
  */
 export class CanonicalStream {
   readonly #options: CanonicalStreamOptions;
@@ -99,14 +99,14 @@ export class CanonicalStream {
 
   /**
    * The upstream answers with an event stream. Each read waits until the client took what the last one yielded (T5).
-   * Resolves when the body was read to its end or let go; never rejects.
+   * Resolves when the body was read to its end or cancelled; never rejects.
    * @param body a byte stream, as the runtime's own fetch gives it
    */
   async pump(body: ReadableStream<Uint8Array>): Promise<void> {
     const source = body.getReader({ mode: 'byob' });
     this.#source = source;
-    // The client may have left, or time run out, before the upstream answered.
-    if (this.#isOver) return this.#letGo();
+    // The client may have disconnected, or time run out, before the upstream answered.
+    if (this.#isOver) return this.#cancelUpstream();
     let buffer = new Uint8Array(READ_BUFFER_BYTES);
     try {
       while (!this.#isOver) {
@@ -167,7 +167,7 @@ export class CanonicalStream {
     this.#waitingWrites++;
     try {
       await this.#client.write(bytes);
-      this.#frames.giveBack(bytes);
+      this.#frames.release(bytes);
     } catch {
       this.#cancel();
     }
@@ -176,7 +176,7 @@ export class CanonicalStream {
 
   #end(): void {
     this.#pacing.stop();
-    this.#letGo();
+    this.#cancelUpstream();
     this.#client.close().catch(() => {});
     // An error before the head is no stream at all: it keeps its HTTP status.
     if (this.#isRefused) this.#opened.resolve(this.#failure);
@@ -185,17 +185,17 @@ export class CanonicalStream {
     this.#ended.resolve({ kind, failure: this.#failure, isOpen: this.#isOpen });
   }
 
-  /** The client left: its end of the pipe is closed, or no longer takes a write. */
+  /** The client disconnected: its end of the pipe is closed, or no longer takes a write. */
   #cancel(): void {
     if (this.#isOver) return;
     this.#isCancelled = true;
     this.#pacing.stop();
-    this.#letGo();
+    this.#cancelUpstream();
     this.#ended.resolve({ kind: 'cancelled' });
   }
 
   /** Ends the read under way, and the upstream with it. */
-  #letGo(): void {
+  #cancelUpstream(): void {
     this.#source?.cancel().catch(() => {});
   }
 
@@ -210,7 +210,7 @@ export class CanonicalStream {
   }
 }
 
-/** The read took the buffer's memory over, and gives it back. */
+/** The read detached the buffer and returns its memory. */
 function nextBuffer(read: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const isFull = read.length === READ_BUFFER_BYTES && read.buffer.byteLength === READ_BUFFER_BYTES;
   return isFull ? new Uint8Array(LARGE_READ_BUFFER_BYTES) : new Uint8Array(read.buffer);

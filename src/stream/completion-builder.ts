@@ -119,13 +119,13 @@ function emptyChat(): ChatState {
   return { content: '', reasoning: '', refusal: '', toolCalls: new Map(), logprobs: [], finish: null };
 }
 
-/** OpenAI's message: `content` is null beside tool calls or a refusal, `refusal` is always there, the rest where it says something. */
+/** OpenAI's message: `content` is null beside tool calls or a refusal, `refusal` is always there, the rest where not empty. */
 function message(state: ChatState) {
   const toolCalls = byIndex(state.toolCalls).map(([, call]) => call);
-  const saysElse = toolCalls.length > 0 || state.refusal !== '';
+  const hasOther = toolCalls.length > 0 || state.refusal !== '';
   return {
     role: 'assistant',
-    content: state.content === '' && saysElse ? null : state.content,
+    content: state.content === '' && hasOther ? null : state.content,
     ...(state.reasoning === '' ? {} : { reasoning_content: state.reasoning }),
     refusal: state.refusal === '' ? null : state.refusal,
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),

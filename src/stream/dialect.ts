@@ -8,7 +8,7 @@ export interface DialectQuirks {
 }
 
 /**
- * Reads a chunk, or a plain answer, which is a chunk that says everything at once.
+ * Reads a chunk, or a plain answer, which is a chunk that contains everything at once.
  * Never throws: what it does not know it leaves out, and a value of the wrong type counts as absent.
  */
 export type Dialect = (event: JsonObject, quirks: DialectQuirks) => ChunkPart;

@@ -5,8 +5,8 @@ import { chunkFrame, DONE_FRAME, errorFrame, vendorFrame } from './frame.ts';
 
 /**
  * Output is written into one slab that all streams of an isolate share, front to back: a buffer of its own for each write
- * would cost more than the writing. When all that was taken of it is given back, it is written from the front again; one that
- * is full before that is left to those who still send it.
+ * would cost more than the writing. When all that was taken of it is released, it is written from the front again; one that is
+ * full before that is left to the streams that still send it.
  */
 const SLAB_BYTES = 64 * 1024;
 /** A UTF-16 unit is at most three bytes of UTF-8. */
@@ -18,7 +18,7 @@ const encoder = new TextEncoder();
 
 let slab = new Uint8Array(SLAB_BYTES);
 let slabUsed = 0;
-/** Pieces of the slab that were taken and not given back. */
+/** Pieces of the slab that were taken and not released. */
 let slabTaken = 0;
 
 /** Writes of one stream. A step writes and takes without a pause, so that two streams never write at once. */
@@ -66,7 +66,7 @@ export class FrameWriter implements AnswerSink {
     this.#end = at + suffix.length;
   }
 
-  /** The frames since the last call, as bytes that stay as they are until they are given back. */
+  /** The frames since the last call, as bytes that stay as they are until they are released. */
   take(): Uint8Array {
     const bytes = this.#buffer.subarray(this.#start, this.#end);
     if (this.#buffer === slab) {
@@ -77,8 +77,8 @@ export class FrameWriter implements AnswerSink {
     return bytes;
   }
 
-  /** What was taken was sent. Bytes that may still be on their way are never given back. */
-  giveBack(bytes: Uint8Array): void {
+  /** Releases what was taken, once it was sent. Bytes that may still be in flight are never released. */
+  release(bytes: Uint8Array): void {
     if (bytes.buffer === slab.buffer && --slabTaken === 0) slabUsed = 0;
   }
 

@@ -13,13 +13,13 @@ export function chunkFrame(chunk: Chunk): string {
   return `data: ${JSON.stringify(chunk)}\n\n`;
 }
 
-/** The types that an error has after the head, beside `server_error`: before it, an HTTP status says the rest (E2). */
+/** The types that an error has after the head, beside `server_error`: before it, the HTTP status conveys the rest (E2). */
 const STREAM_ERROR_TYPES = ['timeout_error', 'stream_idle_timeout'];
 
 /** An error after the head (E2); as `event: error` for clients that listen for it (E3). */
-export function errorFrame(said: ApiError, form: 'data' | 'event'): string {
-  const error = STREAM_ERROR_TYPES.includes(said.type) ? said : { ...said, type: 'server_error' };
-  return `${form === 'event' ? 'event: error\n' : ''}data: ${errorBody(error)}\n\n`;
+export function errorFrame(error: ApiError, form: 'data' | 'event'): string {
+  const framed = STREAM_ERROR_TYPES.includes(error.type) ? error : { ...error, type: 'server_error' };
+  return `${form === 'event' ? 'event: error\n' : ''}data: ${errorBody(framed)}\n\n`;
 }
 
 /** The upstream's own JSON, untouched; where it came in several data lines, an LF between them is only white space (V2). */

@@ -1,4 +1,4 @@
-/** Makes canonical chunks of what a dialect read: what must be said once is said once, what says nothing is not said. */
+/** Makes canonical chunks of what a dialect read: what must be sent once is sent once, a chunk with nothing new is not sent. */
 import type {
   ChatChoice,
   ChatChunk,
@@ -42,14 +42,14 @@ interface ChoiceState {
   logprobsLength: number;
 }
 
-/** `id`, `created` and `model` as every chunk of one answer says them (C2). */
+/** `id`, `created` and `model` as every chunk of one answer has them (C2). */
 interface Identity {
   readonly id: string;
   readonly created: number;
   readonly model: string;
 }
 
-/** One answer's state. A choice's news goes in as parts, and comes out as chunks to be sent. */
+/** One answer's state. A choice's updates go in as parts, and come out as chunks to be sent. */
 export class Normaliser {
   readonly #context: AnswerContext;
   readonly #choices = new Map<number, ChoiceState>();
@@ -72,7 +72,7 @@ export class Normaliser {
     return this.#fault;
   }
 
-  /** Changes with everything but the text that decides what a later chunk says: a finish, a service tier, a fingerprint. */
+  /** Changes with everything but the text that decides what a later chunk contains: a finish, a service tier, a fingerprint. */
   get revision(): number {
     return this.#revision;
   }
@@ -87,12 +87,12 @@ export class Normaliser {
     return !this.isEmpty && [...this.#choices.values()].every((choice) => choice.finished);
   }
 
-  /** The chunk for a part, or null where it says nothing new (C5). */
+  /** The chunk for a part, or null where it contains nothing new (C5). */
   read(part: ChunkPart): Chunk | null {
     this.#id ??= part.id;
     this.#created ??= part.created;
     this.#model ??= part.model;
-    this.#say(part.serviceTier ?? this.#serviceTier, part.systemFingerprint ?? this.#systemFingerprint);
+    this.#setLabels(part.serviceTier ?? this.#serviceTier, part.systemFingerprint ?? this.#systemFingerprint);
     this.#meter(part);
     this.#isFailing = part.error !== null;
     return this.#write(part.choices);
@@ -101,7 +101,7 @@ export class Normaliser {
   /** `[DONE]` came: every choice that is still open gets its finish (C8), in one chunk, or null where none is. */
   finishOpenChoices(): Chunk | null {
     const open = [...this.#choices].filter(([, state]) => !state.finished).sort(([a], [b]) => a - b);
-    return this.#write(open.map(([index]) => ({ ...NOTHING_SAID, index, finishWord: 'stop' })));
+    return this.#write(open.map(([index]) => ({ ...EMPTY_CHOICE, index, finishWord: 'stop' })));
   }
 
   /** The usage chunk (U1). */
@@ -111,14 +111,14 @@ export class Normaliser {
       : { ...this.#textChunk([]), usage };
   }
 
-  #say(serviceTier: string | null, systemFingerprint: string | null): void {
+  #setLabels(serviceTier: string | null, systemFingerprint: string | null): void {
     if (serviceTier === this.#serviceTier && systemFingerprint === this.#systemFingerprint) return;
     this.#serviceTier = serviceTier;
     this.#systemFingerprint = systemFingerprint;
     this.#revision++;
   }
 
-  /** Counts what the upstream said before any policy leaves some of it out (C6); what follows a finish does not count. */
+  /** Counts what the upstream sent before any policy leaves some of it out (C6); what follows a finish does not count. */
   #meter(part: ChunkPart): void {
     const { meter } = this.#context;
     if (part.usage !== null) meter.usage(part.usage);
@@ -173,15 +173,15 @@ export class Normaliser {
     const reasoning = this.#context.reasoning === 'pass' ? part.reasoning : '';
     const logprobs = part.logprobs === null ? null : toChatLogprobs(part.logprobs);
     const finish_reason = this.#finish(part, state);
-    const says =
+    const hasUpdate =
       part.content !== '' ||
       reasoning !== '' ||
       part.refusal !== '' ||
       toolCalls.length > 0 ||
       logprobs !== null ||
       finish_reason !== null;
-    const isFirst = !state.started && (says || part.hasRole);
-    if (!says && !isFirst) return null;
+    const isFirst = !state.started && (hasUpdate || part.hasRole);
+    if (!hasUpdate && !isFirst) return null;
     const delta: Delta = {};
     if (isFirst) delta.role = 'assistant';
     if (part.content !== '' || (isFirst && part.hasContent)) delta.content = part.content;
@@ -215,7 +215,7 @@ export class Normaliser {
   }
 
   #finish(part: ChoicePart, state: ChoiceState): FinishReason | null {
-    // What comes with an error is not finished, whatever else it says.
+    // What comes with an error is not finished, whatever else it contains.
     if (part.finishWord === null || this.#isFailing) return null;
     if (isFailure(part.finishWord)) {
       this.#fault = failedFinish(this.#context.upstream, part.finishWord);
@@ -262,7 +262,7 @@ export class Normaliser {
   }
 }
 
-const NOTHING_SAID: Omit<ChoicePart, 'index'> = {
+const EMPTY_CHOICE: Omit<ChoicePart, 'index'> = {
   hasRole: false,
   hasContent: false,
   content: '',

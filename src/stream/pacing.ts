@@ -79,7 +79,7 @@ export class Pacing {
     }
     if (now >= this.#heartbeatAt) {
       this.#lastWriteAt = now;
-      // A client that does not read gets none: they would only collect.
+      // A slow reader gets none: heartbeats would only queue up.
       if (!isBlocked) this.#events.heartbeat();
     }
     this.#arm();

@@ -1,7 +1,7 @@
 /**
  * The fast path: a text frame that differs from an earlier one by its text alone is copied, not parsed.
  *
- * Frames of one stream share their envelope. When a frame that went the slow way said nothing but one text, it is learned as
+ * Frames of one stream share their envelope. When a frame that went the slow way held nothing but one text, it is learned as
  * a template: the bytes before that string and behind it, and the bytes of the canonical frame on either side. A later frame
  * with the same bytes around another JSON string becomes the canonical frame around that string.
  *
@@ -10,11 +10,11 @@
  *    the hole is the literal which the dialect reads as the text, and no other of its name, is tried when it is learned:
  *    the frame is read again with a mark in the hole, and what is read must differ by the mark alone.
  * 2. The string is checked byte by byte to its closing quote: escapes whole, no control character, strict UTF-8, and not
- *    empty (an empty text says nothing, C5). So it is a literal that JSON.parse takes, and it is copied as it is (F1).
- *    Some upstreams say a text twice, under two names: both get the mark, and later both must be the same bytes.
+ *    empty (an empty text is not sent, C5). So it is a literal that JSON.parse takes, and it is copied as it is (F1).
+ *    Some upstreams send a text twice, under two names: both get the mark, and later both must be the same bytes.
  * 3. Right behind it must come the learned bytes to the blank line. Line ends within a string are control characters, so
  *    nothing of the next event can be taken in.
- * 4. The slow way's answer depends on what was said before: a choice that is finished, a fingerprint that is now another.
+ * 4. The slow way's answer depends on earlier frames: a choice that is finished, a fingerprint that is now another.
  *    All of that changes the normaliser's revision, and with it every template goes.
  * Anything else, in any doubt, goes the slow way, untouched.
  */
@@ -48,7 +48,7 @@ const REST_FRAMES = 64;
 /** Learning from a larger frame would cost more than its envelope is likely to be worth. */
 const MAX_LEARNED_CHARS = 4096;
 
-/** They stand in the holes while a template is tried; no model says such a thing, and a frame that does is not learned. */
+/** They stand in the holes while a template is tried; no model writes them, and a frame that contains one is not learned. */
 const MARKS = 'weir\u2042';
 const MARK = `${MARKS}text`;
 const PADDING_MARK = `${MARKS}padding`;
@@ -124,7 +124,7 @@ export class Splice {
     return { at: next, isPartial };
   }
 
-  /** What was said changes what the same bytes would become: templates of another revision are forgotten. */
+  /** Earlier frames decide what the same bytes become: templates of another revision are dropped. */
   keepTo(revision: number): void {
     if (revision === this.#revision) return;
     this.#revision = revision;
@@ -140,7 +140,7 @@ export class Splice {
       this.#restFrames--;
       return;
     }
-    if (!saysOneText(part) || json.length > MAX_LEARNED_CHARS || json.includes('\n') || json.includes(MARKS))
+    if (!hasOneText(part) || json.length > MAX_LEARNED_CHARS || json.includes('\n') || json.includes(MARKS))
       return;
     const template = this.#makeTemplate(json, part, chunk);
     if (template === null) return;
@@ -236,8 +236,8 @@ export class Splice {
   }
 }
 
-/** One choice with one text, and nothing else that a chunk could say. */
-function saysOneText(part: ChunkPart): boolean {
+/** One choice with one text, and nothing else that a chunk could contain. */
+function hasOneText(part: ChunkPart): boolean {
   const [choice, ...others] = part.choices;
   if (choice === undefined || others.length > 0 || part.usage !== null || part.error !== null) return false;
   const { content, reasoning, refusal, toolCalls, logprobs, finishWord } = choice;
@@ -251,7 +251,7 @@ function markPart(part: ChunkPart): ChunkPart {
   return { ...part, choices: part.choices.map(mark) };
 }
 
-/** The canonical frame with the mark as its text, or null where it says more than a text (a role). */
+/** The canonical frame with the mark as its text, or null where it contains more than a text (a role). */
 function markFrame(chunk: Chunk): string | null {
   if (chunk.object === 'text_completion') {
     return chunkFrame({ ...chunk, choices: chunk.choices.map((choice) => ({ ...choice, text: MARK })) });

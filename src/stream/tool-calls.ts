@@ -1,16 +1,16 @@
-/** Repairs the tool calls of one choice: which call a fragment belongs to, and what only its first fragment says (C7). */
+/** Repairs the tool calls of one choice: which call a fragment belongs to, and what only its first fragment contains (C7). */
 import type { ToolCallDelta } from '../canonical/chunk.ts';
 import { MAX_TOOL_CALLS } from '../canonical/limits.ts';
 import type { ToolCallPart } from '../canonical/part.ts';
 
 interface Call {
   readonly index: number;
-  /** What the upstream calls its index, where it says one: not always the same. */
+  /** The upstream's own index, where it sends one: not always the same. */
   readonly upstreamIndex: number | undefined;
   /** The upstream's id, or undefined while it gave none. */
   id: string | undefined;
   named: boolean;
-  /** Its first fragment was sent: id, type and name were said. */
+  /** Its first fragment was sent, with id, type and name. */
   announced: boolean;
 }
 
@@ -40,7 +40,7 @@ export class ToolCalls {
     return this.#isOverBound;
   }
 
-  /** The canonical fragment, or null where this one says nothing new. */
+  /** The canonical fragment, or null where this one contains nothing new. */
   read(part: ToolCallPart): ToolCallDelta | null {
     const call = this.#find(part) ?? this.#open(part);
     if (call === undefined) return null;
@@ -68,7 +68,7 @@ export class ToolCalls {
     if (sameId?.upstreamIndex === part.index) return sameId;
     const sameIndex = this.#byUpstreamIndex.get(part.index);
     const differs = part.id !== undefined && sameIndex?.id !== undefined && part.id !== sameIndex.id;
-    // Some say index 0 of every parallel call, others make up an id for every fragment: a name tells the two apart.
+    // Some send index 0 for every parallel call, others make up an id for every fragment: a name distinguishes the two.
     return differs && part.name !== undefined ? undefined : sameIndex;
   }
 
@@ -83,7 +83,7 @@ export class ToolCalls {
       this.#isOverBound = true;
       return undefined;
     }
-    // An index out of bounds serves to tell calls apart, but is none that a client could count with.
+    // An index out of bounds serves to distinguish calls, but is none that a client could count with.
     const isUsable =
       part.index !== undefined && part.index < MAX_TOOL_CALLS && !this.#indexes.has(part.index);
     const index = isUsable ? part.index : this.#nextIndex;

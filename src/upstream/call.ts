@@ -23,7 +23,7 @@ export type UpstreamResult =
   | { readonly kind: 'answer'; readonly response: Response }
   | { readonly kind: 'error'; readonly error: ApiError; readonly headers: Headers };
 
-/** What of a client's headers an upstream gets (H2): tracing and idempotency, nothing that says who the client is. */
+/** What of a client's headers an upstream gets (H2): tracing and idempotency, nothing that identifies the client. */
 const REQUEST_HEADERS = ['idempotency-key', 'traceparent', 'tracestate', 'x-client-request-id'];
 
 /** What of an upstream's headers a client gets (H2). */

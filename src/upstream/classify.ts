@@ -10,7 +10,7 @@ export interface Refusal {
   readonly body: string;
 }
 
-/** Statuses that are the caller's own mistake and stay what they are, by the type of the error that says so. */
+/** Statuses that are the caller's own mistake and are kept, with the error type of each. */
 const CALLER_ERRORS: ReadonlyMap<number, string> = new Map([
   [400, 'invalid_request_error'],
   [401, 'authentication_error'],
@@ -22,7 +22,7 @@ const CALLER_ERRORS: ReadonlyMap<number, string> = new Map([
   [429, 'rate_limit_error'],
 ]);
 
-/** The code where the upstream says none. */
+/** The code where the upstream sends none. */
 const CALLER_CODES: ReadonlyMap<number, ErrorCode> = new Map([
   [401, 'invalid_api_key'],
   [403, 'model_not_allowed'],
@@ -37,25 +37,25 @@ const LATE: ReadonlySet<number> = new Set([408, 504, 522, 524]);
 /** @param callerPays the credential was the caller's own (AUTH=passthrough), and so are its refusals */
 export function classifyRefusal(refusal: Refusal, upstream: Upstream, callerPays: boolean): ApiError {
   const { status } = refusal;
-  const said = readRefusal(refusal.body);
+  const reported = readRefusal(refusal.body);
   const message =
-    said.message === undefined
+    reported.message === undefined
       ? `${upstream.name} answered ${status}`
-      : upstreamMessage(upstream, said.message);
+      : upstreamMessage(upstream, reported.message);
   if (!callerPays && (status === 401 || status === 403)) {
     return apiError(
       'upstream_credential',
       `${upstream.name} refused this deployment's credential (${status})`,
     );
   }
-  if (!callerPays && (status === 402 || said.code === 'insufficient_quota')) {
+  if (!callerPays && (status === 402 || reported.code === 'insufficient_quota')) {
     return apiError('upstream_balance', `${upstream.name} refused this deployment's balance (${status})`);
   }
-  const ownCode = clean(said.code ?? '', upstream);
+  const ownCode = clean(reported.code ?? '', upstream);
   const callerType = CALLER_ERRORS.get(status);
   if (callerType !== undefined) {
     const code = ownCode || (CALLER_CODES.get(status) ?? 'invalid_request');
-    const param = clean(said.param ?? '', upstream) || null;
+    const param = clean(reported.param ?? '', upstream) || null;
     return { status, type: callerType, code, message, param };
   }
   if (status >= 300 && status < 400) {
@@ -102,10 +102,11 @@ const STATUS_WORDS: ReadonlyMap<string, number> = new Map([
 
 /** The error with which a request is answered whose answer failed before its head (E1). */
 export function errorBeforeHead(failure: AnswerFailure, upstream: Upstream, callerPays: boolean): ApiError {
-  return failure.said === null ? failure.error : classifyError(failure.said, upstream, callerPays);
+  const { error, upstreamError } = failure;
+  return upstreamError === null ? error : classifyError(upstreamError, upstream, callerPays);
 }
 
-/** The error that a 200 turned out to hold: its own status, or what its words stand for, else it is the upstream's fault. */
+/** The error that a 200 contained: its own status, or the one of its code or type, else it is the upstream's fault. */
 export function classifyError(error: UpstreamError, upstream: Upstream, callerPays: boolean): ApiError {
   const { message, type, code, param } = error;
   const status = error.status ?? STATUS_WORDS.get(code ?? '') ?? STATUS_WORDS.get(type ?? '') ?? 502;

@@ -33,10 +33,10 @@ export async function readPlainAnswer(
     if (text === null) return { kind: 'error', error: tooLarge(upstream) };
     const answer = parseJson(text);
     if (!isObject(answer)) return { kind: 'error', error: noObject(upstream) };
-    const said = findUpstreamError(answer);
-    return said === null
+    const error = findUpstreamError(answer);
+    return error === null
       ? { kind: 'answer', answer }
-      : { kind: 'error', error: classifyError(said, upstream, callerPays) };
+      : { kind: 'error', error: classifyError(error, upstream, callerPays) };
   } catch {
     return { kind: 'error', error: brokenConnection(upstream) };
   }

@@ -1,4 +1,4 @@
-/** Holds the four finish reasons to C8: what every upstream word becomes. */
+/** Tests the four finish reasons (C8): what every upstream reason becomes. */
 import { describe, expect, test } from 'vitest';
 import { finishReason, isFailure } from '../../src/canonical/finish-reason.ts';
 
@@ -9,7 +9,7 @@ describe('finishReason', () => {
     ['eos_token', 'stop', 'tool_calls'],
     ['stop_sequence', 'stop', 'tool_calls'],
     ['end_turn', 'stop', 'tool_calls'],
-    ['a word that nobody knows', 'stop', 'tool_calls'],
+    ['an unknown reason', 'stop', 'tool_calls'],
     ['STOP', 'stop', 'tool_calls'],
     ['length', 'length', 'length'],
     ['max_tokens', 'length', 'length'],

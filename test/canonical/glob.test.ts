@@ -1,4 +1,4 @@
-/** Holds the globs, and the lists of them that settings and headers give, to V2. */
+/** Tests the globs, and the lists of them in settings and headers (V2). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { matchesAnyGlob, matchesGlob } from '../../src/canonical/glob.ts';

@@ -1,4 +1,4 @@
-/** Holds log probabilities to C9 and C10: both forms read, and each written as the other. */
+/** Tests log probabilities (C9, C10): both forms read, and each written as the other. */
 import { describe, expect, test } from 'vitest';
 import { readLogprobs, toChatLogprobs, toTextLogprobs } from '../../src/canonical/logprobs.ts';
 
@@ -34,7 +34,7 @@ describe('readLogprobs', () => {
 });
 
 describe('toChatLogprobs and toTextLogprobs', () => {
-  test('C9 the legacy form as the chat form: bytes are null, for they can not be known', () => {
+  test('C9 the legacy form as the chat form: bytes are null, because they are unknown', () => {
     expect(toChatLogprobs(TEXT)).toEqual({
       content: [
         {
@@ -59,12 +59,12 @@ describe('toChatLogprobs and toTextLogprobs', () => {
     });
   });
 
-  test('C9 C10 a form that is the wanted one: stays as it is', () => {
+  test('C9 C10 already in the wanted form: unchanged', () => {
     expect(toChatLogprobs(CHAT)).toBe(CHAT);
     expect(toTextLogprobs(TEXT, 99)).toBe(TEXT);
   });
 
-  test('C10 a refusal in the chat form: the legacy form can not say it', () => {
+  test('C10 a refusal in the chat form: the legacy form has no place for it', () => {
     expect(toTextLogprobs({ content: null, refusal: [ENTRY] }, 0)).toBeNull();
   });
 });

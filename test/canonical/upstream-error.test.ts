@@ -1,4 +1,4 @@
-/** Holds the reading of upstream errors in every form, and the cleaning of their words, to E1, E2 and E4. */
+/** Tests the reading of upstream errors in every form, and the cleaning of their messages (E1, E2, E4). */
 import { describe, expect, test } from 'vitest';
 import type { UpstreamError } from '../../src/canonical/error.ts';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../../src/canonical/upstream-error.ts';
 
 const UPSTREAM = { name: 'Provider', secret: 'the+secret/of.the=deployment' };
-const SAID: UpstreamError = {
+const NO_FIELDS: UpstreamError = {
   message: undefined,
   type: undefined,
   code: undefined,
@@ -20,7 +20,7 @@ const SAID: UpstreamError = {
 };
 
 describe('readUpstreamError', () => {
-  test.each<[name: string, body: Record<string, unknown>, said: Partial<UpstreamError>]>([
+  test.each<[name: string, body: Record<string, unknown>, fields: Partial<UpstreamError>]>([
     [
       'OpenAI',
       { error: { message: 'no', type: 't', param: 'model', code: 'c' } },
@@ -59,11 +59,11 @@ describe('readUpstreamError', () => {
       { message: 'no', code: '502', status: 502 },
     ],
     ['a code that is a status in text', { error: { code: '401' } }, { code: '401', status: 401 }],
-    ['a code that is no status', { error: { code: 1000, status: 200 } }, { code: '1000' }],
+    ['a code that is not a status', { error: { code: 1000, status: 200 } }, { code: '1000' }],
     ['empty texts', { error: { message: '', type: '', code: '', param: '' } }, {}],
     ['nothing', {}, {}],
-  ])('E1 %s: every field that is said', (_, body, said) => {
-    expect(readUpstreamError(body)).toEqual({ ...SAID, ...said });
+  ])('E1 %s: every field that is present', (_, body, fields) => {
+    expect(readUpstreamError(body)).toEqual({ ...NO_FIELDS, ...fields });
   });
 });
 
@@ -87,7 +87,7 @@ describe('findUpstreamError', () => {
 });
 
 describe('streamError', () => {
-  test.each<[name: string, said: Partial<UpstreamError>, type: string, code: string]>([
+  test.each<[name: string, fields: Partial<UpstreamError>, type: string, code: string]>([
     ['a code', { code: 'c', type: 't' }, 'server_error', 'c'],
     ['a type alone', { type: 'rate_limit_error' }, 'server_error', 'rate_limit_error'],
     ['neither', {}, 'server_error', 'upstream_error'],
@@ -95,8 +95,8 @@ describe('streamError', () => {
     ['timeout_error without a code', { type: 'timeout_error' }, 'timeout_error', 'timeout'],
     ['timeout_error with a code', { type: 'timeout_error', code: 'slow' }, 'timeout_error', 'slow'],
     ['stream_idle_timeout', { type: 'stream_idle_timeout' }, 'stream_idle_timeout', 'stream_idle_timeout'],
-  ])('E2 %s: the type and code of its frame', (_, said, type, code) => {
-    expect(streamError(UPSTREAM, { ...SAID, message: 'no', ...said })).toMatchObject({
+  ])('E2 %s: the type and code of its frame', (_, fields, type, code) => {
+    expect(streamError(UPSTREAM, { ...NO_FIELDS, message: 'no', ...fields })).toMatchObject({
       type,
       code,
       message: 'Provider: no',
@@ -106,18 +106,18 @@ describe('streamError', () => {
 
   test('E4 code and param: cleaned as the message is', () => {
     const secret = { code: UPSTREAM.secret, param: `at ${UPSTREAM.secret}` };
-    expect(streamError(UPSTREAM, { ...SAID, ...secret })).toMatchObject({
+    expect(streamError(UPSTREAM, { ...NO_FIELDS, ...secret })).toMatchObject({
       code: '[redacted]',
       param: 'at [redacted]',
     });
   });
 
-  test('E4 no message: says whose error it is all the same', () => {
+  test('E4 no message: still names whose error it is', () => {
     expect(upstreamMessage(UPSTREAM, undefined)).toBe('Provider reported an error without a message');
     expect(upstreamMessage(UPSTREAM, ' \n ')).toBe('Provider reported an error without a message');
   });
 
-  test('C8 failedFinish: error has the common code, any other word is the code', () => {
+  test('C8 failedFinish: error has the common code, any other reason is the code', () => {
     expect(failedFinish(UPSTREAM, 'error')).toMatchObject({
       code: 'upstream_error',
       message: 'Provider stopped: error',
@@ -132,7 +132,7 @@ describe('streamError', () => {
 
 describe('clean', () => {
   test.each([
-    ['the credential of the deployment', `Key ${UPSTREAM.secret} is wrong`, 'secret/of'],
+    ['the credential of the deployment', `Key ${UPSTREAM.secret} is invalid`, 'secret/of'],
     ['it, twice', `${UPSTREAM.secret} ${UPSTREAM.secret}`, 'secret/of'],
     ['a bearer token', 'Authorization: Bearer abc.DEF-123 was refused', 'abc.DEF'],
     ['a key of OpenAI', 'Incorrect API key provided: sk-proj-abcd1234EFGH', 'abcd1234'],
@@ -154,7 +154,7 @@ describe('clean', () => {
     ['a stack of JavaScript', 'boom\n    at run (/app/src/index.js:10:5)', 'index.js'],
     ['a stack in one line', 'TypeError: boom at run (/app/src/index.js:10:5)', 'index.js'],
     ['a stack of Python', 'Traceback (most recent call last):\n  File "/srv/app.py", line 3', 'app.py'],
-    ['a stack of Python behind a text', 'boom\n  File "/srv/app.py", line 3, in f', 'app.py'],
+    ['a stack of Python after a text', 'boom\n  File "/srv/app.py", line 3, in f', 'app.py'],
   ])('E4 %s: does not reach the client', (_, message, secret) => {
     expect(clean(message, UPSTREAM)).not.toContain(secret);
   });
@@ -174,7 +174,7 @@ describe('clean', () => {
     expect(clean(`a ${UPSTREAM.secret} b 10.0.0.1 c\n  at d`, UPSTREAM)).toBe('a [redacted] b [address] c');
   });
 
-  test('E4 a text without end: is cut, after the credential of the deployment was taken out', () => {
+  test('E4 a very long text: is cut, after the credential of the deployment was taken out', () => {
     const long = `${'a'.repeat(990)}${UPSTREAM.secret}${'b'.repeat(1_000_000)}`;
     const cleaned = clean(long, UPSTREAM);
     expect(cleaned).toHaveLength(1_000);

@@ -1,11 +1,11 @@
-/** Holds the merge of usage reports, and the one shape in which a client gets usage, to U3 and U5. */
+/** Tests the merge of usage reports, and the one shape in which a client receives usage (U3, U5). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { countUsage, mergeUsage, type UsageReport } from '../../src/canonical/usage.ts';
 
 const NOT_ESTIMATED = {
-  prompt: () => expect.unreachable('the prompt was told'),
-  completion: () => expect.unreachable('the completion was told'),
+  prompt: () => expect.unreachable('the prompt was reported'),
+  completion: () => expect.unreachable('the completion was reported'),
 };
 
 describe('mergeUsage', () => {
@@ -23,14 +23,14 @@ describe('mergeUsage', () => {
       ],
       { prompt: 7, cached: 3 },
     ],
-    ['a count that is not told after a number: takes nothing back', [{ prompt: 7 }, {}], { prompt: 7 }],
+    ['a count missing after a number: the number stays', [{ prompt: 7 }, {}], { prompt: 7 }],
     [
       'pieces: put together',
       [{ prompt: 7 }, { completion: 2 }, { reasoning: 1 }],
       { prompt: 7, completion: 2, reasoning: 1 },
     ],
-    ['a zero alone: is told', [{}, { cached: 0 }], { cached: 0 }],
-    ['nothing at all: stays untold', [{}, {}], {}],
+    ['a zero alone: is reported', [{}, { cached: 0 }], { cached: 0 }],
+    ['nothing at all: stays absent', [{}, {}], {}],
   ])('U5 %s', (_, reports, merged) => {
     expect(reports.reduce(mergeUsage, {})).toEqual(merged);
   });
@@ -48,12 +48,12 @@ describe('mergeUsage', () => {
     rejectedPrediction: count,
   });
 
-  test('U5 any reports in any order: each count is its highest, or untold where no report told it', () => {
+  test('U5 any reports in any order: each count is its highest, or absent where no report has it', () => {
     fc.assert(
       fc.property(fc.array(report, { minLength: 1, maxLength: 6 }), (reports) => {
         const highest = (field: keyof UsageReport) => {
-          const told = reports.flatMap((one) => one[field] ?? []);
-          return told.length === 0 ? undefined : Math.max(...told);
+          const reported = reports.flatMap((one) => one[field] ?? []);
+          return reported.length === 0 ? undefined : Math.max(...reported);
         };
         const merged = reports.reduce(mergeUsage, {});
         const expected: UsageReport = {
@@ -76,8 +76,8 @@ describe('mergeUsage', () => {
 });
 
 describe('countUsage', () => {
-  test('U3 everything told: every key, each in its place, and nothing is estimated', () => {
-    const told = {
+  test('U3 everything reported: every key, each in its place, and nothing is estimated', () => {
+    const reported = {
       prompt: 1,
       completion: 2,
       total: 4,
@@ -88,7 +88,7 @@ describe('countUsage', () => {
       acceptedPrediction: 9,
       rejectedPrediction: 10,
     };
-    expect(countUsage(told, NOT_ESTIMATED)).toEqual({
+    expect(countUsage(reported, NOT_ESTIMATED)).toEqual({
       estimated: false,
       usage: {
         prompt_tokens: 1,
@@ -105,7 +105,7 @@ describe('countUsage', () => {
     });
   });
 
-  test('U3 M3 nothing told: the sums are estimates, every other count is null and not 0', () => {
+  test('U3 M3 nothing reported: the sums are estimates, every other count is null and not 0', () => {
     const { usage, estimated } = countUsage({}, { prompt: () => 30, completion: () => 12 });
     expect(estimated).toBe(true);
     expect(usage).toMatchObject({ prompt_tokens: 30, completion_tokens: 12, total_tokens: 42 });
@@ -113,16 +113,16 @@ describe('countUsage', () => {
     expect(Object.values(usage.completion_tokens_details)).toEqual([null, null, null, null]);
   });
 
-  test.each<[name: string, told: UsageReport, sums: number[], estimated: boolean]>([
+  test.each<[name: string, reported: UsageReport, sums: number[], estimated: boolean]>([
     ['no total: prompt and completion added', { prompt: 3, completion: 4 }, [3, 4, 7], false],
     ['no prompt: total less completion', { completion: 4, total: 7 }, [3, 4, 7], false],
     ['no completion: total less prompt', { prompt: 3, total: 7 }, [3, 4, 7], false],
     ['a total smaller than its part: no difference is taken', { prompt: 9, total: 7 }, [9, 12, 7], true],
     ['the total alone: both parts estimated, the total stays', { total: 7 }, [30, 12, 7], true],
     ['the prompt alone: the completion estimated', { prompt: 3 }, [3, 12, 15], true],
-    ['zeros: are told', { prompt: 0, completion: 0 }, [0, 0, 0], false],
-  ])('U3 M3 %s', (_, told, sums, estimated) => {
-    const counted = countUsage(told, { prompt: () => 30, completion: () => 12 });
+    ['zeros: are reported', { prompt: 0, completion: 0 }, [0, 0, 0], false],
+  ])('U3 M3 %s', (_, reported, sums, estimated) => {
+    const counted = countUsage(reported, { prompt: () => 30, completion: () => 12 });
     const { prompt_tokens, completion_tokens, total_tokens } = counted.usage;
     expect([prompt_tokens, completion_tokens, total_tokens]).toEqual(sums);
     expect(counted.estimated).toBe(estimated);

@@ -3,18 +3,18 @@ import * as sample from './check-samples.ts';
 import type { Json, JsonObject } from './json.ts';
 
 const { CALLS, DONE, HELLO, OPEN, STOP } = sample;
-const { around, callFragment, choice, chunk, laterFragment, say, textChunk } = sample;
+const { around, callFragment, choice, chunk, laterFragment, deltaChunk, textChunk } = sample;
 
 const text = { shape: 'text' } as const;
-const finish = (reason: Json) => say({}, { finish_reason: reason });
+const finish = (reason: Json) => deltaChunk({}, { finish_reason: reason });
 
 function withCall(...fragments: JsonObject[]): string[] {
-  const said = fragments.map((fragment) => say({ tool_calls: [fragment] }));
-  return [OPEN, ...said, finish('tool_calls'), DONE];
+  const deltas = fragments.map((fragment) => deltaChunk({ tool_calls: [fragment] }));
+  return [OPEN, ...deltas, finish('tool_calls'), DONE];
 }
 
 function withLogprobs(logprobs: JsonObject): string[] {
-  return around(say({ content: 'a' }, { logprobs }));
+  return around(deltaChunk({ content: 'a' }, { logprobs }));
 }
 
 function withTextLogprobs(logprobs: JsonObject): string[] {
@@ -59,8 +59,8 @@ export const chunkBreaks: Record<string, sample.Case[]> = {
       'a choice in another order',
       around(HELLO.replace('"logprobs":null,"finish_reason":null', '"finish_reason":null,"logprobs":null')),
     ],
-    ['a foreign key on a choice', around(say({ content: 'a' }, { stop_reason: null }))],
-    ['a choice that is no object', around(chunk([choice({ content: 'a' }), 1]))],
+    ['a foreign key on a choice', around(deltaChunk({ content: 'a' }, { stop_reason: null }))],
+    ['a choice that is not an object', around(chunk([choice({ content: 'a' }), 1]))],
     [
       'an index that is text',
       [chunk([choice({ role: 'assistant' }, { index: '0', finish_reason: 'stop' })]), DONE],
@@ -73,29 +73,32 @@ export const chunkBreaks: Record<string, sample.Case[]> = {
   ],
   C4: [
     ['a null delta', [OPEN, STOP.replace('"delta":{}', '"delta":null'), DONE]],
-    ['role on a later delta', around(say({ role: 'assistant', content: 'a' }))],
+    ['role on a later delta', around(deltaChunk({ role: 'assistant', content: 'a' }))],
     ['no role on a first delta', [HELLO, STOP, DONE]],
-    ['another role', [say({ role: 'user', content: 'a' }), STOP, DONE]],
+    ['another role', [deltaChunk({ role: 'user', content: 'a' }), STOP, DONE]],
     [
       'no role on the second choice',
-      [OPEN, STOP, say({ content: 'a' }, { index: 1, finish_reason: 'stop' }), DONE],
+      [OPEN, STOP, deltaChunk({ content: 'a' }, { index: 1, finish_reason: 'stop' }), DONE],
     ],
-    ['null content', around(say({ content: null, refusal: 'No' }))],
-    ['empty content without role', around(say({ content: '' }))],
-    ['empty reasoning beside role', [say({ role: 'assistant', reasoning_content: '' }), STOP, DONE]],
-    ['empty tool_calls', [OPEN, say({ tool_calls: [] }), STOP.replace('"stop"', '"tool_calls"'), DONE]],
-    ['another key order', [say({ content: 'a', role: 'assistant' }), STOP, DONE]],
-    ['a foreign key', around(say({ content: 'a', annotations: [] }))],
+    ['null content', around(deltaChunk({ content: null, refusal: 'No' }))],
+    ['empty content without role', around(deltaChunk({ content: '' }))],
+    ['empty reasoning beside role', [deltaChunk({ role: 'assistant', reasoning_content: '' }), STOP, DONE]],
+    [
+      'empty tool_calls',
+      [OPEN, deltaChunk({ tool_calls: [] }), STOP.replace('"stop"', '"tool_calls"'), DONE],
+    ],
+    ['another key order', [deltaChunk({ content: 'a', role: 'assistant' }), STOP, DONE]],
+    ['a foreign key', around(deltaChunk({ content: 'a', annotations: [] }))],
   ],
   C5: [
-    ['an empty delta', around(say({}))],
+    ['an empty delta', around(deltaChunk({}))],
     ['no choices and no usage', around(chunk([]))],
     ['empty text', [textChunk('a'), textChunk(''), textChunk('', { finish_reason: 'stop' }), DONE], text],
   ],
   C6: [
-    ['the name reasoning', around(say({ reasoning: 'Hm' }))],
-    ['reasoning_details', around(say({ content: 'a', reasoning_details: [] }))],
-    ['content in typed parts', around(say({ content: [{ type: 'text', text: 'a' }] }))],
+    ['the name reasoning', around(deltaChunk({ reasoning: 'Hm' }))],
+    ['reasoning_details', around(deltaChunk({ content: 'a', reasoning_details: [] }))],
+    ['content in typed parts', around(deltaChunk({ content: [{ type: 'text', text: 'a' }] }))],
   ],
   C7: [
     [
@@ -144,18 +147,18 @@ export const chunkBreaks: Record<string, sample.Case[]> = {
   ],
   C8: [
     ['an unknown word', [OPEN, finish('eos'), DONE]],
-    ['a finish that is no text', [OPEN, finish(1), DONE]],
+    ['a finish that is not a string', [OPEN, finish(1), DONE]],
     ['two finishes', around(STOP)],
     ['content after a finish', [OPEN, STOP, HELLO, DONE]],
     ['no finish', [OPEN, HELLO, DONE]],
-    ['one of two choices unfinished', around(say({ role: 'assistant' }, { index: 1 }))],
+    ['one of two choices unfinished', around(deltaChunk({ role: 'assistant' }, { index: 1 }))],
     ['stop after tool calls', [...CALLS.slice(0, -2), STOP, DONE]],
     ['text without a finish', [textChunk('a'), DONE], text],
   ],
   C9: [
     ['logprobs without refusal', withLogprobs({ content: sample.LOGPROBS.content })],
     ['logprobs without an entry', withLogprobs({ content: [], refusal: null })],
-    ['a list that is no list', withLogprobs({ ...sample.LOGPROBS, refusal: 'a' })],
+    ['a list that is not an array', withLogprobs({ ...sample.LOGPROBS, refusal: 'a' })],
     [
       'an entry without bytes',
       withLogprobs({ content: [{ token: 'a', logprob: -1, top_logprobs: [] }], refusal: null }),
@@ -168,7 +171,7 @@ export const chunkBreaks: Record<string, sample.Case[]> = {
       }),
     ],
     [
-      'bytes that are no bytes',
+      'bytes that are not bytes',
       withLogprobs({ content: [{ token: 'a', logprob: -1, bytes: [256], top_logprobs: [] }], refusal: null }),
     ],
     [
@@ -229,7 +232,7 @@ export const chunkBreaks: Record<string, sample.Case[]> = {
       text,
     ],
     [
-      'offsets that are no integers',
+      'offsets that are not integers',
       [
         textChunk('a', { logprobs: { ...sample.TEXT_LOGPROBS, text_offset: [0.5] }, finish_reason: 'stop' }),
         DONE,

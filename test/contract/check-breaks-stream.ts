@@ -28,8 +28,8 @@ export const streamBreaks: Record<string, sample.Case[]> = {
     ['a number in another spelling', around(HELLO.replace('1800000000', '1800000000.0'))],
     ['an error that is not compact', [OPEN, ERROR.replace('{"error":', '{"error": '), DONE]],
     ['an id field on an error', [OPEN, `id: 1\n${ERROR}`, STOP, DONE]],
-    ['a line that is no JSON', around('data: {"id":\n\n')],
-    ['JSON that is no object', around('data: []\n\n')],
+    ['a line that is not JSON', around('data: {"id":\n\n')],
+    ['JSON that is not an object', around('data: []\n\n')],
     ['JSON in two data lines', around('data: {\ndata: }\n\n')],
   ],
   F2: [

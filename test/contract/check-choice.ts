@@ -1,4 +1,4 @@
-/** The checks of what each choice says from its first delta to its last: C4, C5, C6, C7, C8. */
+/** The checks of each choice from its first delta to its last: C4, C5, C6, C7, C8. */
 import { fault } from './check-frames.ts';
 import {
   type Choice,
@@ -13,13 +13,13 @@ import { isCount, isObject, type Json, type JsonObject, listOf, objectOf } from 
 
 const DELTA_KEYS = ['role', 'content', 'reasoning_content', 'refusal', 'tool_calls'];
 const TEXT_FIELDS = ['content', 'reasoning_content', 'refusal'];
-/** Other names under which upstreams send reasoning; C6 knows one name alone. */
+/** Other names under which upstreams send reasoning; C6 allows only one. */
 const REASONING_ALIASES = ['reasoning', 'reasoning_details', 'thinking'];
-/** These write the word "null" for no id at all; from any other provider it is an id like any. */
+/** These write "null" for a missing id; from any other provider it is a normal id. */
 const NULL_WORD_PROVIDERS = ['mistral', 'codestral'];
 const FINISH_REASONS: readonly Json[] = ['stop', 'length', 'content_filter', 'tool_calls'];
 
-/** The role is tracked over the stream; everything else about a delta can be told from the delta alone. */
+/** The role is tracked over the stream; everything else is checked on the delta alone. */
 const checkC4: Rule = function* (stream) {
   if (stream.expectation.shape !== 'chat') return;
   const begun = new Set<number>();
@@ -27,7 +27,7 @@ const checkC4: Rule = function* (stream) {
     const { frame, index } = choice;
     const delta = choice.value.delta;
     if (!isObject(delta)) {
-      yield fault('C4', 'delta is no object', frame);
+      yield fault('C4', 'delta is not an object', frame);
       continue;
     }
     const first = !begun.has(index);
@@ -67,13 +67,13 @@ const checkC5: Rule = function* (stream) {
   for (const { frame, value } of chunksOf(stream)) {
     if (isUsageChunk(value)) continue;
     const choices = listOf(value.choices).map(objectOf);
-    if (!choices.some(saysSomething)) yield fault('C5', 'a chunk that says nothing', frame);
+    if (!choices.some(hasContent)) yield fault('C5', 'a chunk without content', frame);
   }
 };
 
-function saysSomething(choice: JsonObject): boolean {
-  const told = (value: Json | undefined) => value !== undefined && value !== null;
-  if (told(choice.finish_reason) || told(choice.logprobs)) return true;
+function hasContent(choice: JsonObject): boolean {
+  const isSet = (value: Json | undefined) => value !== undefined && value !== null;
+  if (isSet(choice.finish_reason) || isSet(choice.logprobs)) return true;
   const text = typeof choice.text === 'string' && choice.text !== '';
   return text || Object.keys(objectOf(choice.delta)).length > 0;
 }
@@ -109,7 +109,7 @@ function* firstFragment(fragment: Json, frame: number) {
   yield* keyFault('C7', "a first fragment's function", call.function, ['name', 'arguments'], frame);
   if (call.type !== 'function') yield fault('C7', `type is ${JSON.stringify(call.type)}`, frame);
   if (typeof name !== 'string' || name === '') yield fault('C7', `name is ${JSON.stringify(name)}`, frame);
-  if (typeof args !== 'string') yield fault('C7', 'arguments is no text', frame);
+  if (typeof args !== 'string') yield fault('C7', 'arguments is not a string', frame);
 }
 
 function* callId(id: Json | undefined, provider: string, frame: number) {
@@ -123,8 +123,8 @@ function* laterFragment(fragment: Json, frame: number) {
   const part = objectOf(fragment).function;
   yield* keyFault('C7', "a later fragment's function", part, ['arguments'], frame);
   const args = objectOf(part).arguments;
-  if (typeof args !== 'string') yield fault('C7', 'arguments is no text', frame);
-  if (args === '') yield fault('C7', 'a later fragment that says nothing', frame);
+  if (typeof args !== 'string') yield fault('C7', 'arguments is not a string', frame);
+  if (args === '') yield fault('C7', 'an empty later fragment', frame);
 }
 
 const checkC8: Rule = function* (stream) {
@@ -135,7 +135,7 @@ const checkC8: Rule = function* (stream) {
     seen.add(choice.index);
     if ('tool_calls' in objectOf(choice.value.delta)) calling.add(choice.index);
     if (finished.has(choice.index)) {
-      yield fault('C8', `choice ${choice.index} speaks after its finish`, choice.frame);
+      yield fault('C8', `choice ${choice.index} has content after its finish`, choice.frame);
     }
     yield* finishWord(choice, calling);
     if (isFinish(choice.value.finish_reason)) finished.add(choice.index);

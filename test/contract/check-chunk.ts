@@ -1,4 +1,4 @@
-/** The checks of what every chunk looks like by itself and beside its neighbours: C1, C2, C3, C9, C10, U3. */
+/** The checks of every chunk, by itself and against the chunks around it: C1, C2, C3, C9, C10, U3. */
 import { fault } from './check-frames.ts';
 import { choicesOf, chunksOf, keyFault, type Rule, type Stream } from './check-rule.ts';
 import { isCount, isObject, type Json, type JsonObject, listOf, objectOf } from './json.ts';
@@ -24,35 +24,35 @@ const USAGE_DETAILS = {
 const CREATED_SECONDS = { min: 1_000_000_000, max: 4_102_444_800 };
 const HIGHEST_BYTE = 255;
 
-/** Keys that the two shapes share are C1; what only a text completion has is C10. */
+/** Keys that the two shapes share are C1; keys of text completions only are C10. */
 const checkC1: Rule = function* (stream) {
   if (stream.expectation.shape === 'chat')
     yield* chunkShape(stream, 'C1', CHAT_KEYS, 'chat.completion.chunk');
-  yield* saidOnce(stream, 'service_tier');
-  yield* saidOnce(stream, 'system_fingerprint');
+  yield* keepsValue(stream, 'service_tier');
+  yield* keepsValue(stream, 'system_fingerprint');
 };
 
 function* chunkShape(stream: Stream, rule: string, base: readonly string[], object: string) {
   for (const { frame, value } of chunksOf(stream)) {
     const wanted = 'usage' in value ? [...base, 'usage'] : base;
     yield* keyFault(rule, 'a chunk', value, wanted, frame);
-    if ('usage' in value && !isObject(value.usage)) yield fault(rule, 'usage is no object', frame);
+    if ('usage' in value && !isObject(value.usage)) yield fault(rule, 'usage is not an object', frame);
     if (value.object !== object) yield fault(rule, `object is ${JSON.stringify(value.object)}`, frame);
-    if (!Array.isArray(value.choices)) yield fault(rule, 'choices is no list', frame);
+    if (!Array.isArray(value.choices)) yield fault(rule, 'choices is not an array', frame);
   }
 }
 
-/** A field that the upstream said once stays said, because each chunk carries the latest. */
-function* saidOnce(stream: Stream, key: 'service_tier' | 'system_fingerprint') {
-  let said = false;
+/** A field that was set once stays set, because each chunk carries the latest value. */
+function* keepsValue(stream: Stream, key: 'service_tier' | 'system_fingerprint') {
+  let isSet = false;
   for (const { frame, value } of chunksOf(stream)) {
     const field = value[key];
     if (field === undefined) continue;
     if (field !== null && (typeof field !== 'string' || field === '')) {
       yield fault('C1', `${key} is ${JSON.stringify(field)}`, frame);
     }
-    if (said && field === null) yield fault('C1', `${key} was said and is null again`, frame);
-    said ||= field !== null;
+    if (isSet && field === null) yield fault('C1', `${key} was set and is null again`, frame);
+    isSet ||= field !== null;
   }
 }
 
@@ -69,7 +69,7 @@ const checkC2: Rule = function* (stream) {
 
 function* identity(stream: Stream, value: JsonObject, frame: number) {
   const { id, created, model } = value;
-  if (typeof id !== 'string' || id === '') yield fault('C2', 'id is no text', frame);
+  if (typeof id !== 'string' || id === '') yield fault('C2', 'id is not a string', frame);
   if (!isCount(created) || created < CREATED_SECONDS.min || created > CREATED_SECONDS.max) {
     yield fault('C2', `created is ${JSON.stringify(created)}, no plausible second`, frame);
   }
@@ -107,10 +107,11 @@ const checkC9: Rule = function* (stream) {
 
 function* logprobList(list: Json | undefined, frame: number): Generator<string> {
   if (list === undefined || list === null) return;
-  if (!Array.isArray(list)) return yield fault('C9', 'a logprobs list is no list', frame);
+  if (!Array.isArray(list)) return yield fault('C9', 'a logprobs list is not an array', frame);
   for (const entry of list) {
     yield* logprobEntry(entry, LOGPROB_KEYS, frame);
-    if (!Array.isArray(objectOf(entry).top_logprobs)) yield fault('C9', 'top_logprobs is no list', frame);
+    if (!Array.isArray(objectOf(entry).top_logprobs))
+      yield fault('C9', 'top_logprobs is not an array', frame);
     for (const top of listOf(objectOf(entry).top_logprobs)) yield* logprobEntry(top, TOP_LOGPROB_KEYS, frame);
   }
 }
@@ -118,8 +119,8 @@ function* logprobList(list: Json | undefined, frame: number): Generator<string> 
 function* logprobEntry(entry: Json, keys: readonly string[], frame: number) {
   yield* keyFault('C9', 'a logprobs entry', entry, keys, frame);
   const { token, logprob, bytes } = objectOf(entry);
-  if (typeof token !== 'string') yield fault('C9', 'token is no text', frame);
-  if (typeof logprob !== 'number') yield fault('C9', 'logprob is no number', frame);
+  if (typeof token !== 'string') yield fault('C9', 'token is not a string', frame);
+  if (typeof logprob !== 'number') yield fault('C9', 'logprob is not a number', frame);
   if (bytes !== null && !isByteList(bytes)) yield fault('C9', 'bytes is neither null nor bytes', frame);
 }
 
@@ -131,7 +132,7 @@ const checkC10: Rule = function* (stream) {
   if (stream.expectation.shape !== 'text') return;
   yield* chunkShape(stream, 'C10', TEXT_KEYS, 'text_completion');
   for (const { frame, value } of choicesOf(stream)) {
-    if (typeof value.text !== 'string') yield fault('C10', 'text is no text', frame);
+    if (typeof value.text !== 'string') yield fault('C10', 'text is not a string', frame);
     if (value.logprobs !== undefined && value.logprobs !== null) yield* textLogprobs(value.logprobs, frame);
   }
 };
@@ -141,14 +142,15 @@ function* textLogprobs(logprobs: Json, frame: number) {
   const { tokens, token_logprobs, top_logprobs, text_offset } = objectOf(logprobs);
   const all = (list: Json | undefined, holds: (entry: Json) => boolean) =>
     Array.isArray(list) && list.every(holds);
-  if (!all(tokens, (token) => typeof token === 'string')) yield fault('C10', 'tokens is no texts', frame);
+  if (!all(tokens, (token) => typeof token === 'string'))
+    yield fault('C10', 'tokens is not an array of strings', frame);
   if (!all(token_logprobs, (logprob) => logprob === null || typeof logprob === 'number')) {
-    yield fault('C10', 'token_logprobs is no numbers', frame);
+    yield fault('C10', 'token_logprobs is not an array of numbers', frame);
   }
   if (top_logprobs !== null && !all(top_logprobs, (top) => top === null || isNumbers(top))) {
     yield fault('C10', 'top_logprobs is neither null nor numbers by token', frame);
   }
-  if (!all(text_offset, isCount)) yield fault('C10', 'text_offset is no integers', frame);
+  if (!all(text_offset, isCount)) yield fault('C10', 'text_offset is not an array of integers', frame);
 }
 
 function isNumbers(value: Json): boolean {

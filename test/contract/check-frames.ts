@@ -18,7 +18,7 @@ export function fault(rule: string, what: string, frame?: number): string {
   return `${rule}: ${what}${frame === undefined ? '' : ` (frame ${frame})`}`;
 }
 
-/** A client that left may have been cut off anywhere, so that its unfinished last frame is no fault. */
+/** A client that disconnected may have been cut off anywhere, so its unfinished last frame is not a fault. */
 export function readFrames(bytes: Uint8Array, clientLeft: boolean): Read {
   const end = endOfLastFrame(bytes);
   const faults: string[] = [];
@@ -67,7 +67,7 @@ function readBlock(whole: string, number: number, faults: string[]): Frame {
 function readData(data: string, named: boolean, number: number, faults: string[]): Frame {
   const frame = classify(data, named, number, faults);
   if (named && frame.kind !== 'error' && frame.kind !== 'broken') {
-    faults.push(fault('F1', 'an event field on a frame that is no error', number));
+    faults.push(fault('F1', 'an event field on a frame that is not an error', number));
   }
   return frame;
 }
@@ -82,13 +82,13 @@ function classify(data: string, named: boolean, number: number, faults: string[]
   return { number, kind: 'chunk', value };
 }
 
-/** An event that was named by its SSE field alone has no type: nothing of a chunk or an error is on it either. */
+/** An event named only by its SSE field has no type, and no key of a chunk or an error either. */
 function isVendor(value: JsonObject): boolean {
   if ('choices' in value) return false;
   return textOf(value.type).startsWith('x_') || !('object' in value || 'error' in value);
 }
 
-/** Strings are brought to one spelling first, because a string may keep the upstream's own escapes. */
+/** Strings are normalised first, because a string may keep the upstream's own escapes. */
 function isCompact(text: string): boolean {
   const spelled = text.replace(/"(?:[^"\\]|\\.)*"/g, (string) => JSON.stringify(parseJson(string)));
   return spelled === JSON.stringify(parseJson(text));

@@ -1,8 +1,8 @@
-/** What a rule's check is given, and the walks over a stream that several checks share. */
+/** The input of a rule's check, and the walks over a stream that several checks share. */
 import { type Frame, fault } from './check-frames.ts';
 import { isCount, isObject, type Json, type JsonObject, listOf } from './json.ts';
 
-/** What the request and the deployment's policies make of the stream: all that its bytes cannot tell. */
+/** What the request and the deployment's policies make of the stream: everything its bytes do not show. */
 export interface Expectation {
   shape: 'chat' | 'text';
   /** The id that the client sees before the model's name, such as `deepseek`. */
@@ -11,7 +11,7 @@ export interface Expectation {
   usageChunk: boolean;
   vendorEvents: 'strip' | 'pass';
   errorFrames: 'data' | 'event';
-  /** The client left midway: its bytes may end anywhere. */
+  /** The client disconnected: its bytes may end anywhere. */
   clientLeft?: boolean;
   /** The request's `n`, where choices beyond it are to be reported. */
   requestedChoices?: number;
@@ -53,7 +53,7 @@ export function* choicesOf(stream: Stream): Generator<Choice> {
   }
 }
 
-/** A null `usage` makes no usage chunk: it is a key too many, which C1 reports. */
+/** A null `usage` does not make a usage chunk: it is an unexpected key, which C1 reports. */
 export function isUsageChunk(chunk: JsonObject): boolean {
   return isObject(chunk.usage);
 }
@@ -67,7 +67,7 @@ export function* keyFault(
   frame: number,
   order: 'ordered' | 'any order' = 'ordered',
 ): Generator<string> {
-  if (!isObject(value)) return yield fault(rule, `${name} is no object`, frame);
+  if (!isObject(value)) return yield fault(rule, `${name} is not an object`, frame);
   const keys = Object.keys(value);
   const missing = wanted.filter((key) => !keys.includes(key));
   const unwanted = keys.filter((key) => !wanted.includes(key));

@@ -1,4 +1,4 @@
-/** Streams that keep the contract, in pieces: what the checker's own tests put together and then break. */
+/** Parts of valid streams, which the checker's own tests assemble and then break. */
 import type { Expectation } from './check.ts';
 import type { Json, JsonObject } from './json.ts';
 
@@ -64,7 +64,7 @@ export function choice(delta: JsonObject, more: JsonObject = {}): JsonObject {
 }
 
 /** A chunk of one choice. */
-export function say(delta: JsonObject, more: JsonObject = {}): string {
+export function deltaChunk(delta: JsonObject, more: JsonObject = {}): string {
   return chunk([choice(delta, more)]);
 }
 
@@ -98,19 +98,19 @@ export function errorFrame(message: string, more: JsonObject = {}): string {
   });
 }
 
-export const OPEN = say({ role: 'assistant', content: '' });
-export const HELLO = say({ content: 'Hello' });
-export const STOP = say({}, { finish_reason: 'stop' });
+export const OPEN = deltaChunk({ role: 'assistant', content: '' });
+export const HELLO = deltaChunk({ content: 'Hello' });
+export const STOP = deltaChunk({}, { finish_reason: 'stop' });
 export const USAGE_CHUNK = chunk([], { usage: USAGE });
 export const TEXT_USAGE_CHUNK = textFrame([], { usage: USAGE });
 export const ERROR = errorFrame('DeepSeek ended the stream before the answer was complete');
 export const VENDOR = 'data: {"type": "x_research.searching", "name":"web_search"}\n\n';
 export const CALLS = [
   OPEN,
-  say({ tool_calls: [callFragment(0, 'call_1', '')] }),
-  say({ tool_calls: [laterFragment(0, '{"city":')] }),
-  say({ tool_calls: [laterFragment(0, '"Gda\\u0144sk"}'), callFragment(1, 'call_2', '{}')] }),
-  say({}, { finish_reason: 'tool_calls' }),
+  deltaChunk({ tool_calls: [callFragment(0, 'call_1', '')] }),
+  deltaChunk({ tool_calls: [laterFragment(0, '{"city":')] }),
+  deltaChunk({ tool_calls: [laterFragment(0, '"Gda\\u0144sk"}'), callFragment(1, 'call_2', '{}')] }),
+  deltaChunk({}, { finish_reason: 'tool_calls' }),
   DONE,
 ];
 

@@ -1,4 +1,4 @@
-/** The checker is judged here: good streams pass it, and each broken one is reported by its rule's number. */
+/** Tests the checker: good streams pass, and each broken one is reported by its rule's number. */
 import { describe, expect, test } from 'vitest';
 import { check, type Expectation } from './check.ts';
 import { chunkBreaks } from './check-breaks-chunk.ts';
@@ -8,7 +8,7 @@ import { type Json, parseJson } from './json.ts';
 import { readRecordings, recordingsNote } from './recordings.ts';
 
 const { CALLS, DONE, ERROR, HEARTBEAT, HELLO, OPEN, STOP, USAGE_CHUNK, VENDOR } = sample;
-const { around, choice, chunk, errorFrame, say, textChunk } = sample;
+const { around, choice, chunk, errorFrame, deltaChunk, textChunk } = sample;
 
 /** Every rule that bytes alone can break; the others need a clock, a counter or the upstream beside them. */
 const CHECKED_RULES = 'C1 C10 C2 C3 C4 C5 C6 C7 C8 C9 E2 E3 E4 F1 F2 F3 U1 U2 U3 V2';
@@ -19,27 +19,27 @@ const good: sample.Case[] = [
   ['a chat stream', [OPEN, HELLO, STOP, DONE]],
   [
     'content beside role and finish in one chunk',
-    [say({ role: 'assistant', content: 'Hi' }, { finish_reason: 'length' }), DONE],
+    [deltaChunk({ role: 'assistant', content: 'Hi' }, { finish_reason: 'length' }), DONE],
   ],
   ['heartbeats between frames', [HEARTBEAT, OPEN, HEARTBEAT, STOP, HEARTBEAT, DONE]],
   [
     'reasoning, refusal and logprobs',
     [
       OPEN,
-      say({ reasoning_content: 'Hm' }),
-      say({ refusal: 'No' }, { logprobs: sample.LOGPROBS }),
+      deltaChunk({ reasoning_content: 'Hm' }),
+      deltaChunk({ refusal: 'No' }, { logprobs: sample.LOGPROBS }),
       STOP,
       DONE,
     ],
   ],
-  ['logprobs alone', [OPEN, say({}, { logprobs: sample.LOGPROBS }), STOP, DONE]],
+  ['logprobs alone', [OPEN, deltaChunk({}, { logprobs: sample.LOGPROBS }), STOP, DONE]],
   ['tool calls', CALLS],
   [
     'tool calls from Mistral',
     CALLS.map((frame) => frame.replace('deepseek/', 'mistral/')),
     { provider: 'mistral' },
   ],
-  ['tool calls cut by length', [...CALLS.slice(0, -2), say({}, { finish_reason: 'length' }), DONE]],
+  ['tool calls cut by length', [...CALLS.slice(0, -2), deltaChunk({}, { finish_reason: 'length' }), DONE]],
   [
     'two choices, the second finished first',
     [
@@ -72,8 +72,12 @@ const good: sample.Case[] = [
       DONE,
     ],
   ],
-  ['a client that left amid a frame', [OPEN, HELLO.slice(0, 50)], { clientLeft: true, usageChunk: true }],
-  ['a client that left before the head', [], { clientLeft: true }],
+  [
+    'a client that disconnected within a frame',
+    [OPEN, HELLO.slice(0, 50)],
+    { clientLeft: true, usageChunk: true },
+  ],
+  ['a client that disconnected before the head', [], { clientLeft: true }],
   [
     'a text stream',
     [textChunk('a'), textChunk('', { finish_reason: 'stop' }), sample.TEXT_USAGE_CHUNK, DONE],
@@ -111,7 +115,7 @@ describe('check, good streams', () => {
     expect(faults(frames, more)).toEqual([]);
   });
 
-  test('a good stream cut at any byte: only a client that left may have it', () => {
+  test('a good stream cut at any byte: accepted only for a client that disconnected', () => {
     const bytes = new TextEncoder().encode(CALLS.join(''));
     for (let length = 0; length < bytes.length; length += 1) {
       const cut = bytes.subarray(0, length);
@@ -133,13 +137,13 @@ for (const [rule, cases] of Object.entries(breaks)) {
 
 test.each<[name: string, frames: string[], broken: string[]]>([
   ['usage before an error', [OPEN, USAGE_CHUNK, ERROR, DONE], ['U1', 'U2']],
-  ['an error without words', [errorFrame(''), DONE], ['E2', 'E4']],
-  ['choices that are no list', around(OPEN.replace(/"choices":.*/, '"choices":null}')), ['C1', 'C5']],
+  ['an error with an empty message', [errorFrame(''), DONE], ['E2', 'E4']],
+  ['choices that are not an array', around(OPEN.replace(/"choices":.*/, '"choices":null}')), ['C1', 'C5']],
 ])('check, %s: each of the broken rules is reported', (_name, frames, broken) => {
   expect(rulesOf(faults(frames, { usageChunk: frames.includes(USAGE_CHUNK) })).sort()).toEqual(broken);
 });
 
-test('check, bytes that are no UTF-8: F1 is reported', () => {
+test('check, bytes that are not UTF-8: F1 is reported', () => {
   const bytes = new TextEncoder().encode(around(HELLO).join('')).map((byte) => (byte === 72 ? 0xff : byte));
   expect(rulesOf(check(bytes, sample.expected))).toEqual(['F1']);
 });
@@ -164,12 +168,12 @@ function* spoiled(value: Json, path = ''): Generator<[path: string, value: Json]
   }
 }
 
-/** An opening delta may do without its empty content, and logprobs may come alone. */
+/** An opening delta may omit its empty content, and logprobs may come alone. */
 const MAY_BE_LEFT_OUT = ['0.choices.0.delta.content left out', '1.choices.0.delta.content left out'];
 
 describe('check, a good stream with one value spoiled', () => {
   const chat = [
-    ...around(say({ content: 'a' }, { logprobs: sample.LOGPROBS })).slice(0, -1),
+    ...around(deltaChunk({ content: 'a' }, { logprobs: sample.LOGPROBS })).slice(0, -1),
     USAGE_CHUNK,
     DONE,
   ];

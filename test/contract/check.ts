@@ -10,7 +10,7 @@ export type { Expectation } from './check-rule.ts';
 const ERROR_KEYS = ['message', 'type', 'param', 'code'];
 const ERROR_TYPES = ['server_error', 'timeout_error', 'stream_idle_timeout'];
 
-/** What a message never holds. Public addresses may stand in it: providers point to their documents. */
+/** What a message never contains. Public addresses are allowed: providers link to their documentation. */
 const SECRETS: readonly [name: string, pattern: RegExp][] = [
   ['a bearer token', /\bbearer\s+(?=\S*\d)[\w.~+/-]{6,}/i],
   ['a secret key', /\bsk[-_][\w*-]{4,}/i],
@@ -26,7 +26,7 @@ const SECRETS: readonly [name: string, pattern: RegExp][] = [
   ['a source line', /\.(?:[cm]?[jt]sx?|py|go|rs):\d+|\bFile ".+", line \d+|node_modules/],
 ];
 
-/** An empty list means that the contract holds, so far as bytes alone can tell. */
+/** An empty list means that the contract holds, as far as bytes alone can show. */
 export function check(bytes: Uint8Array, expectation: Expectation): string[] {
   const { frames, faults } = readFrames(bytes, expectation.clientLeft === true);
   const failed = frames.some((frame) => frame.kind === 'error');
@@ -94,7 +94,7 @@ function* errorShape(value: JsonObject, frame: number) {
   yield* keyFault('E2', 'an error frame', value, ['error'], frame);
   yield* keyFault('E2', 'an error', value.error, ERROR_KEYS, frame);
   const { message, type, param, code } = objectOf(value.error);
-  if (typeof message !== 'string' || message === '') yield fault('E2', 'message is no text', frame);
+  if (typeof message !== 'string' || message === '') yield fault('E2', 'message is not a string', frame);
   if (!ERROR_TYPES.includes(textOf(type))) yield fault('E2', `type is ${JSON.stringify(type)}`, frame);
   if (param !== null && typeof param !== 'string') yield fault('E2', 'param is neither null nor text', frame);
   if (typeof code !== 'string' || code === '') yield fault('E2', `code is ${JSON.stringify(code)}`, frame);
@@ -112,7 +112,7 @@ const checkE3: Rule = function* (stream) {
   }
 };
 
-/** The message alone names the provider, but nothing that an error frame says may give a secret away. */
+/** The message alone names the provider, but no field of an error frame may contain a secret. */
 const checkE4: Rule = function* (stream) {
   for (const frame of stream.frames) {
     if (frame.kind !== 'error') continue;
@@ -120,9 +120,9 @@ const checkE4: Rule = function* (stream) {
     if (!textOf(message).toLowerCase().includes(stream.expectation.provider.toLowerCase())) {
       yield fault('E4', 'the message does not name the provider', frame.number);
     }
-    const said = [message, param, code].map(textOf).join('\n');
+    const text = [message, param, code].map(textOf).join('\n');
     for (const [name, pattern] of SECRETS) {
-      if (pattern.test(said)) yield fault('E4', `the error holds ${name}`, frame.number);
+      if (pattern.test(text)) yield fault('E4', `the error contains ${name}`, frame.number);
     }
   }
 };

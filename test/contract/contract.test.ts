@@ -20,7 +20,7 @@ describe.each(fixtures.map((fixture) => [fixture.name, fixture] as const))('%s',
     expect(run(fixture, size).text).toBe(fixture.expected);
   });
 
-  test(`${rules.join(' ')}: the record says how it ended and what it used`, () => {
+  test(`${rules.join(' ')}: the record contains its end and its usage`, () => {
     const { error, tally } = run(fixture, Number.POSITIVE_INFINITY);
     const { outcome } = fixture;
     expect({

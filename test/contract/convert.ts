@@ -13,7 +13,7 @@ import { FrameWriter } from '../../src/stream/frame-writer.ts';
 
 /** The folder of fixtures for providers that the `PROVIDERS` setting names. */
 export const COMPATIBLE = 'compatible';
-/** What a client gets is UTF-8 (F1): anything else throws here. */
+/** The client's bytes are UTF-8 (F1): anything else throws here. */
 const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const NOW_SECONDS = 1_800_000_000;
 const MAX_EVENT_BYTES = 1024 * 1024;
@@ -29,16 +29,16 @@ export interface Conversion {
   readonly usageChunk: boolean;
   readonly policies?: Policies;
   readonly maxEventBytes?: number;
-  /** On unless a test says otherwise. */
+  /** On by default. */
   readonly fastPath?: boolean;
 }
 
 export interface Converted {
-  /** What the client gets. */
+  /** The client's bytes as text. */
   readonly text: string;
   readonly error: ApiError | null;
   readonly tally: Tally;
-  /** Data events that were read, and those of them that went the fast way. */
+  /** Data events that were read, and those of them that took the fast path. */
   readonly events: number;
   readonly splicedFrames: number;
 }
@@ -77,7 +77,7 @@ export function convertStream(reads: Iterable<Uint8Array>, conversion: Conversio
   const converted = convert(conversion, writer, fastWriter, (reader) => {
     for (const read of reads) {
       reader.push(read);
-      // What is taken may be sent at leisure, so it must stay as it is: it is read again at the very end.
+      // Taken bytes may be sent later, so they must not change: they are read again at the end.
       pieces.push(writer.take());
     }
     reader.end();

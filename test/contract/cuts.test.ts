@@ -11,7 +11,7 @@ const streams = fixtures.filter((fixture) => fixture.upstreamIsStream && fixture
 const named = streams.map((fixture) => [fixture.name, fixture] as const);
 const encoder = new TextEncoder();
 
-/** One seed, so that a gate that was green stays green; change it to look further. */
+/** One seed, so that runs are reproducible; change it to search further. */
 fc.configureGlobal({ seed: 20261121 });
 
 function conversionOf(fixture: Fixture): Conversion {
@@ -19,14 +19,14 @@ function conversionOf(fixture: Fixture): Conversion {
   return { provider, route, model, usageChunk: include_usage, policies: policiesOf(fixture) };
 }
 
-/** What a broken upstream leaves out or gets wrong, and nobody can make up: the faults of its content alone. */
+/** Faults of the upstream's content that the gateway cannot repair: missing or invalid values. */
 const CONTENT: readonly RegExp[] = [
   /^C2: created is \d+, no plausible second/,
   /^C7: name is ""/,
-  /^C9: (logprob is no number|bytes is neither null nor bytes)/,
+  /^C9: (logprob is not a number|bytes is neither null nor bytes)/,
 ];
 
-/** The rules of the contract that these bytes break, but for what only their content decides. */
+/** The rules of the contract that these bytes break, except those that only their content decides. */
 function brokenRules(text: string, conversion: Conversion): string[] {
   const { provider, route, usageChunk, policies } = conversion;
   const broken = check(encoder.encode(text), {
@@ -39,7 +39,7 @@ function brokenRules(text: string, conversion: Conversion): string[] {
   return broken.filter((fault) => !CONTENT.some((pattern) => pattern.test(fault)));
 }
 
-/** `convertStream` itself throws where an answer ends not exactly once. */
+/** `convertStream` itself throws unless an answer ends exactly once. */
 function holds(bytes: Uint8Array, sizes: readonly number[], conversion: Conversion): void {
   const { text, error } = convertStream(cutInto(bytes, sizes), conversion);
   expect(brokenRules(text, conversion)).toEqual([]);
@@ -135,7 +135,7 @@ describe('bytes of no provider', () => {
   );
 
   test.each(conversions)(
-    'F2 %s, texts in frames that are mostly alike: the contract holds, and the fast path says the same',
+    'F2 %s, texts in frames that are mostly alike: the contract holds, and the fast path gives the same output',
     (_, conversion) => {
       fc.assert(
         fc.property(textStreams, readSizes, (bytes, sizes) => {

@@ -1,7 +1,7 @@
 /** Compares an upstream's reading with a client's: what was lost, added or changed on the way. */
 import type { ChoiceReading, Reading, ToolCall, UsageReading } from './reading.ts';
 
-/** What the request and the policies take out on purpose. */
+/** What the request and the policies remove on purpose. */
 export interface Comparison {
   shape?: 'chat' | 'text';
   reasoning?: 'pass' | 'strip';
@@ -17,17 +17,18 @@ const FINISH_WORDS: ReadonlyMap<string, string> = new Map([
   ['tool_use', 'tool_calls'],
 ]);
 
-/** An empty list means that the client got all that the upstream said, and nothing else. */
+/** An empty list means that the client received all that the upstream sent, and nothing else. */
 export function differences(upstream: Reading, client: Reading, comparison: Comparison = {}): string[] {
   const found: string[] = [];
   const indexes = new Set([...upstream.choices.keys(), ...client.choices.keys()]);
   for (const index of [...indexes].sort((one, other) => one - other)) {
-    const said = upstream.choices.get(index);
-    const got = client.choices.get(index);
+    const sent = upstream.choices.get(index);
+    const received = client.choices.get(index);
     const name = `choice ${index}`;
-    if (said === undefined) found.push(`${name}: the upstream has none`);
-    else if (got !== undefined) found.push(...choiceDifferences(name, upstream, said, got, comparison));
-    else if (saysSomething(said, comparison)) found.push(`${name}: the client has none`);
+    if (sent === undefined) found.push(`${name}: the upstream has none`);
+    else if (received !== undefined)
+      found.push(...choiceDifferences(name, upstream, sent, received, comparison));
+    else if (hasContent(sent, comparison)) found.push(`${name}: the client has none`);
   }
   if ((upstream.error === null) !== (client.error === null)) {
     found.push(difference('error', upstream.error, client.error));
@@ -35,12 +36,12 @@ export function differences(upstream: Reading, client: Reading, comparison: Comp
   return [...found, ...usageDifferences(upstream.usage, client.usage)];
 }
 
-function difference(name: string, said: unknown, got: unknown): string {
-  return `${name}: upstream ${JSON.stringify(said)}, client ${JSON.stringify(got)}`;
+function difference(name: string, sent: unknown, received: unknown): string {
+  return `${name}: upstream ${JSON.stringify(sent)}, client ${JSON.stringify(received)}`;
 }
 
-/** A choice of which the upstream sent no more than empty deltas need not reach the client. */
-function saysSomething(choice: ChoiceReading, { shape, reasoning }: Comparison): boolean {
+/** A choice with only empty deltas need not reach the client. */
+function hasContent(choice: ChoiceReading, { shape, reasoning }: Comparison): boolean {
   if (choice.text !== '' || choice.finish !== null || choice.logprobTokens > 0) return true;
   if (shape === 'text') return false;
   return (
@@ -51,39 +52,44 @@ function saysSomething(choice: ChoiceReading, { shape, reasoning }: Comparison):
 function choiceDifferences(
   name: string,
   upstream: Reading,
-  said: ChoiceReading,
-  got: ChoiceReading,
+  sent: ChoiceReading,
+  received: ChoiceReading,
   { shape = 'chat', reasoning = 'pass' }: Comparison,
 ): string[] {
   const chat = shape === 'chat';
   const pairs: [string, unknown, unknown][] = [
-    ['text', said.text, got.text],
-    ['reasoning', chat && reasoning === 'pass' ? said.reasoning : '', got.reasoning],
-    ['refusal', chat ? said.refusal : '', got.refusal],
-    ['logprob tokens', said.logprobTokens, got.logprobTokens],
-    ['finish', finishOf(upstream, said, got, chat), got.finish],
+    ['text', sent.text, received.text],
+    ['reasoning', chat && reasoning === 'pass' ? sent.reasoning : '', received.reasoning],
+    ['refusal', chat ? sent.refusal : '', received.refusal],
+    ['logprob tokens', sent.logprobTokens, received.logprobTokens],
+    ['finish', finishOf(upstream, sent, received, chat), received.finish],
   ];
   const found = pairs.filter(([, one, other]) => one !== other);
   return [
     ...found.map(([what, one, other]) => difference(`${name} ${what}`, one, other)),
-    ...toolCallDifferences(name, chat ? said.toolCalls : [], got.toolCalls),
+    ...toolCallDifferences(name, chat ? sent.toolCalls : [], received.toolCalls),
   ];
 }
 
-/** C8's word for the upstream's. A text completion cannot say tool calls: either word is right after them. */
-function finishOf(upstream: Reading, said: ChoiceReading, got: ChoiceReading, chat: boolean): string | null {
-  if (said.finish === null && upstream.error !== null) return null;
-  const word = FINISH_WORDS.get(said.finish ?? 'stop') ?? 'stop';
-  if (word !== 'stop' || said.toolCalls.length === 0) return word;
-  return chat || got.finish !== 'stop' ? 'tool_calls' : 'stop';
+/** C8's finish reason for the upstream's. A text completion cannot contain tool calls: after them either is valid. */
+function finishOf(
+  upstream: Reading,
+  sent: ChoiceReading,
+  received: ChoiceReading,
+  chat: boolean,
+): string | null {
+  if (sent.finish === null && upstream.error !== null) return null;
+  const word = FINISH_WORDS.get(sent.finish ?? 'stop') ?? 'stop';
+  if (word !== 'stop' || sent.toolCalls.length === 0) return word;
+  return chat || received.finish !== 'stop' ? 'tool_calls' : 'stop';
 }
 
-function toolCallDifferences(name: string, said: ToolCall[], got: ToolCall[]): string[] {
-  if (said.length !== got.length) return [difference(`${name} tool calls`, said, got)];
-  return said.flatMap((call, position) => {
-    const other = got[position];
+function toolCallDifferences(name: string, sent: ToolCall[], received: ToolCall[]): string[] {
+  if (sent.length !== received.length) return [difference(`${name} tool calls`, sent, received)];
+  return sent.flatMap((call, position) => {
+    const other = received[position];
     if (other === undefined) return [];
-    // An id that the upstream did not give is made, so that there is nothing to compare it with.
+    // An id that the upstream did not send is generated, so there is nothing to compare it with.
     const same = call.name === other.name && call.arguments === other.arguments;
     return same && (call.id === '' || call.id === other.id)
       ? []
@@ -91,17 +97,17 @@ function toolCallDifferences(name: string, said: ToolCall[], got: ToolCall[]): s
   });
 }
 
-/** The client sees no usage that it did not ask for, and an estimate where the upstream told no sum. */
-function usageDifferences(said: UsageReading | null, got: UsageReading | null): string[] {
-  if (got === null) return [];
-  const { prompt = null, completion = null, cached = null, reasoning = null } = said ?? {};
-  const total = said?.total ?? (prompt === null || completion === null ? null : prompt + completion);
+/** The client receives no usage that it did not ask for, and an estimate where the upstream reported no sum. */
+function usageDifferences(sent: UsageReading | null, received: UsageReading | null): string[] {
+  if (received === null) return [];
+  const { prompt = null, completion = null, cached = null, reasoning = null } = sent ?? {};
+  const total = sent?.total ?? (prompt === null || completion === null ? null : prompt + completion);
   const sums: [string, number | null, number | null][] = [
-    ['prompt', prompt ?? got.prompt, got.prompt],
-    ['completion', completion ?? got.completion, got.completion],
-    ['total', total ?? got.total, got.total],
-    ['cached', cached, got.cached],
-    ['reasoning', reasoning, got.reasoning],
+    ['prompt', prompt ?? received.prompt, received.prompt],
+    ['completion', completion ?? received.completion, received.completion],
+    ['total', total ?? received.total, received.total],
+    ['cached', cached, received.cached],
+    ['reasoning', reasoning, received.reasoning],
   ];
   const found = sums.filter(([, one, other]) => one !== other);
   return found.map(([name, one, other]) => difference(`usage ${name}`, one, other));

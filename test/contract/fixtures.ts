@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DEFAULT_POLICIES, type Policies, parseVendorEvents } from '../../src/canonical/policies.ts';
 import type { Route } from '../../src/providers/provider.ts';
 
-/** `case.json`: what is shown, what was asked, and what the record says afterwards. */
+/** `case.json`: what is shown, what was requested, and the expected record. */
 interface Case {
   readonly says: string;
   readonly rules: readonly string[];
@@ -22,7 +22,7 @@ interface Case {
   readonly outcome: {
     readonly status: 'finished' | 'failed';
     readonly native_finish_reason: string | null;
-    /** Null where nothing was told, and so is a count that was not. */
+    /** Null where none was reported; the same for each count. */
     readonly usage: Readonly<Record<UsageField, number | null>> | null;
     readonly error: { readonly type: string; readonly code: string } | null;
     readonly vendor_events: number;
@@ -44,7 +44,7 @@ export interface Fixture extends Case {
   /** What the upstream sends: an event stream, or one JSON object. */
   readonly upstream: Uint8Array;
   readonly upstreamIsStream: boolean;
-  /** What the client gets, byte for byte. */
+  /** What the client receives, byte for byte. */
   readonly expected: string;
 }
 

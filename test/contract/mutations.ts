@@ -1,4 +1,4 @@
-/** Makes broken streams out of good ones, and streams out of nothing: what the properties over any bytes are fed with. */
+/** Generates broken streams from good ones, and streams from nothing: input of the property tests. */
 import fc from 'fast-check';
 
 /** One edit of a stream's bytes. `at` and `other` are parts of its length, so that one edit fits every stream. */
@@ -88,7 +88,7 @@ export const readSizes: fc.Arbitrary<readonly number[]> = fc.array(
   { minLength: 1, maxLength: 20 },
 );
 
-/** A value that is mostly what belongs there, and sometimes any JSON at all. */
+/** A value that is mostly valid, and sometimes any JSON at all. */
 function mostly(...usual: readonly fc.Arbitrary<unknown>[]): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 8, arbitrary: fc.oneof(...usual) }, { weight: 1, arbitrary: fc.jsonValue() });
 }
@@ -161,7 +161,7 @@ const lines = fc.oneof(
   },
 );
 
-/** Stands for bytes that are no UTF-8 until the text is bytes. */
+/** Placeholder for bytes that are not UTF-8, until the text is encoded. */
 const NO_UTF8 = '\uE000';
 
 const goodText = fc.oneof(
@@ -187,7 +187,7 @@ const badText = fc.constantFrom(
   ],
 );
 
-/** Envelopes of frames that say one text and nothing else: what a stream mostly consists of. */
+/** Envelopes of frames that contain one text and nothing else: what a stream mostly consists of. */
 const envelope = fc.constantFrom(
   '{"id":"a","choices":[{"index":0,"delta":{"content":TEXT},"finish_reason":null}]}',
   '{"id":"a","content":OTHER,"choices":[{"delta":{"content":TEXT,"reasoning":null},"index":0}]}',
@@ -202,7 +202,7 @@ function frameOf(frame: string, text: string, other: string): string {
   return `data: ${frame.replace('TEXT', () => text).replace('OTHER', () => other)}\n\n`;
 }
 
-/** Bytes that are no UTF-8 in one way or another. */
+/** Bytes that are not UTF-8 in one way or another. */
 const NO_UTF8_BYTES = [[0xff], [0xed, 0xa0, 0x80], [0xc0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82]];
 
 function encodeBroken(text: string, kind: number): Uint8Array {

@@ -1,4 +1,4 @@
-/** The plain reading is judged here on small streams, written by hand. */
+/** Tests the plain reading on small streams, written by hand. */
 import { describe, expect, test } from 'vitest';
 import {
   CALLS,
@@ -15,11 +15,11 @@ import {
 import type { JsonObject } from './json.ts';
 import { readClient, readUpstream } from './plain-reading.ts';
 import { emptyChoice } from './reading.ts';
-import { calling, done, said, upstream } from './reading-samples.ts';
+import { calling, deltaEvent, done, upstream } from './reading-samples.ts';
 
-/** Choice 0 of a stream that holds these deltas, without what it does not say. */
+/** Choice 0 of a stream that contains these deltas, without its empty fields. */
 function first(...deltas: JsonObject[]) {
-  return upstream(...deltas.map((delta) => said(delta)), done).choices.get(0);
+  return upstream(...deltas.map((delta) => deltaEvent(delta)), done).choices.get(0);
 }
 
 function callsOf(...values: JsonObject[]) {
@@ -39,7 +39,7 @@ describe('readUpstream, framing', () => {
   });
 
   test('[DONE] with white space around it: it ends the reading', () => {
-    const reading = upstream(said({ content: 'a' }), 'data:  [DONE] ', said({ content: 'b' }));
+    const reading = upstream(deltaEvent({ content: 'a' }), 'data:  [DONE] ', deltaEvent({ content: 'b' }));
     expect(reading.done).toBe(true);
     expect(reading.choices.get(0)?.text).toBe('a');
   });
@@ -79,9 +79,9 @@ describe('readUpstream, content', () => {
     expect(upstream({ choices: [{ index: 0, text: '2' }] }, done).choices.get(0)?.text).toBe('2');
   });
 
-  test('refusal and logprobs of both shapes: they are told', () => {
-    const chat = said({ refusal: 'no' }, { logprobs: { content: [{}, {}], refusal: [{}] } });
-    const text = said({}, { logprobs: { tokens: ['a'] } });
+  test('refusal and logprobs of both shapes: they are read', () => {
+    const chat = deltaEvent({ refusal: 'no' }, { logprobs: { content: [{}, {}], refusal: [{}] } });
+    const text = deltaEvent({}, { logprobs: { tokens: ['a'] } });
     expect(upstream(chat, text, done).choices.get(0)).toMatchObject({ refusal: 'no', logprobTokens: 4 });
   });
 
@@ -92,17 +92,17 @@ describe('readUpstream, content', () => {
 
   test('content after a finish: it is ignored, and so is another finish', () => {
     const reading = upstream(
-      said({ content: 'a' }, { finish_reason: 'eos' }),
-      said({ content: 'b' }, { finish_reason: 'stop' }),
+      deltaEvent({ content: 'a' }, { finish_reason: 'eos' }),
+      deltaEvent({ content: 'b' }, { finish_reason: 'stop' }),
     );
     expect(reading.choices.get(0)).toEqual({ ...emptyChoice(), text: 'a', finish: 'eos' });
   });
 
-  test('vendor events of both forms: they are no content and no error', () => {
+  test('vendor events of both forms: they are neither content nor an error', () => {
     const reading = upstream(
       { type: 'x_a', error: { message: 'm' } },
       'event: x_b\ndata: junk',
-      said({ content: 'a' }),
+      deltaEvent({ content: 'a' }),
       done,
     );
     expect(reading).toMatchObject({ error: null, done: true });
@@ -164,13 +164,13 @@ describe('readUpstream, tool calls', () => {
     expect(callsOf(...fragments)).toEqual([['a', 'f', '12']]);
   });
 
-  test('the word null for an id, and a legacy function_call: calls without an id', () => {
+  test('"null" for an id, and a legacy function_call: calls without an id', () => {
     expect(callsOf(calling({ index: 0, id: 'null', function: { name: 'f', arguments: '' } }))).toEqual([
       ['', 'f', ''],
     ]);
     const legacy = [
-      said({ function_call: { name: 'f', arguments: '{' } }),
-      said({ function_call: { arguments: '}' } }),
+      deltaEvent({ function_call: { name: 'f', arguments: '{' } }),
+      deltaEvent({ function_call: { arguments: '}' } }),
     ];
     expect(callsOf(...legacy)).toEqual([['', 'f', '{}']]);
   });
@@ -200,7 +200,7 @@ describe('readUpstream, usage', () => {
     expect(reading.usage).toEqual({ prompt: 7, completion: 6, total: 9, cached: 3, reasoning: 2 });
   });
 
-  test('no count told: usage is null', () => {
+  test('no count reported: usage is null', () => {
     expect(upstream({ choices: [], usage: {} }, { choices: [], usage: null }, done).usage).toBeNull();
   });
 });
@@ -211,33 +211,41 @@ describe('readUpstream, failures', () => {
     ['an error text', { error: 'm' }, 'm'],
     ['an error event', 'event: error\ndata: {"message":"m"}', 'm'],
     ["Mistral's error object", { object: 'error', message: 'm' }, 'm'],
-    ['a line that is no JSON', 'data: {"choices', 'a line that is no JSON object'],
-    ['a finish that is an error', said({ content: 'b' }, { finish_reason: 'error' }), 'finish_reason error'],
+    ['a line that is not JSON', 'data: {"choices', 'a line that is not a JSON object'],
+    [
+      'a finish that is an error',
+      deltaEvent({ content: 'b' }, { finish_reason: 'error' }),
+      'finish_reason error',
+    ],
   ];
   test.each(cases)('%s: the reading ends with it', (_name, event, error) => {
-    const reading = upstream(said({ content: 'a' }), event, said({ content: 'x' }), done);
+    const reading = upstream(deltaEvent({ content: 'a' }), event, deltaEvent({ content: 'x' }), done);
     expect(reading).toMatchObject({ error, done: false });
     expect(reading.choices.get(0)?.text).toMatch(/^ab?$/);
   });
 
   test('an error for a finish after the finish: it is a repeat, and dropped', () => {
-    const reading = upstream(said({}, { finish_reason: 'stop' }), said({}, { finish_reason: 'error' }), done);
+    const reading = upstream(
+      deltaEvent({}, { finish_reason: 'stop' }),
+      deltaEvent({}, { finish_reason: 'error' }),
+      done,
+    );
     expect(reading).toMatchObject({ error: null, done: true });
   });
 
   test('an error beside choices: their content counts, their finish does not', () => {
     const reading = upstream({
-      ...said({ content: 'a' }, { finish_reason: 'stop' }),
+      ...deltaEvent({ content: 'a' }, { finish_reason: 'stop' }),
       error: { message: 'm' },
     });
     expect(reading.choices.get(0)).toMatchObject({ text: 'a', finish: null });
   });
 
   test('an end without finish or [DONE]: an error; with either: none', () => {
-    expect(upstream(said({ content: 'a' })).error).not.toBeNull();
+    expect(upstream(deltaEvent({ content: 'a' })).error).not.toBeNull();
     expect(upstream({ choices: [] }).error).not.toBeNull();
-    expect(upstream(said({ content: 'a' }), done).error).toBeNull();
-    expect(upstream(said({ content: 'a' }, { finish_reason: 'stop' })).error).toBeNull();
+    expect(upstream(deltaEvent({ content: 'a' }), done).error).toBeNull();
+    expect(upstream(deltaEvent({ content: 'a' }, { finish_reason: 'stop' })).error).toBeNull();
   });
 });
 
@@ -265,11 +273,11 @@ describe('readClient', () => {
     expect(readClient(OPEN).done).toBe(false);
   });
 
-  test('a passed vendor event that tells of an error: the stream has none', () => {
+  test('a passed vendor event that reports an error: the stream has none', () => {
     expect(readClient('data: {"type":"x_mockup.error","error":"m"}\n\n').error).toBeNull();
   });
 
-  test('what was left unrepaired: it is missing', () => {
+  test('what was not repaired: it is missing', () => {
     const reading = readClient('data: {"choices":[{"index":0,"delta":{"reasoning":"a","content":[]}}]}\n\n');
     expect(reading.choices.get(0)).toEqual(emptyChoice());
   });

@@ -1,4 +1,4 @@
-/** A deliberately plain reading of OpenAI-shaped streams: an upstream's, with its habits, and a client's, without. */
+/** A deliberately plain reading of OpenAI-shaped streams: an upstream's, with its deviations, and a client's, without. */
 import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
 import {
   type ChoiceReading,
@@ -13,9 +13,8 @@ import { addUsage } from './reading-usage.ts';
 
 export { differences } from './differences.ts';
 export type { Reading } from './reading.ts';
-export { isOpenAiShaped } from './recordings.ts';
 
-/** Finish reasons that are an error and no finish (C8). */
+/** Finish reasons that mean an error (C8). */
 const ERROR_FINISHES: readonly Json[] = ['insufficient_system_resource', 'error'];
 
 interface Walk {
@@ -57,15 +56,15 @@ function choiceAt(reading: Reading, index: number): ChoiceReading {
 
 function readEvent(walk: Walk, name: string, data: string): void {
   const value = parseJson(data);
-  const told = errorOf(name, value);
+  const upstreamError = errorOf(name, value);
   if (!isObject(value)) {
-    walk.reading.error = told ?? 'a line that is no JSON object';
+    walk.reading.error = upstreamError ?? 'a line that is not a JSON object';
     return;
   }
   if (textOf(value.type).startsWith('x_') && !('choices' in value)) return;
   const choices = listOf(value.choices).map(objectOf);
   for (const source of [value, objectOf(value.x_groq), ...choices]) addUsage(walk.reading, source.usage);
-  const error = told ?? errorFinishOf(walk, choices);
+  const error = upstreamError ?? errorFinishOf(walk, choices);
   for (const [position, choice] of choices.entries()) {
     readChoice(walk, choice, indexOf(choice, position), error !== null);
   }
@@ -92,12 +91,12 @@ function indexOf(choice: JsonObject, position: number): number {
   return typeof choice.index === 'number' ? choice.index : position;
 }
 
-/** A choice in the event of an error still says what it says, but has not finished. */
+/** A choice next to an error keeps its content, but has not finished. */
 function readChoice(walk: Walk, choice: JsonObject, index: number, failing: boolean): void {
   const into = choiceAt(walk.reading, index);
   if (into.finish !== null) return;
   const delta = objectOf(choice.delta);
-  // Where a choice has both, as Together's have, `text` repeats what the delta says.
+  // Where a choice has both, as Together's do, `text` repeats the delta's content.
   addContent(into, delta.content ?? choice.text);
   into.reasoning += textOf(delta.reasoning_content) || textOf(delta.reasoning);
   into.refusal += textOf(delta.refusal);
@@ -132,7 +131,7 @@ function logprobTokens(logprobs: Json | undefined): number {
   return listOf(content).length + listOf(refusal).length + listOf(tokens).length;
 }
 
-/** Knows the contract's own names alone, so that what Weir left unrepaired is missing from the reading. */
+/** Accepts only the contract's own names, so that what Weir did not repair is missing from the reading. */
 export function readClient(text: string): Reading {
   const reading = emptyReading();
   const slots = new Map<string, ToolCall>();

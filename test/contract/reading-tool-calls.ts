@@ -21,7 +21,7 @@ export function addFragment(slots: CallSlot[], fragment: JsonObject): void {
   slot.call.arguments += argumentsOf(part.arguments);
 }
 
-/** Some upstreams write the word "null" where they have no id. */
+/** Some upstreams write "null" where they have no id. */
 function realId(id: Json | undefined): string {
   const text = textOf(id);
   return text === 'null' ? '' : text;

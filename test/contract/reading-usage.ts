@@ -1,29 +1,29 @@
-/** Reads usage wherever a stream tells it: each count's highest value counts, and what was never told is null. */
+/** Reads usage wherever a stream reports it: the highest value of each count, null for a count that was never reported. */
 import { isObject, type Json, objectOf } from './json.ts';
 import type { Reading, UsageReading } from './reading.ts';
 
-const UNTOLD: UsageReading = { prompt: null, completion: null, total: null, cached: null, reasoning: null };
+const NO_USAGE: UsageReading = { prompt: null, completion: null, total: null, cached: null, reasoning: null };
 
 export function addUsage(reading: Reading, usage: Json | undefined): void {
   if (!isObject(usage)) return;
-  const old = reading.usage ?? UNTOLD;
+  const old = reading.usage ?? NO_USAGE;
   const prompt = objectOf(usage.prompt_tokens_details);
   const completion = objectOf(usage.completion_tokens_details);
-  const told = {
+  const reported = {
     prompt: higher(old.prompt, usage.prompt_tokens),
     completion: higher(old.completion, usage.completion_tokens),
     total: higher(old.total, usage.total_tokens),
-    // Some relatives say these two beside the sums instead of in the details.
+    // Some providers report these two next to the sums instead of in the details.
     cached: [prompt.cached_tokens, usage.prompt_cache_hit_tokens, usage.cached_tokens].reduce(
       higher,
       old.cached,
     ),
     reasoning: [completion.reasoning_tokens, usage.reasoning_tokens].reduce(higher, old.reasoning),
   };
-  if (Object.values(told).some((count) => count !== null)) reading.usage = told;
+  if (Object.values(reported).some((count) => count !== null)) reading.usage = reported;
 }
 
-function higher(old: number | null, told: Json | undefined): number | null {
-  if (typeof told !== 'number') return old;
-  return old === null ? told : Math.max(old, told);
+function higher(old: number | null, reported: Json | undefined): number | null {
+  if (typeof reported !== 'number') return old;
+  return old === null ? reported : Math.max(old, reported);
 }

@@ -1,4 +1,4 @@
-/** A stream's content, told the same way for an upstream's recording and for what a client got. */
+/** A stream's content, in one form for an upstream's recording and for what a client received. */
 
 export interface ToolCall {
   /** The id of the call's first fragment, or "" where that had none. */
@@ -12,12 +12,12 @@ export interface ChoiceReading {
   reasoning: string;
   refusal: string;
   toolCalls: ToolCall[];
-  /** The finish reason in the sender's own word. */
+  /** The finish reason as the sender wrote it. */
   finish: string | null;
   logprobTokens: number;
 }
 
-/** Tokens; null is a count that was never told. */
+/** Tokens; null is a count that was never reported. */
 export interface UsageReading {
   prompt: number | null;
   completion: number | null;
@@ -29,7 +29,7 @@ export interface UsageReading {
 export interface Reading {
   choices: Map<number, ChoiceReading>;
   usage: UsageReading | null;
-  /** What went wrong, in words that are only for people; null where nothing did. */
+  /** The failure, as text for people only; null where there was none. */
   error: string | null;
   done: boolean;
 }
@@ -47,7 +47,7 @@ export interface SseEvent {
   data: string;
 }
 
-/** Splits a whole stream into events the simple way, with all of it in hand. */
+/** Splits a whole stream, fully in memory, into events. */
 export function* eventsOf(text: string): Generator<SseEvent> {
   let name = '';
   let data: string[] = [];

@@ -1,31 +1,30 @@
-/** Runs every OpenAI-shaped recording of a real provider through the stream core, and compares what went in with what came out. */
+/** Runs every OpenAI-shaped recording of a real provider through the stream core, and compares input with output. */
 import { describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../../src/providers/index.ts';
 import { ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
 import { check } from './check.ts';
 import { COMPATIBLE, type Conversion, convertStream, cut } from './convert.ts';
-import { differences, isOpenAiShaped, readClient, readUpstream } from './plain-reading.ts';
+import { differences, readClient, readUpstream } from './plain-reading.ts';
 import { type Recording, readRecordings, recordingsNote } from './recordings.ts';
 
 const encoder = new TextEncoder();
 
-/** Recordings that are no whole answer, and why: their clients get an error frame. */
+/** Recordings that are not a whole answer, and why: their clients get an error frame. */
 const FAILURES: ReadonlyMap<string, string> = new Map([
-  ['groq--event-error-after-text.sse', 'the upstream says `event: error`'],
-  ['tgi--error-frame-nospace.sse', 'the upstream says one error and nothing else'],
+  ['groq--event-error-after-text.sse', 'the upstream sends `event: error`'],
 ]);
 
-const recordings = readRecordings().filter(({ name }) => isOpenAiShaped(name));
+const recordings = readRecordings().filter(({ dialect }) => dialect === 'openai');
 const named = recordings.map((recording) => [recording.name, recording] as const);
 
-/** The bytes as they came; what was recorded one JSON a line gets its framing back. */
+/** The bytes as recorded; recordings with one JSON a line are framed again. */
 function framed({ kind, text }: Recording): string {
   if (kind === 'sse') return text;
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return [...lines, '[DONE]'].map((line) => `data: ${line}\n\n`).join('');
 }
 
-/** TGI's chat calls its chunks so too, but they have deltas. */
+/** TGI's chat uses the same object name, but its chunks have deltas. */
 function isTextCompletion(text: string): boolean {
   return /"object":\s*"text_completion"/.test(text) && !text.includes('"delta"');
 }
@@ -61,7 +60,7 @@ describe.skipIf(recordingsNote !== '')(`recorded streams${recordingsNote}`, () =
       expect(broken).toEqual([]);
     });
 
-    test('the client reads what the upstream said, and nothing else', () => {
+    test('the client receives what the upstream sent, and nothing else', () => {
       expect(differences(readUpstream(upstream, 'sse'), readClient(text), { shape })).toEqual([]);
     });
 
@@ -69,7 +68,7 @@ describe.skipIf(recordingsNote !== '')(`recorded streams${recordingsNote}`, () =
       expect(convertStream(cut(bytes, 7), conversion).text).toBe(text);
     });
 
-    test('E2 a failure is told where the recording is one, and only there', () => {
+    test('E2 a failure is reported where the recording is one, and only there', () => {
       expect(error !== null).toBe(FAILURES.has(recording.name));
     });
   });

@@ -2,64 +2,60 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
+/** A wire protocol that recordings are in; `openai` are chat, legacy completions, fill-in-the-middle and agents alike. */
+export type RecordedDialect = 'openai' | 'anthropic' | 'gemini' | 'responses' | 'cohere' | 'ollama' | 'tgi';
+
 export interface Recording {
   name: string;
   kind: 'sse' | 'jsonl';
+  dialect: RecordedDialect;
   text: string;
 }
 
 const FOLDER = fileURLToPath(new URL('../../../shared/streams/', import.meta.url).href);
 
-/** What a test's name ends in, so that a run without the recordings says that it left something out. */
+/** The end of a test's name, so that a run without the recordings reports what it skipped. */
 export const recordingsNote = existsSync(FOLDER) ? '' : ' (skipped: ../shared/streams is not here)';
 
-/** Every recorded stream, or none where the folder is not there. */
+/** The dialect by the endpoint that INDEX.md names: a new recording needs no list of its own here. */
+const DIALECTS: readonly (readonly [endpoint: RegExp, dialect: RecordedDialect])[] = [
+  [/\/completions$|\/v1\/chat$/, 'openai'],
+  [/\/messages$|:streamRawPredict$/, 'anthropic'],
+  [/:streamGenerateContent/, 'gemini'],
+  [/\/responses$/, 'responses'],
+  [/\/v2\/chat$/, 'cohere'],
+  [/\/api\/chat$/, 'ollama'],
+  [/generate \(SSE\)$/, 'tgi'],
+];
+
+/** Every recorded stream, or none where the folder is missing. */
 export function readRecordings(): Recording[] {
   if (!existsSync(FOLDER)) return [];
+  const endpoints = readEndpoints(readFileSync(`${FOLDER}INDEX.md`, 'utf8'));
   const names = readdirSync(FOLDER).filter((name) => /\.(?:sse|jsonl)$/.test(name));
   return names.sort().map((name) => ({
     name,
     kind: name.endsWith('.jsonl') ? 'jsonl' : 'sse',
+    dialect: dialectOf(name, endpoints.get(name)),
     text: readFileSync(`${FOLDER}${name}`, 'utf8'),
   }));
 }
 
-const ANTHROPIC = 'Anthropic Messages events (message_start, content_block_delta)';
-const COHERE = 'Cohere v2 chat events (content-delta, tool-call-delta)';
-const GEMINI = 'Gemini generateContent (candidates, usageMetadata)';
-const RESPONSES = 'OpenAI Responses events (response.output_text.delta)';
+/** The third column of the table of files, by the first. */
+function readEndpoints(index: string): ReadonlyMap<string, string> {
+  const rows = index.split('\n').map((line) => line.split('|').map((cell) => cell.trim()));
+  return new Map(rows.map(([, file = '', , endpoint = '']) => [file, endpoint] as const));
+}
 
-/** Recordings whose dialect is not OpenAI's chat or completions, each with the dialect that it is. */
-export const OTHER_DIALECTS: ReadonlyMap<string, string> = new Map([
-  ['anthropic--parallel-tools.sse', ANTHROPIC],
-  ['anthropic--stop-sequence-empty.sse', ANTHROPIC],
-  ['anthropic--text-padded-json.sse', ANTHROPIC],
-  ['anthropic--text.sse', ANTHROPIC],
-  ['anthropic--thinking.sse', ANTHROPIC],
-  ['anthropic--tool-use.sse', ANTHROPIC],
-  ['cohere--v2-text.sse', COHERE],
-  ['cohere--v2-tool-calls.sse', COHERE],
-  ['deepseek--responses-api-text.sse', RESPONSES],
-  ['gemini--text-crlf.sse', GEMINI],
-  ['gemini--thinking-tool.sse', GEMINI],
-  ['gemini--tool-call-signature.sse', GEMINI],
-  ['lmstudio--responses-tool-call.jsonl', RESPONSES],
-  ['ollama--native-ndjson-chat.jsonl', 'Ollama /api/chat lines (message, done)'],
-  ['openai--responses-error-in-stream.jsonl', RESPONSES],
-  ['openai--responses-text.sse', RESPONSES],
-  ['openai--responses-tool-call.sse', RESPONSES],
-  ['tgi--native-generate.sse', 'TGI generate events (token, generated_text)'],
-  ['xai--responses-text.sse', RESPONSES],
-]);
+function dialectOf(name: string, endpoint: string | undefined): RecordedDialect {
+  const found = DIALECTS.find(([pattern]) => pattern.test(endpoint ?? ''));
+  if (found === undefined) throw new Error(`INDEX.md names no known endpoint for ${name}: ${endpoint}`);
+  return found[1];
+}
 
-/** OpenAI-shaped recordings that hold no content, each with the reason. */
+/** OpenAI-shaped recordings without content, each with the reason. */
 export const EMPTY_RECORDINGS: ReadonlyMap<string, string> = new Map([
   ['deepseek--length-before-output.sse', 'the length limit came before the first token'],
   ['mistral--length-no-content.sse', 'the length limit came before the first token'],
   ['openai--reasoning-budget-spent.sse', 'hidden reasoning spent the whole length'],
-  ['tgi--error-frame-nospace.sse', 'one error frame, whose error is a text, and nothing else'],
 ]);
-
-export function isOpenAiShaped(fileName: string): boolean {
-  return !OTHER_DIALECTS.has(fileName);
-}

@@ -1,18 +1,18 @@
-/** Holds the estimate of completion tokens against what the recorded streams of real providers reported (M3). */
+/** Compares the estimate of completion tokens with what the recorded streams of real providers reported (M3). */
 import { describe, expect, test } from 'vitest';
 import { convertStream } from '../contract/convert.ts';
 import { isObject, type Json, listOf, objectOf, parseJson } from '../contract/json.ts';
-import { isOpenAiShaped, readUpstream } from '../contract/plain-reading.ts';
+import { readUpstream } from '../contract/plain-reading.ts';
 import { eventsOf } from '../contract/reading.ts';
 import { type Recording, readRecordings, recordingsNote } from '../contract/recordings.ts';
 
 const MAX_MEDIAN_ERROR = 0.15;
-/** Fewer would say little, and mean that the usage is no longer found. */
+/** Fewer would mean little, and that the usage is no longer found. */
 const MIN_RECORDINGS = 60;
 
 const encoder = new TextEncoder();
 
-/** The stream as if its provider told no usage, wherever it did. */
+/** The stream with all of its usage removed. */
 function withoutUsage({ kind, text }: Recording): string {
   const events =
     kind === 'sse' ? [...eventsOf(text)].map(({ data }) => data) : [...text.split('\n'), '[DONE]'];
@@ -42,26 +42,28 @@ function estimate(recording: Recording): { readonly tokens: number; readonly est
 }
 
 describe.skipIf(recordingsNote !== '')(`estimated completion tokens${recordingsNote}`, () => {
-  const told = readRecordings()
-    .filter(({ name }) => isOpenAiShaped(name))
+  const reported = readRecordings()
+    .filter(({ dialect }) => dialect === 'openai')
     .map((recording) => ({
       recording,
       tokens: readUpstream(recording.text, recording.kind).usage?.completion ?? 0,
     }))
     .filter(({ tokens }) => tokens > 0)
-    .map(({ recording, tokens }) => ({ name: recording.name, told: tokens, ...estimate(recording) }));
+    .map(({ recording, tokens }) => ({ name: recording.name, reported: tokens, ...estimate(recording) }));
 
   test(`M3: at least ${MIN_RECORDINGS} recordings report completion tokens, and without the report each is estimated`, () => {
-    expect(told.length).toBeGreaterThanOrEqual(MIN_RECORDINGS);
-    expect(told.filter(({ estimated }) => !estimated)).toEqual([]);
+    expect(reported.length).toBeGreaterThanOrEqual(MIN_RECORDINGS);
+    expect(reported.filter(({ estimated }) => !estimated)).toEqual([]);
   });
 
   test(`M3: the median absolute error is at most ${MAX_MEDIAN_ERROR * 100}%`, () => {
-    const errors = told.map(({ told, tokens }) => Math.abs(tokens - told) / told).sort((a, b) => a - b);
+    const errors = reported
+      .map(({ reported, tokens }) => Math.abs(tokens - reported) / reported)
+      .sort((a, b) => a - b);
     expect(errors[errors.length >> 1]).toBeLessThanOrEqual(MAX_MEDIAN_ERROR);
   });
 });
 
-test.runIf(recordingsNote !== '')(`M3: estimates are not held against recordings${recordingsNote}`, () => {
+test.runIf(recordingsNote !== '')(`M3: estimates are not compared with recordings${recordingsNote}`, () => {
   expect(readRecordings()).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** Holds the ledger to M1 and M4: every record under a key of its own, and a listing that leaves none out. */
+/** Tests the ledger (M1, M4): every record under a key of its own, and a listing that omits none. */
 import { describe, expect, test } from 'vitest';
 import { MAX_REPORT_LISTINGS, REPORT_LISTINGS_AT_ONCE } from '../../src/canonical/limits.ts';
 import { dayPrefix, recordKey } from '../../src/metering/keys.ts';
@@ -6,10 +6,10 @@ import { eachRecord, type LedgerQuery, putRecord } from '../../src/metering/ledg
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { MemoryStore, record } from './records.ts';
 
-/** Puts so many records of one day and key into the store. */
-async function fill(store: MemoryStore, count: number, said: Partial<UsageRecord>): Promise<void> {
+/** Puts `count` records of one day and key into the store. */
+async function fill(store: MemoryStore, count: number, fields: Partial<UsageRecord>): Promise<void> {
   for (let i = 0; i < count; i++) {
-    await putRecord(store.asStore, record({ ...said, request_id: `${said.key_id}-${i}` }));
+    await putRecord(store.asStore, record({ ...fields, request_id: `${fields.key_id}-${i}` }));
   }
 }
 
@@ -96,14 +96,14 @@ describe('eachRecord', () => {
     expect([store.listings, isAll, ids.length]).toEqual([MAX_REPORT_LISTINGS, true, MAX_REPORT_LISTINGS - 9]);
   });
 
-  test('M4 one listing more than the bound: stops there, and says that it is not all', async () => {
+  test('M4 one listing more than the bound: stops there, and reports that it is incomplete', async () => {
     const store = new MemoryStore(1);
     await fill(store, MAX_REPORT_LISTINGS - 8, { key_id: 'k', time: at(day(1)) });
     const { isAll } = await readIds(store, { days: days(10), keyId: null });
     expect([store.listings, isAll]).toEqual([MAX_REPORT_LISTINGS, false]);
   });
 
-  test('M4 metadata that is none of a record: is left out, and the rest is read', async () => {
+  test("M4 metadata that is not a record's: is left out, and the rest is read", async () => {
     const store = new MemoryStore();
     await fill(store, 2, { key_id: 'k', time: at(day(1)) });
     for (const [i, metadata] of [null, undefined, 'text', {}, { s: 'finished' }].entries()) {

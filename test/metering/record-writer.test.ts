@@ -1,11 +1,11 @@
-/** Holds the writing of records to M1: tried again and again, and logged whole where KV takes none of it. */
+/** Tests the writing of records (M1): retried, and logged whole where KV never accepts it. */
 import { describe, expect, test } from 'vitest';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { settle } from '../stream/stream-bench.ts';
 import { MemoryStore, record } from './records.ts';
 
-/** Refuses, or keeps silent for, the first so many writes. */
+/** Rejects the first writes, or leaves them pending. */
 class BadStore extends MemoryStore {
   readonly #badTries: number;
   readonly #kind: 'refuses' | 'hangs';
@@ -32,7 +32,7 @@ function bench(store: BadStore) {
     startTimer: clock.startTimer,
     log: (entry) => void logged.push(entry),
   });
-  /** Writes one record, while so many seconds go by. */
+  /** Writes one record, while the clock advances by so many seconds. */
   async function write(seconds: number): Promise<boolean> {
     let isSettled = false;
     void writer.write(record()).then(() => {
@@ -49,7 +49,7 @@ function bench(store: BadStore) {
 }
 
 describe('RecordWriter.write', () => {
-  test('M1 a store that takes it: one try, no timer is left, no word in the log', async () => {
+  test('M1 a store that takes it: one try, no timer is left, nothing is logged', async () => {
     const store = new BadStore(0, 'refuses');
     const { clock, logged, write } = bench(store);
     expect(await write(0)).toBe(true);

@@ -1,4 +1,4 @@
-/** Holds the compact form of a record to M2 and M4: nothing is lost on the way, and it always fits into KV metadata. */
+/** Tests the compact form of a record (M2, M4): nothing is lost, and it always fits into KV metadata. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeRecord, encodeRecord, type UsageRecord } from '../../src/metering/record.ts';
@@ -10,7 +10,7 @@ const MAX = Number.MAX_SAFE_INTEGER;
 
 const bytesOf = (one: UsageRecord) => new TextEncoder().encode(JSON.stringify(encodeRecord(one))).length;
 
-/** The largest that every field gets: ids and routes are Weir's own, a provider's name is that of a setting, the rest is anybody's. */
+/** The largest value of every field: ids and routes are Weir's own, a provider's name comes from a setting, the rest is arbitrary. */
 function worst(text: string): UsageRecord {
   return record({
     provider: 'p'.repeat(32),
@@ -61,7 +61,7 @@ const anyRecord: fc.Arbitrary<UsageRecord> = fc.record({
 });
 
 describe('encodeRecord and decodeRecord', () => {
-  test('M2 M4 any record: comes back as it was, through JSON', () => {
+  test('M2 M4 any record: unchanged after a round trip through JSON', () => {
     fc.assert(
       fc.property(anyRecord, (one) => {
         expect(decodeRecord(JSON.parse(JSON.stringify(encodeRecord(one))))).toEqual(one);
@@ -70,14 +70,14 @@ describe('encodeRecord and decodeRecord', () => {
     );
   });
 
-  test('M4 what is not there: takes no place in the metadata', () => {
+  test('M4 what is absent: takes no space in the metadata', () => {
     const encoded = encodeRecord(record({ cached_tokens: null, first_token_ms: null }));
     expect(
       Object.values(encoded).filter((value) => typeof value !== 'string' && typeof value !== 'number'),
     ).toEqual([]);
   });
 
-  test('M2 a zero and a null: stay apart', () => {
+  test('M2 a zero and a null: stay distinct', () => {
     for (const cached_tokens of [0, null]) {
       expect(decodeRecord(encodeRecord(record({ cached_tokens })))?.cached_tokens).toBe(cached_tokens);
     }
@@ -99,11 +99,11 @@ describe('encodeRecord and decodeRecord', () => {
   });
 
   test('M4 any texts: fit into the metadata, and read as a record again', () => {
-    const text = fc.string({ unit: 'binary', minLength: 200, maxLength: 300 });
+    const texts = fc.string({ unit: 'binary', minLength: 200, maxLength: 300 });
     fc.assert(
-      fc.property(text, (said) => {
-        expect(bytesOf(worst(said))).toBeLessThanOrEqual(KV_MAX_METADATA_BYTES);
-        expect(decodeRecord(encodeRecord(worst(said)))).toMatchObject({
+      fc.property(texts, (text) => {
+        expect(bytesOf(worst(text))).toBeLessThanOrEqual(KV_MAX_METADATA_BYTES);
+        expect(decodeRecord(encodeRecord(worst(text)))).toMatchObject({
           status: 'cancelled',
           bytes_out: MAX,
         });
@@ -118,20 +118,20 @@ describe('encodeRecord and decodeRecord', () => {
   });
 });
 
-describe('decodeRecord, what is no record', () => {
+describe('decodeRecord, what is not a record', () => {
   test.each([
     ['null', null],
     ['a text', 'finished'],
     ['a list', []],
     ['no status', { id: 'a', t: 'b' }],
-    ['a status that is none', { id: 'a', t: 'b', s: 'done' }],
+    ['an unknown status', { id: 'a', t: 'b', s: 'done' }],
     ['no time', { id: 'a', s: 'finished' }],
     ['no id', { t: 'a', s: 'finished' }],
   ])('M4 %s: null', (_, metadata) => {
     expect(decodeRecord(metadata)).toBeNull();
   });
 
-  test('M4 numbers that are none: count as not there, and the record stays', () => {
+  test('M4 invalid numbers: count as absent, and the record stays', () => {
     const broken = { ...encodeRecord(record()), pt: 'many', ca: -1, ms: 1.5 };
     expect(decodeRecord(broken)).toMatchObject({ prompt_tokens: 0, cached_tokens: null, total_ms: 0 });
   });

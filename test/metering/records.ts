@@ -1,8 +1,8 @@
-/** Records written short, and a KV namespace in memory that pages as the real one does: shared by the tests of metering. */
+/** A short builder for records, and a KV namespace in memory that pages as the real one does: shared by the tests of metering. */
 import type { LedgerStore } from '../../src/metering/ledger.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 
-export function record(said: Partial<UsageRecord> = {}): UsageRecord {
+export function record(fields: Partial<UsageRecord> = {}): UsageRecord {
   return {
     request_id: '3f2c9d0e-8a41-4b7e-9c55-0d6a1f2b3c4d',
     time: '2026-11-20T10:20:30.456Z',
@@ -24,7 +24,7 @@ export function record(said: Partial<UsageRecord> = {}): UsageRecord {
     total_ms: 900,
     bytes_out: 2_000,
     estimated: false,
-    ...said,
+    ...fields,
   };
 }
 
@@ -33,12 +33,12 @@ interface Entry {
   readonly metadata: unknown;
 }
 
-/** Lists in key order, so many keys a page, with a cursor while there are more. */
+/** Lists in key order, `pageSize` keys a page, with a cursor while there are more. */
 export class MemoryStore {
   readonly entries = new Map<string, Entry>();
   readonly #pageSize: number;
   listings = 0;
-  /** The most listings that were under way at once. */
+  /** The most listings in progress at once. */
   mostAtOnce = 0;
   #atOnce = 0;
 

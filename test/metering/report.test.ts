@@ -1,4 +1,4 @@
-/** Holds the usage report to M5: its groups, their sums, and what counts as a failure. */
+/** Tests the usage report (M5): its groups, their sums, and what counts as a failure. */
 import { describe, expect, test } from 'vitest';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { type Group, Report } from '../../src/metering/report.ts';
@@ -98,7 +98,7 @@ describe('Report', () => {
     expect([rows, total.requests, total.total_tokens, total.cost]).toEqual([[], 0, 0, null]);
   });
 
-  test('M5 failed_requests: failed and timed out, but not a client that left', () => {
+  test('M5 failed_requests: failed and timed out, but not a client that disconnected', () => {
     const records = (['finished', 'failed', 'timed_out', 'cancelled'] as const).map((status) => ({ status }));
     expect(reportOf([], ...records).total).toMatchObject({ requests: 4, failed_requests: 2 });
   });

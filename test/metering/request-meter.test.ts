@@ -1,4 +1,4 @@
-/** Holds the meter of one request to M1: one record, whatever the end. */
+/** Tests the meter of one request (M1): one record, whatever the end. */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';

@@ -1,4 +1,4 @@
-/** Holds the tally and its estimate to M2, M3, U5 and V3: what is counted of an answer as it passes. */
+/** Tests the tally and its estimate (M2, M3, U5, V3): what is counted of an answer as it passes. */
 import { describe, expect, test } from 'vitest';
 import { estimatePromptTokens } from '../../src/metering/estimate.ts';
 import { Tally } from '../../src/metering/tally.ts';
@@ -6,16 +6,16 @@ import { call, choice } from '../stream/parts.ts';
 
 const PROMPT_ESTIMATE = 1_234;
 
-function tallyOf(...said: Parameters<typeof choice>[0][]): Tally {
+function tallyOf(...parts: Parameters<typeof choice>[0][]): Tally {
   const tally = new Tally(() => 0, PROMPT_ESTIMATE);
-  for (const one of said) tally.delta(choice(one));
+  for (const one of parts) tally.delta(choice(one));
   return tally;
 }
 
 const completionOf = (tally: Tally) => tally.countUsage().usage.completion_tokens;
 
 describe('Tally, tokens', () => {
-  test('M3 no usage told: the estimates, and they are said to be some', () => {
+  test('M3 no usage reported: the estimates, marked as such', () => {
     const { usage, estimated } = tallyOf({ content: 'Hello' }).countUsage();
     expect(estimated).toBe(true);
     expect(usage.prompt_tokens).toBe(PROMPT_ESTIMATE);
@@ -23,7 +23,7 @@ describe('Tally, tokens', () => {
     expect(usage.total_tokens).toBe(usage.prompt_tokens + usage.completion_tokens);
   });
 
-  test('M3 usage told: no estimate', () => {
+  test('M3 usage reported: no estimate', () => {
     const tally = tallyOf({ content: 'Hello' });
     tally.usage({ prompt: 1 });
     tally.usage({ completion: 2 });
@@ -49,11 +49,11 @@ describe('Tally, tokens', () => {
     ['a refusal', { refusal: 'word' }],
     ['the name of a call', { toolCalls: [call({ name: 'word' })] }],
     ['the arguments of a call', { toolCalls: [call({ arguments: 'word' })] }],
-  ])('M3 %s: counts', (_, said) => {
-    expect(completionOf(tallyOf(said))).toBeGreaterThan(0);
+  ])('M3 %s: counts', (_, fields) => {
+    expect(completionOf(tallyOf(fields))).toBeGreaterThan(0);
   });
 
-  test('M3 nothing said: nothing is counted', () => {
+  test('M3 no content: nothing is counted', () => {
     expect(completionOf(tallyOf({ hasRole: true }, { content: '' }))).toBe(0);
   });
 
@@ -75,7 +75,7 @@ describe('Tally, tokens', () => {
   });
 });
 
-describe('Tally, what else a record says', () => {
+describe('Tally, the other fields of a record', () => {
   test('M2 firstTokenAt: the time of the first text, and no earlier or later one', () => {
     let now = 100;
     const tally = new Tally(() => now++, 0);
@@ -86,7 +86,7 @@ describe('Tally, what else a record says', () => {
     expect(tally.firstTokenAt).toBe(100);
   });
 
-  test('M2 finishWord: the first, in the word of the upstream', () => {
+  test('M2 finishWord: the first, as the upstream sent it', () => {
     const tally = tallyOf();
     expect(tally.finishWord).toBeNull();
     tally.finish('model_length');
@@ -94,7 +94,7 @@ describe('Tally, what else a record says', () => {
     expect(tally.finishWord).toBe('model_length');
   });
 
-  test.each<[name: string, told: Parameters<Tally['vendor']>[0][], events: number, tokens: number]>([
+  test.each<[name: string, reports: Parameters<Tally['vendor']>[0][], events: number, tokens: number]>([
     [
       'tasks: summed',
       [
@@ -131,10 +131,10 @@ describe('Tally, what else a record says', () => {
       2,
       3,
     ],
-    ['events without tokens: are counted all the same', [null, null], 2, 0],
-  ])('V3 %s', (_, told, events, tokens) => {
+    ['events without tokens: are still counted', [null, null], 2, 0],
+  ])('V3 %s', (_, reports, events, tokens) => {
     const tally = tallyOf();
-    for (const one of told) tally.vendor(one);
+    for (const one of reports) tally.vendor(one);
     expect([tally.vendorEvents, tally.vendorTokens]).toEqual([events, tokens]);
   });
 });
@@ -155,7 +155,7 @@ describe('estimatePromptTokens', () => {
     expect(tokens).toBeLessThan(text.length / 2);
   });
 
-  test('M3 what no model reads: costs nothing', () => {
+  test('M3 fields that no model reads: count nothing', () => {
     expect(estimatePromptTokens({ model: text, user: text, metadata: { text } })).toBe(0);
     expect(estimatePromptTokens({})).toBe(0);
   });
@@ -165,7 +165,7 @@ describe('estimatePromptTokens', () => {
     expect(estimatePromptTokens(user([image]))).toBeLessThan(100);
   });
 
-  test('M3 a very long text: as many tokens as its length says', () => {
+  test('M3 a very long text: tokens in proportion to its length', () => {
     const one = estimatePromptTokens({ prompt: text.repeat(10) });
     const ten = estimatePromptTokens({ prompt: text.repeat(100) });
     expect(ten / one).toBeGreaterThan(9.5);

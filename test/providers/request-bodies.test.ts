@@ -1,4 +1,4 @@
-/** Holds what each provider is sent to U4 and to its own words: bodies are pure functions of the client's. */
+/** Tests the body that each provider is sent (U4, its own field names): a pure function of the client's. */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/canonical/json.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
@@ -32,7 +32,7 @@ describe.each(all)('%s, %s', (_, route, endpoint) => {
     unknown: { kept: true },
   };
 
-  test('the body of the client: is not touched, and what the provider may know goes on', () => {
+  test('the body of the client: is not modified, and what the provider may receive is forwarded', () => {
     const before = structuredClone(body);
     const sent = endpoint.body(body);
     expect(body).toEqual(before);
@@ -57,10 +57,10 @@ describe('U4 asking for usage', () => {
     ['mistral', 'chat'],
     ['xerotier', 'chat'],
     ['compatible', 'chat'],
-  ])('U4 %s, %s: asked for, whatever the client said, and its other options stay', (provider, route) => {
+  ])('U4 %s, %s: asked for, whatever the client sent, and its other options stay', (provider, route) => {
     expect(bodyOf(provider, route, { stream: true })).toEqual({ stream: true, ...USAGE });
-    const said = { stream: true, stream_options: { include_usage: false, include_obfuscation: false } };
-    expect(bodyOf(provider, route, said).stream_options).toEqual({
+    const body = { stream: true, stream_options: { include_usage: false, include_obfuscation: false } };
+    expect(bodyOf(provider, route, body).stream_options).toEqual({
       include_usage: true,
       include_obfuscation: false,
     });
@@ -76,13 +76,13 @@ describe('U4 asking for usage', () => {
     ['mistral', 'agents'],
     ['codestral', 'fim'],
     ['opentoken', 'chat'],
-  ])('U4 %s, %s: does not take the option, and tells its usage without it', (provider, route) => {
+  ])('U4 %s, %s: does not take the option, and reports its usage without it', (provider, route) => {
     expect(bodyOf(provider, route, { stream: true, ...USAGE })).toEqual({ stream: true });
   });
 });
 
 describe('DeepSeek', () => {
-  test('max_completion_tokens: is max_tokens there, and one that stands there already stays', () => {
+  test('max_completion_tokens: becomes max_tokens, and one already there stays', () => {
     expect(bodyOf('deepseek', 'chat', { max_completion_tokens: 5 })).toEqual({ max_tokens: 5 });
     expect(bodyOf('deepseek', 'fim', { max_completion_tokens: 5, max_tokens: 3 })).toEqual({ max_tokens: 3 });
   });
@@ -94,7 +94,7 @@ describe('DeepSeek', () => {
     });
   });
 
-  test('the path: beta for a message to go on with and for fill-in-the-middle', () => {
+  test('the path: beta for a message to continue and for fill-in-the-middle', () => {
     const chat = endpointOf('deepseek', 'chat');
     expect(chat.path({ messages: [{ role: 'user' }] })).toBe('/chat/completions');
     expect(chat.path({ messages: [{ role: 'assistant', prefix: true }] })).toBe('/beta/chat/completions');
@@ -106,7 +106,7 @@ describe('DeepSeek', () => {
 });
 
 describe('Mistral', () => {
-  test('its own words: limit, seed and tool choice', () => {
+  test('its own names: limit, seed and tool choice', () => {
     const body = { max_completion_tokens: 5, seed: 1, tool_choice: 'required' };
     expect(bodyOf('mistral', 'chat', body)).toEqual({ max_tokens: 5, random_seed: 1, tool_choice: 'any' });
     expect(bodyOf('mistral', 'chat', { tool_choice: 'auto' })).toEqual({ tool_choice: 'auto' });
@@ -121,7 +121,7 @@ describe('Mistral', () => {
     });
   });
 
-  test('agents: the model is left out, for the agent has its own', () => {
+  test('agents: the model is left out, because the agent has its own', () => {
     expect(bodyOf('mistral', 'agents', { model: 'm', agent_id: 'a' })).toEqual({ agent_id: 'a' });
     expect(endpointOf('mistral', 'agents').path({})).toBe('/agents/completions');
   });

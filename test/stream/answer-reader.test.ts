@@ -1,4 +1,4 @@
-/** Holds the reader of one answer to the rules of its end, its errors and its vendor events. */
+/** Tests the reader of one answer: its end, its errors and its vendor events. */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
@@ -16,10 +16,10 @@ const CHAT: Conversion = { provider: 'xerotier', route: 'chat', model: 'm', usag
 const PASS: Conversion = { ...CHAT, policies: { ...DEFAULT_POLICIES, vendorEvents: ['*'] } };
 
 const encoder = new TextEncoder();
-const say = (delta: object, finish: string | null = null, more: object = {}) =>
+const deltaFrame = (delta: object, finish: string | null = null, more: object = {}) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }], ...more })}\n\n`;
-const HELLO = say({ content: 'Hello' });
-const STOP = say({}, 'stop');
+const HELLO = deltaFrame({ content: 'Hello' });
+const STOP = deltaFrame({}, 'stop');
 const DONE = 'data: [DONE]\n\n';
 
 function convert(text: string, conversion = CHAT): Converted {
@@ -43,7 +43,7 @@ describe('AnswerReader, the end', () => {
     ['no [DONE], a choice unfinished', HELLO, 'upstream_truncated'],
     [
       'no [DONE], one of two choices unfinished',
-      HELLO + say({}, 'stop').replace('"index":0', '"index":1'),
+      HELLO + deltaFrame({}, 'stop').replace('"index":0', '"index":1'),
       'upstream_truncated',
     ],
     ['nothing at all', '', 'upstream_truncated'],
@@ -52,14 +52,16 @@ describe('AnswerReader, the end', () => {
     ['half a JSON before the finish', `${HELLO}data: {"choi`, 'upstream_truncated'],
     ['half a [DONE] before the finish', `${HELLO}data: [DON`, 'upstream_truncated'],
     ['[DONE] without its line end', `${HELLO}data: [DONE]`, null],
-  ])('F2 E2 %s: the code of its error is as it should be', (_, text, code) => {
+  ])('F2 E2 %s: the expected error code', (_, text, code) => {
     expect(codeOf(text)).toBe(code);
   });
 
   test.each(['[DONE]', ' [DONE] ', '\t[DONE]\t'])(
     'S3 %j: is the end, and what follows is not read',
     (done) => {
-      const { text, tally } = convert(`${HELLO}data:${done}\n\n${say({ content: 'more' })}data: {\n\n`);
+      const { text, tally } = convert(
+        `${HELLO}data:${done}\n\n${deltaFrame({ content: 'more' })}data: {\n\n`,
+      );
       expect(text).toContain('"finish_reason":"stop"');
       expect(text).not.toContain('more');
       expect(tally.countUsage().usage.completion_tokens).toBe(
@@ -68,7 +70,7 @@ describe('AnswerReader, the end', () => {
     },
   );
 
-  test('F2 fail and end after the end: the sink is told once', () => {
+  test('F2 fail and end after the end: the sink is called once', () => {
     const ends: unknown[] = [];
     const sink = { chunk: () => {}, vendor: () => {}, end: (failure: unknown) => void ends.push(failure) };
     const reader = new AnswerReader(optionsOf(CHAT, new Tally(() => 0, 0)), sink);
@@ -90,14 +92,14 @@ describe('AnswerReader, errors', () => {
   test.each([
     ['an error object', 'data: {"error":{"message":"no","code":"c"}}\n\n', 'c'],
     ['an error text', 'data: {"error":"no"}\n\n', 'upstream_error'],
-    ['an object that says it is an error', 'data: {"object":"error","message":"no","code":40}\n\n', '40'],
+    ['an object of type error', 'data: {"object":"error","message":"no","code":40}\n\n', '40'],
     ['an event named error with JSON', 'event: error\ndata: {"message":"no","type":"t"}\n\n', 't'],
     ['an event named error with text', 'event: error\ndata: no\n\n', 'upstream_error'],
-    ['a line that is no JSON', 'data: no\n\n', 'upstream_invalid'],
-    ['JSON that is no object', 'data: [1]\n\n', 'upstream_invalid'],
+    ['a line that is not JSON', 'data: no\n\n', 'upstream_invalid'],
+    ['JSON that is not an object', 'data: [1]\n\n', 'upstream_invalid'],
     ['a detail', 'data: {"detail":"no"}\n\n', 'upstream_error'],
   ])('E2 %s: one error frame and [DONE], and nothing is read after it', (_, event, code) => {
-    const { text, error } = convert(`${HELLO}${event}${say({ content: 'more' })}${STOP}${DONE}`);
+    const { text, error } = convert(`${HELLO}${event}${deltaFrame({ content: 'more' })}${STOP}${DONE}`);
     expect(error?.code).toBe(code);
     expect(framesOf(text).slice(1)).toEqual([
       { error: { message: error?.message, type: 'server_error', param: null, code } },
@@ -106,16 +108,18 @@ describe('AnswerReader, errors', () => {
   });
 
   test.each([
-    ['an error that is null', say({ content: 'a' }, null, { error: null })],
+    ['an error that is null', deltaFrame({ content: 'a' }, null, { error: null })],
     ['a named event that is not for the client', 'event: ping\ndata: now\n\n'],
     ['an object without choices', 'data: {"object":"ping"}\n\n'],
     ['choices that are null', 'data: {"choices":null}\n\n'],
-  ])('E2 %s: is no error', (_, event) => {
+  ])('E2 %s: is not an error', (_, event) => {
     expect(codeOf(`${HELLO}${event}${STOP}${DONE}`)).toBeNull();
   });
 
   test('E2 an error beside choices: their deltas are sent first, without a finish', () => {
-    const { text } = convert(HELLO + say({ content: 'last' }, 'stop', { error: { message: 'no' } }) + DONE);
+    const { text } = convert(
+      HELLO + deltaFrame({ content: 'last' }, 'stop', { error: { message: 'no' } }) + DONE,
+    );
     expect(framesOf(text).slice(1)).toMatchObject([
       { choices: [{ delta: { content: 'last' }, finish_reason: null }] },
       { error: { message: 'Xerotier: no' } },
@@ -131,7 +135,10 @@ describe('AnswerReader, errors', () => {
   });
 
   test('B1 an event larger than the bound: its own code, and the bound is named', () => {
-    const { error } = convert(HELLO + say({ content: 'a'.repeat(300) }), { ...CHAT, maxEventBytes: 200 });
+    const { error } = convert(HELLO + deltaFrame({ content: 'a'.repeat(300) }), {
+      ...CHAT,
+      maxEventBytes: 200,
+    });
     expect(error).toMatchObject({
       code: 'upstream_event_too_large',
       message: 'Xerotier sent an event larger than 200 bytes',
@@ -143,7 +150,7 @@ describe('AnswerReader, vendor events', () => {
   const VENDOR = '{"type": "x_a.b",  "n":1.0}';
   const TASK = 'x_deep_think.subtask_completed';
 
-  test('V1 V2 passed: the own bytes of the upstream, as one data frame, in its place', () => {
+  test("V1 V2 passed: the upstream's own bytes, as one data frame, in place", () => {
     const { text } = convert(`${HELLO}data: ${VENDOR}\n\n${STOP}${DONE}`, PASS);
     expect(text.split('\n\n')[1]).toBe(`data: ${VENDOR}`);
   });
@@ -153,19 +160,19 @@ describe('AnswerReader, vendor events', () => {
     expect(text.split('\n\n')[0]).toBe('data: {"a":1}');
   });
 
-  test('V2 V3 stripped: nothing of it is sent, and it is counted', () => {
+  test('V2 V3 stripped: not sent, but counted', () => {
     const { text, tally } = convert(`${HELLO}data: ${VENDOR}\n\nevent: x_c\ndata: no JSON\n\n${STOP}${DONE}`);
     expect(text).not.toContain('x_');
     expect(tally.vendorEvents).toBe(2);
   });
 
-  test('V1 a type that begins with x_ beside choices: a chunk and no vendor event', () => {
-    const { text, tally } = convert(say({ content: 'a' }, 'stop', { type: 'x_a.b' }));
+  test('V1 a type that begins with x_ beside choices: a chunk, not a vendor event', () => {
+    const { text, tally } = convert(deltaFrame({ content: 'a' }, 'stop', { type: 'x_a.b' }));
     expect(text).toContain('"content":"a"');
     expect(tally.vendorEvents).toBe(0);
   });
 
-  test('V1 a type that does not begin with x_: no vendor event, and never passed', () => {
+  test('V1 a type that does not begin with x_: not a vendor event, and never passed', () => {
     const { text, tally } = convert(`${HELLO}data: {"type":"ax_b"}\n\n${STOP}`, PASS);
     expect([text.includes('ax_b'), tally.vendorEvents]).toEqual([false, 0]);
   });

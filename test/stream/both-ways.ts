@@ -1,8 +1,8 @@
-/** Converts a stream the fast way and the slow way, and holds the one against the other. */
+/** Converts a stream on the fast path and on the slow path, and compares the two. */
 import { expect } from 'vitest';
 import { type Conversion, type Converted, convertStream } from '../contract/convert.ts';
 
-/** Each frame's value, as a string's escapes alone may differ between the two ways. */
+/** Each frame's value, because only a string's escapes may differ between the two paths. */
 function values(text: string): string[] {
   return text.split('\n\n').map((frame) => {
     const json = frame.replace(/^data: /, '');
@@ -10,7 +10,7 @@ function values(text: string): string[] {
   });
 }
 
-/** Both ways must agree. */
+/** Both paths must agree. */
 export function compareWays(reads: readonly Uint8Array[], conversion: Conversion): Converted {
   const fast = convertStream(reads, conversion);
   const slow = convertStream(reads, { ...conversion, fastPath: false });

@@ -1,4 +1,4 @@
-/** Holds the client's stream to how it fails: before its head with a status, after it with a frame, and once. */
+/** Tests how the client's stream fails: before its head with a status, after it with a frame, and only once. */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { bodyOf, DONE, decoder, fedBody, HELLO, readAll, run, STOP, settle } from './stream-bench.ts';
@@ -31,16 +31,16 @@ describe('CanonicalStream, the head', () => {
   test.each([
     ['an error in a data line', ERROR],
     ['an event named error', 'event: error\ndata: {"message":"no","type":"rate_limit_error"}\n\n'],
-  ])('H3 E1 %s that comes first: no byte, and what the upstream said decides the status', async (_, text) => {
+  ])("H3 E1 %s that comes first: no byte, and the upstream's error decides the status", async (_, text) => {
     const { stream, written, ends } = run(bodyOf(text));
     const head = await stream.opened;
-    expect(head).toMatchObject({ said: { message: 'no', type: 'rate_limit_error' } });
+    expect(head).toMatchObject({ upstreamError: { message: 'no', type: 'rate_limit_error' } });
     await settle();
     expect(written).toEqual([]);
     expect(ends).toMatchObject([{ kind: 'failed', isOpen: false }]);
   });
 
-  test('H3 an error behind a chunk in the same read: is not first, so both are sent on', async () => {
+  test('H3 an error after a chunk in the same read: is not first, so both are sent', async () => {
     const { readable, stream } = run(bodyOf(HELLO + ERROR));
     expect(await stream.opened).toBeNull();
     const got = await readAll(readable);
@@ -51,7 +51,10 @@ describe('CanonicalStream, the head', () => {
   test('H3 fail before the head: the error is the head, and no byte is written', async () => {
     const { stream, written, ends } = run();
     stream.fail(apiError('upstream_unreachable', 'OpenAI could not be reached'));
-    expect(await stream.opened).toMatchObject({ error: { code: 'upstream_unreachable' }, said: null });
+    expect(await stream.opened).toMatchObject({
+      error: { code: 'upstream_unreachable' },
+      upstreamError: null,
+    });
     await settle();
     expect(written).toEqual([]);
     expect(ends).toMatchObject([{ kind: 'failed', isOpen: false }]);
@@ -62,43 +65,40 @@ describe('CanonicalStream, timeouts', () => {
   test.each([
     ['T2', { idleTimeoutMs: 2_500 }, 'stream_idle_timeout', 'OpenAI sent nothing for 2.5 seconds'],
     ['T3', { deadlineMs: 1_500 }, 'timeout', 'OpenAI did not finish within 1.5 seconds'],
-  ])(
-    '%s in the midst of a stream: its frame and [DONE], ended as timed out, upstream let go',
-    async (...row) => {
-      const [, limits, code, message] = row;
-      const { body, feed, told } = fedBody();
-      const { readable, clock, stream } = run(body, limits);
-      const got = readAll(readable);
-      feed(HELLO);
-      await settle();
-      clock.advance(2_500);
-      expect((await got).split('\n\n').slice(1)).toEqual([
-        expect.stringContaining(`{"error":{"message":"${message}"`),
-        'data: [DONE]',
-        '',
-      ]);
-      expect(await stream.ended).toMatchObject({
-        kind: 'timed_out',
-        failure: { error: { code } },
-        isOpen: true,
-      });
-      await settle();
-      expect([told.cancels, clock.running]).toEqual([1, 0]);
-    },
-  );
+  ])('%s during a stream: its frame and [DONE], ended as timed out, upstream cancelled', async (...row) => {
+    const [, limits, code, message] = row;
+    const { body, feed, counts } = fedBody();
+    const { readable, clock, stream } = run(body, limits);
+    const got = readAll(readable);
+    feed(HELLO);
+    await settle();
+    clock.advance(2_500);
+    expect((await got).split('\n\n').slice(1)).toEqual([
+      expect.stringContaining(`{"error":{"message":"${message}"`),
+      'data: [DONE]',
+      '',
+    ]);
+    expect(await stream.ended).toMatchObject({
+      kind: 'timed_out',
+      failure: { error: { code } },
+      isOpen: true,
+    });
+    await settle();
+    expect([counts.cancels, clock.running]).toEqual([1, 0]);
+  });
 
-  test('T3 before the upstream has answered: the head is the error, and a body that comes later is let go', async () => {
-    const { body, told } = fedBody();
+  test('T3 before the upstream has answered: the head is the error, and a body that comes later is cancelled', async () => {
+    const { body, counts } = fedBody();
     const { stream, clock } = run(undefined, { deadlineMs: 100 });
     clock.advance(100);
     expect(await stream.opened).toMatchObject({ error: { code: 'timeout', status: 504 } });
     expect(await stream.ended).toMatchObject({ kind: 'timed_out', isOpen: false });
     void stream.pump(body);
     await settle();
-    expect(told.cancels).toBe(1);
+    expect(counts.cancels).toBe(1);
   });
 
-  test('T2 comments of a queue: put the idle timeout off, but not after the first event', async () => {
+  test('T2 comments of a queue: postpone the idle timeout, but not after the first event', async () => {
     const { body, feed } = fedBody();
     const { readable, clock, ends } = run(body, { idleTimeoutMs: 100 });
     void readAll(readable);
@@ -124,23 +124,20 @@ describe('CanonicalStream, an upstream that breaks', () => {
   test.each([
     ['between events', HELLO],
     ['within an event', `${HELLO}data: {"choices":[{"ind`],
-  ])(
-    'E2 E4 the connection breaks %s: an error frame and [DONE], and nothing of the reason',
-    async (_, text) => {
-      const { body, feed, fail } = fedBody();
-      const { readable, ends } = run(body);
-      const all = readAll(readable);
-      feed(text);
-      await settle();
-      fail();
-      const got = await all;
-      expect(got).toContain('Hello');
-      expect(got.endsWith(`"code":"upstream_truncated"}}\n\n${DONE}`)).toBe(true);
-      expect(got).not.toContain('10.0.0.1');
-      await settle();
-      expect(ends).toMatchObject([{ kind: 'failed', failure: { error: { code: 'upstream_truncated' } } }]);
-    },
-  );
+  ])('E2 E4 the connection breaks %s: an error frame and [DONE], without the reason', async (_, text) => {
+    const { body, feed, fail } = fedBody();
+    const { readable, ends } = run(body);
+    const all = readAll(readable);
+    feed(text);
+    await settle();
+    fail();
+    const got = await all;
+    expect(got).toContain('Hello');
+    expect(got.endsWith(`"code":"upstream_truncated"}}\n\n${DONE}`)).toBe(true);
+    expect(got).not.toContain('10.0.0.1');
+    await settle();
+    expect(ends).toMatchObject([{ kind: 'failed', failure: { error: { code: 'upstream_truncated' } } }]);
+  });
 
   test('E1 the connection breaks before its first byte: the error is the head', async () => {
     const { body, fail } = fedBody();
@@ -170,8 +167,8 @@ describe('CanonicalStream, an upstream that breaks', () => {
     });
   });
 
-  test('E2 an error in the midst of an open stream: nothing after it is sent, and the upstream is let go', async () => {
-    const { body, feed, told } = fedBody();
+  test('E2 an error during an open stream: nothing after it is sent, and the upstream is cancelled', async () => {
+    const { body, feed, counts } = fedBody();
     const { readable, stream } = run(body);
     const all = readAll(readable);
     feed(HELLO);
@@ -180,7 +177,7 @@ describe('CanonicalStream, an upstream that breaks', () => {
     expect((await all).match(/Hello/g)).toHaveLength(1);
     expect(await stream.ended).toMatchObject({ kind: 'failed', isOpen: true });
     await settle();
-    expect(told.cancels).toBe(1);
+    expect(counts.cancels).toBe(1);
   });
 
   test.each([

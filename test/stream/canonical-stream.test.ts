@@ -1,4 +1,4 @@
-/** Holds the client's stream to its promises: nothing waits, nothing piles up, and it ends once, whoever ends it. */
+/** Tests the client's stream: nothing waits, nothing is buffered without bound, and it ends once, whoever ends it. */
 import { describe, expect, test } from 'vitest';
 import { convertStream } from '../contract/convert.ts';
 import {
@@ -17,7 +17,7 @@ import {
   settle,
 } from './stream-bench.ts';
 
-describe('CanonicalStream, the way through', () => {
+describe('CanonicalStream, delivery', () => {
   test('F4 each event: readable before the next read is given', async () => {
     const { body, feed, close } = fedBody();
     const reader = run(body).readable.getReader();
@@ -32,7 +32,7 @@ describe('CanonicalStream, the way through', () => {
     expect(await reader.read()).toEqual({ done: true, value: undefined });
   });
 
-  test('F4 an event cut in two: readable when its last byte has come, and not before', async () => {
+  test('F4 an event cut in two: readable once its last byte has arrived, and not before', async () => {
     const { body, feed } = fedBody();
     const { readable, written } = run(body);
     const read = readable.getReader().read();
@@ -43,7 +43,7 @@ describe('CanonicalStream, the way through', () => {
     expect(decoder.decode((await read).value)).toContain('Hello');
   });
 
-  test('F2 a whole answer: the bytes of the synchronous chain, each write told, ended as finished', async () => {
+  test('F2 a whole answer: the bytes of the synchronous chain, each write reported, ended as finished', async () => {
     const text = HELLO + STOP + DONE;
     const { readable, stream, written, tally } = run(bodyOf(text));
     const got = await readAll(readable);
@@ -53,14 +53,14 @@ describe('CanonicalStream, the way through', () => {
     expect(tally.finishWord).toBe('stop');
   });
 
-  test('S3 [DONE] before the upstream closes: the stream ends and lets the upstream go', async () => {
-    const { body, feed, told } = fedBody();
+  test('S3 [DONE] before the upstream closes: the stream ends and cancels the upstream', async () => {
+    const { body, feed, counts } = fedBody();
     const { readable, stream } = run(body);
     feed(HELLO + STOP + DONE);
     expect((await readAll(readable)).endsWith(DONE)).toBe(true);
     expect(await stream.ended).toEqual({ kind: 'finished' });
     await settle();
-    expect(told.cancels).toBe(1);
+    expect(counts.cancels).toBe(1);
   });
 
   test('F2 a plain answer: one chunk, [DONE], ended as finished', async () => {
@@ -74,23 +74,23 @@ describe('CanonicalStream, the way through', () => {
 
 describe('CanonicalStream, a slow reader', () => {
   test('T5 nobody reads: the upstream is asked a few times and no more', async () => {
-    const { told, body } = endlessBody();
+    const { counts, body } = endlessBody();
     const { written } = run(body);
     await settle();
-    expect(told.pulls).toBeLessThanOrEqual(3);
+    expect(counts.pulls).toBeLessThanOrEqual(3);
     expect(written.length).toBeLessThanOrEqual(2);
   });
 
   test('T5 each read by the client: asks the upstream once more', async () => {
-    const { told, body } = endlessBody();
+    const { counts, body } = endlessBody();
     const { readable } = run(body);
     await settle();
-    const before = told.pulls;
+    const before = counts.pulls;
     const reader = readable.getReader();
     for (let reads = 0; reads < 20; reads++) await reader.read();
     await settle();
-    expect(told.pulls - before).toBeGreaterThanOrEqual(18);
-    expect(told.pulls - before).toBeLessThanOrEqual(22);
+    expect(counts.pulls - before).toBeGreaterThanOrEqual(18);
+    expect(counts.pulls - before).toBeLessThanOrEqual(22);
     await reader.cancel();
   });
 
@@ -101,7 +101,7 @@ describe('CanonicalStream, a slow reader', () => {
     expect(got.match(/Hello/g)).toHaveLength(6);
   });
 
-  test('T1 T5 nobody reads: no heartbeats pile up, and reading brings them back', async () => {
+  test('T1 T5 nobody reads: no heartbeats are queued, and reading resumes them', async () => {
     const { body, feed } = fedBody();
     const { readable, written, clock } = run(body, { heartbeatMs: 100 });
     feed(HELLO);
@@ -116,9 +116,9 @@ describe('CanonicalStream, a slow reader', () => {
   });
 });
 
-describe('CanonicalStream, a client that leaves', () => {
-  test('T4 cancel while the upstream is silent: ended once as cancelled, and the upstream is let go', async () => {
-    const { body, feed, told } = fedBody();
+describe('CanonicalStream, a client that disconnects', () => {
+  test('T4 cancel while the upstream is silent: ended once as cancelled, and the upstream is cancelled', async () => {
+    const { body, feed, counts } = fedBody();
     const { readable, stream, ends } = run(body);
     const reader = readable.getReader();
     feed(HELLO);
@@ -127,25 +127,25 @@ describe('CanonicalStream, a client that leaves', () => {
     expect(await stream.ended).toEqual({ kind: 'cancelled' });
     await settle();
     expect(ends).toHaveLength(1);
-    expect(told.cancels).toBe(1);
+    expect(counts.cancels).toBe(1);
   });
 
   test('T4 cancel without a read: the same', async () => {
-    const { told, body } = endlessBody();
+    const { counts, body } = endlessBody();
     const { readable, stream } = run(body);
     await readable.cancel();
     expect(await stream.ended).toEqual({ kind: 'cancelled' });
     await settle();
-    expect(told.cancels).toBe(1);
+    expect(counts.cancels).toBe(1);
   });
 
-  test('T4 cancel before the upstream has answered: its body is let go when it comes', async () => {
-    const { body, told } = fedBody();
+  test('T4 cancel before the upstream has answered: its body is cancelled when it comes', async () => {
+    const { body, counts } = fedBody();
     const { readable, stream } = run();
     await readable.cancel();
     void stream.pump(body);
     await settle();
-    expect(told.cancels).toBe(1);
+    expect(counts.cancels).toBe(1);
     expect(await stream.ended).toEqual({ kind: 'cancelled' });
   });
 

@@ -1,4 +1,4 @@
-/** A clock that stands still until a test moves it: shared by the tests of pacing and of the stream. */
+/** A clock that only a test advances: shared by the tests of pacing and of the stream. */
 import type { Clock } from '../../src/stream/pacing.ts';
 
 interface Timer {
@@ -26,7 +26,7 @@ export class FakeClock implements Clock {
     return () => this.#timers.delete(timer);
   };
 
-  /** Goes on by so many ms; what is due on the way fires at its own time. */
+  /** Advances by so many ms; timers due meanwhile fire at their own time. */
   advance(ms: number): void {
     const until = this.#now + ms;
     for (let next = this.#nextDue(until); next !== undefined; next = this.#nextDue(until)) {

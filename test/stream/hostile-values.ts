@@ -1,6 +1,6 @@
-/** Values that are no sane upstream's, and the places of a chunk where they can stand: shared by the tests of hostile input. */
+/** Values that no sane upstream sends, and the places of a chunk where they can occur: shared by the tests of hostile input. */
 
-/** JSON texts, as most of these can't be said by JSON.stringify. */
+/** JSON texts, because JSON.stringify cannot write most of these. */
 export const VALUES: Readonly<Record<string, string>> = {
   'a __proto__ object': '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}',
   'an object whose methods are data': '{"toString":1,"valueOf":1,"toJSON":1,"then":1,"length":-1,"join":1}',

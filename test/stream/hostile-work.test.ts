@@ -22,7 +22,7 @@ const BY_LENGTH = ['includes', 'indexOf', 'lastIndexOf', 'join', 'slice', 'conca
 
 type Method = (this: unknown[], ...rest: unknown[]) => unknown;
 
-/** Runs the step and gives the elements that arrays' methods visited meanwhile. */
+/** Runs the step and returns the number of elements that array methods visited. */
 function countVisits(step: () => void): number {
   let visits = 0;
   const undo: (() => void)[] = [];
@@ -34,9 +34,9 @@ function countVisits(step: () => void): number {
   }
   function counting(callback: unknown): unknown {
     if (typeof callback !== 'function') return callback;
-    return (...said: unknown[]) => {
+    return (...args: unknown[]) => {
       visits++;
-      return callback(...said);
+      return callback(...args);
     };
   }
   for (const name of [...WITH_CALLBACK, 'flatMap', 'forEach', 'reduce', 'reduceRight'])
@@ -51,9 +51,9 @@ function countVisits(step: () => void): number {
     wrap(
       name,
       (original) =>
-        function (...said) {
+        function (...args) {
           visits += this.length;
-          return original.apply(this, said);
+          return original.apply(this, args);
         },
     );
   try {
@@ -116,7 +116,7 @@ const STREAMS: Readonly<Record<string, readonly [small: number, stream: (size: n
 
 describe('convertStream, its work', () => {
   test.each(Object.entries(STREAMS))(
-    'B1 %s: twice the input is no square of the work',
+    'B1 %s: twice the input is not four times the work',
     (_, [small, stream]) => {
       function work(size: number): number {
         const bytes = encoder.encode(stream(size));
@@ -128,7 +128,7 @@ describe('convertStream, its work', () => {
   );
 
   test.each(['id', 'model', 'service_tier', 'system_fingerprint'])(
-    'B1 a long %s and many small chunks: twice the input is no square of the output',
+    'B1 a long %s and many small chunks: twice the input is not four times the output',
     (field) => {
       function output(size: number): number {
         const first = event('"delta":{"content":"a"}', `"${field}":"${'x'.repeat(size * 50)}",`);

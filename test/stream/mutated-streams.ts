@@ -1,4 +1,4 @@
-/** Makes streams of frames that are nearly alike: each a fixture's frame, changed in its JSON, in its lines or in its bytes. */
+/** Generates streams of nearly identical frames: each a fixture's frame, changed in its JSON, in its lines or in its bytes. */
 
 import type { Conversion } from '../contract/convert.ts';
 import { fixtures, policiesOf } from '../contract/fixtures.ts';
@@ -14,7 +14,7 @@ export interface MutatedStream {
 }
 
 const FRAMES_A_STREAM = 40;
-/** Of a hundred frames. The bytes are left alone in most: what is no JSON any more ends the stream. */
+/** Of a hundred frames. Most bytes are left unchanged: invalid JSON ends the stream. */
 const PLAIN = 60;
 const CHANGED_JSON = 33;
 const CHANGED_LINES = 6;
@@ -72,7 +72,7 @@ const LINES = [
 interface Base {
   readonly conversion: Conversion;
   readonly first: string;
-  /** Events that hold a text. */
+  /** Events that contain a text. */
   readonly texts: readonly string[];
 }
 
@@ -122,7 +122,7 @@ function pick<T>(random: Random, from: readonly T[]): T {
   return picked;
 }
 
-/** Another text in the place of one of the event's own. */
+/** Another text in place of one of the event's own. */
 function withText(random: Random, data: string): string {
   return data.replace(
     HOLDS_TEXT,
@@ -130,7 +130,7 @@ function withText(random: Random, data: string): string {
   );
 }
 
-/** Still JSON, but for a text's own reasons. */
+/** Still JSON, unless the text itself breaks it. */
 function changeJson(random: Random, data: string): string {
   const members = [...data.matchAll(/"\w+": ?(?:"(?:[^"\\]|\\.)*"|[-\d.]+|null|true|false|\[\]|\{\})/g)];
   const member = members.length === 0 ? undefined : pick(random, members);

@@ -1,17 +1,17 @@
-/** Holds the normaliser to the rules of chunks, choices and deltas: what is said once, what is not said at all. */
+/** Tests the normaliser's chunks, choices and deltas: what is sent once, what is not sent at all. */
 import { describe, expect, test } from 'vitest';
 import { MAX_TOOL_CALLS } from '../../src/canonical/limits.ts';
 import type { ChoicePart } from '../../src/canonical/part.ts';
 import { bench, call, choice, NOW_SECONDS, part } from './parts.ts';
 
-/** The choices of each chunk that comes of these, or null for each that is not sent. */
-function choicesOf(...said: Partial<ChoicePart>[]) {
+/** The choices of each resulting chunk, or null for each that is not sent. */
+function choicesOf(...parts: Partial<ChoicePart>[]) {
   const { normaliser } = bench();
-  return said.map((one) => normaliser.read(part([choice(one)]))?.choices ?? null);
+  return parts.map((one) => normaliser.read(part([choice(one)]))?.choices ?? null);
 }
 
-function deltasOf(...said: Partial<ChoicePart>[]) {
-  return choicesOf(...said).map(
+function deltasOf(...parts: Partial<ChoicePart>[]) {
+  return choicesOf(...parts).map(
     (choices) => choices?.map((one) => ('delta' in one ? one.delta : null)) ?? null,
   );
 }
@@ -55,10 +55,10 @@ describe('Normaliser.read, the chunk', () => {
     expect(normaliser.read(part([choice({ content: 'b' })], late))).toMatchObject(made);
   });
 
-  test('C1 service_tier and system_fingerprint: the latest said, and sticky', () => {
+  test('C1 service_tier and system_fingerprint: the latest received, and sticky', () => {
     const { normaliser } = bench();
-    const read = (said: Parameters<typeof part>[1]) => {
-      const chunk = normaliser.read(part([choice({ content: 'a' })], said));
+    const read = (fields: Parameters<typeof part>[1]) => {
+      const chunk = normaliser.read(part([choice({ content: 'a' })], fields));
       return chunk?.object === 'chat.completion.chunk' && [chunk.service_tier, chunk.system_fingerprint];
     };
     expect(read({})).toEqual([null, null]);
@@ -69,25 +69,25 @@ describe('Normaliser.read, the chunk', () => {
 });
 
 describe('Normaliser.read, the delta', () => {
-  test('C4 role: on the first delta alone, said or not by the upstream', () => {
+  test('C4 role: on the first delta alone, sent by the upstream or not', () => {
     expect(deltasOf({ content: 'a' }, { content: 'b', hasRole: true })).toEqual([
       [{ role: 'assistant', content: 'a' }],
       [{ content: 'b' }],
     ]);
   });
 
-  test('C4 role alone: is something to say, once', () => {
+  test('C4 role alone: makes a chunk, once', () => {
     expect(deltasOf({ hasRole: true }, { hasRole: true })).toEqual([[{ role: 'assistant' }], null]);
   });
 
-  test('C4 empty content: kept beside role where the upstream said it, and nowhere else', () => {
+  test('C4 empty content: kept beside role where the upstream sent it, and nowhere else', () => {
     expect(deltasOf({ hasRole: true, content: '' }, { content: '' }, { content: '', refusal: 'no' })).toEqual(
       [[{ role: 'assistant', content: '' }], null, [{ refusal: 'no' }]],
     );
     expect(deltasOf({ refusal: 'no' })).toEqual([[{ role: 'assistant', refusal: 'no' }]]);
   });
 
-  test('C4 all news at once: in the order of the contract', () => {
+  test('C4 all fields at once: in the order of the contract', () => {
     const [delta] = deltasOf({
       toolCalls: [call({ name: 'f' })],
       refusal: 'r',
@@ -103,18 +103,18 @@ describe('Normaliser.read, the delta', () => {
     ]);
   });
 
-  test('C5 a part that says nothing: no chunk, and the role waits for the first that does', () => {
+  test('C5 an empty part: no chunk, and the role waits for the first that is not empty', () => {
     expect(deltasOf({}, { content: 'a' })).toEqual([null, [{ role: 'assistant', content: 'a' }]]);
   });
 
-  test('C5 of two choices one says nothing: the chunk holds the other alone', () => {
+  test('C5 one of two choices is empty: the chunk contains only the other', () => {
     const { normaliser } = bench();
     normaliser.read(part([choice({ content: 'a' }), choice({ index: 1, content: 'b' })]));
     const chunk = normaliser.read(part([choice(), choice({ index: 1, content: 'c' })]));
     expect(chunk?.choices).toMatchObject([{ index: 1, delta: { content: 'c' } }]);
   });
 
-  test('C9 logprobs alone: are news', () => {
+  test('C9 logprobs alone: make a chunk', () => {
     const logprobs = { content: [{ token: 'a', logprob: -1, bytes: null, top_logprobs: [] }], refusal: null };
     expect(choicesOf({ logprobs })).toEqual([
       [{ index: 0, delta: { role: 'assistant' }, logprobs, finish_reason: null }],
@@ -132,8 +132,8 @@ describe('Normaliser.read, the delta', () => {
 
   test('C10 reasoning, refusal and tool calls in the text shape: not sent, but metered', () => {
     const { normaliser, tally } = bench({ shape: 'text' });
-    const said = { reasoning: 'a', refusal: 'b', toolCalls: [call({ name: 'f', arguments: '{}' })] };
-    expect(normaliser.read(part([choice({ hasRole: true, content: '', ...said })]))).toBeNull();
+    const dropped = { reasoning: 'a', refusal: 'b', toolCalls: [call({ name: 'f', arguments: '{}' })] };
+    expect(normaliser.read(part([choice({ hasRole: true, content: '', ...dropped })]))).toBeNull();
     expect(tally.countUsage().usage.completion_tokens).toBeGreaterThan(0);
   });
 
@@ -152,7 +152,7 @@ describe('Normaliser.read, the delta', () => {
     ]);
   });
 
-  test('C7 an id that is made: after the id of the stream, which the same chunk makes', () => {
+  test('C7 a generated id: after the id of the stream, which the same chunk generates', () => {
     const { normaliser } = bench();
     expect(normaliser.read(part([choice({ toolCalls: [call({ name: 'f' })] })]))).toMatchObject({
       id: 'chatcmpl-0001',
@@ -162,8 +162,8 @@ describe('Normaliser.read, the delta', () => {
 });
 
 describe('Normaliser.read, the finish', () => {
-  const finishOf = (...said: Partial<ChoicePart>[]) =>
-    choicesOf(...said).map((choices) => choices?.map((one) => one.finish_reason) ?? null);
+  const finishOf = (...parts: Partial<ChoicePart>[]) =>
+    choicesOf(...parts).map((choices) => choices?.map((one) => one.finish_reason) ?? null);
 
   test('C8 a finish: once, and what follows it is dropped and not metered', () => {
     const { normaliser, tally } = bench();
@@ -192,7 +192,7 @@ describe('Normaliser.read, the finish', () => {
     expect(other?.choices[0]?.finish_reason).toBe('stop');
   });
 
-  test('C8 stop after a tool-call fragment that said nothing: stop, because the client saw no call', () => {
+  test('C8 stop after an empty tool-call fragment: stop, because the client received no call', () => {
     expect(finishOf({ content: 'a', toolCalls: [call({})] }, { finishWord: 'stop' })).toEqual([
       [null],
       ['stop'],
@@ -206,13 +206,16 @@ describe('Normaliser.read, the finish', () => {
       'insufficient_system_resource',
       'Provider stopped: insufficient_system_resource',
     ],
-  ])('C8 E2 the word %s: a fault and no finish, and the content beside it is sent', (word, code, message) => {
-    const { normaliser } = bench();
-    const chunk = normaliser.read(part([choice({ content: 'a', finishWord: word })]));
-    expect(chunk?.choices).toMatchObject([{ delta: { content: 'a' }, finish_reason: null }]);
-    expect(normaliser.fault).toMatchObject({ type: 'server_error', code, message, param: null });
-    expect(normaliser.isFinished).toBe(false);
-  });
+  ])(
+    'C8 E2 the reason %s: a fault and no finish, and the content beside it is sent',
+    (word, code, message) => {
+      const { normaliser } = bench();
+      const chunk = normaliser.read(part([choice({ content: 'a', finishWord: word })]));
+      expect(chunk?.choices).toMatchObject([{ delta: { content: 'a' }, finish_reason: null }]);
+      expect(normaliser.fault).toMatchObject({ type: 'server_error', code, message, param: null });
+      expect(normaliser.isFinished).toBe(false);
+    },
+  );
 
   test('F2 isFinished and isEmpty: every choice that appeared has its finish, and there was one', () => {
     const { normaliser } = bench();

@@ -1,10 +1,10 @@
-/** The three clocks of a stream, under a clock that is moved by hand. */
+/** Tests the three timers of a stream, under a clock that is advanced by hand. */
 import { describe, expect, test } from 'vitest';
 import { Pacing, type PacingLimits } from '../../src/stream/pacing.ts';
 
 const LIMITS: PacingLimits = { heartbeatMs: 15_000, idleTimeoutMs: 120_000, deadlineMs: 600_000 };
 
-/** A clock that stands still until `advance` moves it, firing what falls due on the way. */
+/** A clock that only `advance` moves, firing the timers due meanwhile. */
 class HandClock {
   time = 0;
   armed = 0;
@@ -39,11 +39,11 @@ class HandClock {
 function start(limits: Partial<PacingLimits> = {}, client = { isBlocked: false }) {
   const clock = new HandClock();
   const events: string[] = [];
-  const say = (what: string) => events.push(`${what} at ${clock.time / 1000}`);
+  const record = (what: string) => events.push(`${what} at ${clock.time / 1000}`);
   const pacing: Pacing = new Pacing({ ...LIMITS, ...limits }, clock, 0, {
     isBlocked: () => client.isBlocked,
-    heartbeat: () => say('heartbeat'),
-    timeout: (kind) => say(kind),
+    heartbeat: () => record('heartbeat'),
+    timeout: (kind) => record(kind),
   });
   return { clock, events, pacing };
 }
@@ -55,7 +55,7 @@ describe('T1: heartbeats', () => {
     expect(events).toEqual(['heartbeat at 15', 'heartbeat at 30', 'heartbeat at 45']);
   });
 
-  test('T1: a write puts the next one off', () => {
+  test('T1: a write postpones the next one', () => {
     const { clock, events, pacing } = start();
     clock.advance(10_000);
     pacing.wrote();
@@ -97,14 +97,14 @@ describe('T2: the idle timeout', () => {
     expect(clock.isArmed).toBe(false);
   });
 
-  test("T2: Weir's own heartbeats do not put it off", () => {
+  test("T2: Weir's own heartbeats do not postpone it", () => {
     const { clock, events } = start();
     clock.advance(120_000);
     expect(events.at(-1)).toBe('idle at 120');
     expect(events).toHaveLength(8);
   });
 
-  test('T2: upstream comments put it off before the first data event, and not after it', () => {
+  test('T2: upstream comments postpone it before the first data event, and not after it', () => {
     const { clock, events, pacing } = start(quiet);
     clock.advance(100_000);
     pacing.read(false);
@@ -116,7 +116,7 @@ describe('T2: the idle timeout', () => {
     expect(events).toEqual(['idle at 320']);
   });
 
-  test('T2 T5: while the client does not read, the silence is not the upstream’s', () => {
+  test('T2 T5: while the client does not read, the silence does not count', () => {
     const client = { isBlocked: true };
     const { clock, events } = start(quiet, client);
     clock.advance(300_000);

@@ -1,4 +1,4 @@
-/** Parts written short, and a normaliser with a fixed clock and countable random texts: shared by the tests of the stream. */
+/** Short builders for parts, and a normaliser with a fixed clock and countable random texts: shared by the tests of the stream. */
 import type { ChoicePart, ChunkPart, ToolCallPart } from '../../src/canonical/part.ts';
 import { Tally } from '../../src/metering/tally.ts';
 import { type AnswerContext, Normaliser } from '../../src/stream/normalise.ts';
@@ -17,13 +17,13 @@ const NO_CHOICE: ChoicePart = {
   finishWord: null,
 };
 
-/** A choice's news; content that is given counts as said. */
-export function choice(said: Partial<ChoicePart> = {}): ChoicePart {
-  return { ...NO_CHOICE, hasContent: said.content !== undefined, ...said };
+/** A choice with the given fields; given content counts as sent, even if empty. */
+export function choice(fields: Partial<ChoicePart> = {}): ChoicePart {
+  return { ...NO_CHOICE, hasContent: fields.content !== undefined, ...fields };
 }
 
-/** A part whose choices are these, with what else is given. */
-export function part(choices: readonly ChoicePart[], said: Partial<ChunkPart> = {}): ChunkPart {
+/** A part with these choices and fields. */
+export function part(choices: readonly ChoicePart[], fields: Partial<ChunkPart> = {}): ChunkPart {
   return {
     id: undefined,
     created: undefined,
@@ -33,12 +33,12 @@ export function part(choices: readonly ChoicePart[], said: Partial<ChunkPart> = 
     usage: null,
     error: null,
     choices,
-    ...said,
+    ...fields,
   };
 }
 
-export function call(said: Partial<ToolCallPart>): ToolCallPart {
-  return { index: undefined, id: undefined, name: undefined, arguments: '', ...said };
+export function call(fields: Partial<ToolCallPart>): ToolCallPart {
+  return { index: undefined, id: undefined, name: undefined, arguments: '', ...fields };
 }
 
 export interface Bench {

@@ -1,5 +1,5 @@
 /**
- * The fast path against the slow one over frames mutated at random, as many as `MUTATED_FRAMES` says:
+ * The fast path against the slow one over frames mutated at random, as many as `MUTATED_FRAMES`:
  * MUTATED_FRAMES=5000000 npx vitest run test/stream/splice-mutations.test.ts
  */
 import { expect, test } from 'vitest';
@@ -7,15 +7,15 @@ import { compareWays } from './both-ways.ts';
 import { mutatedStream } from './mutated-streams.ts';
 
 const FRAMES = Number(process.env.MUTATED_FRAMES ?? 60_000);
-/** The first stream's seed: a failure tells its own. */
+/** The first stream's seed: a failure reports its own. */
 const FIRST_SEED = Number(process.env.MUTATED_FROM ?? 1);
-/** Beside the mutated frames there are plain ones. */
+/** There are plain frames among the mutated ones. */
 const LEAST_SHARE_OF_HITS = 0.2;
 /** On this project's machines it is a tenth of this. */
 const LIMIT_MS_A_FRAME = 1;
 
 test(
-  `Splice, ${FRAMES} frames mutated at random: are what the slow way makes of them`,
+  `Splice, ${FRAMES} frames mutated at random: same output as the slow path`,
   () => {
     let read = 0;
     let hits = 0;
@@ -26,7 +26,7 @@ test(
         read += events;
         hits += splicedFrames;
       } catch (error) {
-        throw new Error(`It is wrong from MUTATED_FROM=${seed}`, { cause: error });
+        throw new Error(`It fails from MUTATED_FROM=${seed}`, { cause: error });
       }
     }
     expect(hits).toBeGreaterThan(read * LEAST_SHARE_OF_HITS);

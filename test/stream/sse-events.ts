@@ -1,8 +1,8 @@
-/** Reads bytes through the SSE parser and lists what its sink was told: shared by the parser's tests. */
+/** Reads bytes through the SSE parser and lists what its sink received: shared by the parser's tests. */
 import { SseReader } from '../../src/stream/sse.ts';
 
-/** An event's name and data, or that the bound was passed. */
-export type Told = readonly [name: string, data: string] | 'too large';
+/** An event's name and data, or that the bound was exceeded. */
+export type Received = readonly [name: string, data: string] | 'too large';
 
 const encoder = new TextEncoder();
 
@@ -10,31 +10,31 @@ export function bytesOf(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** What the sink is told while the reads come, and what only the end of the stream tells. */
+/** What the sink received during the reads, and at the end of the stream. */
 export interface Reading {
-  readonly told: Told[];
-  readonly toldAtEnd: Told[];
+  readonly received: Received[];
+  readonly receivedAtEnd: Received[];
 }
 
 export function read(reads: Iterable<Uint8Array>, maxEventBytes = 1_000_000): Reading {
-  let told: Told[] = [];
+  let received: Received[] = [];
   const reader = new SseReader(
-    { event: (name, data) => told.push([name, data]), tooLarge: () => told.push('too large') },
+    { event: (name, data) => received.push([name, data]), tooLarge: () => received.push('too large') },
     maxEventBytes,
   );
   for (const bytes of reads) reader.push(bytes);
-  const before = told;
-  told = [];
+  const before = received;
+  received = [];
   reader.end();
-  return { told: before, toldAtEnd: told };
+  return { received: before, receivedAtEnd: received };
 }
 
-/** Everything that is told of a stream, end included. */
-export function readAll(reads: Iterable<Uint8Array>, maxEventBytes?: number): Told[] {
-  const { told, toldAtEnd } = read(reads, maxEventBytes);
-  return [...told, ...toldAtEnd];
+/** Everything the sink received, end included. */
+export function readAll(reads: Iterable<Uint8Array>, maxEventBytes?: number): Received[] {
+  const { received, receivedAtEnd } = read(reads, maxEventBytes);
+  return [...received, ...receivedAtEnd];
 }
 
-export function readText(text: string, maxEventBytes?: number): Told[] {
+export function readText(text: string, maxEventBytes?: number): Received[] {
   return readAll([bytesOf(text)], maxEventBytes);
 }

@@ -1,7 +1,7 @@
 /** Counts the bytes that the SSE parser touches, so that no shape of a stream costs more than its length (B1). */
 import { describe, expect, test, vi } from 'vitest';
 import { cut } from '../contract/convert.ts';
-import { bytesOf, readAll, type Told } from './sse-events.ts';
+import { bytesOf, type Received, readAll } from './sse-events.ts';
 
 const LENGTH = 64 * 1024;
 /** Each byte may be looked at for LF and for CR, kept, joined and decoded; a square would be thousands of times this. */
@@ -9,7 +9,7 @@ const MAX_TOUCHES_A_BYTE = 8;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Runs the step and gives the bytes that typed arrays and decoders scanned, copied or decoded meanwhile. */
+/** Runs the step and returns the number of bytes that typed arrays and decoders scanned, copied or decoded. */
 function countTouches(step: () => void): number {
   let touched = 0;
   const typedArray: Bytes = Object.getPrototypeOf(Uint8Array.prototype);
@@ -65,11 +65,11 @@ describe('SseReader, its work', () => {
   ])('B1 %s: each byte is touched a few times at most', (_, text, size, events) => {
     const bytes = bytesOf(text);
     const reads = [...cut(bytes, size)];
-    let told: Told[] = [];
+    let received: Received[] = [];
     const touched = countTouches(() => {
-      told = readAll(reads);
+      received = readAll(reads);
     });
-    expect(told).toHaveLength(events);
+    expect(received).toHaveLength(events);
     expect(touched).toBeGreaterThan(bytes.length / 2);
     expect(touched).toBeLessThan(bytes.length * MAX_TOUCHES_A_BYTE);
   });

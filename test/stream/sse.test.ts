@@ -1,8 +1,8 @@
-/** Holds the SSE parser to the WHATWG specification, to its one leniency, and to its bound. */
+/** Tests the SSE parser against the WHATWG specification, with its one leniency and its bound. */
 import { describe, expect, test } from 'vitest';
 import { SseReader } from '../../src/stream/sse.ts';
 import { cut } from '../contract/convert.ts';
-import { bytesOf, read, readAll, readText, type Told } from './sse-events.ts';
+import { bytesOf, type Received, read, readAll, readText } from './sse-events.ts';
 
 describe('SseReader, lines', () => {
   test.each<[name: string, text: string]>([
@@ -14,27 +14,30 @@ describe('SseReader, lines', () => {
     ['CRLF then LF', 'data: a\r\n\ndata: b\r\n\n'],
     ['all three in one stream', 'data: a\r\n\rdata: b\n\r\n'],
   ])('S1 line ends %s: two events, however the bytes are cut', (_, text) => {
-    const expected: Told[] = [
+    const expected: Received[] = [
       ['', 'a'],
       ['', 'b'],
     ];
     const bytes = bytesOf(text);
     for (let size = 1; size <= bytes.length; size++) {
-      expect(read(cut(bytes, size)), `reads of ${size} bytes`).toEqual({ told: expected, toldAtEnd: [] });
+      expect(read(cut(bytes, size)), `reads of ${size} bytes`).toEqual({
+        received: expected,
+        receivedAtEnd: [],
+      });
     }
   });
 
   test('S1 CRLF split between reads: the LF ends no line of its own', () => {
     const reads = ['data: a\r', '\ndata: b\r', '\n\r', '\n'].map(bytesOf);
-    expect(read(reads).told).toEqual([['', 'a\nb']]);
+    expect(read(reads).received).toEqual([['', 'a\nb']]);
   });
 
   test('S1 a read without bytes between CR and LF: they are still one line end', () => {
     const reads = ['data: a\r', '', '\ndata: b\n\n'].map(bytesOf);
-    expect(read(reads).told).toEqual([['', 'a\nb']]);
+    expect(read(reads).received).toEqual([['', 'a\nb']]);
   });
 
-  test('S1 a BOM at the head: is no part of the first field, be it whole or split', () => {
+  test('S1 a BOM at the head: is not part of the first field, whole or split', () => {
     const bytes = bytesOf('\uFEFFdata: a\n\n');
     for (const size of [1, 2, 3, bytes.length]) expect(readAll(cut(bytes, size))).toEqual([['', 'a']]);
   });
@@ -57,7 +60,7 @@ describe('SseReader, lines', () => {
     }
   });
 
-  test('S1 bytes that are no UTF-8: become U+FFFD and spoil no other line', () => {
+  test('S1 bytes that are not UTF-8: become U+FFFD and affect no other line', () => {
     const bytes = Uint8Array.from([...bytesOf('data: a'), 0xff, ...bytesOf('b\n\ndata: c\n\n')]);
     expect(readAll([bytes])).toEqual([
       ['', 'a\uFFFDb'],
@@ -67,7 +70,7 @@ describe('SseReader, lines', () => {
 });
 
 describe('SseReader, fields', () => {
-  test.each<[name: string, text: string, told: Told[]]>([
+  test.each<[name: string, text: string, received: Received[]]>([
     ['data with one space: the space is dropped', 'data: a\n\n', [['', 'a']]],
     ['data with two spaces: one stays', 'data:  a\n\n', [['', ' a']]],
     ['data with a tab: it stays', 'data:\ta\n\n', [['', '\ta']]],
@@ -75,21 +78,21 @@ describe('SseReader, fields', () => {
     ['data in several lines: joined by LF', 'data: a\ndata:b\ndata:  c\n\n', [['', 'a\nb\n c']]],
     ['data without a colon: an empty line of data', 'data\ndata\n\n', [['', '\n']]],
     ['colons in data: stay', 'data: {"a":":"}\n\n', [['', '{"a":":"}']]],
-    ['a comment: says nothing', ': data: a\n:\n\n', []],
-    ['a comment between data lines: does not part them', 'data: a\n: x\ndata: b\n\n', [['', 'a\nb']]],
-    ['id, retry and unknown fields: say nothing', 'id: 1\nretry: 2\nfoo: 3\nbar\ndata: a\n\n', [['', 'a']]],
-    ['`database:` and `dat`: are no data', 'database: a\ndat: b\ndata: c\n\n', [['', 'c']]],
-    ['`data` behind a space: is no data', ' data: a\n\n', []],
+    ['a comment: no event', ': data: a\n:\n\n', []],
+    ['a comment between data lines: does not separate them', 'data: a\n: x\ndata: b\n\n', [['', 'a\nb']]],
+    ['id, retry and unknown fields: ignored', 'id: 1\nretry: 2\nfoo: 3\nbar\ndata: a\n\n', [['', 'a']]],
+    ['`database:` and `dat`: are not data', 'database: a\ndat: b\ndata: c\n\n', [['', 'c']]],
+    ['`data` after a space: is not data', ' data: a\n\n', []],
     ['`Data`: names are case-sensitive', 'Data: a\n\n', []],
     ['an event name: comes with the data', 'event: error\ndata: a\n\n', [['error', 'a']]],
     ['an event name after the data: comes too', 'data: a\nevent:x_b\n\n', [['x_b', 'a']]],
     ['two event names: the last counts', 'event: a\nevent: b\ndata: c\n\n', [['b', 'c']]],
-    ['`event` without a colon: takes the name back', 'event: a\nevent\ndata: c\n\n', [['', 'c']]],
-    ['`events:`: is no name', 'events: a\ndata: c\n\n', [['', 'c']]],
+    ['`event` without a colon: resets the name', 'event: a\nevent\ndata: c\n\n', [['', 'c']]],
+    ['`events:`: is not a name', 'events: a\ndata: c\n\n', [['', 'c']]],
     ['a name without data: no event, and the next has none', 'event: a\n\ndata: b\n\n', [['', 'b']]],
     ['many blank lines: no event', '\n\n\ndata: a\n\n\n\n', [['', 'a']]],
-  ])('S1 %s', (_, text, told) => {
-    expect(readText(text)).toEqual(told);
+  ])('S1 %s', (_, text, received) => {
+    expect(readText(text)).toEqual(received);
   });
 
   test('S1 the example of the specification with empty data: each block with a data line is an event', () => {
@@ -107,26 +110,26 @@ describe('SseReader, the end', () => {
     ['its line end', 'data: a\ndata: b'],
     ['the LF of its CRLF', 'data: a\r\ndata: b\r'],
   ])('S2 a last event without %s: still counts, once', (_, text) => {
-    expect(read([bytesOf(text)])).toEqual({ told: [], toldAtEnd: [['', 'a\nb']] });
+    expect(read([bytesOf(text)])).toEqual({ received: [], receivedAtEnd: [['', 'a\nb']] });
   });
 
-  test('S2 a stream that ended with a blank line: its end tells nothing more', () => {
-    expect(read([bytesOf('event: a\ndata: b\n\n')])).toEqual({ told: [['a', 'b']], toldAtEnd: [] });
+  test('S2 a stream that ended with a blank line: its end adds no event', () => {
+    expect(read([bytesOf('event: a\ndata: b\n\n')])).toEqual({ received: [['a', 'b']], receivedAtEnd: [] });
   });
 
   test('S2 a last line that is a name alone: no event', () => {
     expect(readText('data: a\n\nevent: error')).toEqual([['', 'a']]);
   });
 
-  test('S3 stop, called by the sink in the midst of a read: nothing after it is told, not even the end', () => {
-    const told: string[] = [];
+  test('S3 stop, called by the sink during a read: nothing after it is reported, not even the end', () => {
+    const received: string[] = [];
     const reader: SseReader = new SseReader(
       {
         event: (_, data) => {
-          told.push(data);
+          received.push(data);
           if (data === '[DONE]') reader.stop();
         },
-        tooLarge: () => told.push('too large'),
+        tooLarge: () => received.push('too large'),
       },
       1_000,
     );
@@ -134,7 +137,7 @@ describe('SseReader, the end', () => {
     reader.push(bytesOf('c\n\ndata: d\n\n'));
     reader.push(bytesOf('e'.repeat(2_000)));
     reader.end();
-    expect(told).toEqual(['a', '[DONE]']);
+    expect(received).toEqual(['a', '[DONE]']);
   });
 });
 
@@ -170,22 +173,22 @@ describe('SseReader, the bound', () => {
     ['an endless comment', ': aaaa'],
     ['an endless line of an unknown field', 'foo: aaaa'],
     ['an endless event name', 'event: aaaa'],
-  ])('B1 %s, in pieces: too large, said once, and nothing is read after it', (_, piece) => {
+  ])('B1 %s, in pieces: too large, reported once, and nothing is read after it', (_, piece) => {
     const reads = [...Array.from({ length: MAX }, () => bytesOf(piece)), bytesOf('\n\ndata: b\n\n')];
     expect(readAll(reads, MAX)).toEqual(['too large']);
   });
 
-  test('B1 a long line behind the data lines of one event: counts with them', () => {
+  test('B1 a long line after the data lines of one event: counts with them', () => {
     const reads = [line(60), `\n: ${'a'.repeat(39)}`, '\n\n'].map(bytesOf);
     expect(readAll(reads, MAX)).toEqual(['too large']);
   });
 
-  test('B1 a comment longer than the bound: is judged the same in one read as in many', () => {
+  test('B1 a comment longer than the bound: the same in one read as in many', () => {
     const bytes = bytesOf(`: ${'a'.repeat(MAX)}\n\ndata: b\n\n`);
     expect(readAll([bytes], MAX)).toEqual(readAll(cut(bytes, 1), MAX));
   });
 
-  test('B1 many events, each within the bound: all pass, for what was told is held no more', () => {
+  test('B1 many events, each within the bound: all pass, because reported events are not kept', () => {
     const text = `event: x_a\n: comment\n${line(MAX)}\n\n`.repeat(20);
     for (const size of SIZES) expect(readAll(cut(bytesOf(text), size), MAX)).toHaveLength(20);
   });

@@ -1,4 +1,4 @@
-/** Upstream bodies that tests feed by hand, and a canonical stream with what it told: shared by the tests of the stream. */
+/** Upstream bodies that tests feed by hand, and a canonical stream with what it reported: shared by the tests of the stream. */
 import { Tally } from '../../src/metering/tally.ts';
 import { CanonicalStream, type StreamEnd } from '../../src/stream/canonical-stream.ts';
 import type { PacingLimits } from '../../src/stream/pacing.ts';
@@ -13,22 +13,22 @@ export const DONE = 'data: [DONE]\n\n';
 export const encoder = new TextEncoder();
 export const decoder = new TextDecoder();
 
-/** A body that is fed by hand, and tells how often it was cancelled. */
+/** A body that is fed by hand, and counts its cancellations. */
 export function fedBody() {
   let controller: ReadableByteStreamController | undefined;
-  const told = { cancels: 0 };
+  const counts = { cancels: 0 };
   const body = new ReadableStream({
     type: 'bytes',
     start(own) {
       controller = own;
     },
     cancel() {
-      told.cancels++;
+      counts.cancels++;
     },
   });
   return {
     body,
-    told,
+    counts,
     feed: (text: string) => controller?.enqueue(encoder.encode(text)),
     close: () => close(controller),
     fail: () => controller?.error(new Error('connection reset by 10.0.0.1')),
@@ -38,20 +38,20 @@ export function fedBody() {
 /** More than any bounded reader asks for: a body that is still asked then ends, so that its test fails instead of hanging. */
 const ENDLESS_PULLS = 10_000;
 
-/** A body that goes on and on, and counts how often it is asked for more. */
+/** An endless body that counts its pulls and cancellations. */
 export function endlessBody() {
-  const told = { pulls: 0, cancels: 0 };
+  const counts = { pulls: 0, cancels: 0 };
   const body = new ReadableStream({
     type: 'bytes',
     pull(controller) {
-      if (++told.pulls > ENDLESS_PULLS) close(controller);
+      if (++counts.pulls > ENDLESS_PULLS) close(controller);
       else controller.enqueue(encoder.encode(HELLO));
     },
     cancel() {
-      told.cancels++;
+      counts.cancels++;
     },
   });
-  return { told, body };
+  return { counts, body };
 }
 
 export function bodyOf(...texts: string[]): ReadableStream<Uint8Array> {
@@ -66,7 +66,7 @@ export function bodyOf(...texts: string[]): ReadableStream<Uint8Array> {
   });
 }
 
-/** A body that answers each read with an event, some of them filled up with a comment, and notes how much each could take. */
+/** A body that answers each read with an event, some padded with a comment, and records the size of each read's buffer. */
 export function notingBody(reads: readonly ('an event' | 'full')[]) {
   const asked: number[] = [];
   const body = new ReadableStream({
@@ -83,7 +83,7 @@ export function notingBody(reads: readonly ('an event' | 'full')[]) {
   return { asked, body };
 }
 
-/** Closes a byte stream; a read that waits with a buffer of its own is told so only by an answer of no bytes. */
+/** Closes a byte stream; a pending read with its own buffer only ends on a response of zero bytes. */
 function close(controller: ReadableByteStreamController | undefined): void {
   controller?.close();
   controller?.byobRequest?.respond(0);
@@ -101,7 +101,7 @@ export interface Run {
   readonly ends: StreamEnd[];
 }
 
-/** A stream whose upstream answers with the body, or has not answered yet (none). */
+/** A stream whose upstream answers with the body, or has not answered yet (no body). */
 export function run(body?: ReadableStream<Uint8Array>, limits: Partial<PacingLimits> = {}): Run {
   const clock = new FakeClock();
   const tally = new Tally(clock.now, 0);
@@ -109,7 +109,7 @@ export function run(body?: ReadableStream<Uint8Array>, limits: Partial<PacingLim
   const stream = new CanonicalStream({
     ...optionsOf(CHAT, tally),
     fastPath: true,
-    // It copies, as the runtime's own does: what was written may be written over.
+    // It copies, as the runtime's own does: written bytes may be overwritten.
     pipe: new TransformStream({ transform: (bytes, controller) => controller.enqueue(bytes.slice()) }),
     limits: { heartbeatMs: 0, idleTimeoutMs: 0, deadlineMs: 0, ...limits },
     clock,
@@ -124,7 +124,7 @@ export function run(body?: ReadableStream<Uint8Array>, limits: Partial<PacingLim
   return { stream, readable: stream.readable, clock, tally, written, heads, ends };
 }
 
-/** Lets everything that can go on without more input go on. */
+/** Runs everything that can continue without more input. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
 }

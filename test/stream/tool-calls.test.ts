@@ -1,4 +1,4 @@
-/** Holds the repair of tool calls to C7: which call a fragment belongs to, and what its first fragment says. */
+/** Tests the repair of tool calls (C7): which call a fragment belongs to, and the fields of its first fragment. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ToolCallDelta } from '../../src/canonical/chunk.ts';
@@ -6,17 +6,17 @@ import { MAX_TOOL_CALLS } from '../../src/canonical/limits.ts';
 import type { ToolCallPart } from '../../src/canonical/part.ts';
 import { ToolCalls } from '../../src/stream/tool-calls.ts';
 
-type Said = Partial<ToolCallPart>;
+type Fragment = Partial<ToolCallPart>;
 
-function part({ index, id, name, arguments: args = '' }: Said): ToolCallPart {
+function part({ index, id, name, arguments: args = '' }: Fragment): ToolCallPart {
   return { index, id, name, arguments: args };
 }
 
-/** What becomes of each fragment; made ids are `made1`, `made2`. */
-function readAll(...said: Said[]): (ToolCallDelta | null)[] {
+/** The output for each fragment; generated ids are `made1`, `made2`. */
+function readAll(...fragments: Fragment[]): (ToolCallDelta | null)[] {
   let made = 0;
   const calls = new ToolCalls(() => `made${++made}`);
-  return said.map((fragment) => calls.read(part(fragment)));
+  return fragments.map((fragment) => calls.read(part(fragment)));
 }
 
 const first = (index: number, id: string, name: string, args = ''): ToolCallDelta => ({
@@ -27,32 +27,37 @@ const first = (index: number, id: string, name: string, args = ''): ToolCallDelt
 });
 const later = (index: number, args: string): ToolCallDelta => ({ index, function: { arguments: args } });
 
-describe('ToolCalls.read, where the upstream says an index', () => {
+describe('ToolCalls.read, where the upstream sends an index', () => {
   test('C7 fragments of one call: id, type and name on the first alone', () => {
-    const said = [
+    const fragments = [
       { index: 0, id: 'a', name: 'f' },
       { index: 0, arguments: '{"b"' },
       { index: 0, arguments: ':1}' },
     ];
-    expect(readAll(...said)).toEqual([first(0, 'a', 'f'), later(0, '{"b"'), later(0, ':1}')]);
+    expect(readAll(...fragments)).toEqual([first(0, 'a', 'f'), later(0, '{"b"'), later(0, ':1}')]);
   });
 
-  test('C7 id and name repeated on every fragment: said once', () => {
-    const said = { index: 0, id: 'a', name: 'f' };
-    expect(readAll({ ...said, arguments: '1' }, { ...said, arguments: '2' })).toEqual([
+  test('C7 id and name repeated on every fragment: sent once', () => {
+    const fragment = { index: 0, id: 'a', name: 'f' };
+    expect(readAll({ ...fragment, arguments: '1' }, { ...fragment, arguments: '2' })).toEqual([
       first(0, 'a', 'f', '1'),
       later(0, '2'),
     ]);
   });
 
   test('C7 parallel calls whose fragments mix: each goes to its index', () => {
-    const said = [
+    const fragments = [
       { index: 0, id: 'a', name: 'f' },
       { index: 1, id: 'b', name: 'g' },
       { index: 0, arguments: '1' },
       { index: 1, arguments: '2' },
     ];
-    expect(readAll(...said)).toEqual([first(0, 'a', 'f'), first(1, 'b', 'g'), later(0, '1'), later(1, '2')]);
+    expect(readAll(...fragments)).toEqual([
+      first(0, 'a', 'f'),
+      first(1, 'b', 'g'),
+      later(0, '1'),
+      later(1, '2'),
+    ]);
   });
 
   test('C7 an index that does not begin at 0: kept', () => {
@@ -63,13 +68,13 @@ describe('ToolCalls.read, where the upstream says an index', () => {
   });
 
   test('C7 one index for every call, with a new id and a name: each is a call of its own', () => {
-    const said = [
+    const fragments = [
       { index: 0, id: 'a', name: 'f', arguments: '1' },
       { index: 0, id: 'b', name: 'g', arguments: '2' },
       { index: 0, arguments: '3' },
       { index: 0, id: 'a', arguments: '4' },
     ];
-    expect(readAll(...said)).toEqual([
+    expect(readAll(...fragments)).toEqual([
       first(0, 'a', 'f', '1'),
       first(1, 'b', 'g', '2'),
       later(1, '3'),
@@ -78,13 +83,13 @@ describe('ToolCalls.read, where the upstream says an index', () => {
   });
 
   test('C7 a new call at a used index: takes the next free one, also past later calls', () => {
-    const said = [
+    const fragments = [
       { index: 0, id: 'a', name: 'f' },
       { index: 1, id: 'b', name: 'f' },
       { index: 0, id: 'c', name: 'f' },
       { index: 1, arguments: '1' },
     ];
-    expect(readAll(...said)).toEqual([
+    expect(readAll(...fragments)).toEqual([
       first(0, 'a', 'f'),
       first(1, 'b', 'f'),
       first(2, 'c', 'f'),
@@ -99,21 +104,21 @@ describe('ToolCalls.read, where the upstream says an index', () => {
     ]);
   });
 
-  test('C7 no id at the first fragment: one is made, and a later one of the upstream is not said', () => {
+  test('C7 no id at the first fragment: one is generated, and a later one of the upstream is not sent', () => {
     expect(
       readAll({ index: 0, name: 'f' }, { index: 0, id: 'late', arguments: '1' }, { index: 1, name: 'g' }),
     ).toEqual([first(0, 'made1', 'f'), later(0, '1'), first(1, 'made2', 'g')]);
   });
 });
 
-describe('ToolCalls.read, where the upstream says no index', () => {
+describe('ToolCalls.read, where the upstream sends no index', () => {
   test('C7 a known id: its call goes on', () => {
-    const said = [
+    const fragments = [
       { id: 'a', name: 'f' },
       { id: 'b', name: 'g' },
       { id: 'a', arguments: '1' },
     ];
-    expect(readAll(...said)).toEqual([first(0, 'a', 'f'), first(1, 'b', 'g'), later(0, '1')]);
+    expect(readAll(...fragments)).toEqual([first(0, 'a', 'f'), first(1, 'b', 'g'), later(0, '1')]);
   });
 
   test('C7 a new id: the next index', () => {
@@ -124,8 +129,8 @@ describe('ToolCalls.read, where the upstream says no index', () => {
   });
 
   test('C7 no id and no name: the last call goes on', () => {
-    const said = [{ id: 'a', name: 'f' }, { id: 'b', name: 'g' }, { arguments: '1' }];
-    expect(readAll(...said)).toEqual([first(0, 'a', 'f'), first(1, 'b', 'g'), later(1, '1')]);
+    const fragments = [{ id: 'a', name: 'f' }, { id: 'b', name: 'g' }, { arguments: '1' }];
+    expect(readAll(...fragments)).toEqual([first(0, 'a', 'f'), first(1, 'b', 'g'), later(1, '1')]);
   });
 
   test('C7 no id, but a name where the last call has its own: a new call', () => {
@@ -136,7 +141,7 @@ describe('ToolCalls.read, where the upstream says no index', () => {
     ]);
   });
 
-  test('C7 no id at all, from the first fragment on: one call with a made id', () => {
+  test('C7 no id at all, from the first fragment on: one call with a generated id', () => {
     expect(readAll({ name: 'f' }, { arguments: '{' }, { arguments: '}' })).toEqual([
       first(0, 'made1', 'f'),
       later(0, '{'),
@@ -145,22 +150,22 @@ describe('ToolCalls.read, where the upstream says no index', () => {
   });
 });
 
-describe('ToolCalls.read, what says nothing', () => {
+describe('ToolCalls.read, incomplete and empty fragments', () => {
   test('C7 a later fragment with empty arguments: dropped', () => {
     expect(readAll({ index: 0, id: 'a', name: 'f' }, { index: 0 }, { index: 0, id: 'a', name: 'f' })).toEqual(
       [first(0, 'a', 'f'), null, null],
     );
   });
 
-  test('C7 an id that comes before its name: kept back and said with it', () => {
+  test('C7 an id that comes before its name: kept back and sent with it', () => {
     expect(readAll({ index: 0, id: 'a' }, { index: 0, name: 'f' })).toEqual([null, first(0, 'a', 'f')]);
   });
 
-  test('C7 an index that comes before its id and name: kept back, and both are those of the upstream', () => {
+  test("C7 an index that comes before its id and name: kept back, and both are the upstream's", () => {
     expect(readAll({ index: 0 }, { index: 0, id: 'a', name: 'f' })).toEqual([null, first(0, 'a', 'f')]);
   });
 
-  test('C7 a whole call in one fragment: left whole', () => {
+  test('C7 a whole call in one fragment: unchanged', () => {
     expect(readAll({ id: 'a', name: 'f', arguments: '{"b":1}' })).toEqual([first(0, 'a', 'f', '{"b":1}')]);
   });
 
@@ -185,7 +190,7 @@ describe('ToolCalls, its bound', () => {
   });
 });
 
-const anySaid: fc.Arbitrary<Said> = fc.record({
+const anyFragment: fc.Arbitrary<Fragment> = fc.record({
   index: fc.option(fc.nat(3), { nil: undefined }),
   id: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined }),
   name: fc.option(fc.constantFrom('f', 'g'), { nil: undefined }),
@@ -194,20 +199,20 @@ const anySaid: fc.Arbitrary<Said> = fc.record({
 
 test('C7 any fragments: each index is announced once, before its later ones, and no argument is lost', () => {
   fc.assert(
-    fc.property(fc.array(anySaid, { maxLength: 20 }), (said) => {
-      const told = readAll(...said).filter((fragment) => fragment !== null);
+    fc.property(fc.array(anyFragment, { maxLength: 20 }), (fragments) => {
+      const deltas = readAll(...fragments).filter((fragment) => fragment !== null);
       const announced = new Set<number>();
-      for (const fragment of told) {
+      for (const fragment of deltas) {
         expect('id' in fragment).toBe(!announced.has(fragment.index));
         announced.add(fragment.index);
       }
-      const ids = told.flatMap((fragment) =>
+      const ids = deltas.flatMap((fragment) =>
         'id' in fragment && fragment.id.startsWith('made') ? [fragment.id] : [],
       );
       expect(new Set(ids).size).toBe(ids.length);
       const args = (list: readonly { arguments?: string }[]) =>
         list.map((one) => one.arguments ?? '').join('');
-      expect(args(told.map((fragment) => fragment.function))).toBe(args(said));
+      expect(args(deltas.map((fragment) => fragment.function))).toBe(args(fragments));
     }),
     { numRuns: 500, seed: 20261121 },
   );

@@ -1,10 +1,10 @@
-/** Holds the reading of refusals to E1: whose mistake each one is, in any form of body, and what of it a caller sees. */
+/** Tests the classification of refusals (E1): whose error each one is, in any form of body, and what of it a caller sees. */
 import { describe, expect, test } from 'vitest';
 import type { UpstreamError } from '../../src/canonical/error.ts';
 import { classifyError, classifyRefusal, errorBeforeHead } from '../../src/upstream/classify.ts';
 
 const UPSTREAM = { name: 'Provider', secret: 'deployment-secret' };
-const SAID: UpstreamError = {
+const NO_FIELDS: UpstreamError = {
   message: undefined,
   type: undefined,
   code: undefined,
@@ -17,19 +17,19 @@ function refuse(status: number, body: unknown = '', callerPays = false) {
   return classifyRefusal({ status, body: text }, UPSTREAM, callerPays);
 }
 
-describe('classifyRefusal, the mistakes of the caller', () => {
+describe('classifyRefusal, errors of the caller', () => {
   test.each([
     [400, 'invalid_request_error', 'invalid_request'],
     [404, 'not_found_error', 'model_not_found'],
     [413, 'invalid_request_error', 'request_too_large'],
     [422, 'invalid_request_error', 'invalid_request'],
     [429, 'rate_limit_error', 'rate_limited'],
-  ])('E1 %i: keeps its status, with type %s, and code %s where none was said', (status, type, code) => {
+  ])('E1 %i: keeps its status, with type %s, and code %s where none was sent', (status, type, code) => {
     const error = { status, type, code, message: `Provider answered ${status}`, param: null };
     expect(refuse(status)).toEqual(error);
   });
 
-  test('E1 what the upstream says of it: message, code and param are kept', () => {
+  test("E1 the upstream's error: message, code and param are kept", () => {
     const body = {
       error: { message: 'no', type: 'own', code: 'context_length_exceeded', param: 'messages' },
     };
@@ -42,13 +42,13 @@ describe('classifyRefusal, the mistakes of the caller', () => {
     });
   });
 
-  test('E4 what the upstream says of it: is cleaned, in code and param too', () => {
-    const said = JSON.stringify(
+  test("E4 the upstream's error: is cleaned, in code and param too", () => {
+    const text = JSON.stringify(
       refuse(400, {
         error: { message: 'deployment-secret', code: 'deployment-secret', param: 'deployment-secret' },
       }),
     );
-    expect(said).not.toContain('deployment-secret');
+    expect(text).not.toContain('deployment-secret');
   });
 });
 
@@ -57,7 +57,7 @@ describe('classifyRefusal, the credential and the balance', () => {
     [401, 'upstream_credential'],
     [403, 'upstream_credential'],
     [402, 'upstream_balance'],
-  ])('E1 %i on the own credential of the deployment: 502, and no word of the upstream', (status, code) => {
+  ])("E1 %i on the deployment's own credential: 502, without the upstream's message", (status, code) => {
     const error = refuse(status, { error: { message: 'Your key sk-ab**yz', code: 'own' } });
     expect(error).toMatchObject({ status: 502, type: 'server_error', code });
     expect(error.message).toContain('Provider');
@@ -73,13 +73,16 @@ describe('classifyRefusal, the credential and the balance', () => {
   test.each([
     [401, 'authentication_error', 'invalid_api_key'],
     [403, 'permission_error', 'model_not_allowed'],
-  ])('E1 K1 %i on the own credential of the caller: stays %i, with what was said', (status, type, code) => {
-    const error = refuse(status, { error: { message: 'no' } }, true);
-    expect(error).toMatchObject({ status, type, code, message: 'Provider: no' });
-  });
+  ])(
+    "E1 K1 %i on the caller's own credential: stays %i, with the upstream's message",
+    (status, type, code) => {
+      const error = refuse(status, { error: { message: 'no' } }, true);
+      expect(error).toMatchObject({ status, type, code, message: 'Provider: no' });
+    },
+  );
 });
 
-describe('classifyRefusal, the mistakes of the upstream', () => {
+describe('classifyRefusal, errors of the upstream', () => {
   test.each([
     [500, 502, 'server_error', 'upstream_error'],
     [501, 502, 'server_error', 'upstream_error'],
@@ -116,7 +119,7 @@ describe('classifyRefusal, forms of the body', () => {
     ],
     ['a page without a title', '<html><body>nginx</body></html>', 'Provider answered 400'],
     ['nothing', '', 'Provider answered 400'],
-    ['an object that says nothing', {}, 'Provider answered 400'],
+    ['an empty object', {}, 'Provider answered 400'],
     ['half a JSON', '{"error":{"mess', 'Provider: {"error":{"mess'],
   ])('E1 %s: its message', (_, body, message) => {
     expect(refuse(400, body).message).toBe(message);
@@ -124,7 +127,7 @@ describe('classifyRefusal, forms of the body', () => {
 });
 
 describe('errors in a 200', () => {
-  test.each<[said: Partial<UpstreamError>, status: number, code: string]>([
+  test.each<[fields: Partial<UpstreamError>, status: number, code: string]>([
     [{ status: 429 }, 429, 'rate_limited'],
     [{ type: 'rate_limit_error' }, 429, 'rate_limited'],
     [{ code: 'context_length_exceeded' }, 400, 'context_length_exceeded'],
@@ -134,13 +137,13 @@ describe('errors in a 200', () => {
     [{ type: 'overloaded_error' }, 503, 'upstream_overloaded'],
     [{ type: 'timeout_error' }, 504, 'timeout'],
     [{ status: 500, type: 'rate_limit_error' }, 502, 'upstream_error'],
-    [{ type: 'a word that nobody knows' }, 502, 'upstream_error'],
+    [{ type: 'an unknown type' }, 502, 'upstream_error'],
     [{}, 502, 'upstream_error'],
-  ])('E1 classifyError %j: %i and %s', (said, status, code) => {
-    expect(classifyError({ ...SAID, ...said }, UPSTREAM, false)).toMatchObject({ status, code });
+  ])('E1 classifyError %j: %i and %s', (fields, status, code) => {
+    expect(classifyError({ ...NO_FIELDS, ...fields }, UPSTREAM, false)).toMatchObject({ status, code });
   });
 
-  test('E1 errorBeforeHead: the words of the upstream decide, and the own error of Weir stays', () => {
+  test("E1 errorBeforeHead: the upstream's error decides, and Weir's own error stays", () => {
     const error = {
       status: 502,
       type: 'server_error',
@@ -148,11 +151,11 @@ describe('errors in a 200', () => {
       message: 'Provider: no',
       param: null,
     };
-    const said = { ...SAID, message: 'no', type: 'rate_limit_error' };
-    expect(errorBeforeHead({ error, said }, UPSTREAM, false)).toMatchObject({
+    const upstreamError = { ...NO_FIELDS, message: 'no', type: 'rate_limit_error' };
+    expect(errorBeforeHead({ error, upstreamError }, UPSTREAM, false)).toMatchObject({
       status: 429,
       message: 'Provider: no',
     });
-    expect(errorBeforeHead({ error, said: null }, UPSTREAM, false)).toBe(error);
+    expect(errorBeforeHead({ error, upstreamError: null }, UPSTREAM, false)).toBe(error);
   });
 });

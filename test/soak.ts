@@ -1,6 +1,6 @@
 /**
- * Holds the gateway under many streams at once, and prints what became of them: node test/soak.ts [--streams 1000]
- * [--seconds 30] [--seed 1]. Exits with 1 where a record is missing, doubled or wrong, or a client saw what it should not.
+ * Runs many streams at once through the gateway, and prints their outcomes: node test/soak.ts [--streams 1000]
+ * [--seconds 30] [--seed 1]. Exits with 1 if a record is missing, duplicated or incorrect, or an answer is invalid.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -54,10 +54,10 @@ async function soak(): Promise<number> {
 
 async function runInOwnProcess(url: string): Promise<Outcome[]> {
   const { streams, seconds, seed } = load;
-  const said = { url, streams, seconds, seed };
+  const options = { url, streams, seconds, seed };
   const clients = fork(
     import.meta.filename,
-    Object.entries(said).map(([name, value]) => `--${name}=${value}`),
+    Object.entries(options).map(([name, value]) => `--${name}=${value}`),
   );
   const outcomes: Outcome[] = [];
   clients.on('message', (outcome) => outcomes.push(decodeOutcome(outcome)));
@@ -67,11 +67,11 @@ async function runInOwnProcess(url: string): Promise<Outcome[]> {
 }
 
 function decodeOutcome(message: unknown): Outcome {
-  const { number, id, wrong } = objectOf(message);
-  return { number: Number(number), id: textOf(id), wrong: wrong === null ? null : String(wrong) };
+  const { number, id, fault } = objectOf(message);
+  return { number: Number(number), id: textOf(id), fault: fault === null ? null : String(fault) };
 }
 
-/** The records, once there are so many, or what there is when none comes any more. */
+/** The records, once there are so many, or those present at the time limit. */
 async function settled(gateway: Gateway, count: number): Promise<UsageRecord[]> {
   const until = Date.now() + MAX_SETTLE_MS;
   for (;;) {
@@ -94,27 +94,27 @@ function* findFaults(outcomes: readonly Outcome[], records: readonly UsageRecord
     if (logged.has(id)) yield `${id} was settled twice`;
     logged.add(id);
   }
-  if (byId.size !== records.length) yield `${records.length - byId.size} records are doubled`;
+  if (byId.size !== records.length) yield `${records.length - byId.size} records are duplicated`;
   if (records.length !== outcomes.length) yield `${outcomes.length} requests left ${records.length} records`;
-  for (const { number, id, wrong } of outcomes) {
+  for (const { number, id, fault } of outcomes) {
     const plan = planOf(load.seed, number);
     const name = `client ${number} (${plan.kind}, ${plan.model})`;
-    if (wrong !== null) yield `${name}: ${wrong}`;
+    if (fault !== null) yield `${name}: ${fault}`;
     const record = byId.get(id);
     if (id !== '') byId.delete(id);
     if (id !== '' && record === undefined) yield `${name}: no record of ${id}`;
     else if (record !== undefined && record.status !== plan.status)
-      yield `${name}: the record says ${record.status} (${record.error_code}) after ${record.total_ms} ms, not ${plan.status}`;
+      yield `${name}: the record is ${record.status} (${record.error_code}) after ${record.total_ms} ms, not ${plan.status}`;
     else if (record?.status === 'finished' && (record.estimated || record.completion_tokens === 0))
-      yield `${name}: the record has not the tokens that were told`;
+      yield `${name}: the record lacks the reported tokens`;
   }
-  // What is left has no client that knows its id: those left before the head.
+  // The remaining records are of clients without an id: those disconnected before the head.
   for (const record of byId.values())
     if (record.status !== 'cancelled')
-      yield `${record.request_id}, whose client left early: ${record.status}`;
+      yield `${record.request_id}, whose client disconnected early: ${record.status}`;
 }
 
-/** Looks at the memory of each workerd process, and at the pauses of this one, while the load runs. */
+/** Samples the memory of each workerd process, and the pauses of this one, while the load runs. */
 class Memory {
   readonly #ids = workerdIds();
   readonly #samples: number[][] = [];
@@ -133,7 +133,7 @@ class Memory {
     this.#delays.disable();
   }
 
-  /** For how long this process, which plays the upstreams, stood still at most: beyond the idle timeout it has failed them. */
+  /** The longest pause of this process, which simulates the upstreams: beyond the idle timeout it makes them fail. */
   get longestPauseMs(): number {
     return Math.round(this.#delays.max / 1e6);
   }

@@ -32,7 +32,7 @@ export interface Bundle {
   readonly compatibilityFlags: readonly string[];
 }
 
-/** @returns what went wrong, or null */
+/** @returns the error, or null */
 export async function installPeers(): Promise<string | null> {
   if (existsSync(join(BENCH, 'node_modules/@portkey-ai/gateway'))) return null;
   try {
@@ -80,12 +80,12 @@ export async function bundle(row: Row): Promise<Bundle | null> {
   };
 }
 
-/** The script's own start-up as `wrangler check startup` measures it, in ms active; NaN where it does not say. */
+/** The script's own start-up as `wrangler check startup` measures it, in ms active; NaN where the output has none. */
 export async function startupMs(bundled: Bundle): Promise<number> {
   const profile = join(bundled.directory, 'startup.cpuprofile');
   const config = join(bundled.directory, 'wrangler.json');
-  const said = await wrangler('check', 'startup', '--outfile', profile, '--config', config);
-  return Number(/Active: ([\d.]+) ms/.exec(said)?.[1] ?? Number.NaN);
+  const output = await wrangler('check', 'startup', '--outfile', profile, '--config', config);
+  return Number(/Active: ([\d.]+) ms/.exec(output)?.[1] ?? Number.NaN);
 }
 
 async function wrangler(...args: string[]): Promise<string> {

@@ -1,4 +1,4 @@
-/** The bench's own judgement: what a row loses, doubles or swaps is told, and what is right is not. */
+/** The bench's check of outputs: what a row loses, duplicates or swaps is reported, and a correct output is not. */
 import { describe, expect, test } from 'vitest';
 import { problemOf } from './load/check.ts';
 import { streamText } from './streams.ts';
@@ -18,18 +18,18 @@ describe('problemOf, a row that makes frames of its own', () => {
   test.each<[name: string, client: string]>([
     ['a frame is lost', without(20)],
     ['a frame comes twice, in the place of another', EVENTS.with(20, EVENTS[19] ?? '').join('')],
-    ['a text is another', UPSTREAM.replace('"content":" ', '"content":"_')],
+    ['a text differs', UPSTREAM.replace('"content":" ', '"content":"_')],
     ['the finish is lost', UPSTREAM.replace('"finish_reason":"stop"', '"finish_reason":null')],
-    ['the usage is another', UPSTREAM.replace('"total_tokens":5011', '"total_tokens":5012')],
+    ['the usage differs', UPSTREAM.replace('"total_tokens":5011', '"total_tokens":5012')],
     ['there is no [DONE]', without(EVENTS.length - 1)],
-    ['nothing came', ''],
-  ])('%s: told', (_, client) => {
+    ['the output is empty', ''],
+  ])('%s: reported', (_, client) => {
     expect(client).not.toBe(UPSTREAM);
     expect(problemOf('frames', UPSTREAM, client)).not.toBeNull();
   });
 });
 
-test('problemOf, a row that hands bytes on: told where one of them is another', () => {
+test('problemOf, a row that passes bytes through: a changed byte is reported', () => {
   expect(problemOf('bytes', UPSTREAM, UPSTREAM)).toBeNull();
   expect(problemOf('bytes', UPSTREAM, UPSTREAM.replace('created', 'craeted'))).not.toBeNull();
 });

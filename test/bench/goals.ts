@@ -1,4 +1,4 @@
-/** Holds the figures against the project's goals: told, never failed, because a time is a machine's. */
+/** Compares the figures with the project's goals: reported, never failed, because times depend on the machine. */
 import type { Bundle } from './build.ts';
 import { kibPerStream } from './report.ts';
 import type { Row } from './rows.ts';

@@ -1,4 +1,4 @@
-/** What the bench asks of its load generator, and what that answers: the messages between the two processes. */
+/** The jobs of the bench's load generator, and their results: the messages between the two processes. */
 import type { Treatment } from './load/check.ts';
 import type { StreamName } from './streams.ts';
 
@@ -51,16 +51,16 @@ export interface RequestsJob {
 
 export type Job = BulkJob | PacedJob | ColdJob | RequestsJob;
 
-/** Named figures; null where a job could not tell one. */
+/** Named figures; null where a job could not measure one. */
 type Figures = Readonly<Record<string, number>>;
 
 export interface JobResult {
   readonly figures: Figures;
-  /** What was wrong with the output, or null. */
+  /** The error in the output, or null. */
   readonly problem: string | null;
 }
 
-/** What the load generator says first. */
+/** The load generator's first message. */
 export interface Ports {
   readonly upstream: number;
   readonly kv: number;

@@ -29,19 +29,19 @@ const { values } = parseArgs({
   },
 });
 
-function tell(progress: string): void {
+function showProgress(progress: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${progress}`);
 }
 
-/** The rows that there are, and why others are not. */
+/** The rows that could be bundled; `notes` gets the reasons for the others. */
 async function bundles(notes: string[]): Promise<ReadonlyMap<Row, Bundle>> {
-  tell('installing the packages that Weir is compared with');
+  showProgress('installing the packages that Weir is compared with');
   const missing = await installPeers();
   if (missing !== null) notes.push(missing);
   const asked = [BASELINE, ...values.rows.split(',')];
   const built = new Map<Row, Bundle>();
   for (const row of ROWS.filter(({ name }) => asked.includes(name))) {
-    tell(`bundling ${row.name}`);
+    showProgress(`bundling ${row.name}`);
     try {
       const made = await bundle(row);
       if (made === null) notes.push(`${row.name}: src/ has no "${row.replace?.[0]}" to switch`);
@@ -63,21 +63,21 @@ async function measure(load: Load): Promise<boolean> {
   const isQuick = values.quick;
   const paces = (values.paces ?? (isQuick ? QUICK_PACES : PACES)).split(',');
   for (const section of sections) {
-    await SECTIONS[section]({ load, bundles: built, samples, rounds, paces, isQuick, tell });
+    await SECTIONS[section]({ load, bundles: built, samples, rounds, paces, isQuick, showProgress });
   }
-  const wrong = samples.all.filter(({ problem }) => problem !== null);
-  const mistakes = wrong.map(
-    (sample) => `${sample.row}: wrong in ${sample.section}, ${sample.point}: ${sample.problem}`,
+  const invalid = samples.all.filter(({ problem }) => problem !== null);
+  const problems = invalid.map(
+    (sample) => `${sample.row}: invalid output in ${sample.section}, ${sample.point}: ${sample.problem}`,
   );
-  tell('');
-  notes.push(...mistakes);
+  showProgress('');
+  notes.push(...problems);
   const goals = goalLines(samples, built);
   const text = values.json
     ? jsonReport(samples, built, goals, notes)
     : [...tables(samples, built), ...goals, ...notes].join('\n');
   process.stdout.write(`${text}\n`);
-  // Another's mistake is told in its row; of our own rows each must be right.
-  return wrong.every(({ row }) => ROWS.some(({ name, isPeer }) => name === row && isPeer));
+  // A peer's invalid output is reported in its row; each of our own rows must be valid.
+  return invalid.every(({ row }) => ROWS.some(({ name, isPeer }) => name === row && isPeer));
 }
 
 const load = await startLoad();

@@ -1,4 +1,4 @@
-/** Tells the samples: a table for each section, or one JSON document. */
+/** Formats the samples: a table for each section, or one JSON document. */
 import { cpus, release } from 'node:os';
 import type { Bundle } from './build.ts';
 import { BASELINE, type Row, type SectionName } from './rows.ts';
@@ -37,7 +37,7 @@ function bulkTables(samples: Samples, bundles: Bundles): string[] {
       .map((point) => ({
         name: sizeName(point.split(' ')[1] ?? ''),
         cell: (row: string) => {
-          if (samples.problem('bulk', row, point) !== null) return 'wrong';
+          if (samples.problem('bulk', row, point) !== null) return 'invalid';
           const own = samples.median('bulk', row, point, 'cpuUs');
           return `${number(own, 2)} ${times(samples.ratio('bulk', row, point, 'cpuUs'))}`;
         },
@@ -63,9 +63,9 @@ function pacedTable(samples: Samples, bundles: Bundles, point: string): string[]
     (row: string) =>
       number(samples.median('paced', row, point, name) * scale, digits);
   const added = (name: string) => (row: string) => number(samples.difference('paced', row, point, name), 2);
-  // Before and at the begin of the first round, while and after the last: what grows from round to round shows.
+  // Before and at the start of the first round, during and after the last: shows growth from round to round.
   const mebibytes = (name: string, round: number) => (row: string) =>
-    number((samples.right('paced', row, point).at(round)?.figures[name] ?? Number.NaN) / 1024, 0);
+    number((samples.valid('paced', row, point).at(round)?.figures[name] ?? Number.NaN) / 1024, 0);
   const streams = Number(point.split(' ')[0]);
   const columns: Column[] = [
     { name: 'µs a frame', cell: figure('cpuUs', 1) },
@@ -88,9 +88,9 @@ function pacedTable(samples: Samples, bundles: Bundles, point: string): string[]
   return table(`Paced, ${point} (added ms against ${BASELINE})`, 'paced', bundles, columns);
 }
 
-/** What the first round's streams made a fresh process grow by. */
+/** By how much the first round's streams made a fresh process grow. */
 export function kibPerStream(samples: Samples, row: string, point: string, streams: number): number {
-  const [first] = samples.right('paced', row, point);
+  const [first] = samples.valid('paced', row, point);
   return ((first?.figures.peakKib ?? Number.NaN) - (first?.figures.startKib ?? Number.NaN)) / streams;
 }
 
@@ -124,7 +124,7 @@ function requestsTable(samples: Samples, bundles: Bundles): string[] {
     {
       name: point,
       cell: (row: string) => {
-        if (samples.problem('requests', row, point) !== null) return 'wrong';
+        if (samples.problem('requests', row, point) !== null) return 'invalid';
         const own = samples.median('requests', row, point, 'cpuUs');
         return `${number(own, 0)} ${times(samples.ratio('requests', row, point, 'cpuUs'))}`;
       },
@@ -192,7 +192,7 @@ export function jsonReport(
         samples
           .points(section)
           .filter((point) => samples.of(section, row, point).length > 0)
-          .map((point) => ({ section, point, row, ...told(samples, section, row, point) })),
+          .map((point) => ({ section, point, row, ...summaryOf(samples, section, row, point) })),
     ),
   );
   const shares = Object.fromEntries(SHARE_NAMES.map((name) => [name, fastShare(name)]));
@@ -203,7 +203,7 @@ export function jsonReport(
   );
 }
 
-function told(samples: Samples, section: SectionName, row: string, point: string) {
+function summaryOf(samples: Samples, section: SectionName, row: string, point: string) {
   const names = [...new Set(samples.of(section, row, point).flatMap(({ figures }) => Object.keys(figures)))];
   const medians = names.map((name) => [name, samples.median(section, row, point, name)] as const);
   const ratios = names.map((name) => [name, samples.ratio(section, row, point, name)] as const);

@@ -1,4 +1,4 @@
-/** The rows of the bench: which Worker each runs, how it is set up and how it is asked. */
+/** The rows of the bench: which Worker each runs, how it is set up and how it is called. */
 import type { Ports } from './jobs.ts';
 import type { Treatment } from './load/check.ts';
 import type { StreamName } from './streams.ts';
@@ -18,10 +18,10 @@ export interface Row {
   readonly headers: (upstream: string) => Readonly<Record<string, string>>;
   /** Packages that are taken from a file of the bench instead. */
   readonly alias: Readonly<Record<string, string>>;
-  /** A text of the bundle that is written otherwise in this row; without it there is no such row. */
+  /** A text of the bundle that this row replaces; where it is absent, the row is left out. */
   readonly replace: readonly [from: string, to: string] | null;
   readonly isWeir: boolean;
-  /** A package of other people: where it can't be installed or run, the bench says so and goes on. */
+  /** A package of other people: where it can't be installed or run, the bench reports that and continues. */
   readonly isPeer: boolean;
 }
 

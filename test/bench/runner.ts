@@ -12,7 +12,7 @@ import { type Bundle, ROOT } from './build.ts';
 import type { Job, JobResult, Ports } from './jobs.ts';
 import { type Row, upstreamUrl } from './rows.ts';
 
-/** The very workerd that wrangler runs: the package's default export is the path of the program. */
+/** The same workerd that wrangler runs: the package's default export is the path of the program. */
 const WORKERD: { readonly default: string } = createRequire(join(ROOT, 'node_modules/wrangler/package.json'))(
   'workerd',
 );
@@ -81,8 +81,8 @@ async function listeningPort(child: ChildProcess): Promise<number> {
     Promise.reject(new Error('workerd ended at its start')),
   );
   exit.catch(() => {});
-  const [said]: string[] = await Promise.race([line, exit]);
-  const event: { readonly port: number } = JSON.parse(said ?? '');
+  const [message]: string[] = await Promise.race([line, exit]);
+  const event: { readonly port: number } = JSON.parse(message ?? '');
   return event.port;
 }
 
@@ -93,7 +93,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** The last net: however this process ends, the other does not outlive it. */
+/** The last resort: however this process ends, the other does not outlive it. */
 function endWithThisProcess(child: ChildProcess): void {
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);

@@ -1,4 +1,4 @@
-/** What the sections measured, and the medians and ratios that are told of it. */
+/** The sections' measurements, with their medians and ratios. */
 import type { JobResult } from './jobs.ts';
 import { BASELINE, type SectionName } from './rows.ts';
 
@@ -17,10 +17,10 @@ export class Samples {
     this.all.push(sample);
   }
 
-  /** The first wrong output of a row, at one point or anywhere; null where there was none. */
+  /** The first invalid output of a row, at one point or anywhere; null where there was none. */
   problem(section: SectionName, row: string, point?: string): string | null {
-    const wrong = this.of(section, row, point).find(({ problem }) => problem !== null);
-    return wrong?.problem ?? null;
+    const invalid = this.of(section, row, point).find(({ problem }) => problem !== null);
+    return invalid?.problem ?? null;
   }
 
   points(section: SectionName): string[] {
@@ -29,10 +29,10 @@ export class Samples {
 
   /** NaN where it was not measured. */
   median(section: SectionName, row: string, point: string, figure: string): number {
-    return median(this.right(section, row, point).map(({ figures }) => figures[figure] ?? Number.NaN));
+    return median(this.valid(section, row, point).map(({ figures }) => figures[figure] ?? Number.NaN));
   }
 
-  /** The median of what each round says of a row against another of the same round. */
+  /** The median over the rounds of a row's ratio to another in the same round. */
   ratio(section: SectionName, row: string, point: string, figure: string, against = BASELINE): number {
     return this.#paired(section, row, point, figure, against, (own, other) => own / other);
   }
@@ -49,9 +49,9 @@ export class Samples {
     against: string,
     combine: (own: number, other: number) => number,
   ): number {
-    const others = new Map(this.right(section, against, point).map((sample) => [sample.round, sample]));
+    const others = new Map(this.valid(section, against, point).map((sample) => [sample.round, sample]));
     return median(
-      this.right(section, row, point).flatMap(({ round, figures }) => {
+      this.valid(section, row, point).flatMap(({ round, figures }) => {
         const own = figures[figure];
         const other = others.get(round)?.figures[figure];
         return own === undefined || other === undefined ? [] : [combine(own, other)];
@@ -59,7 +59,7 @@ export class Samples {
     );
   }
 
-  right(section: SectionName, row: string, point: string): Sample[] {
+  valid(section: SectionName, row: string, point: string): Sample[] {
     return this.of(section, row, point).filter(({ problem }) => problem === null);
   }
 

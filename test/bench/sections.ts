@@ -15,7 +15,7 @@ export interface Bench {
   /** `<streams>x<frames a second of each>`. */
   readonly paces: readonly string[];
   readonly isQuick: boolean;
-  readonly tell: (progress: string) => void;
+  readonly showProgress: (progress: string) => void;
 }
 
 /** Sizes of the upstream's chunks in bytes; 0 is an event a chunk. */
@@ -86,7 +86,7 @@ async function cold(bench: Bench): Promise<void> {
   for (let round = 0; round < bench.rounds; round++) {
     for (const [row, bundled] of rowsOf(bench, 'cold')) {
       if (bench.samples.problem('cold', row.name) !== null) continue;
-      bench.tell(`cold, round ${round + 1} of ${bench.rounds}: ${row.name}`);
+      bench.showProgress(`cold, round ${round + 1} of ${bench.rounds}: ${row.name}`);
       const workerd = await startWorkerd(row, bundled, bench.load.ports);
       await setTimeout(IDLE_MS);
       const target = await targetOf(bench, row, workerd);
@@ -132,7 +132,9 @@ async function interleave(
   const { samples, rounds } = bench;
   for (let round = hasWarmUp ? -1 : 0; round < rounds; round++) {
     for (const { point, stream, job } of points) {
-      bench.tell(`${section}, ${round < 0 ? 'warm-up' : `round ${round + 1} of ${rounds}`}: ${point}`);
+      bench.showProgress(
+        `${section}, ${round < 0 ? 'warm-up' : `round ${round + 1} of ${rounds}`}: ${point}`,
+      );
       for (const [row, target] of targets) {
         if (samples.problem(section, row.name, point) !== null) continue;
         const result = await bench.load.run(job(target(stream)));
@@ -143,7 +145,7 @@ async function interleave(
   }
 }
 
-/** Runs something with a workerd for each row, all there at once, one asked at a time. */
+/** Runs something with a workerd for each row, all there at once, one used at a time. */
 async function withAll(
   bench: Bench,
   section: SectionName,
@@ -175,7 +177,7 @@ async function targetOf(bench: Bench, row: Row, workerd: Workerd): Promise<Targe
   return (stream) => ({ row: name, pid, port, headers, modelPrefix: modelPrefix(stream), treatment });
 }
 
-/** A key of the running Weir, made as its owner makes one. */
+/** A key of the running Weir, created over its admin route. */
 async function makeKey({ port }: Workerd): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${port}/admin/keys`, {
     method: 'POST',

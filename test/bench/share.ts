@@ -24,7 +24,7 @@ export const SHARE_NAMES = [
 ] as const;
 type ShareName = (typeof SHARE_NAMES)[number];
 
-/** A text frame of each, as its recorded streams have it; OpenRouter's says its role each time, and a text twice. */
+/** A text frame of each, as its recorded streams have it; OpenRouter's has the role each time, and a text twice. */
 const TEXT_FRAMES: { readonly [N in ShareName]: (content: string, random: () => number) => Data } = {
   deepseek: (content) => ({ ...BASE, choices: choices({ content }, { logprobs: null }), usage: null }),
   mistral: (content, random) => ({ ...BASE, choices: choices({ content }), p: padding(random) }),

@@ -124,7 +124,7 @@ export function pacedEnd(): string {
   return dataEvent(finishOf('deepseek')) + DONE_EVENT;
 }
 
-/** The answer of the whole-request section: all that is said in one event, or in an object. */
+/** The answer of the whole-request section: all of it in one event, or in an object. */
 export function oneFrameText(): string {
   return dataEvent(deepseek({ role: 'assistant', content: 'Hello' }, 'stop', USAGE)) + DONE_EVENT;
 }

@@ -1,4 +1,4 @@
-/** `/admin/keys` over real KV: made once, listed without their secret, revoked, and closed to everyone else (K2). */
+/** `/admin/keys` over real KV: keys are created, listed without their secret and revoked, by the admin only (K2). */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectsOf, textOf } from '../simulator/json.ts';
@@ -29,7 +29,7 @@ function revoke(id: string, headers: Record<string, string> = ADMIN): Promise<Re
 }
 
 describe('a key', () => {
-  test('K2: is shown when it is made, with what was asked for, and never again', async () => {
+  test('K2: is returned when it is created, with the requested fields, and never again', async () => {
     const before = Date.now();
     const asked = { name: 'team a', models: ['deepseek/*'], expires_at: '2999-01-01T00:00:00.000Z' };
     const { key, id, created_at, ...rest } = await create(asked);
@@ -42,11 +42,11 @@ describe('a key', () => {
     expect(JSON.stringify(listed)).not.toContain(textOf(key).slice('weir_'.length));
   });
 
-  test('K2: of every model and without an end says null for both', async () => {
+  test('K2: without models and expiry has null for both', async () => {
     expect(await create({ name: 'all' })).toMatchObject({ models: null, expires_at: null });
   });
 
-  test('K2: is no other key, also where they are made at the same time', async () => {
+  test('K2: is unique, also where several are created at the same time', async () => {
     const made = await Promise.all(Array.from({ length: 12 }, () => create({ name: 'same' })));
     expect(new Set(made.map(({ key }) => key)).size).toBe(12);
     expect(new Set(made.map(({ id }) => id)).size).toBe(12);
@@ -54,7 +54,7 @@ describe('a key', () => {
     expect(listed).toEqual(expect.arrayContaining(made.map(({ id }) => id)));
   });
 
-  test('K1: is in KV as its SHA-256 alone, in no name, value or metadata, also after its use', async () => {
+  test('K1: is stored in KV as its SHA-256 only, also after its use', async () => {
     const token = textOf((await create({ name: 'used' })).key);
     const headers = { authorization: `Bearer ${token}` };
     const used = await gateway.post('/v1/chat/completions', streamedChat('deepseek/deepseek-chat'), {
@@ -69,7 +69,7 @@ describe('a key', () => {
     expect(gateway.logs().join()).not.toContain(token.slice('weir_'.length));
   });
 
-  test('K2: that is revoked is gone from the list and from KV; a second time there is none', async () => {
+  test('K2: that is revoked is absent from the list and from KV; a second time gets 404', async () => {
     const id = textOf((await create({ name: 'brief' })).id);
     expect(await jsonOf(await revoke(id))).toMatchObject({ id, deleted: true });
     expect((await list()).map((entry) => entry.id)).not.toContain(id);
@@ -85,14 +85,14 @@ describe('a key', () => {
     [{ name: 'a', models: [] }, 'models'],
     [{ name: 'a', models: ['deepseek/*', 7] }, 'models'],
     [{ name: 'a', expires_at: 'tomorrow' }, 'expires_at'],
-  ])('K2: asked for as %j gets 400 that names the field, and none is made', async (body, param) => {
+  ])('K2: requested as %j gets 400 that names the field, and none is created', async (body, param) => {
     const before = (await list()).length;
     const { status, error } = await errorOf(await gateway.post('/admin/keys', body, { headers: ADMIN }));
     expect([status, error.param]).toEqual([400, param]);
     expect(await list()).toHaveLength(before);
   });
 
-  test('K2: of the longest texts that are taken is listed, too', async () => {
+  test('K2: with the longest allowed texts is listed, too', async () => {
     const name = '水'.repeat(100);
     const globs = Array.from({ length: 8 }, (_, at) => `deepseek/${'水'.repeat(20)}${at}`);
     const models = globs.slice(0, 7);
@@ -117,10 +117,10 @@ describe('the admin routes', () => {
     return (await Promise.all(answers)).map(({ status }) => status);
   }
 
-  test('K2: a gateway key, a token that is nearly the admin one, or none gets 401', async () => {
+  test('K2: a gateway key, a token that is almost the admin token, or none gets 401', async () => {
     const token = textOf((await create({ name: 'no admin' })).key);
-    for (const said of [token, ADMIN_TOKEN.slice(0, -1), `${ADMIN_TOKEN}x`, ADMIN_TOKEN.toUpperCase()])
-      expect(await statuses({ authorization: `Bearer ${said}` })).toEqual([401, 401, 401]);
+    for (const candidate of [token, ADMIN_TOKEN.slice(0, -1), `${ADMIN_TOKEN}x`, ADMIN_TOKEN.toUpperCase()])
+      expect(await statuses({ authorization: `Bearer ${candidate}` })).toEqual([401, 401, 401]);
     expect(await statuses({})).toEqual([401, 401, 401]);
   });
 
@@ -129,13 +129,13 @@ describe('the admin routes', () => {
 
     test.each(['undefined', 'null', '""', ADMIN_TOKEN])(
       'K2: are closed to everyone, with the token %s',
-      async (said) => {
-        expect(await statuses({ authorization: `Bearer ${said}` })).toEqual([403, 403, 403]);
+      async (token) => {
+        expect(await statuses({ authorization: `Bearer ${token}` })).toEqual([403, 403, 403]);
         expect(await statuses({})).toEqual([403, 403, 403]);
       },
     );
 
-    test('K2: say how to open them', async () => {
+    test('K2: name the missing setting', async () => {
       const { error } = await errorOf(await gateway.fetch('/admin/keys'));
       expect(textOf(error.message)).toContain('ADMIN_TOKEN');
     });

@@ -1,4 +1,4 @@
-/** Who may call: gateway keys (K1, K3), a caller's own provider key, and no key; each over real HTTP and with real KV. */
+/** Authentication: gateway keys (K1, K3), a caller's own provider key, and no key; each over real HTTP and with real KV. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectsOf, textOf } from '../simulator/json.ts';
@@ -48,7 +48,7 @@ async function refused(model: string, headers: Record<string, string>) {
 const UNAUTHORIZED = [401, 'authentication_error', 'invalid_api_key'];
 const FORBIDDEN = [403, 'permission_error', 'model_not_allowed'];
 
-/** The upstream's status for a caller, and with which credential it was asked. */
+/** The upstream's status for a caller, and the credential that it received. */
 async function served(model: string, headers: Record<string, string>) {
   const at = gateway.simulator.requests.length;
   const response = await ask(model, headers);
@@ -64,7 +64,7 @@ describe('AUTH=keys', () => {
     key = await makeKey();
   });
 
-  test("K1 H2: a key is served, with the deployment's credential and none of its own sent on", async () => {
+  test("K1 H2: a key is accepted, and the upstream receives the deployment's credential, not the key", async () => {
     const { status, credential, upstream, key_id } = await served(
       'deepseek/deepseek-chat',
       bearer(key.token),
@@ -83,18 +83,18 @@ describe('AUTH=keys', () => {
     ['another scheme', () => ({ authorization: `Basic ${key.token}` })],
     ['two tokens', () => ({ authorization: `Bearer ${key.token} ${key.token}` })],
     ['a made-up key', () => bearer(`weir_${'0'.repeat(64)}`)],
-    ['a key but for its last digit', () => bearer(key.token.slice(0, -1))],
-    ['a key with a digit more', () => bearer(`${key.token}0`)],
+    ['a key without its last digit', () => bearer(key.token.slice(0, -1))],
+    ['a key with an extra digit', () => bearer(`${key.token}0`)],
     ['a key in capitals', () => bearer(key.token.toUpperCase())],
     ["the key's id", () => bearer(key.id)],
     ["a provider's own credential", () => bearer(CREDENTIALS.DEEPSEEK_API_KEY)],
     ['the admin token', () => ADMIN],
     ['a key in another header', () => ({ 'x-api-key': key.token })],
-  ])('K3: %s gets 401, and no upstream is asked', async (_, headers) => {
+  ])('K3: %s gets 401, and no upstream is called', async (_, headers) => {
     expect(await refused('deepseek/deepseek-chat', headers())).toEqual(UNAUTHORIZED);
   });
 
-  test('K3: a revoked key gets 401, and the others stay', async () => {
+  test('K3: a revoked key gets 401, and the others stay valid', async () => {
     const revoked = await makeKey();
     expect((await served('deepseek/deepseek-chat', bearer(revoked.token))).status).toBe(200);
     await gateway.fetch(`/admin/keys/${revoked.id}`, { method: 'DELETE', headers: ADMIN });
@@ -113,11 +113,11 @@ describe('AUTH=keys', () => {
   });
 
   test.each([
-    ['is no JSON', '{"model":'],
+    ['is not JSON', '{"model":'],
     ['names no model', '{"messages":[]}'],
     ['is too large', JSON.stringify(chat('deepseek/deepseek-chat', { user: 'x'.repeat(2000) }))],
-  ])('K3: a wrong key gets its 401 before anything is said of a body that %s', async (_, body) => {
-    const headers = bearer('weir_wrong');
+  ])('K3: an invalid key gets 401 before the check of a body that %s', async (_, body) => {
+    const headers = bearer('weir_invalid');
     const { status } = await errorOf(await gateway.fetch(CHAT, { method: 'POST', headers, body }));
     expect(status).toBe(401);
     const own = await gateway.fetch(CHAT, { method: 'POST', headers: bearer(key.token), body });
@@ -145,13 +145,13 @@ describe('a key with globs of models', () => {
   );
 
   test.each(['openai/o4-mini', 'o4-mini', 'mistral/mistral-small-latest', 'fast', 'compatible/deepseek/x'])(
-    'K3: gets 403 for %s, and no upstream is asked',
+    'K3: gets 403 for %s, and no upstream is called',
     async (model) => {
       expect(await refused(model, headers)).toEqual(FORBIDDEN);
     },
   );
 
-  test('K3: sees in the list of models those alone', async () => {
+  test('K3: sees only those in the list of models', async () => {
     const { data } = await jsonOf(await gateway.fetch('/v1/models', { headers }));
     const ids = objectsOf(data).map(({ id }) => textOf(id));
     expect(ids).toContain('openai/gpt-4o-mini');
@@ -167,7 +167,7 @@ describe('AUTH=passthrough', () => {
   const OWN = 'sim-own-key-of-the-caller';
 
   test.each(['deepseek/deepseek-chat', 'openai/gpt-4o-mini', 'keyless/openai/gpt-oss-20b'])(
-    "K1: %s: the caller's own credential is sent on, and usage is recorded under its hash",
+    "K1: %s: the caller's own credential is forwarded, and usage is recorded under its hash",
     async (model) => {
       const { status, credential, key_id } = await served(model, bearer(OWN));
       expect([status, credential]).toEqual([200, `Bearer ${OWN}`]);
@@ -177,11 +177,11 @@ describe('AUTH=passthrough', () => {
     },
   );
 
-  test("K1 E1: an upstream's 401 is the caller's own, and stays 401", async () => {
-    const response = await ask('openai/gpt-4o-mini', bearer('wrong-key-of-the-caller'));
+  test("K1 E1: an upstream's 401 concerns the caller's key, and stays 401", async () => {
+    const response = await ask('openai/gpt-4o-mini', bearer('invalid-key-of-the-caller'));
     const { status, error } = await errorOf(response);
     expect([status, error.type, error.code]).toEqual(UNAUTHORIZED);
-    expect(error.message).toBe('OpenAI: Wrong API key');
+    expect(error.message).toBe('OpenAI: Invalid API key');
   });
 
   test.each([
@@ -193,11 +193,11 @@ describe('AUTH=passthrough', () => {
     expect([status, error.type]).toEqual([expected, type]);
   });
 
-  test('K3: no credential gets 401, and no upstream is asked', async () => {
+  test('K3: no credential gets 401, and no upstream is called', async () => {
     expect(await refused('openai/gpt-4o-mini', {})).toEqual(UNAUTHORIZED);
   });
 
-  test("H2: for its list of models the caller's credential goes to the default provider alone", async () => {
+  test("H2: for its list of models the caller's credential is sent only to the default provider", async () => {
     const at = gateway.simulator.requests.length;
     await (await gateway.fetch('/v1/models', { headers: bearer(OWN) })).text();
     const asked = gateway.simulator.requests
@@ -206,7 +206,7 @@ describe('AUTH=passthrough', () => {
     expect(asked).toEqual([['/deepseek/models', `Bearer ${OWN}`]]);
   });
 
-  test('M5: a caller sees the usage of its own credential alone', async () => {
+  test('M5: a caller sees only the usage of its own credential', async () => {
     const total = async (token: string) =>
       (await jsonOf(await gateway.fetch('/v1/usage', { headers: bearer(token) }))).total;
     expect(await total(OWN)).toMatchObject({ requests: 6, failed_requests: 3 });

@@ -1,16 +1,16 @@
-/** The gateway in front of a KV namespace that takes its time, or refuses each record at first: for tests of lost records. */
+/** The gateway with a KV namespace that is slow, or fails the first writes of each record: for tests of lost records. */
 import weir from '../../src/index.ts';
 
 interface Env {
   readonly WEIR_KV: KVNamespace;
-  /** How long each write takes before it is begun. */
+  /** The delay before each write. */
   readonly KV_DELAY_MS?: string;
-  /** How many writes of each record are refused before one is taken. */
+  /** How many writes of each record fail before one succeeds. */
   readonly KV_REFUSALS?: string;
   readonly [name: string]: unknown;
 }
 
-/** One an environment, as the gateway keeps itself by its environment, too. */
+/** One per environment, as the gateway is cached by its environment, too. */
 const wrapped = new WeakMap<Env, Env>();
 
 export default {

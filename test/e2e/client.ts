@@ -1,4 +1,4 @@
-/** What the end-to-end tests send, and how they read what came back. */
+/** Requests of the end-to-end tests, and readers of the responses. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
@@ -19,7 +19,7 @@ export const INCLUDE_USAGE = { stream_options: { include_usage: true } };
 /** The last frame of every stream that began (F2). */
 export const DONE = 'data: [DONE]';
 
-/** A stream's frames without the two line feeds that end each; throws where the last one has none. */
+/** A stream's frames without the two line feeds that end each; throws where the last one lacks them. */
 export function framesOf(text: string): string[] {
   const frames = text.split('\n\n');
   if (frames.pop() !== '') throw new Error(`The stream ends within a frame: ${text.slice(-200)}`);
@@ -45,7 +45,7 @@ export function finishesOf(text: string): string[] {
 export async function jsonOf(response: Response): Promise<JsonObject> {
   const text = await response.text();
   const json = decodeObject(text);
-  if (json === undefined) throw new Error(`The body is no JSON object: ${text.slice(0, 200)}`);
+  if (json === undefined) throw new Error(`The body is not a JSON object: ${text.slice(0, 200)}`);
   return json;
 }
 
@@ -54,13 +54,13 @@ export async function errorOf(response: Response): Promise<{ status: number; err
   return { status: response.status, error: objectOf((await jsonOf(response)).error) };
 }
 
-/** A port of this machine on which nobody listens. */
+/** A local port without a listener. */
 export async function findClosedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   server.close();
   await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('There is no port');
+  if (address === null || typeof address === 'string') throw new Error('The server has no port');
   return address.port;
 }

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-/** The client's own request id goes on to the upstream (H2): it says which fixture is asked for, and how it is cut. */
+/** The client's own request id is forwarded to the upstream (H2): it names the fixture, and how it is cut. */
 function replay({ headers }: RecordedRequest): Replay | undefined {
   const [name, cutting] = String(headers['x-client-request-id']).split(' ');
   const fixture = fixtures.find((candidate) => candidate.name === name);
@@ -80,11 +80,11 @@ describe.each([...groups])('with the settings %s', (settings, ofSettings) => {
   });
 });
 
-/** The second that fixtures take for now. */
+/** The second that fixtures use as the current time. */
 const FIXTURE_NOW = 1_800_000_000;
 const UUID = /(?<=(?:chatcmpl|cmpl|call)[-_])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** What Weir made itself, as the fixtures have it: ids numbered in their order, and the time, if it was the time of asking. */
+/** Replaces what Weir generates as in the fixtures: ids numbered in their order, and the time, if it is the request's. */
 function withNumbers(text: string, expected: string, asked: number): string {
   const numbers = new Map<string, string>();
   const numbered = text.replace(UUID, (made) => {
@@ -94,7 +94,7 @@ function withNumbers(text: string, expected: string, asked: number): string {
   });
   if (!expected.includes(`"created":${FIXTURE_NOW},`)) return numbered;
   const isNow = (second: number) => second >= Math.floor(asked / 1000) && second * 1000 <= Date.now();
-  return numbered.replace(/"created":(\d+),/g, (said, second) =>
-    isNow(Number(second)) ? `"created":${FIXTURE_NOW},` : said,
+  return numbered.replace(/"created":(\d+),/g, (match, second) =>
+    isNow(Number(second)) ? `"created":${FIXTURE_NOW},` : match,
   );
 }

@@ -10,7 +10,7 @@ import { decodeObject, type JsonObject, objectOf, textOf } from '../simulator/js
 import { basePaths } from '../simulator/scenes.ts';
 import { createSimulator, type Simulator, type SimulatorOptions } from '../simulator/server.ts';
 
-/** Undefined takes a variable away that is set by default here. */
+/** Undefined removes a variable that is set by default here. */
 export type Vars = Readonly<Record<string, string | undefined>>;
 
 export interface GatewayOptions extends Pick<SimulatorOptions, 'pace' | 'replay'> {
@@ -37,15 +37,15 @@ export interface Gateway extends AsyncDisposable {
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
   /** Reloads the Worker with these variables on top of the default ones; its KV namespace stays. */
   set(vars: Vars): Promise<void>;
-  /** Everything in KV whose name begins so. */
+  /** Everything in KV whose name has this prefix. */
   entries(prefix: string): Promise<Entry[]>;
-  /** The usage record of an answered request, as soon as it lies in KV. */
+  /** The usage record of an answered request, as soon as it is in KV. */
   record(response: Response): Promise<UsageRecord>;
-  /** The usage records of all requests since the start, as soon as so many lie in KV. */
+  /** The usage records of all requests since the start, as soon as so many are in KV. */
   records(count: number): Promise<UsageRecord[]>;
   /** What the Worker logged. */
   logs(): string[];
-  /** Resolves as soon as the lines that the Worker logged as JSON are enough. */
+  /** Resolves as soon as the Worker's JSON log lines are enough. */
   logged(isEnough: (lines: JsonObject[]) => boolean): Promise<void>;
 }
 
@@ -63,7 +63,7 @@ export const CREDENTIALS = {
 } as const;
 
 const ROOT = join(import.meta.dirname, '..', '..');
-/** A record is written in the turn after its log line; this many listings later it is lost. */
+/** A record is written in the turn after its log line; after this many listings it counts as lost. */
 const MAX_LISTINGS = 500;
 
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
@@ -74,7 +74,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const worker = await startWorker(bindings(simulator.url, vars), log, options);
   const url = (await worker.url).origin;
 
-  /** Asked for anew each time: a reload of the Worker replaces it. */
+  /** Fetched anew each time: a reload of the Worker replaces it. */
   async function openStore() {
     const store = await worker.raw.runtimes[0]?.mf?.getKVNamespace('WEIR_KV');
     if (store === undefined) throw new Error('The gateway has no KV namespace');
@@ -109,7 +109,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       if (records.length >= count) return records;
       await setImmediate();
     }
-    throw new Error('The record was logged and never stored');
+    throw new Error('The record was logged but never stored');
   }
 
   const gateway: Gateway = {
@@ -133,7 +133,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       const { time, key_id } = log.objects.find(isThis) ?? {};
       const [day = '', moment = ''] = textOf(time).split('T');
       const [record] = await stored(1, `${dayPrefix(day, textOf(key_id))}${moment}-${id}`);
-      if (record === undefined) throw new Error(`There is no record of ${id}`);
+      if (record === undefined) throw new Error(`No record of ${id}`);
       return record;
     },
     records: async (count) => {
@@ -171,8 +171,8 @@ class Log {
 }
 
 /**
- * Not wrangler's test harness: that one leads the Worker's requests through Node, which keeps an upstream connection
- * open when the Worker has let it go.
+ * Not wrangler's test harness: that one routes the Worker's requests through Node, which keeps an upstream connection
+ * open after the Worker has cancelled it.
  */
 async function startWorker(bindings: Bindings, log: Log, { zone, entrypoint }: GatewayOptions) {
   Object.assign(process.env, {
@@ -205,8 +205,8 @@ async function startWorker(bindings: Bindings, log: Log, { zone, entrypoint }: G
 type Bindings = Readonly<Record<string, { readonly type: 'plain_text'; readonly value: string }>>;
 
 function bindings(simulatorUrl: string, vars: Vars = {}): Bindings {
-  const said = Object.entries({ ...defaultVars(simulatorUrl), ...vars });
-  const set = said.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
+  const merged = Object.entries({ ...defaultVars(simulatorUrl), ...vars });
+  const set = merged.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
   return Object.fromEntries(set.map(({ name, value }) => [name, { type: 'plain_text', value }]));
 }
 

@@ -1,4 +1,4 @@
-/** Holds the head to the contract under real workerd: when it is sent, and what comes before it as a status (H3, E1, T2, T3). */
+/** The response head under real workerd: when it is sent, and which errors before it become its status (H3, E1, T2, T3). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../simulator/json.ts';
 import { chat, contentOf, DONE, errorOf, framesOf, streamedChat } from './client.ts';
@@ -7,14 +7,14 @@ import { CLOCKS_OFF, event, many, type Play, replayOf } from './plays.ts';
 
 const CHAT = '/v1/chat/completions';
 const HEARTBEAT = ': heartbeat\n\n';
-/** Longer than a test may take: what comes at all did not wait for it. */
+/** Longer than a test may take: nothing that is received can have waited for it. */
 const NEVER = '600';
 
-const SAID = { message: 'Slow down', type: 'rate_limit_error', code: 'too_fast' };
-const REFUSED = JSON.stringify({ error: SAID });
+const ERROR = { message: 'Slow down', type: 'rate_limit_error', code: 'too_fast' };
+const REFUSED = JSON.stringify({ error: ERROR });
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** What the simulator plays for models of these names instead of a scene. */
+/** The simulator's answers to models of these names, instead of a scene. */
 const PLAYS: Readonly<Record<string, Play>> = {
   'first-then-nothing': { chunks: [event('Hello')], ending: 'hang' },
   'comments-then-nothing': { chunks: [': waiting\n\n', ': waiting\n\n'], ending: 'hang' },
@@ -23,10 +23,10 @@ const PLAYS: Readonly<Record<string, Play>> = {
     chunks: [event('one '), event('two '), event('three', 'stop'), `${DONE}\n\n`],
     gapMs: 700,
   },
-  'error-event-first': { chunks: [`event: error\ndata: ${JSON.stringify(SAID)}\n\n`], ending: 'hang' },
-  'error-data-first': { chunks: [`data: ${JSON.stringify({ error: SAID })}\n\n`], ending: 'hang' },
-  'error-after-comments': { chunks: [': waiting\n\n', `data: ${JSON.stringify({ error: SAID })}\n\n`] },
-  'error-as-json': { headers: JSON_TYPE, chunks: [JSON.stringify({ error: SAID })] },
+  'error-event-first': { chunks: [`event: error\ndata: ${JSON.stringify(ERROR)}\n\n`], ending: 'hang' },
+  'error-data-first': { chunks: [`data: ${JSON.stringify({ error: ERROR })}\n\n`], ending: 'hang' },
+  'error-after-comments': { chunks: [': waiting\n\n', `data: ${JSON.stringify({ error: ERROR })}\n\n`] },
+  'error-as-json': { headers: JSON_TYPE, chunks: [JSON.stringify({ error: ERROR })] },
   'error-with-status': {
     chunks: [
       `data: ${JSON.stringify({ error: { message: 'Slow down', status: 429, code: 'too_fast' } })}\n\n`,
@@ -46,7 +46,7 @@ const PLAYS: Readonly<Record<string, Play>> = {
   refused: {
     status: 429,
     headers: { ...JSON_TYPE, 'retry-after': '7' },
-    chunks: [JSON.stringify({ error: SAID })],
+    chunks: [JSON.stringify({ error: ERROR })],
   },
 };
 
@@ -59,14 +59,14 @@ function setUp(vars: Vars): void {
   afterAll(() => gateway[Symbol.asyncDispose]());
 }
 
-/** Asks, and waits for the head alone, beside the request that reached the upstream. */
+/** Sends a request and waits for the head only; also returns the request that reached the upstream. */
 async function ask(body: JsonObject, init?: RequestInit) {
   const asked = gateway.simulator.requests.length;
   const response = await gateway.post(CHAT, body, init);
   return { response, upstream: await gateway.simulator.request(asked) };
 }
 
-/** Reads one read of a stream that goes on, and leaves it. */
+/** Reads one chunk of an open stream, then cancels it. */
 async function readOnce(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   const { value } = (await reader?.read()) ?? {};
@@ -74,10 +74,10 @@ async function readOnce(response: Response): Promise<string> {
   return Buffer.from(value ?? []).toString();
 }
 
-describe('H3: heartbeats that are far off', () => {
+describe('H3: no heartbeat within the test', () => {
   setUp({ HEARTBEAT_SECONDS: NEVER });
 
-  test('the first event is there: head and event are delayed by nothing, though no other event follows', async () => {
+  test('the head and the first event are sent at once, though no other event follows', async () => {
     const { response } = await ask(streamedChat('openai/first-then-nothing'));
     expect(response.status).toBe(200);
     expect(contentOf(await readOnce(response))).toBe('Hello');
@@ -90,7 +90,7 @@ describe('H3: heartbeats that are far off', () => {
     'error-as-json',
     'error-with-status',
     'error-with-status-code',
-  ])('E1 %s: a 200 whose first word is an error has the status that its words stand for', async (name) => {
+  ])('E1 %s: a 200 whose first event is an error gets the status of that error', async (name) => {
     const { response } = await ask(streamedChat(`openai/${name}`));
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(await errorOf(response)).toEqual({
@@ -130,7 +130,7 @@ describe('H3 T1: heartbeats of 0.3 s', () => {
     'openai/comments-then-nothing',
     'deepseek/deepseek-chat:hang',
     'deepseek/deepseek-chat:stall-head',
-  ])('%s: the head comes with the first heartbeat, and comments are none', async (model) => {
+  ])('%s: the head is sent with the first heartbeat, not with a comment', async (model) => {
     const { response } = await ask(streamedChat(model));
     expect(response.status).toBe(200);
     expect(await readOnce(response)).toBe(HEARTBEAT);
@@ -176,23 +176,23 @@ describe.each([
   ['T3', 'a deadline', { DEADLINE_SECONDS: '0.5', HEARTBEAT_SECONDS: NEVER }, LATE],
   ['T2', 'an idle timeout, heartbeats off', { IDLE_TIMEOUT_SECONDS: '0.5' }, IDLE],
   ['T3', 'a deadline, heartbeats off', { DEADLINE_SECONDS: '0.5' }, LATE],
-] as const)('%s: %s of 0.5 s that comes before the first heartbeat', (_rule, _name, vars, said) => {
+] as const)('%s: %s of 0.5 s, before the first heartbeat', (_rule, _name, vars, expected) => {
   setUp(vars);
 
   test.each(['hang', 'stall-head'])(
-    'E1 %s: 504 and no stream; timed_out with an estimated prompt, and the upstream is let go',
+    'E1 %s: 504 and no stream; timed_out with an estimated prompt, and the upstream is cancelled',
     async (fault) => {
       const { response, upstream } = await ask(streamedChat(`deepseek/deepseek-chat:${fault}`));
       expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
       expect(await errorOf(response)).toEqual({
         status: 504,
-        error: { ...said, param: null, message: `DeepSeek ${said.message}` },
+        error: { ...expected, param: null, message: `DeepSeek ${expected.message}` },
       });
-      expect(await upstream.closed).toBe('client-left');
+      expect(await upstream.closed).toBe('disconnected');
       const record = await gateway.record(response);
       expect(record).toMatchObject({
         status: 'timed_out',
-        error_code: said.code,
+        error_code: expected.code,
         bytes_out: 0,
         estimated: true,
       });
@@ -204,9 +204,9 @@ describe.each([
 describe('T3: comments for ever', () => {
   setUp({ DEADLINE_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '0.5' });
 
-  test('E1 they put only the idle timeout off: the deadline gives 504, and the upstream is let go', async () => {
+  test('E1 they postpone only the idle timeout: the deadline gives 504, and the upstream is cancelled', async () => {
     const { response, upstream } = await ask(streamedChat('openai/comments-for-ever'));
     expect(await errorOf(response)).toMatchObject({ status: 504, error: { code: 'timeout' } });
-    expect(await upstream.closed).toBe('client-left');
+    expect(await upstream.closed).toBe('disconnected');
   });
 });

@@ -1,4 +1,4 @@
-/** Headers across the gateway: what a client gets (H1), what neither side gets of the other (H2), and cross-origin access. */
+/** Headers across the gateway: what a client receives (H1), what is not forwarded either way (H2), and cross-origin access. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedRequest, Replay } from '../simulator/server.ts';
 import { chat, streamedChat } from './client.ts';
@@ -53,13 +53,13 @@ function headersOf(response: Response): Record<string, string> {
 
 const PASSED = Object.fromEntries(Object.entries(UPSTREAM_HEADERS).slice(0, 4));
 
-describe('what the client gets', () => {
+describe('what the client receives', () => {
   test.each([
     ['a stream', 'chatty', true, 200, 'text/event-stream; charset=utf-8'],
     ['a plain answer', 'chatty', false, 200, 'application/json; charset=utf-8'],
     ['a refusal', 'chatty-refusal', true, 429, 'application/json; charset=utf-8'],
   ])(
-    "H1 H2: %s: Weir's own headers, and of the upstream's those of the allowlist alone",
+    "H1 H2: %s: Weir's own headers, and only the allowlisted ones of the upstream",
     async (_, model, stream, status, type) => {
       const response = await gateway.post(CHAT, chat(`openai/${model}`, { stream }));
       await response.text();
@@ -75,7 +75,7 @@ describe('what the client gets', () => {
     },
   );
 
-  test('H1: a model of any characters is named in ASCII', async () => {
+  test('H1: a model with any characters is named in ASCII', async () => {
     const response = await gateway.post(CHAT, streamedChat('openai/chatty 水 ü'));
     await response.text();
     expect(response.status).toBe(200);
@@ -107,11 +107,11 @@ const CLIENT_HEADERS = {
   'x-weir-vendor-events': 'strip',
 };
 
-describe('what the upstream gets', () => {
+describe('what the upstream receives', () => {
   test.each([
     ['a stream', true, 'text/event-stream'],
     ['a plain answer', false, 'application/json'],
-  ])("H2: %s: of the client's headers those of the allowlist alone", async (_, stream, accept) => {
+  ])("H2: %s: only the allowlisted ones of the client's headers", async (_, stream, accept) => {
     const at = gateway.simulator.requests.length;
     const response = await gateway.post(CHAT, chat('openai/gpt-4o-mini', { stream }), {
       headers: CLIENT_HEADERS,
@@ -128,8 +128,8 @@ describe('what the upstream gets', () => {
       'transfer-encoding',
       'accept-encoding',
     ];
-    const told = Object.entries(headers).filter(([name]) => !ofTheConnection.includes(name));
-    expect(Object.fromEntries(told)).toEqual({
+    const received = Object.entries(headers).filter(([name]) => !ofTheConnection.includes(name));
+    expect(Object.fromEntries(received)).toEqual({
       ...Object.fromEntries(Object.entries(CLIENT_HEADERS).slice(0, 4)),
       'content-type': 'application/json',
       accept,
@@ -162,7 +162,7 @@ describe('CORS_ORIGINS', () => {
     return response.headers.get('access-control-allow-origin');
   }
 
-  test('not set: no page of any other origin may call', async () => {
+  test('not set: no other origin may call', async () => {
     expect(allowedOrigin(await preflight(APP))).toBeNull();
     const response = await gateway.post(CHAT, chat('openai/gpt-4o-mini'), { headers: { origin: APP } });
     await response.text();
@@ -198,7 +198,7 @@ describe('CORS_ORIGINS', () => {
       ['a stream', streamedChat('openai/gpt-4o-mini'), 200],
       ['a plain answer', chat('openai/gpt-4o-mini'), 200],
       ['an error', chat('openai/nothing'), 404],
-    ])('%s says that the origin may read it, and which headers', async (_, body, status) => {
+    ])('%s allows the origin to read it, and exposes the headers', async (_, body, status) => {
       const response = await gateway.post(CHAT, body, { headers: { origin: APP } });
       await response.text();
       expect(response.status).toBe(status);
@@ -207,7 +207,7 @@ describe('CORS_ORIGINS', () => {
       expect(response.headers.get('access-control-expose-headers')).toContain('x-weir-request-id');
     });
 
-    test('an answer to another origin says nothing of the kind, and differs by origin', async () => {
+    test('an answer to another origin has no such header, and varies by origin', async () => {
       const headers = { origin: 'https://evil.example.com' };
       const response = await gateway.post(CHAT, streamedChat('openai/gpt-4o-mini'), { headers });
       await response.text();

@@ -1,4 +1,4 @@
-/** Hostile values over real HTTP: whatever they are, the client gets an answer of the contract and one record is left (M1, E1). */
+/** Hostile values over real HTTP: the client always gets an answer within the contract, and one record is written (M1, E1). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedRequest, Replay } from '../simulator/server.ts';
 import { chat, DONE, errorOf, framesOf, streamedChat } from './client.ts';
@@ -8,7 +8,7 @@ import { CLOCKS_OFF } from './plays.ts';
 const CHAT = '/v1/chat/completions';
 const DEEP = 100_000;
 const DEEP_LIST = '['.repeat(DEEP) + ']'.repeat(DEEP);
-const NO_TEXT = '{"toString":1,"valueOf":1}';
+const NON_STRING = '{"toString":1,"valueOf":1}';
 
 function choice(key: string, members: string): string {
   return `{"choices":[{"index":0,"${key}":{"role":"assistant","content":"a"${members}}`;
@@ -18,10 +18,10 @@ function choice(key: string, members: string): string {
 const FAULTS: Readonly<Record<string, (key: string) => string>> = {
   'deep-arguments': (key) =>
     `${choice(key, `,"tool_calls":[{"id":"c","function":{"name":"f","arguments":${DEEP_LIST}}}]`)}}]}`,
-  'tokens-that-are-no-text': (key) => `${choice(key, '')},"logprobs":{"tokens":[${NO_TEXT}]}}]}`,
+  'non-string-tokens': (key) => `${choice(key, '')},"logprobs":{"tokens":[${NON_STRING}]}}]}`,
   'deep-tokens': (key) => `${choice(key, '')},"logprobs":{"tokens":[${DEEP_LIST}]}}]}`,
-  'places-that-are-no-text': () => `{"detail":[{"loc":[${NO_TEXT}],"msg":"m"}]}`,
-  'deep-places': () => `{"detail":[{"loc":[${DEEP_LIST}],"msg":"m"}]}`,
+  'non-string-locations': () => `{"detail":[{"loc":[${NON_STRING}],"msg":"m"}]}`,
+  'deep-locations': () => `{"detail":[{"loc":[${DEEP_LIST}],"msg":"m"}]}`,
 };
 
 function replay({ body }: RecordedRequest): Replay | undefined {
@@ -46,7 +46,7 @@ function hasRecord(id: string | null): boolean {
 }
 
 describe.each(Object.keys(FAULTS))('an upstream that sends %s', (name) => {
-  test('E1 E2 M1 in a stream: through or refused, never a failure of Weir itself, and one record that says which', async () => {
+  test('E1 E2 M1 in a stream: forwarded or refused, never an internal error, and one record with that status', async () => {
     const response = await gateway.post(CHAT, streamedChat(`openai/${name}`));
     const text = await response.text();
     expect([200, 502]).toContain(response.status);
@@ -55,7 +55,7 @@ describe.each(Object.keys(FAULTS))('an upstream that sends %s', (name) => {
     expect(await gateway.record(response)).toMatchObject({ status });
   });
 
-  test('E1 M1 in a plain answer: through or refused, never a failure of Weir itself, and one record that says which', async () => {
+  test('E1 M1 in a plain answer: forwarded or refused, never an internal error, and one record with that status', async () => {
     const response = await gateway.post(CHAT, chat(`openai/${name}`));
     await response.text();
     expect([200, 502]).toContain(response.status);
@@ -71,7 +71,7 @@ describe('a client that sends', () => {
   const MESSAGES = '[{"role":"user","content":"Hello there"}]';
   const MODEL = 'deepseek/deepseek-chat';
 
-  test(`E1 ${DEEP} lists in one another: a refusal that says it is the body, not the upstream`, async () => {
+  test(`E1 ${DEEP} nested lists: an error of the body, not of the upstream`, async () => {
     const response = await post(`{"model":"${MODEL}","messages":${MESSAGES},"metadata":${DEEP_LIST}}`);
     expect(await errorOf(response)).toMatchObject({ status: 400, error: { code: 'invalid_json' } });
   });
@@ -90,10 +90,10 @@ describe('a client that sends', () => {
   });
 
   test.each([
-    ['1e999 where a number is meant', '"max_tokens":1e999'],
+    ['1e999 in place of a number', '"max_tokens":1e999'],
     ['lone surrogates', '"user":"\\ud800"'],
     ['an escaped NUL', '"user":"a\\u0000b"'],
-  ])('M1 %s: the request goes on as JSON, and leaves its record', async (_, member) => {
+  ])('M1 %s: the request is forwarded as JSON, and recorded', async (_, member) => {
     const response = await post(`{"model":"${MODEL}","messages":${MESSAGES},${member}}`);
     await response.text();
     expect(gateway.simulator.requests.at(-1)?.body).toBeDefined();

@@ -1,4 +1,4 @@
-/** What a client or an upstream names never becomes a header, a frame or a log line of its own (H1, H2, F1). */
+/** Text of a client or an upstream never becomes a header, a frame or a log line of its own (H1, H2, F1). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject } from '../simulator/json.ts';
 import type { RecordedRequest, Replay } from '../simulator/server.ts';
@@ -99,7 +99,7 @@ describe("H1 a model's name", () => {
     ['"quoted", b; c=d', '"quoted",%20b;%20c=d'],
     ['__proto__', '__proto__'],
   ])(
-    '%j: printable ASCII in its header, and itself for the upstream and the record',
+    '%j: printable ASCII in its header, and unchanged for the upstream and the record',
     async (model, header) => {
       const asked = gateway.simulator.requests.length;
       const response = await gateway.post(CHAT, streamedChat(`openai/${model}`));
@@ -116,8 +116,8 @@ describe("H1 a model's name", () => {
   );
 });
 
-describe('H2 what an upstream says', () => {
-  test("in headers: only the allowlisted ones go on, and none of them is Weir's own", async () => {
+describe('H2 what an upstream sends', () => {
+  test("in headers: only the allowlisted ones are forwarded, and none overrides Weir's own", async () => {
     for (const body of [chat('openai/evil-headers'), streamedChat('openai/evil-headers')]) {
       const response = await gateway.post(CHAT, body);
       await response.text();
@@ -142,7 +142,7 @@ describe('H2 what an upstream says', () => {
   );
 
   test.each(['evil-names', 'evil-error-later', 'evil-finish'])(
-    'F1 %s: line ends in it make no frame',
+    'F1 %s: line ends in it start no frame',
     async (name) => {
       const loggedBefore = gateway.logs().length;
       const response = await gateway.post(CHAT, streamedChat(`openai/${name}`));
@@ -166,8 +166,8 @@ describe('H2 what an upstream says', () => {
   );
 });
 
-describe('H1 H2 what a client says of its request', () => {
-  test("its own x-weir-request-id is not taken for Weir's, and other headers go nowhere", async () => {
+describe('H1 H2 what a client sends', () => {
+  test("its own x-weir-request-id does not replace Weir's, and other headers are dropped", async () => {
     const asked = gateway.simulator.requests.length;
     const headers = {
       'x-weir-request-id': 'mine',

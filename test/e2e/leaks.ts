@@ -1,11 +1,11 @@
-/** An upstream that tells what it should not, in every form in which it can say an error: for the test of secrets. */
+/** An upstream that leaks secrets in every form of error: for the test of secrets. */
 import type { RecordedRequest, Replay } from '../simulator/server.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const WORD = 'data: {"choices":[{"index":0,"delta":{"content":"word "}}]}\n\n';
 const DONE = 'data: [DONE]\n\n';
 
-/** What a careless proxy puts into its errors: the credential it was sent, its own address, and where in it this happened. */
+/** What a careless proxy puts into its errors: the credential it received, its own address, and a stack trace. */
 function leakOf({ headers }: RecordedRequest): string {
   const host = headers.host ?? '';
   const stack =

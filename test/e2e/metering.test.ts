@@ -1,4 +1,4 @@
-/** Usage records in KV: one for each request that reached an upstream, exact, whatever its end (M1 to M4). */
+/** Usage records in KV: one for each request that reached an upstream, exact, however it ends (M1 to M4). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject } from '../simulator/json.ts';
@@ -14,7 +14,7 @@ afterAll(() => gateway[Symbol.asyncDispose]());
 
 const CHAT = '/v1/chat/completions';
 
-/** What the simulator bills, as the heads of its scenes say: prompt tokens are words, cached ones those of the system. */
+/** What the simulator bills, as its scene files document: prompt tokens are words, cached ones those of the system. */
 interface Kind {
   readonly path: string;
   readonly model: string;
@@ -22,7 +22,7 @@ interface Kind {
   readonly status: UsageRecord['status'];
   readonly completion: number;
   readonly reasoning: number | null;
-  /** Whether the provider tells its cache hits, and takes system messages. */
+  /** Whether the provider reports cache hits, and accepts system messages. */
   readonly caches: boolean;
 }
 
@@ -52,7 +52,7 @@ interface Asked {
   readonly systemWords: number;
 }
 
-/** Asks for one answer, reads it whole and says what its record must be. */
+/** Sends one request, reads the whole answer and returns what its record must contain. */
 async function ask(kind: Kind, turn: number): Promise<Asked> {
   const { path, model, stream } = kind;
   const words = 1 + (turn % 7);
@@ -113,22 +113,22 @@ describe('many at a time', () => {
 });
 
 describe('one record', () => {
-  /** The record's own value, and what its metadata says. */
+  /** The record's value in KV, and its key. */
   async function entryOf(response: Response): Promise<{ value: JsonObject | undefined; key: string }> {
     const { request_id } = await gateway.record(response);
     const [entry] = (await gateway.entries('usage/')).filter(({ name }) => name.endsWith(request_id));
     return { value: decodeObject(entry?.value ?? ''), key: entry?.name ?? '' };
   }
 
-  test('M2: of a finished stream it says everything, in its value and in its metadata', async () => {
+  test('M2: of a finished stream it has every field, in its value and in its metadata', async () => {
     const before = Date.now();
     const model = 'deepseek/deepseek-reasoner';
     const response = await gateway.post(CHAT, streamedChat(model));
     const bytes = (await response.arrayBuffer()).byteLength;
     const record = await gateway.record(response);
     const { value, key } = await entryOf(response);
-    const { time, first_token_ms, total_ms, ...told } = record;
-    expect(told).toEqual({
+    const { time, first_token_ms, total_ms, ...rest } = record;
+    expect(rest).toEqual({
       request_id: response.headers.get('x-weir-request-id'),
       key_id: 'open',
       provider: 'deepseek',
@@ -162,7 +162,7 @@ describe('one record', () => {
     expect(record).toMatchObject({ bytes_out: bytes, finish_reason: 'model_length', completion_tokens: 8 });
   });
 
-  test('M3: of a stream that was cut it says failed, with an estimate of what passed', async () => {
+  test('M3: of a truncated stream it is failed, with an estimate of what was forwarded', async () => {
     const response = await gateway.post(CHAT, streamedChat('deepseek/deepseek-chat:cut'));
     const bytes = (await response.arrayBuffer()).byteLength;
     const record = await gateway.record(response);
@@ -173,14 +173,14 @@ describe('one record', () => {
       bytes_out: bytes,
       estimated: true,
     });
-    // Eight of the answer's sixteen words passed.
+    // Eight of the answer's sixteen words were forwarded.
     expect(record.completion_tokens).toBeGreaterThanOrEqual(8);
     expect(record.completion_tokens).toBeLessThan(16);
     expect(record.prompt_tokens).toBeGreaterThanOrEqual(2);
     expect(record.total_tokens).toBe(record.prompt_tokens + record.completion_tokens);
   });
 
-  test('M1 M3 T4: of a stream that its client left it says cancelled, and the upstream is let go', async () => {
+  test('M1 M3 T4: of a stream whose client disconnects it is cancelled, and so is the upstream', async () => {
     const asked = gateway.simulator.requests.length;
     const abort = new AbortController();
     const body = streamedChat('openai/gpt-4o-mini:flood');
@@ -190,7 +190,7 @@ describe('one record', () => {
     await reader?.read();
     abort.abort();
     const upstream = await gateway.simulator.request(asked);
-    expect(await upstream.closed).toBe('client-left');
+    expect(await upstream.closed).toBe('disconnected');
     const record = await gateway.record(response);
     expect(record).toMatchObject({ status: 'cancelled', error_code: null, estimated: true });
     expect(record.completion_tokens).toBeGreaterThan(0);
@@ -200,7 +200,7 @@ describe('one record', () => {
     ['422', 'invalid_request_error'],
     ['401', 'upstream_credential'],
   ])(
-    'M1: of a request that the upstream refused with %s it says failed, and no tokens',
+    'M1: of a request that the upstream refused with %s it is failed, with no tokens',
     async (status, code) => {
       const model = `deepseek/deepseek-chat:status-${status}`;
       const response = await gateway.post(CHAT, streamedChat(model));
@@ -221,7 +221,7 @@ describe('one record', () => {
   test.each([
     ['no model', { messages: [] }],
     ['an unknown model', chat('nowhere/model')],
-  ])('M1: a request that reached no upstream (%s) leaves none', async (_, body) => {
+  ])('M1: a request that reached no upstream (%s) has none', async (_, body) => {
     const refused = await gateway.post(CHAT, body);
     await refused.text();
     const served = await gateway.post(CHAT, chat('deepseek/deepseek-chat'));

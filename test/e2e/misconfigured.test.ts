@@ -1,4 +1,4 @@
-/** A setting that is wrong: every route but `/health` says so, with the setting's name and never its value. */
+/** Invalid settings: every route but `/health` reports them, with the setting's name and never its value. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestHarness, unstable_readConfig } from 'wrangler';
@@ -6,42 +6,42 @@ import { decodeObject, objectOf, objectsOf, textOf } from '../simulator/json.ts'
 
 const SECRET = 'sim-never-shown';
 
-/** Each setting of the contract's table that can be wrong, and wrong values of it that all hold the word WRONG or a number. */
-const WRONG: readonly (readonly [setting: string, vars: Readonly<Record<string, string>>])[] = [
-  ['DEEPSEEK_BASE_URL', { DEEPSEEK_API_KEY: SECRET, DEEPSEEK_BASE_URL: 'WRONG' }],
-  ['MISTRAL_BASE_URL', { MISTRAL_API_KEY: SECRET, MISTRAL_BASE_URL: 'ftp://WRONG' }],
-  ['CODESTRAL_BASE_URL', { CODESTRAL_API_KEY: SECRET, CODESTRAL_BASE_URL: 'WRONG.example/v1' }],
+/** Each setting of the contract's table that can be invalid, with values that all contain the word INVALID or a number. */
+const INVALID: readonly (readonly [setting: string, vars: Readonly<Record<string, string>>])[] = [
+  ['DEEPSEEK_BASE_URL', { DEEPSEEK_API_KEY: SECRET, DEEPSEEK_BASE_URL: 'INVALID' }],
+  ['MISTRAL_BASE_URL', { MISTRAL_API_KEY: SECRET, MISTRAL_BASE_URL: 'ftp://INVALID' }],
+  ['CODESTRAL_BASE_URL', { CODESTRAL_API_KEY: SECRET, CODESTRAL_BASE_URL: 'INVALID.example/v1' }],
   ['OPENTOKEN_BASE_URL', { OPENTOKEN_API_KEY: SECRET }],
   ['XEROTIER_BASE_URL', { XEROTIER_API_KEY: SECRET }],
   ['OPENAI_BASE_URL', { OPENAI_API_KEY: SECRET, OPENAI_BASE_URL: 'https://' }],
-  ['PROVIDERS', { PROVIDERS: '{"WRONG"' }],
-  ['PROVIDERS', { PROVIDERS: '["WRONG"]' }],
-  ['PROVIDERS', { PROVIDERS: '{"groq":{"base_url":"WRONG"}}' }],
+  ['PROVIDERS', { PROVIDERS: '{"INVALID"' }],
+  ['PROVIDERS', { PROVIDERS: '["INVALID"]' }],
+  ['PROVIDERS', { PROVIDERS: '{"groq":{"base_url":"INVALID"}}' }],
   ['PROVIDERS', { PROVIDERS: '{"groq":{"base_url":"https://a.example/v1","api_key":"GROQ_API_KEY"}}' }],
   // A secret where the name of one belongs.
-  ['PROVIDERS', { PROVIDERS: '{"groq":{"base_url":"https://a.example/v1","api_key":"gsk_WRONG4f2a"}}' }],
-  ['PROVIDERS', { PROVIDERS: '{"openai":{"base_url":"https://WRONG.example/v1"}}' }],
-  ['DEFAULT_PROVIDER', { DEFAULT_PROVIDER: 'WRONG' }],
-  ['ALIASES', { ALIASES: 'fast=WRONG' }],
+  ['PROVIDERS', { PROVIDERS: '{"groq":{"base_url":"https://a.example/v1","api_key":"gsk_INVALID4f2a"}}' }],
+  ['PROVIDERS', { PROVIDERS: '{"openai":{"base_url":"https://INVALID.example/v1"}}' }],
+  ['DEFAULT_PROVIDER', { DEFAULT_PROVIDER: 'INVALID' }],
+  ['ALIASES', { ALIASES: 'fast=INVALID' }],
   ['ALIASES', { ALIASES: '{"fast":7}' }],
-  ['AUTH', { AUTH: 'WRONG' }],
-  ['VENDOR_EVENTS', { VENDOR_EVENTS: 'pass, WRONG' }],
-  ['REASONING', { REASONING: 'WRONG' }],
-  ['USAGE_CHUNK', { USAGE_CHUNK: 'WRONG' }],
-  ['ERROR_FRAMES', { ERROR_FRAMES: 'WRONG' }],
-  ['HEARTBEAT_SECONDS', { HEARTBEAT_SECONDS: 'WRONG' }],
+  ['AUTH', { AUTH: 'INVALID' }],
+  ['VENDOR_EVENTS', { VENDOR_EVENTS: 'pass, INVALID' }],
+  ['REASONING', { REASONING: 'INVALID' }],
+  ['USAGE_CHUNK', { USAGE_CHUNK: 'INVALID' }],
+  ['ERROR_FRAMES', { ERROR_FRAMES: 'INVALID' }],
+  ['HEARTBEAT_SECONDS', { HEARTBEAT_SECONDS: 'INVALID' }],
   ['IDLE_TIMEOUT_SECONDS', { IDLE_TIMEOUT_SECONDS: '-7777' }],
   ['DEADLINE_SECONDS', { DEADLINE_SECONDS: '7777m' }],
   ['MAX_EVENT_BYTES', { MAX_EVENT_BYTES: '7777.5' }],
   ['MAX_REQUEST_BYTES', { MAX_REQUEST_BYTES: '0' }],
-  ['BASE_PATH', { BASE_PATH: 'WRONG' }],
-  ['ORIGIN', { ORIGIN: 'WRONG' }],
-  ['CORS_ORIGINS', { CORS_ORIGINS: 'https://app.example.com/WRONG' }],
+  ['BASE_PATH', { BASE_PATH: 'INVALID' }],
+  ['ORIGIN', { ORIGIN: 'INVALID' }],
+  ['CORS_ORIGINS', { CORS_ORIGINS: 'https://app.example.com/INVALID' }],
 ];
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** Each wrong deployment is a Worker of its own in one workerd; none of them asks an upstream. */
+/** Each invalid deployment is a Worker of its own in one workerd; none of them calls an upstream. */
 const { main, compatibility_date, compatibility_flags } = unstable_readConfig({
   config: join(ROOT, 'wrangler.toml'),
 });
@@ -54,13 +54,13 @@ const store = { kv_namespaces: [{ binding: 'WEIR_KV' }] };
 const server = createTestHarness({
   root: ROOT,
   workers: [
-    ...WRONG.map(([, vars], at) => ({ config: { name: `wrong-${at}`, ...base, ...store, vars } })),
+    ...INVALID.map(([, vars], at) => ({ config: { name: `invalid-${at}`, ...base, ...store, vars } })),
     {
       config: {
-        name: 'wrong-all',
+        name: 'invalid-all',
         ...base,
         ...store,
-        vars: Object.assign({}, ...WRONG.map(([, vars]) => vars)),
+        vars: Object.assign({}, ...INVALID.map(([, vars]) => vars)),
       },
     },
     { config: { name: 'storeless', ...base, vars: { AUTH: 'open' } } },
@@ -95,40 +95,40 @@ async function misconfigured(name: string) {
   return objectOf(decodeObject(errors[0] ?? '')?.error);
 }
 
-describe.each(WRONG.map(([setting, vars], at) => [setting, JSON.stringify(vars), at, vars] as const))(
+describe.each(INVALID.map(([setting, vars], at) => [setting, JSON.stringify(vars), at, vars] as const))(
   '%s as in %s',
   (setting, _, at, vars) => {
     test(`every route answers 500 misconfigured, which names ${setting} and not its value`, async () => {
       server.clearLogs();
-      const error = await misconfigured(`wrong-${at}`);
+      const error = await misconfigured(`invalid-${at}`);
       expect(error).toMatchObject({ type: 'server_error', code: 'misconfigured', param: setting });
       expect(textOf(error.message)).toMatch(new RegExp(`^${setting} .*(must|can't|names)`));
       const [logged] = server.getLogs().map(({ message }) => decodeObject(message));
       expect(logged?.event).toBe('misconfigured');
       expect(objectsOf(logged?.problems).map((problem) => problem.setting)).toEqual([setting]);
-      const said = JSON.stringify([error, logged]);
-      expect(said).not.toMatch(/WRONG|7777/);
+      const output = JSON.stringify([error, logged]);
+      expect(output).not.toMatch(/INVALID|7777/);
       for (const value of Object.values(vars).filter((text) => text.length > 2))
-        expect(said).not.toContain(value);
+        expect(output).not.toContain(value);
     });
 
-    test('/health answers all the same', async () => {
-      const response = await server.getWorker(`wrong-${at}`).fetch('/health');
+    test('/health still answers', async () => {
+      const response = await server.getWorker(`invalid-${at}`).fetch('/health');
       expect([response.status, await response.text()]).toEqual([200, '{"status":"ok"}']);
     });
   },
 );
 
-test('settings that are wrong together are all said at once', async () => {
-  const { message } = await misconfigured('wrong-all');
-  for (const setting of new Set(WRONG.map(([name]) => name))) expect(message).toContain(setting);
+test('several invalid settings are all reported at once', async () => {
+  const { message } = await misconfigured('invalid-all');
+  for (const setting of new Set(INVALID.map(([name]) => name))) expect(message).toContain(setting);
 });
 
-test('a deployment without its KV namespace says so', async () => {
+test('a missing KV namespace is reported', async () => {
   expect(await misconfigured('storeless')).toMatchObject({ code: 'misconfigured', param: 'WEIR_KV' });
 });
 
-test('a deployment without any variable is sound, and closed', async () => {
+test('a deployment without any variable is valid, and closed', async () => {
   const worker = server.getWorker('bare');
   expect((await worker.fetch('/health')).status).toBe(200);
   expect((await worker.fetch('/v1/models')).status).toBe(401);

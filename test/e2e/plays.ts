@@ -1,4 +1,4 @@
-/** Upstream answers that tests write by hand, by the model's name: shared by the tests of how streams begin and end. */
+/** Hand-written upstream answers, by the model's name: shared by the tests of how streams begin and end. */
 import type { RecordedRequest, Replay } from '../simulator/server.ts';
 
 export interface Play extends Omit<Replay, 'chunks' | 'then'> {
@@ -6,7 +6,7 @@ export interface Play extends Omit<Replay, 'chunks' | 'then'> {
   readonly ending?: NonNullable<Replay['then']>;
 }
 
-/** All three clocks off; a test sets the ones that it is about. */
+/** All three clocks off; a test sets the ones that it needs. */
 export const CLOCKS_OFF = { HEARTBEAT_SECONDS: '0', IDLE_TIMEOUT_SECONDS: '0', DEADLINE_SECONDS: '0' };
 
 /** An upstream's data event. */

@@ -28,7 +28,7 @@ function isBelow(id: number, parents: ReadonlyMap<number, number>): boolean {
   return false;
 }
 
-/** `""` for a process that has gone, and for what is none. */
+/** `""` for a process that has exited, and for what is not a process. */
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -1,4 +1,4 @@
-/** Errors before the head: every status and form of body in which upstreams refuse, and what of it the client sees (E1, E4). */
+/** Errors before the head: every status and form of body in which upstreams refuse, and what the client receives of it (E1, E4). */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, textOf } from '../simulator/json.ts';
@@ -11,8 +11,8 @@ const CHAT = '/v1/chat/completions';
 
 let gateway: Gateway;
 let closedPort: number;
-/** Everything that a client was told in this file. */
-const told: string[] = [];
+/** Everything that a client received in this file. */
+const received: string[] = [];
 
 beforeAll(async () => {
   closedPort = await findClosedPort();
@@ -22,11 +22,11 @@ afterAll(() => gateway[Symbol.asyncDispose]());
 
 async function refused(body: JsonObject, headers: Record<string, string> = {}) {
   const response = await gateway.post(CHAT, body, { headers });
-  told.push(await response.clone().text());
+  received.push(await response.clone().text());
   return { ...(await errorOf(response)), headers: response.headers, record: await gateway.record(response) };
 }
 
-/** The contract's table. `own`: the upstream's own words go on where it says any. */
+/** The contract's table. `own`: the upstream's own message is forwarded, where it has one. */
 const TABLE: readonly { status: number; to: number; type: string; code: string; own: boolean }[] = [
   { status: 400, to: 400, type: 'invalid_request_error', code: 'invalid_request', own: true },
   { status: 401, to: 502, type: 'server_error', code: 'upstream_credential', own: false },
@@ -43,13 +43,13 @@ const TABLE: readonly { status: number; to: number; type: string; code: string; 
   { status: 529, to: 503, type: 'server_error', code: 'upstream_overloaded', own: true },
 ];
 
-/** What of the simulator's words each form of body lets a client see, where the upstream's words go on at all. */
+/** What a client receives for each form of body, where the upstream's message is forwarded. */
 const MESSAGES: Readonly<Record<string, (status: number) => string>> = {
-  openai: () => 'DeepSeek: The simulator was told to fail',
-  string: () => 'DeepSeek: The simulator was told to fail',
-  object: () => 'DeepSeek: The simulator was told to fail',
-  detail: () => 'DeepSeek: body: The simulator was told to fail',
-  text: () => 'DeepSeek: The simulator was told to fail',
+  openai: () => 'DeepSeek: Simulated failure',
+  string: () => 'DeepSeek: Simulated failure',
+  object: () => 'DeepSeek: Simulated failure',
+  detail: () => 'DeepSeek: body: Simulated failure',
+  text: () => 'DeepSeek: Simulated failure',
   html: (status) => `DeepSeek: ${status}`,
   none: (status) => `DeepSeek answered ${status}`,
 };
@@ -87,7 +87,7 @@ describe('an upstream that answers', () => {
     },
   );
 
-  test.each([429, 503])('E1 H2: %d: retry-after goes on', async (status) => {
+  test.each([429, 503])('E1 H2: %d: retry-after is forwarded', async (status) => {
     for (const body of [chat, streamedChat]) {
       const answer = await refused(body(`deepseek/deepseek-chat:status-${status}-none`));
       expect(answer.headers.get('retry-after')).toBe('7');
@@ -105,10 +105,10 @@ describe('an upstream that answers', () => {
   ])('E1 E4: %s: its own form of a 400 is read, and the message names %s', async (model, name) => {
     const { status, error } = await refused(streamedChat(`${model}:status-400`));
     expect(status).toBe(400);
-    expect(error.message).toBe(`${name}: The simulator was told to fail`);
+    expect(error.message).toBe(`${name}: Simulated failure`);
   });
 
-  test('E1: a field that Mistral forbids is said with its place', async () => {
+  test('E1: a field that Mistral forbids is reported with its location', async () => {
     const { status, error } = await refused(chat('mistral/mistral-small-latest', { logit_bias: {} }));
     expect(status).toBe(422);
     expect(error.message).toBe('Mistral: body.logit_bias: Extra inputs are not permitted');
@@ -161,9 +161,9 @@ function replay({ body }: RecordedRequest): Replay | undefined {
   return { chunks: events.map((event) => Buffer.from(`data: ${JSON.stringify(event)}\n\n`)), gapMs: 20 };
 }
 
-describe('what a message never holds', () => {
+describe('what a message never contains', () => {
   test.each(['leaky', 'leaky-text'])(
-    'E4: a refusal (%s) goes on without secrets, addresses and stack',
+    'E4: a refusal (%s) is forwarded without secrets, addresses and stack',
     async (model) => {
       const { error } = await refused(chat(`deepseek/${model}`));
       expect(error.message).toMatch(/^DeepSeek: Bad: \[redacted\]/);
@@ -171,10 +171,10 @@ describe('what a message never holds', () => {
     },
   );
 
-  test('E4: an error after the head goes on without them, too', async () => {
+  test('E4: an error after the head is forwarded without them, too', async () => {
     const response = await gateway.post(CHAT, streamedChat('deepseek/leaky-stream'));
     const text = await response.text();
-    told.push(text);
+    received.push(text);
     const [error, done] = framesOf(text).slice(-2);
     expect(done).toBe(DONE);
     expect(error).toMatch(/^data: \{"error":\{"message":"DeepSeek: Bad: \[redacted\]/);
@@ -195,10 +195,10 @@ describe('what a message never holds', () => {
     expect(text).not.toMatch(/fd00|srv\/app|\bat handler/);
   }
 
-  test('E4: nothing that a client was told, and no log line of this file, holds a secret or an address', () => {
+  test('E4: nothing that a client received, and no log line of this file, contains a secret or an address', () => {
     const logs = gateway.logs();
     expect(logs.length).toBeGreaterThan(TABLE.length * REFUSAL_FORMS.length);
-    expect(told.length).toBeGreaterThan(TABLE.length * REFUSAL_FORMS.length);
+    expect(received.length).toBeGreaterThan(TABLE.length * REFUSAL_FORMS.length);
     const { port } = gateway.simulator;
     const leaks = [
       ...Object.values(CREDENTIALS),
@@ -208,6 +208,7 @@ describe('what a message never holds', () => {
       '127.0.0.1',
       '    at ',
     ];
-    for (const leak of leaks) expect([...told, ...logs].filter((text) => text.includes(leak))).toEqual([]);
+    for (const leak of leaks)
+      expect([...received, ...logs].filter((text) => text.includes(leak))).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** What a client may ask: bodies that are checked, models that are found, and the list of them; no refusal asks an upstream. */
+/** Validation of requests: the body, the model and the list of models; a refused request reaches no upstream. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject, objectsOf, textOf } from '../simulator/json.ts';
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-/** The error of a request, and proof that no upstream was asked. */
+/** The error of a request, and proof that no upstream was called. */
 async function refused(path: string, init: RequestInit) {
   const asked = gateway.simulator.requests.length;
   const answer = await errorOf(await gateway.fetch(path, { method: 'POST', ...init }));
@@ -41,22 +41,22 @@ async function refused(path: string, init: RequestInit) {
   return answer;
 }
 
-describe('a body that is wrong', () => {
+describe('an invalid body', () => {
   test.each([
     ['no model', CHAT, { messages: MESSAGES }, 'model', 'deepseek/deepseek-chat'],
-    ['a model that is no text', CHAT, { model: 7, messages: MESSAGES }, 'model', 'GET /v1/models'],
+    ['a model that is not a string', CHAT, { model: 7, messages: MESSAGES }, 'model', 'GET /v1/models'],
     ['a model with a line feed', CHAT, chat('deepseek/a\nb'), 'model', 'model must be'],
     ['a model of 257 characters', CHAT, chat(`openai/${'x'.repeat(250)}`), 'model', 'model must be'],
     ['no messages', CHAT, { model: 'openai/x' }, 'messages', 'at least one message'],
-    ['messages that are none', CHAT, chat('openai/x', { messages: [] }), 'messages', 'at least one message'],
+    ['empty messages', CHAT, chat('openai/x', { messages: [] }), 'messages', 'at least one message'],
     [
-      'messages that are texts',
+      'messages that are strings',
       CHAT,
       chat('openai/x', { messages: ['Hi'] }),
       'messages',
       'at least one message',
     ],
-    ['stream as a text', CHAT, chat('openai/x', { stream: 'true' }), 'stream', 'true or false'],
+    ['stream as a string', CHAT, chat('openai/x', { stream: 'true' }), 'stream', 'true or false'],
     [
       'stream_options as a list',
       CHAT,
@@ -86,7 +86,7 @@ describe('a body that is wrong', () => {
       'messages',
       'at least one message',
     ],
-  ])('%s: 400 that names the field and says what to do', async (_, path, body, param, advice) => {
+  ])('%s: 400 that names the field and what is expected', async (_, path, body, param, advice) => {
     const { status, error } = await refused(path, { body: JSON.stringify(body) });
     expect(status).toBe(400);
     expect(error).toMatchObject({ type: 'invalid_request_error', code: 'invalid_request', param });
@@ -105,7 +105,7 @@ describe('a body that is wrong', () => {
     expect(error).toMatchObject({ code: 'invalid_json', message: 'The body must be a JSON object' });
   });
 
-  test('x-weir-vendor-events that are no globs: 400 that names the header', async () => {
+  test('x-weir-vendor-events that are not globs: 400 that names the header', async () => {
     const headers = { 'x-weir-vendor-events': 'everything please' };
     const { status, error } = await refused(CHAT, { headers, body: JSON.stringify(chat('openai/x')) });
     expect(status).toBe(400);
@@ -114,16 +114,16 @@ describe('a body that is wrong', () => {
 });
 
 describe('B2: MAX_REQUEST_BYTES', () => {
-  /** A sound body of exactly so many bytes, with characters of several bytes. */
+  /** A valid body of exactly so many bytes, with multi-byte characters. */
   function bodyOf(bytes: number): string {
     const body = JSON.stringify(chat('deepseek/deepseek-chat', { user: 'Zürich' }));
     return body + ' '.repeat(bytes - Buffer.byteLength(body));
   }
 
-  /** Sent in pieces, so that no content-length tells its size. */
+  /** Sent in chunks, without a content-length. */
   function chunked(body: string): RequestInit {
     const pieces = body.match(/.{1,500}/gs) ?? [];
-    // Node wants the word for a body that streams; the Workers types do not know it.
+    // Node requires `duplex` for a streamed body; the Workers types lack it.
     const init = { body: new Blob(pieces).stream(), duplex: 'half' };
     return init;
   }
@@ -131,7 +131,7 @@ describe('B2: MAX_REQUEST_BYTES', () => {
   test.each([
     ['a content-length', (body: string): RequestInit => ({ body })],
     ['chunks', chunked],
-  ])('a body that is as large, sent with %s, is taken; one byte more gets 413', async (_, init) => {
+  ])('a body of that size, sent with %s, is accepted; one byte more gets 413', async (_, init) => {
     const taken = await gateway.fetch(CHAT, { method: 'POST', ...init(bodyOf(MAX_REQUEST_BYTES)) });
     expect((await jsonOf(taken)).object).toBe('chat.completion');
     const { status, error } = await refused(CHAT, init(bodyOf(MAX_REQUEST_BYTES + 1)));
@@ -157,7 +157,7 @@ describe('a model', () => {
       'compatible/openai/gpt-oss-20b',
     ],
   ])(
-    'C2: %s is asked at %s as %s and answers as %s, which can be asked for again',
+    'C2: %s is requested at %s as %s and answers as %s, which can be requested again',
     async (asked, path, model, answers) => {
       const at = gateway.simulator.requests.length;
       const response = await gateway.post(CHAT, streamedChat(asked, INCLUDE_USAGE));
@@ -231,7 +231,7 @@ describe('without DEFAULT_PROVIDER', () => {
   beforeAll(() => gateway.set({}));
 
   test.each(['gpt-4o-mini', 'nowhere/gpt-4o-mini', 'google/gemini-3-flash'])(
-    '%s gets 404 that names the providers which are there',
+    '%s gets 404 that names the configured providers',
     async (model) => {
       const { status, error } = await refused(CHAT, { body: JSON.stringify(chat(model)) });
       expect(status).toBe(404);

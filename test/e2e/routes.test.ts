@@ -57,7 +57,7 @@ describe('routes', () => {
     ['POST', '/health', 'GET'],
     ['DELETE', '/admin/keys', 'GET, POST'],
     ['GET', '/admin/keys/0123456789abcdef', 'DELETE'],
-  ])('%s %s gets 405, which says what the route takes', async (method, path, allow) => {
+  ])('%s %s gets 405, which names the allowed methods', async (method, path, allow) => {
     const response = await gateway.fetch(path, { method });
     expect(response.headers.get('allow')).toBe(allow);
     const { status, error } = await errorOf(response);
@@ -115,7 +115,7 @@ describe('ORIGIN=pass', () => {
     await origin.close();
   });
 
-  test("a path that is not Weir's reaches the origin as it is, and its answer comes back as it is", async () => {
+  test("a path that is not Weir's reaches the origin unchanged, and its answer is returned unchanged", async () => {
     const response = await beside.fetch('/shop/42?colour=red', {
       method: 'PUT',
       headers: {
@@ -145,7 +145,7 @@ describe('ORIGIN=pass', () => {
     },
   );
 
-  test('a redirect of the origin is for the client to follow', async () => {
+  test('a redirect of the origin is returned to the client', async () => {
     const response = await beside.fetch('/moved');
     expect(response.status).toBe(302);
     expect(origin.requests.at(-1)?.url).toBe('/moved');
@@ -158,7 +158,7 @@ describe('ORIGIN=pass', () => {
     expect(origin.requests.at(-1)).toMatchObject({ method: 'OPTIONS', url: '/shop/42' });
   });
 
-  test("Weir's own paths, and wrong methods on them, never reach the origin", async () => {
+  test("Weir's own paths, and other methods on them, never reach the origin", async () => {
     const before = origin.requests.length;
     const streamed = await beside.post('/ai/v1/chat/completions', streamedChat('deepseek/deepseek-chat'));
     expect(contentOf(await streamed.text())).toMatch(/^A weir/);

@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => gateway[Symbol.asyncDispose]());
 
 describe('chat.completions.create', () => {
-  test('U1 U2: a stream yields the text, and its usage on one last chunk of no choices', async () => {
+  test('U1 U2: a stream yields the text, and its usage on one last chunk without choices', async () => {
     const stream = await client.chat.completions.create({
       model: 'openai/gpt-4o-mini',
       messages,
@@ -48,13 +48,13 @@ describe('chat.completions.create', () => {
       messages,
       stream: true,
     });
-    const said = { reasoning: '', content: '' };
+    const received = { reasoning: '', content: '' };
     for await (const chunk of stream) {
       const delta = objectOf(decodeObject(JSON.stringify(chunk.choices[0]?.delta ?? {})));
-      said.reasoning += textOf(delta.reasoning_content);
-      said.content += textOf(delta.content);
+      received.reasoning += textOf(delta.reasoning_content);
+      received.content += textOf(delta.content);
     }
-    expect(said).toEqual({
+    expect(received).toEqual({
       reasoning: 'Two locks, ten minutes each, one boat…',
       content: 'Twenty minutes, if no boat comes against it.',
     });
@@ -69,7 +69,7 @@ describe('chat.completions.create', () => {
     expect(completion.usage).toMatchObject({ prompt_tokens: 2, completion_tokens: 13, total_tokens: 15 });
   });
 
-  test('T4: a stream that is aborted lets the upstream go and leaves a cancelled record', async () => {
+  test('T4: a stream that is aborted cancels the upstream, and its record is cancelled', async () => {
     const asked = gateway.simulator.requests.length;
     const abort = new AbortController();
     const { data: stream, response } = await client.chat.completions
@@ -79,13 +79,13 @@ describe('chat.completions.create', () => {
       if (chunk.choices[0]?.delta.content) abort.abort();
     }
     const upstream = await gateway.simulator.request(asked);
-    expect(await upstream.closed).toBe('client-left');
+    expect(await upstream.closed).toBe('disconnected');
     expect(await gateway.record(response)).toMatchObject({ status: 'cancelled', estimated: true });
   });
 });
 
 describe('chat.completions.stream', () => {
-  test('finalChatCompletion puts the chunks together, each choice of its own', async () => {
+  test('finalChatCompletion assembles the chunks, each choice by itself', async () => {
     const stream = client.chat.completions.stream({ model: 'openai/gpt-4o-mini', messages, n: 2 });
     const final = await stream.finalChatCompletion();
     expect(final.choices).toMatchObject(
@@ -105,8 +105,8 @@ describe('chat.completions.runTools', () => {
     ['mistral/mistral-small-latest', 'Le barrage règle le débit : chaque péniche passe à son tour.'],
     ['xerotier/llama-3.1-8b', 'A fixed weir needs no keeper; a movable one needs a good one.'],
     ['compatible/openai/gpt-oss-20b', 'Three edges, through the second lock.'],
-  ])('C7: %s calls the tool with its arguments, hears its result and answers', async (model, answer) => {
-    const heard: unknown[] = [];
+  ])('C7: %s calls the tool with its arguments, receives its result and answers', async (model, answer) => {
+    const calls: unknown[] = [];
     const runner = client.chat.completions.runTools({
       model,
       messages,
@@ -116,14 +116,14 @@ describe('chat.completions.runTools', () => {
           type: 'function',
           function: {
             name: 'tide',
-            description: 'Tells the tide',
+            description: 'Returns the tide',
             parameters: {
               type: 'object',
               properties: { city: { type: 'string' }, days: { type: 'integer' } },
             },
             parse: JSON.parse,
             function: (wanted: unknown) => {
-              heard.push(wanted);
+              calls.push(wanted);
               return 'It is high';
             },
           },
@@ -131,7 +131,7 @@ describe('chat.completions.runTools', () => {
       ],
     });
     expect(await runner.finalContent()).toBe(answer);
-    expect(heard).toEqual([{ city: 'Zürich', days: 7 }]);
+    expect(calls).toEqual([{ city: 'Zürich', days: 7 }]);
     const result = objectsOf(gateway.simulator.requests.at(-1)?.body?.messages).at(-1);
     expect(result).toMatchObject({ role: 'tool', content: 'It is high' });
   });
@@ -156,7 +156,7 @@ describe('completions.create', () => {
   });
 });
 
-test('models.list yields addresses that can be asked', async () => {
+test('models.list yields addresses that can be requested', async () => {
   const ids: string[] = [];
   for await (const model of client.models.list()) ids.push(model.id);
   expect(ids).toEqual(expect.arrayContaining(['deepseek/deepseek-chat', 'opentoken/google/gemini-3-flash']));
@@ -172,8 +172,8 @@ describe('errors', () => {
   }
 
   test.each([
-    ['a model that is not there', 'openai/gpt-1', OpenAI.NotFoundError, 404, 'model_not_found'],
-    ['a provider that is not there', 'nowhere/model', OpenAI.NotFoundError, 404, 'model_not_found'],
+    ['an unknown model', 'openai/gpt-1', OpenAI.NotFoundError, 404, 'model_not_found'],
+    ['an unknown provider', 'nowhere/model', OpenAI.NotFoundError, 404, 'model_not_found'],
     [
       'too many requests',
       'openai/gpt-4o-mini:status-429-openai',
@@ -182,7 +182,7 @@ describe('errors', () => {
       'simulated_429',
     ],
     [
-      'a request that is wrong',
+      'an invalid request',
       'openai/gpt-4o-mini:status-400-openai',
       OpenAI.BadRequestError,
       400,
@@ -201,15 +201,15 @@ describe('errors', () => {
     expect(error).toMatchObject({ status, code });
   });
 
-  test('E1: the SDK sees for how long to hold back', async () => {
+  test('E1: the SDK receives retry-after', async () => {
     const model = 'openai/gpt-4o-mini:status-429';
     const error = await thrown(client.chat.completions.create({ model, messages }));
     if (!(error instanceof OpenAI.RateLimitError)) throw error;
     expect(error.headers.get('retry-after')).toBe('7');
   });
 
-  test('K3: a wrong key is an AuthenticationError', async () => {
-    const error = await thrown(clientWith('weir_wrong').models.list());
+  test('K3: an invalid key is an AuthenticationError', async () => {
+    const error = await thrown(clientWith('weir_invalid').models.list());
     expect(error).toBeInstanceOf(OpenAI.AuthenticationError);
     expect(error).toMatchObject({ status: 401, code: 'invalid_api_key' });
   });

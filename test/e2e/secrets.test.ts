@@ -8,7 +8,7 @@ import { ADMIN_TOKEN, CREDENTIALS, type Gateway, startGateway } from './gateway.
 import { LEAKS, leak } from './leaks.ts';
 
 const CHAT = '/v1/chat/completions';
-/** Their upstreams would go on for as long as the deadline lets them, and say nothing that others do not. */
+/** Their upstreams would run until the deadline, and contain nothing that others do not. */
 const LONG = new Set(['flood', 'endless-line', 'endless-event', 'big-event']);
 const FAULTS = FAULT_NAMES.filter((name) => !LONG.has(name));
 const REFUSALS = [400, 401, 402, 403, 404, 413, 422, 429, 500, 502, 503, 504].map(
@@ -18,7 +18,7 @@ const MODELS = ['deepseek/deepseek-chat', 'mistral/mistral-small-latest', 'xerot
 
 let gateway: Gateway;
 let clientKey = '';
-/** Everything that came back: status, headers and body. */
+/** Every response: status, headers and body. */
 const answers: string[] = [];
 
 beforeAll(async () => {
@@ -45,7 +45,7 @@ async function ask(body: JsonObject, authorization = `Bearer ${clientKey}`, path
   return response.status;
 }
 
-/** Asks for each, streamed and plain; a few at a time. */
+/** Requests each, streamed and plain; a few at a time. */
 async function askAll(models: readonly string[]): Promise<void> {
   const bodies = models.flatMap((model) => [streamedChat(model), chat(model)]).values();
   async function askOneByOne(): Promise<void> {
@@ -54,7 +54,7 @@ async function askAll(models: readonly string[]): Promise<void> {
   await Promise.all(Array.from({ length: 12 }, askOneByOne));
 }
 
-/** What must be nowhere. */
+/** What must not appear anywhere. */
 function secrets(): Readonly<Record<string, RegExp>> {
   const quoted = (text: string) => new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'i');
   const credentials = Object.entries(CREDENTIALS).map(([name, value]) => [name, quoted(value)] as const);
@@ -62,7 +62,7 @@ function secrets(): Readonly<Record<string, RegExp>> {
     ...Object.fromEntries(credentials),
     'the client key': quoted(clientKey),
     'the admin token': quoted(ADMIN_TOKEN),
-    // What to send is said as `Bearer <key>`.
+    // Messages describe the expected header as `Bearer <key>`.
     'a bearer': /bearer\s+(?!<)\S/i,
     "the simulator's address": quoted(`127.0.0.1:${gateway.simulator.port}`),
     'a local address': /127\.0\.0\.1|localhost/i,
@@ -77,7 +77,7 @@ function findSecrets(texts: readonly string[]): string[] {
 }
 
 describe('E4 K1', () => {
-  test('every fault, refusal and leak, streamed and plain: nothing of it is in an answer, a log line or a record', async () => {
+  test('every fault, refusal and leak, streamed and plain: no secret in an answer, a log line or a record', async () => {
     await askAll(MODELS.flatMap((model) => [...FAULTS, ...REFUSALS].map((fault) => `${model}:${fault}`)));
     await askAll(LEAKS.map((name) => `openai/${name}`));
     await askAll(['codestral/codestral-latest', 'keyless/openai/gpt-oss-20b', 'nowhere/model', '']);
@@ -96,7 +96,7 @@ describe('E4 K1', () => {
     expect(findSecrets(entries.map((entry) => JSON.stringify(entry)))).toEqual([]);
   });
 
-  test('the search finds what it looks for', () => {
+  test('the search finds every secret', () => {
     const { port } = gateway.simulator;
     const samples = [
       ...Object.values(CREDENTIALS),

@@ -1,4 +1,4 @@
-/** Holds the clocks to the contract under real workerd: heartbeats, silence, the deadline, and the head (H3, T1 to T3). */
+/** The clocks under real workerd: heartbeats, the idle timeout, the deadline, and the head (H3, T1 to T3). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../simulator/json.ts';
 import { chat, contentOf, DONE, errorOf, finishesOf, framesOf, streamedChat } from './client.ts';
@@ -27,7 +27,7 @@ const COMMENT = ': waiting\n\n';
 const STOP = event('', 'stop');
 const END = `${DONE}\n\n`;
 
-/** What the simulator plays for models of these names instead of a scene; nothing here lasts longer than a test may. */
+/** The simulator's answers to models of these names, instead of a scene; nothing here lasts longer than a test may. */
 const PLAYS: Readonly<Record<string, Play>> = {
   'first-then-nothing': { chunks: [event('Hello')], ending: 'hang' },
   'first-then-comments': { chunks: [event('Hello'), ...many(COMMENT, 400)], gapMs: 50 },
@@ -45,7 +45,7 @@ function setUp(vars: Vars): void {
   afterAll(() => gateway[Symbol.asyncDispose]());
 }
 
-/** Asks, and reads the answer to its end, beside the request that reached the upstream. */
+/** Sends a request and reads the answer to its end; also returns the request that reached the upstream. */
 async function ask(body: JsonObject) {
   const asked = gateway.simulator.requests.length;
   const response = await gateway.post(CHAT, body);
@@ -57,7 +57,7 @@ function frame(error: JsonObject): string {
   return `data: ${JSON.stringify({ error })}`;
 }
 
-/** Splits off the heartbeats that came last before the frames that end the stream. */
+/** Splits off the last heartbeats, and the frames after them, which end the stream. */
 function endOf(text: string) {
   const frames = framesOf(text);
   const ending = frames.splice(frames.lastIndexOf(HEARTBEAT) + 1);
@@ -70,17 +70,17 @@ describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
   setUp({ HEARTBEAT_SECONDS: '0.3', IDLE_TIMEOUT_SECONDS: '1' });
 
   test.each(['hang', 'stall-head'])(
-    '%s: heartbeats alone, then the idle error and [DONE]; timed_out, and the upstream is let go',
+    '%s: heartbeats alone, then the idle error and [DONE]; timed_out, and the upstream is cancelled',
     async (fault) => {
       const { response, text, upstream } = await ask(streamedChat(`deepseek/deepseek-chat:${fault}`));
       expect(response.status).toBe(200);
       expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
       const { before, beats, ending } = endOf(text);
-      // Weir's own heartbeats do not put the timeout off: there is no time for a fourth.
+      // Weir's own heartbeats do not postpone the timeout: there is no time for a fourth.
       expect(beats.length).toBeGreaterThanOrEqual(1);
       expect(beats.length).toBeLessThanOrEqual(3);
       expect([before, new Set(beats), ending]).toEqual([[], new Set([HEARTBEAT]), [frame(IDLE), DONE]]);
-      expect(await upstream.closed).toBe('client-left');
+      expect(await upstream.closed).toBe('disconnected');
       const record = await gateway.record(response);
       expect(record).toMatchObject({
         status: 'timed_out',
@@ -103,14 +103,14 @@ describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
     expect(beats.length).toBeGreaterThanOrEqual(1);
     expect(beats.length).toBeLessThanOrEqual(3);
     expect([new Set(beats), ending]).toEqual([new Set([HEARTBEAT]), [frame(IDLE), DONE]]);
-    expect(await upstream.closed).toBe('client-left');
+    expect(await upstream.closed).toBe('disconnected');
     const record = await gateway.record(response);
     expect(record).toMatchObject({ status: 'timed_out', error_code: 'stream_idle_timeout', estimated: true });
     expect(record.completion_tokens).toBeGreaterThanOrEqual(8);
     expect(record.completion_tokens).toBeLessThan(16);
   });
 
-  test('F3 queue: comments put the timeout off before the first event, and none is forwarded', async () => {
+  test('F3 queue: comments postpone the timeout before the first event, and none is forwarded', async () => {
     const { response, text } = await ask(streamedChat('deepseek/deepseek-chat:queue'));
     expect(contentOf(text)).toBe(WHOLE);
     const frames = framesOf(text);
@@ -123,18 +123,18 @@ describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
   });
 
   test.each(['first-then-comments', 'half-a-line-for-ever'])(
-    '%s: after the first event only events put the timeout off',
+    '%s: after the first event only events postpone the timeout',
     async (name) => {
       const { response, text, upstream } = await ask(streamedChat(`openai/${name}`));
       expect(contentOf(text)).toBe('Hello');
       const { ending } = endOf(text);
       expect(ending).toEqual([frame({ ...IDLE, message: 'OpenAI sent nothing for 1 seconds' }), DONE]);
-      expect(await upstream.closed).toBe('client-left');
+      expect(await upstream.closed).toBe('disconnected');
       expect(await gateway.record(response)).toMatchObject({ status: 'timed_out' });
     },
   );
 
-  test('drip: an answer that comes byte by byte is whole, and its record is finished', async () => {
+  test('drip: an answer that arrives byte by byte is whole, and its record is finished', async () => {
     const { response, text } = await ask(streamedChat('deepseek/deepseek-chat:drip'));
     expect(contentOf(text)).toBe(WHOLE);
     expect(framesOf(text).at(-1)).toBe(DONE);
@@ -160,7 +160,7 @@ describe('T3: a deadline of 1 s', () => {
     const late = { ...LATE, message: 'OpenAI did not finish within 1 seconds' };
     expect(framesOf(text).slice(-2)).toEqual([frame(late), DONE]);
     expect(text.split('"error"')).toHaveLength(2);
-    expect(await upstream.closed).toBe('client-left');
+    expect(await upstream.closed).toBe('disconnected');
     const record = await gateway.record(response);
     expect(record).toMatchObject({ status: 'timed_out', error_code: 'timeout', estimated: true });
     expect(record.total_ms).toBeGreaterThanOrEqual(1000);
@@ -171,17 +171,17 @@ describe('T3: a deadline of 1 s', () => {
     async (fault) => {
       const { response, text, upstream } = await ask(streamedChat(`deepseek/deepseek-chat:${fault}`));
       expect(endOf(text).ending).toEqual([frame(LATE), DONE]);
-      expect(await upstream.closed).toBe('client-left');
+      expect(await upstream.closed).toBe('disconnected');
       expect(await gateway.record(response)).toMatchObject({ status: 'timed_out', error_code: 'timeout' });
     },
   );
 
   test.each(['hang', 'stall-head', 'stall-mid'])(
-    'E1 a plain request, %s: 504, timed_out, and the upstream is let go',
+    'E1 a plain request, %s: 504, timed_out, and the upstream is cancelled',
     async (fault) => {
       const { response, upstream } = await ask(chat(`deepseek/deepseek-chat:${fault}`));
       expect(await errorOf(response)).toEqual({ status: 504, error: LATE });
-      expect(await upstream.closed).toBe('client-left');
+      expect(await upstream.closed).toBe('disconnected');
       expect(await gateway.record(response)).toMatchObject({ status: 'timed_out', error_code: 'timeout' });
     },
   );
@@ -189,7 +189,7 @@ describe('T3: a deadline of 1 s', () => {
   test('E1 a plain request whose upstream streams for ever: 504, and timed_out', async () => {
     const { response, upstream } = await ask(chat('openai/words-for-ever'));
     expect((await errorOf(response)).status).toBe(504);
-    expect(await upstream.closed).toBe('client-left');
+    expect(await upstream.closed).toBe('disconnected');
     const record = await gateway.record(response);
     expect(record).toMatchObject({ status: 'timed_out', estimated: true });
     expect(record.completion_tokens).toBeGreaterThan(0);

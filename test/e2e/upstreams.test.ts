@@ -1,4 +1,4 @@
-/** What each provider's upstream is sent: path, credential and body, out of the same OpenAI body from the client (U4, H2). */
+/** What each provider's upstream receives: path, credential and body, for the same OpenAI body from the client (U4, H2). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../simulator/json.ts';
 import { basePaths } from '../simulator/scenes.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-/** Sends a request, and gives what of it reached the upstream, beside the answer's text. */
+/** Sends a request; returns what reached the upstream, and the answer's text. */
 async function send(path: string, body: JsonObject): Promise<RecordedRequest & { readonly answer: string }> {
   const asked = gateway.simulator.requests.length;
   const response = await gateway.post(path, body);
@@ -67,7 +67,7 @@ describe('every provider', () => {
     'xerotier/llama-3.1-8b',
     'openai/gpt-4o-mini',
     'compatible/openai/gpt-oss-20b',
-  ])('U4: %s: a stream always asks for usage; only a client that asked for it sees it', async (model) => {
+  ])('U4: %s: a stream always asks for usage; only a client that asked for it receives it', async (model) => {
     for (const more of [{}, { stream_options: { include_usage: false } }, { stream_options: null }]) {
       const request = await send(CHAT, streamedChat(model, more));
       expect(request.body?.stream_options).toEqual(USAGE);
@@ -85,7 +85,7 @@ describe('every provider', () => {
     },
   );
 
-  test('a field that Weir does not know goes on as it is', async () => {
+  test('a field that Weir does not know is forwarded unchanged', async () => {
     const more = {
       temperature: 0.7,
       metadata: { team: 'Zürich' },
@@ -103,7 +103,7 @@ describe('every provider', () => {
 describe('DeepSeek', () => {
   const model = 'deepseek/deepseek-reasoner';
 
-  test('the reasoning of earlier answers is taken out of the messages, and nothing else', async () => {
+  test('the reasoning of earlier answers is removed from the messages, and nothing else', async () => {
     const earlier = { role: 'assistant', content: 'Yes', reasoning_content: 'Hm' };
     const messages = [...MESSAGES, earlier, ...MESSAGES];
     const body = await sent(CHAT, { model, messages });
@@ -137,7 +137,7 @@ describe('DeepSeek', () => {
 describe('Mistral', () => {
   const model = 'mistral/mistral-small-latest';
 
-  test("OpenAI's words become Mistral's own, which refuses every other", async () => {
+  test("OpenAI's parameters become Mistral's own, which refuses any other", async () => {
     const tools = [{ type: 'function', function: { name: 'tide' } }];
     const more = { seed: 7, max_completion_tokens: 90, tool_choice: 'required', tools };
     expect(await sent(CHAT, chat(model, more))).toEqual({
@@ -154,7 +154,7 @@ describe('Mistral', () => {
     expect(await sent(CHAT, chat(model, { tool_choice }))).toMatchObject({ tool_choice });
   });
 
-  test('an agent is asked at its own path, by its id and without a model', async () => {
+  test('an agent is requested at its own path, by its id and without a model', async () => {
     for (const agent_id of ['mistral/ag:1', 'ag:1']) {
       const asked = { agent_id, messages: MESSAGES, stream: true, stream_options: USAGE, seed: 7 };
       const request = await send('/v1/agents/completions', { ...asked, model: 'left/out' });
@@ -167,7 +167,7 @@ describe('Mistral', () => {
 });
 
 describe('OpenToken', () => {
-  test('stream_options are left out, and a client that asked for usage has it all the same', async () => {
+  test('stream_options are left out, and a client that asked for usage still receives it', async () => {
     const request = await send(
       CHAT,
       streamedChat('opentoken/google/gemini-3-pro', { stream_options: USAGE }),
@@ -184,7 +184,7 @@ describe('OpenAI', () => {
     expect(body?.stream_options).toEqual({ include_obfuscation: false, include_usage: true });
   });
 
-  test('max_completion_tokens stays, as the newer models take no other', async () => {
+  test('max_completion_tokens stays, as the newer models accept no other', async () => {
     const body = await sent(CHAT, chat('openai/o4-mini', { max_completion_tokens: 500 }));
     expect(body).toMatchObject({ max_completion_tokens: 500 });
   });
@@ -219,12 +219,12 @@ describe('fill-in-the-middle', () => {
       expect(streamed.answer).toContain(`"object":"${chunk}"`);
       const plain = await jsonOf(await gateway.post(route, body));
       expect(plain.object).toBe(object);
-      const said = object === 'text_completion' ? { text: middle } : { message: { content: middle } };
-      expect(plain.choices).toMatchObject([{ index: 0, finish_reason: 'stop', ...said }]);
+      const fields = object === 'text_completion' ? { text: middle } : { message: { content: middle } };
+      expect(plain.choices).toMatchObject([{ index: 0, finish_reason: 'stop', ...fields }]);
     }
   });
 
-  test('U4: DeepSeek is asked for usage there, Mistral tells it without', async () => {
+  test('U4: DeepSeek is asked for usage there, Mistral reports it without', async () => {
     const body = { prompt: 'def f(n):', stream: true, stream_options: USAGE };
     const fim = '/v1/fim/completions';
     const ofDeepseek = await send(fim, { model: 'deepseek/deepseek-chat', ...body });

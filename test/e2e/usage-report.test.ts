@@ -113,7 +113,7 @@ describe('GET /v1/usage', () => {
     expect(total).toMatchObject({ requests: 5, failed_requests: 2, reasoning_tokens: 9 + 32 });
   });
 
-  test('M5: rows are grouped by several fields, in the order that was asked for', async () => {
+  test('M5: rows are grouped by several fields, in the requested order', async () => {
     const { data, group_by } = await report(`${AROUND}&group_by=provider,status`, ADMIN);
     expect(group_by).toEqual(['provider', 'status']);
     const rows = objectsOf(data).map(({ provider, status, requests }) => [provider, status, requests]);
@@ -128,9 +128,9 @@ describe('GET /v1/usage', () => {
   test.each([
     ['days before', () => `from=${day(-9)}&to=${day(-1)}`, 0],
     ['days after', () => `from=${day(2)}&to=${day(9)}`, 0],
-    ['a span that holds today', () => `from=${day(-9)}&to=${day(9)}`, 3],
+    ['a span that contains today', () => `from=${day(-9)}&to=${day(9)}`, 3],
     ['no span: this month', () => '', 3],
-  ])('M5: it counts what lies from `from` up to, and without, `to` (%s)', async (_, query, requests) => {
+  ])('M5: it counts from `from`, inclusive, to `to`, exclusive (%s)', async (_, query, requests) => {
     expect((await report(query(), ann.headers)).total).toMatchObject({ requests });
   });
 
@@ -154,7 +154,7 @@ describe('GET /v1/usage', () => {
     ['group_by=colour', 'group_by'],
     ['group_by=day,', 'group_by'],
     ['group_by=key', 'group_by'],
-  ])('M5: %s is refused for a key, with what it should be', async (query, param) => {
+  ])('M5: %s is refused for a key, with the expected values', async (query, param) => {
     const { status, error } = await errorOf(
       await gateway.fetch(`/v1/usage?${query}`, { headers: ann.headers }),
     );
@@ -166,14 +166,14 @@ describe('GET /v1/usage', () => {
   test.each([
     ['no key', {}],
     ['an unknown key', { authorization: 'Bearer weir_0123456789abcdef' }],
-    ['a token that is nearly the admin one', { authorization: `Bearer ${ADMIN_TOKEN}x` }],
+    ['a token that is almost the admin token', { authorization: `Bearer ${ADMIN_TOKEN}x` }],
   ])('K3: %s gets 401', async (_, headers) => {
     const { status, error } = await errorOf(await gateway.fetch('/v1/usage', { headers }));
     expect([status, error.code]).toEqual([401, 'invalid_api_key']);
   });
 });
 
-/** An answer whose every text and number is as long as it can be, for models whose name begins with 水. */
+/** An answer with texts and numbers of the greatest length, for models whose name begins with 水. */
 function replay({ body }: RecordedRequest): Replay | undefined {
   const model = textOf(body?.model);
   if (!model.startsWith('水')) return undefined;
@@ -196,18 +196,15 @@ describe('metadata', () => {
     ['wide characters', '水'.repeat(256)],
     ['surrogate pairs', '水' + '🌊'.repeat(127)],
     ['what JSON escapes', '水' + '"\\'.repeat(127)],
-  ])(
-    'M4: it holds at most 1,024 bytes where every text and number is as long as can be (%s)',
-    async (_, name) => {
-      for (const provider of [LONG_PROVIDER, 'xerotier']) {
-        const record = await send(ann, streamedChat(`${provider}/${name}`.slice(0, 256)));
-        expect(record).toMatchObject({ status: 'failed', provider, prompt_tokens: HUGE, estimated: false });
-        const entries = await gateway.entries('usage/');
-        const entry = entries.find((candidate) => candidate.name.endsWith(record.request_id));
-        const bytes = Buffer.byteLength(JSON.stringify(entry?.metadata));
-        expect(bytes).toBeGreaterThan(400);
-        expect(bytes).toBeLessThanOrEqual(1024);
-      }
-    },
-  );
+  ])('M4: it has at most 1,024 bytes with texts and numbers of the greatest length (%s)', async (_, name) => {
+    for (const provider of [LONG_PROVIDER, 'xerotier']) {
+      const record = await send(ann, streamedChat(`${provider}/${name}`.slice(0, 256)));
+      expect(record).toMatchObject({ status: 'failed', provider, prompt_tokens: HUGE, estimated: false });
+      const entries = await gateway.entries('usage/');
+      const entry = entries.find((candidate) => candidate.name.endsWith(record.request_id));
+      const bytes = Buffer.byteLength(JSON.stringify(entry?.metadata));
+      expect(bytes).toBeGreaterThan(400);
+      expect(bytes).toBeLessThanOrEqual(1024);
+    }
+  });
 });

@@ -1,4 +1,4 @@
-/** From a request to a reply: route, key, check, and then the scene's stream or object, or a fault of it. */
+/** Turns a request into a reply: route, key, check, then the scene's stream or object, or a fault. */
 import type { Good } from './fault-steps.ts';
 import { faultyReply, isFault } from './faults.ts';
 import { textOf } from './json.ts';
@@ -7,11 +7,11 @@ import { type Call, modelList, openaiRefusal, type Refusal, type Scene, type Wir
 import { findScene } from './scenes.ts';
 import type { RecordedRequest } from './server.ts';
 
-export function answer(request: RecordedRequest, origin: string, usualFault: string | undefined): Reply {
+export function answer(request: RecordedRequest, origin: string, defaultFault: string | undefined): Reply {
   const { pathname } = new URL(request.path, origin);
   const found = findScene(pathname);
   if (!found) {
-    return replyOf(openaiRefusal(404, { message: `Nothing is played at ${pathname}`, type: 'not_found' }));
+    return replyOf(openaiRefusal(404, { message: `No route ${pathname}`, type: 'not_found' }));
   }
   const { scene, operation } = found;
   const { body = {}, serial, headers } = request;
@@ -20,7 +20,7 @@ export function answer(request: RecordedRequest, origin: string, usualFault: str
   const refusal = refusalOf(request, call, scene);
   if (refusal) return replyOf(refusal);
   const good = { ...goodAnswer(call, scene), scene, elsewhere: `${origin}/elsewhere` };
-  const name = fault ?? (textOf(headers['x-simulator-fault']) || usualFault);
+  const name = fault ?? (textOf(headers['x-simulator-fault']) || defaultFault);
   const faulty = name === undefined ? undefined : faultyReply(name, good);
   return faulty ?? { head: good.head, steps: paced(good.events) };
 }
@@ -34,10 +34,10 @@ function splitFault(name: string, scene: Scene): { model: string; fault?: string
 
 function refusalOf(request: RecordedRequest, call: Call, scene: Scene): Refusal | undefined {
   const isList = call.operation === 'models';
-  if (!request.headers.authorization?.startsWith('Bearer sim-')) return scene.refusal(401, 'Wrong API key');
+  if (!request.headers.authorization?.startsWith('Bearer sim-')) return scene.refusal(401, 'Invalid API key');
   if (request.method !== (isList ? 'GET' : 'POST')) return scene.refusal(405, 'Method Not Allowed');
   if (isList) return undefined;
-  return request.body ? scene.check(call) : scene.refusal(400, 'The body is no JSON object');
+  return request.body ? scene.check(call) : scene.refusal(400, 'The body is not a JSON object');
 }
 
 function goodAnswer(call: Call, scene: Scene): Pick<Good, 'head' | 'streamed' | 'events' | 'object'> {

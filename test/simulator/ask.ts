@@ -1,4 +1,4 @@
-/** How the simulator's own tests ask it, and how they read what it streams. */
+/** Requests of the simulator's own tests, and a reader for its streams. */
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import { basePaths } from './scenes.ts';
 import type { Simulator } from './server.ts';
@@ -46,7 +46,7 @@ export function ask(simulator: Simulator, { path, body, headers, signal }: Asked
   });
 }
 
-export interface Heard {
+export interface Received {
   readonly text: string;
   readonly comments: readonly string[];
   /** The data of each event that is a JSON object. */
@@ -54,7 +54,7 @@ export interface Heard {
   readonly dones: number;
 }
 
-export function hear(text: string): Heard {
+export function readStream(text: string): Received {
   const events = text.split('\n\n').filter(Boolean);
   const data = events
     .map((event) => event.replace(/^event: .*\n/, ''))
@@ -67,34 +67,34 @@ export function hear(text: string): Heard {
   };
 }
 
-export async function stream(simulator: Simulator, path: string, body: JsonObject): Promise<Heard> {
+export async function stream(simulator: Simulator, path: string, body: JsonObject): Promise<Received> {
   const response = await ask(simulator, { path, body: { stream: true, ...body } });
-  return hear(await response.text());
+  return readStream(await response.text());
 }
 
-export function choicesOf(heard: Heard): JsonObject[] {
-  return heard.chunks.flatMap((chunk) => objectsOf(chunk.choices));
+export function choicesOf(received: Received): JsonObject[] {
+  return received.chunks.flatMap((chunk) => objectsOf(chunk.choices));
 }
 
-export function deltasOf(heard: Heard): JsonObject[] {
-  return choicesOf(heard).map((choice) => objectOf(choice.delta));
+export function deltasOf(received: Received): JsonObject[] {
+  return choicesOf(received).map((choice) => objectOf(choice.delta));
 }
 
-export function finishesOf(heard: Heard): string[] {
-  return choicesOf(heard)
+export function finishesOf(received: Received): string[] {
+  return choicesOf(received)
     .map((choice) => textOf(choice.finish_reason))
     .filter(Boolean);
 }
 
-export function textIn(heard: Heard): string {
-  return deltasOf(heard)
+export function textIn(received: Received): string {
+  return deltasOf(received)
     .map((delta) => textOf(delta.content))
     .join('');
 }
 
-/** The one usage that a stream told; a second one is a mistake of the scene. */
-export function usageOf(heard: Heard): JsonObject {
-  const told = heard.chunks.filter((chunk) => typeof chunk.usage === 'object' && chunk.usage !== null);
-  if (told.length !== 1) throw new Error(`${told.length} chunks tell usage`);
-  return objectOf(told[0]?.usage);
+/** The one usage object of a stream; a second one is an error of the scene. */
+export function usageOf(received: Received): JsonObject {
+  const usages = received.chunks.filter((chunk) => typeof chunk.usage === 'object' && chunk.usage !== null);
+  if (usages.length !== 1) throw new Error(`${usages.length} chunks have usage`);
+  return objectOf(usages[0]?.usage);
 }

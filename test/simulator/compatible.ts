@@ -1,20 +1,23 @@
 /**
- * A provider that says it is compatible with OpenAI, with Groq's habits: `x_groq` on the first and the finish chunk, usage in
- * there (and in a chunk of its own when asked for), `reasoning` with a `channel`, a whole tool call in one delta.
+ * An OpenAI-compatible provider with Groq's specifics: `x_groq` on the first and the finish chunk, usage inside
+ * it (and in a chunk of its own when requested), `reasoning` with a `channel`, a whole tool call in one delta.
  *
  * Tokens (completion): llama-3.3-70b-versatile 10, openai/gpt-oss-20b 14 (8 of them reasoning).
  */
 import { compact, type JsonObject, objectOf, objectsOf } from './json.ts';
 import type { Call, Refusal, Scene, WireEvent } from './scene.ts';
 import { CREATED_SECONDS, DONE, errorType, event, openaiRefusal } from './scene.ts';
-import { costOf, isWords, joined, type Piece, type Script, say, scriptFor } from './script.ts';
+import { costOf, isWords, joined, type Piece, type Script, scriptFor, wordsOf } from './script.ts';
 import { messageCalls } from './tool-calls.ts';
 
 const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
-  'llama-3.3-70b-versatile': say('text', 'Fast water, same river: compatible is as compatible does, señor.'),
+  'llama-3.3-70b-versatile': wordsOf(
+    'text',
+    'Fast water, same river: compatible is as compatible does, señor.',
+  ),
   'openai/gpt-oss-20b': [
-    ...say('reasoning', 'They ask for the shortest path; count edges.'),
-    ...say('text', 'Three edges, through the second lock.'),
+    ...wordsOf('reasoning', 'They ask for the shortest path; count edges.'),
+    ...wordsOf('text', 'Three edges, through the second lock.'),
   ],
 };
 
@@ -59,7 +62,7 @@ function* stream(call: Call): Generator<WireEvent> {
   for (const piece of script.pieces) {
     if (isWords(piece)) yield write('piece', delta(piece.kind, piece.text), null, {});
   }
-  const calls = messageCalls(script, callId).tool_calls?.map((said, index) => ({ ...said, index }));
+  const calls = messageCalls(script, callId).tool_calls?.map((toolCall, index) => ({ ...toolCall, index }));
   if (calls) yield write('piece', { tool_calls: calls }, null, {});
   yield write('finish', {}, script.finish, { x_groq: { id, usage: usage(call, script) } });
   if (objectOf(call.body.stream_options).include_usage === true) {
@@ -92,7 +95,7 @@ function object(call: Call): JsonObject {
   return { ...base(call, 'chat.completion'), choices, usage: usage(call, script), x_groq };
 }
 
-/** The times are floats beside the counts, as this provider has them. */
+/** The times are floats beside the counts, as this provider reports them. */
 function usage(call: Call, script: Script): JsonObject {
   const cost = costOf(call, [script]);
   return {

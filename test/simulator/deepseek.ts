@@ -1,5 +1,5 @@
 /**
- * DeepSeek, as its API reference says: JSON with spaces, `role` on every chunk, usage on the finish chunk, reasoning
+ * DeepSeek, as its API reference documents: JSON with spaces, `role` on every chunk, usage on the finish chunk, reasoning
  * as `reasoning_content`, cache hits and misses counted, `: keep-alive` comments, prefix and FIM on the beta base only.
  *
  * Tokens (completion): deepseek-chat 16, deepseek-reasoner 20 (9 of them reasoning), FIM 11, and
@@ -15,23 +15,23 @@ import {
   logprobEntries,
   type Piece,
   type Script,
-  say,
   scriptFor,
+  wordsOf,
 } from './script.ts';
 import { callDelta, messageCalls } from './tool-calls.ts';
 
 const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
-  'deepseek-chat': say(
+  'deepseek-chat': wordsOf(
     'text',
     'A weir holds the river back just enough that every boat may pass in turn. 🌊',
   ),
   'deepseek-reasoner': [
-    ...say('reasoning', 'Seventeen is odd, and nothing up to four divides…'),
-    ...say('text', 'Yes: 17 is prime, for neither 2 nor 3 divides it.'),
+    ...wordsOf('reasoning', 'Seventeen is odd, and nothing up to four divides…'),
+    ...wordsOf('text', 'Yes: 17 is prime, for neither 2 nor 3 divides it.'),
   ],
-  'deepseek-chat-busy': say('text', 'The answer begins well, but then'),
+  'deepseek-chat-busy': wordsOf('text', 'The answer begins well, but then'),
 };
-const MIDDLE = say('text', '    if n < 2:\n        return n\n    previous = fib(n - 1)');
+const MIDDLE = wordsOf('text', '    if n < 2:\n        return n\n    previous = fib(n - 1)');
 
 export const deepseek: Scene = {
   id: 'deepseek',
@@ -89,7 +89,7 @@ function head(call: Call) {
   return { id, created: CREATED_SECONDS, model: call.model, system_fingerprint: 'fp_sim_a49d71b8a1' };
 }
 
-/** The documents' example shows `"usage": null` on the first chunk alone; with `stream_options` it is on all. */
+/** The documentation's example shows `"usage": null` on the first chunk alone; with `stream_options` it is on all. */
 function usageNull(call: Call, first: boolean): JsonObject {
   return first || objectOf(call.body.stream_options).include_usage === true ? { usage: null } : {};
 }

@@ -1,4 +1,4 @@
-/** The streams that the demo shows, one for each provider and habit, and what each is expected to come to. */
+/** The streams that the demo shows, one for each provider and quirk, and the expected result of each. */
 import type { JsonObject } from './json.ts';
 
 export interface Example {
@@ -9,12 +9,12 @@ export interface Example {
   readonly expected: Expected;
 }
 
-/** The numbers are those of the scene files: words asked, pieces answered. */
+/** The token counts that the scene files document: words of the prompt, pieces of the answer. */
 interface Expected {
   readonly finish: string;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  readonly parts: readonly ('thinks' | 'says' | 'refuses' | 'calls' | 'event')[];
+  readonly parts: readonly ('reasoning' | 'text' | 'refusal' | 'call' | 'event')[];
 }
 
 const USAGE = { stream: true, stream_options: { include_usage: true } };
@@ -32,13 +32,13 @@ const CHAT = '/v1/chat/completions';
 
 export const examples: readonly Example[] = [
   {
-    title: 'DeepSeek thinks, then answers',
+    title: 'DeepSeek: reasoning, then text',
     path: CHAT,
     body: chat('deepseek/deepseek-reasoner', 'Is 17 a prime number?'),
-    expected: { finish: 'stop', promptTokens: 5, completionTokens: 20, parts: ['thinks', 'says'] },
+    expected: { finish: 'stop', promptTokens: 5, completionTokens: 20, parts: ['reasoning', 'text'] },
   },
   {
-    title: 'DeepSeek fills in the middle, as text completions',
+    title: 'DeepSeek: FIM as text completions',
     path: '/v1/completions',
     body: {
       model: 'deepseek/deepseek-chat',
@@ -46,11 +46,11 @@ export const examples: readonly Example[] = [
       suffix: '\n    return previous + fib(n - 2)',
       ...USAGE,
     },
-    expected: { finish: 'stop', promptTokens: 8, completionTokens: 11, parts: ['says'] },
+    expected: { finish: 'stop', promptTokens: 8, completionTokens: 11, parts: ['text'] },
   },
   {
     title:
-      'Mistral calls a tool: asked in OpenAI’s words, which it would refuse; the whole call gets its index',
+      'Mistral: a tool call, requested with OpenAI’s parameters, which it would refuse; the call gets its index',
     path: CHAT,
     body: chat('mistral/mistral-small-latest', 'How high is the river at Zürich?', {
       tools: [tool('gauge', 'city')],
@@ -58,46 +58,45 @@ export const examples: readonly Example[] = [
       seed: 7,
       max_completion_tokens: 400,
     }),
-    expected: { finish: 'tool_calls', promptTokens: 7, completionTokens: 4, parts: ['calls'] },
+    expected: { finish: 'tool_calls', promptTokens: 7, completionTokens: 4, parts: ['call'] },
   },
   {
-    title: 'Magistral thinks in typed parts: they become reasoning_content',
+    title: 'Magistral: typed thinking parts become reasoning_content',
     path: CHAT,
     body: chat('mistral/magistral-medium-latest', 'Two locks: how long?'),
-    expected: { finish: 'stop', promptTokens: 4, completionTokens: 15, parts: ['thinks', 'says'] },
+    expected: { finish: 'stop', promptTokens: 4, completionTokens: 15, parts: ['reasoning', 'text'] },
   },
   {
-    title: 'Codestral fills in the middle, as chat chunks',
+    title: 'Codestral: FIM as chat chunks',
     path: '/v1/fim/completions',
     body: { model: 'codestral/codestral-latest', prompt: 'def mean(values):\n', suffix: '', ...USAGE },
-    expected: { finish: 'stop', promptTokens: 2, completionTokens: 7, parts: ['says'] },
+    expected: { finish: 'stop', promptTokens: 2, completionTokens: 7, parts: ['text'] },
   },
   {
-    title: 'OpenToken, plain',
+    title: 'OpenToken: plain chunks',
     path: CHAT,
     body: chat('opentoken/google/gemini-3-flash', 'What is in flight?'),
-    expected: { finish: 'stop', promptTokens: 4, completionTokens: 10, parts: ['says'] },
+    expected: { finish: 'stop', promptTokens: 4, completionTokens: 10, parts: ['text'] },
   },
   {
-    title: 'Xerotier researches: its vendor events pass, because this request asks for them',
+    title: 'Xerotier: vendor events are forwarded, because this request asks for them',
     path: CHAT,
     headers: { 'x-weir-vendor-events': 'pass' },
     body: chat('xerotier/llama-3.1-8b-research', 'Who keeps a weir?'),
-    expected: { finish: 'stop', promptTokens: 4, completionTokens: 13, parts: ['event', 'says'] },
+    expected: { finish: 'stop', promptTokens: 4, completionTokens: 13, parts: ['event', 'text'] },
   },
   {
-    title: 'OpenAI calls two tools, fragment by fragment',
+    title: 'OpenAI: two tool calls in fragments',
     path: CHAT,
     body: chat('openai/gpt-4o-mini', 'Level and forecast?', {
       tools: [tool('gauge', 'city'), tool('forecast', 'region')],
     }),
-    expected: { finish: 'tool_calls', promptTokens: 3, completionTokens: 8, parts: ['calls'] },
+    expected: { finish: 'tool_calls', promptTokens: 3, completionTokens: 8, parts: ['call'] },
   },
   {
-    title:
-      'A configured provider, with habits like Groq’s: `reasoning` becomes reasoning_content, x_groq stays behind',
+    title: 'A configured provider like Groq: `reasoning` becomes reasoning_content, x_groq is dropped',
     path: CHAT,
     body: chat('compatible/openai/gpt-oss-20b', 'Shortest path?'),
-    expected: { finish: 'stop', promptTokens: 2, completionTokens: 14, parts: ['thinks', 'says'] },
+    expected: { finish: 'stop', promptTokens: 2, completionTokens: 14, parts: ['reasoning', 'text'] },
   },
 ];

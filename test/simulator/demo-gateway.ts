@@ -1,4 +1,4 @@
-/** The gateway of the demo: a real `wrangler dev` as a child process, which leaves nothing behind. */
+/** The gateway of the demo: a real `wrangler dev` as a child process, killed at the end. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
@@ -17,7 +17,7 @@ export interface Gateway {
   readonly url: string;
   /** Fulfilled when /health answers, rejected when wrangler ends before it does. */
   ready(): Promise<void>;
-  /** The last lines of what wrangler said; worth showing only when something went wrong. */
+  /** The last lines of wrangler's output, for the case of a failure. */
   log(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -32,7 +32,7 @@ export async function startGateway(
   const settings = join(directory, 'empty.env');
   await writeFile(settings, '');
   const output = openSync(logFile, 'a');
-  // Its own process group, so that all of it can be ended at once, and an interrupt of the terminal reaches this process alone.
+  // Its own process group, so that all of it can be killed at once, and Ctrl-C reaches this process alone.
   const child = spawn(process.execPath, wranglerArguments(variables, port, directory, settings), {
     cwd: ROOT,
     detached: true,
@@ -47,7 +47,7 @@ export async function startGateway(
     },
   });
   closeSync(output);
-  // The last net: however this process ends, its wrangler does not outlive it.
+  // The last resort: however this process ends, its wrangler does not outlive it.
   process.once('exit', () => killGroup(child));
   const url = `http://127.0.0.1:${port}`;
   return {
@@ -101,12 +101,12 @@ async function stop(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** Wrangler ends its workerd itself when it is asked in time; this is for what it left. */
+/** Wrangler ends its workerd itself on SIGTERM; this kills whatever is left. */
 function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // The group is gone already, which is what was wanted.
+    // The group has already ended.
   }
 }
 

@@ -1,12 +1,12 @@
-/** Reads one canonical stream as any client would, shows it while it comes, and says where it is not as expected. */
+/** Reads one canonical stream as any client would, prints it as it arrives, and reports where it is not as expected. */
 import type { Example } from './demo-examples.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
 import { Painter, type Part } from './terminal.ts';
 
-/** A gateway that says nothing at all must not hold the demo for ever. */
-const PATIENCE_MS = 20_000;
+/** A gateway that sends nothing must not block the demo for ever. */
+const TIMEOUT_MS = 20_000;
 
-/** What a stream came to. */
+/** The result of a stream. */
 interface Outcome {
   readonly parts: Set<Part>;
   readonly finishes: string[];
@@ -14,12 +14,12 @@ interface Outcome {
   readonly usage: JsonObject | undefined;
 }
 
-/** Returns what was not as expected; nothing is good. */
+/** Returns the differences from what is expected; empty if there are none. */
 export async function show(gateway: string, example: Example): Promise<string[]> {
   const painter = new Painter();
   const started = performance.now();
-  const given = textOf(example.body.prompt) || textOf(objectsOf(example.body.messages).at(-1)?.content);
-  painter.whole('given', given.trimEnd());
+  const prompt = textOf(example.body.prompt) || textOf(objectsOf(example.body.messages).at(-1)?.content);
+  painter.whole('prompt', prompt.trimEnd());
   const response = await post(gateway, example);
   if (!response.ok || !response.body) {
     painter.whole('error', `${response.status} ${await response.text()}`);
@@ -56,7 +56,7 @@ export async function show(gateway: string, example: Example): Promise<string[]>
 
 export function post(gateway: string, { path, headers, body }: Pick<Example, 'path' | 'headers' | 'body'>) {
   const all = { 'content-type': 'application/json', ...headers };
-  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
   return fetch(gateway + path, { method: 'POST', headers: all, body: JSON.stringify(body), signal });
 }
 
@@ -78,13 +78,13 @@ function partsOf(chunk: JsonObject): [Part, string][] {
   if (textOf(chunk.type).startsWith('x_')) return [['event', JSON.stringify(chunk)]];
   return objectsOf(chunk.choices).flatMap((choice): [Part, string][] => {
     const delta = objectOf(choice.delta);
-    const said: [Part, string][] = [
-      ['thinks', textOf(delta.reasoning_content)],
-      ['says', textOf(delta.content) + textOf(choice.text)],
-      ['refuses', textOf(delta.refusal)],
-      ...objectsOf(delta.tool_calls).map((call): [Part, string] => ['calls', callText(call)]),
+    const parts: [Part, string][] = [
+      ['reasoning', textOf(delta.reasoning_content)],
+      ['text', textOf(delta.content) + textOf(choice.text)],
+      ['refusal', textOf(delta.refusal)],
+      ...objectsOf(delta.tool_calls).map((call): [Part, string] => ['call', callText(call)]),
     ];
-    return said.filter(([, text]) => text !== '');
+    return parts.filter(([, text]) => text !== '');
   });
 }
 
@@ -111,6 +111,6 @@ function differences(seen: Outcome, { expected }: Example): string[] {
     ['prompt tokens', seen.usage?.prompt_tokens, promptTokens],
     ['completion tokens', seen.usage?.completion_tokens, completionTokens],
   ];
-  const wrong = checks.filter(([, is, should]) => is !== should);
-  return wrong.map(([name, is, should]) => `${name}: ${String(is)}, expected ${String(should)}`);
+  const failed = checks.filter(([, actual, wanted]) => actual !== wanted);
+  return failed.map(([name, actual, wanted]) => `${name}: ${String(actual)}, expected ${String(wanted)}`);
 }

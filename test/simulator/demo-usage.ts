@@ -1,4 +1,4 @@
-/** What the gateway has metered, asked over its own usage route. */
+/** The gateway's metered usage, fetched from its usage route. */
 import { setTimeout } from 'node:timers/promises';
 import { decodeObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
 import { table } from './terminal.ts';
@@ -10,7 +10,7 @@ export interface Metered {
   readonly total: JsonObject;
 }
 
-/** Records are written after their streams, so the wanted number of them is waited for. */
+/** Records are written after their streams, so this waits for the wanted number of them. */
 export async function metered(gateway: string, requests: number): Promise<Metered> {
   const deadline = Date.now() + RECORD_LIMIT_MS;
   for (;;) {
@@ -46,7 +46,7 @@ export function usageTable({ rows, total }: Metered): string[] {
   );
 }
 
-/** By how much each count grew: what one more request's record said. */
+/** By how much each count grew: the record of one more request. */
 export function growth(before: Metered, after: Metered): string {
   const grown = COUNTS.map(([title, name]) => [
     title,

@@ -1,4 +1,4 @@
-/** The demo sees whether a stream is as expected, and its table is aligned. */
+/** The demo detects a stream that is not as expected, and its table is aligned. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Example } from './demo-examples.ts';
 import { show } from './demo-stream.ts';
@@ -17,7 +17,7 @@ const example: Example = {
   title: 'A test',
   path: '/v1/chat/completions',
   body: { messages: [{ role: 'user', content: 'Go' }] },
-  expected: { finish: 'stop', promptTokens: 1, completionTokens: 2, parts: ['thinks', 'says'] },
+  expected: { finish: 'stop', promptTokens: 1, completionTokens: 2, parts: ['reasoning', 'text'] },
 };
 
 function choice(delta: JsonObject, finish_reason: string | null = null): string {
@@ -32,8 +32,8 @@ const GOOD = [
   '[DONE]',
 ];
 
-/** What the demo says of a stream with this data, sent byte by byte. */
-async function verdict(data: readonly string[]): Promise<string[]> {
+/** The differences that the demo reports for a stream with this data, sent byte by byte. */
+async function differencesOf(data: readonly string[]): Promise<string[]> {
   const chunks = [...new TextEncoder().encode(data.map((line) => `data: ${line}\n\n`).join(''))].map((byte) =>
     Uint8Array.of(byte),
   );
@@ -41,27 +41,29 @@ async function verdict(data: readonly string[]): Promise<string[]> {
   return await show(gateway.url, example);
 }
 
-test('a stream as expected is shown part by part, and nothing is wrong with it', async () => {
-  expect(await verdict(GOOD)).toEqual([]);
-  expect(written.join('')).toMatch(/given {4}Go\n {2}thinks {3}Hm\n {2}says {5}Æ\n {11}stop · 1 \+ 2 tokens/);
+test('a stream as expected is printed part by part, and no difference is reported', async () => {
+  expect(await differencesOf(GOOD)).toEqual([]);
+  expect(written.join('')).toMatch(
+    /prompt {5}Go\n {2}reasoning {2}Hm\n {2}text {7}Æ\n {13}stop · 1 \+ 2 tokens/,
+  );
 });
 
 test.each([
   ['no [DONE]', GOOD.slice(0, -1), '[DONE]: 0, expected 1'],
   ['two finishes', [choice({}, 'stop'), ...GOOD], 'finish: stop,stop, expected stop'],
-  ['other parts', GOOD.slice(1), 'parts: says, expected thinks,says'],
+  ['other parts', GOOD.slice(1), 'parts: text, expected reasoning,text'],
   ['no usage', GOOD.filter((line) => line !== USAGE), 'prompt tokens: undefined, expected 1'],
   [
     'an error',
     [...GOOD.slice(0, 2), '{"error":{"message":"x"}}', '[DONE]'],
-    'parts: thinks,says,error, expected thinks,says',
+    'parts: reasoning,text,error, expected reasoning,text',
   ],
   ['a chunk after [DONE]', [...GOOD, USAGE], 'something follows [DONE]'],
-])('%s is said', async (_, data, difference) => {
-  expect(await verdict(data)).toContain(difference);
+])('%s is reported', async (_, data, difference) => {
+  expect(await differencesOf(data)).toContain(difference);
 });
 
-test('numbers stand to the right below their titles, words to the left', () => {
+test('numbers are right-aligned below their titles, words left-aligned', () => {
   const lines = table(
     ['name', 'count'],
     [

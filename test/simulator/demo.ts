@@ -1,6 +1,6 @@
 /**
- * Shows Weir at work: the simulator plays the providers, the gateway runs under wrangler dev, and each answer is
- * written to the terminal as it comes. node test/simulator/demo.ts [--once] [--fault NAME]
+ * Demonstrates Weir: the simulator acts as the providers, the gateway runs under wrangler dev, and each answer is
+ * printed as it arrives. node test/simulator/demo.ts [--once] [--fault NAME]
  */
 import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
@@ -27,9 +27,7 @@ const { values } = parseArgs({
 });
 const { once, fault } = values;
 if (fault !== undefined && !isFault(fault, deepseek)) {
-  process.stderr.write(
-    `There is no fault ${fault}. There are: ${FAULT_NAMES.join(' ')} status-<code>[-<form>]\n`,
-  );
+  process.stderr.write(`Unknown fault ${fault}. Faults: ${FAULT_NAMES.join(' ')} status-<code>[-<form>]\n`);
   process.exit(2);
 }
 
@@ -39,7 +37,7 @@ const simulator = await createSimulator({ pace: HUMAN_PACE_MS });
 const starting = startGateway(variables(), directory);
 let stopping: Promise<void> | undefined;
 
-/** Both an interrupt and the end come here; the second waits for the first. */
+/** Called on an interrupt and at the end; the second call waits for the first. */
 function stop(): Promise<void> {
   stopping ??= (async () => {
     await (await starting).stop();
@@ -51,7 +49,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => void stop().then(() => process.exit(once ? 130 : 0)));
 }
 
-// `npm run demo | head` closes the pipe; nobody is looking any more.
+// `npm run demo | head` closes the pipe, which ends the demo.
 process.stdout.on('error', () => void stop().then(() => process.exit(0)));
 
 const gateway = await starting;
@@ -59,14 +57,14 @@ try {
   print(styled('note', `simulator ${simulator.url}, starting wrangler dev …`));
   await gateway.ready();
   print(styled('note', `gateway   ${gateway.url}`));
-  const wrong = await run(gateway.url);
-  for (const line of wrong) print(styled('error', line));
-  if (wrong.length > 0) print(await gateway.log());
+  const failures = await run(gateway.url);
+  for (const line of failures) print(styled('error', line));
+  if (failures.length > 0) print(await gateway.log());
   if (once) await stop();
   else invite(gateway.url);
-  process.exitCode = wrong.length > 0 ? 1 : 0;
+  process.exitCode = failures.length > 0 ? 1 : 0;
 } catch (error) {
-  // An interrupt takes the gateway away in the middle of a stream; that is no failure of the demo.
+  // An interrupt stops the gateway in the middle of a stream; that is not a failure of the demo.
   if (stopping === undefined) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.stderr.write(`${await gateway.log()}\n`);
@@ -87,37 +85,37 @@ function variables(): Record<string, string> {
     settings[`${name.toUpperCase()}_API_KEY`] = `sim-${name}`;
     settings[`${name.toUpperCase()}_BASE_URL`] = simulator.url + path;
   }
-  // A fault that only a timeout ends should not hold the viewer for two minutes.
+  // A fault that ends with a timeout should not take two minutes.
   const short = { HEARTBEAT_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '3', DEADLINE_SECONDS: '15' };
   return fault === undefined ? settings : { ...settings, ...short };
 }
 
-/** Returns what was not as expected. */
+/** Returns the differences from what is expected. */
 async function run(url: string): Promise<string[]> {
-  const wrong: string[] = [];
+  const failures: string[] = [];
   for (const example of examples) {
     print(`\n${styled('title', example.title)}`);
     print(styled('note', `  POST ${example.path}  ${String(example.body.model)}`));
-    wrong.push(...(await show(url, example)).map((line) => `${example.title}: ${line}`));
+    failures.push(...(await show(url, example)).map((line) => `${example.title}: ${line}`));
   }
-  print(`\n${styled('title', 'What was metered')}`);
+  print(`\n${styled('title', 'Metered usage')}`);
   const usage = await metered(url, examples.length);
   for (const line of usageTable(usage)) print(line);
   if (fault !== undefined) await showFault(url, fault, usage);
-  return [...wrong, ...sumsWrong(usage)];
+  return [...failures, ...checkSums(usage)];
 }
 
-function sumsWrong({ total }: Metered): string[] {
+function checkSums({ total }: Metered): string[] {
   const prompt = examples.reduce((sum, { expected }) => sum + expected.promptTokens, 0);
   const completion = examples.reduce((sum, { expected }) => sum + expected.completionTokens, 0);
-  const is = [total.requests, total.prompt_tokens, total.completion_tokens].map(numberOf).join();
-  const should = [examples.length, prompt, completion].join();
-  return is === should
+  const actual = [total.requests, total.prompt_tokens, total.completion_tokens].map(numberOf).join();
+  const expected = [examples.length, prompt, completion].join();
+  return actual === expected
     ? []
-    : [`Metered requests, prompt and completion tokens are ${is}, expected ${should}`];
+    : [`Metered requests, prompt and completion tokens are ${actual}, expected ${expected}`];
 }
 
-/** The raw frames, because here it matters what exactly the client gets. */
+/** Prints the raw frames: here the exact bytes matter. */
 async function showFault(url: string, name: string, before: Metered): Promise<void> {
   const model = `deepseek/deepseek-chat:${name}`;
   print(`\n${styled('title', `With the fault ${name}`)}`);
@@ -125,7 +123,7 @@ async function showFault(url: string, name: string, before: Metered): Promise<vo
   try {
     await showFrames(await post(url, { path: '/v1/chat/completions', body }));
   } catch (error) {
-    print(styled('error', `  the client is left with: ${String(error)}`));
+    print(styled('error', `  the client's error: ${String(error)}`));
   }
   const after = await metered(url, examples.length + 1);
   print(styled('note', `  the record: ${growth(before, after)}`));
@@ -145,11 +143,11 @@ async function showFrames(response: Response): Promise<void> {
   for (const frame of last) print(`  ${shortened(frame)}`);
 }
 
-/** The envelope is the same on every chunk; what matters begins with the choices. */
+/** Leaves out the envelope, which is the same on every chunk. */
 function shortened(frame: string): string {
   const text = frame.trimEnd().replace(/^data: \{"id".*?(?="choices")/, 'data: {… ');
   const line = text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)} …` : text;
-  return styled(/"error":|^data: \[DONE\]/.test(line) ? 'error' : 'says', line);
+  return styled(/"error":|^data: \[DONE\]/.test(line) ? 'error' : 'text', line);
 }
 
 function invite(url: string): void {
@@ -157,14 +155,14 @@ function invite(url: string): void {
     const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content }] });
     return `curl -sN ${url}/v1/chat/completions -H 'content-type: application/json' -d '${body}'`;
   };
-  print(`\n${styled('title', 'It stays up until Ctrl-C. To try:')}`);
+  print(`\n${styled('title', 'Running until Ctrl-C. Examples:')}`);
   const commands = [
     ['Reasoning, then text', chat('deepseek/deepseek-reasoner', 'Is 17 prime?')],
     ['A refusal', chat('xerotier/llama-3.1-8b-refusal', 'Open all gates at once')],
-    ['An upstream that breaks off', chat('openai/gpt-4o-mini:cut', 'What does a weir do?')],
-    ['One that is too busy', chat('mistral/mistral-small-latest:status-429', 'Hello')],
+    ['A truncated upstream stream', chat('openai/gpt-4o-mini:cut', 'What does a weir do?')],
+    ['A rate-limited upstream', chat('mistral/mistral-small-latest:status-429', 'Hello')],
     ['The models', `curl -s ${url}/v1/models`],
-    ['What was metered', `curl -s '${url}/v1/usage?group_by=provider,model'`],
+    ['Metered usage', `curl -s '${url}/v1/usage?group_by=provider,model'`],
   ] as const;
   for (const [title, command] of commands) print(`\n${styled('note', title)}\n${command}`);
 }

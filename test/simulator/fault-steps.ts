@@ -1,9 +1,9 @@
-/** What faults are made of: the halves of a good answer, and the steps of what is queued, dripped, endless or zipped. */
+/** Building blocks of the faults: half of a valid answer, and the steps of queued, byte-wise, endless or gzipped ones. */
 import { constants, createGzip } from 'node:zlib';
 import { type Head, paced, type Reply, type Step } from './reply.ts';
 import { comment, type Scene, type WireEvent } from './scene.ts';
 
-/** Nothing endless is: these bound what the faults send, and a client that leaves ends them sooner. */
+/** Limits of what the faults send, endless ones too; a client that disconnects ends them sooner. */
 export const LIMITS = {
   queueComments: 40,
   queueGapMs: 50,
@@ -14,7 +14,7 @@ export const LIMITS = {
 
 const BLOCK_BYTES = 16 * 1024;
 
-/** A good answer, streamed or whole. A whole one is two pieces, so that what stops midway has a middle. */
+/** A valid answer, streamed or whole. A whole one is two pieces, so that it can be cut in the middle. */
 export interface Good {
   readonly scene: Scene;
   readonly head: Head;
@@ -42,14 +42,14 @@ export function pieces(good: Good): WireEvent[] {
   return good.events.filter((event) => event.kind === 'piece');
 }
 
-/** Everything up to and with the middle piece: enough that the client has seen text, too little for an answer. */
+/** Everything up to and including the middle piece: some text, but not the whole answer. */
 export function firstHalf(good: Good): WireEvent[] {
   const all = pieces(good);
   const middle = all[Math.ceil(all.length / 2) - 1];
   return good.events.slice(0, middle ? good.events.indexOf(middle) + 1 : 0);
 }
 
-/** A provider that queues a request says so: with comments in a stream, with empty lines before an object. */
+/** A provider that queues a request sends comments in a stream, and empty lines before an object. */
 export function* queued(good: Good): Generator<Step> {
   const sign = good.streamed ? comment(good.scene.comment).text : '\n';
   for (let sent = 0; sent < LIMITS.queueComments; sent += 1) {
@@ -59,7 +59,7 @@ export function* queued(good: Good): Generator<Step> {
   yield* paced(good.events);
 }
 
-/** Byte for byte, characters of several bytes included. */
+/** Byte by byte, within multi-byte characters too. */
 export function* drops(good: Good): Generator<Step> {
   for (const { text } of good.events) {
     for (const byte of Buffer.from(text)) {
@@ -69,7 +69,7 @@ export function* drops(good: Good): Generator<Step> {
   }
 }
 
-/** Half of the answer, then a start of something, then the same part again and again in blocks. */
+/** Half of the answer, then `start`, then `part` repeated in blocks. */
 export function* endless(good: Good, start: string, part: string, limit: number): Generator<Step> {
   yield* paced(firstHalf(good));
   const block = Buffer.from(part.repeat(Math.ceil(BLOCK_BYTES / Math.max(part.length, 1))));

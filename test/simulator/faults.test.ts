@@ -1,7 +1,7 @@
-/** Each fault does what its name says, and a client that leaves early is noticed. */
+/** Each fault behaves as named, and a client that disconnects early is detected. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ask, asking, finishesOf, type Heard, hear, paths, textIn } from './ask.ts';
+import { ask, asking, finishesOf, paths, type Received, readStream, textIn } from './ask.ts';
 import { LIMITS } from './fault-steps.ts';
 import { FAULT_NAMES, faultyReply } from './faults.ts';
 import { decodeObject } from './json.ts';
@@ -23,11 +23,11 @@ function faulty(fault: string, signal = AbortSignal.timeout(20_000)): Promise<Re
   return ask(simulator, { path: paths.openai, body, signal });
 }
 
-async function heardOf(fault: string): Promise<Heard> {
-  return hear(await (await faulty(fault)).text());
+async function receivedOf(fault: string): Promise<Received> {
+  return readStream(await (await faulty(fault)).text());
 }
 
-/** Reads on until the text has come; what follows stays unread. */
+/** Reads until the text has arrived; the rest stays unread. */
 async function readUntil(response: Response, wanted: string): Promise<void> {
   const decoder = new TextDecoder();
   let text = '';
@@ -40,31 +40,31 @@ async function readUntil(response: Response, wanted: string): Promise<void> {
 }
 
 describe('faults that end the stream', () => {
-  test.each(['cut', 'reset', 'stall-mid'])('%s: half of the text comes, and no end', async (fault) => {
-    const leaving = new AbortController();
-    const response = await faulty(fault, leaving.signal);
+  test.each(['cut', 'reset', 'stall-mid'])('%s: half of the text arrives, and no end', async (fault) => {
+    const client = new AbortController();
+    const response = await faulty(fault, client.signal);
     await readUntil(response, ' and"');
     const request = await simulator.request(simulator.requests.length - 1);
-    if (fault === 'stall-mid') leaving.abort();
-    const endings = { cut: 'finished', reset: 'broken-off', 'stall-mid': 'client-left' };
+    if (fault === 'stall-mid') client.abort();
+    const endings = { cut: 'finished', reset: 'aborted', 'stall-mid': 'disconnected' };
     expect(await request.closed).toBe(endings[fault as keyof typeof endings]);
   });
 
   test('cut closes the body cleanly, reset does not', async () => {
-    expect(await heardOf('cut')).toMatchObject({ dones: 0 });
-    await expect(heardOf('reset')).rejects.toThrow();
+    expect(await receivedOf('cut')).toMatchObject({ dones: 0 });
+    await expect(receivedOf('reset')).rejects.toThrow();
   });
 
-  test.each(['hang', 'stall-head'])('%s: nothing comes until the client leaves', async (fault) => {
-    const leaving = new AbortController();
+  test.each(['hang', 'stall-head'])('%s: nothing arrives until the client disconnects', async (fault) => {
+    const client = new AbortController();
     const place = simulator.requests.length;
-    const response = faulty(fault, leaving.signal);
+    const response = faulty(fault, client.signal);
     const request = await simulator.request(place);
     if (fault === 'stall-head') expect((await response).status).toBe(200);
-    const left = expect(response.then((answer) => answer.text())).rejects.toThrow();
-    leaving.abort();
-    await left;
-    expect([await request.closed, request.bytesSent]).toEqual(['client-left', 0]);
+    const rejected = expect(response.then((answer) => answer.text())).rejects.toThrow();
+    client.abort();
+    await rejected;
+    expect([await request.closed, request.bytesSent]).toEqual(['disconnected', 0]);
   });
 });
 
@@ -79,9 +79,9 @@ describe('faults inside the stream', () => {
     ['error-first', /^data: \{"error":\{"message"/],
   ];
   test.each(texts)('%s', async (fault, pattern) => {
-    const heard = await heardOf(fault);
-    expect(heard.text).toMatch(pattern);
-    expect(heard.text.endsWith('data: [DONE]\n\n')).toBe(true);
+    const received = await receivedOf(fault);
+    expect(received.text).toMatch(pattern);
+    expect(received.text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
   test.each([
@@ -90,13 +90,13 @@ describe('faults inside the stream', () => {
     ['after-finish', `${WHOLE}Water`, ['stop', 'stop'], 1],
     ['double-done', `${WHOLE}Water`, ['stop'], 2],
     ['drip', WHOLE, ['stop'], 1],
-    ['wrong-type', WHOLE, ['stop'], 1],
+    ['text-plain', WHOLE, ['stop'], 1],
     ['queue', WHOLE, ['stop'], 1],
     ['gzip', WHOLE, ['stop'], 1],
   ])('%s', async (fault, text, finishes, dones) => {
-    const heard = await heardOf(fault);
-    expect([textIn(heard), finishesOf(heard), heard.dones]).toEqual([text, finishes, dones]);
-    expect(heard.comments).toHaveLength(fault === 'queue' ? LIMITS.queueComments : 0);
+    const received = await receivedOf(fault);
+    expect([textIn(received), finishesOf(received), received.dones]).toEqual([text, finishes, dones]);
+    expect(received.comments).toHaveLength(fault === 'queue' ? LIMITS.queueComments : 0);
   });
 
   test.each([
@@ -104,7 +104,7 @@ describe('faults inside the stream', () => {
     ['endless-line', LIMITS.endlessBytes],
     ['endless-event', LIMITS.endlessBytes],
     ['flood', LIMITS.floodBytes],
-  ])('%s sends as much as it may, and ends', async (fault, bytes) => {
+  ])('%s sends up to its limit, and ends', async (fault, bytes) => {
     const response = await faulty(fault);
     let size = 0;
     for await (const part of response.body ?? []) size += part.length;
@@ -112,13 +112,13 @@ describe('faults inside the stream', () => {
     expect(size).toBeLessThan(bytes * 1.1);
   });
 
-  test('flood waits for a client that reads slowly, and stops when it leaves', async () => {
-    const leaving = new AbortController();
+  test('flood waits for a slow reader, and stops when it disconnects', async () => {
+    const client = new AbortController();
     const place = simulator.requests.length;
-    await readUntil(await faulty('flood', leaving.signal), ' and"');
+    await readUntil(await faulty('flood', client.signal), ' and"');
     const request = await simulator.request(place);
-    leaving.abort();
-    expect(await request.closed).toBe('client-left');
+    client.abort();
+    expect(await request.closed).toBe('disconnected');
     expect(request.bytesSent).toBeLessThan(LIMITS.floodBytes);
   });
 });
@@ -142,7 +142,7 @@ describe('faults of the head', () => {
   test.each(REFUSAL_FORMS)('status-503-%s', async (form) => {
     const response = await faulty(`status-503-${form}`);
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '7']);
-    expect((await response.text()).includes('told to fail')).toBe(form !== 'none');
+    expect((await response.text()).includes('Simulated failure')).toBe(form !== 'none');
   });
 
   test('an unknown fault is part of the model name; header and option name faults too', async () => {
@@ -158,7 +158,7 @@ describe('faults of the head', () => {
     expect((await ask(other, { path: paths.openai, body })).status).toBe(418);
   });
 
-  test('every scene can play every fault', () => {
+  test('every scene supports every fault', () => {
     for (const scene of scenes) {
       const [path = '', operation = 'chat'] = Object.entries(scene.routes)[0] ?? [];
       const call = { path, operation, model: scene.models[0] ?? '', body: asking('x'), serial: 1 };
@@ -176,7 +176,7 @@ describe('faults of the head', () => {
     ['error-string', /^\{"error":"Insufficient resources"\}$/],
     ['error-choices', /"choices":.*,"error":\{"message"/],
     ['big-event', / {9}\n\{/],
-  ])('%s has its meaning for a whole answer too', async (fault, pattern) => {
+  ])('%s applies to a whole answer too', async (fault, pattern) => {
     const response = await ask(simulator, { path: paths.deepseek, body: asking(`deepseek-chat:${fault}`) });
     expect((await response.text()).replaceAll('": ', '":')).toMatch(pattern);
   });

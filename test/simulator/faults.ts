@@ -1,4 +1,4 @@
-/** Faults by name: each turns a good answer into what a provider does on a bad day. */
+/** Faults by name: each turns a valid answer into a failure that providers are known for. */
 import {
   body,
   drops,
@@ -19,7 +19,7 @@ import { DONE, type Scene, type WireEvent } from './scene.ts';
 
 type Fault = (good: Good) => Reply;
 
-/** What can happen to any answer. */
+/** Faults of any answer. */
 const FAULTS: Readonly<Record<string, Fault>> = {
   hang: () => ({ head: undefined, steps: [{ stop: 'hang' }] }),
   'stall-head': (good) => steps(good, [{ stop: 'hang' }]),
@@ -34,7 +34,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     steps(good, endless(good, good.streamed ? 'data: {"' : '', 'x', LIMITS.endlessBytes)),
   json: (good) => body(JSON_HEAD, good.object),
   html: () => body(headOf('text/html'), '<html><body>Please log in</body></html>'),
-  'wrong-type': (good) => ({ head: headOf('text/plain'), steps: paced(good.events) }),
+  'text-plain': (good) => ({ head: headOf('text/plain'), steps: paced(good.events) }),
   gzip: ({ head, ...good }) => {
     const headers = { ...head.headers, 'content-encoding': 'gzip' };
     return { head: { ...head, headers }, steps: gzipped({ ...good, head }) };
@@ -42,7 +42,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   redirect: (good) => body({ status: 307, headers: { location: good.elsewhere } }, ''),
 };
 
-/** What only a stream can do. */
+/** Faults of a stream only. */
 const STREAM_FAULTS: Readonly<Record<string, Fault>> = {
   'no-done': (good) =>
     events(
@@ -58,7 +58,7 @@ const STREAM_FAULTS: Readonly<Record<string, Fault>> = {
   'double-done': (good) => events(good, [...good.events, ...pieces(good).slice(0, 1), DONE]),
   junk: (good) => midway(good, 'data: <p>upstream is confused</p>\n\n'),
   'half-json': (good) => midway(good, 'data: {"id":"half","choices":[{"index":0,"del\n\n'),
-  // White space is JSON too: the event is sound but for its size.
+  // White space is valid JSON: only the event's size is a fault.
   'big-event': (good) =>
     midway(good, `data: {"choices":[],${' '.repeat(LIMITS.bigEventBytes)}"object":"x"}\n\n`),
   'endless-event': (good) => steps(good, endless(good, '', 'data: endless\n', LIMITS.endlessBytes)),
@@ -69,7 +69,7 @@ const STREAM_FAULTS: Readonly<Record<string, Fault>> = {
   'error-first': (good) => events(good, [{ kind: 'piece', text: `data: ${errorJson(good)}\n\n` }, DONE]),
 };
 
-/** What the stream's faults are for a whole answer; one that is not here has no meaning there, and the answer is good. */
+/** The stream's faults applied to a whole answer; one that is absent here does not apply, and the answer is valid. */
 const WHOLE_FAULTS: Readonly<Record<string, Fault>> = {
   junk: (good) => body(good.head, '<p>upstream is confused</p>'),
   'half-json': (good) => events(good, firstHalf(good)),
@@ -89,7 +89,7 @@ export function isFault(name: string, scene: Scene): boolean {
   return FAULT_NAMES.includes(name) || refusalByName(name, scene) !== undefined;
 }
 
-/** Undefined where the name is no fault, or none of this answer. */
+/** Undefined where the name is not a fault, or does not apply to this answer. */
 export function faultyReply(name: string, good: Good): Reply | undefined {
   const refusal = refusalByName(name, good.scene);
   if (refusal) return replyOf(refusal);
@@ -106,7 +106,7 @@ function midway(good: Good, text: string): Reply {
   return events(good, [...first, { kind: 'vendor', text }, ...good.events.slice(first.length)]);
 }
 
-/** Both providers that say how they fail midway send `[DONE]` after the error. */
+/** Both providers that document failures within a stream send `[DONE]` after the error. */
 function failed(good: Good, text: string): Reply {
   return events(good, [...firstHalf(good), { kind: 'piece', text }, DONE]);
 }

@@ -9,7 +9,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A text that is no JSON object is undefined: a bad request body is an answer's subject, not an exception. */
+/** Undefined for a text that is not a JSON object: an invalid request body gets an error response, not an exception. */
 export function decodeObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -39,7 +39,7 @@ export function compact(value: Json): string {
   return JSON.stringify(value);
 }
 
-/** Writes JSON as Python's json.dumps does, with a space after each comma and colon: DeepSeek's habit. */
+/** Writes JSON as Python's json.dumps does, with a space after each comma and colon: DeepSeek's format. */
 export function spaced(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(spaced).join(', ')}]`;
   if (!isObject(value)) return JSON.stringify(value);

@@ -17,7 +17,7 @@ const simulator = await createSimulator({
   ...(values.fault === undefined ? {} : { fault: values.fault }),
 });
 const lines = Object.entries(basePaths).map(([name, path]) => `  ${name.padEnd(11)} ${simulator.url}${path}`);
-process.stdout.write(`The simulator plays (any key that begins with sim-):\n${lines.join('\n')}\n`);
+process.stdout.write(`Simulated providers (any key that begins with sim-):\n${lines.join('\n')}\n`);
 process.stdout.write(
   `Faults, as a model's suffix (deepseek-chat:cut): ${FAULT_NAMES.join(' ')} status-<code>[-<form>]\n`,
 );

@@ -1,28 +1,37 @@
 /**
- * Mistral and Codestral, as their documents and habits are: `p` padding, a whole tool call in one chunk, without an index
+ * Mistral and Codestral, as documented and observed: `p` padding, a whole tool call in one chunk, without an index
  * and with an id of nine characters, typed thinking content, usage on the last chunk, strict bodies (422 with `detail`).
  *
- * Tokens (completion): mistral-small-latest 12, magistral-medium-latest 15 (reasoning is not told apart),
+ * Tokens (completion): mistral-small-latest 12, magistral-medium-latest 15 (reasoning is not counted separately),
  * open-mistral-7b 8 (finish `model_length`), codestral-latest 11 in chat and 7 in FIM, any agent 7.
  */
 import { compact, type Json, type JsonObject, objectOf } from './json.ts';
 import type { Call, Refusal, Scene, WireEvent } from './scene.ts';
 import { CREATED_SECONDS, DONE, event } from './scene.ts';
-import { costOf, isWords, joined, type Piece, type Script, say, scriptFor, wholeCalls } from './script.ts';
+import {
+  costOf,
+  isWords,
+  joined,
+  type Piece,
+  type Script,
+  scriptFor,
+  wholeCalls,
+  wordsOf,
+} from './script.ts';
 
 const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
-  'mistral-small-latest': say('text', 'Le barrage règle le débit : chaque péniche passe à son tour.'),
+  'mistral-small-latest': wordsOf('text', 'Le barrage règle le débit : chaque péniche passe à son tour.'),
   'magistral-medium-latest': [
-    ...say('reasoning', 'Two locks, ten minutes each, one boat…'),
-    ...say('text', 'Twenty minutes, if no boat comes against it.'),
+    ...wordsOf('reasoning', 'Two locks, ten minutes each, one boat…'),
+    ...wordsOf('text', 'Twenty minutes, if no boat comes against it.'),
   ],
-  'open-mistral-7b': say('text', 'This window is too small for the whole'),
-  'codestral-latest': say('text', 'Use a bounded queue; a slow reader then slows the writer.'),
+  'open-mistral-7b': wordsOf('text', 'This window is too small for the whole'),
+  'codestral-latest': wordsOf('text', 'Use a bounded queue; a slow reader then slows the writer.'),
 };
-const MIDDLE = say('text', '    total = sum(values)\n    return total / len(values)');
-const AGENT = say('text', 'Looking that up in the lock register.');
+const MIDDLE = wordsOf('text', '    total = sum(values)\n    return total / len(values)');
+const AGENT = wordsOf('text', 'Looking that up in the lock register.');
 
-/** What the documents' request schemas name; anything else is an extra input, and forbidden. */
+/** The fields of the documented request schemas; any other is an extra input, and forbidden. */
 const SAMPLING = ['model', 'stream', 'max_tokens', 'stop', 'random_seed', 'temperature', 'top_p'];
 const CHOICES = [
   'messages',
@@ -67,7 +76,7 @@ function mistralScene(
   };
 }
 
-/** Mistral says an unknown key as `detail`, a rejected body as a list under `detail`, and the rest as an error object. */
+/** Mistral reports an unknown key as `detail`, a rejected body as a list under `detail`, and the rest as an error object. */
 function refusal(status: number, message: string): Refusal {
   if (status === 401) return { status, body: compact({ detail: 'Unauthorized' }) };
   const type =
@@ -104,10 +113,11 @@ function check(call: Call, models: readonly string[]): Refusal | undefined {
   return known && models.includes(call.model) ? undefined : refusal(400, `Invalid model: ${call.model}`);
 }
 
-function scripts(call: Call): Script[] {
-  const said = call.operation === 'fim' ? MIDDLE : call.operation === 'agents' ? AGENT : ANSWERS[call.model];
+function scriptsOf(call: Call): Script[] {
+  const pieces =
+    call.operation === 'fim' ? MIDDLE : call.operation === 'agents' ? AGENT : ANSWERS[call.model];
   const finish = call.model === 'open-mistral-7b' ? 'model_length' : 'stop';
-  return Array.from({ length: Number(call.body.n ?? 1) }, () => scriptFor(call, said ?? [], finish));
+  return Array.from({ length: Number(call.body.n ?? 1) }, () => scriptFor(call, pieces ?? [], finish));
 }
 
 function head(call: Call) {
@@ -117,12 +127,12 @@ function head(call: Call) {
 
 function* stream(call: Call): Generator<WireEvent> {
   const { id, created, model } = head(call);
-  const told = scripts(call);
+  const scripts = scriptsOf(call);
   const base = { id, object: 'chat.completion.chunk', created, model };
-  const whole = told.map(deltas);
+  const whole = scripts.map(deltas);
   const longest = Math.max(...whole.map((list) => list.length));
   const askedForUsage = objectOf(call.body.stream_options).include_usage === true;
-  for (const index of told.keys()) {
+  for (const index of scripts.keys()) {
     const choices = [{ index, delta: { role: 'assistant', content: '' }, finish_reason: null }];
     yield event('role', compact({ ...base, choices }));
   }
@@ -131,17 +141,18 @@ function* stream(call: Call): Generator<WireEvent> {
       const delta = list[at];
       if (delta === undefined) continue;
       const last = at === list.length - 1;
-      const final = last && list.length === longest && index === told.length - 1 && !askedForUsage;
-      const choices = [{ index, delta, finish_reason: last ? (told[index]?.finish ?? null) : null }];
-      const extra = { ...(final ? { usage: usage(call, told) } : {}), p: padding(at) };
+      const final = last && list.length === longest && index === scripts.length - 1 && !askedForUsage;
+      const choices = [{ index, delta, finish_reason: last ? (scripts[index]?.finish ?? null) : null }];
+      const extra = { ...(final ? { usage: usage(call, scripts) } : {}), p: padding(at) };
       yield event(last ? 'finish' : 'piece', compact({ ...base, choices, ...extra }));
     }
   }
-  if (askedForUsage) yield event('usage', compact({ ...base, choices: [], usage: usage(call, told), p: '' }));
+  if (askedForUsage)
+    yield event('usage', compact({ ...base, choices: [], usage: usage(call, scripts), p: '' }));
   yield DONE;
 }
 
-/** The alphabet again and again, as long as chance (here: the event's number) will have it. */
+/** A prefix of the alphabet, of random length at Mistral; here the length follows from the event's number. */
 function padding(at: number): string {
   return 'abcdefghijklmnopqrstuvwxyz0123456789'.slice(0, ((at * 11) % 36) + 1);
 }
@@ -170,8 +181,8 @@ function toolCalls(script: Script): JsonObject[] {
 
 function object(call: Call): JsonObject {
   const { id, created, model } = head(call);
-  const told = scripts(call);
-  const choices = told.map((script, index) => {
+  const scripts = scriptsOf(call);
+  const choices = scripts.map((script, index) => {
     const calls = toolCalls(script);
     const thinking = { type: 'thinking', thinking: [{ type: 'text', text: joined(script, 'reasoning') }] };
     const text = joined(script, 'text');
@@ -179,11 +190,11 @@ function object(call: Call): JsonObject {
     const message = { role: 'assistant', tool_calls: calls.length > 0 ? calls : null, content };
     return { index, finish_reason: script.finish, message };
   });
-  return { id, object: 'chat.completion', created, model, choices, usage: usage(call, told) };
+  return { id, object: 'chat.completion', created, model, choices, usage: usage(call, scripts) };
 }
 
-function usage(call: Call, told: readonly Script[]): JsonObject {
-  const cost = costOf(call, told);
+function usage(call: Call, scripts: readonly Script[]): JsonObject {
+  const cost = costOf(call, scripts);
   const sums = { prompt_tokens: cost.prompt, total_tokens: cost.total, completion_tokens: cost.completion };
   return { ...sums, prompt_tokens_details: { cached_tokens: cost.cached } };
 }

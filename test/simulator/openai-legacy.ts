@@ -1,6 +1,6 @@
 /** OpenAI's legacy completions: `text_completion` chunks, the choices one after the other. */
 import { compact, type Json, type JsonObject, objectOf } from './json.ts';
-import { modelOf, scripts, usage } from './openai-models.ts';
+import { modelOf, scriptsOf, usage } from './openai-models.ts';
 import { type Call, CREATED_SECONDS, event, type WireEvent } from './scene.ts';
 import { isWords, joined } from './script.ts';
 
@@ -11,10 +11,10 @@ function legacyBase(call: Call, choices: Json): JsonObject {
 }
 
 export function* legacyStream(call: Call): Generator<WireEvent> {
-  const told = scripts(call);
+  const scripts = scriptsOf(call);
   const asked = objectOf(call.body.stream_options).include_usage === true;
   const usageNull = asked ? { usage: null } : {};
-  for (const [index, script] of told.entries()) {
+  for (const [index, script] of scripts.entries()) {
     for (const piece of script.pieces) {
       const text = isWords(piece) ? piece.text : '';
       const choices = [{ text, index, logprobs: null, finish_reason: null }];
@@ -23,13 +23,13 @@ export function* legacyStream(call: Call): Generator<WireEvent> {
     const choices = [{ text: '', index, logprobs: null, finish_reason: script.finish }];
     yield event('finish', compact({ ...legacyBase(call, choices), ...usageNull }));
   }
-  if (asked) yield event('usage', compact({ ...legacyBase(call, []), usage: usage(call, told) }));
+  if (asked) yield event('usage', compact({ ...legacyBase(call, []), usage: usage(call, scripts) }));
 }
 
 export function legacyObject(call: Call): JsonObject {
-  const told = scripts(call);
-  const choices = told.map((script, index) => {
+  const scripts = scriptsOf(call);
+  const choices = scripts.map((script, index) => {
     return { text: joined(script, 'text'), index, logprobs: null, finish_reason: script.finish };
   });
-  return { ...legacyBase(call, choices), usage: usage(call, told) };
+  return { ...legacyBase(call, choices), usage: usage(call, scripts) };
 }

@@ -1,10 +1,10 @@
 /**
- * OpenAI: dated model names, `service_tier`, `obfuscation`, `usage: null` on each chunk when usage was asked for and then
+ * OpenAI: dated model names, `service_tier`, `obfuscation`, `usage: null` on each chunk when usage was requested and then
  * a chunk of its own, several choices in turn, log probabilities.
  */
 import { compact, type Json, type JsonObject, numberOf, objectOf, objectsOf } from './json.ts';
 import { legacyObject, legacyStream } from './openai-legacy.ts';
-import { MODELS, modelOf, scripts, usage } from './openai-models.ts';
+import { MODELS, modelOf, scriptsOf, usage } from './openai-models.ts';
 import type { Call, Refusal, Scene, WireEvent } from './scene.ts';
 import { CREATED_SECONDS, DONE, errorType, event, openaiRefusal } from './scene.ts';
 import { isWords, joined, logprobEntries, type Piece } from './script.ts';
@@ -65,7 +65,7 @@ function base(call: Call, object: string): JsonObject {
 }
 
 function* chat(call: Call): Generator<WireEvent> {
-  const told = scripts(call);
+  const scripts = scriptsOf(call);
   const options = objectOf(call.body.stream_options);
   const usageNull = options.include_usage === true ? { usage: null } : {};
   const hide = options.include_obfuscation !== false;
@@ -78,18 +78,19 @@ function* chat(call: Call): Generator<WireEvent> {
     choices: [{ index, delta, logprobs, finish_reason }],
     ...usageNull,
   });
-  for (const [index, script] of told.entries()) {
+  for (const [index, script] of scripts.entries()) {
     const content = script.finish === 'tool_calls' ? null : '';
     yield write('role', choice(index, { role: 'assistant', content, refusal: null }, null, null));
   }
-  for (const [at] of (told[0]?.pieces ?? []).entries()) {
-    for (const [index, script] of told.entries()) {
+  for (const [at] of (scripts[0]?.pieces ?? []).entries()) {
+    for (const [index, script] of scripts.entries()) {
       const piece = script.pieces[at];
       if (piece) yield write('piece', choice(index, deltaOf(piece), logprobs(call, piece), null));
     }
   }
-  for (const [index, script] of told.entries()) yield write('finish', choice(index, {}, null, script.finish));
-  if (options.include_usage === true) yield write('usage', { choices: [], usage: usage(call, told) });
+  for (const [index, script] of scripts.entries())
+    yield write('finish', choice(index, {}, null, script.finish));
+  if (options.include_usage === true) yield write('usage', { choices: [], usage: usage(call, scripts) });
 }
 
 function deltaOf(piece: Piece): JsonObject {
@@ -106,11 +107,11 @@ function logprobs(call: Call, piece: Piece): JsonObject | null {
 }
 
 function chatObject(call: Call): JsonObject {
-  const told = scripts(call);
-  const choices = told.map((script, index) => {
+  const scripts = scriptsOf(call);
+  const choices = scripts.map((script, index) => {
     const content = joined(script, 'text') || null;
     const message = { role: 'assistant', content, ...messageCalls(script, callId), refusal: null };
     return { index, message, logprobs: null, finish_reason: script.finish };
   });
-  return { ...base(call, 'chat.completion'), choices, usage: usage(call, told) };
+  return { ...base(call, 'chat.completion'), choices, usage: usage(call, scripts) };
 }

@@ -1,18 +1,18 @@
 /**
- * OpenToken, as its streaming page says: plain OpenAI chunks, a role without content first, and always a usage chunk,
- * whatever `stream_options` says.
+ * OpenToken, as its streaming page documents: plain OpenAI chunks, a role without content first, and always a usage chunk,
+ * whatever `stream_options` contains.
  *
  * Tokens (completion): google/gemini-3-flash 10, google/gemini-3-pro 7 shown and 24 hidden thinking tokens, so 31.
  */
 import { compact, type JsonObject } from './json.ts';
 import type { Call, Refusal, Scene, WireEvent } from './scene.ts';
 import { CREATED_SECONDS, DONE, event, openaiRefusal } from './scene.ts';
-import { costOf, isWords, joined, type Piece, type Script, say, scriptFor } from './script.ts';
+import { costOf, isWords, joined, type Piece, type Script, scriptFor, wordsOf } from './script.ts';
 import { callDelta, messageCalls } from './tool-calls.ts';
 
 const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
-  'google/gemini-3-flash': say('text', 'Packets in flight, each with its blank line behind it.'),
-  'google/gemini-3-pro': say('text', 'Thought over in silence: 水門 stays open.'),
+  'google/gemini-3-flash': wordsOf('text', 'Packets in flight, each with its blank line behind it.'),
+  'google/gemini-3-pro': wordsOf('text', 'Thought over in silence: 水門 stays open.'),
 };
 const HIDDEN_THINKING_TOKENS = 24;
 

@@ -2,7 +2,7 @@
 import { compact } from './json.ts';
 import { errorType, type Refusal, type Scene } from './scene.ts';
 
-const MESSAGE = 'The simulator was told to fail';
+const MESSAGE = 'Simulated failure';
 const RETRY_AFTER_SECONDS = '7';
 
 const FORMS: Readonly<Record<string, (status: number) => Omit<Refusal, 'status'>>> = {
@@ -26,7 +26,7 @@ const FORMS: Readonly<Record<string, (status: number) => Omit<Refusal, 'status'>
 
 export const REFUSAL_FORMS: readonly string[] = Object.keys(FORMS);
 
-/** Undefined where the name is no such fault; without a form the provider's own is taken. */
+/** Undefined where the name is not such a fault; without a form the provider's own is used. */
 export function refusalByName(name: string, scene: Scene): Refusal | undefined {
   const [, code, form] = /^status-([45]\d\d)(?:-([a-z]+))?$/.exec(name) ?? [];
   if (code === undefined) return undefined;

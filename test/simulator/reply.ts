@@ -1,10 +1,10 @@
-/** A reply as the server plays it: a head, and steps that write, wait or break off. */
+/** A reply for the server to send: a head, and steps that write, wait or abort. */
 import type { Refusal, WireEvent } from './scene.ts';
 
 export type Step =
   | { readonly write: string | Uint8Array; readonly paced: boolean }
   | { readonly wait: number }
-  /** `end` closes the body, `reset` destroys the socket, `hang` leaves it open until the client or the simulator goes. */
+  /** `end` closes the body, `reset` destroys the socket, `hang` leaves it open until the client or the simulator closes it. */
   | { readonly stop: 'end' | 'reset' | 'hang' };
 
 export interface Reply {

@@ -1,19 +1,19 @@
-/** What a provider's scene is: the routes it has, what it refuses, and the events or the object that it answers with. */
+/** A provider's scene: its routes, its refusals, and the events or the object of its answers. */
 import { compact, type JsonObject } from './json.ts';
 
 export type Operation = 'chat' | 'completions' | 'fim' | 'agents' | 'models';
 
-/** One request, as far as a scene needs it. The model's name has lost its `:fault`. */
+/** One request, as far as a scene needs it. The model's name is without its `:fault`. */
 export interface Call {
   readonly operation: Operation;
   readonly path: string;
   readonly model: string;
   readonly body: JsonObject;
-  /** Counts the simulator's requests from 1, so that ids differ and yet can be foretold. */
+  /** Counts the simulator's requests from 1, so that ids are unique and predictable. */
   readonly serial: number;
 }
 
-/** The kind tells the faults where in a stream they are: a cut after half of the pieces, no `[DONE]`, … */
+/** The kind marks the place in the stream for the faults: a cut after half of the pieces, no `[DONE]`, … */
 export interface WireEvent {
   readonly kind: 'comment' | 'role' | 'piece' | 'vendor' | 'finish' | 'usage' | 'done';
   readonly text: string;
@@ -33,11 +33,11 @@ export interface Scene {
   readonly models: readonly string[];
   /** The comment with which the provider keeps a waiting connection open. */
   readonly comment: string;
-  /** What this provider would say when it fails after the head. */
+  /** This provider's error after the head. */
   readonly streamError: JsonObject;
   /** An error in the provider's own form. */
   refusal(status: number, message: string): Refusal;
-  /** What the documents say is not taken; undefined where the request is fine. */
+  /** The documented refusal of this request; undefined where it is valid. */
   check(call: Call): Refusal | undefined;
   stream(call: Call): Iterable<WireEvent>;
   /** The answer to a request without `stream: true`. */

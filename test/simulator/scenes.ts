@@ -18,7 +18,7 @@ export const scenes: readonly Scene[] = [
   compatible,
 ];
 
-/** The base URL of each provider below the simulator's own: what a gateway is to be set to. */
+/** The base URL of each provider below the simulator's own: for the settings of a gateway. */
 export const basePaths = {
   deepseek: '/deepseek',
   mistral: '/mistral/v1',

@@ -1,5 +1,5 @@
 /**
- * What a simulated model says, before any provider's wire form, and what it costs. The numbers can be foretold:
+ * A simulated model's answer, before any provider's wire form, and its cost. The token counts are predictable:
  * - every piece is one token: a word of reasoning, text or refusal, a tool call's head, a fragment of its arguments;
  * - completion tokens are the pieces of all choices, reasoning tokens those of kind `reasoning`;
  * - prompt tokens are the words of all messages, `prompt` and `suffix`; cached ones those of the system messages;
@@ -31,7 +31,7 @@ export interface Cost {
 }
 
 /** Words keep the white space before them, so that the pieces joined are the sentence. */
-function words(text: string): string[] {
+function splitWords(text: string): string[] {
   return text.match(/\s*\S+/g) ?? [];
 }
 
@@ -39,14 +39,14 @@ export function isWords(piece: Piece): piece is Words {
   return piece.kind !== 'call' && piece.kind !== 'arguments';
 }
 
-export function say(kind: Words['kind'], sentence: string): Words[] {
-  return words(sentence).map((text) => ({ kind, text }));
+export function wordsOf(kind: Words['kind'], sentence: string): Words[] {
+  return splitWords(sentence).map((text) => ({ kind, text }));
 }
 
-/** The script for one choice: a tool call where tools were sent and not yet answered, else what is `said`. */
-export function scriptFor(call: Call, said: readonly Piece[], finish = 'stop'): Script {
+/** The script for one choice: a tool call where tools were sent and not yet answered, else `answer`. */
+export function scriptFor(call: Call, answer: readonly Piece[], finish = 'stop'): Script {
   const tools = wantedTools(call.body);
-  const pieces = tools.length > 0 ? tools.flatMap(callPieces) : [...said];
+  const pieces = tools.length > 0 ? tools.flatMap(callPieces) : [...answer];
   const limit = numberOf(call.body.max_tokens) ?? numberOf(call.body.max_completion_tokens) ?? Infinity;
   if (pieces.length > limit) return { pieces: pieces.slice(0, limit), finish: 'length' };
   return { pieces, finish: tools.length > 0 ? 'tool_calls' : finish };
@@ -56,9 +56,9 @@ export function scriptFor(call: Call, said: readonly Piece[], finish = 'stop'): 
 export function costOf(call: Call, scripts: readonly Script[], hidden = 0): Cost {
   const pieces = scripts.flatMap((script) => script.pieces);
   const messages = objectsOf(call.body.messages);
-  const told = [...messages.map((message) => contentText(message.content)), ...promptTexts(call.body)];
+  const texts = [...messages.map((message) => contentText(message.content)), ...promptTexts(call.body)];
   const system = messages.filter((message) => message.role === 'system');
-  const prompt = countWords(told);
+  const prompt = countWords(texts);
   const completion = pieces.length + hidden;
   return {
     prompt,
@@ -138,5 +138,5 @@ function promptTexts(body: JsonObject): string[] {
 }
 
 function countWords(texts: readonly string[]): number {
-  return texts.reduce((sum, text) => sum + words(text).length, 0);
+  return texts.reduce((sum, text) => sum + splitWords(text).length, 0);
 }

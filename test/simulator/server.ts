@@ -1,4 +1,4 @@
-/** The simulator's HTTP server: it plays scenes, faults or given bytes, and keeps a log of what it was asked. */
+/** The simulator's HTTP server: it serves scenes, faults or given bytes, and records the requests. */
 
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -13,7 +13,7 @@ export interface SimulatorOptions {
   readonly pace?: number;
   /** The fault of every request that names none itself. */
   readonly fault?: string;
-  /** Asked first: exact bytes in exact cuts, with no check of key or body. */
+  /** Called first: exact bytes in exact chunks, with no check of key or body. */
   readonly replay?: (request: RecordedRequest) => Replay | undefined;
 }
 
@@ -25,8 +25,8 @@ export interface Replay {
   readonly then?: 'end' | 'reset' | 'hang';
 }
 
-/** `client-left`: the connection was closed from the other side before the answer was whole. `broken-off`: from this one. */
-type Ending = 'finished' | 'client-left' | 'broken-off';
+/** `disconnected`: the client closed the connection before the answer was whole. `aborted`: the simulator did. */
+type Ending = 'finished' | 'disconnected' | 'aborted';
 
 export interface RecordedRequest {
   readonly serial: number;
@@ -34,9 +34,9 @@ export interface RecordedRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** Undefined where the text is no JSON object. */
+  /** Undefined where the text is not a JSON object. */
   readonly body: JsonObject | undefined;
-  /** Grows while the answer is sent; a client that reads slowly holds it back. */
+  /** Grows while the answer is sent; a slow reader holds it back. */
   bytesSent: number;
   readonly closed: Promise<Ending>;
 }
@@ -45,7 +45,7 @@ export interface Simulator extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly requests: readonly RecordedRequest[];
-  /** The request with that place in the log, as soon as it has come. */
+  /** The request at that index, as soon as it has arrived. */
   request(index: number): Promise<RecordedRequest>;
   close(): Promise<void>;
 }
@@ -60,12 +60,12 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const text = await read(incoming);
     if (text === undefined) return void incoming.destroy();
-    const own = { brokenOff: false };
-    // A client that leaves makes the next write fail; the log says that it left, and there is nobody to tell.
+    const own = { aborted: false };
+    // A client that disconnects makes the next write fail; `closed` already reports it.
     response.on('error', () => undefined);
     const closed = once(response, 'close').then((): Ending => {
       if (response.writableFinished) return 'finished';
-      return own.brokenOff || closing.signal.aborted ? 'broken-off' : 'client-left';
+      return own.aborted || closing.signal.aborted ? 'aborted' : 'disconnected';
     });
     const { method = '', url: path = '', headers } = incoming;
     const body = decodeObject(text);
@@ -74,20 +74,20 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
     arrivals.dispatchEvent(new Event('request'));
     const replay = options.replay?.(recorded);
     const reply = replay ? replayed(replay) : answer(recorded, url, options.fault);
-    await play(reply, response, recorded, own);
+    await sendReply(reply, response, recorded, own);
   }
 
-  async function play(
+  async function sendReply(
     reply: Reply,
     response: ServerResponse,
     recorded: RecordedRequest,
-    own: { brokenOff: boolean },
+    own: { aborted: boolean },
   ) {
     if (reply.head) response.writeHead(reply.head.status, reply.head.headers).flushHeaders();
     for await (const step of reply.steps) {
       if ('stop' in step && step.stop === 'hang') return;
       if ('stop' in step && step.stop === 'reset') {
-        own.brokenOff = true;
+        own.aborted = true;
         response.destroy();
         return;
       }
@@ -111,7 +111,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
       response.destroy();
     });
   });
-  // A connection that is closed just when it is used again would be a fault that nobody asked for.
+  // A connection that is closed just as it is reused would be an unrequested fault.
   server.keepAliveTimeout = 0;
   server.listen(options.port ?? 0, '127.0.0.1');
   await once(server, 'listening');
@@ -138,7 +138,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
   return { url, port: address.port, requests, request, close, [Symbol.asyncDispose]: close };
 }
 
-/** Undefined where the client broke off or sent more than is bearable. */
+/** Undefined where the client aborted or exceeded the limit. */
 async function read(incoming: IncomingMessage): Promise<string | undefined> {
   const parts: Buffer[] = [];
   let size = 0;
@@ -155,7 +155,7 @@ async function read(incoming: IncomingMessage): Promise<string | undefined> {
   return Buffer.concat(parts).toString();
 }
 
-/** Even without a pace each event leaves in a turn of its own. */
+/** Even without a pace each event is sent in a turn of its own. */
 async function pause(milliseconds: number): Promise<void> {
   await (milliseconds > 0 ? setTimeout(milliseconds) : setImmediate());
 }

@@ -1,22 +1,22 @@
-/** What the demo writes to the terminal: parts of an answer as they come, and tables; no colours where none are wanted. */
+/** Terminal output of the demo: parts of an answer as they arrive, and tables; no colours where they are disabled. */
 import { styleText } from 'node:util';
 
-export type Part = 'thinks' | 'says' | 'refuses' | 'calls' | 'event' | 'error' | 'given';
+export type Part = 'prompt' | 'reasoning' | 'text' | 'refusal' | 'call' | 'event' | 'error';
 
 const STYLES: Readonly<Record<Part | 'title' | 'note' | 'good', Parameters<typeof styleText>[0]>> = {
   title: 'bold',
   note: 'dim',
   good: 'green',
-  given: 'dim',
-  thinks: 'dim',
-  says: 'reset',
-  refuses: 'yellow',
-  calls: 'cyan',
+  prompt: 'dim',
+  reasoning: 'dim',
+  text: 'reset',
+  refusal: 'yellow',
+  call: 'cyan',
   event: 'magenta',
   error: 'red',
 };
 
-/** styleText looks at the stream, NO_COLOR and FORCE_COLOR itself. */
+/** styleText checks the stream, NO_COLOR and FORCE_COLOR itself. */
 export function styled(style: keyof typeof STYLES, text: string): string {
   return styleText(STYLES[style], text, { stream: process.stdout });
 }
@@ -26,9 +26,9 @@ export function print(line = ''): void {
 }
 
 const INDENT = '  ';
-const LABEL_WIDTH = 9;
+const LABEL_WIDTH = 11;
 
-/** Writes parts as they come; a new kind of part begins a new line with its label. */
+/** Writes parts as they arrive; a new kind of part begins a new line with its label. */
 export class Painter {
   #part: Part | undefined;
 
@@ -63,7 +63,7 @@ export class Painter {
   }
 }
 
-/** Columns as wide as their widest cell; numbers stand to the right. */
+/** Columns as wide as their widest cell; numbers are right-aligned. */
 export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string[] {
   const widths = head.map((title, at) =>
     Math.max(title.length, ...rows.map((row) => String(row[at] ?? '').length)),

@@ -11,12 +11,12 @@ export function callDelta(piece: CallPiece, id: (index: number) => string): Json
   return { tool_calls: [{ index, id: id(index), type: 'function', function: head }] };
 }
 
-/** Nothing where the script calls no tool, so that the message then lacks the key. */
+/** Empty where the script calls no tool, so that the message lacks the key. */
 export function messageCalls(script: Script, id: (index: number) => string): { tool_calls?: JsonObject[] } {
-  const calls = wholeCalls(script).map(({ index, ...said }) => ({
+  const calls = wholeCalls(script).map(({ index, ...call }) => ({
     id: id(index),
     type: 'function',
-    function: said,
+    function: call,
   }));
   return calls.length > 0 ? { tool_calls: calls } : {};
 }

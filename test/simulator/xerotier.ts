@@ -1,8 +1,8 @@
 /**
- * Xerotier, as its streaming page says: every key always there, vendor events inline, refusals, log probabilities,
- * `: heartbeat` comments, usage on the finish chunk and only when it was asked for.
+ * Xerotier, as its streaming page documents: every key always present, vendor events inline, refusals, log probabilities,
+ * `: heartbeat` comments, usage on the finish chunk and only when requested.
  *
- * A message that says "research" or "deep think" asks for those events from any model, as the models named so always do.
+ * A message that contains "research" or "deep think" causes those events on any model; the models named so always send them.
  * Tokens (completion): llama-3.1-8b 13, llama-3.1-8b-refusal 9. Research adds four vendor events; deep think adds
  * six, whose subtasks report 200 input and 75 output tokens beside the usage.
  */
@@ -16,13 +16,13 @@ import {
   logprobEntries,
   type Piece,
   type Script,
-  say,
   scriptFor,
+  wordsOf,
 } from './script.ts';
 import { callDelta, messageCalls } from './tool-calls.ts';
 
-const SAID = say('text', 'A fixed weir needs no keeper; a movable one needs a good one.');
-const REFUSED = say('refusal', "I'm sorry, but I cannot help with that request.");
+const ANSWER = wordsOf('text', 'A fixed weir needs no keeper; a movable one needs a good one.');
+const REFUSAL = wordsOf('refusal', "I'm sorry, but I cannot help with that request.");
 const MODELS = ['llama-3.1-8b', 'llama-3.1-8b-research', 'llama-3.1-8b-deep-think', 'llama-3.1-8b-refusal'];
 const BASE = '/xerotier/proj_ABC123/my-endpoint/v1';
 
@@ -88,7 +88,7 @@ function vendorEvents(call: Call): readonly JsonObject[] {
 }
 
 function scriptOf(call: Call): Script {
-  return scriptFor(call, call.model.endsWith('-refusal') ? REFUSED : SAID);
+  return scriptFor(call, call.model.endsWith('-refusal') ? REFUSAL : ANSWER);
 }
 
 function base(call: Call, object: string) {

@@ -1,4 +1,4 @@
-/** The soak's clients: so many streams at once until the time is over, each as its plan has it. */
+/** The soak's clients: so many streams at once until the time is over, each following its plan. */
 import { setTimeout } from 'node:timers/promises';
 import { type Plan, planOf } from './plan.ts';
 
@@ -9,28 +9,28 @@ export interface Load {
   readonly seed: number;
 }
 
-/** What one client saw. */
+/** The result of one client. */
 export interface Outcome {
   readonly number: number;
-  /** `""` for a client that left before the head. */
+  /** `""` for a client that disconnected before the head. */
   readonly id: string;
-  /** What it saw that the contract does not allow, or null. */
-  readonly wrong: string | null;
+  /** What the contract does not allow in its answer, or null. */
+  readonly fault: string | null;
 }
 
-/** The clients come within this time: so many connections in one turn would measure the listen queue alone. */
+/** The clients start within this time: so many connections at once would measure only the listen queue. */
 const RAMP_MS = 5000;
-/** A client that leaves before the head has had this long to reach the upstream. */
+/** A client that disconnects before the head has this long to reach the upstream. */
 const MAX_EARLY_MS = 1500;
 
-export async function runClients(load: Load, tell: (outcome: Outcome) => void): Promise<void> {
+export async function runClients(load: Load, report: (outcome: Outcome) => void): Promise<void> {
   const until = Date.now() + load.seconds * 1000;
   let started = 0;
   async function runOneByOne(slot: number): Promise<void> {
     await setTimeout((slot / load.streams) * RAMP_MS);
     while (Date.now() < until) {
       const number = started++;
-      tell({ number, ...(await runClient(load.url, planOf(load.seed, number))) });
+      report({ number, ...(await runClient(load.url, planOf(load.seed, number))) });
     }
   }
   await Promise.all(Array.from({ length: load.streams }, (_, slot) => runOneByOne(slot)));
@@ -45,30 +45,30 @@ async function runClient(url: string, plan: Plan): Promise<Omit<Outcome, 'number
     body: JSON.stringify({ model: plan.model, stream: true, messages }),
     signal: client.signal,
   });
-  if (plan.kind === 'leaves early') return leaveEarly(answer, client);
+  if (plan.kind === 'disconnects early') return disconnectEarly(answer, client);
   try {
     const response = await answer;
     const id = response.headers.get('x-weir-request-id') ?? '';
     const text = await read(response, plan);
-    if (plan.kind === 'leaves') client.abort();
-    return { id, wrong: findFault(text, response, plan) };
+    if (plan.kind === 'disconnects') client.abort();
+    return { id, fault: findFault(text, response, plan) };
   } catch (error) {
-    return { id: '', wrong: `the connection broke: ${String(error)}` };
+    return { id: '', fault: `the connection broke: ${String(error)}` };
   }
 }
 
-async function leaveEarly(
+async function disconnectEarly(
   answer: Promise<Response>,
   client: AbortController,
 ): Promise<Omit<Outcome, 'number'>> {
-  const left = setTimeout(MAX_EARLY_MS).then(() => client.abort());
+  const disconnected = setTimeout(MAX_EARLY_MS).then(() => client.abort());
   // A heartbeat may have sent the head before: then there is an id.
   const id = await answer.then(
     (response) => response.headers.get('x-weir-request-id') ?? '',
     () => '',
   );
-  await left;
-  return { id, wrong: null };
+  await disconnected;
+  return { id, fault: null };
 }
 
 async function read(response: Response, plan: Plan): Promise<string> {
@@ -76,21 +76,21 @@ async function read(response: Response, plan: Plan): Promise<string> {
   let text = '';
   for await (const bytes of response.body ?? []) {
     text += decoder.decode(bytes, { stream: true });
-    if (text.split('data: ').length > plan.eventsBeforeLeaving) break;
+    if (text.split('data: ').length > plan.eventsBeforeDisconnect) break;
     if (plan.pauseMs > 0) await setTimeout(plan.pauseMs);
   }
   return text;
 }
 
 function findFault(text: string, response: Response, plan: Plan): string | null {
-  if (plan.kind === 'leaves')
-    return text.includes('[DONE]') ? 'the answer ended before its client left' : null;
-  const saysError = text.includes('"error"');
-  if (saysError !== (plan.kind === 'failing'))
-    return `an error where none should be, or none: ${JSON.stringify(text.slice(-160))}`;
+  if (plan.kind === 'disconnects')
+    return text.includes('[DONE]') ? 'the answer ended before its client disconnected' : null;
+  const hasError = text.includes('"error"');
+  if (hasError !== (plan.kind === 'failing'))
+    return `an unexpected error, or a missing one: ${JSON.stringify(text.slice(-160))}`;
   if (!response.ok) return null;
   const frames = text.split('\n\n');
   if (frames.at(-2) !== 'data: [DONE]' || frames.at(-1) !== '')
     return `no [DONE] at its end: ${JSON.stringify(text.slice(-160))}`;
-  return saysError || text.includes('"finish_reason":"stop"') ? null : 'no finish before [DONE]';
+  return hasError || text.includes('"finish_reason":"stop"') ? null : 'no finish before [DONE]';
 }

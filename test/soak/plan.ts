@@ -1,4 +1,4 @@
-/** What each client of the soak does and what its record must then say: the same for the same seed and number. */
+/** What each client of the soak does and what its record must then contain: the same for the same seed and number. */
 
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { seeded } from '../random.ts';
@@ -17,8 +17,8 @@ const MODELS = [
   'compatible/llama-3.3-70b-versatile',
 ];
 
-/** The longest of them: workerd tells of a client that left on a write or two, so that there must be some left. */
-const LEFT_MODELS = [
+/** The longest of them: workerd detects a disconnect only after a write or two, which must still be to come. */
+const LONG_MODELS = [
   'deepseek/deepseek-chat',
   'deepseek/deepseek-reasoner',
   'mistral/magistral-medium-latest',
@@ -35,24 +35,30 @@ const FAULTS: readonly (readonly [name: string, status: UsageRecord['status']])[
   ['stall-mid', 'timed_out'],
 ];
 
-const LEAVING_SHARE = 0.1;
+const DISCONNECT_SHARE = 0.1;
 const SLOW_SHARE = 0.1;
 const FAILING_SHARE = 0.05;
-/** Of those that leave, so many do it before there is a head. */
+/** Of those that disconnect, so many do so before the head. */
 const EARLY_SHARE = 0.2;
-/** Before the middle of every answer, so that none ends before its client has left. */
-const MAX_EVENTS_BEFORE_LEAVING = 4;
+/** Before the middle of every answer, so that none ends before its client has disconnected. */
+const MAX_EVENTS_BEFORE_DISCONNECT = 4;
 const MAX_SLOW_PAUSE_MS = 2000;
 
-export type PlanKind = 'plain' | 'leaves' | 'leaves early' | 'slow' | 'failing';
-export const PLAN_KINDS: readonly PlanKind[] = ['plain', 'leaves', 'leaves early', 'slow', 'failing'];
+export type PlanKind = 'plain' | 'disconnects' | 'disconnects early' | 'slow' | 'failing';
+export const PLAN_KINDS: readonly PlanKind[] = [
+  'plain',
+  'disconnects',
+  'disconnects early',
+  'slow',
+  'failing',
+];
 
 export interface Plan {
   readonly kind: PlanKind;
   readonly model: string;
   readonly status: UsageRecord['status'];
-  /** The data events after which the client leaves. */
-  readonly eventsBeforeLeaving: number;
+  /** The data events after which the client disconnects. */
+  readonly eventsBeforeDisconnect: number;
   /** How long the client waits after each read. */
   readonly pauseMs: number;
 }
@@ -62,17 +68,23 @@ export function planOf(seed: number, number: number): Plan {
   const random = seeded(seed * 1_000_003 + number);
   const model = pick(MODELS, random());
   const share = random();
-  const plan: Plan = { kind: 'plain', model, status: 'finished', eventsBeforeLeaving: Infinity, pauseMs: 0 };
-  if (share < LEAVING_SHARE * EARLY_SHARE)
-    return { ...plan, kind: 'leaves early', model: `${model}:hang`, status: 'cancelled' };
-  if (share < LEAVING_SHARE) {
-    const eventsBeforeLeaving = 1 + Math.floor(random() * MAX_EVENTS_BEFORE_LEAVING);
-    const longest = pick(LEFT_MODELS, random());
-    return { ...plan, kind: 'leaves', model: longest, status: 'cancelled', eventsBeforeLeaving };
+  const plan: Plan = {
+    kind: 'plain',
+    model,
+    status: 'finished',
+    eventsBeforeDisconnect: Infinity,
+    pauseMs: 0,
+  };
+  if (share < DISCONNECT_SHARE * EARLY_SHARE)
+    return { ...plan, kind: 'disconnects early', model: `${model}:hang`, status: 'cancelled' };
+  if (share < DISCONNECT_SHARE) {
+    const eventsBeforeDisconnect = 1 + Math.floor(random() * MAX_EVENTS_BEFORE_DISCONNECT);
+    const longest = pick(LONG_MODELS, random());
+    return { ...plan, kind: 'disconnects', model: longest, status: 'cancelled', eventsBeforeDisconnect };
   }
-  if (share < LEAVING_SHARE + SLOW_SHARE)
+  if (share < DISCONNECT_SHARE + SLOW_SHARE)
     return { ...plan, kind: 'slow', pauseMs: Math.ceil(random() * MAX_SLOW_PAUSE_MS) };
-  if (share < LEAVING_SHARE + SLOW_SHARE + FAILING_SHARE) {
+  if (share < DISCONNECT_SHARE + SLOW_SHARE + FAILING_SHARE) {
     const [fault, status] = pick(FAULTS, random());
     return { ...plan, kind: 'failing', model: `${model}:${fault}`, status };
   }

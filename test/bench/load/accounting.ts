@@ -1,4 +1,4 @@
-/** What the operating system says of a process: the CPU time of its threads, and its resident memory. */
+/** A process's figures from the operating system: the CPU time of its threads, and its resident memory. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** Linux counts a process's time in hundredths of a second for every program, whatever the kernel's own clock is. */

@@ -10,7 +10,7 @@ import { bulkBody, bulkModel } from './upstream.ts';
 /** What a row writes after the answer's end (a usage record) belongs to it. */
 const SETTLE_MS = 30;
 
-/** The digest of an answer that was found right, by row and model: what is the same to the byte needs no second reading. */
+/** The digest of an answer that passed the check, by row and model: identical bytes need no second check. */
 const known = new Map<string, string>();
 
 export async function runBulk(job: BulkJob): Promise<JobResult> {
@@ -29,7 +29,7 @@ export async function runBulk(job: BulkJob): Promise<JobResult> {
       (bytes) => pieces.push(bytes),
     );
     answers++;
-    problem = judge(target, model, status, Buffer.concat(pieces), upstream.text);
+    problem = check(target, model, status, Buffer.concat(pieces), upstream.text);
   }
   const wallMs = performance.now() - start;
   await setTimeout(SETTLE_MS);
@@ -43,7 +43,7 @@ export function askFor(target: Target, model: string, stream: boolean): string {
   return JSON.stringify({ model: target.modelPrefix + model, stream, messages });
 }
 
-function judge(
+function check(
   target: Target,
   model: string,
   status: number,

@@ -1,13 +1,13 @@
-/** Judges what a row made of a stream: every frame there, in order, with all that the upstream said, and its end. */
+/** Checks a row's output: every frame present, in order, with everything that the upstream sent, and the end. */
 
 import { isObject, parseJson } from '../../contract/json.ts';
 import { differences, readClient, readUpstream } from '../../contract/plain-reading.ts';
 import { eventsOf } from '../../contract/reading.ts';
 
-/** What a row does to a stream: nothing at all, or each chunk becomes a frame of its own make and vendor events go. */
+/** What a row does to a stream: nothing at all, or each chunk becomes a frame of its own and vendor events are dropped. */
 export type Treatment = 'bytes' | 'frames';
 
-/** What is wrong with an answer, or null. */
+/** The error in an answer, or null. */
 export function problemOf(treatment: Treatment, upstream: string, client: string): string | null {
   if (treatment === 'bytes') return upstream === client ? null : 'the bytes are not the upstream’s';
   const wanted = countChunks(upstream);
@@ -30,10 +30,10 @@ function countChunks(text: string): number {
 /** The same for an answer that is one object. */
 export function problemOfWhole(client: string): string | null {
   const answer = parseJson(client);
-  const said = JSON.stringify(answer ?? null);
+  const json = JSON.stringify(answer ?? null);
   if (!isObject(answer) || answer.object !== 'chat.completion')
     return `no completion: ${client.slice(0, 200)}`;
-  return said.includes('"content":"Hello"') && said.includes('"total_tokens":5011')
+  return json.includes('"content":"Hello"') && json.includes('"total_tokens":5011')
     ? null
-    : `text lost: ${said}`;
+    : `text lost: ${json}`;
 }

@@ -48,7 +48,7 @@ export class Connection {
   }
 
   close(): void {
-    // What the close rejects is of no interest any more.
+    // The rejection that the close causes is ignored.
     this.#answer.promise.catch(() => {});
     this.#socket.destroy();
   }

@@ -1,4 +1,4 @@
-/** The load generator's process: plays the upstream and KV, and runs the bench's jobs as their clients. */
+/** The load generator's process: simulates the upstream and KV, and runs the bench's jobs as their clients. */
 import type { Job, JobResult } from '../jobs.ts';
 import { runBulk } from './bulk.ts';
 import { runCold } from './cold.ts';

@@ -1,4 +1,4 @@
-/** The client of one paced stream: finds each frame's mark in what arrives, and holds it against the frame before. */
+/** The client of one paced stream: finds each frame's mark in what arrives, and compares it with the frame before. */
 import type { Target } from '../jobs.ts';
 import { askFor } from './bulk.ts';
 import { problemOf } from './check.ts';
@@ -14,9 +14,9 @@ export interface PacedClientOptions {
   readonly model: string;
   /** Called for each frame, with the ms since it was written. */
   readonly onFrame: (latencyMs: number, number: number) => void;
-  /** Keeps the whole answer, and judges it as the bulk is judged. */
+  /** Keeps the whole answer, and checks it as bulk answers are. */
   readonly isKept: boolean;
-  /** Lets the answer go where it is: it then rejects. */
+  /** Cancels the answer, which then rejects. */
   readonly signal?: AbortSignal;
 }
 

@@ -1,4 +1,4 @@
-/** Paced: many streams at once at a model's pace; CPU, added time and memory of workerd while all of them play. */
+/** Paced: many streams at once at a model's pace; CPU, added time and memory of workerd while all of them run. */
 import { setTimeout } from 'node:timers/promises';
 import type { JobResult, PacedJob } from '../jobs.ts';
 import { cpuMs, residentKib } from './accounting.ts';
@@ -11,7 +11,7 @@ const STARTS_PER_SECOND = 200;
 const LEAD_MS = 500;
 const MEMORY_EVERY_MS = 200;
 const AFTER_MS = 1000;
-/** A row that can't keep the pace has a queue by then: what is still in it after this is let go, and not judged. */
+/** A row that can't keep the pace has a queue by then: what is still in it after this is dropped, and not checked. */
 const DRAIN_LIMIT_MS = 3000;
 
 export async function runPaced(job: PacedJob): Promise<JobResult> {

@@ -1,4 +1,4 @@
-/** Plays streams at a model's pace: one frame at a time, each with its number and the moment of its writing in its text. */
+/** Sends streams at a model's pace: one frame at a time, each with its number and the moment of its writing in its text. */
 import type { Socket } from 'node:net';
 import { pacedEnd, pacedEvent, pacedFirstEvent } from '../streams.ts';
 import { chunkOf, LAST_CHUNK, STREAM_HEAD } from './http1.ts';
@@ -27,13 +27,13 @@ export function pacedText(marks: readonly string[]): string {
 }
 
 const playing = new Set<Playing>();
-/** Of this job, whether they still play or not. */
+/** All of this job, whether their streams have ended or not. */
 const sockets = new Set<Socket>();
 const limits = { frames: Number.POSITIVE_INFINITY, isStopping: false };
 /** Frames that each ended stream was sent, by its model. */
 const sent = new Map<string, number>();
 
-/** Before a job: streams end after so many frames, or when they are told to. */
+/** Before a job: streams end after so many frames, or when they are stopped. */
 export function openPacer(frames = Number.POSITIVE_INFINITY): void {
   limits.frames = frames;
   limits.isStopping = false;
@@ -41,12 +41,12 @@ export function openPacer(frames = Number.POSITIVE_INFINITY): void {
   sent.clear();
 }
 
-/** Every stream that plays ends with its next turn. */
+/** Every open stream ends with its next turn. */
 export function stopStreams(): void {
   limits.isStopping = true;
 }
 
-/** Ends what was written and not yet taken. */
+/** Drops what was written and not yet read. */
 export function dropStreams(): void {
   for (const socket of sockets) socket.destroy();
 }

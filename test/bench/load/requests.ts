@@ -19,7 +19,7 @@ export async function runRequests({ target, isStreamed, ms }: RequestsJob): Prom
   const start = performance.now();
   const firstBytes: number[] = [];
   let requests = 0;
-  let right = '';
+  let checked = '';
   let problem: string | null = null;
   while (problem === null && (requests === 0 || performance.now() - start < ms)) {
     let answer = '';
@@ -29,10 +29,10 @@ export async function runRequests({ target, isStreamed, ms }: RequestsJob): Prom
       answer += bytes.toString();
     });
     requests++;
-    if (answer === right) continue;
+    if (answer === checked) continue;
     if (status !== 200) problem = `status ${status}: ${answer.slice(0, 300)}`;
     else problem = isStreamed ? problemOf(target.treatment, oneFrameText(), answer) : problemOfWhole(answer);
-    right = answer;
+    checked = answer;
   }
   const wallMs = performance.now() - start;
   await setTimeout(SETTLE_MS);

@@ -1,4 +1,4 @@
-/** The upstream: what it plays is said by the model's name, so that every row asks for it in the same way. */
+/** The upstream: the model's name selects its answer, so that every row requests it in the same way. */
 import { oneFrameText, STREAM_NAMES, type StreamName, streamText, wholeAnswer } from '../streams.ts';
 import { chunkOf, inChunks, LAST_CHUNK, STREAM_HEAD, wholeResponse } from './http1.ts';
 import { playPaced } from './pacer.ts';
@@ -26,9 +26,9 @@ export function bulkModel(stream: StreamName, chunkBytes: number, events: number
 export function bulkBody(model: string): { readonly text: string; readonly wire: Buffer } {
   const known = bodies.get(model);
   if (known !== undefined) return known;
-  const [, said, chunkBytes, events] = model.split('.');
-  const name = STREAM_NAMES.find((stream) => stream === said);
-  if (name === undefined) throw new Error(`There is no stream ${said}`);
+  const [, streamName, chunkBytes, events] = model.split('.');
+  const name = STREAM_NAMES.find((stream) => stream === streamName);
+  if (name === undefined) throw new Error(`Unknown stream ${streamName}`);
   const text = streamText(name, Number(events));
   const body = Number(chunkBytes) > 0 ? inChunks(Buffer.from(text), Number(chunkBytes)) : eventChunks(text);
   const made = { text, wire: Buffer.concat([Buffer.from(STREAM_HEAD), body, Buffer.from(LAST_CHUNK)]) };

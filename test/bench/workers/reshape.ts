@@ -31,9 +31,9 @@ export function reshape(data: string): string {
     finish_reason,
   }));
   const head = { id, object, created, model };
-  const told = {
+  const optional = {
     service_tier: chunk.service_tier ?? null,
     system_fingerprint: chunk.system_fingerprint ?? null,
   };
-  return `data: ${JSON.stringify({ ...head, ...told, choices })}\n\n`;
+  return `data: ${JSON.stringify({ ...head, ...optional, choices })}\n\n`;
 }

@@ -1,4 +1,4 @@
-/** Clients that stop reading, under real workerd: the upstream waits for them, and nothing is collected meanwhile (T5, T1, B1). */
+/** Slow readers under real workerd: the upstream waits for them, and nothing is buffered meanwhile (T5, T1, B1). */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedRequest } from '../simulator/server.ts';
@@ -9,13 +9,13 @@ import { residentBytes, workerdIds } from './processes.ts';
 
 const CHAT = '/v1/chat/completions';
 const MIB = 1024 * 1024;
-/** What the simulator would send to a client that takes it all. */
+/** What the simulator would send to a client that reads it all. */
 const FLOOD_BYTES = 64 * MIB;
-/** Sockets on the way may hold some of a flood: four of them, with a few MiB each at most. */
+/** Sockets on the way may buffer some of a flood: four of them, with a few MiB each at most. */
 const MAX_HELD_BYTES = 24 * MIB;
-const DAWDLERS = 20;
-/** A look a tenth of a second: so many alike mean that the upstream stands still. */
-const LOOKS_ALIKE = 10;
+const SLOW_READERS = 20;
+/** One sample every 0.1 s: so many equal ones mean that the upstream has stopped. */
+const EQUAL_SAMPLES = 10;
 
 let gateway: Gateway;
 
@@ -34,15 +34,15 @@ async function open() {
   const reader = response.body?.getReader();
   for (let text = ''; !text.includes('data: '); )
     text = Buffer.from((await reader?.read())?.value ?? []).toString();
-  return { response, reader, leave: () => client.abort() };
+  return { response, reader, disconnect: () => client.abort() };
 }
 
-/** Resolves with what was sent in all, once the upstreams have stood still for a second. */
-async function standstill(upstreams: readonly RecordedRequest[]): Promise<number> {
+/** Resolves with the total bytes sent, once the upstreams have stopped for a second. */
+async function untilStopped(upstreams: readonly RecordedRequest[]): Promise<number> {
   let sent = 0;
-  for (let alike = 0; alike < LOOKS_ALIKE; ) {
+  for (let equal = 0; equal < EQUAL_SAMPLES; ) {
     const now = upstreams.reduce((sum, { bytesSent }) => sum + bytesSent, 0);
-    alike = now === sent ? alike + 1 : 0;
+    equal = now === sent ? equal + 1 : 0;
     sent = now;
     await setTimeout(100);
   }
@@ -50,13 +50,13 @@ async function standstill(upstreams: readonly RecordedRequest[]): Promise<number
 }
 
 describe('T5', () => {
-  test('T1 T2 a client that stops reading: the upstream stops, waits longer than any timeout, and goes on with it', async () => {
+  test('T1 T2 a client that stops reading: the upstream stops, waits longer than any timeout, and continues when the client does', async () => {
     const asked = gateway.simulator.requests.length;
-    const { response, reader, leave } = await open();
+    const { response, reader, disconnect } = await open();
     const upstream = await gateway.simulator.request(asked);
-    const held = await standstill([upstream]);
+    const held = await untilStopped([upstream]);
     expect(held).toBeLessThan(MAX_HELD_BYTES);
-    // The silence is the client's, not the upstream's: it outlasts the idle timeout and is none.
+    // The client causes this silence, not the upstream: it outlasts the idle timeout without triggering it.
     const chunks: Buffer[] = [];
     for (let read = 0; read < held + MIB; ) {
       const { value = new Uint8Array() } = (await reader?.read()) ?? {};
@@ -67,34 +67,34 @@ describe('T5', () => {
     expect(upstream.bytesSent).toBeGreaterThan(held);
     const text = Buffer.concat(chunks).toString();
     expect(text).not.toContain('"error"');
-    // None was collected while the client did not read: one may have been on its way.
-    expect(text.split(': heartbeat\\n\\n').length - 1).toBeLessThanOrEqual(1);
-    leave();
-    expect(await upstream.closed).toBe('client-left');
+    // No heartbeats are queued while the client does not read; one may have been in transit.
+    expect(text.split(': heartbeat\n\n').length - 1).toBeLessThanOrEqual(1);
+    disconnect();
+    expect(await upstream.closed).toBe('disconnected');
     expect(await gateway.record(response)).toMatchObject({ status: 'cancelled' });
   });
 
-  test(`B1 ${DAWDLERS} clients that stop reading: every upstream stops, and workerd's memory is far below what they would send`, async () => {
+  test(`B1 ${SLOW_READERS} clients that stop reading: every upstream stops, and workerd's memory stays far below what they would send`, async () => {
     const workerd = workerdIds();
     expect(workerd.length).toBeGreaterThan(0);
     const before = residentBytes(workerd);
     const asked = gateway.simulator.requests.length;
-    const dawdlers = await Promise.all(Array.from({ length: DAWDLERS }, open));
+    const readers = await Promise.all(Array.from({ length: SLOW_READERS }, open));
     const upstreams = gateway.simulator.requests.slice(asked);
-    expect(upstreams).toHaveLength(DAWDLERS);
-    const held = await standstill(upstreams);
-    expect(held).toBeLessThan(DAWDLERS * MAX_HELD_BYTES);
+    expect(upstreams).toHaveLength(SLOW_READERS);
+    const held = await untilStopped(upstreams);
+    expect(held).toBeLessThan(SLOW_READERS * MAX_HELD_BYTES);
     const grown = residentBytes(workerd) - before;
-    expect(grown).toBeLessThan((DAWDLERS * FLOOD_BYTES) / 4);
-    // Standing still costs nothing: what is held does not grow with the time for which it is.
-    const standing = residentBytes(workerd);
-    await standstill(upstreams);
-    expect(residentBytes(workerd) - standing).toBeLessThan(16 * MIB);
-    for (const { leave } of dawdlers) leave();
+    expect(grown).toBeLessThan((SLOW_READERS * FLOOD_BYTES) / 4);
+    // Memory does not grow while the upstreams are stopped.
+    const stopped = residentBytes(workerd);
+    await untilStopped(upstreams);
+    expect(residentBytes(workerd) - stopped).toBeLessThan(16 * MIB);
+    for (const { disconnect } of readers) disconnect();
     expect(new Set(await Promise.all(upstreams.map(({ closed }) => closed)))).toEqual(
-      new Set(['client-left']),
+      new Set(['disconnected']),
     );
-    for (const { response } of dawdlers)
+    for (const { response } of readers)
       expect(await gateway.record(response)).toMatchObject({ status: 'cancelled' });
   });
 });

@@ -1,4 +1,4 @@
-/** Clients that leave, in every phase, under real workerd: the upstream is let go, and one record is kept (T4, M1, M3). */
+/** Clients that disconnect, in every phase, under real workerd: the upstream is cancelled, and one record is written (T4, M1, M3). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import type { JsonObject } from '../simulator/json.ts';
@@ -28,17 +28,17 @@ function setUp(options: GatewayOptions): void {
 interface Asked {
   readonly answer: Promise<Response>;
   readonly upstream: RecordedRequest;
-  readonly leave: () => void;
+  readonly disconnect: () => void;
 }
 
-/** Asks; resolves when the request has reached the upstream. */
+/** Sends a request; resolves when it has reached the upstream. */
 async function ask(body: JsonObject): Promise<Asked> {
   const asked = gateway.simulator.requests.length;
   const client = new AbortController();
   const answer = gateway.post(CHAT, body, { signal: client.signal });
-  // A client that leaves before the head has no answer.
+  // A client that disconnects before the head has no answer.
   answer.catch(() => undefined);
-  return { answer, upstream: await gateway.simulator.request(asked), leave: () => client.abort() };
+  return { answer, upstream: await gateway.simulator.request(asked), disconnect: () => client.abort() };
 }
 
 /** Reads so many reads of a stream. */
@@ -51,7 +51,7 @@ async function read(response: Response, reads: number): Promise<string> {
   return text;
 }
 
-/** The one record of the newest request; a second one would have come by the time that a later request has its own. */
+/** The one record of the newest request; a second one would exist by the time that a later request has its own. */
 async function onlyRecord(): Promise<UsageRecord> {
   const count = gateway.simulator.requests.length;
   const records = await gateway.records(count);
@@ -72,22 +72,25 @@ describe('T4: heartbeats of 0.3 s and no timeout at all', () => {
     'deepseek/deepseek-chat:hang',
     'deepseek/deepseek-chat:stall-head',
     'openai/comments-then-nothing',
-  ])('M1 %s: a client that leaves before the head: upstream let go, one record, cancelled', async (model) => {
-    const { upstream, leave } = await ask(streamedChat(model));
-    leave();
-    expect(await upstream.closed).toBe('client-left');
-    const record = await onlyRecord();
-    expect(record).toMatchObject({ status: 'cancelled', error_code: null, completion_tokens: 0 });
-    expect(record.estimated).toBe(true);
-    expect(record.prompt_tokens).toBeGreaterThan(0);
-    expect(record.total_tokens).toBe(record.prompt_tokens);
-  });
+  ])(
+    'M1 %s: a client that disconnects before the head: upstream cancelled, one record, cancelled',
+    async (model) => {
+      const { upstream, disconnect } = await ask(streamedChat(model));
+      disconnect();
+      expect(await upstream.closed).toBe('disconnected');
+      const record = await onlyRecord();
+      expect(record).toMatchObject({ status: 'cancelled', error_code: null, completion_tokens: 0 });
+      expect(record.estimated).toBe(true);
+      expect(record.prompt_tokens).toBeGreaterThan(0);
+      expect(record.total_tokens).toBe(record.prompt_tokens);
+    },
+  );
 
-  test('M3: a client that leaves midway: upstream let go, one record, cancelled with the tokens that passed', async () => {
-    const { answer, upstream, leave } = await ask(streamedChat('openai/words-for-ever'));
+  test('M3: a client that disconnects midway: upstream cancelled, one record, cancelled with the tokens that were forwarded', async () => {
+    const { answer, upstream, disconnect } = await ask(streamedChat('openai/words-for-ever'));
     const text = await read(await answer, 8);
-    leave();
-    expect(await upstream.closed).toBe('client-left');
+    disconnect();
+    expect(await upstream.closed).toBe('disconnected');
     const record = await onlyRecord();
     expect(record).toMatchObject({ status: 'cancelled', error_code: null, finish_reason: null });
     const words = text.split('"word ').length - 1;
@@ -100,43 +103,46 @@ describe('T4: heartbeats of 0.3 s and no timeout at all', () => {
   test.each([
     ['openai/words-then-nothing', 5],
     ['deepseek/deepseek-chat:stall-mid', 8],
-  ])('M3 %s: a client that leaves a stalled stream is noticed at a heartbeat', async (model, words) => {
-    const { answer, upstream, leave } = await ask(streamedChat(model));
-    const response = await answer;
-    for (let text = ''; !text.includes(': heartbeat'); ) text += await read(response, 1);
-    leave();
-    expect(await upstream.closed).toBe('client-left');
-    const record = await onlyRecord();
-    expect(record).toMatchObject({ status: 'cancelled', estimated: true });
-    expect(record.completion_tokens).toBeGreaterThanOrEqual(words);
-    expect(record.completion_tokens).toBeLessThan(words * 2);
-  });
+  ])(
+    'M3 %s: a client that disconnects from a stalled stream is detected at a heartbeat',
+    async (model, words) => {
+      const { answer, upstream, disconnect } = await ask(streamedChat(model));
+      const response = await answer;
+      for (let text = ''; !text.includes(': heartbeat'); ) text += await read(response, 1);
+      disconnect();
+      expect(await upstream.closed).toBe('disconnected');
+      const record = await onlyRecord();
+      expect(record).toMatchObject({ status: 'cancelled', estimated: true });
+      expect(record.completion_tokens).toBeGreaterThanOrEqual(words);
+      expect(record.completion_tokens).toBeLessThan(words * 2);
+    },
+  );
 
   test('a client that reads to the end and closes: the record is finished, not cancelled', async () => {
-    const { answer, leave } = await ask(streamedChat('deepseek/deepseek-chat'));
+    const { answer, disconnect } = await ask(streamedChat('deepseek/deepseek-chat'));
     const response = await answer;
     await response.text();
-    leave();
+    disconnect();
     expect(await onlyRecord()).toMatchObject({ status: 'finished', estimated: false });
   });
 
-  test('many that leave at once: one record each, all cancelled, all upstreams let go', async () => {
+  test('many that disconnect at once: one record each, all cancelled, all upstreams cancelled', async () => {
     const before = gateway.simulator.requests.length;
     const clients = many('openai/words-for-ever', 25).map((model) => {
       const client = new AbortController();
       return { client, answer: gateway.post(CHAT, streamedChat(model), { signal: client.signal }) };
     });
-    const left = clients.map(async ({ client, answer }) => {
+    const disconnected = clients.map(async ({ client, answer }) => {
       const response = await answer;
       for (let text = ''; !text.includes('word '); ) text += await read(response, 1);
       client.abort();
       return response.headers.get('x-weir-request-id');
     });
-    const ids = await Promise.all(left);
+    const ids = await Promise.all(disconnected);
     const upstreams = gateway.simulator.requests.slice(before);
     expect(upstreams).toHaveLength(clients.length);
     expect(new Set(await Promise.all(upstreams.map(({ closed }) => closed)))).toEqual(
-      new Set(['client-left']),
+      new Set(['disconnected']),
     );
     const records = await gateway.records(before + clients.length);
     const cancelled = records.filter(({ request_id }) => ids.includes(request_id));
@@ -149,12 +155,12 @@ describe('T4: a deadline of 1.5 s', () => {
   setUp({ vars: { DEADLINE_SECONDS: '1.5' } });
 
   test.each(['hang', 'stall-head', 'stall-mid'])(
-    // workerd tells of a client that left on the next write, and a plain answer has none before its end.
-    'M1 a plain request, %s: the client leaves: upstream let go by the deadline at the latest, one record',
+    // workerd detects a disconnect on the next write, and a plain answer has none before its end.
+    'M1 a plain request, %s: the client disconnects: upstream cancelled by the deadline at the latest, one record',
     async (fault) => {
-      const { upstream, leave } = await ask(chat(`deepseek/deepseek-chat:${fault}`));
-      leave();
-      expect(await upstream.closed).toBe('client-left');
+      const { upstream, disconnect } = await ask(chat(`deepseek/deepseek-chat:${fault}`));
+      disconnect();
+      expect(await upstream.closed).toBe('disconnected');
       const record = await onlyRecord();
       expect(['cancelled', 'timed_out']).toContain(record.status);
       expect(record.estimated).toBe(true);
@@ -165,16 +171,16 @@ describe('T4: a deadline of 1.5 s', () => {
 
 describe.each([
   ['takes 1.5 s for each write', { KV_DELAY_MS: '1500' }, 1],
-  ['refuses each record twice', { KV_REFUSALS: '2' }, 3],
+  ['fails two writes of each record', { KV_REFUSALS: '2' }, 3],
 ] as const)('T4 M1: a KV that %s', (_, vars, tries) => {
   setUp({ vars, entrypoint: 'bad-kv-worker.ts' });
 
-  test('a client that leaves midway: its record is written in the end, once', async () => {
-    const { answer, upstream, leave } = await ask(streamedChat('openai/words-for-ever'));
+  test('a client that disconnects midway: its record is still written, once', async () => {
+    const { answer, upstream, disconnect } = await ask(streamedChat('openai/words-for-ever'));
     const response = await answer;
     await read(response, 3);
-    leave();
-    expect(await upstream.closed).toBe('client-left');
+    disconnect();
+    expect(await upstream.closed).toBe('disconnected');
     await gateway.logged((lines) => lines.some((line) => line.event === 'stored'));
     const record = await gateway.record(response);
     expect(record).toMatchObject({ status: 'cancelled', estimated: true });

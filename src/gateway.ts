@@ -3,13 +3,19 @@ import { type IRequest, IttyRouter } from 'itty-router';
 import { apiError } from './canonical/error.ts';
 import { handleCreateKey, handleListKeys, handleRevokeKey } from './http/admin-keys.ts';
 import { handleCompletion } from './http/completions.ts';
-import type { Ports, RequestContext } from './http/context.ts';
+import type { RequestContext } from './http/context.ts';
 import { addCors, preflight } from './http/cors.ts';
-import { handleModels } from './http/models.ts';
+import { internalError } from './http/internal-error.ts';
+import { ModelLists } from './http/model-lists.ts';
+import { handleModel, handleModels } from './http/models.ts';
+import { askOrigin } from './http/origin.ts';
+import { forgivePath, noSuchRoute } from './http/paths.ts';
+import type { Ports } from './http/ports.ts';
 import { errorResponse, jsonResponse } from './http/respond.ts';
 import { handleUsage } from './http/usage.ts';
+import { KnownCallers } from './metering/known-callers.ts';
 import { RecordWriter } from './metering/record-writer.ts';
-import type { SettingProblem, Settings } from './settings.ts';
+import type { SettingProblem, Settings } from './settings/settings.ts';
 
 export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;
@@ -20,22 +26,34 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
   const router = createRouter(settings.basePath);
   const { store, log, clock } = ports;
   const records = new RecordWriter({ store, log, startTimer: clock.startTimer });
+  const modelLists = new ModelLists(ports);
+  const knownCallers = new KnownCallers(store);
   return {
     fetch: async (request, context) => {
       const requestContext: RequestContext = {
         settings,
         ports,
         records,
+        modelLists,
+        knownCallers,
         requestId: ports.random(),
         arrivedAt: clock.now(),
         waitUntil: (work) => context.waitUntil(work),
       };
-      const response = await route(router, request, requestContext);
-      if (response === undefined && settings.origin === 'pass') return askOrigin(request, ports);
-      const answer = response ?? errorResponse(apiError('not_found', 'There is no such route'));
+      const forgiven = forgivePath(request);
+      const isHead = request.method === 'HEAD';
+      const routed = isHead ? new Request(forgiven, { method: 'GET' }) : forgiven;
+      let answer = await route(router, routed, requestContext);
+      if (answer === undefined && settings.origin === 'pass') {
+        const { response, isOrigins } = await askOrigin(request, settings, ports);
+        if (isOrigins) return response;
+        answer = response;
+      }
+      answer ??= unknownRoute(forgiven, settings);
+      answer.headers.set('x-request-id', requestContext.requestId);
       answer.headers.set('x-weir-request-id', requestContext.requestId);
       addCors(request, answer, settings.corsOrigins);
-      return answer;
+      return isHead ? new Response(null, answer) : answer;
     },
   };
 }
@@ -44,24 +62,37 @@ type GatewayRouter = ReturnType<typeof createRouter>;
 
 function createRouter(basePath: string) {
   const router = IttyRouter<IRequest, [RequestContext], Response | undefined>({ base: basePath });
-  return router
-    .get('/health', () => jsonResponse({ status: 'ok' }))
-    .post('(/v1)?/chat/completions', (request, context) => handleCompletion(request, 'chat', context))
-    .post('(/v1)?/fim/completions', (request, context) => handleCompletion(request, 'fim', context))
-    .post('(/v1)?/agents/completions', (request, context) => handleCompletion(request, 'agents', context))
-    .post('(/v1)?/completions', (request, context) => handleCompletion(request, 'completions', context))
-    .get('(/v1)?/models', handleModels)
-    .get('(/v1)?/usage', handleUsage)
-    .post('/admin/keys', handleCreateKey)
-    .get('/admin/keys', handleListKeys)
-    .delete('/admin/keys/:id', (request, context) =>
-      handleRevokeKey(request, context, request.params.id ?? ''),
-    )
-    .all('/health', otherMethod('GET'))
-    .all('(/v1)?/(chat/|fim/|agents/)?completions', otherMethod('POST'))
-    .all('(/v1)?/(models|usage)', otherMethod('GET'))
-    .all('/admin/keys', otherMethod('GET, POST'))
-    .all('/admin/keys/:id', otherMethod('DELETE'));
+  return (
+    router
+      .get('/health', () => jsonResponse({ status: 'ok' }))
+      .post('(/v1)?/chat/completions', (request, context) => handleCompletion(request, 'chat', context))
+      .post('(/v1)?/fim/completions', (request, context) => handleCompletion(request, 'fim', context))
+      .post('(/v1)?/agents/completions', (request, context) => handleCompletion(request, 'agents', context))
+      .post('(/v1)?/completions', (request, context) => handleCompletion(request, 'completions', context))
+      // DeepSeek's own clients have /beta in their base URL, for fill-in-the-middle and prefixes.
+      .post('/beta/chat/completions', (request, context) => handleCompletion(request, 'chat', context))
+      .post('/beta/completions', (request, context) => handleCompletion(request, 'completions', context))
+      .post('/openai/deployments/:model+/chat/completions', (request, context) =>
+        handleCompletion(request, 'chat', context, decodePath(request.params.model)),
+      )
+      .get('(/v1)?/models', handleModels)
+      .get('(/v1)?/models/:id+', (request, context) =>
+        handleModel(request, context, decodePath(request.params.id)),
+      )
+      .get('(/v1)?/usage', handleUsage)
+      .post('/admin/keys', handleCreateKey)
+      .get('/admin/keys', handleListKeys)
+      .delete('/admin/keys/:id', (request, context) =>
+        handleRevokeKey(request, context, request.params.id ?? ''),
+      )
+      .all('/health', otherMethod('GET'))
+      .all('(/v1|/beta)?/(chat/|fim/|agents/)?completions', otherMethod('POST'))
+      .all('/openai/deployments/:model+/chat/completions', otherMethod('POST'))
+      .all('(/v1)?/(models|usage)', otherMethod('GET'))
+      .all('(/v1)?/models/:id+', otherMethod('GET'))
+      .all('/admin/keys', otherMethod('GET, POST'))
+      .all('/admin/keys/:id', otherMethod('DELETE'))
+  );
 }
 
 /** Answers a method that a route of Weir's does not take: a page's preflight, or a mistake. */
@@ -81,18 +112,23 @@ async function route(
   try {
     return await router.fetch(request, context);
   } catch (error) {
-    context.ports.log({ event: 'internal_error', request_id: context.requestId, reason: String(error) });
-    return errorResponse(apiError('internal_error', 'Weir failed on this request; its log has the reason'));
+    return errorResponse(internalError(context, error));
   }
 }
 
-/** A path that is not Weir's: the zone's own origin answers for itself, and its response is not Weir's to change. */
-async function askOrigin(request: Request, ports: Ports): Promise<Response> {
+/** The preflight of a route that there is not succeeds, so that a page shows the error instead of "Connection error" (Q12). */
+function unknownRoute(request: Request, { corsOrigins }: Settings): Response {
+  return request.method === 'OPTIONS'
+    ? preflight(request, 'GET, POST, DELETE', corsOrigins)
+    : noSuchRoute(request);
+}
+
+/** A name in a path, where a slash may be written as `%2F`. */
+function decodePath(text: string | undefined): string {
   try {
-    return await ports.fetch(request);
-  } catch (error) {
-    ports.log({ event: 'origin_unreachable', reason: String(error) });
-    return errorResponse(apiError('upstream_unreachable', 'The origin could not be reached'));
+    return decodeURIComponent(text ?? '');
+  } catch {
+    return text ?? '';
   }
 }
 

@@ -1,6 +1,12 @@
 /** The Worker: builds the gateway from its environment once, and hands it every request. */
+import { env as startupEnv } from 'cloudflare:workers';
 import { createGateway, type Gateway, misconfiguredGateway } from './gateway.ts';
-import { readSettings } from './settings.ts';
+import {
+  missingSettings,
+  readSettings,
+  type SettingProblem,
+  type SettingsResult,
+} from './settings/settings.ts';
 
 interface Env {
   /** Keys and usage records. Everything else in the environment is read by `settings.ts`. */
@@ -11,6 +17,10 @@ interface Env {
 /** One gateway an environment: settings do not change while an isolate lives. */
 const gateways = new WeakMap<Env, Gateway>();
 
+// Read at start, too, so that what is invalid or missing is in the log before the first request: under `wrangler dev`, in the
+// terminal.
+reportSettings({ ...startupEnv });
+
 export default {
   fetch(request, env, context) {
     const gateway = gateways.get(env) ?? buildGateway(env);
@@ -19,15 +29,32 @@ export default {
   },
 } satisfies ExportedHandler<Env>;
 
-function buildGateway(env: Env): Gateway {
-  const read = readSettings(env);
-  const store = env.WEIR_KV;
-  const problems = read.kind === 'invalid' ? [...read.problems] : [];
-  if (store === undefined) problems.push({ setting: 'WEIR_KV', message: 'must be bound to a KV namespace' });
-  if (read.kind === 'invalid' || store === undefined) {
-    log({ event: 'misconfigured', problems });
-    return misconfiguredGateway(problems);
+interface StartResult {
+  readonly settings: SettingsResult;
+  readonly problems: readonly SettingProblem[];
+}
+
+function readStart(env: Env): StartResult {
+  const settings = readSettings(env);
+  const problems = settings.kind === 'invalid' ? [...settings.problems] : [];
+  if (env.WEIR_KV === undefined) {
+    problems.push({ setting: 'WEIR_KV', message: 'must be bound to a KV namespace' });
   }
+  return { settings, problems };
+}
+
+function reportSettings(env: Env): void {
+  const { settings, problems } = readStart(env);
+  if (problems.length > 0) log({ event: 'misconfigured', problems });
+  else if (settings.kind === 'valid') {
+    for (const hint of missingSettings(settings.settings)) log({ event: 'setting_missing', ...hint });
+  }
+}
+
+function buildGateway(env: Env): Gateway {
+  const { settings: read, problems } = readStart(env);
+  const store = env.WEIR_KV;
+  if (read.kind === 'invalid' || store === undefined) return misconfiguredGateway(problems);
   return createGateway(read.settings, {
     store,
     fetch: (input, init) => fetch(input, init),

@@ -1,6 +1,6 @@
 /** Tests every setting of the contract's table: its default, a valid value, and the error for an invalid one. */
 import { describe, expect, test } from 'vitest';
-import { readSettings, type Settings } from '../src/settings.ts';
+import { missingSettings, readSettings, type Settings } from '../src/settings/settings.ts';
 
 function valid(env: Record<string, unknown> = {}): Settings {
   const result = readSettings(env);
@@ -30,8 +30,7 @@ describe('readSettings, providers', () => {
 
   test.each([
     ['deepseek', 'DEEPSEEK', 'https://api.deepseek.com'],
-    ['mistral', 'MISTRAL', 'https://api.mistral.ai/v1'],
-    ['codestral', 'CODESTRAL', 'https://codestral.mistral.ai/v1'],
+    ['codestral', 'CODESTRAL', 'https://api.mistral.ai/v1'],
     ['openai', 'OPENAI', 'https://api.openai.com/v1'],
   ])(
     '%s: enabled when its key is set, with its own base URL or that of %s_BASE_URL',
@@ -44,6 +43,18 @@ describe('readSettings, providers', () => {
       expect(invalid({ [`${name}_API_KEY`]: { hunter2: 1 } })).toEqual([`${name}_API_KEY`]);
     },
   );
+
+  test('mistral: its key serves codestral, too, at its own base URL or where a setting of either says', () => {
+    const codestral = (env: Record<string, string>) => valid(env).providers.get('codestral');
+    const env = { MISTRAL_API_KEY: 'm' };
+    expect([...valid(env).providers.keys()]).toEqual(['mistral', 'codestral']);
+    expect(codestral(env)).toMatchObject({ baseUrl: 'https://api.mistral.ai/v1', apiKey: 'm' });
+    expect(codestral({ ...env, MISTRAL_BASE_URL: 'http://m/v1' })?.baseUrl).toBe('http://m/v1');
+    const own = { ...env, CODESTRAL_API_KEY: 'c', CODESTRAL_BASE_URL: 'http://c/v1' };
+    expect(codestral(own)).toMatchObject({ baseUrl: 'http://c/v1', apiKey: 'c' });
+    expect(valid(own).providers.get('mistral')).toMatchObject({ apiKey: 'm' });
+    expect(invalid({ ...env, MISTRAL_BASE_URL: 'hunter2' })).toEqual(['MISTRAL_BASE_URL']);
+  });
 
   test.each([
     ['opentoken', 'OPENTOKEN'],
@@ -90,7 +101,57 @@ describe('readSettings, PROVIDERS', () => {
     ).toBe('');
   });
 
+  test.each([
+    ['https://api.groq.com/openai/v1', undefined, 'none'],
+    ['https://api.cerebras.ai/v1', undefined, 'reasoning'],
+    ['https://openrouter.ai/api/v1', undefined, 'reasoning'],
+    ['https://api.mistral.ai/v1', undefined, 'thinking_parts'],
+    ['https://api.deepseek.com', undefined, 'none'],
+    ['https://groq.example/v1', undefined, 'both'],
+    ['https://groq.example/v1', 'groq', 'none'],
+    ['https://api.groq.com/openai/v1', 'tolerant', 'both'],
+  ])('Q9 base_url %s, like %s: reasoning goes back as %s', (base_url, like, form) => {
+    const entry = { base_url, ...(like === undefined ? {} : { like }) };
+    const { provider } = valid({ PROVIDERS: { p: entry } }).providers.get('p') ?? {};
+    expect(provider?.endpoints.chat?.rules.messages.reasoning[0]?.form).toBe(form);
+    expect(provider).toMatchObject({ id: 'p', name: 'p' });
+  });
+
+  test('Q9 stream_usage false: usage is not asked for, on any route', () => {
+    const entry = { base_url: 'http://10.0.0.1/v1', stream_usage: false };
+    const endpoints = valid({ PROVIDERS: { p: entry } }).providers.get('p')?.provider.endpoints ?? {};
+    expect(Object.values(endpoints).map(({ rules }) => rules.streamUsage)).toEqual([
+      'unasked',
+      'unasked',
+      'unasked',
+    ]);
+    const asked = valid({ PROVIDERS: { p: { ...entry, stream_usage: true } } }).providers.get('p');
+    expect(asked?.provider.endpoints.chat?.rules.streamUsage).toBe('asked');
+  });
+
+  test('Q9 headers and query: static texts, where $NAME is that secret', () => {
+    const entry = {
+      base_url: 'https://x.openai.azure.com/openai/deployments/d',
+      headers: { 'api-key': '$AZURE_KEY', 'x-plain': 'a b' },
+      query: { 'api-version': '2026-01-01' },
+    };
+    expect(valid({ PROVIDERS: { azure: entry }, AZURE_KEY: 'k' }).providers.get('azure')).toMatchObject({
+      headers: { 'api-key': 'k', 'x-plain': 'a b' },
+      query: { 'api-version': '2026-01-01' },
+    });
+    expect(invalid({ PROVIDERS: { azure: entry } })).toEqual(['PROVIDERS']);
+  });
+
   test.each<[name: string, value: unknown]>([
+    ['an unknown field', { groq: { ...own, hunter2: true } }],
+    ['an unknown profile', { groq: { ...own, like: 'hunter2' } }],
+    ['stream_usage as text', { groq: { ...own, stream_usage: 'hunter2' } }],
+    ['headers as a list', { groq: { ...own, headers: ['hunter2'] } }],
+    ['a header that is no text', { groq: { ...own, headers: { a: { hunter2: 1 } } } }],
+    ['a header with a line end', { groq: { ...own, headers: { a: 'hunter2\n' } } }],
+    ['a header name with a space', { groq: { ...own, headers: { 'hunter2 b': 'c' } } }],
+    ['a header with a secret in the place of its name', { groq: { ...own, headers: { a: '$gsk_hunter2' } } }],
+    ['a query that is no object', { groq: { ...own, query: 'hunter2' } }],
     ['no JSON', '{"hunter2"'],
     ['a list', '["hunter2"]'],
     ['an entry that is not an object', { groq: 'hunter2' }],
@@ -130,7 +191,8 @@ describe('readSettings, fixed values', () => {
     ['AUTH', (settings) => settings.auth, ['keys', 'passthrough', 'open']],
     ['ORIGIN', (settings) => settings.origin, ['404', 'pass']],
     ['REASONING', (settings) => settings.policies.reasoning, ['pass', 'strip']],
-    ['USAGE_CHUNK', (settings) => settings.policies.usageChunk, ['on_request', 'always']],
+    ['USAGE_CHUNK', (settings) => settings.policies.usageChunk, ['finish', 'on_request', 'always']],
+    ['UNSUPPORTED', (settings) => settings.unsupported, ['auto', 'drop', 'refuse']],
     ['ERROR_FRAMES', (settings) => settings.policies.errorFrames, ['data', 'event']],
   ])('%s: its first value by default, each of its values, and no other', (name, read, words) => {
     expect(read(valid())).toBe(words[0]);
@@ -213,4 +275,15 @@ describe('readSettings, paths and origins', () => {
 test('several settings invalid: all are reported at once', () => {
   const env = { AUTH: 'hunter2', ORIGIN: 'hunter2', MAX_EVENT_BYTES: 'hunter2', ALIASES: 'hunter2' };
   expect(invalid(env).sort()).toEqual(['ALIASES', 'AUTH', 'MAX_EVENT_BYTES', 'ORIGIN']);
+});
+
+describe('missingSettings', () => {
+  test('no provider, no way to make a key: both are named', () => {
+    const missing = (env: Record<string, string>) =>
+      missingSettings(valid(env)).map(({ setting }) => setting);
+    expect(missing({})).toEqual(['DEEPSEEK_API_KEY', 'ADMIN_TOKEN']);
+    expect(missing({ AUTH: 'open' })).toEqual(['DEEPSEEK_API_KEY']);
+    expect(missing({ OPENAI_API_KEY: 'k' })).toEqual(['ADMIN_TOKEN']);
+    expect(missing({ OPENAI_API_KEY: 'k', ADMIN_TOKEN: 't' })).toEqual([]);
+  });
 });

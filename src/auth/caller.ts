@@ -23,14 +23,17 @@ export type CallerResult =
 /** The caller of a request, or a 401. No body is read and no upstream is asked before this. */
 export async function identify(
   mode: AuthMode,
+  adminToken: string | null,
   headers: Headers,
   store: KeyStore,
   now: Date,
 ): Promise<CallerResult> {
   if (mode === 'open') return { kind: 'caller', caller: { keyId: 'open', models: null, credential: null } };
-  const token = bearerToken(headers);
+  const token = callerToken(headers);
   if (token === null) return refused('Send your key as "Authorization: Bearer <key>"');
   if (mode === 'passthrough') {
+    // It would be sent to the provider.
+    if (await isAdmin(adminToken, headers)) return refused("The admin token is not a provider's key");
     return {
       kind: 'caller',
       caller: { keyId: callerId(await sha256(token)), models: null, credential: token },
@@ -43,7 +46,7 @@ export async function identify(
 
 /** Whether the request bears the deployment's admin token; never, where none is set. */
 export async function isAdmin(adminToken: string | null, headers: Headers): Promise<boolean> {
-  const token = bearerToken(headers);
+  const token = callerToken(headers);
   if (adminToken === null || token === null) return false;
   return sameDigest(await sha256(adminToken), await sha256(token));
 }
@@ -53,8 +56,10 @@ export function mayUse(caller: Caller, address: string): boolean {
   return caller.models === null || matchesAnyGlob(caller.models, address);
 }
 
-function bearerToken(headers: Headers): string | null {
-  return /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1] ?? null;
+/** The caller's key: a bearer token, or the value of the header that Azure's or Anthropic's clients send (Q12). */
+export function callerToken(headers: Headers): string | null {
+  const bearer = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1];
+  return bearer ?? headers.get('api-key') ?? headers.get('x-api-key');
 }
 
 function refused(message: string): CallerResult {

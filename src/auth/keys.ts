@@ -18,7 +18,7 @@ export type NewKey = Pick<GatewayKey, 'name' | 'models' | 'expires_at'>;
 export type KeyStore = Pick<KVNamespace, 'get' | 'put' | 'list' | 'delete'>;
 
 const PREFIX = 'key/';
-const TOKEN_PREFIX = 'weir_';
+export const TOKEN_PREFIX = 'weir_';
 const TOKEN_RANDOM_BYTES = 32;
 /** Listings (of 1,000 keys each) in one answer. */
 const MAX_LISTINGS = 10;

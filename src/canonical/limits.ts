@@ -18,14 +18,32 @@ export const MAX_ERROR_BODY_BYTES = 64 * 1024;
 /** What of an upstream's error message reaches a client. */
 export const MAX_ERROR_MESSAGE_CHARS = 1000;
 
+/** A provider's model list; OpenRouter's, the longest known, has less than 1 MiB (2026-11-21). */
+export const MAX_MODEL_LIST_BYTES = 4 * 1024 * 1024;
+
+/** For so long an isolate remembers what a provider listed. */
+export const MODEL_LIST_TTL_MS = 60_000;
+
+/** And for so long that it listed none: a provider that fails is not asked again by every caller. */
+export const MODEL_LIST_FAILURE_TTL_MS = 10_000;
+
 /** How many providers' model lists are awaited, and for how long, before `/v1/models` answers with what came. */
 export const MODEL_LIST_TIMEOUT_MS = 5000;
 
 /** Days in one usage report: each is at least one KV listing, and a Worker may make 1,000 calls a request. */
 export const MAX_REPORT_DAYS = 366;
 
+/** Rows of one usage report: callers choose the models' names, and each is a row of its own. */
+export const MAX_REPORT_ROWS = 10_000;
+
 /** KV listings (of 1,000 records each) in one usage report. */
 export const MAX_REPORT_LISTINGS = 900;
 
 /** KV listings under way at once: a Worker may have six connections open. */
 export const REPORT_LISTINGS_AT_ONCE = 6;
+
+/** Levels of lists and objects in a request's body, an upstream's event or a plain answer (B2). */
+export const MAX_JSON_DEPTH = 100;
+
+/** Values in such a text (B2): a prompt of a million tokens has far fewer, and each costs memory beyond its bytes. */
+export const MAX_JSON_VALUES = 250_000;

@@ -1,5 +1,6 @@
 /** What a dialect reads out of one upstream event: the hub between every provider's wire form and the canonical chunk. */
 import type { UpstreamError } from './error.ts';
+import type { JsonObject } from './json.ts';
 import type { Logprobs } from './logprobs.ts';
 import type { CountedUsage, UsageReport } from './usage.ts';
 
@@ -10,6 +11,8 @@ export interface ToolCallPart {
   readonly name: string | undefined;
   /** JSON text, or a piece of it. */
   readonly arguments: string;
+  /** What the upstream wants back with the call, such as Gemini's signature (A7). */
+  readonly extraContent: JsonObject | undefined;
 }
 
 /** An update of one choice. An absent string is `""`. */
@@ -23,6 +26,8 @@ export interface ChoicePart {
   readonly reasoning: string;
   readonly refusal: string;
   readonly toolCalls: readonly ToolCallPart[];
+  /** Reasoning in the form that the upstream wants back, signed or encrypted: opaque here (A7). */
+  readonly reasoningDetails: readonly JsonObject[];
   readonly logprobs: Logprobs | null;
   /** The upstream's own finish word, or null while there is none. */
   readonly finishWord: string | null;

@@ -1,6 +1,6 @@
 /** Reads every form in which an upstream reports an error, and makes of it what a client may see (E1, E2, E4). */
 import { type ApiError, apiError, ERRORS, type ErrorCode, type UpstreamError } from './error.ts';
-import { isObject, type JsonObject, readArray, readText } from './json.ts';
+import { isObject, type JsonObject, parseJson, readArray, readText, writeJson } from './json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from './limits.ts';
 
 /** The provider that answers: its name for messages, and its credential, which no message may contain. */
@@ -21,13 +21,13 @@ export function findUpstreamError(event: JsonObject): UpstreamError | null {
 }
 
 /**
- * Reads a body that is known to be an error: `{"error":{…}}`, `{"error":"…"}`, `{"object":"error","message"…}`,
- * `{"detail":[…]}`, `{"message":…}`.
+ * Reads a body that is known to be an error: `{"error":{…}}`, `{"error":"…"}`, `{"object":"error","message"…}`, where the
+ * message may be an object or a list, `{"detail":[…]}`, `{"message":…}`.
  */
 export function readUpstreamError(body: JsonObject): UpstreamError {
   const error = isObject(body.error) ? body.error : body;
   return {
-    message: readText(error.message) ?? readText(body.error) ?? readDetail(body.detail),
+    message: readMessage(error.message) ?? readText(body.error) ?? readDetail(body.detail),
     type: readText(error.type) ?? readText(body.error_type),
     code: readCode(error.code),
     param: readText(error.param),
@@ -36,7 +36,25 @@ export function readUpstreamError(body: JsonObject): UpstreamError {
       readStatus(error.status_code) ??
       readStatus(body.status_code) ??
       readStatus(error.code),
+    ...readInner(error),
   };
+}
+
+/** Mistral nests its refusals: `"message":{"detail":[…]}`, or the list itself. */
+function readMessage(message: unknown): string | undefined {
+  if (isObject(message)) return readDetail(message.detail) ?? readText(message.message) ?? writeJson(message);
+  return readText(message) ?? readDetail(message);
+}
+
+/** OpenRouter's "Provider returned error": what the provider behind it answered is in `metadata.raw`, as text or as JSON. */
+function readInner(error: JsonObject): { readonly message?: string } {
+  const metadata = isObject(error.metadata) ? error.metadata : {};
+  const raw = readText(metadata.raw);
+  if (raw === undefined) return {};
+  const inner = parseJson(raw);
+  const message = isObject(inner) ? readUpstreamError(inner).message : raw;
+  const outer = [readText(metadata.provider_name), readMessage(error.message)].filter(Boolean).join(': ');
+  return { message: message === undefined ? outer : `${outer} (${message})` };
 }
 
 /** FastAPI's `detail`: a text, or a list of problems with their places. */
@@ -54,7 +72,9 @@ function readDetail(detail: unknown): string | undefined {
   return readText(detail) ?? readText(lines.join('; '));
 }
 
+/** A code in words, or a number of the provider's own; an HTTP status in its place is none. */
 function readCode(code: unknown): string | undefined {
+  if (readStatus(code) !== undefined) return undefined;
   return typeof code === 'number' ? String(code) : readText(code);
 }
 
@@ -78,7 +98,7 @@ export function streamError(upstream: Upstream, error: UpstreamError): ApiError 
   const ownType = error.type === 'server_error' ? undefined : error.type;
   return {
     ...kind,
-    code: clean(error.code ?? timeout ?? ownType ?? '', upstream) || 'upstream_error',
+    code: cleanCode(error.code ?? timeout ?? ownType, upstream) ?? 'upstream_error',
     message: upstreamMessage(upstream, error.message),
     param: error.param === undefined ? null : clean(error.param, upstream),
   };
@@ -133,11 +153,34 @@ const ADDRESSES: readonly RegExp[] = [
  * The text is cut first, so that no pattern runs over more than the bound.
  */
 export function clean(text: string, upstream: Upstream): string {
-  const withoutSecret = upstream.secret === '' ? text : text.replaceAll(upstream.secret, '[redacted]');
-  const bounded = withoutSecret.slice(0, MAX_ERROR_MESSAGE_CHARS);
+  const bounded = withoutSecret(text, upstream.secret).slice(0, MAX_ERROR_MESSAGE_CHARS);
   const stack = bounded.search(STACK);
   let cleaned = stack < 0 ? bounded : bounded.slice(0, stack);
   for (const pattern of CREDENTIALS) cleaned = cleaned.replace(pattern, '[redacted]');
   for (const pattern of ADDRESSES) cleaned = cleaned.replace(pattern, '[address]');
   return cleaned.trim();
+}
+
+/** A code is a word that programs compare: nothing is cut out of it, and what is no such word is none. */
+export function cleanCode(code: string | undefined, upstream: Upstream): string | undefined {
+  return code !== undefined && CODE.test(code) && code !== upstream.secret ? code : undefined;
+}
+
+const CODE = /^[\w.:/ -]{1,128}$/;
+
+/** The text without the credential, where it stands as a whole word: a short one must not cut other words to pieces. */
+function withoutSecret(text: string, secret: string): string {
+  const start = text.slice(0, MAX_SEARCHED_CHARS);
+  if (secret === '') return start;
+  return start.replaceAll(secret, (found, at: number) => {
+    const isWord = !isWordChar(start[at - 1]) && !isWordChar(start[at + found.length]);
+    return isWord ? '[redacted]' : found;
+  });
+}
+
+/** Beyond it a message is cut anyway: no search runs over a megabyte. */
+const MAX_SEARCHED_CHARS = 8 * MAX_ERROR_MESSAGE_CHARS;
+
+function isWordChar(character: string | undefined): boolean {
+  return character !== undefined && /[\w-]/.test(character);
 }

@@ -6,6 +6,7 @@ export interface UsageReport {
   readonly completion?: number | undefined;
   readonly total?: number | undefined;
   readonly cached?: number | undefined;
+  readonly cacheWrite?: number | undefined;
   readonly reasoning?: number | undefined;
   readonly promptAudio?: number | undefined;
   readonly completionAudio?: number | undefined;
@@ -13,20 +14,21 @@ export interface UsageReport {
   readonly rejectedPrediction?: number | undefined;
 }
 
-/** The canonical `usage` object: every key always there, the three sums always integers (U3). */
+/** The canonical `usage` object: the three sums are always there; a count that was not reported is absent (U3). */
 export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
-  readonly prompt_tokens_details: {
-    readonly cached_tokens: number | null;
-    readonly audio_tokens: number | null;
+  readonly prompt_tokens_details?: {
+    readonly cached_tokens?: number;
+    readonly cache_write_tokens?: number;
+    readonly audio_tokens?: number;
   };
-  readonly completion_tokens_details: {
-    readonly reasoning_tokens: number | null;
-    readonly audio_tokens: number | null;
-    readonly accepted_prediction_tokens: number | null;
-    readonly rejected_prediction_tokens: number | null;
+  readonly completion_tokens_details?: {
+    readonly reasoning_tokens?: number;
+    readonly audio_tokens?: number;
+    readonly accepted_prediction_tokens?: number;
+    readonly rejected_prediction_tokens?: number;
   };
 }
 
@@ -40,6 +42,7 @@ export function mergeUsage(before: UsageReport, report: UsageReport): UsageRepor
     completion: highest(before.completion, report.completion),
     total: highest(before.total, report.total),
     cached: highest(before.cached, report.cached),
+    cacheWrite: highest(before.cacheWrite, report.cacheWrite),
     reasoning: highest(before.reasoning, report.reasoning),
     promptAudio: highest(before.promptAudio, report.promptAudio),
     completionAudio: highest(before.completionAudio, report.completionAudio),
@@ -73,24 +76,42 @@ export function countUsage(
   const completion = reported.completion ?? difference(reported.total, reported.prompt);
   const promptTokens = prompt ?? estimate.prompt();
   const completionTokens = completion ?? estimate.completion();
+  const promptDetails = present({
+    cached_tokens: reported.cached,
+    cache_write_tokens: reported.cacheWrite,
+    audio_tokens: reported.promptAudio,
+  });
+  const completionDetails = present({
+    reasoning_tokens: reported.reasoning,
+    audio_tokens: reported.completionAudio,
+    accepted_prediction_tokens: reported.acceptedPrediction,
+    rejected_prediction_tokens: reported.rejectedPrediction,
+  });
   return {
     estimated: prompt === undefined || completion === undefined,
     usage: {
       prompt_tokens: promptTokens,
       completion_tokens: completionTokens,
       total_tokens: reported.total ?? promptTokens + completionTokens,
-      prompt_tokens_details: {
-        cached_tokens: reported.cached ?? null,
-        audio_tokens: reported.promptAudio ?? null,
-      },
-      completion_tokens_details: {
-        reasoning_tokens: reported.reasoning ?? null,
-        audio_tokens: reported.completionAudio ?? null,
-        accepted_prediction_tokens: reported.acceptedPrediction ?? null,
-        rejected_prediction_tokens: reported.rejectedPrediction ?? null,
-      },
+      ...(promptDetails === null ? {} : { prompt_tokens_details: promptDetails }),
+      ...(completionDetails === null ? {} : { completion_tokens_details: completionDetails }),
     },
   };
+}
+
+/** The counts that were reported, or null where there is none: clients that check with a schema refuse a null count. */
+function present<Name extends string>(
+  counts: Readonly<Record<Name, number | undefined>>,
+): { [N in Name]?: number } | null {
+  const reported: { [N in Name]?: number } = {};
+  let isEmpty = true;
+  for (const name in counts) {
+    const count = counts[name];
+    if (count === undefined) continue;
+    reported[name] = count;
+    isEmpty = false;
+  }
+  return isEmpty ? null : reported;
 }
 
 function difference(total: number | undefined, part: number | undefined): number | undefined {

@@ -58,7 +58,12 @@ function readAnyUsage(event: JsonObject, choices: readonly JsonObject[]): UsageR
 
 /** The counts of one usage object, under OpenAI's names and those of its relatives. */
 export function readUsage(usage: JsonObject): UsageReport {
-  const prompt = objectOr(usage.prompt_tokens_details, usage.input_tokens_details);
+  // Mistral's schema has the first name in the singular.
+  const prompt = objectOr(
+    usage.prompt_tokens_details,
+    usage.input_tokens_details,
+    usage.prompt_token_details,
+  );
   const completion = objectOr(usage.completion_tokens_details, usage.output_tokens_details);
   return {
     prompt: readCount(usage.prompt_tokens) ?? readCount(usage.input_tokens),
@@ -67,7 +72,9 @@ export function readUsage(usage: JsonObject): UsageReport {
     cached:
       readCount(prompt.cached_tokens) ??
       readCount(usage.prompt_cache_hit_tokens) ??
+      readCount(usage.num_cached_tokens) ??
       readCount(usage.cached_tokens),
+    cacheWrite: readCount(prompt.cache_write_tokens) ?? readCount(usage.cache_creation_input_tokens),
     reasoning: readCount(completion.reasoning_tokens) ?? readCount(usage.reasoning_tokens),
     promptAudio: readCount(prompt.audio_tokens),
     completionAudio: readCount(completion.audio_tokens),
@@ -76,7 +83,6 @@ export function readUsage(usage: JsonObject): UsageReport {
   };
 }
 
-function objectOr(first: unknown, second: unknown): JsonObject {
-  if (isObject(first)) return first;
-  return isObject(second) ? second : {};
+function objectOr(...candidates: readonly unknown[]): JsonObject {
+  return candidates.find(isObject) ?? {};
 }

@@ -21,6 +21,7 @@ function readChoice(choice: JsonObject, index: number, quirks: DialectQuirks): C
       (typed?.thinking ?? '') + (readText(delta.reasoning_content) ?? readText(delta.reasoning) ?? ''),
     refusal: readText(delta.refusal) ?? '',
     toolCalls: readToolCalls(delta, quirks),
+    reasoningDetails: readArray(delta.reasoning_details).filter(isObject),
     logprobs: readLogprobs(choice.logprobs),
     finishWord: readText(choice.finish_reason) ?? null,
   };
@@ -67,6 +68,7 @@ function readToolCall(call: JsonObject, value: unknown, quirks: DialectQuirks): 
     id: id === quirks.absentToolCallId ? undefined : id,
     name: readText(fn.name),
     arguments: readArguments(fn.arguments),
+    extraContent: isObject(call.extra_content) ? call.extra_content : undefined,
   };
 }
 

@@ -16,6 +16,7 @@ function readChoice(choice: JsonObject, index: number): ChoicePart {
     reasoning: '',
     refusal: '',
     toolCalls: [],
+    reasoningDetails: [],
     logprobs: readLogprobs(choice.logprobs),
     finishWord: readText(choice.finish_reason) ?? null,
   };

@@ -4,6 +4,9 @@ import { pickResponseHeaders, type UpstreamResult } from '../upstream/call.ts';
 import type { Exchange } from './exchange.ts';
 import { headerValue } from './respond.ts';
 
+/** A list of names in a header is cut there (Q5). */
+const MAX_NAMES_CHARS = 512;
+
 export interface Answering {
   readonly exchange: Exchange;
   readonly meter: RequestMeter;
@@ -14,9 +17,17 @@ export interface Answering {
 }
 
 /** The headers of an answer: who gave it (H1), and what of the upstream's own goes on (H2). */
-export function answerHeaders({ target }: Exchange, upstreamHeaders: Headers): Headers {
+export function answerHeaders({ target, dropped, changed }: Exchange, upstreamHeaders: Headers): Headers {
   const headers = pickResponseHeaders(upstreamHeaders);
   headers.set('x-weir-provider', target.provider.id);
   headers.set('x-weir-model', headerValue(target.model));
+  setNames(headers, 'x-weir-dropped', dropped);
+  setNames(headers, 'x-weir-changed', changed);
   return headers;
+}
+
+/** Names of fields, without their values (Q5). */
+function setNames(headers: Headers, header: string, names: readonly string[]): void {
+  const text = headerValue(names.join(', ')).replaceAll('%20', ' ');
+  if (names.length > 0) headers.set(header, text.slice(0, MAX_NAMES_CHARS));
 }

@@ -1,30 +1,23 @@
 /** Reads and checks a completion request's body: an invalid one is refused with what to do, before any upstream is asked. */
-import { type ApiError, apiError } from '../canonical/error.ts';
-import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
+import { apiError } from '../canonical/error.ts';
+import { isObject, type JsonObject, readText } from '../canonical/json.ts';
 import type { Route } from '../providers/provider.ts';
-import { readBounded } from '../upstream/read-bounded.ts';
-
-export type BodyResult =
-  | { readonly kind: 'body'; readonly body: JsonObject }
-  | { readonly kind: 'error'; readonly error: ApiError };
+import type { RequestContext } from './context.ts';
+import { type BodyResult, readRequestBody } from './request-body.ts';
 
 /** Longer names are no model's: they would only swell headers and records. */
 const MAX_MODEL_CHARS = 256;
 
+/** @param pathModel the model, where the path names it */
 export async function readCompletionRequest(
   request: Request,
   route: Route,
-  maxBytes: number,
+  context: RequestContext,
+  pathModel?: string,
 ): Promise<BodyResult> {
-  const tooLarge = apiError('request_too_large', `The request's body is larger than ${maxBytes} bytes`);
-  if (Number(request.headers.get('content-length') ?? 0) > maxBytes)
-    return { kind: 'error', error: tooLarge };
-  const text = await readBounded(request.body, maxBytes);
-  if (text === null) return { kind: 'error', error: tooLarge };
-  const body = parseJson(text);
-  if (!isObject(body)) {
-    return { kind: 'error', error: apiError('invalid_json', 'The body must be a JSON object') };
-  }
+  const read = await readRequestBody(request, context.settings.maxRequestBytes, context);
+  if (read.kind === 'error') return read;
+  const body = pathModel === undefined ? read.body : { ...read.body, model: pathModel };
   const problem = PROBLEMS.find(({ routes, isInvalid }) => routes.includes(route) && isInvalid(body));
   if (problem === undefined) return { kind: 'body', body };
   return { kind: 'error', error: apiError('invalid_request', problem.message, problem.param) };
@@ -43,7 +36,7 @@ const ALL_ROUTES: readonly Route[] = ['chat', 'completions', 'fim', 'agents'];
 const PROBLEMS: readonly Problem[] = [
   {
     param: 'model',
-    message: 'model must be a name such as "deepseek/deepseek-chat" (GET /v1/models lists them)',
+    message: 'model must be a name such as "deepseek/deepseek-flash" (GET /v1/models lists them)',
     routes: ['chat', 'completions', 'fim'],
     isInvalid: (body) => !isName(body.model),
   },

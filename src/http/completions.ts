@@ -7,6 +7,7 @@ import { answerStreamed } from './answer-streamed.ts';
 import { answerWhole } from './answer-whole.ts';
 import type { RequestContext } from './context.ts';
 import { type Exchange, type ExchangeResult, openExchange } from './exchange.ts';
+import { internalError } from './internal-error.ts';
 import { errorResponse } from './respond.ts';
 
 type Opened = Extract<ExchangeResult, { kind: 'exchange' }>;
@@ -15,16 +16,21 @@ export async function handleCompletion(
   request: Request,
   route: Route,
   context: RequestContext,
+  pathModel?: string,
 ): Promise<Response> {
-  const opened = await openExchange(request, route, context);
+  const opened = await openExchange(request, route, context, pathModel);
   return opened.kind === 'error' ? errorResponse(opened.error) : runExchange(opened, request);
 }
 
 /** Asks the upstream and answers. From here on exactly one record is written, whatever happens (M1). */
-function runExchange({ exchange, upstreamUrl, upstreamBody }: Opened, request: Request): Promise<Response> {
+async function runExchange(
+  { exchange, upstreamUrl, upstreamBody }: Opened,
+  request: Request,
+): Promise<Response> {
   const { context, upstream, callerPays } = exchange;
   const meter = openMeter(exchange);
   context.waitUntil(meter.settled);
+  if (callerPays) context.waitUntil(rememberCaller(meter, context));
   const abort = new AbortController();
   request.signal.addEventListener('abort', () => {
     meter.settle({ kind: 'cancelled' });
@@ -36,14 +42,32 @@ function runExchange({ exchange, upstreamUrl, upstreamBody }: Opened, request: R
     body: upstreamBody,
     isStreamed: exchange.isStreamed,
     clientHeaders: request.headers,
+    callerId: exchange.caller.keyId,
+    staticHeaders: exchange.target.headers,
     callerPays,
     signal: abort.signal,
   });
   const answer = exchange.isStreamed ? answerStreamed : answerWhole;
-  return answer({ exchange, meter, call, abort: () => abort.abort() });
+  try {
+    return await answer({ exchange, meter, call, abort: () => abort.abort() });
+  } catch (error) {
+    // Whatever broke: an answer for the client, one record, and the upstream is cancelled (B5).
+    const failure = internalError(context, error);
+    meter.settle({ kind: 'failed', error: failure });
+    abort.abort();
+    return errorResponse(failure);
+  }
 }
 
-function openMeter({ context, caller, target, route, promptTokens }: Exchange): RequestMeter {
+function openMeter({
+  context,
+  caller,
+  target,
+  route,
+  dropped,
+  changed,
+  promptTokens,
+}: Exchange): RequestMeter {
   const { ports, records, requestId, arrivedAt } = context;
   const { clock, log } = ports;
   const facts = {
@@ -52,8 +76,16 @@ function openMeter({ context, caller, target, route, promptTokens }: Exchange): 
     provider: target.provider.id,
     model: target.model,
     route,
+    dropped,
+    changed,
     arrivedAt,
   };
   const tally = new Tally(clock.now, promptTokens);
   return new RequestMeter(facts, tally, { records, log, now: clock.now });
+}
+
+/** A caller whose credential an upstream took has records to list, and is remembered for `GET /v1/usage`. */
+async function rememberCaller(meter: RequestMeter, { knownCallers }: RequestContext): Promise<void> {
+  const record = await meter.settled;
+  if (record.status === 'finished') await knownCallers.add(record.key_id);
 }

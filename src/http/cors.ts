@@ -1,6 +1,16 @@
 /** Cross-origin access for the origins of `CORS_ORIGINS`; itty-router's own would clone, and so tee, every stream. */
+import { RESPONSE_HEADERS } from '../upstream/call.ts';
 
-const EXPOSED_HEADERS = 'x-weir-request-id, x-weir-provider, x-weir-model, retry-after';
+/** What a page may read of an answer: every header that Weir sets or passes (H1). */
+const EXPOSED_HEADERS = [
+  'x-request-id',
+  'x-weir-request-id',
+  'x-weir-provider',
+  'x-weir-model',
+  'x-weir-dropped',
+  'x-weir-changed',
+  ...RESPONSE_HEADERS,
+].join(', ');
 const PREFLIGHT_SECONDS = '86400';
 
 /** The answer to a preflight for a route that takes these methods. */

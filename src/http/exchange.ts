@@ -1,16 +1,19 @@
 /** A completion request that may be sent on, and everything for which it can be refused before an upstream is asked. */
 import { type Caller, identify, mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { isObject, writeJson } from '../canonical/json.ts';
-import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
+import { isObject, type JsonObject, readArray, readCount, readText, writeJson } from '../canonical/json.ts';
+import type { Policies } from '../canonical/policies.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
 import type { Tally } from '../metering/tally.ts';
 import { ROUTE_SHAPES, type Route } from '../providers/provider.ts';
+import { rewriteRequest } from '../requests/rewrite.ts';
+import type { AnswerContext } from '../stream/answer-context.ts';
 import type { AnswerOptions } from '../stream/answer-reader.ts';
 import { readCompletionRequest } from './completion-request.ts';
 import type { RequestContext } from './context.ts';
-import { findTarget, type Target } from './target.ts';
+import { readRequestPolicies } from './request-policies.ts';
+import { findTarget, type Target, targetUrl } from './target.ts';
 
 /** It lives as long as its answer streams, so it holds nothing of the prompt, which may be a thousand times its size. */
 export interface Exchange {
@@ -22,6 +25,11 @@ export interface Exchange {
   readonly isStreamed: boolean;
   /** The client asked for a usage chunk (U2). */
   readonly asksUsage: boolean;
+  /** How many choices it asked for. */
+  readonly choices: number;
+  /** Names of what the upstream's request lacks of the caller's, or has otherwise (Q5, Q6). */
+  readonly dropped: readonly string[];
+  readonly changed: readonly string[];
   /** Estimated (M3). */
   readonly promptTokens: number;
   readonly upstream: Upstream;
@@ -39,45 +47,58 @@ export type ExchangeResult =
     }
   | { readonly kind: 'error'; readonly error: ApiError };
 
+/** @param pathModel the model, where the path names it (Azure's clients) */
 export async function openExchange(
   request: Request,
   route: Route,
   context: RequestContext,
+  pathModel?: string,
 ): Promise<ExchangeResult> {
   const { settings, ports, arrivedAt } = context;
-  const identified = await identify(settings.auth, request.headers, ports.store, new Date(arrivedAt));
+  const identified = await identify(
+    settings.auth,
+    settings.adminToken,
+    request.headers,
+    ports.store,
+    new Date(arrivedAt),
+  );
   if (identified.kind === 'error') return identified;
-  const policies = requestPolicies(request.headers, settings.policies);
-  if (policies === null) {
-    return refuse(
-      'invalid_request',
-      'x-weir-vendor-events must be strip, pass, or globs such as x_research.*',
-    );
-  }
-  const read = await readCompletionRequest(request, route, settings.maxRequestBytes);
+  const asked = readRequestPolicies(request.headers, settings);
+  if (asked.kind === 'error') return asked;
+  const read = await readCompletionRequest(request, route, context, pathModel);
   if (read.kind === 'error') return read;
   const found = findTarget(settings, route, read.body);
   if (found.kind === 'error') return found;
   const { caller } = identified;
   const { target } = found;
-  if (!mayUse(caller, target.address))
-    return refuse('model_not_allowed', `This key may not use ${target.address}`);
   const { body } = read;
+  const forbidden = addressesOf(target, body).find((address) => !mayUse(caller, address));
+  if (forbidden !== undefined) return refuse('model_not_allowed', `This key may not use ${forbidden}`);
   const named = { ...body, [route === 'agents' ? 'agent_id' : 'model']: target.model };
-  const upstreamBody = writeJson(target.endpoint.body(named));
+  const rewritten = rewriteRequest(named, {
+    rules: target.endpoint.rules,
+    model: target.model,
+    provider: target.provider.name,
+    unsupported: asked.unsupported,
+  });
+  if (rewritten.kind === 'error') return rewritten;
+  const upstreamBody = writeJson(rewritten.body);
   if (upstreamBody === undefined) return refuse('invalid_json', 'The body is nested too deeply');
   return {
     kind: 'exchange',
-    upstreamUrl: target.baseUrl + target.endpoint.path(body),
+    upstreamUrl: targetUrl(target, body),
     upstreamBody,
     exchange: {
       context,
       route,
       caller,
       target,
-      policies,
+      policies: asked.policies,
       isStreamed: body.stream === true,
       asksUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
+      choices: readCount(body.n) ?? 1,
+      dropped: rewritten.dropped,
+      changed: rewritten.changed,
       promptTokens: estimatePromptTokens(body),
       upstream: { name: target.provider.name, secret: caller.credential ?? target.apiKey },
       callerPays: caller.credential !== null,
@@ -85,31 +106,28 @@ export async function openExchange(
   };
 }
 
-/** The deployment's policies, with this request's header for vendor events (V2); null where the header is invalid. */
-function requestPolicies(headers: Headers, policies: Policies): Policies | null {
-  const requested = headers.get('x-weir-vendor-events');
-  if (requested === null) return policies;
-  const vendorEvents = parseVendorEvents(requested);
-  return vendorEvents === null ? null : { ...policies, vendorEvents };
+/** Every model that the request may reach: a router behind one address reads more of them from the body (OpenRouter's fields). */
+function addressesOf({ address, provider }: Target, body: JsonObject): readonly string[] {
+  const others = [...readArray(body.models), ...readArray(body.fallbacks)].flatMap((entry) => {
+    const model = isObject(entry) ? readText(entry.model) : readText(entry);
+    return model === undefined ? [] : [`${provider.id}/${model}`];
+  });
+  return [address, ...others];
 }
 
-function refuse(
-  code: 'invalid_json' | 'invalid_request' | 'model_not_allowed',
-  message: string,
-): ExchangeResult {
+function refuse(code: 'invalid_json' | 'model_not_allowed', message: string): ExchangeResult {
   return { kind: 'error', error: apiError(code, message) };
 }
 
-/** How the upstream's answer is read. A plain answer always holds its usage; a stream, where the client or the policy asks (U2). */
+/** How the upstream's answer is read. Where usage goes depends on the client and the policy; a plain answer always has it (U2). */
 export function answerOptions(exchange: Exchange, tally: Tally): AnswerOptions {
-  const { context, route, target, policies, isStreamed, asksUsage, upstream } = exchange;
+  const { context, route, target, policies, upstream } = exchange;
   const { clock, random } = context.ports;
   return {
     dialect: target.endpoint.dialect,
     quirks: target.provider.quirks,
     vendorTokens: target.provider.vendorTokens,
     policies,
-    usageChunk: !isStreamed || asksUsage || policies.usageChunk === 'always',
     maxEventBytes: context.settings.maxEventBytes,
     context: {
       shape: ROUTE_SHAPES[route],
@@ -117,9 +135,16 @@ export function answerOptions(exchange: Exchange, tally: Tally): AnswerOptions {
       provider: target.provider.id,
       model: target.model,
       reasoning: policies.reasoning,
+      usageAt: usageAt(exchange),
+      choices: exchange.choices,
       now: () => Math.floor(clock.now() / 1000),
       random,
       meter: tally,
     },
   };
+}
+
+function usageAt({ policies, isStreamed, asksUsage }: Exchange): AnswerContext['usageAt'] {
+  if (!isStreamed || asksUsage || policies.usageChunk === 'always') return 'end';
+  return policies.usageChunk === 'finish' ? 'finish' : 'nowhere';
 }

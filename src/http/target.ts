@@ -3,7 +3,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { type JsonObject, readText } from '../canonical/json.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import type { Endpoint, Route } from '../providers/provider.ts';
-import type { ConfiguredProvider, Settings } from '../settings.ts';
+import type { ConfiguredProvider, Settings } from '../settings/settings.ts';
 
 export interface Target extends ConfiguredProvider {
   readonly endpoint: Endpoint;
@@ -41,6 +41,16 @@ export function findTarget(settings: Settings, route: Route, body: JsonObject): 
   const model = isAddressed ? address.slice(slash + 1) : address;
   if (model === '') return notFound(`${asked} names no model`, param);
   return { kind: 'target', target: { ...configured, endpoint, model, address: `${id}/${model}` } };
+}
+
+/** Where a request for the target goes. */
+export function targetUrl({ baseUrl, endpoint, query }: Target, body: JsonObject): string {
+  return withQuery(baseUrl + endpoint.path(body), query);
+}
+
+export function withQuery(url: string, query: Readonly<Record<string, string>>): string {
+  const parameters = new URLSearchParams(query).toString();
+  return parameters === '' ? url : `${url}?${parameters}`;
 }
 
 /** An agent belongs to the provider that has agents: where only one is set up, it needs no address. */

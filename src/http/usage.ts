@@ -1,7 +1,7 @@
 /** `GET /v1/usage`: the calling key's metered usage, or everyone's for the admin (M5). */
 import { identify, isAdmin } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { MAX_REPORT_DAYS } from '../canonical/limits.ts';
+import { MAX_REPORT_DAYS, MAX_REPORT_ROWS } from '../canonical/limits.ts';
 import { eachRecord } from '../metering/ledger.ts';
 import { GROUPS, type Group, Report } from '../metering/report.ts';
 import type { RequestContext } from './context.ts';
@@ -28,7 +28,13 @@ export async function handleUsage(request: Request, context: RequestContext): Pr
   const { settings, ports, arrivedAt } = context;
   let keyId: string | null = null;
   if (!(await isAdmin(settings.adminToken, request.headers))) {
-    const identified = await identify(settings.auth, request.headers, ports.store, new Date(arrivedAt));
+    const identified = await identify(
+      settings.auth,
+      settings.adminToken,
+      request.headers,
+      ports.store,
+      new Date(arrivedAt),
+    );
     if (identified.kind === 'error') return errorResponse(identified.error);
     keyId = identified.caller.keyId;
   }
@@ -36,10 +42,17 @@ export async function handleUsage(request: Request, context: RequestContext): Pr
   if (read.kind === 'error') return errorResponse(read.error);
   const { from, to, fromMs, toMs, groups } = read.query;
   const report = new Report(groups);
-  const isWhole = await eachRecord(ports.store, { days: daysBetween(fromMs, toMs), keyId }, (record) => {
+  const hasRecords =
+    keyId === null || settings.auth !== 'passthrough' || (await context.knownCallers.has(keyId));
+  const days = hasRecords ? daysBetween(fromMs, toMs) : [];
+  const isWhole = await eachRecord(ports.store, { days, keyId }, (record) => {
     const time = Date.parse(record.time);
     if (time >= fromMs && time < toMs) report.add(record);
   });
+  if (report.isTooLarge)
+    return errorResponse(
+      apiError('invalid_request', `A report has at most ${MAX_REPORT_ROWS} rows: group by less`, 'group_by'),
+    );
   if (!isWhole)
     return errorResponse(
       apiError('invalid_request', 'Too many records for one report: ask for fewer days', 'from'),
@@ -55,11 +68,12 @@ function readQuery(params: URLSearchParams, nowMs: number, isAdminAsking: boolea
   for (const word of (params.get('group_by') ?? 'day').split(',')) {
     const group = GROUPS.find((known) => known === word.trim());
     if (group === undefined) return invalid(`group_by takes ${GROUPS.join(', ')}`, 'group_by');
+    if (groups.includes(group)) return invalid(`group_by names ${group} twice`, 'group_by');
     if (group === 'key' && !isAdminAsking) return invalid('group_by=key is for the admin token', 'group_by');
     groups.push(group);
   }
-  const fromMs = ISO_TIME.test(from) ? Date.parse(from) : Number.NaN;
-  const toMs = ISO_TIME.test(to) ? Date.parse(to) : Number.NaN;
+  const fromMs = parseTime(from);
+  const toMs = parseTime(to);
   if (Number.isNaN(fromMs))
     return invalid('from must be a day or a UTC time, as 2026-11-01 or 2026-11-01T12:00:00Z', 'from');
   if (Number.isNaN(toMs))
@@ -72,6 +86,12 @@ function readQuery(params: URLSearchParams, nowMs: number, isAdminAsking: boolea
 
 function invalid(message: string, param: string): QueryResult {
   return { kind: 'error', error: apiError('invalid_request', message, param) };
+}
+
+/** ms since the epoch; NaN where the text is no ISO 8601 time, or names a day that its month does not have. */
+function parseTime(text: string): number {
+  const ms = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) || isoDay(ms) !== text.slice(0, 10) ? Number.NaN : ms;
 }
 
 function daysBetween(fromMs: number, toMs: number): string[] {

@@ -30,6 +30,9 @@ export interface UsageRecord {
   readonly bytes_out: number;
   /** Tokens of the prompt or of the completion are an estimate (M3). */
   readonly estimated: boolean;
+  /** Names of what the upstream's request lacked of the caller's, or had otherwise (Q5, Q6): in the record's value alone. */
+  readonly dropped?: readonly string[];
+  readonly changed?: readonly string[];
 }
 
 /** The most that metadata keeps of a text, in UTF-16 units, each of which is at most three bytes of JSON. */

@@ -1,4 +1,5 @@
 /** Groups and sums usage records for `GET /v1/usage`: a pure function of the records (M5). */
+import { MAX_REPORT_ROWS } from '../canonical/limits.ts';
 import type { UsageRecord } from './record.ts';
 
 export const GROUPS = ['day', 'provider', 'model', 'route', 'status', 'key'] as const;
@@ -33,6 +34,7 @@ const READ_GROUP: { readonly [G in Group]: (record: UsageRecord) => string } = {
 export class Report {
   readonly #groups: readonly Group[];
   readonly #rows = new Map<string, Row>();
+  #isTooLarge = false;
   readonly total: Sums = emptySums();
 
   constructor(groups: readonly Group[]) {
@@ -42,10 +44,20 @@ export class Report {
   add(record: UsageRecord): void {
     const values = this.#groups.map((group) => READ_GROUP[group](record));
     const id = JSON.stringify(values);
-    const row = this.#rows.get(id) ?? { ...this.#groupFields(values), ...emptySums() };
+    const known = this.#rows.get(id);
+    if (known === undefined && this.#rows.size >= MAX_REPORT_ROWS) {
+      this.#isTooLarge = true;
+      return;
+    }
+    const row = known ?? { ...this.#groupFields(values), ...emptySums() };
     this.#rows.set(id, row);
     addTo(row, record);
     addTo(this.total, record);
+  }
+
+  /** There are more groups than a report may have: what is in it is not all. */
+  get isTooLarge(): boolean {
+    return this.#isTooLarge;
   }
 
   /** The rows in the order of their groups' values; one row of all where nothing was grouped. */

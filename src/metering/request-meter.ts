@@ -1,5 +1,6 @@
 /** One request's way into the ledger: counted as it goes, settled exactly once, whatever its end (M1). */
 import type { ApiError } from '../canonical/error.ts';
+import type { CountedUsage } from '../canonical/usage.ts';
 import type { UsageRecord } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
 import type { Tally } from './tally.ts';
@@ -10,6 +11,9 @@ export interface RequestFacts {
   readonly provider: string;
   readonly model: string;
   readonly route: string;
+  /** Names of what the upstream's request lacks of the caller's, or has otherwise (Q5, Q6). */
+  readonly dropped: readonly string[];
+  readonly changed: readonly string[];
   /** ms since the epoch. */
   readonly arrivedAt: number;
 }
@@ -31,7 +35,7 @@ export class RequestMeter {
   readonly tally: Tally;
   readonly #facts: RequestFacts;
   readonly #ports: MeterPorts;
-  readonly #settled = Promise.withResolvers<void>();
+  readonly #settled = Promise.withResolvers<UsageRecord>();
   #isSettled = false;
   #bytesOut = 0;
 
@@ -42,7 +46,7 @@ export class RequestMeter {
   }
 
   /** Resolves when the record was written; never rejects. For `waitUntil`, from the request's beginning on. */
-  get settled(): Promise<void> {
+  get settled(): Promise<UsageRecord> {
     return this.#settled.promise;
   }
 
@@ -56,11 +60,11 @@ export class RequestMeter {
     this.#isSettled = true;
     const record = this.#record(end);
     this.#ports.log({ event: 'request', ...record });
-    this.#ports.records.write(record).then(this.#settled.resolve);
+    this.#ports.records.write(record).then(() => this.#settled.resolve(record));
   }
 
   #record(end: RequestEnd): UsageRecord {
-    const { requestId, keyId, provider, model, route, arrivedAt } = this.#facts;
+    const { requestId, keyId, provider, model, route, dropped, changed, arrivedAt } = this.#facts;
     const { usage, estimated } = end.kind === 'refused' ? NOTHING_USED : this.tally.countUsage();
     const now = this.#ports.now();
     const firstTokenAt = this.tally.firstTokenAt;
@@ -77,30 +81,25 @@ export class RequestMeter {
       prompt_tokens: usage.prompt_tokens,
       completion_tokens: usage.completion_tokens,
       total_tokens: usage.total_tokens,
-      cached_tokens: usage.prompt_tokens_details.cached_tokens,
-      reasoning_tokens: usage.completion_tokens_details.reasoning_tokens,
+      cached_tokens: usage.prompt_tokens_details?.cached_tokens ?? null,
+      reasoning_tokens: usage.completion_tokens_details?.reasoning_tokens ?? null,
       vendor_events: this.tally.vendorEvents,
       vendor_tokens: this.tally.vendorTokens,
       first_token_ms: firstTokenAt === null ? null : firstTokenAt - arrivedAt,
       total_ms: now - arrivedAt,
       bytes_out: this.#bytesOut,
       estimated,
+      ...(dropped.length === 0 ? {} : { dropped }),
+      ...(changed.length === 0 ? {} : { changed }),
     };
   }
 }
 
-const NOTHING_USED = {
+const NOTHING_USED: CountedUsage = {
   estimated: false,
   usage: {
     prompt_tokens: 0,
     completion_tokens: 0,
     total_tokens: 0,
-    prompt_tokens_details: { cached_tokens: null, audio_tokens: null },
-    completion_tokens_details: {
-      reasoning_tokens: null,
-      audio_tokens: null,
-      accepted_prediction_tokens: null,
-      rejected_prediction_tokens: null,
-    },
   },
 };

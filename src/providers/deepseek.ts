@@ -1,26 +1,88 @@
-/** DeepSeek: chat, and fill-in-the-middle on its beta API. https://api-docs.deepseek.com */
+/**
+ * DeepSeek: chat, and fill-in-the-middle on its beta API. https://api-docs.deepseek.com, read on 2026-11-21 (`D` below); the
+ * recorded requests are those of `shared/requests` (`R`).
+ */
 import { isObject, type JsonObject, readArray } from '../canonical/json.ts';
 import { openaiChat } from '../dialects/openai-chat.ts';
 import { openaiCompletions } from '../dialects/openai-completions.ts';
+import { hasItems, isForcedTool } from '../requests/openai-fields.ts';
+import { type RequestRules, renamed } from '../requests/rules.ts';
 import type { Endpoint, Provider } from './provider.ts';
-import { askForUsage, omitFromMessages, rename } from './request.ts';
 
-/** DeepSeek knows `max_tokens` alone. */
-function renameLimit(body: JsonObject): JsonObject {
-  return rename(body, 'max_completion_tokens', 'max_tokens');
+/** Retired on 2026-07-24: deployments that still have them behind a base URL of their own keep what their documents said. */
+const RETIRED = ['deepseek-chat', 'deepseek-reasoner'];
+
+/** Every model thinks unless it is told not to; the retired chat model never did (D guides/thinking_mode). */
+function isThinking({ thinking, model }: JsonObject): boolean {
+  return model !== 'deepseek-chat' && !(isObject(thinking) && thinking.type === 'disabled');
 }
+
+function namesThinking({ thinking, reasoning_effort }: JsonObject): boolean {
+  return thinking !== undefined || reasoning_effort !== undefined;
+}
+
+const CHAT: RequestRules = {
+  fields: {
+    // Ignored in silence, so that an answer would have no limit: earendil-works/pi#7811, 2026-08-08.
+    max_completion_tokens: renamed('max_tokens'),
+    // Taken while it thinks, "but have no effect": D guides/thinking_mode.
+    presence_penalty: { kind: 'ignored', when: isThinking },
+    frequency_penalty: { kind: 'ignored', when: isThinking },
+  },
+  // 400 "Thinking mode does not support this tool_choice": R refused-required-tool-thinking, 2026-08; with thinking
+  // disabled it is taken: R named-tool-thinking-off.
+  adjustments: [
+    {
+      field: 'thinking',
+      value: { type: 'disabled' },
+      when: (body) => isForcedTool(body.tool_choice) && isThinking(body) && !namesThinking(body),
+    },
+  ],
+  effort: {
+    takes: ['reasoning_effort', 'thinking'],
+    // What DeepSeek itself makes of these words: D guides/thinking_mode.
+    values: [{ values: { minimal: 'low', medium: 'high', xhigh: 'high', ultra: 'max' } }],
+    // "none" is documented for Responses alone; `thinking` was recorded 85 times: R.
+    none: 'thinking_disabled',
+  },
+  // Not in its API reference: ignored, so that no function would be called (D).
+  legacyFunctions: 'converted',
+  messages: {
+    // 400 "unknown variant `developer`": theopenco/llmgateway#3462, 2026-08-07.
+    roles: { developer: 'system' },
+    reasoning: [
+      // 400 for any reasoning of an earlier answer, said the documents of 2025; those models had no tools.
+      { models: RETIRED, when: (body) => !hasItems(body.tools), form: 'none' },
+      // 400 "The reasoning_content in the thinking mode must be passed back": demanded is the field, on every assistant
+      // message, and `""` will do: R strict-tools-empty-reasoning; experientiallabs/experiential#887 and #890, 2026-09-10.
+      {
+        form: 'reasoning_content',
+        required: { text: '', when: (body) => hasItems(body.tools) && isThinking(body) },
+      },
+    ],
+    // "invalid type: sequence, expected a string": QwenLM/qwen-code#2320, Gitlawb/openclaude#806, 2026.
+    joinsText: ['system', 'assistant', 'tool'],
+    // 400 "missing field `content`": routatic/proxy#45, 2026; null is taken beside tool calls: R.
+    needsContent: true,
+  },
+  // Usage is on the finish chunk when it is asked for: R.
+  streamUsage: 'asked',
+};
 
 const chat: Endpoint = {
   // A message that the model is to go on with (`prefix: true`) is a beta feature, with a path of its own.
   path: (body) => (hasPrefix(body) ? '/beta/chat/completions' : '/chat/completions'),
-  // It answers 400 where a message holds the reasoning of an earlier answer.
-  body: (body) => askForUsage(renameLimit(omitFromMessages(body, 'reasoning_content'))),
+  rules: CHAT,
   dialect: openaiChat,
 };
 
 const fim: Endpoint = {
   path: () => '/beta/completions',
-  body: (body) => askForUsage(renameLimit(body)),
+  rules: {
+    fields: { max_completion_tokens: renamed('max_tokens') },
+    messages: { reasoning: [] },
+    streamUsage: 'asked',
+  },
   dialect: openaiCompletions,
 };
 
@@ -31,8 +93,9 @@ function hasPrefix(body: JsonObject): boolean {
 export const deepseek: Provider = {
   id: 'deepseek',
   name: 'DeepSeek',
-  apiKeySetting: 'DEEPSEEK_API_KEY',
-  baseUrlSetting: 'DEEPSEEK_BASE_URL',
+  hosts: ['api.deepseek.com'],
+  apiKeySettings: ['DEEPSEEK_API_KEY'],
+  baseUrlSettings: ['DEEPSEEK_BASE_URL'],
   defaultBaseUrl: 'https://api.deepseek.com',
   endpoints: { chat, completions: fim, fim },
   quirks: {},

@@ -1,32 +1,102 @@
-/** Mistral and its Codestral host: chat, fill-in-the-middle, agents. https://docs.mistral.ai/api */
-import type { JsonObject } from '../canonical/json.ts';
+/**
+ * Mistral, and Codestral as a provider of its own: chat, fill-in-the-middle, agents. The schema is the `openapi.yaml` of
+ * mistralai/platform-docs-public of 2026-07-15 (`D` below), which forbids unknown fields everywhere (422 `extra_forbidden`);
+ * the recorded requests are those of `shared/requests` (`R`).
+ */
 import { openaiChat } from '../dialects/openai-chat.ts';
+import { type FieldRule, REFUSED, type RequestRules, renamed } from '../requests/rules.ts';
 import type { Endpoint, Provider } from './provider.ts';
-import { askForUsage, omit, omitFromMessages, rename } from './request.ts';
 
-/** Mistral's words for OpenAI's fields; it answers 422 to those that it does not know. */
-function inMistralWords(body: JsonObject): JsonObject {
-  const renamed = rename(rename(body, 'max_completion_tokens', 'max_tokens'), 'seed', 'random_seed');
-  const messages = omitFromMessages(renamed, 'reasoning_content', 'refusal');
-  return messages.tool_choice === 'required' ? { ...messages, tool_choice: 'any' } : messages;
-}
+/** Models that take reasoning back and an effort; others answer 400 "Reasoning input is not enabled": D, 2026-08. */
+const REASONING_MODELS = [
+  'mistral-small-latest',
+  'mistral-small-2603',
+  'mistral-medium-3-5*',
+  'mistral-medium-2604',
+  'magistral-*',
+];
 
-const chat: Endpoint = {
-  path: () => '/chat/completions',
-  body: (body) => askForUsage(inMistralWords(body)),
-  dialect: openaiChat,
+/** OpenAI's fields that are in none of its schemas (D), and two that are known but off for its models (R refused-logprobs). */
+const FOREIGN: Readonly<Record<string, FieldRule>> = {
+  max_completion_tokens: renamed('max_tokens'),
+  seed: renamed('random_seed'),
+  user: REFUSED,
+  store: REFUSED,
+  service_tier: REFUSED,
+  safety_identifier: REFUSED,
+  prompt_cache_retention: REFUSED,
+  prompt_cache_options: REFUSED,
+  verbosity: REFUSED,
+  logprobs: REFUSED,
+  top_logprobs: REFUSED,
+  logit_bias: REFUSED,
+  modalities: REFUSED,
 };
 
-// Only chat takes `stream_options`; the other two report their usage without being asked.
+const CHAT: RequestRules = {
+  fields: FOREIGN,
+  // `high` and `none`: D; other words are refused: anomalyco/models.dev#1986, 2026.
+  effort: {
+    takes: ['reasoning_effort'],
+    values: [{ values: { minimal: 'high', low: 'high', medium: 'high', xhigh: 'high', max: 'high' } }],
+    models: REASONING_MODELS,
+  },
+  legacyFunctions: 'converted',
+  messages: {
+    roles: { developer: 'system' },
+    // "Always replay": D studio-api/conversations/reasoning; R thinking-chunks-back, 2026-08.
+    reasoning: [{ models: REASONING_MODELS, form: 'thinking_parts' }, { form: 'none' }],
+    closed: {
+      roles: {
+        system: ['role', 'content'],
+        user: ['role', 'content'],
+        assistant: ['role', 'content', 'tool_calls', 'prefix'],
+        tool: ['role', 'content', 'tool_call_id', 'name'],
+      },
+      parts: {
+        text: ['type', 'text'],
+        image_url: ['type', 'image_url'],
+        document_url: ['type', 'document_url', 'document_name'],
+        input_audio: ['type', 'input_audio'],
+        file: ['type', 'file_id'],
+      },
+      toolCall: ['id', 'type', 'function', 'index'],
+      tool: ['type', 'function'],
+      function: ['name', 'description', 'strict', 'parameters'],
+    },
+    // 400 code 3280 "must be a-z, A-Z, 0-9, with a length of 9": nearai/ironclaw#1241, 2026-03.
+    toolCallIds: /^[a-zA-Z0-9]{9}$/,
+    filesAreDocuments: true,
+    needsParameters: true,
+  },
+  // Not in the schema, and usage comes unasked: 123 of 124 recorded streams.
+  streamUsage: 'unasked',
+};
+
+const chat: Endpoint = { path: () => '/chat/completions', rules: CHAT, dialect: openaiChat };
+
 const fim: Endpoint = {
   path: () => '/fim/completions',
-  body: (body) => omit(inMistralWords(body), 'stream_options'),
+  rules: {
+    fields: {
+      ...FOREIGN,
+      n: REFUSED,
+      best_of: REFUSED,
+      echo: REFUSED,
+      presence_penalty: REFUSED,
+      frequency_penalty: REFUSED,
+    },
+    needsTextPrompt: true,
+    messages: { reasoning: [] },
+    streamUsage: 'unasked',
+  },
   dialect: openaiChat,
 };
 
 const agents: Endpoint = {
   path: () => '/agents/completions',
-  body: (body) => omit(inMistralWords(body), 'stream_options', 'model'),
+  // The agent has its model, and what that model takes of reasoning is not known here.
+  rules: { ...CHAT, fields: { ...FOREIGN, model: { kind: 'dropped' } } },
   dialect: openaiChat,
 };
 
@@ -36,8 +106,9 @@ const quirks = { absentToolCallId: 'null' };
 export const mistral: Provider = {
   id: 'mistral',
   name: 'Mistral',
-  apiKeySetting: 'MISTRAL_API_KEY',
-  baseUrlSetting: 'MISTRAL_BASE_URL',
+  hosts: ['api.mistral.ai'],
+  apiKeySettings: ['MISTRAL_API_KEY'],
+  baseUrlSettings: ['MISTRAL_BASE_URL'],
   defaultBaseUrl: 'https://api.mistral.ai/v1',
   // It has no legacy completions: fill-in-the-middle with an empty suffix is the same.
   endpoints: { chat, completions: fim, fim, agents },
@@ -45,12 +116,17 @@ export const mistral: Provider = {
   vendorTokens: () => null,
 };
 
+/**
+ * Its own host answers 404 "no Route matched" (apmantza/pi-free#293, 2026-07), and a plain Mistral key serves codestral
+ * (continuedev/continue#13049, 2026-07-28): it is where Mistral is, unless a setting says otherwise.
+ */
 export const codestral: Provider = {
   ...mistral,
   id: 'codestral',
   name: 'Codestral',
-  apiKeySetting: 'CODESTRAL_API_KEY',
-  baseUrlSetting: 'CODESTRAL_BASE_URL',
-  defaultBaseUrl: 'https://codestral.mistral.ai/v1',
+  hosts: ['codestral.mistral.ai'],
+  apiKeySettings: ['CODESTRAL_API_KEY', 'MISTRAL_API_KEY'],
+  baseUrlSettings: ['CODESTRAL_BASE_URL', 'MISTRAL_BASE_URL'],
   endpoints: { chat, completions: fim, fim },
+  listedModels: ['codestral*'],
 };

@@ -1,26 +1,69 @@
-/** OpenAI, and every provider that the `PROVIDERS` setting names as compatible with it. */
-import { openaiChat } from '../dialects/openai-chat.ts';
-import { openaiCompletions } from '../dialects/openai-completions.ts';
-import type { Endpoint, Provider } from './provider.ts';
-import { askForUsage } from './request.ts';
+/** OpenAI: chat and legacy completions. https://platform.openai.com/docs/api-reference (read 2026-11-21); recorded requests are `R`. */
+import { hasItems } from '../requests/openai-fields.ts';
+import { type RequestRules, renamed } from '../requests/rules.ts';
+import { compatibleProfile } from './compatible.ts';
+import type { Provider } from './provider.ts';
 
-const chat: Endpoint = { path: () => '/chat/completions', body: askForUsage, dialect: openaiChat };
-
-/** Its legacy completions take a `suffix`, which makes them fill-in-the-middle. */
-const completions: Endpoint = { path: () => '/completions', body: askForUsage, dialect: openaiCompletions };
-
-export const openai: Provider = {
-  id: 'openai',
-  name: 'OpenAI',
-  apiKeySetting: 'OPENAI_API_KEY',
-  baseUrlSetting: 'OPENAI_BASE_URL',
-  defaultBaseUrl: 'https://api.openai.com/v1',
-  endpoints: { chat, completions, fim: completions },
-  quirks: {},
-  vendorTokens: () => null,
+const CHAT: RequestRules = {
+  fields: {
+    // 400 from reasoning models: R refused-max-tokens; every chat model takes the other name: R, 122 requests.
+    max_tokens: renamed('max_completion_tokens'),
+    // 400 without tools: openai-agents-python, 2026-08-22.
+    parallel_tool_calls: { kind: 'refused', when: (body) => !hasItems(body.tools) },
+    // "Only allowed when 'store' is enabled": qwen-code#243, 2025-08.
+    metadata: { kind: 'refused', when: (body) => body.store !== true },
+  },
+  effort: {
+    // `thinking` is 400 "Unknown parameter" (2026-08-28), and so is a `reasoning` object.
+    takes: ['reasoning_effort'],
+    // 400 from gpt-4o and gpt-4.1: BerriAI/litellm#40470, 2026-09-09.
+    models: ['gpt-5*', 'gpt-6*', 'o1*', 'o3*', 'o4*'],
+    // gpt-5.6 refuses `minimal`: livekit/agents#7169, 2026.
+    values: [{ models: ['gpt-5.6*', 'gpt-6*'], values: { minimal: 'low' } }],
+  },
+  messages: {
+    reasoning: [{ form: 'none' }],
+    // 400 "Unknown parameter: 'messages[0].id'", "messages[1].tool_calls[0].index", "…content[0].cache_control" (2024-04 to
+    // 2026-09-01). Names, annotations, refusals and audio are taken: R.
+    closed: {
+      roles: {
+        system: ['role', 'content', 'name'],
+        developer: ['role', 'content', 'name'],
+        user: ['role', 'content', 'name'],
+        assistant: [
+          'role',
+          'content',
+          'name',
+          'refusal',
+          'annotations',
+          'audio',
+          'tool_calls',
+          'function_call',
+        ],
+        tool: ['role', 'content', 'tool_call_id', 'name'],
+        function: ['role', 'content', 'name'],
+      },
+      parts: {},
+      toolCall: ['id', 'type', 'function', 'custom'],
+      tool: ['type', 'function'],
+      function: ['name', 'description', 'parameters', 'strict'],
+    },
+    refused: ['cache_control'],
+  },
+  streamUsage: 'asked',
 };
 
-/** A provider of the `PROVIDERS` setting: its id is also its name. */
-export function openaiCompatible(id: string, apiKeySetting: string): Provider {
-  return { ...openai, id, name: id, apiKeySetting, baseUrlSetting: 'PROVIDERS', defaultBaseUrl: null };
-}
+/** They take a `suffix`, which makes them fill-in-the-middle. */
+const COMPLETIONS: RequestRules = {
+  fields: { max_completion_tokens: renamed('max_tokens') },
+  messages: { reasoning: [] },
+  streamUsage: 'asked',
+};
+
+export const openai: Provider = {
+  ...compatibleProfile('openai', ['api.openai.com'], CHAT, COMPLETIONS),
+  name: 'OpenAI',
+  apiKeySettings: ['OPENAI_API_KEY'],
+  baseUrlSettings: ['OPENAI_BASE_URL'],
+  defaultBaseUrl: 'https://api.openai.com/v1',
+};

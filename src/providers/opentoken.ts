@@ -1,18 +1,19 @@
 /** OpenToken: chat. Its streams always end with a usage chunk, and it ignores `stream_options`. */
 import { openaiChat } from '../dialects/openai-chat.ts';
 import type { Provider } from './provider.ts';
-import { omit } from './request.ts';
 
 export const opentoken: Provider = {
   id: 'opentoken',
   name: 'OpenToken',
-  apiKeySetting: 'OPENTOKEN_API_KEY',
-  baseUrlSetting: 'OPENTOKEN_BASE_URL',
+  hosts: [],
+  apiKeySettings: ['OPENTOKEN_API_KEY'],
+  baseUrlSettings: ['OPENTOKEN_BASE_URL'],
   defaultBaseUrl: null,
   endpoints: {
     chat: {
       path: () => '/chat/completions',
-      body: (body) => omit(body, 'stream_options'),
+      // No public page says more of its requests (looked for on 2026-11-21).
+      rules: { fields: {}, messages: { reasoning: [{ form: 'reasoning_content' }] }, streamUsage: 'unasked' },
       dialect: openaiChat,
     },
   },

@@ -1,13 +1,14 @@
-/** What a provider is: data, and small functions for the habits that data can't say. All of a provider is in its own file. */
+/** What a provider is: data, and small functions for the habits that data can't express. All of a provider is in its own file. */
 import type { Shape } from '../canonical/chunk.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { VendorTokens } from '../canonical/part.ts';
+import type { RequestRules } from '../requests/rules.ts';
 import type { Dialect, DialectQuirks } from '../stream/dialect.ts';
 
 /** What a client may ask for, by the route it calls. */
 export type Route = 'chat' | 'completions' | 'fim' | 'agents';
 
-/** The shape in which each route answers, whatever the upstream speaks. */
+/** The shape in which each route answers, whatever dialect the upstream uses. */
 export const ROUTE_SHAPES: { readonly [R in Route]: Shape } = {
   chat: 'chat',
   completions: 'text',
@@ -15,27 +16,34 @@ export const ROUTE_SHAPES: { readonly [R in Route]: Shape } = {
   agents: 'chat',
 };
 
-/** Where a provider serves a route, and how it is spoken to there. */
+/** Where a provider serves a route, in which dialect, and what it takes there. */
 export interface Endpoint {
   /** The path below the provider's base URL, for a request's body. */
   readonly path: (body: JsonObject) => string;
-  /** The body as this provider takes it, out of the body that the client sent (OpenAI's form). */
-  readonly body: (body: JsonObject) => JsonObject;
+  readonly rules: RequestRules;
   readonly dialect: Dialect;
 }
 
-export interface Provider {
-  /** The first half of a model's address. */
+/** How a provider's API behaves, wherever it is served: an entry of `PROVIDERS` takes one by its host or by name (Q9). */
+export interface Profile {
+  /** Its name in `"like"`; a provider's own is also the first half of its models' addresses. */
   readonly id: string;
-  /** Its name in messages. */
-  readonly name: string;
-  /** The setting that holds its credential. */
-  readonly apiKeySetting: string;
-  /** The setting that holds its base URL, and the URL where it is not set; null where it must be set. */
-  readonly baseUrlSetting: string;
-  readonly defaultBaseUrl: string | null;
+  /** The hosts that serve this API. */
+  readonly hosts: readonly string[];
   readonly endpoints: { readonly [R in Route]?: Endpoint };
   readonly quirks: DialectQuirks;
   /** The tokens that one of its vendor events reports (V3), or null. */
   readonly vendorTokens: (type: string, event: JsonObject) => VendorTokens | null;
+}
+
+export interface Provider extends Profile {
+  /** Its name in messages. */
+  readonly name: string;
+  /** The settings that may hold its credential: the first that is set does. */
+  readonly apiKeySettings: readonly [string, ...string[]];
+  /** The settings that may hold its base URL, and the URL where none is set; null where one must be. */
+  readonly baseUrlSettings: readonly [string, ...string[]];
+  readonly defaultBaseUrl: string | null;
+  /** Globs over the models that `/v1/models` lists, of all that its API names; absent: all. */
+  readonly listedModels?: readonly string[];
 }

@@ -4,7 +4,6 @@ import type { VendorTokens } from '../canonical/part.ts';
 import { readUsage } from '../dialects/envelope.ts';
 import { openaiChat } from '../dialects/openai-chat.ts';
 import type { Provider } from './provider.ts';
-import { askForUsage } from './request.ts';
 
 /** A research sub-task reports its own tokens; the metadata event, all of the conversation turn's. */
 function vendorTokens(type: string, event: JsonObject): VendorTokens | null {
@@ -22,11 +21,17 @@ function vendorTokens(type: string, event: JsonObject): VendorTokens | null {
 export const xerotier: Provider = {
   id: 'xerotier',
   name: 'Xerotier',
-  apiKeySetting: 'XEROTIER_API_KEY',
-  baseUrlSetting: 'XEROTIER_BASE_URL',
+  hosts: [],
+  apiKeySettings: ['XEROTIER_API_KEY'],
+  baseUrlSettings: ['XEROTIER_BASE_URL'],
   defaultBaseUrl: null,
   endpoints: {
-    chat: { path: () => '/chat/completions', body: askForUsage, dialect: openaiChat },
+    chat: {
+      path: () => '/chat/completions',
+      // No public page says more of its requests (looked for on 2026-11-21).
+      rules: { fields: {}, messages: { reasoning: [{ form: 'reasoning_content' }] }, streamUsage: 'asked' },
+      dialect: openaiChat,
+    },
   },
   quirks: {},
   vendorTokens,

@@ -4,11 +4,12 @@ import { isObject, type JsonObject, parseJson, readText } from '../canonical/jso
 import type { ChunkPart, VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
 import { readUpstreamError, streamError } from '../canonical/upstream-error.ts';
+import type { AnswerContext } from './answer-context.ts';
 import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
 import { ByteBuffer } from './byte-buffer.ts';
 import type { Dialect, DialectQuirks } from './dialect.ts';
 import type { FrameWriter } from './frame-writer.ts';
-import { type AnswerContext, Normaliser } from './normalise.ts';
+import { Normaliser } from './normalise.ts';
 import { Splice } from './splice.ts';
 import { CR, indexOrEnd, LF, SseReader } from './sse.ts';
 
@@ -17,8 +18,6 @@ export interface AnswerOptions {
   readonly dialect: Dialect;
   readonly quirks: DialectQuirks;
   readonly policies: Policies;
-  /** Whether a finished answer ends with the usage chunk (U2). */
-  readonly usageChunk: boolean;
   readonly maxEventBytes: number;
   /** The tokens that a vendor event reports, in its provider's form (V3). */
   readonly vendorTokens: (type: string, event: JsonObject) => VendorTokens | null;
@@ -46,7 +45,9 @@ export class AnswerReader {
       options.maxEventBytes,
     );
     this.#splice =
-      writer === null ? null : new Splice(writer, options.context.meter, (json) => this.#readPart(json));
+      writer === null
+        ? null
+        : new Splice(writer, options.context.meter, (json) => this.#readPart(json), options.maxEventBytes);
   }
 
   /** Data events so far. */
@@ -139,8 +140,8 @@ export class AnswerReader {
     const event = parseJson(data);
     if (!isObject(event)) return this.#notAnObject(name, data);
     const type = readText(event.type) ?? '';
-    if (type.startsWith('x_') && event.choices === undefined) return this.#vendor(type, event, data);
-    if (name.startsWith('x_')) return this.#vendor(name, event, data);
+    if (type.startsWith('x_') && event.choices === undefined) return this.#vendor(type, name, event, data);
+    if (name.startsWith('x_')) return this.#vendor(name, name, event, data);
     if (name === 'error') return this.#failWithUpstreamError(readUpstreamError(event));
     this.#object(event, name === '' ? data : null);
   }
@@ -156,11 +157,13 @@ export class AnswerReader {
     else if (this.#normaliser.fault !== null) this.fail(this.#normaliser.fault);
   }
 
-  #vendor(type: string, event: JsonObject, json: string): void {
+  #vendor(type: string, eventName: string, event: JsonObject, json: string): void {
     this.#options.context.meter.vendor(this.#options.vendorTokens(type, event));
     // An event that is the vendor's by its name alone could hold what a client takes for a chunk or an error.
     const isPlain = event.type === type || (event.choices === undefined && event.error === undefined);
-    if (isPlain && passesVendorEvent(this.#options.policies, type)) this.#sink.vendor(json);
+    if (!isPlain || !passesVendorEvent(this.#options.policies, type)) return;
+    // Any other name (`error`, `message`) would make of it what it is not.
+    this.#sink.vendor(json, eventName.startsWith('x_') ? eventName : '');
   }
 
   /** Named events may hold anything: only an error's text, and the data of an unnamed one, are for the client. */
@@ -191,9 +194,8 @@ export class AnswerReader {
   #finish(): void {
     const chunk = this.#normaliser.finishOpenChoices();
     if (chunk !== null) this.#sink.chunk(chunk);
-    if (this.#options.usageChunk) {
-      this.#sink.chunk(this.#normaliser.usageChunk(this.#options.context.meter.countUsage().usage));
-    }
+    const usage = this.#normaliser.usageChunk();
+    if (usage !== null) this.#sink.chunk(usage);
     this.#end(null);
   }
 

@@ -12,8 +12,8 @@ export interface AnswerFailure {
 
 export interface AnswerSink {
   chunk(chunk: Chunk): void;
-  /** The JSON of a vendor event that passes, as the upstream wrote it. */
-  vendor(json: string): void;
+  /** A vendor event that passes: its JSON as the upstream wrote it, and the name of its SSE event, `""` where it has none. */
+  vendor(json: string, name: string): void;
   /** The answer is over, whole (null) or failed. Called once, after everything else. */
   end(failure: AnswerFailure | null): void;
 }

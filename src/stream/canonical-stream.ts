@@ -66,7 +66,7 @@ export class CanonicalStream {
     this.#frames = new FrameWriter(options.policies.errorFrames);
     const sink: AnswerSink = {
       chunk: (chunk) => this.#frames.chunk(chunk),
-      vendor: (json) => this.#frames.vendor(json),
+      vendor: (json, name) => this.#frames.vendor(json, name),
       end: (failure) => {
         this.#failure = failure;
         this.#isRefused = failure !== null && !this.#isOpen && this.#frames.isEmpty;

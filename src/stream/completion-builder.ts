@@ -8,13 +8,16 @@ import type {
   ToolCallDelta,
 } from '../canonical/chunk.ts';
 import type { FinishReason } from '../canonical/finish-reason.ts';
+import type { JsonObject } from '../canonical/json.ts';
 import type { ChatLogprobs, TextLogprobs } from '../canonical/logprobs.ts';
 import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
+import { addReasoningDetails } from './reasoning-details.ts';
 
 interface ToolCall {
   readonly id: string;
   readonly type: 'function';
   readonly function: { readonly name: string; arguments: string };
+  extra_content?: JsonObject;
 }
 
 interface ChatState {
@@ -22,6 +25,7 @@ interface ChatState {
   reasoning: string;
   refusal: string;
   readonly toolCalls: Map<number, ToolCall>;
+  readonly reasoningDetails: JsonObject[];
   readonly logprobs: ChatLogprobs[];
   finish: FinishReason | null;
 }
@@ -102,6 +106,7 @@ export class CompletionBuilder implements AnswerSink {
     state.reasoning += delta.reasoning_content ?? '';
     state.refusal += delta.refusal ?? '';
     for (const fragment of delta.tool_calls ?? []) addToolCall(state.toolCalls, fragment);
+    addReasoningDetails(state.reasoningDetails, delta.reasoning_details ?? []);
     if (logprobs !== null) state.logprobs.push(logprobs);
     state.finish ??= finish_reason;
   }
@@ -116,7 +121,15 @@ export class CompletionBuilder implements AnswerSink {
 }
 
 function emptyChat(): ChatState {
-  return { content: '', reasoning: '', refusal: '', toolCalls: new Map(), logprobs: [], finish: null };
+  return {
+    content: '',
+    reasoning: '',
+    refusal: '',
+    toolCalls: new Map(),
+    reasoningDetails: [],
+    logprobs: [],
+    finish: null,
+  };
 }
 
 /** OpenAI's message: `content` is null beside tool calls or a refusal, `refusal` is always there, the rest where not empty. */
@@ -129,15 +142,22 @@ function message(state: ChatState) {
     ...(state.reasoning === '' ? {} : { reasoning_content: state.reasoning }),
     refusal: state.refusal === '' ? null : state.refusal,
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
+    ...(state.reasoningDetails.length === 0 ? {} : { reasoning_details: state.reasoningDetails }),
   };
 }
 
 function addToolCall(calls: Map<number, ToolCall>, fragment: ToolCallDelta): void {
   const known = calls.get(fragment.index);
+  const call = known ?? openToolCall(calls, fragment);
   if (known !== undefined) known.function.arguments += fragment.function.arguments;
-  else if ('id' in fragment) {
-    calls.set(fragment.index, { id: fragment.id, type: fragment.type, function: { ...fragment.function } });
-  }
+  if (call !== undefined && fragment.extra_content !== undefined) call.extra_content = fragment.extra_content;
+}
+
+function openToolCall(calls: Map<number, ToolCall>, fragment: ToolCallDelta): ToolCall | undefined {
+  if (!('id' in fragment)) return undefined;
+  const call: ToolCall = { id: fragment.id, type: fragment.type, function: { ...fragment.function } };
+  calls.set(fragment.index, call);
+  return call;
 }
 
 function joinChatLogprobs(pieces: readonly ChatLogprobs[]): ChatLogprobs | null {

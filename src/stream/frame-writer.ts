@@ -15,6 +15,7 @@ const MAX_BYTES_A_UNIT = 3;
 const MAX_LOOPED_BYTES = 48;
 
 const encoder = new TextEncoder();
+const NOTHING = new Uint8Array(0);
 
 let slab = new Uint8Array(SLAB_BYTES);
 let slabUsed = 0;
@@ -41,8 +42,8 @@ export class FrameWriter implements AnswerSink {
     this.#writeText(chunkFrame(chunk));
   }
 
-  vendor(json: string): void {
-    this.#writeText(vendorFrame(json));
+  vendor(json: string, name: string): void {
+    this.#writeText(vendorFrame(json, name));
   }
 
   end(failure: AnswerFailure | null): void {
@@ -50,20 +51,20 @@ export class FrameWriter implements AnswerSink {
     this.#writeText(DONE_FRAME);
   }
 
-  /** A frame that is put together: what stands before its text, the text's bytes out of `source`, and what stands behind. */
-  splice(prefix: Uint8Array, source: Uint8Array, from: number, to: number, suffix: Uint8Array): void {
-    this.#reserve(prefix.length + (to - from) + suffix.length);
+  /** A frame that is put together: its literals, with a text's bytes out of `source` between each two of them. */
+  splice(literals: readonly Uint8Array[], source: Uint8Array, from: number, to: number): void {
+    let length = (literals.length - 1) * (to - from);
+    for (const literal of literals) length += literal.length;
+    this.#reserve(length);
     const buffer = this.#buffer;
-    buffer.set(prefix, this.#end);
-    let at = this.#end + prefix.length;
-    if (to - from > MAX_LOOPED_BYTES) {
-      buffer.set(source.subarray(from, to), at);
-      at += to - from;
-    } else {
-      for (let i = from; i < to; i++) buffer[at++] = source[i] ?? 0;
+    let at = this.#end;
+    for (let i = 0; i < literals.length; i++) {
+      if (i > 0) at = copy(source, from, to, buffer, at);
+      const literal = literals[i] ?? NOTHING;
+      buffer.set(literal, at);
+      at += literal.length;
     }
-    buffer.set(suffix, at);
-    this.#end = at + suffix.length;
+    this.#end = at;
   }
 
   /** The frames since the last call, as bytes that stay as they are until they are released. */
@@ -105,4 +106,15 @@ export class FrameWriter implements AnswerSink {
     slab = this.#buffer;
     slabTaken = 0;
   }
+}
+
+/** @returns where in the buffer the copy ends */
+function copy(source: Uint8Array, from: number, to: number, buffer: Uint8Array, start: number): number {
+  let at = start;
+  if (to - from > MAX_LOOPED_BYTES) {
+    buffer.set(source.subarray(from, to), at);
+    return at + (to - from);
+  }
+  for (let i = from; i < to; i++) buffer[at++] = source[i] ?? 0;
+  return at;
 }

@@ -23,6 +23,6 @@ export function errorFrame(error: ApiError, form: 'data' | 'event'): string {
 }
 
 /** The upstream's own JSON, untouched; where it came in several data lines, an LF between them is only white space (V2). */
-export function vendorFrame(json: string): string {
-  return `data: ${json.replaceAll('\n', '')}\n\n`;
+export function vendorFrame(json: string, name: string): string {
+  return `${name === '' ? '' : `event: ${name}\n`}data: ${json.replaceAll('\n', '')}\n\n`;
 }

@@ -4,7 +4,6 @@ import type {
   ChatChunk,
   Chunk,
   Delta,
-  Shape,
   TextChoice,
   TextChunk,
   ToolCallDelta,
@@ -12,26 +11,12 @@ import type {
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type FinishReason, finishReason, isFailure } from '../canonical/finish-reason.ts';
 import { toChatLogprobs, toTextLogprobs } from '../canonical/logprobs.ts';
-import type { ChoicePart, ChunkPart, StreamMeter } from '../canonical/part.ts';
-import { failedFinish, type Upstream } from '../canonical/upstream-error.ts';
-import type { Usage } from '../canonical/usage.ts';
+import type { ChoicePart, ChunkPart } from '../canonical/part.ts';
+import { toolCallId } from '../canonical/tool-call-id.ts';
+import { failedFinish } from '../canonical/upstream-error.ts';
+import type { AnswerContext } from './answer-context.ts';
+import { withoutReasoningText } from './reasoning-details.ts';
 import { ToolCalls } from './tool-calls.ts';
-
-/** Where an answer comes from and what it may take from outside: time and randomness come in as functions. */
-export interface AnswerContext {
-  readonly shape: Shape;
-  readonly upstream: Upstream;
-  /** The first half of every chunk's `model` (C2). */
-  readonly provider: string;
-  /** The model asked for, named where the upstream names none. */
-  readonly model: string;
-  readonly reasoning: 'pass' | 'strip';
-  /** The current time in seconds. */
-  readonly now: () => number;
-  /** A fresh random text, for ids that the upstream left out. */
-  readonly random: () => string;
-  readonly meter: StreamMeter;
-}
 
 interface ChoiceState {
   readonly toolCalls: ToolCalls;
@@ -40,6 +25,12 @@ interface ChoiceState {
   finished: boolean;
   /** UTF-16 units of the tokens whose logprobs were sent: the legacy form counts its offsets in them. */
   logprobsLength: number;
+}
+
+/** What the upstream calls its service and its build: on every chunk from the first that named it (C1). */
+interface Labels {
+  readonly service_tier?: string;
+  readonly system_fingerprint?: string;
 }
 
 /** `id`, `created` and `model` as every chunk of one answer has them (C2). */
@@ -57,10 +48,10 @@ export class Normaliser {
   #id: string | undefined;
   #created: number | undefined;
   #model: string | undefined;
-  #serviceTier: string | null = null;
-  #systemFingerprint: string | null = null;
+  #labels: Labels = {};
   #fault: ApiError | null = null;
   #isFailing = false;
+  #hasSentUsage = false;
   #revision = 0;
 
   constructor(context: AnswerContext) {
@@ -92,29 +83,46 @@ export class Normaliser {
     this.#id ??= part.id;
     this.#created ??= part.created;
     this.#model ??= part.model;
-    this.#setLabels(part.serviceTier ?? this.#serviceTier, part.systemFingerprint ?? this.#systemFingerprint);
+    this.#setLabels(part);
     this.#meter(part);
     this.#isFailing = part.error !== null;
-    return this.#write(part.choices);
+    return this.#writeLast(part.choices);
   }
 
   /** `[DONE]` came: every choice that is still open gets its finish (C8), in one chunk, or null where none is. */
   finishOpenChoices(): Chunk | null {
     const open = [...this.#choices].filter(([, state]) => !state.finished).sort(([a], [b]) => a - b);
-    return this.#write(open.map(([index]) => ({ ...EMPTY_CHOICE, index, finishWord: 'stop' })));
+    return this.#writeLast(open.map(([index]) => ({ ...EMPTY_CHOICE, index, finishWord: 'stop' })));
   }
 
-  /** The usage chunk (U1). */
-  usageChunk(usage: Usage): Chunk {
-    return this.#context.shape === 'chat'
-      ? { ...this.#chatChunk([]), usage }
-      : { ...this.#textChunk([]), usage };
+  /** The usage chunk of an answer that has ended, or null where none is due (U1). */
+  usageChunk(): Chunk | null {
+    const { usageAt, shape, meter } = this.#context;
+    if (usageAt !== 'end') return null;
+    const { usage } = meter.countUsage();
+    return shape === 'chat' ? { ...this.#chatChunk([]), usage } : { ...this.#textChunk([]), usage };
   }
 
-  #setLabels(serviceTier: string | null, systemFingerprint: string | null): void {
-    if (serviceTier === this.#serviceTier && systemFingerprint === this.#systemFingerprint) return;
-    this.#serviceTier = serviceTier;
-    this.#systemFingerprint = systemFingerprint;
+  /** As `#write`; the chunk of the last finish carries the usage that was reported by then, where it is wanted there (U2). */
+  #writeLast(parts: readonly ChoicePart[]): Chunk | null {
+    const chunk = this.#write(parts);
+    if (chunk === null || this.#context.usageAt !== 'finish' || this.#hasSentUsage) return chunk;
+    if (!this.isFinished || this.#choices.size < this.#context.choices) return chunk;
+    const { usage, estimated } = this.#context.meter.countUsage();
+    if (estimated) return chunk;
+    this.#hasSentUsage = true;
+    return { ...chunk, usage };
+  }
+
+  #setLabels({ serviceTier, systemFingerprint }: ChunkPart): void {
+    const service_tier = serviceTier ?? this.#labels.service_tier;
+    const system_fingerprint = systemFingerprint ?? this.#labels.system_fingerprint;
+    if (service_tier === this.#labels.service_tier && system_fingerprint === this.#labels.system_fingerprint)
+      return;
+    this.#labels = {
+      ...(service_tier === undefined ? {} : { service_tier }),
+      ...(system_fingerprint === undefined ? {} : { system_fingerprint }),
+    };
     this.#revision++;
   }
 
@@ -161,7 +169,7 @@ export class Normaliser {
     if (known !== undefined) return known;
     const toolCalls = new ToolCalls(() => {
       this.#pin();
-      return `call_${this.#context.random()}`;
+      return toolCallId(this.#context.random());
     });
     const state = { toolCalls, started: false, finished: false, logprobsLength: 0 };
     this.#choices.set(index, state);
@@ -170,7 +178,9 @@ export class Normaliser {
 
   #chatChoice(part: ChoicePart, state: ChoiceState): ChatChoice | null {
     const toolCalls = this.#toolCalls(part, state);
-    const reasoning = this.#context.reasoning === 'pass' ? part.reasoning : '';
+    const passesReasoning = this.#context.reasoning === 'pass';
+    const reasoning = passesReasoning ? part.reasoning : '';
+    const details = passesReasoning ? part.reasoningDetails : withoutReasoningText(part.reasoningDetails);
     const logprobs = part.logprobs === null ? null : toChatLogprobs(part.logprobs);
     const finish_reason = this.#finish(part, state);
     const hasUpdate =
@@ -178,6 +188,7 @@ export class Normaliser {
       reasoning !== '' ||
       part.refusal !== '' ||
       toolCalls.length > 0 ||
+      details.length > 0 ||
       logprobs !== null ||
       finish_reason !== null;
     const isFirst = !state.started && (hasUpdate || part.hasRole);
@@ -188,6 +199,7 @@ export class Normaliser {
     if (reasoning !== '') delta.reasoning_content = reasoning;
     if (part.refusal !== '') delta.refusal = part.refusal;
     if (toolCalls.length > 0) delta.tool_calls = toolCalls;
+    if (details.length > 0) delta.reasoning_details = details;
     state.started = true;
     return { index: part.index, delta, logprobs, finish_reason };
   }
@@ -233,22 +245,16 @@ export class Normaliser {
       object: 'chat.completion.chunk',
       created,
       model,
-      service_tier: this.#serviceTier,
-      system_fingerprint: this.#systemFingerprint,
+      ...this.#labels,
       choices,
     };
   }
 
   #textChunk(choices: readonly TextChoice[]): TextChunk {
     const { id, created, model } = this.#pin();
-    return {
-      id,
-      object: 'text_completion',
-      created,
-      model,
-      system_fingerprint: this.#systemFingerprint,
-      choices,
-    };
+    const { system_fingerprint } = this.#labels;
+    const label = system_fingerprint === undefined ? {} : { system_fingerprint };
+    return { id, object: 'text_completion', created, model, ...label, choices };
   }
 
   #pin(): Identity {
@@ -269,6 +275,7 @@ const EMPTY_CHOICE: Omit<ChoicePart, 'index'> = {
   reasoning: '',
   refusal: '',
   toolCalls: [],
+  reasoningDetails: [],
   logprobs: null,
   finishWord: null,
 };

@@ -1,5 +1,6 @@
 /** Repairs the tool calls of one choice: which call a fragment belongs to, and what only its first fragment contains (C7). */
 import type { ToolCallDelta } from '../canonical/chunk.ts';
+import type { JsonObject } from '../canonical/json.ts';
 import { MAX_TOOL_CALLS } from '../canonical/limits.ts';
 import type { ToolCallPart } from '../canonical/part.ts';
 
@@ -12,6 +13,8 @@ interface Call {
   named: boolean;
   /** Its first fragment was sent, with id, type and name. */
   announced: boolean;
+  /** What came before the first fragment could be sent, and goes with it. */
+  extraContent: JsonObject | undefined;
 }
 
 export class ToolCalls {
@@ -47,8 +50,14 @@ export class ToolCalls {
     call.named ||= part.name !== undefined;
     if (call.id === undefined && part.id !== undefined) this.#nameCall(call, part.id);
     if (call.announced) {
-      return part.arguments === '' ? null : { index: call.index, function: { arguments: part.arguments } };
+      if (part.arguments === '' && part.extraContent === undefined) return null;
+      return {
+        index: call.index,
+        function: { arguments: part.arguments },
+        ...extraContent(part.extraContent),
+      };
     }
+    call.extraContent ??= part.extraContent;
     // A fragment with nothing but an id or an index is kept back, because the name must be on the first one sent.
     if (part.name === undefined && part.arguments === '') return null;
     call.announced = true;
@@ -58,6 +67,7 @@ export class ToolCalls {
       id: call.id ?? this.#makeId(),
       type: 'function',
       function: { name: part.name ?? '', arguments: part.arguments },
+      ...extraContent(call.extraContent),
     };
   }
 
@@ -87,7 +97,14 @@ export class ToolCalls {
     const isUsable =
       part.index !== undefined && part.index < MAX_TOOL_CALLS && !this.#indexes.has(part.index);
     const index = isUsable ? part.index : this.#nextIndex;
-    const call: Call = { index, upstreamIndex: part.index, id: undefined, named: false, announced: false };
+    const call: Call = {
+      index,
+      upstreamIndex: part.index,
+      id: undefined,
+      named: false,
+      announced: false,
+      extraContent: undefined,
+    };
     this.#calls.push(call);
     this.#indexes.add(index);
     this.#nextIndex = Math.max(this.#nextIndex, index + 1);
@@ -99,4 +116,8 @@ export class ToolCalls {
     call.id = id;
     this.#byId.set(id, call);
   }
+}
+
+function extraContent(value: JsonObject | undefined): { readonly extra_content?: JsonObject } {
+  return value === undefined ? {} : { extra_content: value };
 }

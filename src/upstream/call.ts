@@ -15,6 +15,10 @@ export interface UpstreamRequest {
   readonly isStreamed: boolean;
   /** The client's own headers, of which few go on (H2). */
   readonly clientHeaders: Headers;
+  /** Whose idempotency keys these are: all callers of a deployment share one credential, and must not share its keys. */
+  readonly callerId: string;
+  /** The deployment's own for this provider, which win over all others. */
+  readonly staticHeaders: Readonly<Record<string, string>>;
   readonly callerPays: boolean;
   readonly signal: AbortSignal;
 }
@@ -27,7 +31,7 @@ export type UpstreamResult =
 const REQUEST_HEADERS = ['idempotency-key', 'traceparent', 'tracestate', 'x-client-request-id'];
 
 /** What of an upstream's headers a client gets (H2). */
-const RESPONSE_HEADERS = [
+export const RESPONSE_HEADERS = [
   'retry-after',
   'retry-after-ms',
   'x-ratelimit-limit-requests',
@@ -60,12 +64,16 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
   }
 }
 
-function requestHeaders({ clientHeaders, upstream, isStreamed }: UpstreamRequest): Headers {
+function requestHeaders(request: UpstreamRequest): Headers {
+  const { clientHeaders, callerId, staticHeaders, upstream, isStreamed } = request;
   const headers = pick(clientHeaders, REQUEST_HEADERS);
+  const idempotencyKey = headers.get('idempotency-key');
+  if (idempotencyKey !== null) headers.set('idempotency-key', `${callerId}-${idempotencyKey}`);
   headers.set('content-type', 'application/json');
   headers.set('accept', isStreamed ? 'text/event-stream' : 'application/json');
   headers.set('user-agent', 'weir');
   if (upstream.secret !== '') headers.set('authorization', `Bearer ${upstream.secret}`);
+  for (const [name, value] of Object.entries(staticHeaders)) headers.set(name, value);
   return headers;
 }
 
@@ -73,12 +81,15 @@ export function pickResponseHeaders(headers: Headers): Headers {
   return pick(headers, RESPONSE_HEADERS);
 }
 
+/** None of the picked headers has a use for more; some clients fail on longer ones. */
+const HEADER_VALUE = /^[\x20-\x7e]{0,512}$/;
+
 function pick(headers: Headers, names: readonly string[]): Headers {
   const picked = new Headers();
   for (const name of names) {
     const value = headers.get(name);
     // Nothing but printable ASCII goes on: some runtimes would send anything else as it is.
-    if (value !== null && /^[\x20-\x7e]*$/.test(value)) picked.set(name, value);
+    if (value !== null && HEADER_VALUE.test(value)) picked.set(name, value);
   }
   return picked;
 }

@@ -1,7 +1,14 @@
 /** Turns an upstream's refusal, its status and any form of body, into the error of the table that a caller gets (E1). */
 import { type ApiError, apiError, type ErrorCode, type UpstreamError } from '../canonical/error.ts';
 import { isObject, parseJson, readText } from '../canonical/json.ts';
-import { clean, readUpstreamError, type Upstream, upstreamMessage } from '../canonical/upstream-error.ts';
+import { MAX_ERROR_MESSAGE_CHARS } from '../canonical/limits.ts';
+import {
+  clean,
+  cleanCode,
+  readUpstreamError,
+  type Upstream,
+  upstreamMessage,
+} from '../canonical/upstream-error.ts';
 import type { AnswerFailure } from '../stream/answer-sink.ts';
 
 export interface Refusal {
@@ -32,6 +39,7 @@ const CALLER_CODES: ReadonlyMap<number, ErrorCode> = new Map([
 ]);
 
 const OVERLOADED: ReadonlySet<number> = new Set([503, 529]);
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const LATE: ReadonlySet<number> = new Set([408, 504, 522, 524]);
 
 /** @param callerPays the credential was the caller's own (AUTH=passthrough), and so are its refusals */
@@ -42,7 +50,7 @@ export function classifyRefusal(refusal: Refusal, upstream: Upstream, callerPays
     reported.message === undefined
       ? `${upstream.name} answered ${status}`
       : upstreamMessage(upstream, reported.message);
-  if (!callerPays && (status === 401 || status === 403)) {
+  if (!callerPays && (status === 401 || status === 403 || isAboutKey(status, reported.message))) {
     return apiError(
       'upstream_credential',
       `${upstream.name} refused this deployment's credential (${status})`,
@@ -51,14 +59,14 @@ export function classifyRefusal(refusal: Refusal, upstream: Upstream, callerPays
   if (!callerPays && (status === 402 || reported.code === 'insufficient_quota')) {
     return apiError('upstream_balance', `${upstream.name} refused this deployment's balance (${status})`);
   }
-  const ownCode = clean(reported.code ?? '', upstream);
+  const ownCode = cleanCode(reported.code, upstream) ?? '';
   const callerType = CALLER_ERRORS.get(status);
   if (callerType !== undefined) {
     const code = ownCode || (CALLER_CODES.get(status) ?? 'invalid_request');
     const param = clean(reported.param ?? '', upstream) || null;
     return { status, type: callerType, code, message, param };
   }
-  if (status >= 300 && status < 400) {
+  if (REDIRECTS.has(status)) {
     return apiError(
       'upstream_error',
       `${upstream.name} answered with a redirect, which Weir does not follow`,
@@ -68,6 +76,16 @@ export function classifyRefusal(refusal: Refusal, upstream: Upstream, callerPays
   return ownCode === '' ? error : { ...error, code: ownCode };
 }
 
+/** Some say with a 400 that the key is no good, xAI and Gemini among them: recorded in 2026-08 (Q10). */
+function isAboutKey(status: number, message: string | undefined): boolean {
+  return (
+    status === 400 && message !== undefined && INVALID_KEY.test(message.slice(0, MAX_ERROR_MESSAGE_CHARS))
+  );
+}
+
+const INVALID_KEY =
+  /\b(?:incorrect|invalid|expired|missing|wrong)\s+api[ _-]?key\b|\bapi[ _-]?key\s+(?:is\s+|was\s+)?(?:not\s+(?:valid|found)|invalid|incorrect|expired|missing)\b/i;
+
 function serverCode(status: number): ErrorCode {
   if (OVERLOADED.has(status)) return 'upstream_overloaded';
   return LATE.has(status) ? 'timeout' : 'upstream_error';
@@ -75,7 +93,9 @@ function serverCode(status: number): ErrorCode {
 
 function readRefusal(body: string): UpstreamError {
   const json = parseJson(body);
-  if (isObject(json)) return readUpstreamError(json);
+  // Gemini's compatible endpoint answers with a list of one error.
+  const error = Array.isArray(json) ? json.find(isObject) : json;
+  if (isObject(error)) return readUpstreamError(error);
   const isPage = body.trimStart().startsWith('<');
   const text = isPage ? (/<title[^<>]*>([^<]*)/i.exec(body)?.[1] ?? '') : body;
   const message = readText(text.trim());

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { UpstreamError } from '../../src/canonical/error.ts';
 import {
   clean,
+  cleanCode,
   failedFinish,
   findUpstreamError,
   readUpstreamError,
@@ -53,13 +54,59 @@ describe('readUpstreamError', () => {
       { error: { message: 'no' }, status_code: 503 },
       { message: 'no', status: 503 },
     ],
-    [
-      'a code that is a status',
-      { error: { message: 'no', code: 502 } },
-      { message: 'no', code: '502', status: 502 },
-    ],
-    ['a code that is a status in text', { error: { code: '401' } }, { code: '401', status: 401 }],
+    ['a code that is a status', { error: { message: 'no', code: 502 } }, { message: 'no', status: 502 }],
+    ['a code that is a status in text', { error: { code: '401' } }, { status: 401 }],
+    ['a code that is a status beside another', { error: { code: 502, status: 429 } }, { status: 429 }],
     ['a code that is not a status', { error: { code: 1000, status: 200 } }, { code: '1000' }],
+    ['a code that is nearly one', { error: { code: 399 } }, { code: '399' }],
+    [
+      "Mistral's refusal of a field",
+      {
+        object: 'error',
+        message: {
+          detail: [{ type: 'extra_forbidden', loc: ['body', 'user'], msg: 'Extra inputs', input: 'u' }],
+        },
+        type: 'invalid_request_error',
+        code: '3051',
+        raw_status_code: 422,
+      },
+      { message: 'body.user: Extra inputs', type: 'invalid_request_error', code: '3051' },
+    ],
+    [
+      'a list in the place of its message',
+      { object: 'error', message: [{ loc: ['body', 'n'], msg: 'too big' }, { msg: 'bad' }] },
+      { message: 'body.n: too big; bad' },
+    ],
+    ['a detail text in its message', { error: { message: { detail: 'no' } } }, { message: 'no' }],
+    ['a message in its message', { error: { message: { message: 'no', more: 1 } } }, { message: 'no' }],
+    ['an object of no known form for a message', { message: { why: ['no'] } }, { message: '{"why":["no"]}' }],
+    ['an empty list for a message', { error: { message: [] } }, {}],
+    [
+      'OpenRouter, with JSON of the provider behind it',
+      {
+        error: {
+          message: 'Provider returned error',
+          code: 429,
+          metadata: { raw: '{"error":{"message":"slow down","code":"rate"}}', provider_name: 'Quay' },
+        },
+      },
+      { message: 'Quay: Provider returned error (slow down)', status: 429 },
+    ],
+    [
+      'OpenRouter, with text of the provider behind it',
+      { error: { message: 'Provider returned error', code: 400, metadata: { raw: 'the upstream refused' } } },
+      { message: 'Provider returned error (the upstream refused)', status: 400 },
+    ],
+    [
+      'OpenRouter, with JSON that has no message',
+      { error: { message: 'Provider returned error', metadata: { raw: '{"a":1}', provider_name: 'Quay' } } },
+      { message: 'Quay: Provider returned error' },
+    ],
+    [
+      'metadata without what the provider answered',
+      { error: { message: 'no', metadata: { reasons: ['a'], provider_name: 'Quay' } } },
+      { message: 'no' },
+    ],
     ['empty texts', { error: { message: '', type: '', code: '', param: '' } }, {}],
     ['nothing', {}, {}],
   ])('E1 %s: every field that is present', (_, body, fields) => {
@@ -104,13 +151,28 @@ describe('streamError', () => {
     });
   });
 
-  test('E4 code and param: cleaned as the message is', () => {
-    const secret = { code: UPSTREAM.secret, param: `at ${UPSTREAM.secret}` };
-    expect(streamError(UPSTREAM, { ...NO_FIELDS, ...secret })).toMatchObject({
-      code: '[redacted]',
-      param: 'at [redacted]',
-    });
+  test('E4 a param with the credential: cleaned as the message is', () => {
+    const error = { ...NO_FIELDS, param: `at ${UPSTREAM.secret}` };
+    expect(streamError(UPSTREAM, error)).toMatchObject({ param: 'at [redacted]' });
   });
+
+  test.each([
+    ['the credential itself', UPSTREAM.secret],
+    ['markup', '<b>no</b>'],
+    ['a text of two lines', 'no\nno'],
+    ['a text that is too long', 'a'.repeat(129)],
+  ])('E1 E4 a code that is %s: none', (_, code) => {
+    expect(streamError(UPSTREAM, { ...NO_FIELDS, code })).toMatchObject({ code: 'upstream_error' });
+    expect(cleanCode(code, UPSTREAM)).toBeUndefined();
+  });
+
+  test.each(['context_length_exceeded', '3051', 'a/b.c:d-e', 'Too Many Requests', 'a'.repeat(128)])(
+    'E1 the code %s: as it is, and nothing is cut out of it',
+    (code) => {
+      expect(cleanCode(code, { name: 'Provider', secret: 'length' })).toBe(code);
+      expect(streamError(UPSTREAM, { ...NO_FIELDS, code })).toMatchObject({ code });
+    },
+  );
 
   test('E4 no message: still names whose error it is', () => {
     expect(upstreamMessage(UPSTREAM, undefined)).toBe('Provider reported an error without a message');
@@ -174,8 +236,29 @@ describe('clean', () => {
     expect(clean(`a ${UPSTREAM.secret} b 10.0.0.1 c\n  at d`, UPSTREAM)).toBe('a [redacted] b [address] c');
   });
 
+  test.each([
+    ['alone', 'no', 'the key no', 'the key [redacted]'],
+    ['at the start and at the end', 'no', 'no, no', '[redacted], [redacted]'],
+    ['in quotes and brackets', 'no', '"no" (no) [no]', '"[redacted]" ([redacted]) [[redacted]]'],
+    ['behind a sign of a header', 'no', 'key=no:no', 'key=[redacted]:[redacted]'],
+    ['within words', 'no', 'none knows nothing_no no-one', 'none knows nothing_no no-one'],
+    ['one letter', 'e', 'The model e does not exist', 'The model [redacted] does not exist'],
+    ['signs of a regular expression', 'a.c*', 'abc a.c* abcc', 'abc [redacted] abcc'],
+  ])(
+    'E1 E4 a credential that is a short word, %s: cut out as a whole word',
+    (_, secret, message, cleaned) => {
+      expect(clean(message, { name: 'Provider', secret })).toBe(cleaned);
+    },
+  );
+
+  test('E4 B1 a megabyte of a credential of one letter: no search runs over all of it', () => {
+    const started = performance.now();
+    expect(clean('a '.repeat(500_000), { name: 'Provider', secret: 'a' }).length).toBeLessThanOrEqual(1_000);
+    expect(performance.now() - started).toBeLessThan(100);
+  });
+
   test('E4 a very long text: is cut, after the credential of the deployment was taken out', () => {
-    const long = `${'a'.repeat(990)}${UPSTREAM.secret}${'b'.repeat(1_000_000)}`;
+    const long = `${'a'.repeat(985)} ${UPSTREAM.secret} ${'b'.repeat(1_000_000)}`;
     const cleaned = clean(long, UPSTREAM);
     expect(cleaned).toHaveLength(1_000);
     expect(cleaned).not.toContain('the+');

@@ -41,6 +41,7 @@ describe('mergeUsage', () => {
     completion: count,
     total: count,
     cached: count,
+    cacheWrite: count,
     reasoning: count,
     promptAudio: count,
     completionAudio: count,
@@ -61,6 +62,7 @@ describe('mergeUsage', () => {
           completion: highest('completion'),
           total: highest('total'),
           cached: highest('cached'),
+          cacheWrite: highest('cacheWrite'),
           reasoning: highest('reasoning'),
           promptAudio: highest('promptAudio'),
           completionAudio: highest('completionAudio'),
@@ -87,30 +89,44 @@ describe('countUsage', () => {
       completionAudio: 8,
       acceptedPrediction: 9,
       rejectedPrediction: 10,
+      cacheWrite: 11,
     };
-    expect(countUsage(reported, NOT_ESTIMATED)).toEqual({
-      estimated: false,
-      usage: {
-        prompt_tokens: 1,
-        completion_tokens: 2,
-        total_tokens: 4,
-        prompt_tokens_details: { cached_tokens: 5, audio_tokens: 7 },
-        completion_tokens_details: {
-          reasoning_tokens: 6,
-          audio_tokens: 8,
-          accepted_prediction_tokens: 9,
-          rejected_prediction_tokens: 10,
-        },
-      },
-    });
+    const counted = countUsage(reported, NOT_ESTIMATED);
+    expect(counted.estimated).toBe(false);
+    expect(JSON.stringify(counted.usage)).toBe(
+      '{"prompt_tokens":1,"completion_tokens":2,"total_tokens":4,' +
+        '"prompt_tokens_details":{"cached_tokens":5,"cache_write_tokens":11,"audio_tokens":7},' +
+        '"completion_tokens_details":{"reasoning_tokens":6,"audio_tokens":8,"accepted_prediction_tokens":9,' +
+        '"rejected_prediction_tokens":10}}',
+    );
   });
 
-  test('U3 M3 nothing reported: the sums are estimates, every other count is null and not 0', () => {
-    const { usage, estimated } = countUsage({}, { prompt: () => 30, completion: () => 12 });
-    expect(estimated).toBe(true);
-    expect(usage).toMatchObject({ prompt_tokens: 30, completion_tokens: 12, total_tokens: 42 });
-    expect(Object.values(usage.prompt_tokens_details)).toEqual([null, null]);
-    expect(Object.values(usage.completion_tokens_details)).toEqual([null, null, null, null]);
+  test.each<[name: string, reported: UsageReport, details: object]>([
+    ['no detail', {}, {}],
+    ['a zero', { cached: 0 }, { prompt_tokens_details: { cached_tokens: 0 } }],
+    [
+      'tokens written to a cache alone',
+      { cacheWrite: 3 },
+      { prompt_tokens_details: { cache_write_tokens: 3 } },
+    ],
+    [
+      'a detail of the completion alone',
+      { reasoning: 2 },
+      { completion_tokens_details: { reasoning_tokens: 2 } },
+    ],
+  ])(
+    'U3 %s reported: there is that count, and neither a null nor an empty object',
+    (_, reported, details) => {
+      const { usage } = countUsage({ prompt: 1, completion: 2, ...reported }, NOT_ESTIMATED);
+      expect(usage).toEqual({ prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, ...details });
+    },
+  );
+
+  test('U3 M3 nothing reported: the sums are estimates, every other count is absent and not 0', () => {
+    expect(countUsage({}, { prompt: () => 30, completion: () => 12 })).toEqual({
+      estimated: true,
+      usage: { prompt_tokens: 30, completion_tokens: 12, total_tokens: 42 },
+    });
   });
 
   test.each<[name: string, reported: UsageReport, sums: number[], estimated: boolean]>([

@@ -2,11 +2,20 @@
 import * as sample from './check-samples.ts';
 import type { JsonObject } from './json.ts';
 
-const { DONE, ERROR, HEARTBEAT, HELLO, OPEN, STOP, USAGE, USAGE_CHUNK, VENDOR } = sample;
-const { around, choice, chunk, dataFrame, errorFrame, textChunk } = sample;
+const { DONE, ERROR, HEARTBEAT, HELLO, OPEN, STOP, STOP_WITH_USAGE, USAGE, USAGE_CHUNK, VENDOR } = sample;
+const { around, chunk, dataFrame, deltaChunk, errorFrame, textChunk } = sample;
+
+const atEnd = { usage: 'end' } as const;
+const passed = { vendorEvents: 'pass' } as const;
 
 function withUsage(usage: JsonObject): string[] {
   return [OPEN, STOP, chunk([], { usage }), DONE];
+}
+
+const SUMS = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+
+function withDetails(prompt_tokens_details: JsonObject): string[] {
+  return withUsage({ ...SUMS, prompt_tokens_details });
 }
 
 const secret = (message: string): string[] => [errorFrame(`DeepSeek: ${message}`), DONE];
@@ -22,7 +31,10 @@ export const streamBreaks: Record<string, sample.Case[]> = {
     ['an id field', around(`id: 1\n${HELLO}`)],
     ['an event field on a chunk', around(`event: message\n${HELLO}`)],
     ['an error event field on a chunk', around(`event: error\n${HELLO}`)],
-    ['a named vendor event', around(`event: x_a.b\n${VENDOR}`), { vendorEvents: 'pass' }],
+    ["a vendor event under a name that is not the vendor's", around(`event: message\n${VENDOR}`), passed],
+    ['an empty event field on a vendor event', around(`event: \n${VENDOR}`), passed],
+    ["a chunk under a vendor event's name", around(`event: x_a.b\n${HELLO}`), passed],
+    ["an error under a vendor event's name", [OPEN, `event: x_a.b\n${ERROR}`, DONE], passed],
     ['white space outside strings', around(HELLO.replace('"choices":[', '"choices": ['))],
     ['a key given twice', around(HELLO.replace('"id"', '"id":"x","id"'))],
     ['a number in another spelling', around(HELLO.replace('1800000000', '1800000000.0'))],
@@ -45,52 +57,60 @@ export const streamBreaks: Record<string, sample.Case[]> = {
     ['a comment on a data frame', around(`: heartbeat\n${HELLO}`)],
   ],
   U1: [
-    [
-      'usage beside choices',
-      [OPEN, chunk([choice({}, { finish_reason: 'stop' })], { usage: USAGE }), DONE],
-      { usageChunk: true },
-    ],
-    ['a chunk after usage', around(USAGE_CHUNK), { usageChunk: true }],
-    [
-      'a vendor event after usage',
-      [OPEN, STOP, USAGE_CHUNK, VENDOR, DONE],
-      { usageChunk: true, vendorEvents: 'pass' },
-    ],
+    ['usage beside choices', [OPEN, STOP_WITH_USAGE, DONE], atEnd],
+    ['a chunk after usage', around(USAGE_CHUNK), atEnd],
+    ['a vendor event after usage', [OPEN, STOP, USAGE_CHUNK, VENDOR, DONE], { ...atEnd, ...passed }],
   ],
   U2: [
-    ['no usage chunk', [OPEN, STOP, DONE], { usageChunk: true }],
-    ['usage that was not asked for', [OPEN, STOP, USAGE_CHUNK, DONE]],
-    ['usage twice', [OPEN, STOP, USAGE_CHUNK, USAGE_CHUNK, DONE], { usageChunk: true }],
+    ['no usage chunk', [OPEN, STOP, DONE], atEnd],
     [
       'no usage chunk in the text shape',
       [textChunk('a', { finish_reason: 'stop' }), DONE],
-      { shape: 'text', usageChunk: true },
+      { shape: 'text', ...atEnd },
     ],
+    ['usage twice', [OPEN, STOP, USAGE_CHUNK, USAGE_CHUNK, DONE], atEnd],
+    ['usage on the finish, where there is to be none', [OPEN, STOP_WITH_USAGE, DONE], { usage: 'nowhere' }],
+    ['a usage chunk, where there is to be none', [OPEN, STOP, USAGE_CHUNK, DONE], { usage: 'nowhere' }],
+    ['a usage chunk that was not asked for', [OPEN, STOP, USAGE_CHUNK, DONE]],
+    [
+      'usage before the finish',
+      [OPEN, HELLO.replace(']}', `],"usage":${JSON.stringify(USAGE)}}`), STOP, DONE],
+    ],
+    ['usage on the finish and on a chunk of its own', [OPEN, STOP_WITH_USAGE, USAGE_CHUNK, DONE]],
+    [
+      'usage on the first of two finishes',
+      [
+        OPEN,
+        deltaChunk({ role: 'assistant' }, { index: 1 }),
+        STOP_WITH_USAGE,
+        deltaChunk({}, { index: 1, finish_reason: 'stop' }),
+        DONE,
+      ],
+    ],
+    ['usage on the finish of a stream that failed', [OPEN, STOP_WITH_USAGE, ERROR, DONE]],
   ],
   U3: [
+    ['a missing sum', withUsage({ prompt_tokens: 1, completion_tokens: 1 }), atEnd],
+    ['a null sum', withUsage({ ...USAGE, total_tokens: null }), atEnd],
+    ['a negative sum', withUsage({ ...USAGE, total_tokens: -1 }), atEnd],
+    ['a vendor count', withUsage({ ...USAGE, prompt_cache_hit_tokens: 0 }), atEnd],
+    ['a vendor count in the details', withDetails({ cached_tokens: 0, image_tokens: 0 }), atEnd],
+    ['a null count', withDetails({ cached_tokens: 0, audio_tokens: null }), atEnd],
+    ['a fraction of a token', withDetails({ cached_tokens: 0.5 }), atEnd],
+    ['null details', withUsage({ ...USAGE, completion_tokens_details: null }), atEnd],
+    ['empty details', withDetails({}), atEnd],
+    ['sums in another order', withUsage({ completion_tokens: 1, prompt_tokens: 1, total_tokens: 2 }), atEnd],
+    ['counts in another order', withDetails({ audio_tokens: 0, cached_tokens: 0 }), atEnd],
+    ['details before the sums', withUsage({ prompt_tokens_details: { cached_tokens: 0 }, ...SUMS }), atEnd],
     [
-      'usage without details',
-      withUsage({ prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }),
-      { usageChunk: true },
-    ],
-    ['a null sum', withUsage({ ...USAGE, total_tokens: null }), { usageChunk: true }],
-    ['a negative sum', withUsage({ ...USAGE, total_tokens: -1 }), { usageChunk: true }],
-    ['a vendor count', withUsage({ ...USAGE, prompt_cache_hit_tokens: 0 }), { usageChunk: true }],
-    [
-      'details without a key',
-      withUsage({ ...USAGE, prompt_tokens_details: { cached_tokens: 0 } }),
-      { usageChunk: true },
-    ],
-    ['null details', withUsage({ ...USAGE, completion_tokens_details: null }), { usageChunk: true }],
-    [
-      'a fraction of a token',
-      withUsage({ ...USAGE, prompt_tokens_details: { cached_tokens: 0.5, audio_tokens: null } }),
-      { usageChunk: true },
+      'a null count on the finish',
+      [OPEN, STOP_WITH_USAGE.replace('"audio_tokens":1', '"audio_tokens":null'), DONE],
     ],
   ],
   V2: [
     ['a vendor event that is to be stripped', around(VENDOR)],
-    ['a vendor event without a type', around(dataFrame({ name: 'a' }))],
+    ['a named vendor event that is to be stripped', around(`event: x_a.b\n${dataFrame({ name: 'a' })}`)],
+    ['a vendor event that has lost its name', around(dataFrame({ name: 'a' })), passed],
   ],
   E2: [
     ['a chunk after the error', [OPEN, ERROR, HELLO, DONE]],

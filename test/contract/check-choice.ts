@@ -1,20 +1,27 @@
-/** The checks of each choice from its first delta to its last: C4, C5, C6, C7, C8. */
+/** The checks of each choice from its first delta to its last: C4, C5, C6, C7, C8, A7. */
 import { fault } from './check-frames.ts';
 import {
   type Choice,
   choicesOf,
   chunksOf,
-  isUsageChunk,
+  type Expectation,
+  hasUsage,
   keyFault,
   type Rule,
   type Stream,
 } from './check-rule.ts';
-import { isCount, isObject, type Json, type JsonObject, listOf, objectOf } from './json.ts';
+import { isCount, isObject, type Json, type JsonObject, listOf, objectOf, textOf } from './json.ts';
 
-const DELTA_KEYS = ['role', 'content', 'reasoning_content', 'refusal', 'tool_calls'];
+const DELTA_KEYS = ['role', 'content', 'reasoning_content', 'refusal', 'tool_calls', 'reasoning_details'];
 const TEXT_FIELDS = ['content', 'reasoning_content', 'refusal'];
+const LIST_FIELDS = ['tool_calls', 'reasoning_details'];
 /** Other names under which upstreams send reasoning; C6 allows only one. */
-const REASONING_ALIASES = ['reasoning', 'reasoning_details', 'thinking'];
+const REASONING_ALIASES = ['reasoning', 'thinking'];
+/** Where a reasoning detail has its text, and what its upstream wants back without it. */
+const DETAIL_TEXTS = ['text', 'summary'];
+const DETAIL_TOKENS = ['signature', 'data'];
+/** An id that Weir makes, in the form that every provider takes. */
+const MADE_ID = /^[0-9A-Za-z]{9}$/;
 /** These write "null" for a missing id; from any other provider it is a normal id. */
 const NULL_WORD_PROVIDERS = ['mistral', 'codestral'];
 const FINISH_REASONS: readonly Json[] = ['stop', 'length', 'content_filter', 'tool_calls'];
@@ -57,15 +64,17 @@ function* deltaNews(delta: JsonObject, frame: number) {
     if (typeof text !== 'string') yield fault('C4', `${key} is ${JSON.stringify(text)}`, frame);
     else if (text === '' && !opening) yield fault('C4', `${key} is empty`, frame);
   }
-  const calls = delta.tool_calls;
-  if (calls !== undefined && listOf(calls).length === 0) {
-    yield fault('C4', `tool_calls is ${JSON.stringify(calls)}`, frame);
+  for (const key of LIST_FIELDS) {
+    const list = delta[key];
+    if (list !== undefined && listOf(list).length === 0) {
+      yield fault('C4', `${key} is ${JSON.stringify(list)}`, frame);
+    }
   }
 }
 
 const checkC5: Rule = function* (stream) {
   for (const { frame, value } of chunksOf(stream)) {
-    if (isUsageChunk(value)) continue;
+    if (hasUsage(value)) continue;
     const choices = listOf(value.choices).map(objectOf);
     if (!choices.some(hasContent)) yield fault('C5', 'a chunk without content', frame);
   }
@@ -85,8 +94,21 @@ const checkC6: Rule = function* (stream) {
       if (alias in delta) yield fault('C6', `reasoning under the name ${alias}`, frame);
     }
     if (Array.isArray(delta.content)) yield fault('C6', 'content in typed parts', frame);
+    if (stream.expectation.reasoning === 'strip') yield* strippedReasoning(delta, frame);
   }
 };
+
+/** What the upstream wants back stays, without its text. */
+function* strippedReasoning(delta: JsonObject, frame: number) {
+  if ('reasoning_content' in delta) yield fault('C6', 'reasoning that is to be stripped', frame);
+  for (const detail of listOf(delta.reasoning_details).map(objectOf)) {
+    if (DETAIL_TEXTS.some((key) => key in detail))
+      yield fault('C6', 'a reasoning detail with its text', frame);
+    if (!DETAIL_TOKENS.some((key) => typeof detail[key] === 'string')) {
+      yield fault('C6', 'a reasoning detail without signature and data', frame);
+    }
+  }
+}
 
 const checkC7: Rule = function* (stream) {
   const known = new Set<string>();
@@ -96,14 +118,15 @@ const checkC7: Rule = function* (stream) {
       if (!isCount(call)) yield fault('C7', `a fragment's index is ${JSON.stringify(call)}`, frame);
       const key = `${index} ${JSON.stringify(call)}`;
       yield* known.has(key) ? laterFragment(fragment, frame) : firstFragment(fragment, frame);
-      if (!known.has(key)) yield* callId(objectOf(fragment).id, stream.expectation.provider, frame);
+      if (!known.has(key)) yield* callId(objectOf(fragment).id, stream.expectation, frame);
       known.add(key);
     }
   }
 };
 
 function* firstFragment(fragment: Json, frame: number) {
-  yield* keyFault('C7', 'a first fragment', fragment, ['index', 'id', 'type', 'function'], frame);
+  const keys = ['index', 'id', 'type', 'function', 'extra_content'];
+  yield* keyFault('C7', 'a first fragment', fragment, keys, frame, ['extra_content']);
   const call = objectOf(fragment);
   const { name, arguments: args } = objectOf(call.function);
   yield* keyFault('C7', "a first fragment's function", call.function, ['name', 'arguments'], frame);
@@ -112,19 +135,23 @@ function* firstFragment(fragment: Json, frame: number) {
   if (typeof args !== 'string') yield fault('C7', 'arguments is not a string', frame);
 }
 
-function* callId(id: Json | undefined, provider: string, frame: number) {
-  const none =
-    typeof id !== 'string' || id === '' || (id === 'null' && NULL_WORD_PROVIDERS.includes(provider));
+function* callId(id: Json | undefined, { provider, upstreamIds }: Expectation, frame: number) {
+  const none = textOf(id) === '' || (id === 'null' && NULL_WORD_PROVIDERS.includes(provider));
   if (none) yield fault('C7', `id is ${JSON.stringify(id)}`, frame);
+  else if (upstreamIds?.includes(textOf(id)) === false && !MADE_ID.test(textOf(id))) {
+    yield fault('C7', `the made id ${textOf(id)} is not nine letters and digits`, frame);
+  }
 }
 
 function* laterFragment(fragment: Json, frame: number) {
-  yield* keyFault('C7', 'a later fragment', fragment, ['index', 'function'], frame);
+  const keys = ['index', 'function', 'extra_content'];
+  yield* keyFault('C7', 'a later fragment', fragment, keys, frame, ['extra_content']);
   const part = objectOf(fragment).function;
   yield* keyFault('C7', "a later fragment's function", part, ['arguments'], frame);
   const args = objectOf(part).arguments;
   if (typeof args !== 'string') yield fault('C7', 'arguments is not a string', frame);
-  if (args === '') yield fault('C7', 'an empty later fragment', frame);
+  const isEmpty = args === '' && !('extra_content' in objectOf(fragment));
+  if (isEmpty) yield fault('C7', 'an empty later fragment', frame);
 }
 
 const checkC8: Rule = function* (stream) {
@@ -163,4 +190,18 @@ function* unfinished(stream: Stream, seen: ReadonlySet<number>, finished: Readon
   }
 }
 
-export const choiceRules: readonly Rule[] = [checkC4, checkC5, checkC6, checkC7, checkC8];
+/** Opaque tokens: their form alone, as what is in them is the upstream's. */
+const checkA7: Rule = function* (stream) {
+  for (const { frame, value } of choicesOf(stream)) {
+    const delta = objectOf(value.delta);
+    const details = delta.reasoning_details;
+    if (details !== undefined && (!Array.isArray(details) || !details.every(isObject))) {
+      yield fault('A7', 'reasoning_details is not a list of objects', frame);
+    }
+    for (const { extra_content: extra } of listOf(delta.tool_calls).map(objectOf)) {
+      if (extra !== undefined && !isObject(extra)) yield fault('A7', 'extra_content is not an object', frame);
+    }
+  }
+};
+
+export const choiceRules: readonly Rule[] = [checkC4, checkC5, checkC6, checkC7, checkC8, checkA7];

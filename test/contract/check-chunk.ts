@@ -3,8 +3,19 @@ import { fault } from './check-frames.ts';
 import { choicesOf, chunksOf, keyFault, type Rule, type Stream } from './check-rule.ts';
 import { isCount, isObject, type Json, type JsonObject, listOf, objectOf } from './json.ts';
 
-const CHAT_KEYS = ['id', 'object', 'created', 'model', 'service_tier', 'system_fingerprint', 'choices'];
-const TEXT_KEYS = ['id', 'object', 'created', 'model', 'system_fingerprint', 'choices'];
+const CHAT_KEYS = [
+  'id',
+  'object',
+  'created',
+  'model',
+  'service_tier',
+  'system_fingerprint',
+  'choices',
+  'usage',
+];
+const TEXT_KEYS = CHAT_KEYS.filter((key) => key !== 'service_tier');
+/** The upstream gives them or does not: an absent one is never null. */
+const LABELS = ['service_tier', 'system_fingerprint'];
 const CHAT_CHOICE_KEYS = ['index', 'delta', 'logprobs', 'finish_reason'];
 const TEXT_CHOICE_KEYS = ['index', 'text', 'logprobs', 'finish_reason'];
 const LOGPROB_KEYS = ['token', 'logprob', 'bytes', 'top_logprobs'];
@@ -12,7 +23,7 @@ const TOP_LOGPROB_KEYS = ['token', 'logprob', 'bytes'];
 const TEXT_LOGPROB_KEYS = ['tokens', 'token_logprobs', 'top_logprobs', 'text_offset'];
 const USAGE_SUMS = ['prompt_tokens', 'completion_tokens', 'total_tokens'];
 const USAGE_DETAILS = {
-  prompt_tokens_details: ['cached_tokens', 'audio_tokens'],
+  prompt_tokens_details: ['cached_tokens', 'cache_write_tokens', 'audio_tokens'],
   completion_tokens_details: [
     'reasoning_tokens',
     'audio_tokens',
@@ -28,31 +39,31 @@ const HIGHEST_BYTE = 255;
 const checkC1: Rule = function* (stream) {
   if (stream.expectation.shape === 'chat')
     yield* chunkShape(stream, 'C1', CHAT_KEYS, 'chat.completion.chunk');
-  yield* keepsValue(stream, 'service_tier');
-  yield* keepsValue(stream, 'system_fingerprint');
+  for (const label of LABELS) yield* keepsLabel(stream, label);
 };
 
-function* chunkShape(stream: Stream, rule: string, base: readonly string[], object: string) {
+function* chunkShape(stream: Stream, rule: string, keys: readonly string[], object: string) {
   for (const { frame, value } of chunksOf(stream)) {
-    const wanted = 'usage' in value ? [...base, 'usage'] : base;
-    yield* keyFault(rule, 'a chunk', value, wanted, frame);
+    yield* keyFault(rule, 'a chunk', value, keys, frame, [...LABELS, 'usage']);
     if ('usage' in value && !isObject(value.usage)) yield fault(rule, 'usage is not an object', frame);
     if (value.object !== object) yield fault(rule, `object is ${JSON.stringify(value.object)}`, frame);
     if (!Array.isArray(value.choices)) yield fault(rule, 'choices is not an array', frame);
   }
 }
 
-/** A field that was set once stays set, because each chunk carries the latest value. */
-function* keepsValue(stream: Stream, key: 'service_tier' | 'system_fingerprint') {
+/** On every chunk from the first that has it. */
+function* keepsLabel(stream: Stream, key: string) {
   let isSet = false;
   for (const { frame, value } of chunksOf(stream)) {
-    const field = value[key];
-    if (field === undefined) continue;
-    if (field !== null && (typeof field !== 'string' || field === '')) {
-      yield fault('C1', `${key} is ${JSON.stringify(field)}`, frame);
+    const label = value[key];
+    if (label === undefined) {
+      if (isSet) yield fault('C1', `${key} was there and is absent again`, frame);
+      continue;
     }
-    if (isSet && field === null) yield fault('C1', `${key} was set and is null again`, frame);
-    isSet ||= field !== null;
+    if (typeof label !== 'string' || label === '') {
+      yield fault('C1', `${key} is ${JSON.stringify(label)}`, frame);
+    }
+    isSet = true;
   }
 }
 
@@ -157,25 +168,27 @@ function isNumbers(value: Json): boolean {
   return isObject(value) && Object.values(value).every((number) => typeof number === 'number');
 }
 
-/** The contract gives U3 no order of keys, so only their set is checked. */
+/** A count that was not given is absent, and so is a details object without one. */
 const checkU3: Rule = function* (stream) {
   for (const { frame, value } of chunksOf(stream)) {
     const usage = value.usage;
     if (!isObject(usage)) continue;
-    yield* keyFault('U3', 'usage', usage, [...USAGE_SUMS, ...Object.keys(USAGE_DETAILS)], frame, 'any order');
+    const details = Object.keys(USAGE_DETAILS);
+    yield* keyFault('U3', 'usage', usage, [...USAGE_SUMS, ...details], frame, details);
     for (const sum of USAGE_SUMS) {
       if (!isCount(usage[sum])) yield fault('U3', `${sum} is ${JSON.stringify(usage[sum])}`, frame);
     }
     for (const [key, counts] of Object.entries(USAGE_DETAILS)) {
-      yield* keyFault('U3', key, usage[key], counts, frame, 'any order');
-      yield* detailCounts(objectOf(usage[key]), frame);
+      if (key in usage) yield* detailCounts(key, usage[key], counts, frame);
     }
   }
 };
 
-function* detailCounts(details: JsonObject, frame: number) {
-  for (const [key, count] of Object.entries(details)) {
-    if (count !== null && !isCount(count)) yield fault('U3', `${key} is ${JSON.stringify(count)}`, frame);
+function* detailCounts(name: string, details: Json | undefined, counts: readonly string[], frame: number) {
+  yield* keyFault('U3', name, details, counts, frame, counts);
+  if (isObject(details) && Object.keys(details).length === 0) yield fault('U3', `${name} is empty`, frame);
+  for (const [key, count] of Object.entries(objectOf(details))) {
+    if (!isCount(count)) yield fault('U3', `${key} is ${JSON.stringify(count)}`, frame);
   }
 }
 

@@ -1,17 +1,16 @@
 /** Reads a client's bytes as frames, and lists what breaks F1 and F3 on the way. */
 import { isObject, type JsonObject, parseJson, textOf } from './json.ts';
 
+/** `event`: the name on its event line, `""` where it has none. */
 export type Frame = { number: number } & (
   | { kind: 'heartbeat' | 'done' | 'broken' }
-  | { kind: 'chunk' | 'vendor'; value: JsonObject }
-  | { kind: 'error'; value: JsonObject; named: boolean }
+  | { kind: 'chunk' | 'vendor' | 'error'; value: JsonObject; event: string }
 );
 
 type Read = { frames: Frame[]; faults: string[] };
 
 const LINE_FEED = 10;
 const HEARTBEAT = ': heartbeat';
-const ERROR_EVENT = 'event: error';
 const DATA = 'data: ';
 
 export function fault(rule: string, what: string, frame?: number): string {
@@ -56,36 +55,39 @@ function readBlock(whole: string, number: number, faults: string[]): Frame {
   if (lines.some((line) => line.startsWith(':'))) {
     return broken('F3', `the comment ${shown(block)}`, number, faults);
   }
-  const named = lines.length === 2 && lines[0] === ERROR_EVENT;
-  const line = named ? lines[1] : block;
+  const event = lines.length === 2 ? /^event: ([^\r]+)$/.exec(lines[0] ?? '')?.[1] : undefined;
+  const line = event === undefined ? block : lines[1];
   if (line === undefined || !/^data: [^\r\n]+$/.test(line)) {
     return broken('F1', `not one data line: ${shown(block)}`, number, faults);
   }
-  return readData(line.slice(DATA.length), named, number, faults);
-}
-
-function readData(data: string, named: boolean, number: number, faults: string[]): Frame {
-  const frame = classify(data, named, number, faults);
-  if (named && frame.kind !== 'error' && frame.kind !== 'broken') {
-    faults.push(fault('F1', 'an event field on a frame that is not an error', number));
+  const frame = classify(line.slice(DATA.length), event ?? '', number, faults);
+  if (event !== undefined && frame.kind !== 'broken' && !mayHaveEvent(frame.kind, event)) {
+    faults.push(fault('F1', `the event field ${shown(event)} on a frame of the kind ${frame.kind}`, number));
   }
   return frame;
 }
 
-function classify(data: string, named: boolean, number: number, faults: string[]): Frame {
+/** Errors (E3) and vendor events (V2) alone have an event line. */
+function mayHaveEvent(kind: Frame['kind'], event: string): boolean {
+  return kind === 'vendor' ? event.startsWith('x_') : kind === 'error' && event === 'error';
+}
+
+function classify(data: string, event: string, number: number, faults: string[]): Frame {
   if (data === '[DONE]') return { number, kind: 'done' };
   const value = parseJson(data);
   if (!isObject(value)) return broken('F1', `no JSON object: ${shown(data)}`, number, faults);
-  if (isVendor(value)) return { number, kind: 'vendor', value };
+  if (isVendor(value, event)) return { number, kind: 'vendor', value, event };
   if (!isCompact(data)) faults.push(fault('F1', `JSON is not compact: ${shown(data)}`, number));
-  if ('error' in value && !('choices' in value)) return { number, kind: 'error', value, named };
-  return { number, kind: 'chunk', value };
+  const isError = 'error' in value && !('choices' in value);
+  return { number, kind: isError ? 'error' : 'chunk', value, event };
 }
 
-/** An event named only by its SSE field has no type, and no key of a chunk or an error either. */
-function isVendor(value: JsonObject): boolean {
+/** What has no type of its own is one by its event line, unless a client would take it for a chunk or an error. */
+function isVendor(value: JsonObject, event: string): boolean {
   if ('choices' in value) return false;
-  return textOf(value.type).startsWith('x_') || !('object' in value || 'error' in value);
+  if (textOf(value.type).startsWith('x_')) return true;
+  if ('error' in value) return false;
+  return event.startsWith('x_') || !('object' in value);
 }
 
 /** Strings are normalised first, because a string may keep the upstream's own escapes. */

@@ -7,14 +7,18 @@ export interface Expectation {
   shape: 'chat' | 'text';
   /** The id that the client sees before the model's name, such as `deepseek`. */
   provider: string;
-  /** Whether a stream that did not fail must hold a usage chunk; where not, it must hold none. */
-  usageChunk: boolean;
+  /** Where usage is: on a chunk of its own at the end, on the chunk of the last finish (if it was reported by then), or nowhere. */
+  usage: 'end' | 'finish' | 'nowhere';
   vendorEvents: 'strip' | 'pass';
   errorFrames: 'data' | 'event';
+  /** Passed where it is absent. */
+  reasoning?: 'pass' | 'strip';
   /** The client disconnected: its bytes may end anywhere. */
   clientLeft?: boolean;
   /** The request's `n`, where choices beyond it are to be reported. */
   requestedChoices?: number;
+  /** The ids that the upstream gave its tool calls, where ids of Weir's own are to be checked. */
+  upstreamIds?: readonly string[];
 }
 
 export interface Stream {
@@ -53,27 +57,28 @@ export function* choicesOf(stream: Stream): Generator<Choice> {
   }
 }
 
-/** A null `usage` does not make a usage chunk: it is an unexpected key, which C1 reports. */
-export function isUsageChunk(chunk: JsonObject): boolean {
+/** A `usage` that is null counts as none here: C1 reports it. */
+export function hasUsage(chunk: JsonObject): boolean {
   return isObject(chunk.usage);
 }
 
-/** Yields at most one fault: `object` must have exactly the wanted keys, in their order if there is one. */
+/** Yields at most one fault: the object must have exactly the wanted keys, in their order; the optional ones may be absent. */
 export function* keyFault(
   rule: string,
   name: string,
   value: Json | undefined,
   wanted: readonly string[],
   frame: number,
-  order: 'ordered' | 'any order' = 'ordered',
+  optional: readonly string[] = [],
 ): Generator<string> {
   if (!isObject(value)) return yield fault(rule, `${name} is not an object`, frame);
   const keys = Object.keys(value);
-  const missing = wanted.filter((key) => !keys.includes(key));
+  const present = wanted.filter((key) => keys.includes(key) || !optional.includes(key));
+  const missing = present.filter((key) => !keys.includes(key));
   const unwanted = keys.filter((key) => !wanted.includes(key));
   if (missing.length > 0) yield fault(rule, `${name} without ${missing.join(', ')}`, frame);
   else if (unwanted.length > 0) yield fault(rule, `${name} with ${unwanted.join(', ')}`, frame);
-  else if (order === 'ordered' && keys.join() !== wanted.join()) {
+  else if (keys.join() !== present.join()) {
     yield fault(rule, `${name} has its keys in the order ${keys.join(', ')}`, frame);
   }
 }

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from './json.ts';
 export const expected: Expectation = {
   shape: 'chat',
   provider: 'deepseek',
-  usageChunk: false,
+  usage: 'finish',
   vendorEvents: 'strip',
   errorFrames: 'data',
 };
@@ -16,12 +16,12 @@ export const USAGE = {
   prompt_tokens: 12,
   completion_tokens: 3,
   total_tokens: 15,
-  prompt_tokens_details: { cached_tokens: 0, audio_tokens: null },
+  prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 4, audio_tokens: 1 },
   completion_tokens_details: {
     reasoning_tokens: 2,
-    audio_tokens: null,
-    accepted_prediction_tokens: null,
-    rejected_prediction_tokens: null,
+    audio_tokens: 0,
+    accepted_prediction_tokens: 0,
+    rejected_prediction_tokens: 0,
   },
 };
 export const LOGPROBS = {
@@ -52,7 +52,7 @@ export function chunk(choices: Json[], more: JsonObject = {}): string {
     object: 'chat.completion.chunk',
     created: 1_800_000_000,
     model: 'deepseek/deepseek-chat',
-    service_tier: null,
+    service_tier: 'default',
     system_fingerprint: 'fp_1',
     choices,
     ...more,
@@ -78,7 +78,7 @@ function textFrame(choices: Json[], more: JsonObject = {}): string {
     object: 'text_completion',
     created: 1_800_000_000,
     model: 'deepseek/deepseek-chat',
-    system_fingerprint: null,
+    system_fingerprint: 'fp_1',
     choices,
     ...more,
   });
@@ -101,10 +101,14 @@ export function errorFrame(message: string, more: JsonObject = {}): string {
 export const OPEN = deltaChunk({ role: 'assistant', content: '' });
 export const HELLO = deltaChunk({ content: 'Hello' });
 export const STOP = deltaChunk({}, { finish_reason: 'stop' });
+export const STOP_WITH_USAGE = chunk([choice({}, { finish_reason: 'stop' })], { usage: USAGE });
 export const USAGE_CHUNK = chunk([], { usage: USAGE });
 export const TEXT_USAGE_CHUNK = textFrame([], { usage: USAGE });
 export const ERROR = errorFrame('DeepSeek ended the stream before the answer was complete');
 export const VENDOR = 'data: {"type": "x_research.searching", "name":"web_search"}\n\n';
+/** Reasoning as OpenRouter sends it: a piece of its text, and the signature behind the last piece. */
+export const DETAIL = { type: 'reasoning.text', text: 'Hm', index: 0 };
+export const SIGNATURE = { type: 'reasoning.text', signature: 'EsQBCk', index: 0 };
 export const CALLS = [
   OPEN,
   deltaChunk({ tool_calls: [callFragment(0, 'call_1', '')] }),

@@ -2,8 +2,8 @@
 import { choiceRules } from './check-choice.ts';
 import { chunkRules } from './check-chunk.ts';
 import { type Frame, fault, readFrames } from './check-frames.ts';
-import { chunksOf, type Expectation, isUsageChunk, keyFault, type Rule, type Stream } from './check-rule.ts';
-import { type JsonObject, objectOf, textOf } from './json.ts';
+import { chunksOf, type Expectation, hasUsage, keyFault, type Rule, type Stream } from './check-rule.ts';
+import { type JsonObject, listOf, objectOf, textOf } from './json.ts';
 
 export type { Expectation } from './check-rule.ts';
 
@@ -42,9 +42,11 @@ const checkF2: Rule = function* (stream) {
   if (done.length === 0 && stream.expectation.clientLeft !== true) yield fault('F2', 'no [DONE]');
 };
 
+/** Usage that was asked for. */
 const checkU1: Rule = function* (stream) {
+  if (stream.expectation.usage !== 'end') return;
   for (const { frame, value } of chunksOf(stream)) {
-    if (!isUsageChunk(value)) continue;
+    if (!hasUsage(value)) continue;
     if (!Array.isArray(value.choices) || value.choices.length > 0) {
       yield fault('U1', 'usage beside choices', frame);
     }
@@ -56,25 +58,42 @@ const checkU1: Rule = function* (stream) {
 };
 
 function isUsage(frame: Frame): boolean {
-  return frame.kind === 'chunk' && isUsageChunk(frame.value);
+  return frame.kind === 'chunk' && hasUsage(frame.value);
 }
 
 const checkU2: Rule = function* (stream) {
-  const { usageChunk, clientLeft } = stream.expectation;
+  const { usage, clientLeft } = stream.expectation;
   const [first, second] = stream.frames.filter(isUsage);
   if (second !== undefined) yield fault('U2', 'usage comes more than once', second.number);
-  if (first !== undefined && stream.failed) yield fault('U2', 'usage on a stream that failed', first.number);
-  if (first !== undefined && !usageChunk) yield fault('U2', 'usage that was not asked for', first.number);
-  if (first === undefined && usageChunk && !stream.failed && clientLeft !== true) {
-    yield fault('U2', 'no usage chunk');
+  if (first === undefined) {
+    if (usage === 'end' && !stream.failed && clientLeft !== true) yield fault('U2', 'no usage chunk');
+    return;
   }
+  if (stream.failed) yield fault('U2', 'usage on a stream that failed', first.number);
+  if (usage === 'nowhere') yield fault('U2', 'usage that was not asked for', first.number);
+  if (usage === 'finish') yield* atLastFinish(stream, first.number);
 };
 
+/** Usage that was not asked for is on the chunk of the last finish. */
+function* atLastFinish(stream: Stream, usage: number) {
+  const finishes = [...chunksOf(stream)].filter(({ value }) => isFinish(value)).map(({ frame }) => frame);
+  if (!finishes.includes(usage)) yield fault('U2', 'usage on a chunk without a finish', usage);
+  else if (finishes.at(-1) !== usage) yield fault('U2', 'usage before the last finish', usage);
+}
+
+function isFinish(chunk: JsonObject): boolean {
+  return listOf(chunk.choices).some((choice) => textOf(objectOf(choice).finish_reason) !== '');
+}
+
 const checkV2: Rule = function* (stream) {
-  if (stream.expectation.vendorEvents === 'pass') return;
   for (const frame of stream.frames) {
-    if (frame.kind === 'vendor')
-      yield fault('V2', `a vendor event passed: ${textOf(frame.value.type)}`, frame.number);
+    if (frame.kind !== 'vendor') continue;
+    const type = textOf(frame.value.type);
+    if (stream.expectation.vendorEvents === 'strip') {
+      yield fault('V2', `a vendor event passed: ${type || frame.event}`, frame.number);
+    } else if (!type.startsWith('x_') && frame.event === '') {
+      yield fault('V2', 'a vendor event with neither a type nor an event line', frame.number);
+    }
   }
 };
 
@@ -103,7 +122,7 @@ function* errorShape(value: JsonObject, frame: number) {
 const checkE3: Rule = function* (stream) {
   const wanted = stream.expectation.errorFrames === 'event';
   for (const frame of stream.frames) {
-    if (frame.kind !== 'error' || frame.named === wanted) continue;
+    if (frame.kind !== 'error' || (frame.event === 'error') === wanted) continue;
     yield fault(
       'E3',
       wanted ? 'an error without its event field' : 'an error with an event field',

@@ -3,9 +3,11 @@ import type { ApiError } from '../../src/canonical/error.ts';
 import { isObject, parseJson } from '../../src/canonical/json.ts';
 import { DEFAULT_POLICIES, type Policies } from '../../src/canonical/policies.ts';
 import { Tally } from '../../src/metering/tally.ts';
+import { configuredProvider } from '../../src/providers/compatible.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
-import { openaiCompatible } from '../../src/providers/openai.ts';
 import { type Provider, ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
+import { tolerant } from '../../src/providers/tolerant.ts';
+import type { AnswerContext } from '../../src/stream/answer-context.ts';
 import { type AnswerOptions, AnswerReader } from '../../src/stream/answer-reader.ts';
 import type { AnswerSink } from '../../src/stream/answer-sink.ts';
 import { CompletionBuilder } from '../../src/stream/completion-builder.ts';
@@ -19,14 +21,17 @@ const NOW_SECONDS = 1_800_000_000;
 const MAX_EVENT_BYTES = 1024 * 1024;
 
 export function providerOf(id: string): Provider {
-  return PROVIDERS.find((provider) => provider.id === id) ?? openaiCompatible(id, 'PROVIDERS');
+  return PROVIDERS.find((provider) => provider.id === id) ?? configuredProvider(id, tolerant, 'PROVIDERS');
 }
 
 export interface Conversion {
   readonly provider: string;
   readonly route: Route;
   readonly model: string;
+  /** The client asked for a usage chunk. */
   readonly usageChunk: boolean;
+  /** How many choices it asked for: one by default. */
+  readonly choices?: number;
   readonly policies?: Policies;
   readonly maxEventBytes?: number;
   /** On by default. */
@@ -43,6 +48,12 @@ export interface Converted {
   readonly splicedFrames: number;
 }
 
+/** Where the client's usage goes (U1, U2): the same for every stream of one request. */
+export function usageAtOf({ usageChunk, policies = DEFAULT_POLICIES }: Conversion): AnswerContext['usageAt'] {
+  if (usageChunk || policies.usageChunk === 'always') return 'end';
+  return policies.usageChunk === 'finish' ? 'finish' : 'nowhere';
+}
+
 export function optionsOf(conversion: Conversion, tally: Tally): AnswerOptions {
   const provider = providerOf(conversion.provider);
   const endpoint = provider.endpoints[conversion.route];
@@ -54,7 +65,6 @@ export function optionsOf(conversion: Conversion, tally: Tally): AnswerOptions {
     quirks: provider.quirks,
     vendorTokens: provider.vendorTokens,
     policies,
-    usageChunk: conversion.usageChunk || policies.usageChunk === 'always',
     maxEventBytes: conversion.maxEventBytes ?? MAX_EVENT_BYTES,
     context: {
       shape: ROUTE_SHAPES[conversion.route],
@@ -62,6 +72,8 @@ export function optionsOf(conversion: Conversion, tally: Tally): AnswerOptions {
       provider: provider.id,
       model: conversion.model,
       reasoning: policies.reasoning,
+      usageAt: usageAtOf(conversion),
+      choices: conversion.choices ?? 1,
       now: () => NOW_SECONDS,
       random: () => String(++made).padStart(4, '0'),
       meter: tally,
@@ -112,7 +124,7 @@ function convert(
   const ends: (ApiError | null)[] = [];
   const counted: AnswerSink = {
     chunk: (chunk) => sink.chunk(chunk),
-    vendor: (json) => sink.vendor(json),
+    vendor: (json, name) => sink.vendor(json, name),
     end: (failure) => {
       ends.push(failure?.error ?? null);
       sink.end(failure);

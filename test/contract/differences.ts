@@ -1,11 +1,19 @@
 /** Compares an upstream's reading with a client's: what was lost, added or changed on the way. */
+import type { JsonObject } from './json.ts';
 import type { ChoiceReading, Reading, ToolCall, UsageReading } from './reading.ts';
 
 /** What the request and the policies remove on purpose. */
 export interface Comparison {
   shape?: 'chat' | 'text';
   reasoning?: 'pass' | 'strip';
+  /** `finish`: the client gets usage where it was reported by the last finish, and only there (U2). */
+  usage?: 'end' | 'finish';
 }
+
+/** Where a reasoning detail has its text. */
+const DETAIL_TEXTS = ['text', 'summary'];
+/** An id that Weir makes (C7). */
+const MADE_ID = /^[0-9A-Za-z]{9}$/;
 
 const FINISH_WORDS: ReadonlyMap<string, string> = new Map([
   ['length', 'length'],
@@ -33,6 +41,7 @@ export function differences(upstream: Reading, client: Reading, comparison: Comp
   if ((upstream.error === null) !== (client.error === null)) {
     found.push(difference('error', upstream.error, client.error));
   }
+  if (comparison.usage === 'finish') return [...found, ...usageByFinishDifferences(upstream, client)];
   return [...found, ...usageDifferences(upstream.usage, client.usage)];
 }
 
@@ -44,9 +53,18 @@ function difference(name: string, sent: unknown, received: unknown): string {
 function hasContent(choice: ChoiceReading, { shape, reasoning }: Comparison): boolean {
   if (choice.text !== '' || choice.finish !== null || choice.logprobTokens > 0) return true;
   if (shape === 'text') return false;
-  return (
-    choice.refusal !== '' || choice.toolCalls.length > 0 || (reasoning !== 'strip' && choice.reasoning !== '')
-  );
+  if (choice.refusal !== '' || choice.toolCalls.length > 0) return true;
+  return detailsOf(choice, reasoning).length > 0 || (reasoning !== 'strip' && choice.reasoning !== '');
+}
+
+/** What the client gets of a choice's reasoning details: stripped, they keep what their upstream wants back, and no text. */
+function detailsOf({ details }: ChoiceReading, reasoning: Comparison['reasoning']): JsonObject[] {
+  if (reasoning !== 'strip') return details;
+  return details
+    .filter(({ signature, data }) => [signature, data].some((token) => typeof token === 'string'))
+    .map((detail) =>
+      Object.fromEntries(Object.entries(detail).filter(([key]) => !DETAIL_TEXTS.includes(key))),
+    );
 }
 
 function choiceDifferences(
@@ -61,6 +79,11 @@ function choiceDifferences(
     ['text', sent.text, received.text],
     ['reasoning', chat && reasoning === 'pass' ? sent.reasoning : '', received.reasoning],
     ['refusal', chat ? sent.refusal : '', received.refusal],
+    [
+      'reasoning details',
+      JSON.stringify(chat ? detailsOf(sent, reasoning) : []),
+      JSON.stringify(received.details),
+    ],
     ['logprob tokens', sent.logprobTokens, received.logprobTokens],
     ['finish', finishOf(upstream, sent, received, chat), received.finish],
   ];
@@ -89,24 +112,36 @@ function toolCallDifferences(name: string, sent: ToolCall[], received: ToolCall[
   return sent.flatMap((call, position) => {
     const other = received[position];
     if (other === undefined) return [];
-    // An id that the upstream did not send is generated, so there is nothing to compare it with.
-    const same = call.name === other.name && call.arguments === other.arguments;
-    return same && (call.id === '' || call.id === other.id)
-      ? []
-      : [difference(`${name} tool call ${position}`, call, other)];
+    const isSame =
+      call.name === other.name &&
+      call.arguments === other.arguments &&
+      JSON.stringify(call.extra) === JSON.stringify(other.extra) &&
+      // An id that the upstream did not send is made: of that the form alone is known.
+      (call.id === '' ? MADE_ID.test(other.id) : call.id === other.id);
+    return isSame ? [] : [difference(`${name} tool call ${position}`, call, other)];
   });
 }
 
-/** The client receives no usage that it did not ask for, and an estimate where the upstream reported no sum. */
+/** Usage that was not asked for: sent where both sums were reported by the last finish, and no estimate is. */
+function usageByFinishDifferences(upstream: Reading, client: Reading): string[] {
+  const { prompt = null, completion = null, total = null } = upstream.usageByFinish ?? {};
+  const sums = [prompt, completion, total].filter((sum) => sum !== null);
+  const isDue = upstream.error === null && sums.length > 1;
+  if (isDue !== (client.usage !== null)) return [difference('usage', upstream.usageByFinish, client.usage)];
+  return usageDifferences(upstream.usageByFinish, client.usage);
+}
+
+/** An estimate where the upstream reported no sum is no difference. */
 function usageDifferences(sent: UsageReading | null, received: UsageReading | null): string[] {
   if (received === null) return [];
-  const { prompt = null, completion = null, cached = null, reasoning = null } = sent ?? {};
+  const { prompt = null, completion = null, cached = null, cacheWrite = null, reasoning = null } = sent ?? {};
   const total = sent?.total ?? (prompt === null || completion === null ? null : prompt + completion);
   const sums: [string, number | null, number | null][] = [
     ['prompt', prompt ?? received.prompt, received.prompt],
     ['completion', completion ?? received.completion, received.completion],
     ['total', total ?? received.total, received.total],
     ['cached', cached, received.cached],
+    ['cache write', cacheWrite, received.cacheWrite],
     ['reasoning', reasoning, received.reasoning],
   ];
   const found = sums.filter(([, one, other]) => one !== other);

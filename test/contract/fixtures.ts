@@ -6,12 +6,14 @@ import type { Route } from '../../src/providers/provider.ts';
 
 /** `case.json`: what is shown, what was requested, and the expected record. */
 interface Case {
-  readonly says: string;
+  readonly about: string;
   readonly rules: readonly string[];
   readonly route: Route;
   readonly model: string;
   readonly stream: boolean;
   readonly include_usage: boolean;
+  /** How many choices were requested: one where it is absent. */
+  readonly n?: number;
   /** Settings that differ from their defaults. */
   readonly policies: {
     readonly VENDOR_EVENTS?: string;

@@ -105,6 +105,15 @@ const call = some({
   index,
   id: mostly(fc.constantFrom('call_1', 'call_2', 'null', '')),
   function: mostly(some({ name: mostly(fc.constantFrom('f', 'g', '')), arguments: text })),
+  extra_content: mostly(fc.constant({ google: { thought_signature: 'EsQBCk' } }), fc.constant(null)),
+});
+const detail = some({
+  type: mostly(fc.constantFrom('reasoning.text', 'reasoning.encrypted')),
+  text,
+  summary: text,
+  signature: text,
+  data: text,
+  index,
 });
 const entry = { token: text, logprob: mostly(fc.constant(-0.5)), bytes: mostly(fc.constant([97])) };
 const logprob = some({ ...entry, top_logprobs: mostly(fc.array(some(entry), { maxLength: 2 })) });
@@ -125,6 +134,7 @@ const delta = some({
   refusal: text,
   tool_calls: mostly(fc.array(mostly(call), { maxLength: 3 })),
   function_call: mostly(some({ name: text, arguments: text })),
+  reasoning_details: mostly(fc.array(mostly(detail), { maxLength: 2 })),
 });
 const finish = mostly(fc.constant(null), fc.constantFrom('stop', 'length', 'eos', 'tool_calls', 'error'));
 const usage = mostly(
@@ -133,7 +143,9 @@ const usage = mostly(
     prompt_tokens: count,
     completion_tokens: count,
     total_tokens: count,
-    prompt_tokens_details: some({ cached_tokens: count }),
+    prompt_tokens_details: mostly(some({ cached_tokens: count, cache_write_tokens: count })),
+    num_cached_tokens: count,
+    completion_tokens_details: mostly(some({ reasoning_tokens: count, audio_tokens: count })),
   }),
 );
 const choice = mostly(some({ index, delta: mostly(delta), text, logprobs, finish_reason: finish, usage }));
@@ -150,15 +162,14 @@ const event = some({
 });
 const failure = some({ error: mostly(text, some({ message: text, type: text, code: mostly(text, count) })) });
 const vendor = some({ type: fc.constantFrom('x_a.b', 'x_chat.metadata'), usage });
+const named = some({ choices: text, error: text, object: text, a: text });
 
 const lines = fc.oneof(
   { weight: 12, arbitrary: mostly(event).map((value) => `data: ${JSON.stringify(value)}\n\n`) },
   { weight: 1, arbitrary: failure.map((value) => `data: ${JSON.stringify(value)}\n\n`) },
   { weight: 1, arbitrary: vendor.map((value) => `data: ${JSON.stringify(value)}\n\n`) },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom(': hi\n\n', 'data: [DONE]\n\n', 'event: x_a\ndata: {}\n\n', 'data: 1\n\n'),
-  },
+  { weight: 1, arbitrary: named.map((value) => `event: x_a\ndata: ${JSON.stringify(value)}\n\n`) },
+  { weight: 1, arbitrary: fc.constantFrom(': hi\n\n', 'data: [DONE]\n\n', 'data: 1\n\n') },
 );
 
 /** Placeholder for bytes that are not UTF-8, until the text is encoded. */
@@ -166,7 +177,7 @@ const NO_UTF8 = '\uE000';
 
 const goodText = fc.oneof(
   fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }).map((value) => JSON.stringify(value)),
-  fc.constantFrom('"a"', '"é€𝄞"', '"\\n\\u0041\\ud834"', '""'),
+  fc.constantFrom('"a"', '"é€𝄞"', '"\\n\\u0041\\ud834"', '""', '"text"', '"thinking"', '"error"', '"chunk"'),
 );
 
 /** What is nearly a JSON string, and other values. */
@@ -196,10 +207,14 @@ const envelope = fc.constantFrom(
   '{"choices":[{"index":0,"text":TEXT,"logprobs":null}],"obfuscation":OTHER}',
   '{"choices":[{"index":0,"delta":{"content":TEXT},"message":{"content":OTHER}}],"usage":null}',
   '{"choices":[{"index":0,"delta":{"content":TEXT,"refusal":OTHER}}]}',
+  '{"choices":[{"index":0,"delta":{"reasoning":TEXT,"reasoning_details":[{"type":"reasoning.text","text":OTHER}]}}]}',
+  '{"choices":[{"index":0,"delta":{"reasoning":TEXT,"reasoning_content":TEXT,"reasoning_details":[{"text":TEXT}]}}]}',
+  '{"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":OTHER}],"reasoning_content":TEXT}}]}',
+  '{"type":OTHER,"object":"chunk","choices":[{"index":0,"delta":{"content":TEXT}}]}',
 );
 
 function frameOf(frame: string, text: string, other: string): string {
-  return `data: ${frame.replace('TEXT', () => text).replace('OTHER', () => other)}\n\n`;
+  return `data: ${frame.replaceAll('TEXT', () => text).replace('OTHER', () => other)}\n\n`;
 }
 
 /** Bytes that are not UTF-8 in one way or another. */

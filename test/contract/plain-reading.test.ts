@@ -1,19 +1,8 @@
-/** Tests the plain reading on small streams, written by hand. */
+/** Tests the plain reading of upstreams on small streams, written by hand. */
 import { describe, expect, test } from 'vitest';
-import {
-  CALLS,
-  DONE,
-  ERROR,
-  HEARTBEAT,
-  HELLO,
-  OPEN,
-  TEXT_USAGE_CHUNK,
-  textChunk,
-  USAGE_CHUNK,
-  VENDOR,
-} from './check-samples.ts';
+import { DETAIL, SIGNATURE } from './check-samples.ts';
 import type { JsonObject } from './json.ts';
-import { readClient, readUpstream } from './plain-reading.ts';
+import { readUpstream } from './plain-reading.ts';
 import { emptyChoice } from './reading.ts';
 import { calling, deltaEvent, done, upstream } from './reading-samples.ts';
 
@@ -83,6 +72,15 @@ describe('readUpstream, content', () => {
     const chat = deltaEvent({ refusal: 'no' }, { logprobs: { content: [{}, {}], refusal: [{}] } });
     const text = deltaEvent({}, { logprobs: { tokens: ['a'] } });
     expect(upstream(chat, text, done).choices.get(0)).toMatchObject({ refusal: 'no', logprobTokens: 4 });
+  });
+
+  test('reasoning details: all of them, in their order; what is no object is left out', () => {
+    const deltas = [
+      { reasoning_details: [DETAIL, 'x'] },
+      { reasoning_details: [SIGNATURE] },
+      { reasoning_details: {} },
+    ];
+    expect(first(...deltas)?.details).toEqual([DETAIL, SIGNATURE]);
   });
 
   test('a choice without index: its place in the list is its index', () => {
@@ -164,6 +162,17 @@ describe('readUpstream, tool calls', () => {
     expect(callsOf(...fragments)).toEqual([['a', 'f', '12']]);
   });
 
+  test('extra_content: the first of a call, and of no other', () => {
+    const [one, other] = [{ google: { thought_signature: 'a' } }, { google: { thought_signature: 'b' } }];
+    const reading = upstream(
+      calling({ index: 0, id: 'a', function: { name: 'f', arguments: '' }, extra_content: one }),
+      calling({ index: 0, function: { arguments: '{}' }, extra_content: other }),
+      calling({ index: 1, id: 'b', function: { name: 'f', arguments: '{}' }, extra_content: 'x' }),
+      done,
+    );
+    expect(reading.choices.get(0)?.toolCalls.map(({ extra }) => extra)).toEqual([one, null]);
+  });
+
   test('"null" for an id, and a legacy function_call: calls without an id', () => {
     expect(callsOf(calling({ index: 0, id: 'null', function: { name: 'f', arguments: '' } }))).toEqual([
       ['', 'f', ''],
@@ -173,35 +182,6 @@ describe('readUpstream, tool calls', () => {
       deltaEvent({ function_call: { arguments: '}' } }),
     ];
     expect(callsOf(...legacy)).toEqual([['', 'f', '{}']]);
-  });
-});
-
-describe('readUpstream, usage', () => {
-  test('usage in several places: the highest value of each count', () => {
-    const reading = upstream(
-      {
-        choices: [{ index: 0, delta: {}, usage: { prompt_tokens: 7 } }],
-        usage: { completion_tokens: 5, total_tokens: 9 },
-      },
-      {
-        choices: [],
-        x_groq: { usage: { completion_tokens: 6, completion_tokens_details: { reasoning_tokens: 2 } } },
-      },
-      {
-        usage: {
-          completion_tokens: 0,
-          prompt_tokens: null,
-          prompt_cache_hit_tokens: 3,
-          prompt_tokens_details: null,
-        },
-      },
-      done,
-    );
-    expect(reading.usage).toEqual({ prompt: 7, completion: 6, total: 9, cached: 3, reasoning: 2 });
-  });
-
-  test('no count reported: usage is null', () => {
-    expect(upstream({ choices: [], usage: {} }, { choices: [], usage: null }, done).usage).toBeNull();
   });
 });
 
@@ -246,39 +226,5 @@ describe('readUpstream, failures', () => {
     expect(upstream({ choices: [] }).error).not.toBeNull();
     expect(upstream(deltaEvent({ content: 'a' }), done).error).toBeNull();
     expect(upstream(deltaEvent({ content: 'a' }, { finish_reason: 'stop' })).error).toBeNull();
-  });
-});
-
-describe('readClient', () => {
-  test('a canonical chat stream: its content, calls and usage', () => {
-    const reading = readClient([HEARTBEAT, VENDOR, ...CALLS.slice(0, -1), USAGE_CHUNK, DONE].join(''));
-    expect(reading).toMatchObject({ error: null, done: true });
-    expect(reading.usage).toEqual({ prompt: 12, completion: 3, total: 15, cached: 0, reasoning: 2 });
-    expect(reading.choices.get(0)).toEqual({
-      ...emptyChoice(),
-      finish: 'tool_calls',
-      toolCalls: [
-        { id: 'call_1', name: 'get_weather', arguments: '{"city":"Gda\\u0144sk"}' },
-        { id: 'call_2', name: 'get_weather', arguments: '{}' },
-      ],
-    });
-  });
-
-  test('a text stream and a failed one: text, and the error', () => {
-    const text = readClient(
-      [textChunk('a'), textChunk('b', { finish_reason: 'stop' }), TEXT_USAGE_CHUNK, DONE].join(''),
-    );
-    expect(text.choices.get(0)).toMatchObject({ text: 'ab', finish: 'stop' });
-    expect(readClient([OPEN, HELLO, ERROR, DONE].join('')).error).toMatch(/^DeepSeek/);
-    expect(readClient(OPEN).done).toBe(false);
-  });
-
-  test('a passed vendor event that reports an error: the stream has none', () => {
-    expect(readClient('data: {"type":"x_mockup.error","error":"m"}\n\n').error).toBeNull();
-  });
-
-  test('what was not repaired: it is missing', () => {
-    const reading = readClient('data: {"choices":[{"index":0,"delta":{"reasoning":"a","content":[]}}]}\n\n');
-    expect(reading.choices.get(0)).toEqual(emptyChoice());
   });
 });

@@ -33,6 +33,8 @@ export function readUpstream(text: string, kind: 'sse' | 'jsonl'): Reading {
     if (reading.done || reading.error !== null) break;
   }
   for (const [index, slots] of walk.slots) choiceAt(reading, index).toolCalls = slots.map(toolCallOf);
+  // A choice that is open at `[DONE]` is finished by it.
+  if (reading.done && !isFinished(reading)) reading.usageByFinish = reading.usage;
   if (!reading.done && !isFinished(reading)) reading.error ??= 'ended with an unfinished answer';
   return reading;
 }
@@ -65,10 +67,16 @@ function readEvent(walk: Walk, name: string, data: string): void {
   const choices = listOf(value.choices).map(objectOf);
   for (const source of [value, objectOf(value.x_groq), ...choices]) addUsage(walk.reading, source.usage);
   const error = upstreamError ?? errorFinishOf(walk, choices);
+  const finishes = finishCount(walk.reading);
   for (const [position, choice] of choices.entries()) {
     readChoice(walk, choice, indexOf(choice, position), error !== null);
   }
   walk.reading.error = error;
+  if (finishCount(walk.reading) > finishes) walk.reading.usageByFinish = walk.reading.usage;
+}
+
+function finishCount(reading: Reading): number {
+  return [...reading.choices.values()].filter((choice) => choice.finish !== null).length;
 }
 
 function errorOf(name: string, value: Json | undefined): string | null {
@@ -100,6 +108,7 @@ function readChoice(walk: Walk, choice: JsonObject, index: number, failing: bool
   addContent(into, delta.content ?? choice.text);
   into.reasoning += textOf(delta.reasoning_content) || textOf(delta.reasoning);
   into.refusal += textOf(delta.refusal);
+  into.details.push(...listOf(delta.reasoning_details).filter(isObject));
   into.logprobTokens += logprobTokens(choice.logprobs);
   for (const fragment of [...listOf(delta.tool_calls), ...legacyCall(delta)]) {
     const slots = walk.slots.get(index) ?? [];
@@ -154,14 +163,21 @@ function readClientChoice(reading: Reading, choice: JsonObject, slots: Map<strin
   into.text += textOf(delta.content) + textOf(choice.text);
   into.reasoning += textOf(delta.reasoning_content);
   into.refusal += textOf(delta.refusal);
+  into.details.push(...listOf(delta.reasoning_details).map(objectOf));
   into.logprobTokens += logprobTokens(choice.logprobs);
   if (typeof choice.finish_reason === 'string') into.finish = choice.finish_reason;
   for (const fragment of listOf(delta.tool_calls).map(objectOf)) {
     const key = `${choice.index} ${JSON.stringify(fragment.index)}`;
     const { name, arguments: args } = objectOf(fragment.function);
-    const call = slots.get(key) ?? { id: textOf(fragment.id), name: textOf(name), arguments: '' };
+    const call = slots.get(key) ?? {
+      id: textOf(fragment.id),
+      name: textOf(name),
+      arguments: '',
+      extra: null,
+    };
     if (!slots.has(key)) into.toolCalls.push(call);
     slots.set(key, call);
     call.arguments += textOf(args);
+    call.extra ??= isObject(fragment.extra_content) ? fragment.extra_content : null;
   }
 }

@@ -1,5 +1,5 @@
 /** Puts an upstream's tool-call fragments together, whatever of index, id and name each of them lacks. */
-import { type Json, type JsonObject, objectOf, textOf } from './json.ts';
+import { isObject, type Json, type JsonObject, objectOf, textOf } from './json.ts';
 import type { ToolCall } from './reading.ts';
 
 export interface CallSlot {
@@ -19,6 +19,7 @@ export function addFragment(slots: CallSlot[], fragment: JsonObject): void {
   const slot = known(slots, fragment.index, id, name) ?? begin(slots, fragment.index, id);
   slot.call.name ||= name;
   slot.call.arguments += argumentsOf(part.arguments);
+  slot.call.extra ??= isObject(fragment.extra_content) ? fragment.extra_content : null;
 }
 
 /** Some upstreams write "null" where they have no id. */
@@ -42,7 +43,8 @@ function known(slots: CallSlot[], index: Json | undefined, id: string, name: str
 
 function begin(slots: CallSlot[], index: Json | undefined, id: string): CallSlot {
   const next = Math.max(-1, ...slots.map((slot) => slot.index)) + 1;
-  const slot = { index: typeof index === 'number' ? index : next, call: { id, name: '', arguments: '' } };
+  const call = { id, name: '', arguments: '', extra: null };
+  const slot = { index: typeof index === 'number' ? index : next, call };
   slots.push(slot);
   return slot;
 }

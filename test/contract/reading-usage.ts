@@ -2,22 +2,32 @@
 import { isObject, type Json, objectOf } from './json.ts';
 import type { Reading, UsageReading } from './reading.ts';
 
-const NO_USAGE: UsageReading = { prompt: null, completion: null, total: null, cached: null, reasoning: null };
+const NO_USAGE: UsageReading = {
+  prompt: null,
+  completion: null,
+  total: null,
+  cached: null,
+  cacheWrite: null,
+  reasoning: null,
+};
 
 export function addUsage(reading: Reading, usage: Json | undefined): void {
   if (!isObject(usage)) return;
   const old = reading.usage ?? NO_USAGE;
-  const prompt = objectOf(usage.prompt_tokens_details);
+  const prompt = objectOf(usage.prompt_tokens_details ?? usage.prompt_token_details);
   const completion = objectOf(usage.completion_tokens_details);
   const reported = {
     prompt: higher(old.prompt, usage.prompt_tokens),
     completion: higher(old.completion, usage.completion_tokens),
     total: higher(old.total, usage.total_tokens),
-    // Some providers report these two next to the sums instead of in the details.
-    cached: [prompt.cached_tokens, usage.prompt_cache_hit_tokens, usage.cached_tokens].reduce(
-      higher,
-      old.cached,
-    ),
+    // Some providers report these next to the sums instead of in the details.
+    cached: [
+      prompt.cached_tokens,
+      usage.prompt_cache_hit_tokens,
+      usage.num_cached_tokens,
+      usage.cached_tokens,
+    ].reduce(higher, old.cached),
+    cacheWrite: [prompt.cache_write_tokens, usage.cache_creation_input_tokens].reduce(higher, old.cacheWrite),
     reasoning: [completion.reasoning_tokens, usage.reasoning_tokens].reduce(higher, old.reasoning),
   };
   if (Object.values(reported).some((count) => count !== null)) reading.usage = reported;

@@ -1,10 +1,13 @@
 /** A stream's content, in one form for an upstream's recording and for what a client received. */
+import type { JsonObject } from './json.ts';
 
 export interface ToolCall {
   /** The id of the call's first fragment, or "" where that had none. */
   id: string;
   name: string;
   arguments: string;
+  /** What the upstream wants back with the call; null where there is none. */
+  extra: JsonObject | null;
 }
 
 export interface ChoiceReading {
@@ -12,6 +15,8 @@ export interface ChoiceReading {
   reasoning: string;
   refusal: string;
   toolCalls: ToolCall[];
+  /** Every reasoning detail in its order, as it was sent. */
+  details: JsonObject[];
   /** The finish reason as the sender wrote it. */
   finish: string | null;
   logprobTokens: number;
@@ -23,23 +28,34 @@ export interface UsageReading {
   completion: number | null;
   total: number | null;
   cached: number | null;
+  cacheWrite: number | null;
   reasoning: number | null;
 }
 
 export interface Reading {
   choices: Map<number, ChoiceReading>;
   usage: UsageReading | null;
+  /** What of it was reported by the event of the last finish; null where that reported none, or there is no finish. */
+  usageByFinish: UsageReading | null;
   /** The failure, as text for people only; null where there was none. */
   error: string | null;
   done: boolean;
 }
 
 export function emptyReading(): Reading {
-  return { choices: new Map(), usage: null, error: null, done: false };
+  return { choices: new Map(), usage: null, usageByFinish: null, error: null, done: false };
 }
 
 export function emptyChoice(): ChoiceReading {
-  return { text: '', reasoning: '', refusal: '', toolCalls: [], finish: null, logprobTokens: 0 };
+  return {
+    text: '',
+    reasoning: '',
+    refusal: '',
+    toolCalls: [],
+    details: [],
+    finish: null,
+    logprobTokens: 0,
+  };
 }
 
 export interface SseEvent {

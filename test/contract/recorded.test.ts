@@ -1,9 +1,11 @@
 /** Runs every OpenAI-shaped recording of a real provider through the stream core, and compares input with output. */
 import { describe, expect, test } from 'vitest';
+import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
 import { ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
 import { check } from './check.ts';
 import { COMPATIBLE, type Conversion, convertStream, cut } from './convert.ts';
+import { expectationOf } from './expectation.ts';
 import { differences, readClient, readUpstream } from './plain-reading.ts';
 import { type Recording, readRecordings, recordingsNote } from './recordings.ts';
 
@@ -50,18 +52,30 @@ describe.skipIf(recordingsNote !== '')(`recorded streams${recordingsNote}`, () =
     const { text, error } = convertStream([bytes], conversion);
 
     test('the contract checker finds no broken rule', () => {
-      const broken = check(encoder.encode(text), {
-        shape,
-        provider: conversion.provider,
-        usageChunk: true,
-        vendorEvents: 'strip',
-        errorFrames: 'data',
-      });
-      expect(broken).toEqual([]);
+      expect(check(encoder.encode(text), expectationOf(conversion))).toEqual([]);
     });
 
     test('the client receives what the upstream sent, and nothing else', () => {
       expect(differences(readUpstream(upstream, 'sse'), readClient(text), { shape })).toEqual([]);
+    });
+
+    test('U2 usage that was not asked for: on the chunk of the last finish, where it was reported by then', () => {
+      const read = readUpstream(upstream, 'sse');
+      const unasked = { ...conversion, usageChunk: false, choices: read.choices.size };
+      const client = convertStream([bytes], unasked).text;
+      expect(check(encoder.encode(client), expectationOf(unasked))).toEqual([]);
+      expect(differences(read, readClient(client), { shape, usage: 'finish' })).toEqual([]);
+    });
+
+    test('C6 A7 reasoning that is stripped: the tokens that the upstream wants back stay', () => {
+      const policies = { ...DEFAULT_POLICIES, reasoning: 'strip' } as const;
+      const client = convertStream([bytes], { ...conversion, policies }).text;
+      expect(check(encoder.encode(client), expectationOf({ ...conversion, policies }))).toEqual([]);
+      const found = differences(readUpstream(upstream, 'sse'), readClient(client), {
+        shape,
+        reasoning: 'strip',
+      });
+      expect(found).toEqual([]);
     });
 
     test('S1 cut into reads of 7 bytes: the client gets the same bytes', () => {

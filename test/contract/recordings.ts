@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** A wire protocol that recordings are in; `openai` are chat, legacy completions, fill-in-the-middle and agents alike. */
-export type RecordedDialect = 'openai' | 'anthropic' | 'gemini' | 'responses' | 'cohere' | 'ollama' | 'tgi';
+type RecordedDialect = 'openai' | 'anthropic' | 'gemini' | 'responses' | 'cohere' | 'ollama' | 'tgi';
 
 export interface Recording {
   name: string;

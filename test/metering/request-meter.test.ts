@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
-import { type RequestEnd, RequestMeter } from '../../src/metering/request-meter.ts';
+import { type RequestEnd, type RequestFacts, RequestMeter } from '../../src/metering/request-meter.ts';
 import { Tally } from '../../src/metering/tally.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { choice } from '../stream/parts.ts';
@@ -10,10 +10,20 @@ import { MemoryStore } from './records.ts';
 
 const ARRIVED = Date.UTC(2026, 10, 20, 10, 20, 30, 456);
 
-function bench(store = new MemoryStore()) {
+function bench(store = new MemoryStore(), rewritten: Partial<RequestFacts> = {}) {
   let now = ARRIVED;
   const logged: Readonly<Record<string, unknown>>[] = [];
-  const facts = { requestId: 'r', keyId: 'k', provider: 'p', model: 'm', route: 'chat', arrivedAt: ARRIVED };
+  const facts: RequestFacts = {
+    requestId: 'r',
+    keyId: 'k',
+    provider: 'p',
+    model: 'm',
+    route: 'chat',
+    dropped: [],
+    changed: [],
+    arrivedAt: ARRIVED,
+    ...rewritten,
+  };
   const log = (entry: (typeof logged)[number]) => void logged.push(entry);
   const records = new RecordWriter({ store: store.asStore, startTimer: new FakeClock().startTimer, log });
   const ports = { records, now: () => now, log };
@@ -80,6 +90,20 @@ describe('RequestMeter.settle', () => {
       first_token_ms: null,
       estimated: prompt > 0,
     });
+  });
+
+  test('Q5 Q6 what was dropped and changed: in the record and in the log, and absent where nothing was', async () => {
+    const { meter, store, logged } = bench(undefined, { dropped: ['user', 'seed'], changed: ['max_tokens'] });
+    meter.settle({ kind: 'finished' });
+    await meter.settled;
+    const names = { dropped: ['user', 'seed'], changed: ['max_tokens'] };
+    expect(recordIn(store)).toMatchObject(names);
+    expect(logged).toMatchObject([names]);
+    const unchanged = bench();
+    unchanged.meter.settle({ kind: 'finished' });
+    await unchanged.meter.settled;
+    expect(Object.keys(Object(recordIn(unchanged.store)))).not.toContain('dropped');
+    expect(Object.keys(Object(recordIn(unchanged.store)))).not.toContain('changed');
   });
 
   test('M1 settled more than once: the first end counts, with one record and one line of log', async () => {

@@ -155,9 +155,36 @@ describe('AnswerReader, vendor events', () => {
     expect(text.split('\n\n')[1]).toBe(`data: ${VENDOR}`);
   });
 
-  test('V2 passed in several data lines or under a name: one data frame without the name', () => {
+  test('V2 passed in several data lines and under a name: one data line, behind its event line', () => {
     const { text } = convert('event: x_a.b\ndata: {"a":\ndata: 1}\n\n', PASS);
-    expect(text.split('\n\n')[0]).toBe('data: {"a":1}');
+    expect(text.split('\n\n')[0]).toBe('event: x_a.b\ndata: {"a":1}');
+  });
+
+  test.each([
+    ['x_a.b', `event: x_a.b\ndata: ${VENDOR}`],
+    ['x_of.another', `event: x_of.another\ndata: ${VENDOR}`],
+    ['message', `data: ${VENDOR}`],
+    ['error', `data: ${VENDOR}`],
+    ['ping', `data: ${VENDOR}`],
+  ])(
+    'V2 F1 a vendor event by its type, under the name %s: an event line where the name begins with x_',
+    (name, frame) => {
+      const { text, error } = convert(`${HELLO}event: ${name}\ndata: ${VENDOR}\n\n${STOP}`, PASS);
+      expect(text.split('\n\n')[1]).toBe(frame);
+      expect(error).toBeNull();
+    },
+  );
+
+  test('V2 globs: an event is matched by its type, and by its name where it has no type of its own', () => {
+    const policies = { ...DEFAULT_POLICIES, vendorEvents: ['x_a.*'] };
+    const events = [
+      'event: x_a.name\ndata: {"n":1}\n\n',
+      'event: x_b\ndata: {"n":2}\n\n',
+      'event: x_b\ndata: {"type":"x_a.type","n":3}\n\n',
+      'event: x_a.name\ndata: {"type":"x_b","n":4}\n\n',
+    ];
+    const { text } = convert(events.join('') + HELLO + STOP, { ...CHAT, policies });
+    expect([...text.matchAll(/"n":(\d)/g)].map(([, n]) => n)).toEqual(['1', '3']);
   });
 
   test('V2 V3 stripped: not sent, but counted', () => {

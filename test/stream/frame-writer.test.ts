@@ -1,7 +1,7 @@
 /** Tests the shared output memory: taken bytes do not change until they are released. */
 import { describe, expect, test } from 'vitest';
 import { FrameWriter } from '../../src/stream/frame-writer.ts';
-import { decoder } from './stream-bench.ts';
+import { decoder, encoder } from './stream-bench.ts';
 
 /** More than the memory that streams share holds. */
 const LARGER_THAN_SHARED = 100_000;
@@ -12,7 +12,7 @@ function frameOf(json: string): string {
 
 /** What a writer takes after one frame of that JSON. */
 function takeOne(writer: FrameWriter, json: string): Uint8Array {
-  writer.vendor(json);
+  writer.vendor(json, '');
   return writer.take();
 }
 
@@ -63,9 +63,9 @@ describe('FrameWriter', () => {
   test('frames larger than the shared memory: whole, after the ones before, and whole again after', () => {
     const writer = new FrameWriter('data');
     const large = JSON.stringify('c'.repeat(LARGER_THAN_SHARED));
-    writer.vendor('{"type":"x_before"}');
-    writer.vendor(large);
-    writer.vendor('{"type":"x_behind"}');
+    writer.vendor('{"type":"x_before"}', '');
+    writer.vendor(large, '');
+    writer.vendor('{"type":"x_behind"}', '');
     const bytes = writer.take();
     const text = frameOf('{"type":"x_before"}') + frameOf(large) + frameOf('{"type":"x_behind"}');
     expect(decoder.decode(bytes)).toBe(text);
@@ -73,5 +73,36 @@ describe('FrameWriter', () => {
     const next = takeOne(writer, '{"type":"x_next"}');
     expect(decoder.decode(next)).toBe(frameOf('{"type":"x_next"}'));
     expect(decoder.decode(bytes)).toBe(text);
+  });
+
+  test('V2 a vendor event with a name: its event line stands before its data, on one line', () => {
+    const writer = new FrameWriter('data');
+    writer.vendor('{"a":\n1}', 'x_a.b');
+    writer.vendor('{"type":"x_c"}', '');
+    expect(decoder.decode(writer.take())).toBe('event: x_a.b\ndata: {"a":1}\n\ndata: {"type":"x_c"}\n\n');
+  });
+});
+
+describe('FrameWriter.splice', () => {
+  const literal = (text: string) => encoder.encode(text);
+
+  test.each([
+    ['one literal: no text', ['abc'], 'abc'],
+    ['two literals: the text between them', ['<', '>'], '<é🌊>'],
+    ['three literals: the text twice', ['<', '|', '>'], '<é🌊|é🌊>'],
+    ['literals that are empty: the text alone, twice', ['', '', ''], 'é🌊é🌊'],
+  ])('%s', (_, literals, written) => {
+    const writer = new FrameWriter('data');
+    const source = encoder.encode('..é🌊..');
+    writer.splice(literals.map(literal), source, 2, source.length - 2);
+    expect(decoder.decode(writer.take())).toBe(written);
+  });
+
+  test('a text longer than what is copied byte by byte, three times: whole, behind the frames before it', () => {
+    const writer = new FrameWriter('data');
+    const text = 'ab'.repeat(LARGER_THAN_SHARED);
+    writer.vendor('{}', '');
+    writer.splice(['1', '2', '3', '4'].map(literal), encoder.encode(text), 0, text.length);
+    expect(decoder.decode(writer.take())).toBe(`${frameOf('{}')}1${text}2${text}3${text}4`);
   });
 });

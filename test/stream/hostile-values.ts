@@ -59,6 +59,9 @@ export const PLACES: Readonly<Record<string, (value: string) => string>> = {
   'usage.prompt_tokens': (value) => `{"choices":[],"usage":{"prompt_tokens":${value}}}`,
   'usage.completion_tokens': (value) => `{"choices":[],"usage":{"completion_tokens":${value}}}`,
   'usage.total_tokens': (value) => `{"choices":[],"usage":{"total_tokens":${value}}}`,
+  'usage.num_cached_tokens': (value) => `{"choices":[],"usage":{"num_cached_tokens":${value}}}`,
+  'usage.cached_tokens': (value) =>
+    `{"choices":[],"usage":{"prompt_tokens_details":{"cached_tokens":${value},"cache_write_tokens":${value}}}}`,
   'usage.prompt_tokens_details': (value) => `{"choices":[],"usage":{"prompt_tokens_details":${value}}}`,
   x_groq: (value) => `{"choices":[],"x_groq":${value}}`,
   choices: (value) => `{"choices":${value}}`,
@@ -75,12 +78,19 @@ export const PLACES: Readonly<Record<string, (value: string) => string>> = {
   'delta.content[].thinking': (value) =>
     choice(`"delta":{"content":[{"type":"thinking","thinking":${value}}]}`),
   'delta.reasoning_content': (value) => choice(`"delta":{"reasoning_content":${value}}`),
+  'delta.reasoning_details': (value) => choice(`"delta":{"reasoning_details":${value}}`),
+  'delta.reasoning_details[]': (value) => choice(`"delta":{"reasoning_details":[${value}]}`),
+  'detail.text': (value) =>
+    choice(`"delta":{"reasoning_details":[{"type":"reasoning.text","text":${value}}]}`),
+  'detail.signature': (value) => choice(`"delta":{"reasoning_details":[{"text":"a","signature":${value}}]}`),
   'delta.refusal': (value) => choice(`"delta":{"refusal":${value}}`),
   'delta.tool_calls': (value) => choice(`"delta":{"tool_calls":${value}}`),
   'delta.tool_calls[]': (value) => choice(`"delta":{"tool_calls":[${value}]}`),
   'delta.function_call': (value) => choice(`"delta":{"function_call":${value}}`),
   'call.index': (value) => call('index', value).replace('"index":0,"id"', '"id"'),
   'call.id': (value) => call('id', value).replace('"id":"c",', ''),
+  'call.extra_content': (value) => call('extra_content', value),
+  'extra_content.google': (value) => call('extra_content', `{"google":${value}}`),
   'call.function': (value) => choice(`"delta":{"tool_calls":[{"index":0,"id":"c","function":${value}}]}`),
   'call.name': (value) =>
     choice(`"delta":{"tool_calls":[{"index":0,"function":{"name":${value},"arguments":""}}]}`),

@@ -1,8 +1,9 @@
 /** Tests the stream core against values that no sane upstream sends: passed or refused, never harmful. */
 import { afterEach, describe, expect, test } from 'vitest';
-import { ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
+import type { Route } from '../../src/providers/provider.ts';
 import { check } from '../contract/check.ts';
 import { type Conversion, convertObject, convertStream } from '../contract/convert.ts';
+import { expectationOf } from '../contract/expectation.ts';
 import { PLACES, VALUES } from './hostile-values.ts';
 import { bodyOf, readAll, run } from './stream-bench.ts';
 
@@ -42,10 +43,8 @@ function breaks(bytes: Uint8Array, conversion: Conversion): string[] {
   return breaksIn(convertStream([bytes], conversion).text, conversion);
 }
 
-function breaksIn(text: string, { route, provider, usageChunk }: Conversion): string[] {
-  const shape = ROUTE_SHAPES[route];
-  const expectation = { shape, provider, usageChunk, vendorEvents: 'strip', errorFrames: 'data' } as const;
-  return check(encoder.encode(text), expectation).filter((fault) => !DOUBTED.test(fault));
+function breaksIn(text: string, conversion: Conversion): string[] {
+  return check(encoder.encode(text), expectationOf(conversion)).filter((fault) => !DOUBTED.test(fault));
 }
 
 function framed(event: string): string {
@@ -55,8 +54,11 @@ function framed(event: string): string {
 describe.each(Object.entries(PLACES))('convertStream, %s', (_, place) => {
   test.each(Object.entries(VALUES))('E2 C1: %s: passed or refused, as the contract requires', (__, value) => {
     const bytes = encoder.encode(framed(place(value)));
-    for (const [provider, route] of ROUTES)
-      expect(breaks(bytes, conversionOf(provider, route)), `${provider} ${route}`).toEqual([]);
+    for (const [provider, route] of ROUTES) {
+      const conversion = conversionOf(provider, route);
+      expect(breaks(bytes, conversion), `${provider} ${route}`).toEqual([]);
+      expect(breaks(bytes, { ...conversion, usageChunk: false }), `${provider} ${route} unasked`).toEqual([]);
+    }
   });
 
   test('C1: any of the values in a plain answer gives an object or an error, and throws nothing', () => {

@@ -1,7 +1,8 @@
 /** Generates streams of nearly identical frames: each a fixture's frame, changed in its JSON, in its lines or in its bytes. */
 
 import type { Conversion } from '../contract/convert.ts';
-import { fixtures, policiesOf } from '../contract/fixtures.ts';
+import { conversionOf } from '../contract/expectation.ts';
+import { fixtures } from '../contract/fixtures.ts';
 import { seeded } from '../random.ts';
 
 /** Whole numbers from 0 below `limit`. */
@@ -33,6 +34,17 @@ const TEXTS = [
     '\u007f',
     '\u2028',
   ],
+  ...[
+    'weir\\u2042text',
+    'thinking',
+    'text',
+    'error',
+    'content',
+    'index',
+    'choices',
+    'reasoning.text',
+    'stop',
+  ],
 ];
 const VALUES = [
   ...[
@@ -58,11 +70,19 @@ const VALUES = [
     '{"prompt_tokens":1}',
     '"c-2"',
   ],
+  ...[
+    '"error"',
+    '"text"',
+    '"thinking"',
+    '[{"type":"reasoning.text","text":"y"}]',
+    '[{"data":"y","text":"y"}]',
+  ],
 ];
 const KEYS = [
   ...['content', 'reasoning_content', 'reasoning', 'text', 'role', 'refusal', 'tool_calls', 'function_call'],
   ...['delta', 'message', 'choices', 'index', 'finish_reason', 'logprobs', 'usage', 'error', 'id', 'object'],
   ...['created', 'model', 'system_fingerprint', 'service_tier', 'type', 'p', 'obfuscation', 'x_groq', 'any'],
+  ...['reasoning_details', 'summary', 'signature', 'data', 'thinking', 'detail'],
 ];
 const LINES = [
   ...[': a comment\n', 'event: message\n', 'event: x_named\n', 'id: 7\n', 'retry: 10\n', '\n', '\r\n', '\r'],
@@ -81,7 +101,6 @@ const HOLDS_TEXT = /"(?:content|reasoning_content|reasoning|text)": ?"(?:[^"\\]|
 const bases: readonly Base[] = fixtures
   .filter(({ upstreamIsStream }) => upstreamIsStream)
   .flatMap((fixture) => {
-    const { provider, route, model } = fixture;
     const events = new TextDecoder().decode(fixture.upstream).split(/\r?\n\r?\n/);
     const datas = events.flatMap((event) => (/^data: \{.*\}$/.test(event) ? [event.slice(6)] : []));
     const texts = datas.filter((data) => HOLDS_TEXT.test(data) && !/"finish_reason": ?"/.test(data));
@@ -89,7 +108,7 @@ const bases: readonly Base[] = fixtures
     if (first === undefined || texts.length === 0) return [];
     return [
       {
-        conversion: { provider, route, model, usageChunk: true, policies: policiesOf(fixture) },
+        conversion: conversionOf(fixture),
         first,
         texts,
       },
@@ -122,12 +141,11 @@ function pick<T>(random: Random, from: readonly T[]): T {
   return picked;
 }
 
-/** Another text in place of one of the event's own. */
+/** Another text in place of the event's first, or of all, which then are alike. */
 function withText(random: Random, data: string): string {
-  return data.replace(
-    HOLDS_TEXT,
-    (member) => `${member.slice(0, member.indexOf(':') + 1)}"${pick(random, TEXTS)}${pick(random, TEXTS)}"`,
-  );
+  const text = random(3) === 0 ? pick(random, TEXTS) : pick(random, TEXTS) + pick(random, TEXTS);
+  const texts = random(2) === 0 ? HOLDS_TEXT : new RegExp(HOLDS_TEXT, 'g');
+  return data.replace(texts, (member) => `${member.slice(0, member.indexOf(':') + 1)}"${text}"`);
 }
 
 /** Still JSON, unless the text itself breaks it. */

@@ -1,7 +1,8 @@
 /** Tests the normaliser's chunks, choices and deltas: what is sent once, what is not sent at all. */
 import { describe, expect, test } from 'vitest';
 import { MAX_TOOL_CALLS } from '../../src/canonical/limits.ts';
-import type { ChoicePart } from '../../src/canonical/part.ts';
+import type { ChoicePart, ChunkPart } from '../../src/canonical/part.ts';
+import { toolCallId } from '../../src/canonical/tool-call-id.ts';
 import { bench, call, choice, NOW_SECONDS, part } from './parts.ts';
 
 /** The choices of each resulting chunk, or null for each that is not sent. */
@@ -22,18 +23,33 @@ describe('Normaliser.read, the chunk', () => {
       part([choice({ content: 'a' })], { id: 'i', created: 5, model: 'm' }),
     );
     expect(JSON.stringify(chunk)).toBe(
-      '{"id":"i","object":"chat.completion.chunk","created":5,"model":"provider/m","service_tier":null,' +
-        '"system_fingerprint":null,"choices":[{"index":0,"delta":{"role":"assistant","content":"a"},' +
-        '"logprobs":null,"finish_reason":null}]}',
+      '{"id":"i","object":"chat.completion.chunk","created":5,"model":"provider/m",' +
+        '"choices":[{"index":0,"delta":{"role":"assistant","content":"a"},"logprobs":null,"finish_reason":null}]}',
     );
   });
 
-  test('C10 a text chunk: all its keys, in their order', () => {
+  test('C1 a chat chunk with both labels: between model and choices, in their order', () => {
+    const labels = { systemFingerprint: 'f', serviceTier: 't' };
+    const chunk = bench().normaliser.read(part([choice({ content: 'a' })], labels));
+    expect(Object.keys(chunk ?? {})).toEqual([
+      'id',
+      'object',
+      'created',
+      'model',
+      'service_tier',
+      'system_fingerprint',
+      'choices',
+    ]);
+  });
+
+  test('C10 a text chunk: all its keys, in their order, and no service_tier', () => {
     const { normaliser } = bench({ shape: 'text' });
-    expect(JSON.stringify(normaliser.read(part([choice({ content: 'a' })], { serviceTier: 't' })))).toBe(
-      `{"id":"cmpl-0001","object":"text_completion","created":${NOW_SECONDS},"model":"provider/asked-for",` +
-        '"system_fingerprint":null,"choices":[{"index":0,"text":"a","logprobs":null,"finish_reason":null}]}',
-    );
+    const read = (fields: Partial<ChunkPart>) =>
+      JSON.stringify(normaliser.read(part([choice({ content: 'a' })], fields)));
+    const head = `{"id":"cmpl-0001","object":"text_completion","created":${NOW_SECONDS},"model":"provider/asked-for",`;
+    const choices = '"choices":[{"index":0,"text":"a","logprobs":null,"finish_reason":null}]}';
+    expect(read({ serviceTier: 't' })).toBe(head + choices);
+    expect(read({ systemFingerprint: 'f' })).toBe(`${head}"system_fingerprint":"f",${choices}`);
   });
 
   test('C2 id, created, model: the first given by the first chunk sent, also in parts that send nothing', () => {
@@ -55,16 +71,41 @@ describe('Normaliser.read, the chunk', () => {
     expect(normaliser.read(part([choice({ content: 'b' })], late))).toMatchObject(made);
   });
 
-  test('C1 service_tier and system_fingerprint: the latest received, and sticky', () => {
+  test('C1 service_tier and system_fingerprint: absent before the first, then the latest received', () => {
     const { normaliser } = bench();
-    const read = (fields: Parameters<typeof part>[1]) => {
-      const chunk = normaliser.read(part([choice({ content: 'a' })], fields));
-      return chunk?.object === 'chat.completion.chunk' && [chunk.service_tier, chunk.system_fingerprint];
+    const read = (fields: Partial<ChunkPart>) => {
+      const chunk = normaliser.read(part([choice({ content: 'a' })], fields)) ?? {};
+      return Object.fromEntries(Object.entries(chunk).filter(([key]) => key.startsWith('s')));
     };
-    expect(read({})).toEqual([null, null]);
-    expect(read({ serviceTier: 't', systemFingerprint: 'f' })).toEqual(['t', 'f']);
-    expect(read({ systemFingerprint: 'g' })).toEqual(['t', 'g']);
-    expect(read({})).toEqual(['t', 'g']);
+    expect(read({})).toEqual({});
+    expect(read({ systemFingerprint: 'f' })).toEqual({ system_fingerprint: 'f' });
+    expect(read({ serviceTier: 't', systemFingerprint: 'g' })).toEqual({
+      service_tier: 't',
+      system_fingerprint: 'g',
+    });
+    expect(read({})).toEqual({ service_tier: 't', system_fingerprint: 'g' });
+  });
+
+  test('C1 labels in a part that sends nothing: on the next chunk', () => {
+    const { normaliser } = bench();
+    expect(normaliser.read(part([], { serviceTier: 't' }))).toBeNull();
+    expect(normaliser.finishOpenChoices()).toBeNull();
+    expect(normaliser.read(part([choice({ content: 'a' })]))).toMatchObject({ service_tier: 't' });
+  });
+
+  test('C1 the revision: changes with a label and with a finish, and with nothing else', () => {
+    const { normaliser } = bench();
+    const revisions = [
+      part([choice({ content: 'a' })], { serviceTier: 't', systemFingerprint: 'f' }),
+      part([choice({ content: 'a' })], { serviceTier: 't', systemFingerprint: 'f', id: 'i', model: 'm' }),
+      part([choice({ content: 'a' })]),
+      part([choice({ content: 'a' })], { systemFingerprint: 'g' }),
+      part([choice({ finishWord: 'stop' })]),
+    ].map((one) => {
+      normaliser.read(one);
+      return normaliser.revision;
+    });
+    expect(revisions).toEqual([1, 1, 1, 2, 3]);
   });
 });
 
@@ -92,6 +133,7 @@ describe('Normaliser.read, the delta', () => {
       toolCalls: [call({ name: 'f' })],
       refusal: 'r',
       reasoning: 't',
+      reasoningDetails: [{ type: 'reasoning.text' }],
       content: 'c',
     });
     expect(Object.keys(delta?.[0] ?? {})).toEqual([
@@ -100,6 +142,33 @@ describe('Normaliser.read, the delta', () => {
       'reasoning_content',
       'refusal',
       'tool_calls',
+      'reasoning_details',
+    ]);
+  });
+
+  test('A7 reasoning details alone: make a chunk, as they are; none of them makes none', () => {
+    const details = [{ signature: 's', text: null, any: [1] }];
+    expect(deltasOf({ content: 'a' }, { reasoningDetails: details }, { reasoningDetails: [] })).toEqual([
+      [{ role: 'assistant', content: 'a' }],
+      [{ reasoning_details: details }],
+      null,
+    ]);
+  });
+
+  test('A7 REASONING=strip: details without their text, and none where nothing is left', () => {
+    const { normaliser } = bench({ reasoning: 'strip' });
+    const text = choice({ reasoning: 'a', reasoningDetails: [{ type: 'reasoning.text', text: 'a' }] });
+    expect(normaliser.read(part([text]))).toBeNull();
+    const signed = choice({ reasoning: 'b', reasoningDetails: [{ text: 'b', signature: 's' }] });
+    expect(normaliser.read(part([signed]))?.choices).toMatchObject([
+      { delta: { role: 'assistant', reasoning_details: [{ signature: 's' }] } },
+    ]);
+  });
+
+  test('A7 extra_content of a call: on its fragment', () => {
+    const toolCalls = [call({ id: 'a', name: 'f', extraContent: { google: {} } })];
+    expect(deltasOf({ toolCalls })).toMatchObject([
+      [{ tool_calls: [{ id: 'a', extra_content: { google: {} } }] }],
     ]);
   });
 
@@ -130,9 +199,10 @@ describe('Normaliser.read, the delta', () => {
     ]);
   });
 
-  test('C10 reasoning, refusal and tool calls in the text shape: not sent, but metered', () => {
+  test('C10 reasoning, its details, refusal and tool calls in the text shape: not sent, but metered', () => {
     const { normaliser, tally } = bench({ shape: 'text' });
-    const dropped = { reasoning: 'a', refusal: 'b', toolCalls: [call({ name: 'f', arguments: '{}' })] };
+    const toolCalls = [call({ name: 'f', arguments: '{}' })];
+    const dropped = { reasoning: 'a', refusal: 'b', toolCalls, reasoningDetails: [{ signature: 's' }] };
     expect(normaliser.read(part([choice({ hasRole: true, content: '', ...dropped })]))).toBeNull();
     expect(tally.countUsage().usage.completion_tokens).toBeGreaterThan(0);
   });
@@ -152,11 +222,11 @@ describe('Normaliser.read, the delta', () => {
     ]);
   });
 
-  test('C7 a generated id: after the id of the stream, which the same chunk generates', () => {
+  test('C7 a made id: nine letters and digits, after the id of the stream, which the same chunk makes', () => {
     const { normaliser } = bench();
     expect(normaliser.read(part([choice({ toolCalls: [call({ name: 'f' })] })]))).toMatchObject({
       id: 'chatcmpl-0001',
-      choices: [{ delta: { tool_calls: [{ id: 'call_0002' }] } }],
+      choices: [{ delta: { tool_calls: [{ id: toolCallId('0002') }] } }],
     });
   });
 });
@@ -244,7 +314,7 @@ describe('Normaliser.read, the finish', () => {
   });
 });
 
-describe('Normaliser, bounds and usage', () => {
+describe('Normaliser, bounds', () => {
   test('B1 the last call that the bound allows, in several fragments: no fault', () => {
     const { normaliser } = bench();
     const calls = Array.from({ length: MAX_TOOL_CALLS }, (_, index) => call({ index, name: 'f' }));
@@ -258,22 +328,5 @@ describe('Normaliser, bounds and usage', () => {
     const calls = Array.from({ length: MAX_TOOL_CALLS + 1 }, (_, index) => call({ index, name: 'f' }));
     normaliser.read(part([choice({ toolCalls: calls })]));
     expect(normaliser.fault).toMatchObject({ code: 'upstream_invalid' });
-  });
-
-  test('U1 usageChunk: no choices, usage last, and the fields of every other chunk', () => {
-    const { normaliser, tally } = bench();
-    normaliser.read(
-      part([choice({ content: 'a' })], { id: 'i', serviceTier: 't', usage: { prompt: 1, completion: 2 } }),
-    );
-    const chunk = normaliser.usageChunk(tally.countUsage().usage);
-    expect(Object.keys(chunk).at(-1)).toBe('usage');
-    expect(chunk).toMatchObject({ id: 'i', service_tier: 't', choices: [], usage: { total_tokens: 3 } });
-  });
-
-  test('U5 usage after the last finish: still counts', () => {
-    const { normaliser, tally } = bench();
-    normaliser.read(part([choice({ finishWord: 'stop' })]));
-    expect(normaliser.read(part([choice()], { usage: { prompt: 1, completion: 2 } }))).toBeNull();
-    expect(tally.countUsage()).toMatchObject({ estimated: false, usage: { total_tokens: 3 } });
   });
 });

@@ -1,7 +1,8 @@
 /** Short builders for parts, and a normaliser with a fixed clock and countable random texts: shared by the tests of the stream. */
 import type { ChoicePart, ChunkPart, ToolCallPart } from '../../src/canonical/part.ts';
 import { Tally } from '../../src/metering/tally.ts';
-import { type AnswerContext, Normaliser } from '../../src/stream/normalise.ts';
+import type { AnswerContext } from '../../src/stream/answer-context.ts';
+import { Normaliser } from '../../src/stream/normalise.ts';
 
 export const NOW_SECONDS = 1_800_000_000;
 
@@ -13,6 +14,7 @@ const NO_CHOICE: ChoicePart = {
   reasoning: '',
   refusal: '',
   toolCalls: [],
+  reasoningDetails: [],
   logprobs: null,
   finishWord: null,
 };
@@ -38,7 +40,14 @@ export function part(choices: readonly ChoicePart[], fields: Partial<ChunkPart> 
 }
 
 export function call(fields: Partial<ToolCallPart>): ToolCallPart {
-  return { index: undefined, id: undefined, name: undefined, arguments: '', ...fields };
+  return {
+    index: undefined,
+    id: undefined,
+    name: undefined,
+    arguments: '',
+    extraContent: undefined,
+    ...fields,
+  };
 }
 
 export interface Bench {
@@ -55,6 +64,8 @@ export function bench(context: Partial<AnswerContext> = {}): Bench {
     provider: 'provider',
     model: 'asked-for',
     reasoning: 'pass',
+    usageAt: 'end',
+    choices: 1,
     now: () => NOW_SECONDS,
     random: () => String(++made).padStart(4, '0'),
     meter: tally,

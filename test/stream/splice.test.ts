@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fastShare, SHARE_NAMES } from '../bench/share.ts';
 import { type Conversion, convertStream, cut } from '../contract/convert.ts';
-import { fixtures, policiesOf } from '../contract/fixtures.ts';
+import { conversionOf } from '../contract/expectation.ts';
+import { fixtures } from '../contract/fixtures.ts';
 import { readRecordings, recordingsNote } from '../contract/recordings.ts';
 import { compareWays } from './both-ways.ts';
 
@@ -172,8 +173,9 @@ test('Splice, a stream cut once, at each of its bytes: same output as the slow p
 describe('Splice, every fixture and recording', () => {
   test.each(CUTS)('same output as the slow path (reads of %d bytes)', (size) => {
     for (const fixture of fixtures.filter(({ upstreamIsStream }) => upstreamIsStream)) {
-      const { provider, route, model, upstream } = fixture;
-      compare(upstream, { provider, route, model, usageChunk: true, policies: policiesOf(fixture) }, size);
+      for (const usageChunk of [true, false]) {
+        compare(fixture.upstream, { ...conversionOf(fixture), usageChunk }, size);
+      }
     }
   });
 

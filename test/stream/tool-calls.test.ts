@@ -8,8 +8,8 @@ import { ToolCalls } from '../../src/stream/tool-calls.ts';
 
 type Fragment = Partial<ToolCallPart>;
 
-function part({ index, id, name, arguments: args = '' }: Fragment): ToolCallPart {
-  return { index, id, name, arguments: args };
+function part({ index, id, name, arguments: args = '', extraContent }: Fragment): ToolCallPart {
+  return { index, id, name, arguments: args, extraContent };
 }
 
 /** The output for each fragment; generated ids are `made1`, `made2`. */
@@ -176,6 +176,50 @@ describe('ToolCalls.read, incomplete and empty fragments', () => {
     expect(calls.isEmpty).toBe(true);
     calls.read(part({ index: 0, name: 'f' }));
     expect(calls.isEmpty).toBe(false);
+  });
+});
+
+describe('ToolCalls.read, what the upstream wants back with a call', () => {
+  const one = { google: { thought_signature: 'one' } };
+  const two = { google: { thought_signature: 'two' } };
+
+  test('A7 on a first fragment: last in it, and on no later one', () => {
+    const fragments = readAll(
+      { index: 0, id: 'a', name: 'f', extraContent: one },
+      { index: 0, arguments: '{}' },
+    );
+    expect(fragments).toEqual([{ ...first(0, 'a', 'f'), extra_content: one }, later(0, '{}')]);
+    expect(Object.keys(fragments[0] ?? {})).toEqual(['index', 'id', 'type', 'function', 'extra_content']);
+  });
+
+  test('A7 before the name: kept back, and sent on the first fragment', () => {
+    expect(
+      readAll({ index: 0, id: 'a', extraContent: one }, { index: 0, name: 'f', extraContent: two }),
+    ).toEqual([null, { ...first(0, 'a', 'f'), extra_content: one }]);
+  });
+
+  test('A7 after the first fragment, with or without arguments: sent on its own, last in it', () => {
+    const fragments = readAll(
+      { id: 'a', name: 'f', arguments: '{}' },
+      { extraContent: one },
+      { arguments: ' ', extraContent: two },
+    );
+    expect(fragments.slice(1)).toEqual([
+      { ...later(0, ''), extra_content: one },
+      { ...later(0, ' '), extra_content: two },
+    ]);
+    expect(Object.keys(fragments[1] ?? {})).toEqual(['index', 'function', 'extra_content']);
+  });
+
+  test('A7 of one of two parallel calls: on that call alone', () => {
+    const fragments = [
+      { id: 'a', name: 'f', arguments: '1', extraContent: one },
+      { id: 'b', name: 'g', arguments: '2' },
+    ];
+    expect(readAll(...fragments)).toEqual([
+      { ...first(0, 'a', 'f', '1'), extra_content: one },
+      first(1, 'b', 'g', '2'),
+    ]);
   });
 });
 

@@ -42,6 +42,18 @@ describe('classifyRefusal, errors of the caller', () => {
     });
   });
 
+  test('E1 an HTTP status for a code: no code, and the status of the response stays', () => {
+    expect(refuse(400, { error: { message: 'no', code: 429 } })).toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+    });
+    expect(refuse(429, { error: { message: 'no', code: '429' } })).toMatchObject({
+      status: 429,
+      code: 'rate_limited',
+    });
+    expect(refuse(400, { object: 'error', message: 'no', code: '3051' })).toMatchObject({ code: '3051' });
+  });
+
   test("E4 the upstream's error: is cleaned, in code and param too", () => {
     const text = JSON.stringify(
       refuse(400, {
@@ -68,6 +80,31 @@ describe('classifyRefusal, the credential and the balance', () => {
     const body = { error: { message: 'no', code: 'insufficient_quota' } };
     expect(refuse(429, body)).toMatchObject({ status: 502, code: 'upstream_balance' });
     expect(refuse(429, body, true)).toMatchObject({ status: 429, code: 'insufficient_quota' });
+  });
+
+  test.each([
+    'Incorrect API key provided: xa***og. You can obtain an API key from https://console.x.ai.',
+    'API key not valid. Please pass a valid API key.',
+    'API key expired. Please renew the API key.',
+    'invalid api_key',
+    'Your api-key is missing',
+  ])("E1 Q10 a 400 that is about the deployment's key, %j: 502, without that message", (message) => {
+    const error = refuse(400, { error: { message } });
+    expect(error).toMatchObject({ status: 502, code: 'upstream_credential' });
+    expect(error.message).not.toContain(message);
+    expect(refuse(400, { error: { message } }, true)).toMatchObject({
+      status: 400,
+      message: `Provider: ${message}`,
+    });
+  });
+
+  test.each([
+    [400, 'max_tokens is invalid'],
+    [400, "The key 'api_key_name' of the schema is missing a type"],
+    [422, 'API key not valid. Please pass a valid API key.'],
+    [400, `${'a'.repeat(2_000)} invalid api key`],
+  ])('E1 Q10 a %i that only seems to be about the key: stays what it is', (status, message) => {
+    expect(refuse(status, { error: { message } })).toMatchObject({ status });
   });
 
   test.each([
@@ -121,6 +158,24 @@ describe('classifyRefusal, forms of the body', () => {
     ['nothing', '', 'Provider answered 400'],
     ['an empty object', {}, 'Provider answered 400'],
     ['half a JSON', '{"error":{"mess', 'Provider: {"error":{"mess'],
+    [
+      "Mistral's nested refusal",
+      { message: { detail: [{ loc: ['body', 'n'], msg: 'no' }] } },
+      'Provider: body.n: no',
+    ],
+    ['a list for a message', { message: [{ loc: ['n'], msg: 'no' }] }, 'Provider: n: no'],
+    [
+      'the provider behind it',
+      { error: { message: 'no', metadata: { raw: '{"detail":"why"}', provider_name: 'Quay' } } },
+      'Provider: Quay: no (why)',
+    ],
+    [
+      "Gemini's list of one error",
+      [{ error: { code: 400, message: 'no', status: 'INVALID_ARGUMENT' } }],
+      'Provider: no',
+    ],
+    ['a list without an error', '["no"]', 'Provider: ["no"]'],
+    ['a list of nothing', '[]', 'Provider: []'],
   ])('E1 %s: its message', (_, body, message) => {
     expect(refuse(400, body).message).toBe(message);
   });

@@ -1,0 +1,84 @@
+/** Asks providers for their models, and remembers for a minute what each listed: the question costs the deployment's own limits. */
+
+import { matchesAnyGlob } from '../canonical/glob.ts';
+import { isObject, parseJson, readArray, readCount, readText } from '../canonical/json.ts';
+import { isWithinJsonBounds } from '../canonical/json-bounds.ts';
+import {
+  MAX_MODEL_LIST_BYTES,
+  MODEL_LIST_FAILURE_TTL_MS,
+  MODEL_LIST_TIMEOUT_MS,
+  MODEL_LIST_TTL_MS,
+} from '../canonical/limits.ts';
+import type { Provider } from '../providers/provider.ts';
+import type { ConfiguredProvider } from '../settings/settings.ts';
+import { readBounded } from '../upstream/read-bounded.ts';
+import type { Ports } from './ports.ts';
+import { withQuery } from './target.ts';
+
+/** One model in OpenAI's list shape, by the address that asks for it. */
+export interface Model {
+  readonly id: string;
+  readonly object: 'model';
+  readonly created: number;
+  readonly owned_by: string;
+}
+
+export class ModelLists {
+  readonly #ports: Pick<Ports, 'fetch' | 'clock'>;
+  readonly #lists = new Map<string, { readonly models: readonly Model[] | null; readonly until: number }>();
+
+  constructor(ports: Pick<Ports, 'fetch' | 'clock'>) {
+    this.#ports = ports;
+  }
+
+  /**
+   * A provider's models, or null where it did not list them.
+   * @param credential the caller's own, whose list is the caller's alone and is not remembered; null for the deployment's
+   */
+  async list(configured: ConfiguredProvider, credential: string | null): Promise<readonly Model[] | null> {
+    const { id } = configured.provider;
+    const now = this.#ports.clock.now();
+    const known = this.#lists.get(id);
+    if (credential === null && known !== undefined && known.until > now) return known.models;
+    const models = await this.#ask(configured, credential ?? configured.apiKey);
+    // Only what has arrived is remembered: one request can't wait for what another one asked.
+    const ttl = models === null ? MODEL_LIST_FAILURE_TTL_MS : MODEL_LIST_TTL_MS;
+    if (credential === null) this.#lists.set(id, { models, until: now + ttl });
+    return models;
+  }
+
+  async #ask(
+    { provider, baseUrl, headers, query }: ConfiguredProvider,
+    secret: string,
+  ): Promise<Model[] | null> {
+    try {
+      const response = await this.#ports.fetch(withQuery(`${baseUrl}/models`, query), {
+        headers: {
+          accept: 'application/json',
+          ...(secret === '' ? {} : { authorization: `Bearer ${secret}` }),
+          ...headers,
+        },
+        redirect: 'manual',
+        signal: AbortSignal.timeout(MODEL_LIST_TIMEOUT_MS),
+      });
+      const text = response.ok ? await readBounded(response.body, MAX_MODEL_LIST_BYTES) : null;
+      return text === null || !isWithinJsonBounds(text) ? null : readList(parseJson(text), provider);
+    } catch {
+      return null;
+    }
+  }
+}
+
+function readList(list: unknown, provider: Provider): Model[] | null {
+  if (!isObject(list)) return null;
+  return readArray(list.data).flatMap((model) => {
+    const id = isObject(model) ? readText(model.id) : undefined;
+    if (!isObject(model) || id === undefined || !isListed(provider, id)) return [];
+    const created = readCount(model.created) ?? 0;
+    return { id: `${provider.id}/${id}`, object: 'model', created, owned_by: provider.id };
+  });
+}
+
+function isListed({ listedModels }: Provider, id: string): boolean {
+  return listedModels === undefined || matchesAnyGlob(listedModels, id);
+}

@@ -1,0 +1,51 @@
+/**
+ * Cerebras's habits: unknown fields are refused (400 and 422 `wrong_api_format`). What is taken was probed by one of its engineers
+ * (pydantic/pydantic-ai#7653, 2026-08-20: `L` below); the schema is its Python SDK's of 2026-01-06 (`S`).
+ */
+import { REFUSED, type RequestRules, renamed } from '../requests/rules.ts';
+import { compatibleProfile } from './compatible.ts';
+
+const CHAT: RequestRules = {
+  fields: {
+    // Both limits at once are 400; cline/cline#13435, by Cerebras itself, 2026.
+    max_tokens: renamed('max_completion_tokens'),
+    // Validated and never applied: L.
+    logit_bias: { kind: 'ignored' },
+    // 422 "property 'body.store' is unsupported": openclaude#740, 2026-04-17.
+    store: REFUSED,
+    // In no schema: S.
+    metadata: REFUSED,
+    safety_identifier: REFUSED,
+    prompt_cache_retention: REFUSED,
+    prompt_cache_options: REFUSED,
+    verbosity: REFUSED,
+    modalities: REFUSED,
+  },
+  effort: {
+    // `thinking` and a `reasoning` object are 422: opencode#6648, 2026-01-02; CLIProxyAPI#1143, 2026-01-21.
+    takes: ['reasoning_effort'],
+    values: [{ values: { minimal: 'low', xhigh: 'high', max: 'high' } }],
+  },
+  legacyFunctions: 'converted',
+  messages: {
+    // "Does not expose developer directly": inference-docs.cerebras.ai/resources/openai, read 2026-11-21.
+    roles: { developer: 'system' },
+    // `reasoning` is taken, `reasoning_content` is 400: recorded in 2026-06; proxysoul/Empryo#209, 2026-09-19.
+    reasoning: [{ form: 'reasoning' }],
+    closed: {
+      roles: {
+        system: ['role', 'content', 'name'],
+        user: ['role', 'content', 'name'],
+        assistant: ['role', 'content', 'reasoning', 'tool_calls', 'name'],
+        tool: ['role', 'content', 'tool_call_id', 'name'],
+      },
+      parts: { text: ['type', 'text'], image_url: ['type', 'image_url'] },
+      toolCall: ['id', 'type', 'function'],
+      tool: ['type', 'function'],
+      function: ['name', 'description', 'parameters', 'strict'],
+    },
+  },
+  streamUsage: 'asked',
+};
+
+export const cerebras = compatibleProfile('cerebras', ['api.cerebras.ai'], CHAT);

@@ -1,0 +1,56 @@
+/** Makes profiles of APIs that are compatible with OpenAI's, and providers of the `PROVIDERS` setting out of profiles. */
+import { openaiChat } from '../dialects/openai-chat.ts';
+import { openaiCompletions } from '../dialects/openai-completions.ts';
+import type { RequestRules } from '../requests/rules.ts';
+import type { Endpoint, Profile, Provider, Route } from './provider.ts';
+
+/** Legacy completions, which take what their server takes: they hold no messages. */
+const COMPLETION_RULES: RequestRules = { fields: {}, messages: { reasoning: [] }, streamUsage: 'asked' };
+
+/**
+ * @param chat what its chat completions take
+ * @param completions what its legacy completions take; a `suffix` makes them fill-in-the-middle
+ */
+export function compatibleProfile(
+  id: string,
+  hosts: readonly string[],
+  chat: RequestRules,
+  completions: RequestRules = COMPLETION_RULES,
+): Profile {
+  const text: Endpoint = { path: () => '/completions', rules: completions, dialect: openaiCompletions };
+  return {
+    id,
+    hosts,
+    endpoints: {
+      chat: { path: () => '/chat/completions', rules: chat, dialect: openaiChat },
+      completions: text,
+      fim: text,
+    },
+    quirks: {},
+    vendorTokens: () => null,
+  };
+}
+
+/** A provider of the `PROVIDERS` setting: its id is also its name. */
+export function configuredProvider(id: string, profile: Profile, apiKeySetting: string): Provider {
+  return {
+    ...profile,
+    id,
+    name: id,
+    apiKeySettings: [apiKeySetting],
+    baseUrlSettings: ['PROVIDERS'],
+    defaultBaseUrl: null,
+  };
+}
+
+/** The same profile for a server that refuses `stream_options` (`"stream_usage": false`). */
+export function withoutStreamUsage(profile: Profile): Profile {
+  const endpoints: { -readonly [R in Route]?: Endpoint } = { ...profile.endpoints };
+  for (const endpoint of Object.values(profile.endpoints)) {
+    const rules: RequestRules = { ...endpoint.rules, streamUsage: 'unasked' };
+    for (const route of ['chat', 'completions', 'fim', 'agents'] as const) {
+      if (profile.endpoints[route] === endpoint) endpoints[route] = { ...endpoint, rules };
+    }
+  }
+  return { ...profile, endpoints };
+}

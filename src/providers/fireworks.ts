@@ -1,0 +1,42 @@
+/** Fireworks' habits: 400 "Extra inputs are not permitted", in messages too. The schema is its Python SDK's of 2026-07-21. */
+import { REFUSED, type RequestRules, renamed } from '../requests/rules.ts';
+import { compatibleProfile } from './compatible.ts';
+
+const CHAT: RequestRules = {
+  fields: {
+    // Either is taken, both are an error.
+    max_completion_tokens: renamed('max_tokens'),
+    store: REFUSED,
+    safety_identifier: REFUSED,
+    prompt_cache_retention: REFUSED,
+    prompt_cache_options: REFUSED,
+    verbosity: REFUSED,
+    modalities: REFUSED,
+  },
+  effort: {
+    // `thinking` beside it is a validation error, and a `reasoning` object is in no schema.
+    takes: ['reasoning_effort'],
+    values: [{ values: { minimal: 'low', xhigh: 'high' } }],
+  },
+  legacyFunctions: 'converted',
+  messages: {
+    roles: { developer: 'system' },
+    // Taken (BerriAI/litellm#40682, 2026); `reasoning` is 400 (earendil-works/pi#4514, 2026-05).
+    reasoning: [{ form: 'reasoning_content' }],
+    closed: {
+      roles: {
+        system: ['role', 'content'],
+        user: ['role', 'content'],
+        assistant: ['role', 'content', 'reasoning_content', 'tool_calls'],
+        tool: ['role', 'content', 'tool_call_id'],
+      },
+      parts: { text: ['type', 'text'], image_url: ['type', 'image_url'] },
+      toolCall: ['id', 'type', 'function'],
+      tool: ['type', 'function'],
+      function: ['name', 'description', 'parameters', 'strict'],
+    },
+  },
+  streamUsage: 'asked',
+};
+
+export const fireworks = compatibleProfile('fireworks', ['api.fireworks.ai'], CHAT);

@@ -1,0 +1,57 @@
+/** Habits of Gemini's OpenAI-compatible endpoint: 400 `Unknown name "x": Cannot find field.` https://ai.google.dev/gemini-api/docs/openai */
+import { REFUSED, type RequestRules } from '../requests/rules.ts';
+import { compatibleProfile } from './compatible.ts';
+
+const CHAT: RequestRules = {
+  fields: {
+    store: REFUSED, // openhanako#394, 2026-04-12
+    metadata: REFUSED, // agents#45, 2025-05
+    prompt_cache_key: REFUSED, // cursor-byok#112, 2026-06-02
+    frequency_penalty: REFUSED, // RPGBox#2, 2026-08-29
+    // By the same parser; no report of each was found (2026-11-21).
+    presence_penalty: REFUSED,
+    logprobs: REFUSED,
+    top_logprobs: REFUSED,
+    logit_bias: REFUSED,
+    safety_identifier: REFUSED,
+    prompt_cache_retention: REFUSED,
+    prompt_cache_options: REFUSED,
+    verbosity: REFUSED,
+  },
+  effort: {
+    // A `reasoning` object is 400: 2026-01-10.
+    takes: ['reasoning_effort'],
+    values: [{ values: { minimal: 'low', xhigh: 'high', max: 'high' } }],
+  },
+  legacyFunctions: 'converted',
+  messages: {
+    roles: { developer: 'system' },
+    reasoning: [{ form: 'none' }],
+    closed: {
+      roles: {
+        system: ['role', 'content'],
+        user: ['role', 'content'],
+        assistant: ['role', 'content', 'tool_calls', 'extra_content'],
+        tool: ['role', 'content', 'tool_call_id', 'name'],
+      },
+      parts: {
+        text: ['type', 'text'],
+        image_url: ['type', 'image_url'],
+        input_audio: ['type', 'input_audio'],
+      },
+      toolCall: ['id', 'type', 'function', 'extra_content'],
+      tool: ['type', 'function'],
+      function: ['name', 'description', 'parameters', 'strict'],
+    },
+    takesExtraContent: true,
+    // 400 "Function call is missing a thought_signature": securo#884, 2026-09-10. The stand-in for calls of other models is
+    // documented at https://ai.google.dev/gemini-api/docs/thought-signatures (read 2026-11-21).
+    missingSignature: {
+      models: ['gemini-3*', 'models/gemini-3*'],
+      signature: 'skip_thought_signature_validator',
+    },
+  },
+  streamUsage: 'asked',
+};
+
+export const geminiCompatible = compatibleProfile('gemini', ['generativelanguage.googleapis.com'], CHAT);

@@ -1,0 +1,32 @@
+/** Moonshot's (Kimi's) habits: unknown fields are ignored (probed in 2026). https://platform.moonshot.ai/docs */
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import type { RequestRules } from '../requests/rules.ts';
+import { compatibleProfile } from './compatible.ts';
+
+function isThinking({ thinking }: JsonObject): boolean {
+  return !(isObject(thinking) && thinking.type === 'disabled');
+}
+
+const CHAT: RequestRules = {
+  fields: {},
+  effort: {
+    takes: ['reasoning_effort', 'thinking'],
+    none: 'thinking_disabled',
+    // kimi-k3 has low, high and max: synaps-engine 0.11, 2026.
+    values: [{ models: ['kimi-k3*'], values: { minimal: 'low', medium: 'high', xhigh: 'max' } }],
+  },
+  legacyFunctions: 'converted',
+  messages: {
+    // 400 "unsupported role ROLE_UNSPECIFIED": openclaw#21911, 2026-02-20.
+    roles: { developer: 'system' },
+    reasoning: [
+      // 400 "thinking is enabled but reasoning_content is missing", on every message of models that preserve thinking
+      // (MoonshotAI/kimi-cli#2498, 2026-07-14); `""` counts as missing, `" "` does not (theopenco/llmgateway#2093, 2026-04-26).
+      { models: ['kimi-*'], form: 'reasoning_content', required: { text: ' ', when: isThinking } },
+      { form: 'reasoning_content' },
+    ],
+  },
+  streamUsage: 'asked',
+};
+
+export const moonshot = compatibleProfile('moonshot', ['api.moonshot.ai', 'api.moonshot.cn'], CHAT);

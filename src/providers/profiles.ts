@@ -1,0 +1,41 @@
+/** The profiles that an entry of `PROVIDERS` can have: one line each. */
+import { cerebras } from './cerebras.ts';
+import { deepseek } from './deepseek.ts';
+import { fireworks } from './fireworks.ts';
+import { geminiCompatible } from './gemini-compatible.ts';
+import { groq } from './groq.ts';
+import { mistral } from './mistral.ts';
+import { moonshot } from './moonshot.ts';
+import { openai } from './openai.ts';
+import { openrouter } from './openrouter.ts';
+import type { Profile } from './provider.ts';
+import { llamacpp, ollama, sglang, vllm } from './self-hosted.ts';
+import { together } from './together.ts';
+import { tolerant } from './tolerant.ts';
+import { xai } from './xai.ts';
+import { zai } from './zai.ts';
+
+export const PROFILES: readonly Profile[] = [
+  groq, //
+  cerebras,
+  xai,
+  openrouter,
+  together,
+  fireworks,
+  moonshot,
+  zai,
+  geminiCompatible,
+  deepseek,
+  mistral,
+  openai,
+  vllm,
+  sglang,
+  llamacpp,
+  ollama,
+  tolerant,
+];
+
+/** The profile of the host that a base URL names; a host that none names is tolerant. */
+export function profileOfHost(host: string): Profile {
+  return PROFILES.find(({ hosts }) => hosts.includes(host)) ?? tolerant;
+}

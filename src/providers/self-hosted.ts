@@ -1,0 +1,26 @@
+/** Servers that people run themselves, which ignore unknown fields: they differ in the name of the reasoning that they read. */
+import { renamed } from '../requests/rules.ts';
+import { compatibleProfile } from './compatible.ts';
+import { TOLERANT } from './tolerant.ts';
+
+/** Reads `reasoning` since 2026-01; versions differ in whether they keep the other name: vllm-project/vllm#38488, 2026-03. */
+export const vllm = compatibleProfile('vllm', [], TOLERANT);
+
+/** Reads `reasoning_content` alone: its protocol.py, read 2026-11-21. */
+export const sglang = compatibleProfile('sglang', [], {
+  ...TOLERANT,
+  messages: { ...TOLERANT.messages, reasoning: [{ form: 'reasoning_content' }] },
+});
+
+/** Recorded as taken, 2025-11. */
+export const llamacpp = compatibleProfile('llamacpp', [], {
+  ...TOLERANT,
+  messages: { ...TOLERANT.messages, reasoning: [{ form: 'reasoning_content' }] },
+});
+
+/** Ollama's openai.go of 2026-08-21: it has no other name for the limit, and `developer` reaches few of its renderers. */
+export const ollama = compatibleProfile('ollama', [], {
+  ...TOLERANT,
+  fields: { max_completion_tokens: renamed('max_tokens') },
+  messages: { ...TOLERANT.messages, roles: { developer: 'system' } },
+});

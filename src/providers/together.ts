@@ -1,0 +1,12 @@
+/** Together's habits: nulls and extra fields are taken (recorded in 2024 and 2026-08). The schema is its openapi.yaml of 2026-04-28. */
+import { renamed } from '../requests/rules.ts';
+import { compatibleProfile } from './compatible.ts';
+import { TOLERANT } from './tolerant.ts';
+
+export const together = compatibleProfile('together', ['api.together.xyz', 'api.together.ai'], {
+  ...TOLERANT,
+  // The schema has `max_tokens` alone.
+  fields: { max_completion_tokens: renamed('max_tokens') },
+  // No `developer`: earendil-works/pi#3624, by a Together employee, 2026-04-23.
+  messages: { ...TOLERANT.messages, roles: { developer: 'system' } },
+});

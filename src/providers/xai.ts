@@ -1,0 +1,36 @@
+/** xAI's habits: unknown names are ignored, but some that it knows are 400 "Argument not supported" (probed 2026-09-12: `L` below). */
+import { REFUSED, type RequestRules } from '../requests/rules.ts';
+import { compatibleProfile } from './compatible.ts';
+
+const CHAT: RequestRules = {
+  fields: {
+    // 400 from every model, even 0: L.
+    presence_penalty: REFUSED,
+    frequency_penalty: REFUSED,
+    // 400 from grok-4.6; others take it: L.
+    stop: REFUSED,
+    // Taken, and absent from the answers of today's models: L.
+    logprobs: { kind: 'ignored' },
+    top_logprobs: { kind: 'ignored' },
+    // 400 "Argument not supported: metadata": Open-WebUI-OpenRouter-pipe#62, 2026-09-21.
+    metadata: REFUSED,
+  },
+  effort: {
+    takes: ['reasoning_effort'],
+    // pydantic-ai's profiles of 2026-08 and L.
+    values: [
+      { models: ['grok-4.6*'], values: { minimal: 'low', max: 'xhigh' } },
+      { values: { minimal: 'low', xhigh: 'high', max: 'high' } },
+    ],
+  },
+  legacyFunctions: 'converted',
+  messages: {
+    // earendil-works/pi counts it as unsupported, 2026.
+    roles: { developer: 'system' },
+    // Recorded as taken, 2026-03.
+    reasoning: [{ form: 'reasoning_content' }],
+  },
+  streamUsage: 'asked',
+};
+
+export const xai = compatibleProfile('xai', ['api.x.ai'], CHAT);

@@ -1,0 +1,23 @@
+/** Z.ai's habits: tolerant at the top (twenty variants probed, PI-Desktop#30, 2026-09-02). https://docs.z.ai */
+import type { RequestRules } from '../requests/rules.ts';
+import { compatibleProfile } from './compatible.ts';
+
+const CHAT: RequestRules = {
+  fields: {},
+  effort: {
+    takes: ['reasoning_effort', 'thinking'],
+    none: 'thinking_disabled',
+    // "Please use low, high, or max": pydantic-ai's profile of 2026-08.
+    values: [{ models: ['glm-5.3*'], values: { minimal: 'low', medium: 'high', xhigh: 'max' } }],
+  },
+  legacyFunctions: 'converted',
+  messages: {
+    // 400 "[1214] Incorrect role information": PI-Desktop#30, 2026-09-02.
+    roles: { developer: 'system' },
+    // Recorded as taken with parallel calls, 2026-03; wanted, not demanded.
+    reasoning: [{ form: 'reasoning_content' }],
+  },
+  streamUsage: 'asked',
+};
+
+export const zai = compatibleProfile('zai', ['api.z.ai', 'open.bigmodel.cn'], CHAT);

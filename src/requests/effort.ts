@@ -1,0 +1,73 @@
+/** Writes how much the model is to think into the provider's own field (Q1). */
+import { matchesAnyGlob } from '../canonical/glob.ts';
+import { isObject, type JsonObject, readCount, readText } from '../canonical/json.ts';
+import { omit, ownValue } from './objects.ts';
+import type { EffortField, EffortRules } from './rules.ts';
+
+/** OpenAI's word for a budget of thinking tokens: the largest whose own budget is not above it (`dialects.md` A2). */
+const BUDGETS: readonly (readonly [tokens: number, effort: string])[] = [
+  [64_000, 'max'],
+  [32_000, 'xhigh'],
+  [16_384, 'high'],
+  [8192, 'medium'],
+  [2048, 'low'],
+  [0, 'minimal'],
+];
+
+/** Where thinking is asked for and nothing names an effort. */
+const USUAL_EFFORT = 'medium';
+
+const READERS: Readonly<Record<EffortField, (value: unknown) => string | undefined>> = {
+  reasoning_effort: readText,
+  thinking: readThinking,
+  reasoning: readReasoning,
+};
+const FIELDS: readonly EffortField[] = ['reasoning_effort', 'thinking', 'reasoning'];
+
+export function rewriteEffort(body: JsonObject, model: string, effort: EffortRules): JsonObject {
+  const foreign = FIELDS.filter((field) => !effort.takes.includes(field) && isAsking(field, body[field]));
+  const rest = foreign.length === 0 ? body : omit(body, ...foreign);
+  const word =
+    readText(rest.reasoning_effort) ?? foreign.map((field) => READERS[field](body[field])).find(isWord);
+  if (word === undefined) return rest;
+  if (word === 'none' && effort.models !== undefined && !matchesAnyGlob(effort.models, model)) {
+    return omit(rest, 'reasoning_effort');
+  }
+  if (word === 'none' && effort.none === 'thinking_disabled') {
+    return { thinking: { type: 'disabled' }, ...omit(rest, 'reasoning_effort') };
+  }
+  return { ...rest, reasoning_effort: ownValue(valuesOf(effort, model), word) ?? word };
+}
+
+function valuesOf({ values = [] }: EffortRules, model: string): Readonly<Record<string, string>> | undefined {
+  return values.find(({ models }) => models === undefined || matchesAnyGlob(models, model))?.values;
+}
+
+function isAsking(field: EffortField, value: unknown): boolean {
+  return READERS[field](value) !== undefined;
+}
+
+function isWord(word: string | undefined): word is string {
+  return word !== undefined;
+}
+
+/** Anthropic's and DeepSeek's `thinking`: `{"type":"enabled","budget_tokens"?}`, `adaptive`, `disabled`. */
+function readThinking(value: unknown): string | undefined {
+  if (!isObject(value)) return undefined;
+  if (value.type === 'disabled') return 'none';
+  if (value.type !== 'enabled' && value.type !== 'adaptive') return undefined;
+  return effortOfBudget(value.budget_tokens) ?? USUAL_EFFORT;
+}
+
+/** OpenRouter's and Responses' `reasoning`: `{"effort"}`, `{"max_tokens"}`, `{"enabled"}`. */
+function readReasoning(value: unknown): string | undefined {
+  if (!isObject(value)) return undefined;
+  if (value.enabled === false) return 'none';
+  const effort = readText(value.effort) ?? effortOfBudget(value.max_tokens);
+  return effort ?? (value.enabled === true ? USUAL_EFFORT : undefined);
+}
+
+function effortOfBudget(tokens: unknown): string | undefined {
+  const budget = readCount(tokens);
+  return budget === undefined ? undefined : BUDGETS.find(([least]) => budget >= least)?.[1];
+}

@@ -1,0 +1,37 @@
+/** Turns `functions`, `function_call` and messages of the role `function`, the forms before tools, into tools (Q1). */
+import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
+import { toolCallId } from '../canonical/tool-call-id.ts';
+import { omit } from './objects.ts';
+
+export function convertLegacyFunctions(body: JsonObject): JsonObject {
+  const isLegacy = Array.isArray(body.functions) || body.function_call !== undefined;
+  const rest = isLegacy ? omit(body, 'functions', 'function_call') : body;
+  const tools = readArray(body.functions).map((definition) => ({ type: 'function', function: definition }));
+  return {
+    ...rest,
+    ...(tools.length === 0 || rest.tools !== undefined ? {} : { tools }),
+    ...(body.function_call === undefined || rest.tool_choice !== undefined
+      ? {}
+      : { tool_choice: toolChoice(body.function_call) }),
+    ...(Array.isArray(body.messages) ? { messages: convertMessages(body.messages) } : {}),
+  };
+}
+
+function toolChoice(functionCall: unknown): unknown {
+  return isObject(functionCall) ? { type: 'function', function: { name: functionCall.name } } : functionCall;
+}
+
+/** A legacy call has no id: it gets one from its place, and the next message of the role `function` answers it. */
+function convertMessages(messages: readonly unknown[]): unknown[] {
+  let lastId = toolCallId('function');
+  return messages.map((message, place) => {
+    if (!isObject(message)) return message;
+    if (message.role === 'function') {
+      return { ...omit(message, 'role', 'name'), role: 'tool', tool_call_id: lastId };
+    }
+    if (!isObject(message.function_call) || message.tool_calls !== undefined) return message;
+    lastId = toolCallId(`function ${place} ${readText(message.function_call.name) ?? ''}`);
+    const call = { id: lastId, type: 'function', function: message.function_call };
+    return { ...omit(message, 'function_call'), tool_calls: [call] };
+  });
+}

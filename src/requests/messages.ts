@@ -1,0 +1,172 @@
+/** Rewrites a conversation, message by message, into what the provider takes (Q1-Q5). */
+import { matchesAnyGlob } from '../canonical/glob.ts';
+import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
+import { toolCallId } from '../canonical/tool-call-id.ts';
+import { joinText, rewritePart } from './content.ts';
+import { omit, ownValue } from './objects.ts';
+import { isFromAnswer } from './openai-fields.ts';
+import { rewriteReasoning } from './reasoning.ts';
+import type { Report } from './report.ts';
+import type { MessageRules, ReasoningRule } from './rules.ts';
+
+export function rewriteMessages(
+  body: JsonObject,
+  model: string,
+  rules: MessageRules,
+  report: Report,
+): readonly unknown[] {
+  const { reasoning, missingSignature } = rules;
+  const rule = reasoning.find(({ models, when }) => fits(models, model) && (when?.(body) ?? true));
+  const signature =
+    missingSignature !== undefined && fits(missingSignature.models, model)
+      ? missingSignature.signature
+      : null;
+  return readArray(body.messages).map((message) =>
+    isObject(message) ? new MessageRewriter(rules, report, body, rule, signature).rewrite(message) : message,
+  );
+}
+
+function fits(models: readonly string[] | undefined, model: string): boolean {
+  return models === undefined || matchesAnyGlob(models, model);
+}
+
+class MessageRewriter {
+  readonly #rules: MessageRules;
+  readonly #report: Report;
+  readonly #body: JsonObject;
+  readonly #reasoning: ReasoningRule | undefined;
+  readonly #signature: string | null;
+
+  constructor(
+    rules: MessageRules,
+    report: Report,
+    body: JsonObject,
+    reasoning: ReasoningRule | undefined,
+    signature: string | null,
+  ) {
+    this.#rules = rules;
+    this.#report = report;
+    this.#body = body;
+    this.#reasoning = reasoning;
+    this.#signature = signature;
+  }
+
+  rewrite(message: JsonObject): JsonObject {
+    const named = this.#withRole(message);
+    const own = named.role === 'assistant' ? this.#assistant(named) : named;
+    const answered = typeof own.tool_call_id === 'string' ? this.#withId(own, 'tool_call_id') : own;
+    return this.#withKnownKeys(this.#withContent(answered));
+  }
+
+  #withRole(message: JsonObject): JsonObject {
+    const role = ownValue(this.#rules.roles, readText(message.role) ?? '');
+    return role === undefined ? message : { ...message, role };
+  }
+
+  #assistant(message: JsonObject): JsonObject {
+    const required = this.#reasoning?.required;
+    const isRequired = required?.when(this.#body) ?? false;
+    const form = this.#reasoning?.form ?? 'both';
+    const thought = rewriteReasoning(message, form, isRequired ? required?.text : undefined);
+    const opaque = this.#rules.takesDetails ? thought : omit(thought, 'reasoning_details');
+    const refused = this.#takes('assistant', 'refusal') ? opaque : withRefusalAsContent(opaque);
+    return this.#withToolCalls(refused);
+  }
+
+  /** Whether a message of that role may have the key. */
+  #takes(role: string, key: string): boolean {
+    const { closed, refused } = this.#rules;
+    return (ownValue(closed?.roles, role)?.includes(key) ?? true) && !refused?.includes(key);
+  }
+
+  #withToolCalls(message: JsonObject): JsonObject {
+    if (!Array.isArray(message.tool_calls)) return message;
+    const calls: unknown[] = message.tool_calls.map((call: unknown) =>
+      isObject(call) ? this.#toolCall(call) : call,
+    );
+    if (this.#signature !== null && !calls.some(hasSignature) && isObject(calls[0])) {
+      // Of parallel calls only the first has a signature.
+      calls[0] = { ...calls[0], extra_content: { google: { thought_signature: this.#signature } } };
+    }
+    return { ...message, tool_calls: calls };
+  }
+
+  #toolCall(call: JsonObject): JsonObject {
+    const named = typeof call.id === 'string' ? this.#withId(call, 'id') : call;
+    const own = this.#rules.takesExtraContent ? named : omit(named, 'extra_content');
+    const known = this.#keep(own, this.#rules.closed?.toolCall, 'messages.tool_calls');
+    const keys = this.#rules.closed?.function;
+    return keys !== undefined && isObject(known.function)
+      ? {
+          ...known,
+          function: this.#keep(known.function, ['name', 'arguments'], 'messages.tool_calls.function'),
+        }
+      : known;
+  }
+
+  #withId(object: JsonObject, key: string): JsonObject {
+    const id = readText(object[key]);
+    const form = this.#rules.toolCallIds;
+    return form === undefined || id === undefined || form.test(id)
+      ? object
+      : { ...object, [key]: toolCallId(id) };
+  }
+
+  #withContent(message: JsonObject): JsonObject {
+    const { content } = message;
+    const { joinsText, needsContent } = this.#rules;
+    if (needsContent && message.role === 'assistant' && isMissing(message))
+      return { ...message, content: '' };
+    if (!Array.isArray(content)) return message;
+    const parts = content.map((part: unknown) => (isObject(part) ? this.#part(part) : part));
+    const isJoined = joinsText?.includes(readText(message.role) ?? '') ?? false;
+    return { ...message, content: (isJoined ? joinText(parts) : undefined) ?? parts };
+  }
+
+  #part(part: JsonObject): JsonObject {
+    const own = this.#rules.filesAreDocuments ? rewritePart(part) : part;
+    return this.#keep(own, ownValue(this.#rules.closed?.parts, readText(own.type) ?? ''), 'messages.content');
+  }
+
+  #withKnownKeys(message: JsonObject): JsonObject {
+    return this.#keep(message, ownValue(this.#rules.closed?.roles, readText(message.role) ?? ''), 'messages');
+  }
+
+  /** The object with nothing but those keys, or without what an open schema refuses; what is lost by it is reported. */
+  #keep(object: JsonObject, keys: readonly string[] | undefined, place: string): JsonObject {
+    const { refused } = this.#rules;
+    const isKept = (key: string, value: unknown) =>
+      keys === undefined
+        ? !refused?.includes(key)
+        : keys.includes(key) && (value !== null || key === 'content');
+    const entries = Object.entries(object);
+    const kept = entries.filter(([key, value]) => isKept(key, value));
+    if (kept.length === entries.length) return object;
+    for (const [key, value] of entries) {
+      const isSilent = value === null || value === undefined || isFromAnswer(key);
+      if (!isSilent && !isKept(key, value)) this.#report.drop(`${place}.${key}`);
+    }
+    return Object.fromEntries(kept);
+  }
+}
+
+/** No content where DeepSeek demands one: the key has to be there, and null is not enough without tool calls. */
+function isMissing(message: JsonObject): boolean {
+  const hasCalls = readArray(message.tool_calls).length > 0;
+  return message.content === undefined || (message.content === null && !hasCalls);
+}
+
+function hasSignature(call: unknown): boolean {
+  const extra = isObject(call) ? call.extra_content : undefined;
+  const google = isObject(extra) ? extra.google : undefined;
+  return isObject(google) && readText(google.thought_signature) !== undefined;
+}
+
+/** A provider that knows no refusals reads an earlier one as what it is: the assistant's text. */
+function withRefusalAsContent(message: JsonObject): JsonObject {
+  const refusal = readText(message.refusal);
+  const rest = omit(message, 'refusal');
+  return refusal === undefined || readText(message.content) !== undefined
+    ? rest
+    : { ...rest, content: refusal };
+}

@@ -1,0 +1,53 @@
+/** Collects what of a request was left out or changed, by name, so that the caller can be informed (Q5, Q8). */
+import { type ApiError, apiError } from '../canonical/error.ts';
+import type { Unsupported } from './rules.ts';
+
+export class Report {
+  readonly #provider: string;
+  readonly #mode: Unsupported;
+  readonly #dropped = new Set<string>();
+  readonly #changed = new Set<string>();
+  #error: ApiError | null = null;
+
+  /** @param provider its name in messages */
+  constructor(provider: string, mode: Unsupported) {
+    this.#provider = provider;
+    this.#mode = mode;
+  }
+
+  get mode(): Unsupported {
+    return this.#mode;
+  }
+
+  get dropped(): readonly string[] {
+    return [...this.#dropped];
+  }
+
+  get changed(): readonly string[] {
+    return [...this.#changed];
+  }
+
+  /** The first reason for which the request is not sent, or null. */
+  get error(): ApiError | null {
+    return this.#error;
+  }
+
+  /** A field about the request, which the provider refuses, was left out (Q5). */
+  drop(name: string): void {
+    if (this.#mode === 'refuse') this.fail(name, `${this.#provider} does not take ${name}: leave it out`);
+    this.#dropped.add(name);
+  }
+
+  /** A field that would change the answer was left out, because the caller allows it (Q8). */
+  dropAllowed(name: string): void {
+    this.#dropped.add(name);
+  }
+
+  change(name: string): void {
+    this.#changed.add(name);
+  }
+
+  fail(param: string, message: string): void {
+    this.#error ??= apiError('unsupported_parameter', message, param);
+  }
+}

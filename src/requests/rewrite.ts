@@ -1,0 +1,119 @@
+/** The engine: turns a request in OpenAI's form into one that a provider takes, and means the same (Q1-Q8). */
+import type { ApiError } from '../canonical/error.ts';
+import { isObject, type JsonObject, readArray } from '../canonical/json.ts';
+import { rewriteEffort } from './effort.ts';
+import { convertLegacyFunctions } from './legacy-functions.ts';
+import { rewriteMessages } from './messages.ts';
+import { omit, ownValue } from './objects.ts';
+import { isAboutRequest, isDefault } from './openai-fields.ts';
+import { Report } from './report.ts';
+import type { FieldRule, RequestRules, Unsupported } from './rules.ts';
+import { rewriteTools } from './tools.ts';
+
+export interface RewriteOptions {
+  readonly rules: RequestRules;
+  /** The model's name at the provider, which some rules depend on. */
+  readonly model: string;
+  /** The provider's name in messages. */
+  readonly provider: string;
+  readonly unsupported: Unsupported;
+}
+
+export type Rewritten =
+  | {
+      readonly kind: 'body';
+      readonly body: JsonObject;
+      /** Names of what was left out and of what was changed though it is not the same: for the caller to know (Q5, Q6). */
+      readonly dropped: readonly string[];
+      readonly changed: readonly string[];
+    }
+  | { readonly kind: 'error'; readonly error: ApiError };
+
+/** The body as the provider takes it. The given body is not touched. */
+export function rewriteRequest(body: JsonObject, options: RewriteOptions): Rewritten {
+  const { rules, model, provider, unsupported } = options;
+  const report = new Report(provider, unsupported);
+  let sent = withoutNulls(body);
+  if (rules.legacyFunctions === 'converted') sent = convertLegacyFunctions(sent);
+  if (rules.effort !== undefined) sent = rewriteEffort(sent, model, rules.effort);
+  sent = adjust(sent, rules, report);
+  sent = rewriteFields(sent, rules, provider, report);
+  if (rules.needsTextPrompt) sent = withTextPrompt(sent, provider, report);
+  if (Array.isArray(sent.tools)) sent = { ...sent, tools: rewriteTools(sent.tools, rules.messages, report) };
+  if (Array.isArray(sent.messages)) {
+    sent = { ...sent, messages: rewriteMessages(sent, model, rules.messages, report) };
+  }
+  sent = rules.streamUsage === 'asked' ? askForUsage(sent) : omit(sent, 'stream_options');
+  const { error, dropped, changed } = report;
+  return error === null ? { kind: 'body', body: sent, dropped, changed } : { kind: 'error', error };
+}
+
+function withoutNulls(body: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+}
+
+function adjust(body: JsonObject, { adjustments = [] }: RequestRules, report: Report): JsonObject {
+  let adjusted = body;
+  for (const { field, value, when } of adjustments) {
+    if (!when(adjusted)) continue;
+    adjusted = { ...adjusted, [field]: value };
+    report.change(field);
+  }
+  return adjusted;
+}
+
+function rewriteFields(body: JsonObject, rules: RequestRules, provider: string, report: Report): JsonObject {
+  const sent: [string, unknown][] = [];
+  for (const [field, value] of Object.entries(body)) {
+    const rule = ownValue(rules.fields, field);
+    if (rule === undefined) sent.push([field, value]);
+    else if (rule.kind === 'renamed') {
+      // A value that already stands under the provider's own name stays.
+      if (body[rule.to] === undefined) sent.push([rule.to, value]);
+    } else if (rule.kind !== 'dropped' && isSent(rule, field, body, provider, report))
+      sent.push([field, value]);
+  }
+  return Object.fromEntries(sent);
+}
+
+/** Whether a field goes up though the provider refuses or ignores it: its own refusal is then the answer (Q6). */
+function isSent(
+  rule: Extract<FieldRule, { kind: 'refused' | 'ignored' }>,
+  field: string,
+  body: JsonObject,
+  provider: string,
+  report: Report,
+): boolean {
+  if (rule.when !== undefined && !rule.when(body)) return true;
+  if (isDefault(field, body[field], body)) return false;
+  if (isAboutRequest(field)) {
+    if (rule.kind === 'refused') report.drop(field);
+    return rule.kind === 'ignored';
+  }
+  if (report.mode === 'drop') {
+    report.dropAllowed(field);
+    return false;
+  }
+  if (rule.kind === 'ignored') {
+    report.fail(
+      field,
+      `${provider} would ignore ${field} here: leave it out, or send the header x-weir-unsupported: drop`,
+    );
+  }
+  return true;
+}
+
+function withTextPrompt(body: JsonObject, provider: string, report: Report): JsonObject {
+  const [first, ...others] = readArray(body.prompt);
+  if (!Array.isArray(body.prompt)) return body;
+  if (typeof first === 'string' && others.length === 0) return { ...body, prompt: first };
+  report.fail('prompt', `${provider} takes one text as the prompt: send one request for each`);
+  return body;
+}
+
+/** Asks for usage, so that metering does not depend on the client (U4). Only a stream may carry the option. */
+function askForUsage(body: JsonObject): JsonObject {
+  if (body.stream !== true) return omit(body, 'stream_options');
+  const options = isObject(body.stream_options) ? body.stream_options : {};
+  return { ...body, stream_options: { ...options, include_usage: true } };
+}

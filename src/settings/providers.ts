@@ -1,0 +1,162 @@
+/** Reads which providers a deployment can reach: those whose key is set, and the entries of `PROVIDERS`. */
+import type { AuthMode } from '../auth/caller.ts';
+import { isObject, type JsonObject, readText } from '../canonical/json.ts';
+import { configuredProvider, withoutStreamUsage } from '../providers/compatible.ts';
+import { PROVIDERS } from '../providers/index.ts';
+import { PROFILES, profileOfHost } from '../providers/profiles.ts';
+import type { Profile, Provider } from '../providers/provider.ts';
+import type { Reader } from './reader.ts';
+
+/** A provider that this deployment can reach. */
+export interface ConfiguredProvider {
+  readonly provider: Provider;
+  /** Without a slash at its end. */
+  readonly baseUrl: string;
+  /** `""` where there is none: a provider of one's own, or a deployment that sends the caller's. */
+  readonly apiKey: string;
+  /** Static headers of every request to it. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Static query parameters of its URLs, such as Azure's `api-version`. */
+  readonly query: Readonly<Record<string, string>>;
+}
+
+const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
+const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,31}$/;
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const HEADER_VALUE = /^[\x20-\x7e]*$/;
+const ENTRY_FIELDS = ['base_url', 'api_key', 'like', 'stream_usage', 'headers', 'query'];
+
+/** A provider is enabled by its key; where callers bring their own keys, by its base URL. */
+export function readProviders(reader: Reader, auth: AuthMode): ReadonlyMap<string, ConfiguredProvider> {
+  const configured = new Map<string, ConfiguredProvider>();
+  for (const provider of PROVIDERS) {
+    const apiKey = firstText(reader, provider.apiKeySettings);
+    const url = firstText(reader, provider.baseUrlSettings);
+    const hasUrl = url !== undefined || provider.defaultBaseUrl !== null;
+    if (apiKey === undefined && (auth !== 'passthrough' || !hasUrl)) continue;
+    const setting = url?.setting ?? provider.baseUrlSettings[0];
+    if (!hasUrl) {
+      reader.invalid(setting, `must be set, because ${apiKey?.setting} is`);
+      continue;
+    }
+    const baseUrl = reader.url(setting, url?.text ?? provider.defaultBaseUrl ?? undefined);
+    if (baseUrl === undefined) continue;
+    configured.set(provider.id, { provider, baseUrl, apiKey: apiKey?.text ?? '', headers: {}, query: {} });
+  }
+  for (const [id, entry] of Object.entries(reader.object('PROVIDERS'))) {
+    const provider = readEntry(new EntryReader(reader, id), id, entry);
+    if (provider !== undefined) configured.set(id, provider);
+  }
+  return configured;
+}
+
+function firstText(
+  reader: Reader,
+  settings: readonly string[],
+): { readonly setting: string; readonly text: string } | undefined {
+  for (const setting of settings) {
+    const text = reader.text(setting);
+    if (text !== undefined) return { setting, text };
+  }
+  return undefined;
+}
+
+/** Reads the fields of one entry of `PROVIDERS`; messages name the entry and never contain a value, which may be a secret. */
+class EntryReader {
+  readonly #reader: Reader;
+  readonly #id: string;
+
+  constructor(reader: Reader, id: string) {
+    this.#reader = reader;
+    this.#id = id;
+  }
+
+  invalid(message: string): undefined {
+    const entry = PROVIDER_ID.test(this.#id) ? this.#id : 'an entry';
+    this.#reader.invalid('PROVIDERS', `${entry}: ${message}`);
+    return undefined;
+  }
+
+  url(value: unknown): string | undefined {
+    return this.#reader.url('PROVIDERS', readText(value));
+  }
+
+  /** The secret's value, `""` where no secret is named. */
+  secret(name: string | undefined): string | undefined {
+    if (name === undefined) return '';
+    // The name may be a secret, put in the wrong place: the message must not contain it.
+    return this.#reader.text(name) ?? this.invalid('names a secret that is not set');
+  }
+
+  /** An object of texts; a text `$NAME` stands for that secret. */
+  texts(field: string, value: unknown): Readonly<Record<string, string>> | undefined {
+    if (value === undefined) return {};
+    if (!isObject(value)) return this.invalid(`${field} must be an object of texts`);
+    const texts: Record<string, string> = {};
+    for (const [name, given] of Object.entries(value)) {
+      const secretName = typeof given === 'string' && given.startsWith('$') ? given.slice(1) : undefined;
+      if (typeof given !== 'string' || (secretName !== undefined && !SECRET_NAME.test(secretName))) {
+        return this.invalid(`${field} must be an object of texts, where "$NAME" stands for a secret`);
+      }
+      const text = secretName === undefined ? given : this.secret(secretName);
+      if (text === undefined) return undefined;
+      texts[name] = text;
+    }
+    return texts;
+  }
+}
+
+function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredProvider | undefined {
+  if (!PROVIDER_ID.test(id) || PROVIDERS.some((known) => known.id === id)) {
+    return reader.invalid(
+      "can't be a provider's name: small letters, digits, - and _, and none that Weir knows",
+    );
+  }
+  if (!isObject(entry))
+    return reader.invalid('must be {"base_url": "https://…/v1", "api_key": "NAME_OF_A_SECRET"}');
+  if (Object.keys(entry).some((field) => !ENTRY_FIELDS.includes(field))) {
+    return reader.invalid(`takes nothing but ${ENTRY_FIELDS.join(', ')}`);
+  }
+  const baseUrl = reader.url(entry.base_url);
+  const secretName = readText(entry.api_key);
+  if (secretName !== undefined && !SECRET_NAME.test(secretName)) {
+    return reader.invalid('api_key must be the name of a secret, as GROQ_API_KEY');
+  }
+  const apiKey = reader.secret(secretName);
+  const profile = readProfile(reader, entry, baseUrl);
+  const headers = reader.texts('headers', entry.headers);
+  const query = reader.texts('query', entry.query);
+  if (headers !== undefined && !Object.entries(headers).every(isHeader)) {
+    return reader.invalid('headers must have names and values that HTTP takes');
+  }
+  if (baseUrl === undefined || apiKey === undefined || profile === undefined) return undefined;
+  if (headers === undefined || query === undefined) return undefined;
+  return {
+    provider: configuredProvider(id, profile, secretName ?? 'PROVIDERS'),
+    baseUrl,
+    apiKey,
+    headers,
+    query,
+  };
+}
+
+function isHeader([name, value]: [string, string]): boolean {
+  return HEADER_NAME.test(name) && HEADER_VALUE.test(value);
+}
+
+/** What the entry's API is like: as it names, or as its host is known to be. */
+function readProfile(
+  reader: EntryReader,
+  entry: JsonObject,
+  baseUrl: string | undefined,
+): Profile | undefined {
+  if (entry.stream_usage !== undefined && typeof entry.stream_usage !== 'boolean') {
+    return reader.invalid('stream_usage must be true or false');
+  }
+  const like = entry.like === undefined ? undefined : PROFILES.find(({ id }) => id === entry.like);
+  if (entry.like !== undefined && like === undefined) {
+    return reader.invalid(`like must be one of: ${PROFILES.map(({ id }) => id).join(', ')}`);
+  }
+  const profile = like ?? profileOfHost(baseUrl === undefined ? '' : new URL(baseUrl).hostname);
+  return entry.stream_usage === false ? withoutStreamUsage(profile) : profile;
+}

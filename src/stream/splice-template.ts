@@ -1,0 +1,172 @@
+/** Learns a template from a frame that went the slow way: what of it is its text, and what of the canonical frame is (`splice.ts`). */
+import type { Chunk, Delta } from '../canonical/chunk.ts';
+import { isObject, parseJson } from '../canonical/json.ts';
+import type { ChunkPart } from '../canonical/part.ts';
+import { chunkFrame } from './frame.ts';
+import { Literal } from './literal.ts';
+
+/** Reads an event's JSON as the slow way does. */
+export type ReadPart = (json: string) => ChunkPart | null;
+
+/** What stands in a hole: the text, the same text once more, or padding, which is left out. */
+type Hole = 'text' | 'twin' | 'padding';
+
+export interface Template {
+  /** The upstream's bytes before the first hole, between two, and behind the last. */
+  readonly literals: readonly Literal[];
+  readonly holes: readonly Hole[];
+  /** The canonical frame's bytes around its text, which may stand in it more than once. */
+  readonly outLiterals: readonly Uint8Array[];
+}
+
+/** A string value of the event, as its JSON is written: where it begins and ends, without its quotes. */
+interface TextValue {
+  readonly start: number;
+  readonly end: number;
+  readonly literal: string;
+}
+
+/** Learning from a larger frame would cost more than its envelope is likely to be worth. */
+const MAX_LEARNED_CHARS = 4096;
+
+/** They stand in the holes while a template is tried; a frame whose text contains the first word is not learned. */
+const MARKS = 'weir\u2042';
+const MARK = `${MARKS}text`;
+/** Unlike the other, so that what is read can't depend on the mark itself. */
+const OTHER_MARK = `${MARKS}${MARKS} 7`;
+const PADDING_MARK = `${MARKS}padding`;
+
+/** The names under which a text is found in an event. */
+const TEXT_KEYS = ['content', 'reasoning_content', 'reasoning', 'text', 'summary'];
+
+/** Top-level members that an answer is read from: no padding, even where a frame's value seems not to matter. */
+const READ_KEYS: ReadonlySet<string> = new Set(
+  'id object created model service_tier system_fingerprint choices usage error type detail'.split(' '),
+);
+
+const encoder = new TextEncoder();
+
+/**
+ * @param json the event's data, from one `data: ` line
+ * @returns null where the frame contains anything but one text, or its text can't be told from the rest
+ */
+export function makeTemplate(
+  json: string,
+  part: ChunkPart,
+  chunk: Chunk,
+  readPart: ReadPart,
+): Template | null {
+  const text = onlyText(part);
+  if (text === null || json.length > MAX_LEARNED_CHARS || json.includes('\n')) return null;
+  const decoded = JSON.stringify(part);
+  if (json.includes(MARKS) || decoded.includes(MARKS)) return null;
+  for (const values of candidates(json, text)) {
+    const marked = putMark(json, values, MARK);
+    const read = readPart(marked);
+    const isRight =
+      isMarked(read, MARK, text, decoded) &&
+      isMarked(readPart(putMark(json, values, OTHER_MARK)), OTHER_MARK, text, decoded);
+    if (read !== null && isRight) return build(marked, read, text, chunk, readPart);
+  }
+  return null;
+}
+
+/** The text of one choice that contains nothing else which a chunk could contain, or null. */
+function onlyText(part: ChunkPart): string | null {
+  const [choice, ...others] = part.choices;
+  if (choice === undefined || others.length > 0 || part.usage !== null || part.error !== null) return null;
+  const { content, reasoning, refusal, toolCalls, logprobs, finishWord } = choice;
+  const isOneText = (content === '') !== (reasoning === '');
+  const isAlone = refusal === '' && toolCalls.length === 0 && logprobs === null && finishWord === null;
+  return isOneText && isAlone ? content + reasoning : null;
+}
+
+/** Sets of values that may be the text: all that are written alike under the names of texts, then each of them alone. */
+function* candidates(json: string, text: string): Generator<readonly TextValue[]> {
+  const values = TEXT_KEYS.flatMap((key) => [...valuesOf(json, key)]);
+  for (const value of values) {
+    if (parseJson(`"${value.literal}"`) !== text) continue;
+    const twins = values.filter(({ literal }) => literal === value.literal);
+    if (twins.length > 1) yield twins;
+    yield [value];
+  }
+}
+
+/** The strings that stand behind that key. */
+function* valuesOf(json: string, key: string): Generator<TextValue> {
+  for (const match of json.matchAll(new RegExp(`"${key}"[ \\t]*:[ \\t]*"((?:[^"\\\\]+|\\\\.)*)"`, 'g'))) {
+    const [whole, literal = ''] = match;
+    const end = match.index + whole.length - 1;
+    yield { start: end - literal.length, end, literal };
+  }
+}
+
+function putMark(json: string, values: readonly TextValue[], mark: string): string {
+  let marked = '';
+  let at = 0;
+  for (const { start, end } of [...values].sort((a, b) => a.start - b.start)) {
+    marked += json.slice(at, start) + mark;
+    at = end;
+  }
+  return marked + json.slice(at);
+}
+
+/** Whether what was read has the mark as its text, and with the text in the mark's place is what was read before. */
+function isMarked(read: ChunkPart | null, mark: string, text: string, before: string): boolean {
+  if (read === null || onlyText(read) !== mark) return false;
+  return JSON.stringify(read).replaceAll(JSON.stringify(mark), () => JSON.stringify(text)) === before;
+}
+
+function build(
+  marked: string,
+  read: ChunkPart,
+  text: string,
+  chunk: Chunk,
+  readPart: ReadPart,
+): Template | null {
+  const frame = markFrame(chunk, read);
+  // The frame with the text in the mark's place must be the one that the slow way wrote.
+  if (frame?.replaceAll(JSON.stringify(MARK), () => JSON.stringify(text)) !== chunkFrame(chunk)) return null;
+  const holed = markPadding(marked, readPart) ?? marked;
+  const pieces = `data: ${holed}\n\n`.split(new RegExp(`(${MARK}|${PADDING_MARK})`));
+  const marks = pieces.filter((_, i) => i % 2 === 1);
+  const kindOf = (mark: string, i: number) => (marks.indexOf(mark) === i ? 'text' : 'twin');
+  return {
+    literals: pieces.filter((_, i) => i % 2 === 0).map((piece) => new Literal(encoder.encode(piece))),
+    holes: marks.map((mark, i) => (mark === PADDING_MARK ? 'padding' : kindOf(mark, i))),
+    outLiterals: frame.split(MARK).map((piece) => encoder.encode(piece)),
+  };
+}
+
+/** The canonical frame with the mark as its text, or null where it contains more than a text (a role). */
+function markFrame(chunk: Chunk, read: ChunkPart): string | null {
+  if (chunk.object === 'text_completion') {
+    return chunkFrame({ ...chunk, choices: chunk.choices.map((choice) => ({ ...choice, text: MARK })) });
+  }
+  const [choice] = chunk.choices;
+  if (choice === undefined) return null;
+  const delta: Delta = {};
+  for (const key of Object.keys(choice.delta)) {
+    if (key === 'content' || key === 'reasoning_content') delta[key] = MARK;
+    else if (key === 'reasoning_details') delta[key] = read.choices[0]?.reasoningDetails ?? [];
+    else return null;
+  }
+  return chunkFrame({ ...chunk, choices: [{ ...choice, delta }] });
+}
+
+/** The event with a mark in the place of a padding, too: one unknown string at the top, of another length each time. */
+function markPadding(marked: string, readPart: ReadPart): string | null {
+  const event = parseJson(marked);
+  if (!isObject(event)) return null;
+  const unknown = Object.keys(event).filter((key) => !READ_KEYS.has(key));
+  const key = unknown.find((name) => typeof event[name] === 'string' && /^\w+$/.test(name));
+  if (key === undefined) return null;
+  const expected = JSON.stringify(readPart(marked));
+  for (const value of valuesOf(marked, key)) {
+    const padded = putMark(marked, [value], PADDING_MARK);
+    const read = parseJson(padded);
+    const isAtTop = isObject(read) && read[key] === PADDING_MARK;
+    if (isAtTop && JSON.stringify(readPart(padded)) === expected) return padded;
+  }
+  return null;
+}

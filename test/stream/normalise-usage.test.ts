@@ -1,0 +1,152 @@
+/** Tests where the normaliser sends usage (U1, U2): on a chunk of its own, on the chunk of the last finish, or nowhere. */
+import { describe, expect, test } from 'vitest';
+import type { ChunkPart } from '../../src/canonical/part.ts';
+import type { UsageReport } from '../../src/canonical/usage.ts';
+import type { AnswerContext } from '../../src/stream/answer-context.ts';
+import { bench, choice, part } from './parts.ts';
+
+const USAGE: UsageReport = { prompt: 1, completion: 2 };
+const SUMS = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+
+const text = (index = 0, usage: UsageReport | null = null) =>
+  part([choice({ index, content: 'a' })], { usage });
+const stop = (index = 0, usage: UsageReport | null = null) =>
+  part([choice({ index, finishWord: 'stop' })], { usage });
+const report = (usage: UsageReport) => part([], { usage });
+
+/** The usage on each part's chunk, `none` where the chunk has none, null where there is no chunk. */
+function usagesOf(context: Partial<AnswerContext>, ...parts: ChunkPart[]) {
+  const { normaliser } = bench(context);
+  const chunks = parts.map((one) => normaliser.read(one));
+  return [...chunks, normaliser.finishOpenChoices(), normaliser.usageChunk()].map((chunk) =>
+    chunk === null ? null : (chunk.usage ?? 'none'),
+  );
+}
+
+describe('Normaliser, usage at the end', () => {
+  test('U1 usageChunk: no choices, usage last, and the fields of every other chunk', () => {
+    const { normaliser } = bench();
+    normaliser.read(part([choice({ content: 'a' })], { id: 'i', serviceTier: 't', usage: USAGE }));
+    const chunk = normaliser.usageChunk();
+    expect(Object.keys(chunk ?? {}).at(-1)).toBe('usage');
+    expect(chunk).toMatchObject({ id: 'i', service_tier: 't', choices: [], usage: SUMS });
+  });
+
+  test('U1 C10 usageChunk in the text shape: no service_tier', () => {
+    const { normaliser } = bench({ shape: 'text' });
+    normaliser.read(part([choice({ content: 'a' })], { id: 'i', serviceTier: 't', usage: USAGE }));
+    expect(Object.keys(normaliser.usageChunk() ?? {})).toEqual([
+      'id',
+      'object',
+      'created',
+      'model',
+      'choices',
+      'usage',
+    ]);
+  });
+
+  test('U1 on a chunk of its own alone, whenever it was reported', () => {
+    expect(usagesOf({ usageAt: 'end' }, text(0, USAGE), stop(0, USAGE))).toEqual([
+      'none',
+      'none',
+      null,
+      SUMS,
+    ]);
+    expect(usagesOf({ usageAt: 'end' }, stop(), report(USAGE))).toEqual(['none', null, null, SUMS]);
+  });
+
+  test('U5 usage after the last finish: still counts', () => {
+    const { normaliser, tally } = bench();
+    normaliser.read(stop());
+    expect(normaliser.read(part([choice()], { usage: USAGE }))).toBeNull();
+    expect(tally.countUsage()).toMatchObject({ estimated: false, usage: { total_tokens: 3 } });
+  });
+});
+
+describe('Normaliser, usage on the finish', () => {
+  const finish = { usageAt: 'finish' } as const;
+
+  test.each<[name: string, parts: ChunkPart[], usages: unknown[]]>([
+    ['with the finish', [text(), stop(0, USAGE)], ['none', SUMS, null, null]],
+    ['before the finish', [text(0, USAGE), stop()], ['none', SUMS, null, null]],
+    ['in an event of its own before it', [text(), report(USAGE), stop()], ['none', null, SUMS, null, null]],
+    ['in two pieces', [text(0, { prompt: 1 }), stop(0, { completion: 2 })], ['none', SUMS, null, null]],
+    ['as a total and a part', [stop(0, { total: 3, prompt: 1 })], [SUMS, null, null]],
+    ['after the finish', [text(), stop(), report(USAGE)], ['none', 'none', null, null, null]],
+    [
+      'again after the finish',
+      [stop(0, USAGE), stop(0, { prompt: 9, completion: 9 })],
+      [SUMS, null, null, null],
+    ],
+    ['before [DONE], without a finish', [text(), report(USAGE)], ['none', null, SUMS, null]],
+    ['not at all', [text(), stop()], ['none', 'none', null, null]],
+    ['without its completion', [text(), stop(0, { prompt: 1 })], ['none', 'none', null, null]],
+    ['without its prompt', [text(), stop(0, { completion: 2 })], ['none', 'none', null, null]],
+    ['as a total alone', [text(), stop(0, { total: 3 })], ['none', 'none', null, null]],
+  ])(
+    'U2 usage reported %s: on the chunk of the last finish, never estimated, never twice',
+    (_, parts, usages) => {
+      expect(usagesOf(finish, ...parts)).toEqual(usages);
+    },
+  );
+
+  test('U2 zeros: are reported, too', () => {
+    const zeros = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+    expect(usagesOf(finish, stop(0, { prompt: 0, completion: 0 }))).toEqual([zeros, null, null]);
+  });
+
+  test('U2 the keys of that chunk: usage last', () => {
+    expect(Object.keys(bench(finish).normaliser.read(stop(0, USAGE)) ?? {}).at(-1)).toBe('usage');
+    expect(
+      Object.keys(bench({ ...finish, shape: 'text' }).normaliser.read(stop(0, USAGE)) ?? {}).at(-1),
+    ).toBe('usage');
+  });
+
+  test('U2 two choices asked for: on the second finish, also where the second began after the first had finished', () => {
+    const two = { ...finish, choices: 2 };
+    expect(usagesOf(two, text(), text(1), stop(0, USAGE), stop(1))).toEqual([
+      'none',
+      'none',
+      'none',
+      SUMS,
+      null,
+      null,
+    ]);
+    expect(usagesOf(two, text(), stop(0, USAGE), stop(1))).toEqual(['none', 'none', SUMS, null, null]);
+    const both = part([choice({ finishWord: 'stop' }), choice({ index: 1, finishWord: 'stop' })], {
+      usage: USAGE,
+    });
+    expect(usagesOf(two, both)).toEqual([SUMS, null, null]);
+  });
+
+  test('U2 one choice asked for and two sent: not before both have finished, where both had begun', () => {
+    expect(usagesOf(finish, text(), text(1), stop(0, USAGE), stop(1))).toEqual([
+      'none',
+      'none',
+      'none',
+      SUMS,
+      null,
+      null,
+    ]);
+  });
+
+  test('U2 a choice more than asked for, begun after the last finish: no usage a second time', () => {
+    expect(usagesOf(finish, stop(0, USAGE), text(1), stop(1))).toEqual([SUMS, 'none', 'none', null, null]);
+  });
+
+  test('U2 fewer choices than asked for: on none, as the last finish could not be known', () => {
+    expect(usagesOf({ ...finish, choices: 2 }, text(), stop(0, USAGE))).toEqual(['none', 'none', null, null]);
+  });
+
+  test('U2 a finish word that means failure: no usage on its chunk', () => {
+    const failed = part([choice({ content: 'a', finishWord: 'error' })], { usage: USAGE });
+    expect(bench(finish).normaliser.read(failed)).not.toHaveProperty('usage');
+  });
+});
+
+test('U2 usage nowhere: on no chunk, and metered all the same', () => {
+  expect(usagesOf({ usageAt: 'nowhere' }, text(), stop(0, USAGE))).toEqual(['none', 'none', null, null]);
+  const { normaliser, tally } = bench({ usageAt: 'nowhere' });
+  normaliser.read(stop(0, USAGE));
+  expect(tally.countUsage()).toEqual({ estimated: false, usage: SUMS });
+});

@@ -1,0 +1,97 @@
+/** Tests what becomes of reasoning details (A7): stripped of their texts, and joined where a plain answer is made of pieces. */
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/canonical/json.ts';
+import { addReasoningDetails, withoutReasoningText } from '../../src/stream/reasoning-details.ts';
+
+const text = (piece: string, more: JsonObject = {}) => ({
+  type: 'reasoning.text',
+  text: piece,
+  index: 0,
+  ...more,
+});
+const summary = (piece: string, index = 0) => ({ type: 'reasoning.summary', summary: piece, index });
+const encrypted = (data: string, more: JsonObject = {}) => ({
+  type: 'reasoning.encrypted',
+  data,
+  index: 0,
+  ...more,
+});
+
+describe('withoutReasoningText', () => {
+  test.each<[name: string, details: JsonObject[], left: JsonObject[]]>([
+    ['a text', [text('a')], []],
+    ['a summary', [summary('a')], []],
+    [
+      'a signature alone',
+      [{ type: 'reasoning.text', signature: 's' }],
+      [{ type: 'reasoning.text', signature: 's' }],
+    ],
+    [
+      'a text with its signature',
+      [text('a', { signature: 's' })],
+      [{ type: 'reasoning.text', index: 0, signature: 's' }],
+    ],
+    ['encrypted data', [encrypted('d', { id: 'i' })], [encrypted('d', { id: 'i' })]],
+    ['encrypted data with a summary', [encrypted('d', { summary: 'a' })], [encrypted('d')]],
+    ['a signature that is null', [text('a', { signature: null })], []],
+    ['neither text nor token', [{ type: 'reasoning.text', index: 0 }], []],
+    ['several', [text('a'), encrypted('d'), summary('b')], [encrypted('d')]],
+    ['nothing', [], []],
+  ])('A7 C6 %s: tokens stay, texts do not', (_, details, left) => {
+    const before = structuredClone(details);
+    expect(withoutReasoningText(details)).toEqual(left);
+    expect(details).toEqual(before);
+  });
+});
+
+/** The details after each of these chunks was added. */
+function joinedOf(...chunks: JsonObject[][]): JsonObject[] {
+  const details: JsonObject[] = [];
+  for (const chunk of chunks) addReasoningDetails(details, chunk);
+  return details;
+}
+
+describe('addReasoningDetails', () => {
+  test.each<[name: string, chunks: JsonObject[][], joined: JsonObject[]]>([
+    ['pieces of one text', [[text('a')], [text('b')], [text('c')]], [text('abc')]],
+    ['pieces of one summary', [[summary('a')], [summary('b')]], [summary('ab')]],
+    [
+      'a text and then its signature',
+      [[text('a')], [text('b')], [{ type: 'reasoning.text', index: 0, signature: 's' }]],
+      [text('ab', { signature: 's' })],
+    ],
+    [
+      'a signature beside the last piece',
+      [[text('a')], [text('b', { signature: 's' })]],
+      [text('ab', { signature: 's' })],
+    ],
+    [
+      'a text behind a signature: another',
+      [[text('a', { signature: 's' })], [text('b')]],
+      [text('a', { signature: 's' }), text('b')],
+    ],
+    [
+      'another index: another',
+      [[text('a')], [text('b', { index: 1 })]],
+      [text('a'), text('b', { index: 1 })],
+    ],
+    ['another type: another', [[text('a')], [summary('b')]], [text('a'), summary('b')]],
+    ['encrypted data, twice: two', [[encrypted('d')], [encrypted('e')]], [encrypted('d'), encrypted('e')]],
+    [
+      'what the first piece has and a later one has not, or has as null',
+      [[text('a', { format: 'f', id: 'i' })], [text('b', { format: null })]],
+      [text('ab', { format: 'f', id: 'i' })],
+    ],
+    [
+      'what a later piece adds',
+      [[text('a', { format: null })], [text('b', { format: 'f' })]],
+      [text('ab', { format: 'f' })],
+    ],
+    ['pieces in one chunk', [[text('a'), text('b'), encrypted('d')]], [text('ab'), encrypted('d')]],
+    ['no details', [[], []], []],
+  ])('A7 %s', (_, chunks, joined) => {
+    const before = structuredClone(chunks);
+    expect(joinedOf(...chunks)).toEqual(joined);
+    expect(chunks).toEqual(before);
+  });
+});

@@ -89,9 +89,13 @@ describe('AUTH=keys', () => {
     ["the key's id", () => bearer(key.id)],
     ["a provider's own credential", () => bearer(CREDENTIALS.DEEPSEEK_API_KEY)],
     ['the admin token', () => ADMIN],
-    ['a key in another header', () => ({ 'x-api-key': key.token })],
+    ['a made-up key in another header', () => ({ 'x-api-key': `weir_${'0'.repeat(64)}` })],
   ])('K3: %s gets 401, and no upstream is called', async (_, headers) => {
     expect(await refused('deepseek/deepseek-chat', headers())).toEqual(UNAUTHORIZED);
+  });
+
+  test.each(['api-key', 'x-api-key'])('Q12: a key in the header %s is a key', async (header) => {
+    expect((await served('deepseek/deepseek-chat', { [header]: key.token })).status).toBe(200);
   });
 
   test('K3: a revoked key gets 401, and the others stay valid', async () => {

@@ -7,7 +7,7 @@ import { unstable_startWorker } from 'wrangler';
 import { dayPrefix } from '../../src/metering/keys.ts';
 import { decodeRecord, type UsageRecord } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject, objectOf, textOf } from '../simulator/json.ts';
-import { basePaths } from '../simulator/scenes.ts';
+import { basePaths, compatibleScenes } from '../simulator/scenes.ts';
 import { createSimulator, type Simulator, type SimulatorOptions } from '../simulator/server.ts';
 
 /** Undefined removes a variable that is set by default here. */
@@ -226,6 +226,12 @@ function defaultVars(simulatorUrl: string): Vars {
     PROVIDERS: JSON.stringify({
       compatible: { base_url: base('compatible'), api_key: 'COMPATIBLE_SECRET' },
       keyless: { base_url: base('compatible') },
+      ...Object.fromEntries(
+        compatibleScenes.map(({ id }) => [
+          id,
+          { base_url: `${simulatorUrl}/${id}/v1`, api_key: 'COMPATIBLE_SECRET', like: id },
+        ]),
+      ),
     }),
   };
 }

@@ -68,6 +68,7 @@ describe('what the client receives', () => {
         ...PASSED,
         'content-type': type,
         ...(stream && status === 200 ? { 'cache-control': 'no-cache, no-transform' } : {}),
+        'x-request-id': response.headers.get('x-weir-request-id'),
         'x-weir-request-id': expect.stringMatching(/^[0-9a-f]{8}-/),
         'x-weir-provider': 'openai',
         'x-weir-model': model,
@@ -131,6 +132,8 @@ describe('what the upstream receives', () => {
     const received = Object.entries(headers).filter(([name]) => !ofTheConnection.includes(name));
     expect(Object.fromEntries(received)).toEqual({
       ...Object.fromEntries(Object.entries(CLIENT_HEADERS).slice(0, 4)),
+      // All callers share one credential there, and must not share its idempotency keys.
+      'idempotency-key': 'open-of-the-client-1',
       'content-type': 'application/json',
       accept,
       'user-agent': 'weir',

@@ -63,7 +63,7 @@ afterAll(() => gateway[Symbol.asyncDispose]());
 
 /** No header but those of the contract, and of the server itself. */
 const HEADERS =
-  /^(?:content-type|content-length|content-encoding|transfer-encoding|vary|date|connection|keep-alive|cache-control|retry-after|retry-after-ms|x-ratelimit-(?:limit|remaining|reset)-(?:requests|tokens)|x-weir-(?:request-id|provider|model))$/;
+  /^(?:content-type|content-length|content-encoding|transfer-encoding|vary|date|connection|keep-alive|cache-control|retry-after|retry-after-ms|x-ratelimit-(?:limit|remaining|reset)-(?:requests|tokens)|x-request-id|x-weir-(?:request-id|provider|model))$/;
 
 function expectOwnHeaders(response: Response): void {
   const names = [...response.headers.keys()];

@@ -99,13 +99,16 @@ describe.each(INVALID.map(([setting, vars], at) => [setting, JSON.stringify(vars
   '%s as in %s',
   (setting, _, at, vars) => {
     test(`every route answers 500 misconfigured, which names ${setting} and not its value`, async () => {
-      server.clearLogs();
       const error = await misconfigured(`invalid-${at}`);
       expect(error).toMatchObject({ type: 'server_error', code: 'misconfigured', param: setting });
       expect(textOf(error.message)).toMatch(new RegExp(`^${setting} .*(must|can't|names)`));
-      const [logged] = server.getLogs().map(({ message }) => decodeObject(message));
-      expect(logged?.event).toBe('misconfigured');
-      expect(objectsOf(logged?.problems).map((problem) => problem.setting)).toEqual([setting]);
+      // Logged at start, by each of these Workers.
+      const lines = server.getLogs().map(({ message }) => decodeObject(message));
+      const logged = lines.filter((line) => {
+        const [problem, ...others] = objectsOf(line?.problems);
+        return line?.event === 'misconfigured' && problem?.setting === setting && others.length === 0;
+      });
+      expect(logged.length).toBeGreaterThan(0);
       const output = JSON.stringify([error, logged]);
       expect(output).not.toMatch(/INVALID|7777/);
       for (const value of Object.values(vars).filter((text) => text.length > 2))

@@ -109,9 +109,9 @@ describe('an upstream that answers', () => {
   });
 
   test('E1: a field that Mistral forbids is reported with its location', async () => {
-    const { status, error } = await refused(chat('mistral/mistral-small-latest', { logit_bias: {} }));
+    const { status, error } = await refused(chat('mistral/mistral-small-latest', { top_k: 3 }));
     expect(status).toBe(422);
-    expect(error.message).toBe('Mistral: body.logit_bias: Extra inputs are not permitted');
+    expect(error.message).toBe('Mistral: body.top_k: Extra inputs are not permitted');
   });
 
   test("E1: a spent quota is the deployment's, whatever its status", async () => {

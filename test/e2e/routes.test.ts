@@ -65,19 +65,16 @@ describe('routes', () => {
     expect(error).toMatchObject({ code: 'method_not_allowed', message: `This route takes ${allow}` });
   });
 
-  test.each([
-    '/',
-    '/v1',
-    '/v1/embeddings',
-    '/v2/models',
-    '/v1/models/extra',
-    '/v1/chat/completions/x',
-    '/v1/v1/models',
-  ])('ORIGIN=404: %s is no route of Weir and gets 404', async (path) => {
-    const { status, error } = await errorOf(await gateway.fetch(path));
-    expect(status).toBe(404);
-    expect(error).toMatchObject({ type: 'not_found_error', code: 'not_found' });
-  });
+  test.each(['/', '/v1', '/v1/embeddings', '/v2/models', '/v1/chat/completions/x'])(
+    'ORIGIN=404: %s is no route of Weir and gets 404',
+    async (path) => {
+      const { status, error } = await errorOf(await gateway.fetch(path));
+      expect(status).toBe(404);
+      expect(error).toMatchObject({ type: 'not_found_error', code: 'not_found' });
+      expect(error.message).toContain(`GET ${path} `);
+      expect(error.message).toContain('POST /v1/chat/completions');
+    },
+  );
 
   test('H1: every answer of Weir has a request id of its own', async () => {
     const ids: string[] = [];
@@ -144,6 +141,38 @@ describe('ORIGIN=pass', () => {
       expect(origin.requests.slice(before).map(({ url }) => url)).toEqual([path]);
     },
   );
+
+  test.each(['/ai/v1/responses', '/ai/v1/chat/completion', '/ai/v1/'])(
+    '%s, a mistyped path of the API: 404, and no key reaches the origin',
+    async (path) => {
+      const before = origin.requests.length;
+      const headers = { authorization: 'Bearer sk-of-the-caller' };
+      expect((await beside.post(path, {}, { headers })).status).toBe(404);
+      expect(origin.requests).toHaveLength(before);
+    },
+  );
+
+  test.each<[name: string, headers: Record<string, string>]>([
+    ['a gateway key', { authorization: `Bearer weir_${'0'.repeat(64)}` }],
+    ['a gateway key in another header', { 'x-api-key': `weir_${'0'.repeat(64)}` }],
+    ['the admin token', { authorization: `Bearer ${ADMIN_TOKEN}` }],
+  ])('a request with %s on any path: 404, and it does not reach the origin', async (_, headers) => {
+    const before = origin.requests.length;
+    expect((await beside.fetch('/shop/42', { headers })).status).toBe(404);
+    expect(origin.requests).toHaveLength(before);
+  });
+
+  test('an origin that is this Worker again: 508 after one round, and no request is passed twice', async () => {
+    const port = new URL(beside.url).port;
+    await using looped = await startGateway({
+      vars: { ORIGIN: 'pass', BASE_PATH: '/ai' },
+      zone: `127.0.0.1:${port}`,
+    });
+    const before = origin.requests.length;
+    const { status, error } = await errorOf(await looped.fetch('/shop'));
+    expect([status, error.code]).toEqual([508, 'origin_loop']);
+    expect(origin.requests).toHaveLength(before);
+  });
 
   test('a redirect of the origin is returned to the client', async () => {
     const response = await beside.fetch('/moved');

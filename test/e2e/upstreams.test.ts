@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../simulator/json.ts';
 import { basePaths } from '../simulator/scenes.ts';
 import type { RecordedRequest } from '../simulator/server.ts';
-import { chat, contentOf, jsonOf, MESSAGES, streamedChat } from './client.ts';
+import { chat, contentOf, framesOf, jsonOf, MESSAGES, streamedChat } from './client.ts';
 import { CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
 
 const CHAT = '/v1/chat/completions';
@@ -61,20 +61,24 @@ describe('every provider', () => {
   });
 
   test.each([
-    'deepseek/deepseek-chat',
-    'mistral/mistral-small-latest',
-    'codestral/codestral-latest',
-    'xerotier/llama-3.1-8b',
-    'openai/gpt-4o-mini',
-    'compatible/openai/gpt-oss-20b',
-  ])('U4: %s: a stream always asks for usage; only a client that asked for it receives it', async (model) => {
+    ['deepseek/deepseek-chat', USAGE, 'on its finish chunk'],
+    ['mistral/mistral-small-latest', undefined, 'on its finish chunk'],
+    ['codestral/codestral-latest', undefined, 'on its finish chunk'],
+    ['xerotier/llama-3.1-8b', USAGE, 'on its finish chunk'],
+    ['openai/gpt-4o-mini', USAGE, 'after it'],
+    ['compatible/openai/gpt-oss-20b', USAGE, 'on its finish chunk'],
+  ] as const)('U2 U4: %s: asked for as %j, and reported unasked %s', async (model, options, where) => {
     for (const more of [{}, { stream_options: { include_usage: false } }, { stream_options: null }]) {
       const request = await send(CHAT, streamedChat(model, more));
-      expect(request.body?.stream_options).toEqual(USAGE);
-      expect(request.answer).not.toContain('"usage"');
+      expect(request.body?.stream_options).toEqual(options);
+      const withUsage = framesOf(request.answer).filter((frame) => frame.includes('"usage"'));
+      expect(withUsage).toHaveLength(where === 'after it' ? 0 : 1);
+      for (const frame of withUsage) expect(frame).toContain('"finish_reason":"stop"');
     }
     const asking = await send(CHAT, streamedChat(model, { stream_options: USAGE }));
-    expect(asking.body?.stream_options).toEqual(USAGE);
+    expect(asking.body?.stream_options).toEqual(options);
+    const last = framesOf(asking.answer).at(-2);
+    expect(last).toContain('"choices":[],"usage"');
     expect(asking.answer.split('"usage"')).toHaveLength(2);
   });
 
@@ -89,11 +93,12 @@ describe('every provider', () => {
     const more = {
       temperature: 0.7,
       metadata: { team: 'Zürich' },
+      store: true,
       user: 'u-1',
       x_own: [1, null, { a: 'b' }],
     };
-    expect(await sent(CHAT, chat('openai/gpt-4o-mini', more))).toEqual({
-      model: 'gpt-4o-mini',
+    expect(await sent(CHAT, chat('compatible/openai/gpt-oss-20b', more))).toEqual({
+      model: 'openai/gpt-oss-20b',
       messages: MESSAGES,
       ...more,
     });
@@ -145,8 +150,10 @@ describe('Mistral', () => {
       messages: MESSAGES,
       random_seed: 7,
       max_tokens: 90,
-      tool_choice: 'any',
-      tools,
+      tool_choice: 'required',
+      tools: [
+        { type: 'function', function: { name: 'tide', parameters: { type: 'object', properties: {} } } },
+      ],
     });
   });
 

@@ -203,7 +203,7 @@ describe('metadata', () => {
       const entries = await gateway.entries('usage/');
       const entry = entries.find((candidate) => candidate.name.endsWith(record.request_id));
       const bytes = Buffer.byteLength(JSON.stringify(entry?.metadata));
-      expect(bytes).toBeGreaterThan(400);
+      expect(bytes).toBeGreaterThan(350);
       expect(bytes).toBeLessThanOrEqual(1024);
     }
   });

@@ -34,7 +34,10 @@ function splitFault(name: string, scene: Scene): { model: string; fault?: string
 
 function refusalOf(request: RecordedRequest, call: Call, scene: Scene): Refusal | undefined {
   const isList = call.operation === 'models';
-  if (!request.headers.authorization?.startsWith('Bearer sim-')) return scene.refusal(401, 'Invalid API key');
+  const key = request.headers.authorization;
+  if (!key?.startsWith('Bearer sim-')) {
+    return (key === undefined ? undefined : scene.badKey) ?? scene.refusal(401, 'Invalid API key');
+  }
   if (request.method !== (isList ? 'GET' : 'POST')) return scene.refusal(405, 'Method Not Allowed');
   if (isList) return undefined;
   return request.body ? scene.check(call) : scene.refusal(400, 'The body is not a JSON object');

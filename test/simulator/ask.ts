@@ -17,6 +17,11 @@ export const paths = {
   openai: `${basePaths.openai}/chat/completions`,
   legacy: `${basePaths.openai}/completions`,
   compatible: `${basePaths.compatible}/chat/completions`,
+  groq: `${basePaths.groq}/chat/completions`,
+  cerebras: `${basePaths.cerebras}/chat/completions`,
+  openrouter: `${basePaths.openrouter}/chat/completions`,
+  gemini: `${basePaths.gemini}/chat/completions`,
+  xai: `${basePaths.xai}/chat/completions`,
 };
 export const WEATHER = {
   type: 'function',

@@ -1,13 +1,15 @@
 /**
- * DeepSeek, as its API reference documents: JSON with spaces, `role` on every chunk, usage on the finish chunk, reasoning
- * as `reasoning_content`, cache hits and misses counted, `: keep-alive` comments, prefix and FIM on the beta base only.
+ * DeepSeek: JSON with spaces, `role` on every chunk, usage on the finish chunk, reasoning as `reasoning_content`, cache hits
+ * and misses counted, `: keep-alive` comments, prefix and FIM on the beta base only, and the models of today, which think.
  *
- * Tokens (completion): deepseek-chat 16, deepseek-reasoner 20 (9 of them reasoning), FIM 11, and
- * deepseek-chat-busy 6, which then stops with `insufficient_system_resource`.
+ * Tokens (completion): deepseek-flash 19 (8 of them reasoning, 11 with thinking off), deepseek-v4-pro 17 (7, 10); of the
+ * seeds deepseek-chat 16, deepseek-reasoner 20 (9), FIM 11, and deepseek-chat-busy 6, which then stops with
+ * `insufficient_system_resource`.
  */
-import { type Json, type JsonObject, objectOf, objectsOf, spaced, textOf } from './json.ts';
-import type { Call, Refusal, Scene, WireEvent } from './scene.ts';
-import { CREATED_SECONDS, comment, DONE, errorType, event, openaiRefusal } from './scene.ts';
+import { check, MODELS, modelOf, refusal, thinks } from './deepseek-check.ts';
+import { type Json, type JsonObject, objectOf, spaced } from './json.ts';
+import type { Call, Scene, WireEvent } from './scene.ts';
+import { CREATED_SECONDS, comment, DONE, event } from './scene.ts';
 import {
   costOf,
   isWords,
@@ -21,6 +23,14 @@ import {
 import { callDelta, messageCalls } from './tool-calls.ts';
 
 const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
+  'deepseek-flash': [
+    ...wordsOf('reasoning', 'Gates first, then water; count each lock once.'),
+    ...wordsOf('text', 'Open the lower gate last: the chamber empties, the boat leaves.'),
+  ],
+  'deepseek-v4-pro': [
+    ...wordsOf('reasoning', 'Flow over a crest: width, height, gravity.'),
+    ...wordsOf('text', 'Discharge grows with head to the power of three halves.'),
+  ],
   'deepseek-chat': wordsOf(
     'text',
     'A weir holds the river back just enough that every boat may pass in turn. 🌊',
@@ -41,7 +51,7 @@ export const deepseek: Scene = {
     '/deepseek/beta/completions': 'completions',
     '/deepseek/models': 'models',
   },
-  models: Object.keys(ANSWERS),
+  models: MODELS,
   comment: 'keep-alive',
   streamError: {
     message: 'Insufficient resources',
@@ -59,34 +69,9 @@ export const deepseek: Scene = {
   object: (call) => `\n${spaced(call.operation === 'chat' ? chatObject(call) : fimObject(call))}`,
 };
 
-function refusal(status: number, message: string): Refusal {
-  const error = { message, type: errorType(status), param: null, code: 'invalid_request_error' };
-  return openaiRefusal(status, error);
-}
-
-function check(call: Call): Refusal | undefined {
-  if (!(call.model in ANSWERS)) return refusal(400, 'Model Not Exist');
-  if ('max_completion_tokens' in call.body) return refusal(400, 'unknown field `max_completion_tokens`');
-  if (call.operation === 'completions') {
-    return textOf(call.body.prompt) ? undefined : refusal(422, 'missing field `prompt`');
-  }
-  const messages = objectsOf(call.body.messages);
-  if (messages.length === 0) return refusal(422, 'missing field `messages`');
-  if (messages.some((message) => 'reasoning_content' in message)) {
-    return refusal(400, 'The reasoning_content is not supported in input messages');
-  }
-  if (messages.some((message) => message.prefix === true) && !call.path.includes('/beta/')) {
-    return refusal(400, 'The prefix feature is for base_url="https://api.deepseek.com/beta" only');
-  }
-  if (call.body.stream_options && call.body.stream !== true) {
-    return refusal(400, 'stream_options should be set along with stream = true');
-  }
-  return undefined;
-}
-
 function head(call: Call) {
   const id = call.serial.toString(16).padStart(32, '0');
-  return { id, created: CREATED_SECONDS, model: call.model, system_fingerprint: 'fp_sim_a49d71b8a1' };
+  return { id, created: CREATED_SECONDS, model: modelOf(call), system_fingerprint: 'fp_sim_a49d71b8a1' };
 }
 
 /** The documentation's example shows `"usage": null` on the first chunk alone; with `stream_options` it is on all. */
@@ -108,7 +93,7 @@ function* chat(call: Call): Generator<WireEvent> {
     const object = 'chat.completion.chunk';
     return event(kind, spaced({ choices, created, id, model, object, system_fingerprint, ...usage }));
   };
-  const opening = model === 'deepseek-reasoner' ? { content: null, reasoning_content: '' } : { content: '' };
+  const opening = thinks(call) ? { content: null, reasoning_content: '' } : { content: '' };
   yield write('role', { ...opening, role: 'assistant' }, null, null, usageNull(call, true));
   for (const piece of script.pieces) {
     const logprobs = call.body.logprobs === true && isWords(piece) ? entries(call, piece.text) : null;
@@ -123,23 +108,25 @@ function* chat(call: Call): Generator<WireEvent> {
   yield write('finish', { content: '', role: null }, script.finish, null, { usage: usage(call, script) });
 }
 
+/** `max_completion_tokens` is ignored, and the answer then has no limit: earendil-works/pi#7811, 2026-08-08. */
+const LIMITS = ['max_tokens'];
+
 function chatScript(call: Call): Script {
-  return scriptFor(
-    call,
-    ANSWERS[call.model] ?? [],
-    call.model.endsWith('-busy') ? 'insufficient_system_resource' : 'stop',
-  );
+  const answer = ANSWERS[modelOf(call)] ?? [];
+  const pieces = thinks(call) ? answer : answer.filter((piece) => piece.kind !== 'reasoning');
+  const finish = call.model.endsWith('-busy') ? 'insufficient_system_resource' : 'stop';
+  return scriptFor(call, pieces, { finish, limits: LIMITS });
 }
 
 function delta(call: Call, piece: Piece): JsonObject {
   if (!isWords(piece)) return callDelta(piece, callId);
-  if (call.model !== 'deepseek-reasoner') return { content: piece.text };
+  if (!thinks(call)) return { content: piece.text };
   const thought = piece.kind === 'reasoning';
   return { content: thought ? null : piece.text, reasoning_content: thought ? piece.text : null };
 }
 
-function callId(index: number): string {
-  return `call_${index}_sim00000000000000000000`;
+function callId(number: number): string {
+  return `call_${number}_sim00000000000000000000`;
 }
 
 function entries(call: Call, text: string): JsonObject {
@@ -147,7 +134,7 @@ function entries(call: Call, text: string): JsonObject {
 }
 
 function* fim(call: Call): Generator<WireEvent> {
-  const script = scriptFor(call, MIDDLE);
+  const script = scriptFor(call, MIDDLE, { limits: LIMITS });
   for (const piece of script.pieces) {
     if (isWords(piece)) yield event('piece', spaced(fimChunk(call, piece.text, null)));
   }
@@ -161,7 +148,7 @@ function fimChunk(call: Call, text: string, finish: string | null): JsonObject {
 }
 
 function fimObject(call: Call): JsonObject {
-  const script = scriptFor(call, MIDDLE);
+  const script = scriptFor(call, MIDDLE, { limits: LIMITS });
   return { ...fimChunk(call, joined(script, 'text'), script.finish), usage: usage(call, script) };
 }
 
@@ -182,6 +169,8 @@ function usage(call: Call, script: Script): JsonObject {
   const cost = costOf(call, [script]);
   const counts = { prompt_tokens: cost.prompt, completion_tokens: cost.completion, total_tokens: cost.total };
   const cache = { prompt_cache_hit_tokens: cost.cached, prompt_cache_miss_tokens: cost.prompt - cost.cached };
+  // Both forms since 2026: R deepseek--reasoner-parallel-tools.
+  const cached = { prompt_tokens_details: { cached_tokens: cost.cached } };
   const details = { completion_tokens_details: { reasoning_tokens: cost.reasoning } };
-  return { ...counts, ...cache, ...(cost.reasoning > 0 ? details : {}) };
+  return { ...counts, ...cached, ...cache, ...(cost.reasoning > 0 ? details : {}) };
 }

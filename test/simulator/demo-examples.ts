@@ -34,14 +34,14 @@ export const examples: readonly Example[] = [
   {
     title: 'DeepSeek: reasoning, then text',
     path: CHAT,
-    body: chat('deepseek/deepseek-reasoner', 'Is 17 a prime number?'),
-    expected: { finish: 'stop', promptTokens: 5, completionTokens: 20, parts: ['reasoning', 'text'] },
+    body: chat('deepseek/deepseek-flash', 'How does a lock empty?'),
+    expected: { finish: 'stop', promptTokens: 5, completionTokens: 19, parts: ['reasoning', 'text'] },
   },
   {
     title: 'DeepSeek: FIM as text completions',
     path: '/v1/completions',
     body: {
-      model: 'deepseek/deepseek-chat',
+      model: 'deepseek/deepseek-flash',
       prompt: 'def fib(n):\n',
       suffix: '\n    return previous + fib(n - 2)',
       ...USAGE,

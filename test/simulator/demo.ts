@@ -10,11 +10,12 @@ import { parseArgs } from 'node:util';
 import { deepseek } from './deepseek.ts';
 import { examples } from './demo-examples.ts';
 import { startGateway } from './demo-gateway.ts';
+import { type LoopTotals, showLoop } from './demo-loop.ts';
 import { frames, post, show } from './demo-stream.ts';
 import { growth, type Metered, metered, usageTable } from './demo-usage.ts';
 import { FAULT_NAMES, isFault } from './faults.ts';
 import { numberOf } from './json.ts';
-import { basePaths } from './scenes.ts';
+import { basePaths, compatibleScenes } from './scenes.ts';
 import { createSimulator } from './server.ts';
 import { print, styled } from './terminal.ts';
 
@@ -74,14 +75,21 @@ try {
 }
 
 function variables(): Record<string, string> {
-  const compatible = { base_url: simulator.url + basePaths.compatible, api_key: 'COMPATIBLE_API_KEY' };
+  const likes: [string, string][] = [
+    ['compatible', 'tolerant'],
+    ...compatibleScenes.map(({ id }): [string, string] => [id, id]),
+  ];
+  const providers = likes.map(([id, like]) => [
+    id,
+    { base_url: `${simulator.url}/${id}/v1`, api_key: 'COMPATIBLE_API_KEY', like },
+  ]);
   const settings: Record<string, string> = {
     AUTH: 'open',
-    PROVIDERS: JSON.stringify({ compatible }),
+    PROVIDERS: JSON.stringify(Object.fromEntries(providers)),
     COMPATIBLE_API_KEY: 'sim-compatible',
   };
   for (const [name, path] of Object.entries(basePaths)) {
-    if (name === 'compatible') continue;
+    if (likes.some(([id]) => id === name)) continue;
     settings[`${name.toUpperCase()}_API_KEY`] = `sim-${name}`;
     settings[`${name.toUpperCase()}_BASE_URL`] = simulator.url + path;
   }
@@ -98,18 +106,26 @@ async function run(url: string): Promise<string[]> {
     print(styled('note', `  POST ${example.path}  ${String(example.body.model)}`));
     failures.push(...(await show(url, example)).map((line) => `${example.title}: ${line}`));
   }
+  print(
+    `\n${styled('title', 'An agent at work: DeepSeek thinks before each step, and wants its reasoning back')}`,
+  );
+  const loop = await showLoop(url);
+  failures.push(...loop.failures);
   print(`\n${styled('title', 'Metered usage')}`);
-  const usage = await metered(url, examples.length);
+  const usage = await metered(url, examples.length + loop.requests);
   for (const line of usageTable(usage)) print(line);
   if (fault !== undefined) await showFault(url, fault, usage);
-  return [...failures, ...checkSums(usage)];
+  return [...failures, ...checkSums(usage, loop)];
 }
 
-function checkSums({ total }: Metered): string[] {
-  const prompt = examples.reduce((sum, { expected }) => sum + expected.promptTokens, 0);
-  const completion = examples.reduce((sum, { expected }) => sum + expected.completionTokens, 0);
+function checkSums({ total }: Metered, loop: LoopTotals): string[] {
+  const prompt = examples.reduce((sum, { expected }) => sum + expected.promptTokens, loop.promptTokens);
+  const completion = examples.reduce(
+    (sum, { expected }) => sum + expected.completionTokens,
+    loop.completionTokens,
+  );
   const actual = [total.requests, total.prompt_tokens, total.completion_tokens].map(numberOf).join();
-  const expected = [examples.length, prompt, completion].join();
+  const expected = [examples.length + loop.requests, prompt, completion].join();
   return actual === expected
     ? []
     : [`Metered requests, prompt and completion tokens are ${actual}, expected ${expected}`];
@@ -117,7 +133,7 @@ function checkSums({ total }: Metered): string[] {
 
 /** Prints the raw frames: here the exact bytes matter. */
 async function showFault(url: string, name: string, before: Metered): Promise<void> {
-  const model = `deepseek/deepseek-chat:${name}`;
+  const model = `deepseek/deepseek-flash:${name}`;
   print(`\n${styled('title', `With the fault ${name}`)}`);
   const body = { model, messages: [{ role: 'user', content: 'What does a weir do?' }], stream: true };
   try {
@@ -125,7 +141,7 @@ async function showFault(url: string, name: string, before: Metered): Promise<vo
   } catch (error) {
     print(styled('error', `  the client's error: ${String(error)}`));
   }
-  const after = await metered(url, examples.length + 1);
+  const after = await metered(url, (numberOf(before.total.requests) ?? 0) + 1);
   print(styled('note', `  the record: ${growth(before, after)}`));
 }
 
@@ -157,7 +173,7 @@ function invite(url: string): void {
   };
   print(`\n${styled('title', 'Running until Ctrl-C. Examples:')}`);
   const commands = [
-    ['Reasoning, then text', chat('deepseek/deepseek-reasoner', 'Is 17 prime?')],
+    ['Reasoning, then text', chat('deepseek/deepseek-flash', 'How does a lock empty?')],
     ['A refusal', chat('xerotier/llama-3.1-8b-refusal', 'Open all gates at once')],
     ['A truncated upstream stream', chat('openai/gpt-4o-mini:cut', 'What does a weir do?')],
     ['A rate-limited upstream', chat('mistral/mistral-small-latest:status-429', 'Hello')],

@@ -1,12 +1,13 @@
 /**
  * Mistral and Codestral, as documented and observed: `p` padding, a whole tool call in one chunk, without an index
- * and with an id of nine characters, typed thinking content, usage on the last chunk, strict bodies (422 with `detail`).
+ * and with an id of nine characters, typed thinking content, usage on the last chunk without being asked, strict bodies.
  *
- * Tokens (completion): mistral-small-latest 12, magistral-medium-latest 15 (reasoning is not counted separately),
+ * Tokens (completion): mistral-small-latest 12, and 7 more when `reasoning_effort` is high, magistral-medium-latest 15 (reasoning is not counted separately),
  * open-mistral-7b 8 (finish `model_length`), codestral-latest 11 in chat and 7 in FIM, any agent 7.
  */
-import { compact, type Json, type JsonObject, objectOf } from './json.ts';
-import type { Call, Refusal, Scene, WireEvent } from './scene.ts';
+import { compact, type JsonObject } from './json.ts';
+import { check, reasons, refusal } from './mistral-check.ts';
+import type { Call, Scene, WireEvent } from './scene.ts';
 import { CREATED_SECONDS, DONE, event } from './scene.ts';
 import {
   costOf,
@@ -20,7 +21,10 @@ import {
 } from './script.ts';
 
 const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
-  'mistral-small-latest': wordsOf('text', 'Le barrage règle le débit : chaque péniche passe à son tour.'),
+  'mistral-small-latest': [
+    ...wordsOf('reasoning', 'One barge, one lock, and no hurry.'),
+    ...wordsOf('text', 'Le barrage règle le débit : chaque péniche passe à son tour.'),
+  ],
   'magistral-medium-latest': [
     ...wordsOf('reasoning', 'Two locks, ten minutes each, one boat…'),
     ...wordsOf('text', 'Twenty minutes, if no boat comes against it.'),
@@ -30,23 +34,6 @@ const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
 };
 const MIDDLE = wordsOf('text', '    total = sum(values)\n    return total / len(values)');
 const AGENT = wordsOf('text', 'Looking that up in the lock register.');
-
-/** The fields of the documented request schemas; any other is an extra input, and forbidden. */
-const SAMPLING = ['model', 'stream', 'max_tokens', 'stop', 'random_seed', 'temperature', 'top_p'];
-const CHOICES = [
-  'messages',
-  'response_format',
-  'tools',
-  'tool_choice',
-  'parallel_tool_calls',
-  'n',
-  'prompt_mode',
-];
-const PENALTIES = ['presence_penalty', 'frequency_penalty', 'prediction', 'metadata'];
-const CHAT = [...SAMPLING, ...CHOICES, ...PENALTIES, 'stream_options', 'safe_prompt'];
-const FIM = [...SAMPLING, 'prompt', 'suffix', 'min_tokens'];
-const AGENTS = ['agent_id', 'stream', 'max_tokens', 'stop', 'random_seed', ...CHOICES, ...PENALTIES];
-const FIELDS: Readonly<Record<string, readonly string[]>> = { chat: CHAT, fim: FIM, agents: AGENTS };
 
 export const mistral = mistralScene('mistral', ['chat', 'fim', 'agents'], Object.keys(ANSWERS));
 export const codestral = mistralScene('codestral', ['chat', 'fim'], ['codestral-latest']);
@@ -76,48 +63,12 @@ function mistralScene(
   };
 }
 
-/** Mistral reports an unknown key as `detail`, a rejected body as a list under `detail`, and the rest as an error object. */
-function refusal(status: number, message: string): Refusal {
-  if (status === 401) return { status, body: compact({ detail: 'Unauthorized' }) };
-  const type =
-    status === 429 ? 'rate_limited' : status < 500 ? 'invalid_request_error' : 'internal_server_error';
-  return {
-    status,
-    body: compact({ object: 'error', message, type, param: null, code: String(status * 10) }),
-  };
-}
-
-function invalid(type: string, at: string, msg: string, input: Json | undefined): Refusal {
-  const detail = [{ type, loc: ['body', at], msg, input: input ?? null }];
-  return { status: 422, body: compact({ detail }) };
-}
-
-function check(call: Call, models: readonly string[]): Refusal | undefined {
-  const { body, operation } = call;
-  const extra = Object.keys(body).find((name) => !FIELDS[operation]?.includes(name));
-  if (extra !== undefined)
-    return invalid('extra_forbidden', extra, 'Extra inputs are not permitted', body[extra]);
-  const required = {
-    chat: ['model', 'messages'],
-    fim: ['model', 'prompt'],
-    agents: ['agent_id', 'messages'],
-  };
-  const needed = required[operation === 'fim' || operation === 'agents' ? operation : 'chat'];
-  const missing = needed.find((name) => body[name] === undefined);
-  if (missing !== undefined) return invalid('missing', missing, 'Field required', undefined);
-  if (body.tool_choice === 'required') {
-    return invalid('enum', 'tool_choice', "Input should be 'auto', 'none' or 'any'", body.tool_choice);
-  }
-  if (operation === 'agents') return undefined;
-  const known = operation === 'fim' ? call.model.startsWith('codestral') : true;
-  return known && models.includes(call.model) ? undefined : refusal(400, `Invalid model: ${call.model}`);
-}
-
 function scriptsOf(call: Call): Script[] {
-  const pieces =
+  const answer =
     call.operation === 'fim' ? MIDDLE : call.operation === 'agents' ? AGENT : ANSWERS[call.model];
+  const pieces = (answer ?? []).filter((piece) => piece.kind !== 'reasoning' || reasons(call));
   const finish = call.model === 'open-mistral-7b' ? 'model_length' : 'stop';
-  return Array.from({ length: Number(call.body.n ?? 1) }, () => scriptFor(call, pieces ?? [], finish));
+  return Array.from({ length: Number(call.body.n ?? 1) }, () => scriptFor(call, pieces, { finish }));
 }
 
 function head(call: Call) {
@@ -131,7 +82,6 @@ function* stream(call: Call): Generator<WireEvent> {
   const base = { id, object: 'chat.completion.chunk', created, model };
   const whole = scripts.map(deltas);
   const longest = Math.max(...whole.map((list) => list.length));
-  const askedForUsage = objectOf(call.body.stream_options).include_usage === true;
   for (const index of scripts.keys()) {
     const choices = [{ index, delta: { role: 'assistant', content: '' }, finish_reason: null }];
     yield event('role', compact({ ...base, choices }));
@@ -141,14 +91,12 @@ function* stream(call: Call): Generator<WireEvent> {
       const delta = list[at];
       if (delta === undefined) continue;
       const last = at === list.length - 1;
-      const final = last && list.length === longest && index === scripts.length - 1 && !askedForUsage;
+      const final = last && list.length === longest && index === scripts.length - 1;
       const choices = [{ index, delta, finish_reason: last ? (scripts[index]?.finish ?? null) : null }];
       const extra = { ...(final ? { usage: usage(call, scripts) } : {}), p: padding(at) };
       yield event(last ? 'finish' : 'piece', compact({ ...base, choices, ...extra }));
     }
   }
-  if (askedForUsage)
-    yield event('usage', compact({ ...base, choices: [], usage: usage(call, scripts), p: '' }));
   yield DONE;
 }
 
@@ -157,14 +105,19 @@ function padding(at: number): string {
   return 'abcdefghijklmnopqrstuvwxyz0123456789'.slice(0, ((at * 11) % 36) + 1);
 }
 
-/** Text comes with the finish reason on its last delta, tool calls come whole and together, thoughts as typed parts. */
+/** Thoughts come as typed parts, text with the finish reason on its last delta, tool calls whole and together. */
 function deltas(script: Script): JsonObject[] {
-  const calls = toolCalls(script);
-  if (calls.length > 0) return [{ content: '', tool_calls: calls }];
-  const list = script.pieces.map((piece) => (isWords(piece) ? textDelta(piece.kind, piece.text) : {}));
-  const thoughts = script.pieces.filter((piece) => piece.kind === 'reasoning').length;
+  const words = script.pieces.filter(isWords);
+  const list = words.map((piece): JsonObject => textDelta(piece.kind, piece.text));
+  const thoughts = words.filter((piece) => piece.kind === 'reasoning').length;
   const turn = { content: [{ type: 'thinking', thinking: [{ type: 'text', text: '' }], closed: true }] };
-  return thoughts > 0 ? [...list.slice(0, thoughts), turn, ...list.slice(thoughts)] : list;
+  const calls = toolCalls(script);
+  return [
+    ...list.slice(0, thoughts),
+    ...(thoughts > 0 ? [turn] : []),
+    ...list.slice(thoughts),
+    ...(calls.length > 0 ? [{ content: '', tool_calls: calls }] : []),
+  ];
 }
 
 function textDelta(kind: string, text: string): JsonObject {
@@ -173,8 +126,8 @@ function textDelta(kind: string, text: string): JsonObject {
 }
 
 function toolCalls(script: Script): JsonObject[] {
-  return wholeCalls(script).map(({ index, name, arguments: text }) => ({
-    id: `simCall0${index}`,
+  return wholeCalls(script).map(({ number, name, arguments: text }) => ({
+    id: `simCall${String(number).padStart(2, '0')}`,
     function: { name, arguments: text },
   }));
 }
@@ -186,7 +139,8 @@ function object(call: Call): JsonObject {
     const calls = toolCalls(script);
     const thinking = { type: 'thinking', thinking: [{ type: 'text', text: joined(script, 'reasoning') }] };
     const text = joined(script, 'text');
-    const content = joined(script, 'reasoning') ? [thinking, { type: 'text', text }] : text;
+    const parts = text ? [{ type: 'text', text }] : [];
+    const content = joined(script, 'reasoning') ? [thinking, ...parts] : text;
     const message = { role: 'assistant', tool_calls: calls.length > 0 ? calls : null, content };
     return { index, finish_reason: script.finish, message };
   });

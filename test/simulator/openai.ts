@@ -2,11 +2,12 @@
  * OpenAI: dated model names, `service_tier`, `obfuscation`, `usage: null` on each chunk when usage was requested and then
  * a chunk of its own, several choices in turn, log probabilities.
  */
-import { compact, type Json, type JsonObject, numberOf, objectOf, objectsOf } from './json.ts';
+import { compact, type Json, type JsonObject, numberOf, objectOf } from './json.ts';
+import { check, failure } from './openai-check.ts';
 import { legacyObject, legacyStream } from './openai-legacy.ts';
 import { MODELS, modelOf, scriptsOf, usage } from './openai-models.ts';
-import type { Call, Refusal, Scene, WireEvent } from './scene.ts';
-import { CREATED_SECONDS, DONE, errorType, event, openaiRefusal } from './scene.ts';
+import type { Call, Scene, WireEvent } from './scene.ts';
+import { CREATED_SECONDS, DONE, event } from './scene.ts';
 import { isWords, joined, logprobEntries, type Piece } from './script.ts';
 import { callDelta, messageCalls } from './tool-calls.ts';
 
@@ -28,35 +29,6 @@ export const openai: Scene = {
   },
   object: (call) => compact(call.operation === 'chat' ? chatObject(call) : legacyObject(call)),
 };
-
-function failure(status: number, message: string, param: string | null, code: string | null): Refusal {
-  return openaiRefusal(status, {
-    message,
-    type: status === 401 ? 'invalid_request_error' : errorType(status),
-    param,
-    code,
-  });
-}
-
-function check(call: Call): Refusal | undefined {
-  const { body, operation } = call;
-  const model = MODELS[call.model];
-  if (!model) return failure(404, `The model \`${call.model}\` does not exist`, null, 'model_not_found');
-  if (model.legacy === (operation === 'chat')) {
-    return failure(404, 'This model is not supported in this endpoint.', 'model', null);
-  }
-  if (operation === 'chat' && objectsOf(body.messages).length === 0) {
-    return failure(400, "Missing required parameter: 'messages'.", 'messages', 'missing_required_parameter');
-  }
-  if (model.hidden > 0 && 'max_tokens' in body) {
-    return failure(400, "Unsupported parameter: 'max_tokens'.", 'max_tokens', 'unsupported_parameter');
-  }
-  if (body.stream_options && body.stream !== true) {
-    return failure(400, "'stream_options' is only allowed when streaming.", 'stream_options', null);
-  }
-  const n = numberOf(body.n) ?? 1;
-  return n >= 1 && n <= 128 ? undefined : failure(400, "Invalid 'n'.", 'n', 'integer_out_of_range');
-}
 
 function base(call: Call, object: string): JsonObject {
   const id = `chatcmpl-Sim${String(call.serial).padStart(26, '0')}`;
@@ -97,8 +69,8 @@ function deltaOf(piece: Piece): JsonObject {
   return isWords(piece) ? { content: piece.text } : callDelta(piece, callId);
 }
 
-function callId(index: number): string {
-  return `call_sim${String(index).padStart(21, '0')}`;
+function callId(number: number): string {
+  return `call_sim${String(number).padStart(21, '0')}`;
 }
 
 function logprobs(call: Call, piece: Piece): JsonObject | null {

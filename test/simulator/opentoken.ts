@@ -61,8 +61,8 @@ function delta(piece: Piece): JsonObject {
   return isWords(piece) ? { content: piece.text } : callDelta(piece, callId);
 }
 
-function callId(index: number): string {
-  return `call_ot_${index}`;
+function callId(number: number): string {
+  return `call_ot_${number}`;
 }
 
 function object(call: Call): JsonObject {

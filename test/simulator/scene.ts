@@ -37,6 +37,8 @@ export interface Scene {
   readonly streamError: JsonObject;
   /** An error in the provider's own form. */
   refusal(status: number, message: string): Refusal;
+  /** What a key that is no key gets, where that is not 401. */
+  readonly badKey?: Refusal;
   /** The documented refusal of this request; undefined where it is valid. */
   check(call: Call): Refusal | undefined;
   stream(call: Call): Iterable<WireEvent>;
@@ -68,6 +70,11 @@ export function errorType(status: number): string {
   if (status === 403) return 'permission_error';
   if (status === 429) return 'rate_limit_error';
   return status < 500 ? 'invalid_request_error' : 'server_error';
+}
+
+/** Chat and models below `/<id>/v1`. */
+export function chatRoutes(id: string): Record<string, Operation> {
+  return { [`/${id}/v1/chat/completions`]: 'chat', [`/${id}/v1/models`]: 'models' };
 }
 
 export function modelList(scene: Scene): string {

@@ -13,7 +13,7 @@ import {
   usageOf,
   WEATHER,
 } from './ask.ts';
-import { decodeObject, type JsonObject, objectsOf } from './json.ts';
+import { decodeObject, objectOf, objectsOf, textOf } from './json.ts';
 import { createSimulator, type Simulator } from './server.ts';
 
 let simulator: Simulator;
@@ -21,11 +21,6 @@ beforeAll(async () => {
   simulator = await createSimulator();
 });
 afterAll(() => simulator.close());
-
-async function refused(path: string, body: JsonObject): Promise<{ status: number; text: string }> {
-  const response = await ask(simulator, { path, body });
-  return { status: response.status, text: await response.text() };
-}
 
 describe('DeepSeek', () => {
   test('writes JSON with spaces, the role on every chunk, and keeps the connection open with comments', async () => {
@@ -50,23 +45,18 @@ describe('DeepSeek', () => {
     expect(usageOf(received)).toMatchObject({ completion_tokens_details: { reasoning_tokens: 9 } });
   });
 
-  test('refuses what its reference does not allow', async () => {
-    const thought = {
-      model: 'deepseek-chat',
-      messages: [{ role: 'assistant', content: 'x', reasoning_content: 'y' }],
-    };
-    const prefix = { model: 'deepseek-chat', messages: [{ role: 'assistant', content: 'x', prefix: true }] };
-    expect(await refused(paths.deepseek, thought)).toMatchObject({ status: 400 });
-    expect(await refused(paths.deepseek, prefix)).toMatchObject({ status: 400 });
-    expect(await refused(paths.beta, prefix)).toMatchObject({ status: 200 });
-    expect(
-      await refused(paths.deepseek, asking('deepseek-chat', { max_completion_tokens: 3 })),
-    ).toMatchObject({
-      status: 400,
+  test('thinks by default on the models of today, and not where it is switched off', async () => {
+    const received = await stream(simulator, paths.deepseek, asking('deepseek-flash'));
+    expect(deltasOf(received)[0]).toEqual({ content: null, reasoning_content: '', role: 'assistant' });
+    expect(usageOf(received)).toMatchObject({
+      prompt_tokens_details: { cached_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 8 },
     });
-    expect(await refused('/deepseek/completions', { model: 'deepseek-chat', prompt: 'x' })).toMatchObject({
-      status: 404,
-    });
+    for (const more of [{ thinking: { type: 'disabled' } }, { reasoning_effort: 'none' }]) {
+      const quiet = await stream(simulator, paths.deepseek, asking('deepseek-flash', more));
+      expect(quiet.text).not.toContain('reasoning');
+      expect(usageOf(quiet)).toMatchObject({ completion_tokens: 11 });
+    }
   });
 
   test('fills in the middle as text_completion on the beta base', async () => {
@@ -84,18 +74,22 @@ describe('DeepSeek', () => {
 });
 
 describe('Mistral', () => {
-  test('pads with p, and reports usage on the finish chunk or, when requested, on one of its own', async () => {
+  test('pads with p, and reports usage on the finish chunk without being asked', async () => {
     const plain = await stream(simulator, paths.mistral, asking('mistral-small-latest'));
     expect(plain.chunks.slice(1).every((chunk) => typeof chunk.p === 'string')).toBe(true);
     expect(plain.chunks.at(-1)).toMatchObject({
       choices: [{ finish_reason: 'stop' }],
       usage: { total_tokens: 17 },
     });
-    const asked = await stream(simulator, paths.mistral, {
-      ...asking('mistral-small-latest'),
-      ...INCLUDE_USAGE,
-    });
-    expect(asked.chunks.at(-1)).toMatchObject({ choices: [], usage: { total_tokens: 17 } });
+  });
+
+  test('mistral-small-latest reasons when the effort is high', async () => {
+    const effort = { reasoning_effort: 'high' };
+    const received = await stream(simulator, paths.mistral, asking('mistral-small-latest', effort));
+    expect(deltasOf(received)[1]?.content).toEqual([
+      { type: 'thinking', thinking: [{ type: 'text', text: 'One' }] },
+    ]);
+    expect(usageOf(received)).toMatchObject({ completion_tokens: 19 });
   });
 
   test('sends a whole tool call in one chunk, without an index and with an id of nine characters', async () => {
@@ -119,22 +113,9 @@ describe('Mistral', () => {
     expect(textIn(received)).toMatch(/^Twenty minutes/);
   });
 
-  test.each([{ tool_choice: 'required' }, { seed: 7 }, { max_completion_tokens: 5 }, { logprobs: true }])(
-    'refuses %o in a body with 422 and detail',
-    async (more) => {
-      const { status, text } = await refused(paths.mistral, asking('mistral-small-latest', more));
-      expect([status, objectsOf(decodeObject(text)?.detail)[0]?.loc]).toEqual([
-        422,
-        ['body', Object.keys(more)[0]],
-      ]);
-    },
-  );
-
-  test('refuses stream_options for FIM and agents, but reports usage there, too', async () => {
+  test('reports usage for FIM and agents, too', async () => {
     const fim = { model: 'codestral-latest', prompt: 'def mean(values):', suffix: '' };
     const agent = { agent_id: 'ag_sim', messages: QUESTION };
-    expect(await refused(paths.codestral, { ...fim, ...INCLUDE_USAGE })).toMatchObject({ status: 422 });
-    expect(await refused(paths.agents, { ...agent, ...INCLUDE_USAGE })).toMatchObject({ status: 422 });
     expect(usageOf(await stream(simulator, paths.codestral, fim))).toMatchObject({ total_tokens: 2 + 7 });
     expect(usageOf(await stream(simulator, paths.agents, agent))).toMatchObject({ total_tokens: 5 + 7 });
   });
@@ -216,5 +197,50 @@ describe('the others', () => {
     expect(deltasOf(received)[1]).toEqual({ reasoning: 'They', channel: 'analysis' });
     expect(received.chunks.at(-1)).toMatchObject({ x_groq: { usage: { total_tokens: 19 } } });
     expect(received.chunks.some((chunk) => 'usage' in chunk)).toBe(false);
+  });
+
+  test('Cerebras leaves out what it has nothing to say in, and reasons in `reasoning`', async () => {
+    const received = await stream(simulator, paths.cerebras, { ...asking('gpt-oss-120b'), ...INCLUDE_USAGE });
+    expect(choicesOf(received).slice(0, 2)).toEqual([
+      { delta: { role: 'assistant' }, index: 0 },
+      { delta: { reasoning: 'A' }, index: 0 },
+    ]);
+    expect(received.chunks.at(-1)).toMatchObject({ time_info: {}, usage: { total_tokens: 20 } });
+  });
+
+  test('xAI counts reasoning in the total only', async () => {
+    const received = await stream(simulator, paths.xai, { ...asking('grok-4.3'), ...INCLUDE_USAGE });
+    expect(deltasOf(received)[1]).toEqual({ reasoning_content: 'Water' });
+    expect(usageOf(received)).toMatchObject({ prompt_tokens: 5, completion_tokens: 7, total_tokens: 19 });
+  });
+
+  test('Gemini signs the first call of a step, sends it whole and without index, and finishes with stop', async () => {
+    const body = asking('gemini-3-flash', { tools: [WEATHER, WEATHER] });
+    const calls = deltasOf(await stream(simulator, paths.gemini, body)).flatMap((delta) =>
+      objectsOf(delta.tool_calls),
+    );
+    expect(calls).toMatchObject([
+      { extra_content: { google: { thought_signature: expect.any(String) } }, type: 'function' },
+      { type: 'function', function: { arguments: '{"city":"Zürich"}' } },
+    ]);
+    expect(calls.some((call) => 'index' in call)).toBe(false);
+    expect(calls[1]).not.toHaveProperty('extra_content');
+  });
+
+  test.each([
+    ['google/gemini-3-flash-preview', { type: 'reasoning.encrypted', data: expect.any(String), index: 0 }],
+    ['anthropic/claude-haiku-4.5', { type: 'reasoning.text', signature: expect.any(String), index: 0 }],
+  ])('OpenRouter: %s thinks in pieces of text, then signs; whole as streamed', async (model, signed) => {
+    const body = asking(model, { tools: [WEATHER] });
+    const received = await stream(simulator, paths.openrouter, body);
+    const details = deltasOf(received).flatMap((delta) => objectsOf(delta.reasoning_details));
+    expect(details[0]).toMatchObject({ type: 'reasoning.text', index: 0 });
+    expect(details.at(-1)).toMatchObject(signed);
+    const whole = await (await ask(simulator, { path: paths.openrouter, body })).text();
+    const message = objectOf(objectsOf(decodeObject(whole)?.choices)[0]?.message);
+    const merged = objectsOf(message.reasoning_details);
+    expect(merged.at(-1)).toMatchObject(details.at(-1) ?? {});
+    expect(textOf(merged[0]?.text)).toBe(details.map((detail) => textOf(detail.text)).join(''));
+    expect(message.reasoning).toBe(merged[0]?.text);
   });
 });

@@ -1,22 +1,25 @@
 /** All scenes, and which of them answers a path. */
 
+import { cerebras } from './cerebras.ts';
 import { compatible } from './compatible.ts';
 import { deepseek } from './deepseek.ts';
+import { gemini } from './gemini.ts';
+import { groq } from './groq.ts';
 import { codestral, mistral } from './mistral.ts';
 import { openai } from './openai.ts';
+import { openrouter } from './openrouter.ts';
 import { opentoken } from './opentoken.ts';
 import type { Operation, Scene } from './scene.ts';
+import { xai } from './xai.ts';
 import { xerotier } from './xerotier.ts';
 
-export const scenes: readonly Scene[] = [
-  deepseek,
-  mistral,
-  codestral,
-  opentoken,
-  xerotier,
-  openai,
-  compatible,
-];
+/** Those that a gateway knows by itself, and the tolerant compatible one. */
+const ownScenes: readonly Scene[] = [deepseek, mistral, codestral, opentoken, xerotier, openai, compatible];
+
+/** Those that a gateway reaches through an entry of `PROVIDERS`, each with the profile of its name. */
+export const compatibleScenes: readonly Scene[] = [groq, cerebras, openrouter, gemini, xai];
+
+export const allScenes: readonly Scene[] = [...ownScenes, ...compatibleScenes];
 
 /** The base URL of each provider below the simulator's own: for the settings of a gateway. */
 export const basePaths = {
@@ -27,10 +30,15 @@ export const basePaths = {
   xerotier: '/xerotier/proj_ABC123/my-endpoint/v1',
   openai: '/openai/v1',
   compatible: '/compatible/v1',
+  groq: '/groq/v1',
+  cerebras: '/cerebras/v1',
+  openrouter: '/openrouter/v1',
+  gemini: '/gemini/v1',
+  xai: '/xai/v1',
 } as const;
 
 export function findScene(path: string): { scene: Scene; operation: Operation } | undefined {
-  for (const scene of scenes) {
+  for (const scene of allScenes) {
     const operation = scene.routes[path];
     if (operation) return { scene, operation };
   }

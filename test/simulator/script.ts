@@ -4,6 +4,10 @@
  * - completion tokens are the pieces of all choices, reasoning tokens those of kind `reasoning`;
  * - prompt tokens are the words of all messages, `prompt` and `suffix`; cached ones those of the system messages;
  * - `max_tokens` (or `max_completion_tokens`) cuts the pieces, and the finish is then `length`.
+ *
+ * Where tools were sent and no result is the last message, the model calls up to two of them. `steps:5` in a system message or
+ * in the first of the user makes it a loop: two calls at once, then one in each turn, until five turns of the history
+ * called tools; the text comes after them. A model that thinks does so before each of these turns.
  */
 import { isObject, type Json, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
 import type { Call } from './scene.ts';
@@ -13,7 +17,8 @@ export interface Words {
   readonly text: string;
 }
 export type CallPiece =
-  | { readonly kind: 'call'; readonly index: number; readonly name: string }
+  /** The index counts the calls of this message; the number is the call's alone in the whole conversation. */
+  | { readonly kind: 'call'; readonly index: number; readonly number: number; readonly name: string }
   | { readonly kind: 'arguments'; readonly index: number; readonly text: string };
 export type Piece = Words | CallPiece;
 
@@ -43,13 +48,23 @@ export function wordsOf(kind: Words['kind'], sentence: string): Words[] {
   return splitWords(sentence).map((text) => ({ kind, text }));
 }
 
-/** The script for one choice: a tool call where tools were sent and not yet answered, else `answer`. */
-export function scriptFor(call: Call, answer: readonly Piece[], finish = 'stop'): Script {
-  const tools = wantedTools(call.body);
-  const pieces = tools.length > 0 ? tools.flatMap(callPieces) : [...answer];
-  const limit = numberOf(call.body.max_tokens) ?? numberOf(call.body.max_completion_tokens) ?? Infinity;
-  if (pieces.length > limit) return { pieces: pieces.slice(0, limit), finish: 'length' };
-  return { pieces, finish: tools.length > 0 ? 'tool_calls' : finish };
+export interface ScriptOptions {
+  readonly finish?: string;
+  /** The fields that limit the answer; a provider that ignores one leaves it out. */
+  readonly limits?: readonly string[];
+}
+
+/** The script for one choice: tool calls where the conversation wants them, after the answer's reasoning, else `answer`. */
+export function scriptFor(call: Call, answer: readonly Piece[], options: ScriptOptions = {}): Script {
+  const { finish = 'stop', limits = ['max_tokens', 'max_completion_tokens'] } = options;
+  const turn = turnOf(call.body);
+  const calls = turn.tools.flatMap((tool, index) => callPieces(tool, index, turn.taken * 10 + index));
+  const thought = answer.filter((piece) => piece.kind === 'reasoning');
+  const pieces = calls.length > 0 ? [...thought, ...thoughtOfStep(thought, turn), ...calls] : [...answer];
+  const limit = limits.map((name) => numberOf(call.body[name])).find((count) => count !== undefined);
+  if (limit !== undefined && pieces.length > limit)
+    return { pieces: pieces.slice(0, limit), finish: 'length' };
+  return { pieces, finish: calls.length > 0 ? 'tool_calls' : finish };
 }
 
 /** Reasoning that the model does not show (`hidden`) is billed like shown reasoning. */
@@ -76,6 +91,7 @@ export function joined(script: Script, kind: Words['kind']): string {
 
 export interface WholeCall {
   readonly index: number;
+  readonly number: number;
   readonly name: string;
   readonly arguments: string;
 }
@@ -84,8 +100,10 @@ export function wholeCalls(script: Script): WholeCall[] {
   const calls: WholeCall[] = [];
   for (const piece of script.pieces) {
     const known = calls.at(-1);
-    if (piece.kind === 'call') calls.push({ index: piece.index, name: piece.name, arguments: '' });
-    else if (piece.kind === 'arguments' && known) {
+    if (piece.kind === 'call') {
+      const { index, number, name } = piece;
+      calls.push({ index, number, name, arguments: '' });
+    } else if (piece.kind === 'arguments' && known) {
       calls[calls.length - 1] = { ...known, arguments: known.arguments + piece.text };
     }
   }
@@ -101,22 +119,66 @@ export function logprobEntries(text: string, top: number): JsonObject[] {
   return [{ ...entry(text, -0.25), top_logprobs: others }];
 }
 
-function wantedTools(body: JsonObject): JsonObject[] {
-  const answered = objectsOf(body.messages).at(-1)?.role === 'tool';
-  if (answered || body.tool_choice === 'none') return [];
+interface Turn {
+  /** The tools that are called in this turn; none where the model answers. */
+  readonly tools: readonly JsonObject[];
+  /** How many turns of the history called tools. */
+  readonly taken: number;
+  /** How many there are to be, where the messages say so. */
+  readonly steps: number | undefined;
+}
+
+function turnOf(body: JsonObject): Turn {
+  const messages = objectsOf(body.messages);
+  const taken = messages.filter(callsTools).length;
+  const steps = stepsOf(messages);
+  const tools = offeredTools(body);
+  if (steps === undefined) {
+    const answered = messages.at(-1)?.role === 'tool';
+    return { tools: answered ? [] : tools.slice(0, parallel(body) ? 2 : 1), taken, steps };
+  }
+  const count = taken >= steps || tools.length === 0 ? 0 : taken === 0 && parallel(body) ? 2 : 1;
+  const called = Array.from({ length: count }, (_, at) => tools[(taken + at) % tools.length] ?? {});
+  return { tools: called, taken, steps };
+}
+
+function parallel(body: JsonObject): boolean {
+  return body.parallel_tool_calls !== false;
+}
+
+function callsTools(message: JsonObject): boolean {
+  return message.role === 'assistant' && objectsOf(message.tool_calls).length > 0;
+}
+
+function stepsOf(messages: readonly JsonObject[]): number | undefined {
+  const first = messages.find((message) => message.role === 'user');
+  const read = messages.filter(
+    (message) => message === first || message.role === 'system' || message.role === 'developer',
+  );
+  const [, steps] =
+    /\bsteps:(\d+)/.exec(read.map((message) => contentText(message.content)).join('\n')) ?? [];
+  return steps === undefined ? undefined : Number(steps);
+}
+
+function offeredTools(body: JsonObject): JsonObject[] {
+  if (body.tool_choice === 'none') return [];
   const named = textOf(objectOf(objectOf(body.tool_choice).function).name);
   const tools = objectsOf(body.tools).map((tool) => objectOf(tool.function));
-  const chosen = named ? tools.filter((tool) => tool.name === named) : tools;
-  return body.parallel_tool_calls === false ? chosen.slice(0, 1) : chosen.slice(0, 2);
+  return named ? tools.filter((tool) => tool.name === named) : tools;
+}
+
+/** In a loop each thought names its step, so that one that comes back in another place shows. */
+function thoughtOfStep(thought: readonly Piece[], { taken, steps }: Turn): Words[] {
+  return thought.length > 0 && steps !== undefined ? wordsOf('reasoning', ` (step ${taken + 1})`) : [];
 }
 
 const FRAGMENT_CHARACTERS = 7;
 
-function callPieces(tool: JsonObject, index: number): Piece[] {
+function callPieces(tool: JsonObject, index: number, number: number): Piece[] {
   const properties = Object.entries(objectOf(objectOf(tool.parameters).properties));
   const values = Object.fromEntries(properties.map(([key, schema]) => [key, example(objectOf(schema))]));
   const fragments = JSON.stringify(values).match(new RegExp(`.{1,${FRAGMENT_CHARACTERS}}`, 'gsu')) ?? [];
-  const head: Piece = { kind: 'call', index, name: textOf(tool.name) };
+  const head: Piece = { kind: 'call', index, number, name: textOf(tool.name) };
   return [head, ...fragments.map((text): Piece => ({ kind: 'arguments', index, text }))];
 }
 
@@ -127,7 +189,7 @@ function example(schema: JsonObject): Json {
   return schema.type === 'array' ? [] : 'Zürich';
 }
 
-function contentText(content: Json | undefined): string {
+export function contentText(content: Json | undefined): string {
   if (!Array.isArray(content)) return textOf(content);
   return content.map((part) => (isObject(part) ? textOf(part.text) : '')).join(' ');
 }

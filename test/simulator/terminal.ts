@@ -1,7 +1,7 @@
 /** Terminal output of the demo: parts of an answer as they arrive, and tables; no colours where they are disabled. */
 import { styleText } from 'node:util';
 
-export type Part = 'prompt' | 'reasoning' | 'text' | 'refusal' | 'call' | 'event' | 'error';
+export type Part = 'prompt' | 'reasoning' | 'text' | 'refusal' | 'call' | 'result' | 'event' | 'error';
 
 const STYLES: Readonly<Record<Part | 'title' | 'note' | 'good', Parameters<typeof styleText>[0]>> = {
   title: 'bold',
@@ -12,6 +12,7 @@ const STYLES: Readonly<Record<Part | 'title' | 'note' | 'good', Parameters<typeo
   text: 'reset',
   refusal: 'yellow',
   call: 'cyan',
+  result: 'dim',
   event: 'magenta',
   error: 'red',
 };

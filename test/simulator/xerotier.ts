@@ -122,8 +122,8 @@ function deltaOf(piece: Piece): JsonObject {
   return piece.kind === 'refusal' ? { refusal: piece.text } : { content: piece.text };
 }
 
-function callId(index: number): string {
-  return `call_x${index}`;
+function callId(number: number): string {
+  return `call_x${number}`;
 }
 
 function logprobs(call: Call, piece: Piece): JsonObject | null {

@@ -1,0 +1,155 @@
+/** An agent's work for the end-to-end tests: a task of five steps with two tools, done by real clients' own loops. */
+import { createDeepSeek } from '@ai-sdk/deepseek';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { generateText, jsonSchema, type ModelMessage, stepCountIs, streamText, tool } from 'ai';
+import OpenAI from 'openai';
+import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions';
+
+/** The simulator's models call tools in so many turns, two at once in the first, and then answer. */
+export const STEPS = 5;
+export const CALLS = STEPS + 1;
+const TASK = `steps:${STEPS} How high is the river, and what will it do?`;
+
+const CITY = { type: 'object' as const, properties: { city: { type: 'string' as const } } };
+const NAMES = ['gauge', 'forecast'] as const;
+
+export interface LoopResult {
+  /** The text after the last step. */
+  readonly text: string;
+  /** Results that the tools gave. */
+  readonly calls: number;
+  /** The conversation, in OpenAI's form, to go on with elsewhere. */
+  readonly messages: readonly ChatCompletionMessageParam[];
+}
+
+/** The `openai` SDK's own tool runner, which sends back nothing that OpenAI does not have: no reasoning, no signature. */
+export async function runWithOpenAI(
+  baseURL: string,
+  model: string,
+  history: readonly ChatCompletionMessageParam[] = [],
+): Promise<LoopResult> {
+  const client = new OpenAI({ baseURL, apiKey: 'unused', maxRetries: 0 });
+  let calls = 0;
+  const options = {
+    model,
+    messages: [...history, { role: 'user' as const, content: TASK }],
+    tools: NAMES.map((name) => ({
+      type: 'function' as const,
+      function: {
+        name,
+        description: name,
+        parameters: CITY,
+        parse: JSON.parse,
+        function: () => {
+          calls++;
+          return `${name}: 312 cm`;
+        },
+      },
+    })),
+  };
+  const limits = { maxChatCompletions: STEPS + 3 };
+  const runner = client.chat.completions.runTools({ ...options, stream: true }, limits);
+  const text = (await runner.finalContent()) ?? '';
+  return { text, calls, messages: runner.messages };
+}
+
+/**
+ * A loop by hand: the answer's message goes back whole. Streamed, its fragments are put together as OpenRouter's documents ask.
+ */
+export async function runByHand(baseURL: string, model: string, isStreamed: boolean): Promise<LoopResult> {
+  const client = new OpenAI({ baseURL, apiKey: 'unused', maxRetries: 0 });
+  const messages: ChatCompletionMessageParam[] = [{ role: 'user', content: TASK }];
+  const tools = NAMES.map((name) => ({ type: 'function' as const, function: { name, parameters: CITY } }));
+  let calls = 0;
+  for (let step = 0; step <= STEPS + 2; step++) {
+    const body = { model, messages, tools };
+    const message = isStreamed
+      ? await joinStream(await client.chat.completions.create({ ...body, stream: true }))
+      : (await client.chat.completions.create(body)).choices[0]?.message;
+    const toolCalls = message?.tool_calls ?? [];
+    if (message === undefined || toolCalls.length === 0)
+      return { text: message?.content ?? '', calls, messages };
+    messages.push(message);
+    for (const { id } of toolCalls) messages.push({ role: 'tool', tool_call_id: id, content: '312 cm' });
+    calls += toolCalls.length;
+  }
+  throw new Error('The loop did not end');
+}
+
+type Message = OpenAI.ChatCompletionMessage & { reasoning_details: unknown[] };
+
+async function joinStream(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Promise<Message> {
+  const message: Message = {
+    role: 'assistant',
+    content: '',
+    refusal: null,
+    tool_calls: [],
+    reasoning_details: [],
+  };
+  const toolCalls: FunctionCall[] = [];
+  for await (const chunk of stream) {
+    const delta: Delta = chunk.choices[0]?.delta ?? {};
+    message.content += delta.content ?? '';
+    message.reasoning_details.push(...(delta.reasoning_details ?? []));
+    for (const { index, function: fn, ...rest } of delta.tool_calls ?? []) {
+      const call = toolCalls[index] ?? { id: '', type: 'function', function: { name: '', arguments: '' } };
+      toolCalls[index] = Object.assign(call, rest);
+      call.function.name += fn?.name ?? '';
+      call.function.arguments += fn?.arguments ?? '';
+    }
+  }
+  return { ...message, tool_calls: toolCalls };
+}
+
+type Delta = Partial<OpenAI.ChatCompletionChunk.Choice.Delta> & {
+  readonly reasoning_details?: readonly unknown[];
+};
+interface FunctionCall {
+  id: string;
+  type: 'function';
+  function: { name: string; arguments: string };
+}
+
+export type AiProvider = 'openai-compatible' | 'deepseek';
+
+/** The AI SDK's loop, streamed or not. */
+export async function runWithAiSdk(
+  baseURL: string,
+  model: string,
+  provider: AiProvider,
+  isStreamed: boolean,
+  history: readonly ModelMessage[] = [],
+): Promise<{ readonly text: string; readonly calls: number; readonly messages: readonly ModelMessage[] }> {
+  let calls = 0;
+  const execute = async () => {
+    calls++;
+    return '312 cm';
+  };
+  const settings = { baseURL, apiKey: 'unused' };
+  const options = {
+    model:
+      provider === 'deepseek'
+        ? createDeepSeek(settings)(model)
+        : createOpenAICompatible({ ...settings, name: 'weir', includeUsage: true })(model),
+    messages: [...history, { role: 'user' as const, content: TASK }],
+    tools: Object.fromEntries(
+      NAMES.map((name) => [name, tool({ description: name, inputSchema: jsonSchema(CITY), execute })]),
+    ),
+    stopWhen: stepCountIs(STEPS + 3),
+    maxRetries: 0,
+  };
+  if (!isStreamed) {
+    const result = await generateText(options);
+    return { text: result.text, calls, messages: [...options.messages, ...result.response.messages] };
+  }
+  let failure: unknown;
+  const result = streamText({
+    ...options,
+    onError: ({ error }) => {
+      failure = error;
+    },
+  });
+  const text = await result.text;
+  if (failure !== undefined) throw failure;
+  return { text, calls, messages: [...options.messages, ...(await result.response).messages] };
+}

@@ -1,0 +1,139 @@
+/** Tests agents' tool loops of five steps with thinking and parallel calls (Q1-Q6): real clients × strict providers, and conversations that move. */
+import type OpenAI from 'openai';
+import { afterAll, describe, expect, test } from 'vitest';
+import { objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { type AiProvider, CALLS, runByHand, runWithAiSdk, runWithOpenAI, STEPS } from './agent-loops.ts';
+import { startGateway } from './gateway.ts';
+
+const gateway = await startGateway();
+afterAll(() => gateway[Symbol.asyncDispose]());
+const baseURL = `${gateway.url}/v1`;
+
+/** A model of each strict provider; those that think do so before every step. */
+const MODELS = [
+  'deepseek/deepseek-flash',
+  'mistral/mistral-small-latest',
+  'groq/openai/gpt-oss-120b',
+  'cerebras/gpt-oss-120b',
+  'openrouter/moonshotai/kimi-k2.5',
+  'xai/grok-4.3',
+  'openai/gpt-4o-mini',
+  'compatible/openai/gpt-oss-20b',
+];
+
+/** Models that refuse a step without the signature that they gave: only what carries it back gets through. */
+const SIGNING = [
+  'openrouter/anthropic/claude-haiku-4.5',
+  'openrouter/google/gemini-3-flash-preview',
+  'gemini/gemini-3-flash',
+];
+
+/** What each upstream was sent in the loop: no request of it was refused, and the last holds every step. */
+function expectWholeLoop(requestsBefore: number): void {
+  const requests = gateway.simulator.requests.slice(requestsBefore);
+  expect(requests).toHaveLength(STEPS + 1);
+  const messages = objectsOf(requests.at(-1)?.body?.messages);
+  expect(messages.filter(({ tool_calls }) => Array.isArray(tool_calls))).toHaveLength(STEPS);
+  expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(CALLS);
+}
+
+describe.each([...MODELS, 'gemini/gemini-3-flash'])('the openai SDK, runTools streamed, at %s', (model) => {
+  test('Q2 Q3 five steps with parallel calls end in an answer', async () => {
+    const before = gateway.simulator.requests.length;
+    const { text, calls } = await runWithOpenAI(baseURL, model);
+    expect(calls).toBe(CALLS);
+    expect(text).not.toBe('');
+    expectWholeLoop(before);
+  });
+});
+
+describe.each([...MODELS, ...SIGNING])('a loop that sends each message back whole, at %s', (model) => {
+  test.each([true, false])(
+    'Q2 Q3 A7 streamed %s: five steps with parallel calls end in an answer',
+    async (isStreamed) => {
+      const before = gateway.simulator.requests.length;
+      const { text, calls } = await runByHand(baseURL, model, isStreamed);
+      expect(calls).toBe(CALLS);
+      expect(text).not.toBe('');
+      expectWholeLoop(before);
+      const sent = JSON.stringify(gateway.simulator.requests.at(-1)?.body?.messages);
+      expect(sent).not.toContain('skip_thought_signature_validator');
+    },
+  );
+});
+
+describe.each<[provider: AiProvider, isStreamed: boolean]>([
+  ['openai-compatible', true],
+  ['openai-compatible', false],
+  ['deepseek', true],
+])('the AI SDK, %s, streamed: %s', (provider, isStreamed) => {
+  test.each([...MODELS, 'gemini/gemini-3-flash'])(
+    'Q2 Q3 %s: five steps with parallel calls end in an answer',
+    async (model) => {
+      const before = gateway.simulator.requests.length;
+      const { text, calls } = await runWithAiSdk(baseURL, model, provider, isStreamed);
+      expect(calls).toBe(CALLS);
+      expect(text).not.toBe('');
+      expectWholeLoop(before);
+    },
+  );
+});
+
+describe('Q2 the reasoning of the steps', () => {
+  test.each([
+    ['deepseek/deepseek-flash', (message: Fields) => textOf(message.reasoning_content)],
+    ['cerebras/gpt-oss-120b', (message: Fields) => textOf(message.reasoning)],
+    ['openrouter/moonshotai/kimi-k2.5', (message: Fields) => textOf(message.reasoning)],
+    ['xai/grok-4.3', (message: Fields) => textOf(message.reasoning_content)],
+    ['compatible/openai/gpt-oss-20b', (message: Fields) => textOf(message.reasoning)],
+  ])('%s: goes back whole, in its own field', async (model, read) => {
+    await runWithAiSdk(baseURL, model, 'openai-compatible', true);
+    const messages = objectsOf(gateway.simulator.requests.at(-1)?.body?.messages);
+    const steps = messages.filter(({ tool_calls }) => Array.isArray(tool_calls));
+    expect(steps.map(read).filter((text) => text.split(' ').length > 2)).toHaveLength(STEPS);
+  });
+});
+
+type Fields = ReturnType<typeof objectOf>;
+
+describe('a conversation that moves', () => {
+  const models = [...MODELS, ...SIGNING];
+  test.each(models)('Q2 Q3 A7 begun at %s: goes on at every other provider', async (first) => {
+    const begun = await runByHand(baseURL, first, false);
+    for (const next of models) {
+      // The simulator counts the steps of the whole history, so that the second task is answered at once.
+      const { text } = await runWithOpenAI(baseURL, next, begun.messages);
+      expect(text).not.toBe('');
+    }
+  });
+
+  test.each(models)(
+    'Q2 Q3 A7 within its task, after two steps at %s: the other providers finish it',
+    async (first) => {
+      const begun = await runByHand(baseURL, first, false);
+      const calling = begun.messages.flatMap((message, i) =>
+        'tool_calls' in message && message.tool_calls ? [i] : [],
+      );
+      const unfinished = begun.messages.slice(0, calling[2]);
+      for (const next of models.filter((model) => model !== first && !SIGNING.includes(model))) {
+        const result = await continueTask(next, unfinished);
+        expect(result).toBe('tool_calls');
+      }
+    },
+  );
+
+  /** One more turn on a history that ends in a tool's result: the model goes on with its steps. */
+  async function continueTask(
+    model: string,
+    messages: readonly OpenAI.ChatCompletionMessageParam[],
+  ): Promise<string> {
+    const tools = ['gauge', 'forecast'].map((name) => ({
+      type: 'function',
+      function: { name, parameters: { type: 'object', properties: { city: { type: 'string' } } } },
+    }));
+    const response = await gateway.post('/v1/chat/completions', { model, tools, messages });
+    const answer = objectOf(await response.json());
+    const [choice] = objectsOf(answer.choices);
+    return textOf(choice?.finish_reason);
+  }
+});

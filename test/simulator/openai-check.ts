@@ -1,0 +1,155 @@
+/** What OpenAI refuses today (2026-11-21). The keys are those of the `openai` package 7.55 and of recorded requests that it took. */
+import { isObject, type JsonObject, numberOf, objectsOf } from './json.ts';
+import { MODELS, type Model } from './openai-models.ts';
+import { type Call, errorType, openaiRefusal, type Refusal } from './scene.ts';
+import { bracketed, firstMisfit, roles, type Shape, types } from './schema.ts';
+
+const SHARED = [
+  ...['model', 'max_tokens', 'temperature', 'top_p', 'n', 'stream', 'stream_options', 'stop', 'user', 'seed'],
+  ...['presence_penalty', 'frequency_penalty', 'logit_bias', 'logprobs'],
+];
+const CHAT = [
+  ...SHARED,
+  ...['messages', 'max_completion_tokens', 'top_logprobs', 'response_format', 'modalities', 'audio'],
+  ...['tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call', 'prediction'],
+  ...['store', 'metadata', 'service_tier', 'safety_identifier', 'verbosity', 'reasoning_effort'],
+  ...['prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention', 'moderation'],
+  'web_search_options',
+];
+
+const breakable = ['prompt_cache_breakpoint'];
+const PARTS = types({
+  text: ['text', ...breakable],
+  image_url: ['image_url', ...breakable],
+  input_audio: ['input_audio', ...breakable],
+  file: ['file', ...breakable],
+  refusal: ['refusal'],
+});
+const CALLS: Shape = {
+  // one-api#1319: `messages[1].tool_calls[0].index` is refused.
+  keys: ['id', 'type', 'function', 'custom'],
+  inner: { function: { keys: ['name', 'arguments'] } },
+};
+const named = ['role', 'content', 'name'];
+/** Unknown ones are refused: "Unknown parameter: 'messages[0].id'" in many threads of replayed answers, 2024 to 2026-09. */
+const MESSAGES = roles(
+  {
+    system: named,
+    developer: named,
+    user: named,
+    // `annotations` beside the package's: R openai--annotations-and-tool-name, 2025-07, as is `name` below.
+    assistant: [...named, 'refusal', 'tool_calls', 'function_call', 'audio', 'annotations'],
+    tool: [...named, 'tool_call_id'],
+    function: named,
+  },
+  { content: PARTS, tool_calls: CALLS },
+);
+
+const SHAPES: Readonly<Record<'chat' | 'completions', Shape>> = {
+  chat: {
+    keys: CHAT,
+    inner: {
+      messages: MESSAGES,
+      stream_options: { keys: ['include_usage', 'include_obfuscation'] },
+    },
+  },
+  completions: { keys: [...SHARED, 'prompt', 'suffix', 'echo', 'best_of'] },
+};
+
+export function failure(status: number, message: string, param: string | null, code: string | null): Refusal {
+  const type = status === 401 ? 'invalid_request_error' : errorType(status);
+  return openaiRefusal(status, { message, type, param, code });
+}
+
+export function check(call: Call): Refusal | undefined {
+  const { body, operation } = call;
+  const model = MODELS[call.model];
+  if (!model) return failure(404, `The model \`${call.model}\` does not exist`, null, 'model_not_found');
+  if (model.legacy === (operation === 'chat')) {
+    return failure(404, 'This model is not supported in this endpoint.', 'model', null);
+  }
+  return unknown(call) ?? (operation === 'chat' ? chatProblem(body, model) : undefined) ?? anyProblem(body);
+}
+
+/** `thinking` and others at the top: chathub 2026-08-28 and five more. */
+function unknown(call: Call): Refusal | undefined {
+  const misfit = firstMisfit(call.body, SHAPES[call.operation === 'chat' ? 'chat' : 'completions']);
+  if (!misfit) return undefined;
+  const at = bracketed(misfit.path);
+  if (misfit.kind === 'extra') return failure(400, `Unknown parameter: '${at}'.`, at, 'unknown_parameter');
+  const known = misfit.known.map((name) => `'${name}'`).join(', ');
+  const message = `Invalid value: '${String(misfit.value)}'. Supported values are: ${known}.`;
+  return failure(400, message, at, 'invalid_value');
+}
+
+function chatProblem(body: JsonObject, model: Model): Refusal | undefined {
+  if (body.messages === undefined) {
+    return failure(400, "Missing required parameter: 'messages'.", 'messages', 'missing_required_parameter');
+  }
+  if (objectsOf(body.messages).length === 0) {
+    // R openai--refused-empty-messages, 2026-08.
+    const message =
+      "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.";
+    return failure(400, message, 'messages', 'empty_array');
+  }
+  if (body.parallel_tool_calls !== undefined && body.tools === undefined) {
+    // openai-agents-python, 2026-08.
+    const message =
+      "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.";
+    return failure(400, message, 'parallel_tool_calls', null);
+  }
+  if (isObject(body.web_search_options)) {
+    // R openai--refused-web-search-options, 2025: on search models only.
+    const message = 'Web search options not supported with this model.';
+    return failure(400, message, 'web_search_options', null);
+  }
+  return model.hidden > 0 ? whileReasoning(body) : withoutReasoning(body);
+}
+
+/** Refused while a model reasons: pydantic-ai profiles/openai.py, live 2026-07. The defaults are taken. */
+const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
+  temperature: (value) => value !== 1,
+  top_p: (value) => value !== 1,
+  presence_penalty: (value) => value !== 0,
+  frequency_penalty: (value) => value !== 0,
+  logprobs: (value) => value !== false,
+  top_logprobs: () => true,
+  logit_bias: () => true,
+};
+
+function whileReasoning(body: JsonObject): Refusal | undefined {
+  if (body.max_tokens !== undefined && body.max_tokens !== null) {
+    // R openai--refused-max-tokens, 2026-08.
+    const message =
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+    return failure(400, message, 'max_tokens', 'unsupported_parameter');
+  }
+  for (const [name, refuses] of Object.entries(UNSUPPORTED)) {
+    const value = body[name];
+    if (value === undefined || value === null || !refuses(value)) continue;
+    const message = `Unsupported parameter: '${name}' is not supported with this model.`;
+    return failure(400, message, name, 'unsupported_parameter');
+  }
+  return undefined;
+}
+
+/** litellm#40470, 2026-09-09. */
+function withoutReasoning(body: JsonObject): Refusal | undefined {
+  if (!body.reasoning_effort) return undefined;
+  const message = 'Unrecognized request argument supplied: reasoning_effort';
+  return failure(400, message, 'reasoning_effort', null);
+}
+
+function anyProblem(body: JsonObject): Refusal | undefined {
+  const temperature = numberOf(body.temperature) ?? 1;
+  if (temperature > 2) {
+    // R openai--refused-temperature, 2026-08.
+    const message = `Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got ${temperature} instead.`;
+    return failure(400, message, 'temperature', 'decimal_above_max_value');
+  }
+  if (body.stream_options && body.stream !== true) {
+    return failure(400, "'stream_options' is only allowed when streaming.", 'stream_options', null);
+  }
+  const n = numberOf(body.n) ?? 1;
+  return n >= 1 && n <= 128 ? undefined : failure(400, "Invalid 'n'.", 'n', 'integer_out_of_range');
+}

@@ -1,0 +1,120 @@
+/** OpenRouter's models, and what it and the providers behind it refuse today (2026-11-21). */
+import { createHash } from 'node:crypto';
+import { compact, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
+import { type Call, openaiRefusal, type Refusal } from './scene.ts';
+import { type Piece, wordsOf } from './script.ts';
+
+export interface Model {
+  readonly provider: string;
+  readonly format: string;
+  readonly answer: readonly Piece[];
+}
+export const MODELS: Readonly<Record<string, Model>> = {
+  'google/gemini-3-flash-preview': {
+    provider: 'Google AI Studio',
+    format: 'google-gemini-v1',
+    answer: [
+      ...wordsOf('reasoning', 'Which way does the water go?'),
+      ...wordsOf('text', 'Downhill, by whichever of the gates is open first.'),
+    ],
+  },
+  'anthropic/claude-haiku-4.5': {
+    provider: 'Amazon Bedrock',
+    format: 'anthropic-claude-v1',
+    answer: [
+      ...wordsOf('reasoning', 'A weir question, gently answered.'),
+      ...wordsOf('text', 'It lifts the level upstream, and calms the flow.'),
+    ],
+  },
+  'moonshotai/kimi-k2.5': {
+    provider: 'ModelRun',
+    format: 'unknown',
+    answer: [
+      ...wordsOf('reasoning', 'The user wants one sentence.'),
+      ...wordsOf('text', 'Every weir is a measured kind of patience.'),
+    ],
+  },
+};
+
+/** The code is the status: R openrouter--refused-unknown-model. */
+export function refusal(status: number, message: string): Refusal {
+  return openaiRefusal(status, { message: status === 401 ? 'User not found.' : message, code: status });
+}
+
+/** The refusal of the provider behind, whose own words are in `metadata.raw`. */
+function behind(model: Model, raw: JsonObject): Refusal {
+  const metadata = { raw: compact(raw), provider_name: model.provider };
+  const error = { message: 'Provider returned error', code: 400, metadata };
+  return { status: 400, body: compact({ error, user_id: 'user_sim' }) };
+}
+
+export function check(call: Call): Refusal | undefined {
+  const { body } = call;
+  const model = MODELS[call.model];
+  if (!model) return refusal(400, `${call.model} is not a valid model ID`);
+  if (objectsOf(body.messages).length === 0) {
+    return refusal(400, 'Input required: specify "prompt" or "messages"');
+  }
+  // Both names of the effort must agree: OpenRouter's typescript-sdk, 2026-08-22.
+  const { effort = body.reasoning_effort } = objectOf(body.reasoning);
+  if ((body.reasoning_effort ?? effort) !== effort) {
+    return refusal(400, 'Only one of "reasoning.effort" and "reasoning_effort" may be given');
+  }
+  // MisakaNet#1473, 2026-09-04.
+  if (model.format === 'google-gemini-v1' && (body.presence_penalty || body.frequency_penalty)) {
+    return behind(model, googleError('Penalty is not enabled for this model'));
+  }
+  return detailsProblem(call, model);
+}
+
+/**
+ * R openrouter--*-details-back: needed by Gemini 3 and Claude in tool loops, in the turn that is under way. Calls that another
+ * provider made are taken: what OpenRouter does with them was not seen.
+ */
+function detailsProblem(call: Call, model: Model): Refusal | undefined {
+  if (isQuiet(call) && model.format !== 'google-gemini-v1') return undefined;
+  const messages = objectsOf(call.body.messages);
+  const turn = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1);
+  for (const message of turn) {
+    const [first] = objectsOf(message.tool_calls);
+    const id = textOf(first?.id);
+    if (!first || !id.startsWith(OWN_ID) || isSigned(message, id, call.model, model)) continue;
+    if (model.format === 'google-gemini-v1') {
+      const name = textOf(objectOf(first.function).name);
+      const text = `Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly. Additional data, function call \`default_api:${name}\`.`;
+      return behind(model, googleError(text));
+    }
+    const text = `messages.${messages.indexOf(message)}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`tool_use\`.`;
+    return behind(model, { type: 'error', error: { type: 'invalid_request_error', message: text } });
+  }
+  return undefined;
+}
+
+function googleError(message: string): JsonObject {
+  return { error: { code: 400, message, status: 'INVALID_ARGUMENT' } };
+}
+
+/** Claude's signature is over the text as well, so that the texts must come back whole, be they in one detail or in many. */
+function isSigned(message: JsonObject, id: string, name: string, { format }: Model): boolean {
+  const details = objectsOf(message.reasoning_details).filter((detail) => detail.format === format);
+  const text = details.map((detail) => textOf(detail.text)).join('');
+  if (format === 'google-gemini-v1') {
+    return details.some((detail) => detail.data === signatureOf(name, id, ''));
+  }
+  return format === 'unknown' || details.some((detail) => detail.signature === signatureOf(name, id, text));
+}
+
+export function signatureOf(model: string, id: string, text: string): string {
+  return createHash('sha256').update(`${model}\n${id}\n${text}`).digest('base64');
+}
+
+/** Claude then has nothing to sign; Gemini signs its calls even so (google/gemini-api docs, pi#1408). */
+export function isQuiet({ body }: Call): boolean {
+  return objectOf(body.reasoning).effort === 'none' || body.reasoning_effort === 'none';
+}
+
+const OWN_ID = 'tool_sim_';
+
+export function callId(number: number): string {
+  return `${OWN_ID}${String(number).padStart(20, '0')}`;
+}

@@ -1,0 +1,113 @@
+/** Request schemas as data, and the one walk that finds where a body does not fit: the scenes put it into each provider's own words. */
+import { isObject, type Json, type JsonObject, textOf } from './json.ts';
+
+export interface Shape {
+  /** All the keys there are; without it any other is taken. */
+  readonly keys?: readonly string[];
+  /** Keys that are refused though others, unknown ones too, are taken. */
+  readonly refused?: readonly string[];
+  readonly required?: readonly string[];
+  /** Members that may not be lists. */
+  readonly noLists?: readonly string[];
+  /** The shapes of members that are objects or lists of objects. */
+  readonly inner?: Readonly<Record<string, Shape>>;
+  /** The rest of the shape depends on the value of one key: a message's role, a part's type. */
+  readonly by?: { readonly key: string; readonly shapes: Readonly<Record<string, Shape>> };
+}
+
+export type Step = string | number;
+
+export interface Misfit {
+  readonly kind: 'extra' | 'missing' | 'variant' | 'list';
+  /** Where it is; the last step is the key. */
+  readonly path: readonly Step[];
+  /** The same path with the variant after each place that has variants, as validators of unions report it. */
+  readonly tagged: readonly Step[];
+  readonly value: Json | undefined;
+  /** For a variant: those that are known. */
+  readonly known: readonly string[];
+}
+
+interface Place {
+  readonly path: readonly Step[];
+  readonly tagged: readonly Step[];
+}
+
+const ROOT: Place = { path: [], tagged: [] };
+
+export function* misfits(value: Json | undefined, shape: Shape, at: Place = ROOT): Generator<Misfit> {
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) yield* misfits(item, shape, below(at, index));
+  } else if (isObject(value)) {
+    yield* ofObject(value, shape, at);
+  }
+}
+
+export function firstMisfit(value: Json | undefined, shape: Shape): Misfit | undefined {
+  for (const misfit of misfits(value, shape)) return misfit;
+  return undefined;
+}
+
+/** `messages[0].content[1].x`. */
+export function bracketed(path: readonly Step[]): string {
+  const steps = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`));
+  return steps.join('').replace(/^\./, '');
+}
+
+function* ofObject(object: JsonObject, shape: Shape, at: Place): Generator<Misfit> {
+  const { keys, refused = [], required = [], noLists = [], inner = {}, by } = shape;
+  const misfit = (kind: Misfit['kind'], key: string): Misfit => ({
+    kind,
+    ...below(at, key),
+    value: object[key],
+    known: Object.keys(by?.shapes ?? {}),
+  });
+  if (by) {
+    const variant = textOf(object[by.key]);
+    const chosen = Object.hasOwn(by.shapes, variant) ? by.shapes[variant] : undefined;
+    if (chosen) yield* ofObject(object, chosen, { path: at.path, tagged: [...at.tagged, variant] });
+    else yield misfit('variant', by.key);
+  }
+  for (const key of required) if (!(key in object)) yield misfit('missing', key);
+  for (const [key, member] of Object.entries(object)) {
+    if (refused.includes(key) || (keys && !keys.includes(key))) yield misfit('extra', key);
+    else if (noLists.includes(key) && Array.isArray(member)) yield misfit('list', key);
+    else if (Object.hasOwn(inner, key)) yield* misfits(member, inner[key] ?? {}, below(at, key));
+  }
+}
+
+function below(at: Place, step: Step): Place {
+  return { path: [...at.path, step], tagged: [...at.tagged, step] };
+}
+
+/** A message shape for each role from the keys that it has; content parts and tool calls have shapes of their own. */
+export function roles(
+  keys: Readonly<Record<string, readonly string[]>>,
+  inner: Readonly<Record<string, Shape>> = {},
+): Shape {
+  const entries = Object.entries(keys).map(([role, known]): [string, Shape] => [
+    role,
+    { keys: known, inner },
+  ]);
+  return { by: { key: 'role', shapes: Object.fromEntries(entries) } };
+}
+
+/** A shape for each `type` from the keys that it has besides. */
+export function types(keys: Readonly<Record<string, readonly string[]>>): Shape {
+  const entries = Object.entries(keys).map(([type, known]): [string, Shape] => [
+    type,
+    { keys: ['type', ...known] },
+  ]);
+  return { by: { key: 'type', shapes: Object.fromEntries(entries) } };
+}
+
+/** OpenAI's own tool calls: those of the strict providers have these keys and no other. */
+export const TOOL_CALLS: Shape = {
+  keys: ['id', 'type', 'function'],
+  inner: { function: { keys: ['name', 'arguments'] } },
+};
+
+export const TOOLS: Shape = {
+  keys: ['type', 'function'],
+  inner: { function: { keys: ['name', 'description', 'parameters', 'strict'] } },
+};

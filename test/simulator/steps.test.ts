@@ -1,0 +1,115 @@
+/** The loop of an agent at each provider: what an answer holds goes back as it came, and where it does not, the next step is refused. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ask, paths, WEATHER } from './ask.ts';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
+import { createSimulator, type Simulator } from './server.ts';
+
+let simulator: Simulator;
+beforeAll(async () => {
+  simulator = await createSimulator();
+});
+afterAll(() => simulator.close());
+
+type At = keyof typeof paths;
+interface Loop {
+  readonly status: number;
+  readonly messages: readonly JsonObject[];
+  /** The ids of each step's calls. */
+  readonly ids: readonly string[][];
+}
+
+/** Asks until an answer calls no tool or is refused; `keep` makes of an answer what goes back. */
+async function loop(
+  at: At,
+  model: string,
+  more: JsonObject = {},
+  keep = (message: JsonObject) => message,
+): Promise<Loop> {
+  const messages: JsonObject[] = [{ role: 'user', content: 'Which lock is free? steps:5' }];
+  const ids: string[][] = [];
+  for (;;) {
+    const body = { model, messages, tools: [WEATHER], ...more };
+    const response = await ask(simulator, { path: paths[at], body });
+    const answer = decodeObject(await response.text());
+    const message = objectOf(objectsOf(answer?.choices)[0]?.message);
+    if (response.status === 200) messages.push(keep(message));
+    const calls = objectsOf(message.tool_calls);
+    if (calls.length === 0) return { status: response.status, messages, ids };
+    ids.push(calls.map((call) => textOf(call.id)));
+    for (const { id } of calls) messages.push({ role: 'tool', tool_call_id: id, content: 'free' });
+  }
+}
+
+function without(...keys: readonly string[]) {
+  return (message: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(message).filter(([key]) => !keys.includes(key)));
+}
+
+const MODELS: readonly (readonly [at: At, model: string, more: JsonObject])[] = [
+  ['deepseek', 'deepseek-flash', {}],
+  ['deepseek', 'deepseek-v4-pro', {}],
+  ['deepseek', 'deepseek-chat', {}],
+  ['mistral', 'mistral-small-latest', { reasoning_effort: 'high' }],
+  ['mistral', 'codestral-latest', {}],
+  ['openai', 'gpt-4o-mini', {}],
+  ['opentoken', 'google/gemini-3-flash', {}],
+  ['xerotier', 'llama-3.1-8b', {}],
+  ['compatible', 'openai/gpt-oss-20b', {}],
+  ['groq', 'openai/gpt-oss-120b', {}],
+  ['cerebras', 'zai-glm-4.7', {}],
+  ['openrouter', 'google/gemini-3-flash-preview', {}],
+  ['openrouter', 'anthropic/claude-haiku-4.5', {}],
+  ['openrouter', 'moonshotai/kimi-k2.5', {}],
+  ['gemini', 'gemini-3-flash', {}],
+  ['xai', 'grok-4.3', {}],
+];
+
+describe('steps:5', () => {
+  test.each(MODELS)(
+    '%s %s: two calls, then one a turn, each with its own id, then text',
+    async (at, model, more) => {
+      const { status, messages, ids } = await loop(at, model, more);
+      expect([status, ids.map((step) => step.length)]).toEqual([200, [2, 1, 1, 1, 1]]);
+      expect(new Set(ids.flat()).size).toBe(6);
+      expect(messages).toHaveLength(1 + 5 + 6 + 1);
+      expect(messages.at(-1)?.content).toBeTruthy();
+    },
+  );
+
+  test('a model that thinks does so in every step, and each thought names its own', async () => {
+    const { messages } = await loop('deepseek', 'deepseek-flash');
+    const thoughts = messages.map((message) => textOf(message.reasoning_content)).filter(Boolean);
+    expect(thoughts).toHaveLength(6);
+    expect(thoughts.slice(0, 5).every((thought, at) => thought.endsWith(`(step ${at + 1})`))).toBe(true);
+  });
+
+  test('parallel_tool_calls: false makes it one call in the first turn, too', async () => {
+    const { ids } = await loop('openai', 'gpt-4o-mini', { parallel_tool_calls: false });
+    expect(ids.map((step) => step.length)).toEqual([1, 1, 1, 1, 1]);
+  });
+
+  test.each<[At, string, string[]]>([
+    ['deepseek', 'deepseek-flash', ['reasoning_content']],
+    ['openrouter', 'google/gemini-3-flash-preview', ['reasoning_details']],
+    ['openrouter', 'anthropic/claude-haiku-4.5', ['reasoning_details']],
+  ])('%s %s: without %s the second step is refused', async (at, model, keys) => {
+    const { status, ids } = await loop(at, model, {}, without(...keys));
+    expect([status, ids]).toEqual([400, [expect.any(Array)]]);
+  });
+
+  test('gemini gemini-3-flash: calls without their signature are refused', async () => {
+    const keep = (message: JsonObject): JsonObject => ({
+      ...message,
+      tool_calls: objectsOf(message.tool_calls).map(without('extra_content')),
+    });
+    expect((await loop('gemini', 'gemini-3-flash', {}, keep)).status).toBe(400);
+  });
+
+  test('openrouter: a text that was changed does not fit its signature', async () => {
+    const keep = (message: JsonObject): JsonObject => ({
+      ...message,
+      reasoning_details: objectsOf(message.reasoning_details).map((detail) => ({ ...detail, text: 'x' })),
+    });
+    expect((await loop('openrouter', 'anthropic/claude-haiku-4.5', {}, keep)).status).toBe(400);
+  });
+});

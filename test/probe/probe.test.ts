@@ -1,0 +1,235 @@
+/** The probe judges what a provider answers: each verdict, what stops it, what it waits for, and the command line. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { createSimulator } from '../simulator/server.ts';
+import type { ProbeBody } from './bodies.ts';
+import { isLimitedTo } from './effects.ts';
+import { body, KEY, refusing, send, serve } from './fake-provider.ts';
+import { countRequests, planOf, type Target } from './plan.ts';
+import { exitCodeOf, linesOf, reportOf } from './report.ts';
+import { type ProbeRun, probe, type Result } from './runner.ts';
+
+function run(target: Target, ...bodies: readonly ProbeBody[]): Promise<ProbeRun> {
+  return probe(target, planOf(target, bodies));
+}
+
+async function resultOf(target: Target, asked: ProbeBody): Promise<Result> {
+  const { results } = await run(target, asked);
+  const [result] = results;
+  if (result === undefined) throw new Error(`${asked.name} has no result`);
+  return result;
+}
+
+describe('a verdict', () => {
+  test('taken: what Weir sends on as it is, asked once', async () => {
+    const { target, received } = await serve(refusing());
+    expect(await resultOf(target, body('text'))).toMatchObject({ verdict: 'taken', note: '' });
+    expect(received).toHaveLength(1);
+  });
+
+  test('mended: what is refused without Weir, and taken from it', async () => {
+    const { target, received } = await serve(refusing('user'));
+    expect(await resultOf(target, body('field/user', { user: 'ada' }))).toMatchObject({
+      verdict: 'mended',
+      note: "400 Unknown parameter: 'user'.; Weir drops user",
+      rows: ['fields.user'],
+    });
+    expect(received.map((asked) => 'user' in asked)).toEqual([true, false]);
+  });
+
+  test('mended: what is ignored without Weir, and has its effect from it', async () => {
+    const { target } = await serve((asked, response) => {
+      const tokens = typeof asked.max_tokens === 'number' ? asked.max_tokens : 90;
+      const finish_reason = tokens < 90 ? 'length' : 'stop';
+      send(response, 200, { choices: [{ finish_reason }], usage: { completion_tokens: tokens } });
+    });
+    const limited = body('field/max_completion_tokens', { max_completion_tokens: 16 }, isLimitedTo(16));
+    expect(await resultOf(target, limited)).toMatchObject({
+      verdict: 'mended',
+      note: 'taken without effect; Weir drops max_completion_tokens, adds max_tokens',
+    });
+  });
+
+  test('refused: what is refused either way', async () => {
+    const { target } = await serve(refusing('logit_bias'));
+    expect(await resultOf(target, body('field/logit_bias', { logit_bias: {} }))).toMatchObject({
+      verdict: 'refused',
+      note: "400 Unknown parameter: 'logit_bias'.",
+    });
+  });
+
+  test('refused: a 200 that is an error', async () => {
+    const { target } = await serve((_, response) => send(response, 200, { error: { message: 'No' } }));
+    expect(await resultOf(target, body('field/n'))).toMatchObject({ verdict: 'refused', note: '200 No' });
+  });
+
+  test('stale: what is taken, and dropped by Weir all the same', async () => {
+    const { target } = await serve(refusing());
+    expect(await resultOf(target, body('field/store', { store: true }))).toMatchObject({
+      verdict: 'stale',
+      note: 'Weir drops store',
+      rows: ['fields.store'],
+    });
+  });
+
+  test('stale: a role that is taken, and renamed by Weir all the same', async () => {
+    const { target } = await serve(refusing());
+    const messages = [{ role: 'developer', content: 'Go' }];
+    expect(await resultOf(target, body('message/developer', { messages }))).toMatchObject({
+      verdict: 'stale',
+      note: 'Weir changes messages[].role',
+      rows: ['messages.roles'],
+    });
+  });
+
+  test('broken: what is taken, and refused as Weir sends it', async () => {
+    const { target } = await serve(refusing('random_seed'));
+    expect(await resultOf(target, body('field/seed', { seed: 7 }))).toMatchObject({
+      verdict: 'broken',
+      note: "400 Unknown parameter: 'random_seed'.; Weir drops seed, adds random_seed",
+      rows: ['fields.seed'],
+    });
+  });
+
+  test('taken: nulls, the same reasoning by another name, and what the table says is ignored', async () => {
+    const { target } = await serve(refusing());
+    const messages = [{ role: 'assistant', content: 'Hello', reasoning: 'Hm' }];
+    const { results } = await run(
+      target,
+      body('field/null', { stop: null }),
+      body('message/reasoning', { messages }),
+      body('field/presence_penalty', { presence_penalty: 0.5 }),
+    );
+    expect(results.map(({ verdict, note }) => [verdict, note])).toEqual([
+      ['taken', 'Weir drops stop'],
+      ['taken', 'Weir drops messages[].reasoning, adds messages[].reasoning_content'],
+      ['taken', 'whether it has an effect does not show; Weir refuses presence_penalty as ignored'],
+    ]);
+  });
+});
+
+test('a refused key stops the probe, and is in none of its output', async () => {
+  let asked = 0;
+  const { target } = await serve((_, response) => {
+    asked += 1;
+    if (asked === 1) return send(response, 200, { choices: [] });
+    send(response, 401, { error: { message: `Incorrect API key provided: ${KEY}` } });
+  });
+  const bodies = [body('text'), body('field/a', { a: 1 }), body('field/b', { b: 1 })];
+  const found = await run(target, ...bodies);
+  expect(asked).toBe(2);
+  expect(found.results.map(({ name }) => name)).toEqual(['text']);
+  expect(found.stopped).toMatch(/^compatible refused the key or its balance: 401 Incorrect API key/);
+  const report = reportOf(target, planOf(target, bodies), found);
+  expect(linesOf(report).join('\n')).not.toContain(KEY);
+  expect(exitCodeOf(report)).toBe(2);
+});
+
+test('a plain text that is not taken stops the probe: no other answer would mean anything', async () => {
+  const { target, received } = await serve(refusing('model'));
+  const found = await run(target, body('text'), body('field/a', { a: 1 }));
+  expect(found.stopped).toBe("compatible does not answer a plain text: 400 Unknown parameter: 'model'.");
+  expect(received).toHaveLength(1);
+});
+
+test('a 429 is repeated once, after what the provider asks for', async () => {
+  let asked = 0;
+  const { target } = await serve((given, response) => {
+    asked += 1;
+    if (asked === 1) return send(response, 429, { error: { message: 'Slow down' } }, { 'retry-after': '1' });
+    refusing()(given, response);
+  });
+  const before = performance.now();
+  expect(await resultOf(target, body('text'))).toMatchObject({ verdict: 'taken' });
+  expect(performance.now() - before).toBeGreaterThan(900);
+  expect(asked).toBe(2);
+});
+
+test('a 429 that asks for a longer wait is not repeated', async () => {
+  const { target, received } = await serve((_, response) =>
+    send(response, 429, { error: { message: 'Slow down' } }, { 'retry-after': '60' }),
+  );
+  expect(await resultOf(target, body('field/a', { a: 1 }))).toMatchObject({
+    verdict: 'unclear',
+    note: '429 Slow down (to be repeated after 60 s)',
+  });
+  expect(received).toHaveLength(1);
+});
+
+test('a server that hangs is left after the time limit', async () => {
+  const { target } = await serve((_, response) => void response.writeHead(200).write(' '));
+  const hurried = { ...target, timeoutMs: 100 };
+  expect(await resultOf(hurried, body('field/a', { a: 1 }))).toMatchObject({
+    verdict: 'unclear',
+    note: 'no whole answer within 0.1 s',
+  });
+});
+
+test("a stream's unknown keys are new once, and Weir's stream of it keeps the contract", async () => {
+  const chunk = { id: '1', object: 'chat.completion.chunk', created: 1_790_000_000, model: 'small' };
+  const delta = { role: 'assistant', content: 'Hi', mood: { colour: 'blue' } };
+  const events = [
+    { ...chunk, choices: [{ index: 0, delta, finish_reason: null }] },
+    { ...chunk, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], tier: 'gold' },
+  ];
+  const text = [...events.map((event) => JSON.stringify(event)), '[DONE]'].map((data) => `data: ${data}\n\n`);
+  const { target } = await serve((_, response) =>
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text.join('')),
+  );
+  const streams = [body('stream', { stream: true }), body('field/top_k', { stream: true, top_k: 1 })];
+  const found = await run(target, ...streams);
+  expect(found.results.map(({ verdict, newKeys, breaks }) => ({ verdict, newKeys, breaks }))).toEqual([
+    { verdict: 'taken', newKeys: ['choices[].delta.mood', 'tier'], breaks: [] },
+    { verdict: 'taken', newKeys: [], breaks: [] },
+  ]);
+});
+
+test('the report counts the verdicts, and says which row to look at', async () => {
+  const { target } = await serve(refusing('random_seed', 'metadata'));
+  const bodies = [
+    body('text'),
+    body('field/store', { store: true }),
+    body('field/seed', { seed: 7 }),
+    body('field/metadata', { metadata: {} }),
+  ];
+  const plan = planOf(target, bodies);
+  const report = reportOf(target, plan, await probe(target, plan));
+  expect(countRequests(plan)).toBe(6);
+  expect(report.counts).toMatchObject({ taken: 1, stale: 1, broken: 1, refused: 1 });
+  expect(report.to_do).toEqual([
+    expect.stringMatching(/^field\/store: Weir drops store, though it is taken: is `fields.store` of /),
+    expect.stringMatching(/^field\/seed: Weir spoils it .*: mend `fields.seed` of /),
+    expect.stringMatching(/^field\/metadata: refused: .* needs `fields.metadata: REFUSED`$/),
+  ]);
+  expect(exitCodeOf(report)).toBe(1);
+});
+
+describe('the command line', () => {
+  const COMMAND = fileURLToPath(new URL('../probe.ts', import.meta.url).href);
+  /** Without the keys that whoever runs this test may have. */
+  const command = (...args: readonly string[]) =>
+    promisify(execFile)(process.execPath, [COMMAND, ...args], { env: {} }).then(
+      ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+      (failed: { code: number; stdout: string; stderr: string }) => failed,
+    );
+
+  test('names what is missing', async () => {
+    expect(await command('tolerant')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/TOLERANT_API_KEY .*--base-url URL; --model NAME/),
+    });
+    expect(await command('nobody')).toMatchObject({ code: 2, stderr: expect.stringContaining('deepseek') });
+  });
+
+  test('prints a table of what the provider takes', async () => {
+    await using simulator = await createSimulator();
+    const baseUrl = `${simulator.url}/deepseek`;
+    const args = ['--base-url', baseUrl, '--key', 'sim-test', '--model', 'deepseek-chat'];
+    const { code, stdout } = await command('deepseek', ...args, '--only', 'field/*');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ +field\/max_tokens +taken/m);
+    expect(stdout).not.toContain('sim-test');
+  });
+});

@@ -1,0 +1,74 @@
+/** Asks a provider one request after the other, and collects what each shows. */
+import { type Answer, ask } from './ask.ts';
+import { PLAIN } from './bodies.ts';
+import type { Planned, Target } from './plan.ts';
+import { type StreamFindings, StreamInspector } from './streams.ts';
+import { type Judgement, judge } from './verdict.ts';
+
+export interface Result extends Judgement {
+  readonly name: string;
+  readonly breaks: readonly string[];
+  readonly newKeys: readonly string[];
+  /** How many of its answers were streams. */
+  readonly streams: number;
+}
+
+export interface ProbeRun {
+  readonly results: readonly Result[];
+  /** Recorded streams of the provider that the keys were compared with. */
+  readonly recordings: number;
+  /** Why not all was asked, or null. */
+  readonly stopped: string | null;
+}
+
+/** @param onResult called after each body, for whoever watches */
+export async function probe(
+  target: Target,
+  plan: readonly Planned[],
+  onResult: (result: Result) => void = () => undefined,
+): Promise<ProbeRun> {
+  const { id, name } = target.provider;
+  const inspector = new StreamInspector(id);
+  const { recordings } = inspector;
+  const results: Result[] = [];
+  for (const planned of plan) {
+    const raw = await ask(target, planned.route, planned.raw);
+    const weir = raw.kind === 'stop' ? null : await askAsWeir(target, planned);
+    const stop = [raw, weir].find((answer) => answer?.kind === 'stop');
+    if (stop?.kind === 'stop') {
+      return { results, recordings, stopped: `${name} refused the key or its balance: ${stop.message}` };
+    }
+    const result = resultOf(planned, raw, weir, inspector);
+    results.push(result);
+    onResult(result);
+    if (planned.name === PLAIN && ['refused', 'unclear'].includes(result.verdict)) {
+      return { results, recordings, stopped: `${name} does not answer a plain text: ${result.note}` };
+    }
+  }
+  return { results, recordings, stopped: null };
+}
+
+/** Null where Weir sends the same body or none. */
+async function askAsWeir(target: Target, { route, rewritten, isSame }: Planned): Promise<Answer | null> {
+  return isSame || rewritten.kind === 'error' ? null : ask(target, route, rewritten.body);
+}
+
+function resultOf(planned: Planned, raw: Answer, weir: Answer | null, inspector: StreamInspector): Result {
+  const found: StreamFindings[] = [];
+  for (const answer of [raw, weir]) {
+    if (answer?.kind === 'stream') found.push(inspector.inspect(answer.text, planned));
+  }
+  const { verdict, note, rows } = judge(planned, raw, weir);
+  const failures = found.flatMap(({ failure }) =>
+    failure === null ? [] : [`its stream failed: ${failure}`],
+  );
+  return {
+    name: planned.name,
+    verdict,
+    note: [note, ...failures].filter(Boolean).join('; '),
+    rows,
+    breaks: [...new Set(found.flatMap(({ breaks }) => breaks))],
+    newKeys: found.flatMap(({ newKeys }) => newKeys),
+    streams: found.length,
+  };
+}

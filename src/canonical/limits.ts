@@ -6,11 +6,22 @@ export const MAX_CHOICES = 128;
 /** An upstream's id, model, service tier or fingerprint, which every chunk repeats. */
 export const MAX_NAME_CHARS = 512;
 
-/** Calls of one choice. OpenAI takes at most 128 tools, and a model may call each several times. */
+/** Calls of one answer. OpenAI takes at most 128 tools, and a model may call each several times. */
 export const MAX_TOOL_CALLS = 1024;
 
-/** A plain (not streamed) upstream answer that is read whole before it is rewritten. */
-export const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+/** A plain answer of an upstream, and what is put together of a streamed one for a client that asked for an object (B3). */
+export const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+
+/** A streamed answer that is put together: most of its bytes are the frames around its text. */
+export const MAX_COLLECTED_STREAM_BYTES = 64 * 1024 * 1024;
+
+/** The frames of one event have at most so many times the bytes that an event may have (B3). */
+export const MAX_OUTPUT_FACTOR = 4;
+
+/** After so much input without output a stream lets others have their turn (B4). */
+export const MAX_SILENT_BYTES = 256 * 1024;
+/** An event without output takes the time of so many bytes of blank lines: no clock runs within a turn that could tell. */
+export const SILENT_EVENT_BYTES = 512;
 
 /** An upstream's error body: more than this of it is not read. */
 export const MAX_ERROR_BODY_BYTES = 64 * 1024;

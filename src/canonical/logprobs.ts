@@ -1,5 +1,5 @@
 /** Log probabilities: the chat form, the legacy completions form, and the way from one to the other (C9, C10). */
-import { isObject, readArray, readCount } from './json.ts';
+import { isObject, type JsonObject, readArray, readCount } from './json.ts';
 
 interface TopLogprob {
   readonly token: string;
@@ -36,12 +36,17 @@ export function readLogprobs(value: unknown): Logprobs | null {
 
 function readEntries(value: unknown): TokenLogprob[] | null {
   const entries = readArray(value)
-    .filter(isObject)
+    .filter(isToken)
     .map((entry) => ({
       ...readToken(entry),
-      top_logprobs: readArray(entry.top_logprobs).filter(isObject).map(readToken),
+      top_logprobs: readArray(entry.top_logprobs).filter(isToken).map(readToken),
     }));
   return entries.length === 0 ? null : entries;
+}
+
+/** An entry without its token says nothing, and would be written with sixty bytes. */
+function isToken(entry: unknown): entry is JsonObject {
+  return isObject(entry) && typeof entry.token === 'string';
 }
 
 function readToken(entry: { readonly [key: string]: unknown }): TopLogprob {

@@ -126,26 +126,36 @@ export function upstreamMessage(upstream: Upstream, message: string | undefined)
   return text === '' ? `${upstream.name} reported an error without a message` : `${upstream.name}: ${text}`;
 }
 
-/** Where a stack begins, on lines of its own or in one line. */
-const STACK = /\n\s*at\s|\sat \S+ \(?\S+:\d+:\d+\)?|\n\s*File "|Traceback \(most recent call last\)/;
+/** Where a stack begins, on lines of its own or in one line: of JavaScript and Java, Python, Go, Rust. */
+const STACK =
+  /\n\s*at\s|\sat \S+ \(?\S+:\d+:\d+\)?|\sat [\w.$<>]+\(\w+\.java:\d+\)|\bFile "[^"]+", line \d+|Traceback \(most recent call last\)|\bgoroutine \d+ \[|\bpanicked at |\bstack backtrace:|\S+\.(?:go|rs|py):\d+\b/;
 
 const CREDENTIALS: readonly RegExp[] = [
-  /\bBearer\s+\S+/gi,
+  // A header of any scheme with its value: `Authorization: Basic dXNlcg==`.
+  /\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?(?:[a-z]+\s+)?[^\s"',;]+/gi,
+  /\b(?:Bearer|Basic)\s+[\w+/.=~-]{6,}/gi,
   // A header or a setting with its value.
-  /\b(?:x-)?(?:api[-_]?key|authorization|secret|password|token)["']?\s*[:=]\s*["']?[\w+/.=-]{6,}/gi,
-  // The prefixes of providers' keys, of Weir's own and of JSON web tokens.
-  /\b(?:sk|pk|rk|gsk|xero|weir)[-_][\w*.-]{6,}/gi,
+  /\b(?:x-)?(?:api[-_]?key|secret|password|passwd|pwd|token)["']?\s*[:=]\s*["']?[\w+/.=-]{6,}/gi,
+  // The prefixes of providers' keys, of code hosts', of Weir's own and of JSON web tokens.
+  /\b(?:sk|pk|rk|gsk|csk|xai|xero|weir|nvapi|pplx|fw|hf|r8|ghp|gho|ghs|ghu|glpat|github_pat|tgp_v1|xox[abp])[-_][\w*.-]{6,}/gi,
+  /\b(?:AKIA|ASIA)[0-9A-Z]{12,}/g,
+  /\bAIza[\w-]{20,}/g,
   /\b(?:api|key|token)[-_](?=[\w-]*\d)[\w-]{8,}/gi,
   /\beyJ[\w-]+\.[\w.-]+/g,
 ];
 
 const ADDRESSES: readonly RegExp[] = [
+  // Connection strings and sockets: `postgres://user:password@host/x`, `grpc://inner:50051`, `unix:/var/run/x.sock`.
+  /\b(?!https?:)[a-z][a-z0-9+.-]*:\/\/[^\s"'<>]+/gi,
+  /\bunix:[^\s"'<>]+/gi,
   // A URL with a user, a port, or a host that is a number or has no dot: nothing that a provider's documents are at.
   /\bhttps?:\/\/(?:[^\s"'<>/]*[@:\d][^\s"'<>]*|[^\s"'<>/.]+(?=[\s"'<>/]|$)[^\s"'<>]*)/gi,
   /\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?/g,
   /\[?(?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}(?![\w:])\]?(?::\d+)?/gi,
   /\blocalhost(?::\d+)?/gi,
   /\b[\w-]+(?:\.[\w-]+)*\.(?:internal|local|svc|lan|corp)(?::\d+)?\b/gi,
+  // A host and its port: `backend-7:8443`, `api-int.prod.example.com:9090`.
+  /\b(?=[a-z0-9.-]*[a-z])[a-z0-9]+(?:[.-][a-z0-9]+)+:\d{2,5}(?![\w-])/gi,
 ];
 
 /**
@@ -163,20 +173,30 @@ export function clean(text: string, upstream: Upstream): string {
 
 /** A code is a word that programs compare: nothing is cut out of it, and what is no such word is none. */
 export function cleanCode(code: string | undefined, upstream: Upstream): string | undefined {
-  return code !== undefined && CODE.test(code) && code !== upstream.secret ? code : undefined;
+  if (code === undefined || !CODE.test(code) || holdsSecret(code, upstream.secret)) return undefined;
+  return code;
 }
 
 const CODE = /^[\w.:/ -]{1,128}$/;
 
-/** The text without the credential, where it stands as a whole word: a short one must not cut other words to pieces. */
+function holdsSecret(code: string, secret: string): boolean {
+  return secret !== '' && (code === secret || (secret.length >= MIN_UNIQUE_CHARS && code.includes(secret)));
+}
+
+/** The text without the credential: a short one only where it is a whole word, as it must not cut other words to pieces. */
 function withoutSecret(text: string, secret: string): string {
   const start = text.slice(0, MAX_SEARCHED_CHARS);
   if (secret === '') return start;
-  return start.replaceAll(secret, (found, at: number) => {
+  const cleaned = start.replaceAll(secret, (found, at: number) => {
     const isWord = !isWordChar(start[at - 1]) && !isWordChar(start[at + found.length]);
-    return isWord ? '[redacted]' : found;
+    return isWord || secret.length >= MIN_UNIQUE_CHARS ? '[redacted]' : found;
   });
+  // The cut may have left the beginning of one.
+  return start.length < text.length ? cleaned.slice(0, -secret.length) : cleaned;
 }
+
+/** A credential of so many characters is no part of any other word. */
+const MIN_UNIQUE_CHARS = 8;
 
 /** Beyond it a message is cut anyway: no search runs over a megabyte. */
 const MAX_SEARCHED_CHARS = 8 * MAX_ERROR_MESSAGE_CHARS;

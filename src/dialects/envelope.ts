@@ -26,9 +26,18 @@ export function readEnvelope(
 }
 
 /** A name that every chunk repeats: one that is far too long counts as absent, or it would multiply the stream. */
-function readName(value: unknown): string | undefined {
+export function readName(value: unknown): string | undefined {
   const name = readText(value);
-  return name !== undefined && name.length <= MAX_NAME_CHARS ? name : undefined;
+  return name !== undefined && name.length <= MAX_NAME_CHARS && isPrintable(name) ? name : undefined;
+}
+
+/** JSON writes a control character as six bytes: a name full of them would multiply every frame of a stream. */
+function isPrintable(name: string): boolean {
+  for (let i = 0; i < name.length; i++) {
+    const code = name.charCodeAt(i);
+    if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) return false;
+  }
+  return true;
 }
 
 /** A choice without a usable index is taken by its position. */
@@ -73,6 +82,7 @@ export function readUsage(usage: JsonObject): UsageReport {
       readCount(prompt.cached_tokens) ??
       readCount(usage.prompt_cache_hit_tokens) ??
       readCount(usage.num_cached_tokens) ??
+      readCount(usage.cache_read_input_tokens) ??
       readCount(usage.cached_tokens),
     cacheWrite: readCount(prompt.cache_write_tokens) ?? readCount(usage.cache_creation_input_tokens),
     reasoning: readCount(completion.reasoning_tokens) ?? readCount(usage.reasoning_tokens),

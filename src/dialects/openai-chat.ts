@@ -3,7 +3,7 @@ import { isObject, type JsonObject, readArray, readCount, readText } from '../ca
 import { readLogprobs } from '../canonical/logprobs.ts';
 import type { ChoicePart, ToolCallPart } from '../canonical/part.ts';
 import type { Dialect, DialectQuirks } from '../stream/dialect.ts';
-import { readEnvelope } from './envelope.ts';
+import { readEnvelope, readName } from './envelope.ts';
 
 export const openaiChat: Dialect = (event, quirks) =>
   readEnvelope(event, (choice, index) => readChoice(choice, index, quirks));
@@ -61,12 +61,12 @@ function readToolCalls(delta: JsonObject, quirks: DialectQuirks): ToolCallPart[]
 }
 
 function readToolCall(call: JsonObject, value: unknown, quirks: DialectQuirks): ToolCallPart {
-  const id = readText(call.id);
+  const id = readName(call.id);
   const fn = isObject(value) ? value : {};
   return {
     index: readCount(call.index),
     id: id === quirks.absentToolCallId ? undefined : id,
-    name: readText(fn.name),
+    name: readName(fn.name),
     arguments: readArguments(fn.arguments),
     extraContent: isObject(call.extra_content) ? call.extra_content : undefined,
   };

@@ -45,7 +45,7 @@ async function readWhole(exchange: Exchange, response: Response, tally: Tally): 
   const builder = new CompletionBuilder();
   const reader = new AnswerReader(answerOptions(exchange, tally), builder);
   if (isEventStream(response, false)) {
-    await readStreamedAnswer(response, reader, upstream);
+    await readStreamedAnswer(response, reader, upstream, exchange.context.ports.clock);
   } else {
     const read = await readPlainAnswer(response, upstream, callerPays);
     if (read.kind === 'error') return { kind: 'refused', error: read.error };

@@ -96,7 +96,7 @@ export async function openExchange(
       policies: asked.policies,
       isStreamed: body.stream === true,
       asksUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
-      choices: readCount(body.n) ?? 1,
+      choices: choicesAsked(body),
       dropped: rewritten.dropped,
       changed: rewritten.changed,
       promptTokens: estimatePromptTokens(body),
@@ -104,6 +104,12 @@ export async function openExchange(
       callerPays: caller.credential !== null,
     },
   };
+}
+
+/** A list of prompts is answered with choices for each. */
+function choicesAsked({ n, prompt }: JsonObject): number {
+  const prompts = readArray(prompt).filter((item) => typeof item === 'string' || Array.isArray(item)).length;
+  return (readCount(n) ?? 1) * Math.max(1, prompts);
 }
 
 /** Every model that the request may reach: a router behind one address reads more of them from the body (OpenRouter's fields). */

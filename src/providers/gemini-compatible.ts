@@ -48,7 +48,7 @@ const CHAT: RequestRules = {
     // documented at https://ai.google.dev/gemini-api/docs/thought-signatures (read 2026-11-21).
     missingSignature: {
       models: ['gemini-3*', 'models/gemini-3*'],
-      signature: 'skip_thought_signature_validator',
+      at: 'extra_content',
     },
   },
   streamUsage: 'asked',

@@ -11,6 +11,8 @@ const CHAT: RequestRules = {
     reasoning: [{ form: 'reasoning' }],
     takesDetails: true,
     takesExtraContent: true,
+    // Its upstream refuses a step without: LibreChat-AI/agents#37, 2026; the stand-in: RooCodeInc/Roo-Code#10640, 2026-01-12.
+    missingSignature: { models: ['google/gemini-3*'], at: 'reasoning_details' },
   },
   streamUsage: 'asked',
 };

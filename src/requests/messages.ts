@@ -8,6 +8,7 @@ import { isFromAnswer } from './openai-fields.ts';
 import { rewriteReasoning } from './reasoning.ts';
 import type { Report } from './report.ts';
 import type { MessageRules, ReasoningRule } from './rules.ts';
+import { type SignaturePlace, withSignature } from './signatures.ts';
 
 export function rewriteMessages(
   body: JsonObject,
@@ -17,12 +18,10 @@ export function rewriteMessages(
 ): readonly unknown[] {
   const { reasoning, missingSignature } = rules;
   const rule = reasoning.find(({ models, when }) => fits(models, model) && (when?.(body) ?? true));
-  const signature =
-    missingSignature !== undefined && fits(missingSignature.models, model)
-      ? missingSignature.signature
-      : null;
+  const standIn =
+    missingSignature !== undefined && fits(missingSignature.models, model) ? missingSignature.at : null;
   return readArray(body.messages).map((message) =>
-    isObject(message) ? new MessageRewriter(rules, report, body, rule, signature).rewrite(message) : message,
+    isObject(message) ? new MessageRewriter(rules, report, body, rule, standIn).rewrite(message) : message,
   );
 }
 
@@ -35,20 +34,20 @@ class MessageRewriter {
   readonly #report: Report;
   readonly #body: JsonObject;
   readonly #reasoning: ReasoningRule | undefined;
-  readonly #signature: string | null;
+  readonly #standIn: SignaturePlace | null;
 
   constructor(
     rules: MessageRules,
     report: Report,
     body: JsonObject,
     reasoning: ReasoningRule | undefined,
-    signature: string | null,
+    standIn: SignaturePlace | null,
   ) {
     this.#rules = rules;
     this.#report = report;
     this.#body = body;
     this.#reasoning = reasoning;
-    this.#signature = signature;
+    this.#standIn = standIn;
   }
 
   rewrite(message: JsonObject): JsonObject {
@@ -84,11 +83,7 @@ class MessageRewriter {
     const calls: unknown[] = message.tool_calls.map((call: unknown) =>
       isObject(call) ? this.#toolCall(call) : call,
     );
-    if (this.#signature !== null && !calls.some(hasSignature) && isObject(calls[0])) {
-      // Of parallel calls only the first has a signature.
-      calls[0] = { ...calls[0], extra_content: { google: { thought_signature: this.#signature } } };
-    }
-    return { ...message, tool_calls: calls };
+    return withSignature({ ...message, tool_calls: calls }, this.#standIn);
   }
 
   #toolCall(call: JsonObject): JsonObject {
@@ -155,13 +150,6 @@ function isMissing(message: JsonObject): boolean {
   const hasCalls = readArray(message.tool_calls).length > 0;
   return message.content === undefined || (message.content === null && !hasCalls);
 }
-
-function hasSignature(call: unknown): boolean {
-  const extra = isObject(call) ? call.extra_content : undefined;
-  const google = isObject(extra) ? extra.google : undefined;
-  return isObject(google) && readText(google.thought_signature) !== undefined;
-}
-
 /** A provider that knows no refusals reads an earlier one as what it is: the assistant's text. */
 function withRefusalAsContent(message: JsonObject): JsonObject {
   const refusal = readText(message.refusal);

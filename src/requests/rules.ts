@@ -84,8 +84,11 @@ export interface MessageRules {
   /** `reasoning_details` and `tool_calls[].extra_content` go back only where the provider has them itself. */
   readonly takesDetails?: boolean;
   readonly takesExtraContent?: boolean;
-  /** Gemini 3 refuses a call without its signature: the documented stand-in, and the models that need it. */
-  readonly missingSignature?: { readonly models: readonly string[]; readonly signature: string };
+  /** Gemini 3 refuses a call without its signature: the documented stand-in, and where it stands. */
+  readonly missingSignature?: {
+    readonly models: readonly string[];
+    readonly at: 'extra_content' | 'reasoning_details';
+  };
   /** Keys that an otherwise open schema refuses, on messages, their content parts, tool calls and tools. */
   readonly refused?: readonly string[];
   readonly closed?: ClosedMessages;

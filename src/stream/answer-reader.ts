@@ -1,6 +1,8 @@
 /** Reads one upstream answer, streamed or plain, to its one end: chunks and vendor events go to a sink as they come. */
 import { type ApiError, apiError, type UpstreamError } from '../canonical/error.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
+import { isWithinJsonBounds } from '../canonical/json-bounds.ts';
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../canonical/limits.ts';
 import type { ChunkPart, VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
 import { readUpstreamError, streamError } from '../canonical/upstream-error.ts';
@@ -81,6 +83,15 @@ export class AnswerReader {
     else this.#truncated();
   }
 
+  /** The connection broke: an answer whose choices have all finished is whole all the same (F2). */
+  broken(error: ApiError): void {
+    this.#bodyEnded = true;
+    if (this.#held.length > 0) this.#sse.push(this.#held.take());
+    if (this.#isOver) return;
+    if (this.#normaliser.isFinished) this.#finish();
+    else this.fail(error);
+  }
+
   /** A plain answer, which is whole as it stands. */
   plain(answer: JsonObject): void {
     this.#object(answer, null);
@@ -137,6 +148,7 @@ export class AnswerReader {
     if (text === '') return;
     this.#events++;
     if (text === '[DONE]') return this.#finish();
+    if (!isWithinJsonBounds(data)) return this.#tooNested();
     const event = parseJson(data);
     if (!isObject(event)) return this.#notAnObject(name, data);
     const type = readText(event.type) ?? '';
@@ -150,7 +162,7 @@ export class AnswerReader {
   #object(event: JsonObject, json: string | null): void {
     const part = this.#options.dialect(event, this.#options.quirks);
     const chunk = this.#normaliser.read(part);
-    if (chunk !== null) this.#sink.chunk(chunk);
+    if (chunk !== null && !this.#sink.chunk(chunk)) return this.#outputTooLarge();
     this.#splice?.keepTo(this.#normaliser.revision);
     if (json !== null && chunk !== null) this.#splice?.learn(json, part, chunk);
     if (part.error !== null) this.#failWithUpstreamError(part.error);
@@ -191,11 +203,21 @@ export class AnswerReader {
     this.fail(apiError('upstream_event_too_large', `${this.#name} sent an event larger than ${bytes} bytes`));
   }
 
+  #tooNested(): void {
+    const message = `${this.#name} sent an event of more than ${MAX_JSON_DEPTH} levels or ${MAX_JSON_VALUES} values`;
+    this.fail(apiError('upstream_invalid', message));
+  }
+
+  #outputTooLarge(): void {
+    this.fail(
+      apiError('upstream_event_too_large', `${this.#name} sent more at once than an answer may have`),
+    );
+  }
+
   #finish(): void {
-    const chunk = this.#normaliser.finishOpenChoices();
-    if (chunk !== null) this.#sink.chunk(chunk);
-    const usage = this.#normaliser.usageChunk();
-    if (usage !== null) this.#sink.chunk(usage);
+    for (const chunk of [this.#normaliser.finishOpenChoices(), this.#normaliser.usageChunk()]) {
+      if (chunk !== null) this.#sink.chunk(chunk);
+    }
     this.#end(null);
   }
 

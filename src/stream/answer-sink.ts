@@ -11,7 +11,8 @@ export interface AnswerFailure {
 }
 
 export interface AnswerSink {
-  chunk(chunk: Chunk): void;
+  /** @returns false where the chunk is more than the sink takes: the answer then fails (B3) */
+  chunk(chunk: Chunk): boolean;
   /** A vendor event that passes: its JSON as the upstream wrote it, and the name of its SSE event, `""` where it has none. */
   vendor(json: string, name: string): void;
   /** The answer is over, whole (null) or failed. Called once, after everything else. */

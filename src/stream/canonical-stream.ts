@@ -7,6 +7,7 @@ import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
 import { HEARTBEAT_FRAME } from './frame.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { type Clock, Pacing, type PacingLimits } from './pacing.ts';
+import { Silence } from './silence.ts';
 
 /** How a stream ended. `isOpen`: the client had received the head, and got the error as a frame. */
 export type StreamEnd =
@@ -63,7 +64,7 @@ export class CanonicalStream {
   constructor(options: CanonicalStreamOptions) {
     this.#options = options;
     this.#client = options.pipe.writable.getWriter();
-    this.#frames = new FrameWriter(options.policies.errorFrames);
+    this.#frames = new FrameWriter(options.policies.errorFrames, options.maxEventBytes);
     const sink: AnswerSink = {
       chunk: (chunk) => this.#frames.chunk(chunk),
       vendor: (json, name) => this.#frames.vendor(json, name),
@@ -107,19 +108,25 @@ export class CanonicalStream {
     this.#source = source;
     // The client may have disconnected, or time run out, before the upstream answered.
     if (this.#isOver) return this.#cancelUpstream();
+    const silence = new Silence(this.#options.clock);
     let buffer = new Uint8Array(READ_BUFFER_BYTES);
     try {
       while (!this.#isOver) {
         const read = await source.read(buffer);
         if (read.done) return await this.#step(() => this.#reader.end());
         const eventsBefore = this.#reader.events;
+        const bytes = read.value.length;
         const written = this.#step(() => this.#reader.push(read.value));
         buffer = nextBuffer(read.value);
-        this.#pacing.read(this.#reader.events > eventsBefore);
-        if (written !== undefined) await written;
+        const events = this.#reader.events - eventsBefore;
+        this.#pacing.read(events > 0);
+        const pause = written === undefined ? silence.read(bytes, events) : written;
+        if (pause !== undefined) await pause;
+        if (written !== undefined) silence.end();
       }
     } catch {
-      this.fail(brokenConnection(this.#options.context.upstream));
+      const error = brokenConnection(this.#options.context.upstream);
+      void this.#step(() => this.#reader.broken(error));
     }
   }
 

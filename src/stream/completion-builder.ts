@@ -3,12 +3,14 @@ import type {
   ChatChoice,
   ChatChunk,
   Chunk,
+  Delta,
   TextChoice,
   TextChunk,
   ToolCallDelta,
 } from '../canonical/chunk.ts';
 import type { FinishReason } from '../canonical/finish-reason.ts';
 import type { JsonObject } from '../canonical/json.ts';
+import { MAX_ANSWER_BYTES } from '../canonical/limits.ts';
 import type { ChatLogprobs, TextLogprobs } from '../canonical/logprobs.ts';
 import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
 import { addReasoningDetails } from './reasoning-details.ts';
@@ -41,13 +43,18 @@ export class CompletionBuilder implements AnswerSink {
   readonly #chat = new Map<number, ChatState>();
   readonly #text = new Map<number, TextState>();
   #last: Chunk | undefined;
+  /** What is held of the answer, in UTF-16 units. */
+  #chars = 0;
   /** Why there is no object, once the answer has ended; null where there is one. */
   failure: AnswerFailure | null = null;
 
-  chunk(chunk: Chunk): void {
+  chunk(chunk: Chunk): boolean {
     this.#last = chunk;
+    this.#chars += sizeOf(chunk);
+    if (this.#chars > MAX_ANSWER_BYTES) return false;
     if (chunk.object === 'chat.completion.chunk') for (const choice of chunk.choices) this.#addChat(choice);
     else for (const choice of chunk.choices) this.#addText(choice);
+    return true;
   }
 
   /** Vendor events have no place in a plain answer. */
@@ -180,4 +187,24 @@ function joinTextLogprobs(pieces: readonly TextLogprobs[]): TextLogprobs | null 
 
 function byIndex<Value>(map: ReadonlyMap<number, Value>): [number, Value][] {
   return [...map].sort(([a], [b]) => a - b);
+}
+
+/** What is kept of a chunk, in UTF-16 units: its texts, and the JSON of whatever has another form. */
+function sizeOf(chunk: Chunk): number {
+  if (chunk.object === 'text_completion') {
+    return chunk.choices.reduce((sum, { text, logprobs }) => sum + text.length + sizeOfJson(logprobs), 0);
+  }
+  return chunk.choices.reduce(
+    (sum, { delta, logprobs }) => sum + sizeOfDelta(delta) + sizeOfJson(logprobs),
+    0,
+  );
+}
+
+function sizeOfDelta({ content, reasoning_content, refusal, tool_calls, reasoning_details }: Delta): number {
+  const texts = (content?.length ?? 0) + (reasoning_content?.length ?? 0) + (refusal?.length ?? 0);
+  return texts + sizeOfJson(tool_calls) + sizeOfJson(reasoning_details);
+}
+
+function sizeOfJson(value: unknown): number {
+  return value === undefined || value === null ? 0 : JSON.stringify(value).length;
 }

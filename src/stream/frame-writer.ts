@@ -1,5 +1,6 @@
 /** Collects the frames of what arrived together, so that they leave together, as one write (F4). */
 import type { Chunk } from '../canonical/chunk.ts';
+import { MAX_OUTPUT_FACTOR } from '../canonical/limits.ts';
 import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
 import { chunkFrame, DONE_FRAME, errorFrame, vendorFrame } from './frame.ts';
 
@@ -11,6 +12,8 @@ import { chunkFrame, DONE_FRAME, errorFrame, vendorFrame } from './frame.ts';
 const SLAB_BYTES = 64 * 1024;
 /** A UTF-16 unit is at most three bytes of UTF-8. */
 const MAX_BYTES_A_UNIT = 3;
+/** A longer text could need more than half of a slab. */
+const MAX_INLINE_CHARS = SLAB_BYTES / 2 / MAX_BYTES_A_UNIT;
 /** Up to here a loop is faster than a call into the engine. */
 const MAX_LOOPED_BYTES = 48;
 
@@ -25,12 +28,15 @@ let slabTaken = 0;
 /** Writes of one stream. A step writes and takes without a pause, so that two streams never write at once. */
 export class FrameWriter implements AnswerSink {
   readonly #errorFrames: 'data' | 'event';
+  readonly #maxFrameBytes: number;
   #buffer = slab;
   #start = 0;
   #end = 0;
 
-  constructor(errorFrames: 'data' | 'event') {
+  /** @param maxEventBytes bounds an upstream's event, and so the frames that one may become (B3) */
+  constructor(errorFrames: 'data' | 'event', maxEventBytes: number) {
     this.#errorFrames = errorFrames;
+    this.#maxFrameBytes = maxEventBytes * MAX_OUTPUT_FACTOR;
   }
 
   /** Nothing was written since the last `take`. */
@@ -38,8 +44,8 @@ export class FrameWriter implements AnswerSink {
     return this.#end === this.#start;
   }
 
-  chunk(chunk: Chunk): void {
-    this.#writeText(chunkFrame(chunk));
+  chunk(chunk: Chunk): boolean {
+    return this.#writeText(chunkFrame(chunk), this.#maxFrameBytes);
   }
 
   vendor(json: string, name: string): void {
@@ -83,9 +89,22 @@ export class FrameWriter implements AnswerSink {
     if (bytes.buffer === slab.buffer && --slabTaken === 0) slabUsed = 0;
   }
 
-  #writeText(text: string): void {
+  /** @returns false where the text has more bytes than that: nothing is then written */
+  #writeText(text: string, maxBytes = Number.POSITIVE_INFINITY): boolean {
+    if (text.length > maxBytes) return false;
+    if (text.length > MAX_INLINE_CHARS) return this.#writeLarge(encoder.encode(text), maxBytes);
     this.#reserve(text.length * MAX_BYTES_A_UNIT);
     this.#end += encoder.encodeInto(text, this.#buffer.subarray(this.#end)).written;
+    return true;
+  }
+
+  /** A large text is encoded first, so that it takes no more room than it has bytes. */
+  #writeLarge(bytes: Uint8Array, maxBytes: number): boolean {
+    if (bytes.length > maxBytes) return false;
+    this.#reserve(bytes.length);
+    this.#buffer.set(bytes, this.#end);
+    this.#end += bytes.length;
+    return true;
   }
 
   /** Makes room behind what is not yet taken. */
@@ -97,8 +116,10 @@ export class FrameWriter implements AnswerSink {
     }
     if (this.#end + bytes <= this.#buffer.length) return;
     const written = this.#buffer.subarray(this.#start, this.#end);
-    const needed = (written.length + bytes) * 2;
-    this.#buffer = new Uint8Array(Math.max(needed, SLAB_BYTES));
+    const needed = written.length + bytes;
+    // Many small frames double the room, so that the cost stays linear; a large one takes no more than it needs.
+    const room = bytes > SLAB_BYTES / 2 ? needed : needed * 2;
+    this.#buffer = new Uint8Array(Math.max(room, SLAB_BYTES));
     this.#buffer.set(written);
     this.#start = 0;
     this.#end = written.length;

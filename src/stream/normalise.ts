@@ -16,7 +16,7 @@ import { toolCallId } from '../canonical/tool-call-id.ts';
 import { failedFinish } from '../canonical/upstream-error.ts';
 import type { AnswerContext } from './answer-context.ts';
 import { withoutReasoningText } from './reasoning-details.ts';
-import { ToolCalls } from './tool-calls.ts';
+import { type CallCount, ToolCalls } from './tool-calls.ts';
 
 interface ChoiceState {
   readonly toolCalls: ToolCalls;
@@ -52,6 +52,7 @@ export class Normaliser {
   #fault: ApiError | null = null;
   #isFailing = false;
   #hasSentUsage = false;
+  readonly #callCount: CallCount = { calls: 0 };
   #revision = 0;
 
   constructor(context: AnswerContext) {
@@ -170,7 +171,7 @@ export class Normaliser {
     const toolCalls = new ToolCalls(() => {
       this.#pin();
       return toolCallId(this.#context.random());
-    });
+    }, this.#callCount);
     const state = { toolCalls, started: false, finished: false, logprobsLength: 0 };
     this.#choices.set(index, state);
     return state;
@@ -228,7 +229,7 @@ export class Normaliser {
 
   #finish(part: ChoicePart, state: ChoiceState): FinishReason | null {
     // What comes with an error is not finished, whatever else it contains.
-    if (part.finishWord === null || this.#isFailing) return null;
+    if (part.finishWord === null || this.#isFailing || this.#fault !== null) return null;
     if (isFailure(part.finishWord)) {
       this.#fault = failedFinish(this.#context.upstream, part.finishWord);
       return null;

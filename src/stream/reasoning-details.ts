@@ -14,29 +14,33 @@ function withoutText(detail: JsonObject): JsonObject {
 }
 
 function isOpaque({ signature, data }: JsonObject): boolean {
-  return typeof signature === 'string' || typeof data === 'string';
+  return isText(signature) || isText(data);
 }
 
-/** Adds what a chunk brought to what came before: pieces of one detail, which follow each other, become one. */
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== '';
+}
+
+/** Adds what a chunk brought to what came before: pieces of one detail, by its type and index, become one. */
 export function addReasoningDetails(details: JsonObject[], more: readonly JsonObject[]): void {
+  const before = details.length;
   for (const detail of more) {
-    const last = details.at(-1);
-    if (
-      last !== undefined &&
-      last.type === detail.type &&
-      last.index === detail.index &&
-      isPiece(last, detail)
-    ) {
-      details[details.length - 1] = joined(last, detail);
-    } else {
-      details.push(detail);
-    }
+    // Without an index, those of one chunk are details of their own: a plain answer has them whole.
+    const searched = detail.index === undefined ? details.slice(0, before) : details;
+    const at = searched.findLastIndex((known) => isSame(known, detail));
+    const known = details[at];
+    if (known !== undefined && isPiece(known, detail)) details[at] = joined(known, detail);
+    else details.push(detail);
   }
 }
 
+function isSame(known: JsonObject, detail: JsonObject): boolean {
+  return known.type === detail.type && known.index === detail.index;
+}
+
 /** An encrypted detail comes whole: two of them are two. */
-function isPiece(last: JsonObject, detail: JsonObject): boolean {
-  return last.data === undefined && detail.data === undefined && typeof last.signature !== 'string';
+function isPiece(known: JsonObject, detail: JsonObject): boolean {
+  return known.data === undefined && detail.data === undefined && !isText(known.signature);
 }
 
 function joined(last: JsonObject, detail: JsonObject): JsonObject {

@@ -29,6 +29,9 @@ interface TextValue {
 /** Learning from a larger frame would cost more than its envelope is likely to be worth. */
 const MAX_LEARNED_CHARS = 4096;
 
+/** Each candidate is read twice; a frame with more strings under the names of texts is not worth it. */
+const MAX_CANDIDATES = 8;
+
 /** They stand in the holes while a template is tried; a frame whose text contains the first word is not learned. */
 const MARKS = 'weir\u2042';
 const MARK = `${MARKS}text`;
@@ -48,16 +51,16 @@ const encoder = new TextEncoder();
 
 /**
  * @param json the event's data, from one `data: ` line
- * @returns null where the frame contains anything but one text, or its text can't be told from the rest
+ * @returns `no text` where the frame contains anything but one text, null where its text can't be told from the rest
  */
 export function makeTemplate(
   json: string,
   part: ChunkPart,
   chunk: Chunk,
   readPart: ReadPart,
-): Template | null {
+): Template | 'no text' | null {
   const text = onlyText(part);
-  if (text === null || json.length > MAX_LEARNED_CHARS || json.includes('\n')) return null;
+  if (text === null || json.length > MAX_LEARNED_CHARS || json.includes('\n')) return 'no text';
   const decoded = JSON.stringify(part);
   if (json.includes(MARKS) || decoded.includes(MARKS)) return null;
   for (const values of candidates(json, text)) {
@@ -83,7 +86,7 @@ function onlyText(part: ChunkPart): string | null {
 
 /** Sets of values that may be the text: all that are written alike under the names of texts, then each of them alone. */
 function* candidates(json: string, text: string): Generator<readonly TextValue[]> {
-  const values = TEXT_KEYS.flatMap((key) => [...valuesOf(json, key)]);
+  const values = TEXT_KEYS.flatMap((key) => [...valuesOf(json, key)]).slice(0, MAX_CANDIDATES);
   for (const value of values) {
     if (parseJson(`"${value.literal}"`) !== text) continue;
     const twins = values.filter(({ literal }) => literal === value.literal);
@@ -124,9 +127,12 @@ function build(
   chunk: Chunk,
   readPart: ReadPart,
 ): Template | null {
+  const written = chunkFrame(chunk);
+  // The canonical frame is split at the mark: an id or a model that contains it would be a text.
+  if (written.includes(MARKS)) return null;
   const frame = markFrame(chunk, read);
   // The frame with the text in the mark's place must be the one that the slow way wrote.
-  if (frame?.replaceAll(JSON.stringify(MARK), () => JSON.stringify(text)) !== chunkFrame(chunk)) return null;
+  if (frame?.replaceAll(JSON.stringify(MARK), () => JSON.stringify(text)) !== written) return null;
   const holed = markPadding(marked, readPart) ?? marked;
   const pieces = `data: ${holed}\n\n`.split(new RegExp(`(${MARK}|${PADDING_MARK})`));
   const marks = pieces.filter((_, i) => i % 2 === 1);

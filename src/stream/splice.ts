@@ -117,9 +117,11 @@ export class Splice {
       return;
     }
     const template = makeTemplate(json, part, chunk, this.#readPart);
-    if (template === null) return;
-    this.#templates.unshift(template);
-    if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop();
+    if (template === 'no text') return;
+    if (template !== null) {
+      this.#templates.unshift(template);
+      if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop();
+    }
     if (++this.#learnedInVain < MAX_IDLE_LEARNING) return;
     this.#learnedInVain = 0;
     this.#restFrames = REST_FRAMES;

@@ -67,6 +67,8 @@ export class SseReader {
       if (bytes[start] === LF) start++;
     }
     while (start < bytes.length && !this.#stopped) {
+      start = this.#skipSilence(bytes, start);
+      if (start === bytes.length) break;
       const end = this.#findLineEnd(bytes, start);
       if (end === bytes.length) {
         this.#unfinished.append(bytes.subarray(start));
@@ -82,6 +84,20 @@ export class SseReader {
       if (isBlank) return start;
     }
     return bytes.length;
+  }
+
+  /** Where the first line begins that is neither blank nor a whole comment: between events those cost nearly nothing. */
+  #skipSilence(bytes: Uint8Array, from: number): number {
+    if (!this.isBetweenEvents || this.#isFirstLine) return from;
+    let at = from;
+    for (;;) {
+      while (bytes[at] === LF) at++;
+      if (bytes[at] !== COLON) return at;
+      const end = this.#findLineEnd(bytes, at);
+      const isWhole = end < bytes.length && bytes[end] === LF;
+      if (!isWhole || end - at > this.#maxEventBytes) return at;
+      at = end + 1;
+    }
   }
 
   /** The stream is over: a last line and a last event without their ends still count (S2). */

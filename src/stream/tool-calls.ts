@@ -17,8 +17,14 @@ interface Call {
   extraContent: JsonObject | undefined;
 }
 
+/** Calls that an answer has begun, in whichever choice. */
+export interface CallCount {
+  calls: number;
+}
+
 export class ToolCalls {
   readonly #makeId: () => string;
+  readonly #count: CallCount;
   readonly #calls: Call[] = [];
   // The newest call of each id and of each upstream index: a search at every fragment would cost the square of the calls.
   readonly #byId = new Map<string, Call>();
@@ -28,9 +34,13 @@ export class ToolCalls {
   #isEmpty = true;
   #isOverBound = false;
 
-  /** @param makeId gives the id of a call that came without one */
-  constructor(makeId: () => string) {
+  /**
+   * @param makeId gives the id of a call that came without one
+   * @param count counts the calls of all choices of the answer
+   */
+  constructor(makeId: () => string, count: CallCount) {
     this.#makeId = makeId;
+    this.#count = count;
   }
 
   /** No call was sent. */
@@ -89,7 +99,7 @@ export class ToolCalls {
   }
 
   #open(part: ToolCallPart): Call | undefined {
-    if (this.#calls.length >= MAX_TOOL_CALLS) {
+    if (this.#count.calls >= MAX_TOOL_CALLS) {
       this.#isOverBound = true;
       return undefined;
     }
@@ -105,6 +115,7 @@ export class ToolCalls {
       announced: false,
       extraContent: undefined,
     };
+    this.#count.calls++;
     this.#calls.push(call);
     this.#indexes.add(index);
     this.#nextIndex = Math.max(this.#nextIndex, index + 1);

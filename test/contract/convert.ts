@@ -20,7 +20,7 @@ const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const NOW_SECONDS = 1_800_000_000;
 const MAX_EVENT_BYTES = 1024 * 1024;
 
-export function providerOf(id: string): Provider {
+function providerOf(id: string): Provider {
   return PROVIDERS.find((provider) => provider.id === id) ?? configuredProvider(id, tolerant, 'PROVIDERS');
 }
 
@@ -83,7 +83,10 @@ export function optionsOf(conversion: Conversion, tally: Tally): AnswerOptions {
 
 /** A stream, in the given reads. */
 export function convertStream(reads: Iterable<Uint8Array>, conversion: Conversion): Converted {
-  const writer = new FrameWriter((conversion.policies ?? DEFAULT_POLICIES).errorFrames);
+  const writer = new FrameWriter(
+    (conversion.policies ?? DEFAULT_POLICIES).errorFrames,
+    conversion.maxEventBytes ?? MAX_EVENT_BYTES,
+  );
   const fastWriter = conversion.fastPath === false ? null : writer;
   const pieces: Uint8Array[] = [];
   const converted = convert(conversion, writer, fastWriter, (reader) => {
@@ -107,7 +110,7 @@ export function convertObject(upstream: Uint8Array, conversion: Conversion, toSt
     const builder = new CompletionBuilder();
     return { ...convert({ ...conversion, usageChunk }, builder, null, feed), text: builder.take() };
   }
-  const writer = new FrameWriter('data');
+  const writer = new FrameWriter('data', MAX_EVENT_BYTES);
   return {
     ...convert({ ...conversion, usageChunk }, writer, null, feed),
     text: new TextDecoder().decode(writer.take()),

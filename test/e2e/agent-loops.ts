@@ -62,7 +62,9 @@ export async function runByHand(baseURL: string, model: string, isStreamed: bool
   const tools = NAMES.map((name) => ({ type: 'function' as const, function: { name, parameters: CITY } }));
   let calls = 0;
   for (let step = 0; step <= STEPS + 2; step++) {
-    const body = { model, messages, tools };
+    // Claude thinks, and signs, only where it is asked to.
+    const effort = model.includes('/claude-') ? { reasoning_effort: 'high' as const } : {};
+    const body = { model, messages, tools, ...effort };
     const message = isStreamed
       ? await joinStream(await client.chat.completions.create({ ...body, stream: true }))
       : (await client.chat.completions.create(body)).choices[0]?.message;

@@ -37,7 +37,7 @@ function expectWholeLoop(requestsBefore: number): void {
   expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(CALLS);
 }
 
-describe.each([...MODELS, 'gemini/gemini-3-flash'])('the openai SDK, runTools streamed, at %s', (model) => {
+describe.each([...MODELS, ...SIGNING])('the openai SDK, runTools streamed, at %s', (model) => {
   test('Q2 Q3 five steps with parallel calls end in an answer', async () => {
     const before = gateway.simulator.requests.length;
     const { text, calls } = await runWithOpenAI(baseURL, model);
@@ -67,7 +67,7 @@ describe.each<[provider: AiProvider, isStreamed: boolean]>([
   ['openai-compatible', false],
   ['deepseek', true],
 ])('the AI SDK, %s, streamed: %s', (provider, isStreamed) => {
-  test.each([...MODELS, 'gemini/gemini-3-flash'])(
+  test.each([...MODELS, ...SIGNING])(
     'Q2 Q3 %s: five steps with parallel calls end in an answer',
     async (model) => {
       const before = gateway.simulator.requests.length;

@@ -188,7 +188,7 @@ describe('Q12 paths that clients try', () => {
   );
 });
 
-describe('with gateway keys', () => {
+describe('Q13 with gateway keys', () => {
   const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
   beforeAll(() => gateway.set({ AUTH: 'keys' }));
   afterAll(() => gateway.set({ CORS_ORIGINS: PAGE }));

@@ -156,6 +156,24 @@ describe('Q2 reasoning goes back in the provider’s own form', () => {
     expect(sendMessages('gemini', [signed], { model })).toEqual([signed]);
     expect(sendMessages('gemini', [calls('a')], { model: 'gemini-2.5-flash' })).toEqual([calls('a')]);
   });
+
+  test('A7 Gemini 3 at OpenRouter: the stand-in is a detail with the id of the first call; a signed message stays', () => {
+    const model = 'google/gemini-3-flash-preview';
+    const message = { role: 'assistant', content: 'c', tool_calls: [call('a'), call('b')] };
+    const detail = {
+      type: 'reasoning.encrypted',
+      data: 'skip_thought_signature_validator',
+      format: 'google-gemini-v1',
+      index: 0,
+      id: 'a',
+    };
+    expect(sendMessages('openrouter', [message], { model })).toEqual([
+      { ...message, reasoning_details: [detail] },
+    ]);
+    const signed = { ...message, reasoning_details: [{ type: 'reasoning.encrypted', data: 's' }] };
+    expect(sendMessages('openrouter', [signed], { model })).toEqual([signed]);
+    expect(sendMessages('openrouter', [message], { model: 'anthropic/claude-haiku-4.5' })).toEqual([message]);
+  });
 });
 
 describe('Q3 tool-call ids', () => {

@@ -99,7 +99,11 @@ function isSigned(message: JsonObject, id: string, name: string, { format }: Mod
   const details = objectsOf(message.reasoning_details).filter((detail) => detail.format === format);
   const text = details.map((detail) => textOf(detail.text)).join('');
   if (format === 'google-gemini-v1') {
-    return details.some((detail) => detail.data === signatureOf(name, id, ''));
+    // The stand-in for a lost one: RooCodeInc/Roo-Code#10640, 2026-01-12.
+    return details.some(
+      ({ data, id: of }) =>
+        data === signatureOf(name, id, '') || (data === 'skip_thought_signature_validator' && of === id),
+    );
   }
   return format === 'unknown' || details.some((detail) => detail.signature === signatureOf(name, id, text));
 }
@@ -108,9 +112,14 @@ export function signatureOf(model: string, id: string, text: string): string {
   return createHash('sha256').update(`${model}\n${id}\n${text}`).digest('base64');
 }
 
-/** Claude then has nothing to sign; Gemini signs its calls even so (google/gemini-api docs, pi#1408). */
-export function isQuiet({ body }: Call): boolean {
-  return objectOf(body.reasoning).effort === 'none' || body.reasoning_effort === 'none';
+/**
+ * No reasoning: Claude thinks only where it is asked to (charmbracelet/fantasy, claude-sonnet-4/multi_tool_streaming, 2026-04), and
+ * then has nothing to sign otherwise; Gemini signs its calls even so (google/gemini-api docs, pi#1408).
+ */
+export function isQuiet({ body, model }: Call): boolean {
+  const { effort = body.reasoning_effort, enabled, max_tokens } = objectOf(body.reasoning);
+  const isAsked = (effort !== undefined && effort !== 'none') || enabled === true || max_tokens !== undefined;
+  return effort === 'none' || (MODELS[model]?.format === 'anthropic-claude-v1' && !isAsked);
 }
 
 const OWN_ID = 'tool_sim_';

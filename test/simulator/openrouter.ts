@@ -2,7 +2,7 @@
  * OpenRouter as it is today (2026-11-21): unknown fields are ignored, reasoning comes as `reasoning` and as `reasoning_details`, signed by
  * the models of Google and Anthropic, and a step of a tool loop whose details do not come back is refused by the provider behind it.
  *
- * Tokens (completion): google/gemini-3-flash-preview 15 (6 of them reasoning), anthropic/claude-haiku-4.5 14 (5),
+ * Tokens (completion): google/gemini-3-flash-preview 15 (6 of them reasoning), anthropic/claude-haiku-4.5 9 (14 with 5 where it is asked to think),
  * moonshotai/kimi-k2.5 13 (5, unsigned).
  */
 import { compact, type JsonObject } from './json.ts';

@@ -231,7 +231,7 @@ describe('the others', () => {
     ['google/gemini-3-flash-preview', { type: 'reasoning.encrypted', data: expect.any(String), index: 0 }],
     ['anthropic/claude-haiku-4.5', { type: 'reasoning.text', signature: expect.any(String), index: 0 }],
   ])('OpenRouter: %s thinks in pieces of text, then signs; whole as streamed', async (model, signed) => {
-    const body = asking(model, { tools: [WEATHER] });
+    const body = asking(model, { tools: [WEATHER], reasoning_effort: 'high' });
     const received = await stream(simulator, paths.openrouter, body);
     const details = deltasOf(received).flatMap((delta) => objectsOf(delta.reasoning_details));
     expect(details[0]).toMatchObject({ type: 'reasoning.text', index: 0 });

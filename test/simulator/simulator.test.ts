@@ -47,7 +47,8 @@ const NUMBERS: readonly [keyof typeof paths, string, number][] = [
   ['cerebras', 'gpt-oss-120b', 15],
   ['cerebras', 'zai-glm-4.7', 13],
   ['openrouter', 'google/gemini-3-flash-preview', 15],
-  ['openrouter', 'anthropic/claude-haiku-4.5', 14],
+  // Nothing asks it to think here.
+  ['openrouter', 'anthropic/claude-haiku-4.5', 9],
   ['openrouter', 'moonshotai/kimi-k2.5', 13],
   ['gemini', 'gemini-3-flash', 9],
   ['gemini', 'gemini-2.5-flash', 8],

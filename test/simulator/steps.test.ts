@@ -58,7 +58,7 @@ const MODELS: readonly (readonly [at: At, model: string, more: JsonObject])[] = 
   ['groq', 'openai/gpt-oss-120b', {}],
   ['cerebras', 'zai-glm-4.7', {}],
   ['openrouter', 'google/gemini-3-flash-preview', {}],
-  ['openrouter', 'anthropic/claude-haiku-4.5', {}],
+  ['openrouter', 'anthropic/claude-haiku-4.5', { reasoning_effort: 'high' }],
   ['openrouter', 'moonshotai/kimi-k2.5', {}],
   ['gemini', 'gemini-3-flash', {}],
   ['xai', 'grok-4.3', {}],
@@ -93,7 +93,9 @@ describe('steps:5', () => {
     ['openrouter', 'google/gemini-3-flash-preview', ['reasoning_details']],
     ['openrouter', 'anthropic/claude-haiku-4.5', ['reasoning_details']],
   ])('%s %s: without %s the second step is refused', async (at, model, keys) => {
-    const { status, ids } = await loop(at, model, {}, without(...keys));
+    // Claude signs only what it was asked to think.
+    const effort = model.includes('claude') ? { reasoning_effort: 'high' } : {};
+    const { status, ids } = await loop(at, model, effort, without(...keys));
     expect([status, ids]).toEqual([400, [expect.any(Array)]]);
   });
 
@@ -110,6 +112,8 @@ describe('steps:5', () => {
       ...message,
       reasoning_details: objectsOf(message.reasoning_details).map((detail) => ({ ...detail, text: 'x' })),
     });
-    expect((await loop('openrouter', 'anthropic/claude-haiku-4.5', {}, keep)).status).toBe(400);
+    expect(
+      (await loop('openrouter', 'anthropic/claude-haiku-4.5', { reasoning_effort: 'high' }, keep)).status,
+    ).toBe(400);
   });
 });

@@ -72,7 +72,7 @@ describe('AnswerReader, the end', () => {
 
   test('F2 fail and end after the end: the sink is called once', () => {
     const ends: unknown[] = [];
-    const sink = { chunk: () => {}, vendor: () => {}, end: (failure: unknown) => void ends.push(failure) };
+    const sink = { chunk: () => true, vendor: () => {}, end: (failure: unknown) => void ends.push(failure) };
     const reader = new AnswerReader(optionsOf(CHAT, new Tally(() => 0, 0)), sink);
     reader.push(encoder.encode(HELLO + STOP + DONE));
     reader.fail(apiError('timeout', 'late'));

@@ -20,6 +20,11 @@ export class FakeClock implements Clock {
   readonly now = (): number => this.#now;
 
   readonly startTimer = (ms: number, onFire: () => void): (() => void) => {
+    // A pause, not a wait: it ends in the next turn, as it does in a runtime (B4).
+    if (ms === 0) {
+      const immediate = setImmediate(onFire);
+      return () => clearImmediate(immediate);
+    }
     const timer = { at: this.#now + ms, onFire };
     this.started++;
     this.#timers.add(timer);

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { FrameWriter } from '../../src/stream/frame-writer.ts';
 import { decoder, encoder } from './stream-bench.ts';
 
+const MAX_EVENT_BYTES = 1024 * 1024;
 /** More than the memory that streams share holds. */
 const LARGER_THAN_SHARED = 100_000;
 
@@ -18,7 +19,10 @@ function takeOne(writer: FrameWriter, json: string): Uint8Array {
 
 describe('FrameWriter', () => {
   test('taken and not released: the same bytes, however much other streams write', () => {
-    const [slow, other] = [new FrameWriter('data'), new FrameWriter('data')];
+    const [slow, other] = [
+      new FrameWriter('data', MAX_EVENT_BYTES),
+      new FrameWriter('data', MAX_EVENT_BYTES),
+    ];
     const kept = takeOne(slow, '{"type":"x_kept"}');
     for (let at = 0; at < 10_000; at++) {
       const bytes = takeOne(other, `{"type":"x_other","at":${at}}`);
@@ -29,7 +33,7 @@ describe('FrameWriter', () => {
   });
 
   test('all released: the same memory from its start, so that nothing is left to collect', () => {
-    const writer = new FrameWriter('data');
+    const writer = new FrameWriter('data', MAX_EVENT_BYTES);
     // Uses up what other tests left of it: a new memory follows.
     writer.release(takeOne(writer, JSON.stringify('a'.repeat(20_000))));
     const first = takeOne(writer, '{"type":"x_first"}');
@@ -40,7 +44,7 @@ describe('FrameWriter', () => {
   });
 
   test('one of two released: the other one is not overwritten', () => {
-    const writer = new FrameWriter('data');
+    const writer = new FrameWriter('data', MAX_EVENT_BYTES);
     const [first, second] = [takeOne(writer, '{"type":"x_first"}'), takeOne(writer, '{"type":"x_second"}')];
     writer.release(second);
     takeOne(writer, '{"type":"x_third"}');
@@ -48,7 +52,7 @@ describe('FrameWriter', () => {
   });
 
   test('released after the memory was replaced: the new content is not overwritten', () => {
-    const writer = new FrameWriter('data');
+    const writer = new FrameWriter('data', MAX_EVENT_BYTES);
     const old = takeOne(writer, '{"type":"x_old"}');
     const taken: Uint8Array[] = [];
     while (taken.at(-1)?.buffer === old.buffer || taken.length === 0) {
@@ -61,7 +65,7 @@ describe('FrameWriter', () => {
   });
 
   test('frames larger than the shared memory: whole, after the ones before, and whole again after', () => {
-    const writer = new FrameWriter('data');
+    const writer = new FrameWriter('data', MAX_EVENT_BYTES);
     const large = JSON.stringify('c'.repeat(LARGER_THAN_SHARED));
     writer.vendor('{"type":"x_before"}', '');
     writer.vendor(large, '');
@@ -76,7 +80,7 @@ describe('FrameWriter', () => {
   });
 
   test('V2 a vendor event with a name: its event line stands before its data, on one line', () => {
-    const writer = new FrameWriter('data');
+    const writer = new FrameWriter('data', MAX_EVENT_BYTES);
     writer.vendor('{"a":\n1}', 'x_a.b');
     writer.vendor('{"type":"x_c"}', '');
     expect(decoder.decode(writer.take())).toBe('event: x_a.b\ndata: {"a":1}\n\ndata: {"type":"x_c"}\n\n');
@@ -92,14 +96,14 @@ describe('FrameWriter.splice', () => {
     ['three literals: the text twice', ['<', '|', '>'], '<é🌊|é🌊>'],
     ['literals that are empty: the text alone, twice', ['', '', ''], 'é🌊é🌊'],
   ])('%s', (_, literals, written) => {
-    const writer = new FrameWriter('data');
+    const writer = new FrameWriter('data', MAX_EVENT_BYTES);
     const source = encoder.encode('..é🌊..');
     writer.splice(literals.map(literal), source, 2, source.length - 2);
     expect(decoder.decode(writer.take())).toBe(written);
   });
 
   test('a text longer than what is copied byte by byte, three times: whole, behind the frames before it', () => {
-    const writer = new FrameWriter('data');
+    const writer = new FrameWriter('data', MAX_EVENT_BYTES);
     const text = 'ab'.repeat(LARGER_THAN_SHARED);
     writer.vendor('{}', '');
     writer.splice(['1', '2', '3', '4'].map(literal), encoder.encode(text), 0, text.length);

@@ -73,3 +73,9 @@ export function bench(context: Partial<AnswerContext> = {}): Bench {
   });
   return { normaliser, tally };
 }
+
+/** The choices of each resulting chunk, or null for each that is not sent. */
+export function choicesOf(...parts: Partial<ChoicePart>[]) {
+  const { normaliser } = bench();
+  return parts.map((one) => normaliser.read(part([choice(one)]))?.choices ?? null);
+}

@@ -1,0 +1,87 @@
+/** Tests the normaliser's finishes (C8): one for each choice, its reason, and what follows it. */
+import { describe, expect, test } from 'vitest';
+import type { ChoicePart } from '../../src/canonical/part.ts';
+import { bench, call, choice, choicesOf, part } from './parts.ts';
+
+describe('Normaliser.read, the finish', () => {
+  const finishOf = (...parts: Partial<ChoicePart>[]) =>
+    choicesOf(...parts).map((choices) => choices?.map((one) => one.finish_reason) ?? null);
+
+  test('C8 a finish: once, and what follows it is dropped and not metered', () => {
+    const { normaliser, tally } = bench();
+    normaliser.read(part([choice({ content: 'a', finishWord: 'length' })]));
+    const counted = tally.countUsage().usage.completion_tokens;
+    expect(normaliser.read(part([choice({ content: 'b' })]))).toBeNull();
+    expect(normaliser.read(part([choice({ finishWord: 'stop' })]))).toBeNull();
+    expect(tally.finishWord).toBe('length');
+    expect(tally.countUsage().usage.completion_tokens).toBe(counted);
+  });
+
+  test('C8 a finish before anything else: its delta carries the role', () => {
+    expect(choicesOf({ finishWord: 'stop' })).toEqual([
+      [{ index: 0, delta: { role: 'assistant' }, logprobs: null, finish_reason: 'stop' }],
+    ]);
+  });
+
+  test('C8 stop after tool calls: tool_calls, in that choice alone', () => {
+    expect(finishOf({ toolCalls: [call({ name: 'f' })] }, { finishWord: 'stop' })).toEqual([
+      [null],
+      ['tool_calls'],
+    ]);
+    const { normaliser } = bench();
+    normaliser.read(part([choice({ toolCalls: [call({ name: 'f' })] })]));
+    const other = normaliser.read(part([choice({ index: 1, finishWord: 'stop' })]));
+    expect(other?.choices[0]?.finish_reason).toBe('stop');
+  });
+
+  test('C8 stop after an empty tool-call fragment: stop, because the client received no call', () => {
+    expect(finishOf({ content: 'a', toolCalls: [call({})] }, { finishWord: 'stop' })).toEqual([
+      [null],
+      ['stop'],
+    ]);
+  });
+
+  test.each([
+    ['error', 'upstream_error', 'Provider stopped: error'],
+    [
+      'insufficient_system_resource',
+      'insufficient_system_resource',
+      'Provider stopped: insufficient_system_resource',
+    ],
+  ])(
+    'C8 E2 the reason %s: a fault and no finish, and the content beside it is sent',
+    (word, code, message) => {
+      const { normaliser } = bench();
+      const chunk = normaliser.read(part([choice({ content: 'a', finishWord: word })]));
+      expect(chunk?.choices).toMatchObject([{ delta: { content: 'a' }, finish_reason: null }]);
+      expect(normaliser.fault).toMatchObject({ type: 'server_error', code, message, param: null });
+      expect(normaliser.isFinished).toBe(false);
+    },
+  );
+
+  test('F2 isFinished and isEmpty: every choice that appeared has its finish, and there was one', () => {
+    const { normaliser } = bench();
+    expect([normaliser.isEmpty, normaliser.isFinished]).toEqual([true, false]);
+    normaliser.read(part([choice({ finishWord: 'stop' }), choice({ index: 1, content: 'a' })]));
+    expect([normaliser.isEmpty, normaliser.isFinished]).toEqual([false, false]);
+    normaliser.read(part([choice({ index: 1, finishWord: 'stop' })]));
+    expect(normaliser.isFinished).toBe(true);
+  });
+
+  test('C8 finishOpenChoices: one chunk for all that are open, in the order of their indexes; then none', () => {
+    const { normaliser } = bench();
+    normaliser.read(part([choice({ index: 2, content: 'a' })]));
+    normaliser.read(part([choice({ index: 1, finishWord: 'length' })]));
+    normaliser.read(
+      part([choice({ index: 0, toolCalls: [call({ name: 'f' })] })], { systemFingerprint: 'f' }),
+    );
+    expect(normaliser.finishOpenChoices()).toMatchObject({
+      system_fingerprint: 'f',
+      choices: [
+        { index: 0, delta: {}, finish_reason: 'tool_calls' },
+        { index: 2, delta: {}, finish_reason: 'stop' },
+      ],
+    });
+    expect(normaliser.finishOpenChoices()).toBeNull();
+  });
+});

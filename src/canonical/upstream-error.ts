@@ -133,7 +133,8 @@ const STACK =
 const CREDENTIALS: readonly RegExp[] = [
   // A header of any scheme with its value: `Authorization: Basic dXNlcg==`.
   /\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?(?:[a-z]+\s+)?[^\s"',;]+/gi,
-  /\b(?:Bearer|Basic)\s+[\w+/.=~-]{6,}/gi,
+  /\bBearer\s+\S+/gi,
+  /\bBasic\s+[\w+/=]{8,}/gi,
   // A header or a setting with its value.
   /\b(?:x-)?(?:api[-_]?key|secret|password|passwd|pwd|token)["']?\s*[:=]\s*["']?[\w+/.=-]{6,}/gi,
   // The prefixes of providers' keys, of code hosts', of Weir's own and of JSON web tokens.

@@ -1,5 +1,5 @@
 /** Tests the net under the path that answers a plain request: whatever breaks, an answer, one record, and no upstream left (B5, M1). */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway.ts';
 import type { Ports } from '../../src/http/ports.ts';
 import { decodeRecord } from '../../src/metering/record.ts';
@@ -17,39 +17,41 @@ function broken(property: string): Response {
   });
 }
 
-test.each(['headers', 'body'])(
-  'B5 M1 E4 a response whose %s throws: 500, one record, and the upstream is cancelled',
-  async (property) => {
-    const read = readSettings({ AUTH: 'open', OPENAI_API_KEY: 'k' });
-    if (read.kind === 'invalid') throw new Error(JSON.stringify(read.problems));
-    const store = new MemoryStore();
-    const work: Promise<unknown>[] = [];
-    const logged: Readonly<Record<string, unknown>>[] = [];
-    let signal: AbortSignal | null | undefined;
-    const gateway = createGateway(read.settings, {
-      // AUTH=open looks up no key.
-      store: store.asStore as unknown as Ports['store'],
-      fetch: async (_, init) => {
-        signal = init?.signal;
-        return broken(property);
-      },
-      clock: { now: () => Date.now(), startTimer: () => () => {} },
-      random: () => crypto.randomUUID(),
-      log: (entry) => logged.push(entry),
-    });
-    const body = JSON.stringify({
-      model: 'openai/gpt-4o-mini',
-      messages: [{ role: 'user', content: 'Hello' }],
-    });
-    const request = new Request('https://weir.example/v1/chat/completions', { method: 'POST', body });
-    const response = await gateway.fetch(request, { waitUntil: (promise) => work.push(promise) });
-    await Promise.all(work);
-    const text = await response.text();
-    expect(response.status).toBeGreaterThanOrEqual(500);
-    expect(text).not.toContain('the inside of it');
-    expect(signal?.aborted ?? true).toBe(property === 'headers');
-    const records = [...store.entries.values()].map(({ metadata }) => decodeRecord(metadata)?.status);
-    expect(records).toEqual(['failed']);
-    if (property === 'headers') expect(JSON.stringify(logged)).toContain('the inside of it');
-  },
-);
+describe('B5 M1 a response that throws', () => {
+  test.each(['headers', 'body'])(
+    'E4 at its %s: an error without what was thrown, one record, and the upstream is cancelled',
+    async (property) => {
+      const read = readSettings({ AUTH: 'open', OPENAI_API_KEY: 'k' });
+      if (read.kind === 'invalid') throw new Error(JSON.stringify(read.problems));
+      const store = new MemoryStore();
+      const work: Promise<unknown>[] = [];
+      const logged: Readonly<Record<string, unknown>>[] = [];
+      let signal: AbortSignal | null | undefined;
+      const gateway = createGateway(read.settings, {
+        // AUTH=open looks up no key.
+        store: store.asStore as unknown as Ports['store'],
+        fetch: async (_, init) => {
+          signal = init?.signal;
+          return broken(property);
+        },
+        clock: { now: () => Date.now(), startTimer: () => () => {} },
+        random: () => crypto.randomUUID(),
+        log: (entry) => logged.push(entry),
+      });
+      const body = JSON.stringify({
+        model: 'openai/gpt-4o-mini',
+        messages: [{ role: 'user', content: 'Hello' }],
+      });
+      const request = new Request('https://weir.example/v1/chat/completions', { method: 'POST', body });
+      const response = await gateway.fetch(request, { waitUntil: (promise) => work.push(promise) });
+      await Promise.all(work);
+      const text = await response.text();
+      expect(response.status).toBeGreaterThanOrEqual(500);
+      expect(text).not.toContain('the inside of it');
+      expect(signal?.aborted ?? true).toBe(property === 'headers');
+      const records = [...store.entries.values()].map(({ metadata }) => decodeRecord(metadata)?.status);
+      expect(records).toEqual(['failed']);
+      if (property === 'headers') expect(JSON.stringify(logged)).toContain('the inside of it');
+    },
+  );
+});

@@ -31,8 +31,9 @@ export function readName(value: unknown): string | undefined {
   return name !== undefined && name.length <= MAX_NAME_CHARS && isPrintable(name) ? name : undefined;
 }
 
-/** JSON writes a control character as six bytes: a name full of them would multiply every frame of a stream. */
+/** JSON writes a control character or half a surrogate pair as six bytes: a name full of them would multiply every frame. */
 function isPrintable(name: string): boolean {
+  if (!name.isWellFormed()) return false;
   for (let i = 0; i < name.length; i++) {
     const code = name.charCodeAt(i);
     if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) return false;

@@ -1,8 +1,9 @@
 /** Bytes that come in pieces and are wanted in one: each is copied once, and the room doubles, so that the cost stays linear. */
 
 const FIRST_BYTES = 1024;
-/** A buffer of this size is kept for the next pieces; a larger one was an exception. */
+/** A buffer of this size is kept for the next pieces; a larger one only while what comes fills a good part of it. */
 const MAX_KEPT_BYTES = 4096;
+const MIN_FILLED_SHARE = 1 / 4;
 
 const NOTHING = new Uint8Array(0);
 
@@ -28,7 +29,8 @@ export class ByteBuffer {
   /** What was appended, as bytes that stay until the next piece comes: the buffer is empty then. */
   take(): Uint8Array {
     const bytes = this.#bytes?.subarray(0, this.#length) ?? NOTHING;
-    if (bytes.buffer.byteLength > MAX_KEPT_BYTES) this.#bytes = undefined;
+    const { byteLength } = bytes.buffer;
+    if (byteLength > MAX_KEPT_BYTES && bytes.length < byteLength * MIN_FILLED_SHARE) this.#bytes = undefined;
     this.#length = 0;
     return bytes;
   }

@@ -91,11 +91,10 @@ export class SseReader {
     if (!this.isBetweenEvents || this.#isFirstLine) return from;
     let at = from;
     for (;;) {
-      while (bytes[at] === LF) at++;
+      while (bytes[at] === LF || bytes[at] === CR) at++;
       if (bytes[at] !== COLON) return at;
       const end = this.#findLineEnd(bytes, at);
-      const isWhole = end < bytes.length && bytes[end] === LF;
-      if (!isWhole || end - at > this.#maxEventBytes) return at;
+      if (end === bytes.length || end - at > this.#maxEventBytes) return at;
       at = end + 1;
     }
   }

@@ -8,7 +8,7 @@ import { addCors, preflight } from './http/cors.ts';
 import { internalError } from './http/internal-error.ts';
 import { ModelLists } from './http/model-lists.ts';
 import { handleModel, handleModels } from './http/models.ts';
-import { askOrigin } from './http/origin.ts';
+import { askOrigin, type Served } from './http/origin.ts';
 import { forgivePath, noSuchRoute } from './http/paths.ts';
 import type { Ports } from './http/ports.ts';
 import { errorResponse, jsonResponse } from './http/respond.ts';
@@ -40,20 +40,13 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
         arrivedAt: clock.now(),
         waitUntil: (work) => context.waitUntil(work),
       };
-      const forgiven = forgivePath(request);
-      const isHead = request.method === 'HEAD';
-      const routed = isHead ? new Request(forgiven, { method: 'GET' }) : forgiven;
-      let answer = await route(router, routed, requestContext);
-      if (answer === undefined && settings.origin === 'pass') {
-        const { response, isOrigins } = await askOrigin(request, settings, ports);
-        if (isOrigins) return response;
-        answer = response;
-      }
-      answer ??= unknownRoute(forgiven, settings);
+      const served = await serve(router, request, requestContext);
+      if (served.isOrigins) return served.response;
+      const answer = served.response;
       answer.headers.set('x-request-id', requestContext.requestId);
       answer.headers.set('x-weir-request-id', requestContext.requestId);
       addCors(request, answer, settings.corsOrigins);
-      return isHead ? new Response(null, answer) : answer;
+      return request.method === 'HEAD' ? new Response(null, answer) : answer;
     },
   };
 }
@@ -104,15 +97,19 @@ function otherMethod(methods: string): (request: Request, context: RequestContex
   };
 }
 
-async function route(
-  router: GatewayRouter,
-  request: Request,
-  context: RequestContext,
-): Promise<Response | undefined> {
+/** Weir's answer, or that of the zone's own origin; whatever breaks inside is an answer, too (B5). */
+async function serve(router: GatewayRouter, request: Request, context: RequestContext): Promise<Served> {
+  const { settings, ports } = context;
   try {
-    return await router.fetch(request, context);
+    const forgiven = forgivePath(request);
+    const isHead = request.method === 'HEAD';
+    const routed = isHead ? new Request(forgiven.url, { headers: forgiven.headers }) : forgiven;
+    const response = await router.fetch(routed, context);
+    if (response !== undefined) return { response, isOrigins: false };
+    if (settings.origin === 'pass') return await askOrigin(request, settings, ports);
+    return { response: unknownRoute(forgiven, settings), isOrigins: false };
   } catch (error) {
-    return errorResponse(internalError(context, error));
+    return { response: errorResponse(internalError(context, error)), isOrigins: false };
   }
 }
 

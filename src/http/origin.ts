@@ -10,12 +10,14 @@ import { errorResponse } from './respond.ts';
 /** On every request that is passed on: one that comes back was passed to the Worker itself, and would be without end. */
 const PASSED_HEADER = 'x-weir-origin-pass';
 
+/** An answer, and whether it is the origin's own, which is not Weir's to change. */
+export interface Served {
+  readonly response: Response;
+  readonly isOrigins: boolean;
+}
+
 /** The origin's own answer, which is not Weir's to change; or Weir's, where the request may not go there. */
-export async function askOrigin(
-  request: Request,
-  settings: Settings,
-  ports: Ports,
-): Promise<{ readonly response: Response; readonly isOrigins: boolean }> {
+export async function askOrigin(request: Request, settings: Settings, ports: Ports): Promise<Served> {
   if (request.headers.has(PASSED_HEADER)) {
     const message = 'ORIGIN=pass leads back to this Worker: its route has no origin of its own behind it';
     return { response: errorResponse(apiError('origin_loop', message)), isOrigins: false };

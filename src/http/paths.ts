@@ -11,7 +11,12 @@ export function forgivePath(request: Request): Request {
   const path = request.url.slice(start).split('?', 1)[0] ?? '';
   if (start < 0 || !SLIP.test(path)) return request;
   const meant = path.replace(/\/{2,}/g, '/').replace(/(\/openai)?\/v1(\/v1)?(?=\/)/, '/v1');
-  return new Request(request.url.slice(0, start) + meant + request.url.slice(start + path.length), request);
+  const url = request.url.slice(0, start) + meant + request.url.slice(start + path.length);
+  const { method, headers } = request;
+  // A GET with a body, which HTTP allows, can't be copied: its body has no meaning here.
+  return method === 'GET' || method === 'HEAD'
+    ? new Request(url, { method, headers })
+    : new Request(url, request);
 }
 
 /** Whether a path that no route has is still Weir's: a mistyped one must not carry a key to the zone's origin. */

@@ -1,0 +1,141 @@
+/** One run of the fuzz: the gateway in workerd, the fuzzer in a process of its own, and one well-behaved stream beside it. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { bundleWeir } from '../hostile/rig/bundle.ts';
+import { type Kv, startKv } from '../hostile/rig/kv.ts';
+import { peakBytes, resetPeak, residentBytes } from '../hostile/rig/memory.ts';
+import { startPacedUpstream, startPacer } from '../hostile/rig/pacer.ts';
+import { startWorkerd, type Workerd } from '../hostile/rig/workerd.ts';
+import { textOf } from '../simulator/json.ts';
+import type { FuzzReport, Start } from './messages.ts';
+
+export interface FuzzOptions {
+  readonly seed: number;
+  readonly seconds: number;
+  /** One case alone, by its number. */
+  readonly only: number | null;
+}
+
+export interface FuzzResult {
+  readonly requests: number;
+  readonly asked: number;
+  readonly records: number;
+  readonly rssMib: number;
+  readonly gapMs: number;
+  readonly pacedStreams: number;
+  readonly ends: Readonly<Record<string, number>>;
+  readonly faults: readonly string[];
+}
+
+export const MAX_GAP_MS = 1000;
+export const MAX_RSS_MIB = 256;
+const CLOCKS = { HEARTBEAT_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '2', DEADLINE_SECONDS: '4' };
+const WARM_MS = 1500;
+/** Records come after the answers: one that could not be written at once is tried again for so long. */
+const RECORD_LIMIT_MS = 10_000;
+const MIB = 1024 * 1024;
+/** Ends of requests whose call may not have reached the upstream: its client had left, or there was no time, or no way. */
+const UNASKED = ['cancelled', 'timed_out', 'failed'];
+
+type Done = Extract<FuzzReport, { kind: 'done' }>;
+
+export async function runFuzz(options: FuzzOptions): Promise<FuzzResult> {
+  const fuzzer = fork(join(import.meta.dirname, 'fuzzer.ts'), { serialization: 'advanced' });
+  const faults: string[] = [];
+  const done = Promise.withResolvers<Done>();
+  fuzzer.on('message', (report: FuzzReport) => {
+    if (report.kind === 'fault') faults.push(`case ${report.number}: ${report.fault}\n    in ${report.file}`);
+    else if (report.kind === 'done') done.resolve(report);
+  });
+  fuzzer.once('exit', () => done.reject(new Error('The fuzzer ended')));
+  done.promise.catch(() => {});
+  const [[started]] = await Promise.all([once(fuzzer, 'message')]);
+  const first: FuzzReport = started;
+  const upstreamPort = first.kind === 'started' ? first.upstreamPort : 0;
+  const [kv, pacedPort, bundle] = await Promise.all([startKv(), startPacedUpstream(), bundleWeir('fuzz')]);
+  const workerd = await startWorkerd({ bundle, kvPort: kv.port, vars: varsOf(upstreamPort, pacedPort) });
+  try {
+    const pacer = startPacer(workerd.port);
+    await setTimeout(WARM_MS);
+    const idle = residentBytes(workerd.pid);
+    resetPeak(workerd.pid);
+    pacer.takeGap();
+    const start: Start = { ...options, port: workerd.port };
+    fuzzer.send(start);
+    const { requests, asked, ends } = await done.promise;
+    const gapMs = pacer.takeGap();
+    await pacer.stop();
+    const rssMib = workerd.isAlive() ? (peakBytes(workerd.pid) - idle) / MIB : Number.POSITIVE_INFINITY;
+    faults.push(...(await recordFaults(kv, new Map(asked))), ...pacer.problems);
+    faults.push(...(await endFaults(workerd)));
+    if (gapMs > MAX_GAP_MS) faults.push(`B4: the paced stream waited for ${Math.round(gapMs)} ms`);
+    if (rssMib > MAX_RSS_MIB) faults.push(`B3: ${Math.round(rssMib)} MiB above idle`);
+    return {
+      requests,
+      asked: asked.reduce((sum, [, count]) => sum + count, 0),
+      records: hostileRecords(kv).length,
+      rssMib,
+      gapMs,
+      pacedStreams: pacer.whole,
+      ends,
+      faults,
+    };
+  } finally {
+    if (fuzzer.connected) fuzzer.disconnect();
+    await workerd.stop();
+  }
+}
+
+function varsOf(upstreamPort: number, pacedPort: number): Record<string, string> {
+  const base = `http://127.0.0.1:${upstreamPort}/v1`;
+  const providers = ['OPENAI', 'DEEPSEEK', 'MISTRAL', 'XEROTIER'].flatMap((name) => [
+    [`${name}_API_KEY`, 'sk-fuzz-000000'],
+    [`${name}_BASE_URL`, base],
+  ]);
+  return {
+    AUTH: 'open',
+    ...CLOCKS,
+    ...Object.fromEntries(providers),
+    PROVIDERS: JSON.stringify({
+      odd: { base_url: base },
+      paced: { base_url: `http://127.0.0.1:${pacedPort}/v1` },
+    }),
+  };
+}
+
+function hostileRecords(kv: Kv) {
+  return kv.records.filter(({ provider }) => provider !== 'paced');
+}
+
+/** M1: a record for each request that reached the upstream, and no other but of what never got there. */
+async function recordFaults(kv: Kv, asked: ReadonlyMap<string, number>): Promise<string[]> {
+  const counts = () => Map.groupBy(hostileRecords(kv), (record) => textOf(record.model));
+  const lacking = () => [...asked].filter(([model, count]) => (counts().get(model)?.length ?? 0) < count);
+  const until = performance.now() + RECORD_LIMIT_MS;
+  while (lacking().length > 0 && performance.now() < until) await setTimeout(100);
+  const faults = lacking().map(
+    ([model, count]) => `M1: ${model} was asked for ${count} times, without as many records`,
+  );
+  for (const [model, records] of counts()) {
+    const surplus = records.length - (asked.get(model) ?? 0);
+    const unasked = records.filter(({ status }) => UNASKED.includes(textOf(status))).length;
+    if (surplus > unasked) faults.push(`M1: ${records.length} records of ${model}, ${surplus} too many`);
+  }
+  const ids = hostileRecords(kv).map((record) => textOf(record.request_id));
+  if (new Set(ids).size !== ids.length) faults.push('M1: a request has two records');
+  return faults;
+}
+
+/** The log without an alarm, and a gateway that still answers. */
+async function endFaults({ port, logged, otherLines, isAlive }: Workerd): Promise<string[]> {
+  const alarms = logged.filter(({ event }) => event === 'internal_error' || event === 'record_lost');
+  const faults = alarms.slice(0, 5).map((line) => `the log has ${JSON.stringify(line).slice(0, 400)}`);
+  faults.push(...otherLines.filter((line) => /uncaught|exception/i.test(line)).slice(0, 5));
+  if (!isAlive()) return [...faults, `workerd ended: ${otherLines.slice(-5).join(' ')}`];
+  const health = await fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(5000) }).catch(
+    () => null,
+  );
+  return health?.status === 200 ? faults : [...faults, 'the gateway does not answer any more'];
+}

@@ -1,0 +1,51 @@
+/** The hostile clients' request bodies, by name (findings 1, 3e and 10). */
+import { repeated } from '../rig/bytes.ts';
+import { MIB } from './frames.ts';
+
+/** Just below the bound on a request's body. */
+const LARGE = 10 * MIB - 4096;
+
+const START = '{"model":"openai/ok","stream":true,';
+const MESSAGES = '"messages":[{"role":"user","content":"x"}]';
+
+function around(before: string, middle: Buffer, after: string): Uint8Array[] {
+  return [Buffer.from(before), middle, Buffer.from(after)];
+}
+
+function nested(open: string, close: string): Uint8Array[] {
+  const levels = Math.floor(LARGE / (open.length + close.length));
+  const text = Buffer.concat([repeated(open, levels), Buffer.from('1'), repeated(close, levels)]);
+  return around(`${START}${MESSAGES},"metadata":`, text, '}');
+}
+
+function many(item: string): Uint8Array[] {
+  return around(
+    `${START}"messages":[`,
+    repeated(`${item},`, Math.floor(LARGE / (item.length + 1)) - 1),
+    `${item}]}`,
+  );
+}
+
+function flat(unit: string): Uint8Array[] {
+  const text = repeated(unit, Math.floor(LARGE / Buffer.byteLength(unit)) - 64);
+  return around(`${START}"messages":[{"role":"user","content":"`, text, '"}]}');
+}
+
+/** All within the bound on values. */
+function manyMessages(): Uint8Array[] {
+  const item = '{"role":"user","content":"x"}';
+  return around(`${START}"messages":[`, repeated(`${item},`, 80_000), `${item}]}`);
+}
+
+export const BODIES: Readonly<Record<string, () => readonly Uint8Array[]>> = {
+  'nested-lists': () => nested('[', ']'),
+  'nested-objects': () => nested('{"a":', '}'),
+  'empty-objects': () => many('{}'),
+  numbers: () => many('0'),
+  'flat-text': () => flat('x'),
+  'flat-escapes': () => flat('\\n'),
+  'flat-cjk': () => flat('水'),
+  'many-messages': manyMessages,
+  'never-closed': () => [repeated('[{"a":', Math.floor(LARGE / 6))],
+  'open-string': () => [Buffer.from('{"a":"'), repeated('\\"', LARGE / 2)],
+};

@@ -1,0 +1,259 @@
+/**
+ * Nothing that is sent can hold the isolate: hostile requests and answers against the deployed gateway in a workerd of its own.
+ * For each: its outcome within the contract, one record (M1), the memory above idle and the longest wait of another stream.
+ */
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Shot } from './rig/messages.ts';
+import { type Attack, MAX_GAP_MS, Rig } from './rig/rig.ts';
+
+/** MiB above idle: for one request, and for twenty at once. */
+const ONE_MIB = 64;
+const TWENTY_MIB = 128;
+const TWENTY = 20;
+
+const SIX = ['DEEPSEEK', 'MISTRAL', 'CODESTRAL', 'OPENTOKEN', 'XEROTIER', 'OPENAI'];
+
+// A case is run again where another stream's gap was too long.
+vi.setConfig({ testTimeout: 60_000 });
+
+let rig: Rig;
+beforeAll(async () => {
+  rig = await Rig.open();
+});
+afterAll(() => rig.close());
+
+const CLOCKS = { HEARTBEAT_SECONDS: '5', IDLE_TIMEOUT_SECONDS: '10', DEADLINE_SECONDS: '30' };
+
+/** Runs it, and expects of it what holds for every attack: the bounds, the contract, the other stream, and the records. */
+async function attack(
+  name: string,
+  shots: readonly Shot[],
+  vars: Readonly<Record<string, string>> = {},
+  maxMib = ONE_MIB,
+): Promise<Attack> {
+  const run = await rig.attack(name, shots, { ...CLOCKS, ...vars });
+  expect.soft(run.outcomes.flatMap(({ faults }) => faults).slice(0, 5)).toEqual([]);
+  expect.soft(run.rssMib, 'MiB above idle').toBeLessThanOrEqual(maxMib);
+  expect.soft(run.gapMs, "another stream's gap").toBeLessThanOrEqual(MAX_GAP_MS);
+  expect.soft(run.paceProblems).toEqual([]);
+  expect.soft(run.alarms).toEqual([]);
+  const sentOn = run.outcomes.filter(({ isSentOn }) => isSentOn).map(({ requestId }) => requestId);
+  expect
+    .soft(run.records.map((record) => record.request_id).sort(), 'one record each (M1)')
+    .toEqual(sentOn.sort());
+  return run;
+}
+
+/** The record of one request says what the client was told. */
+function expectRecord(run: Attack, status: string, code: string | null = null): void {
+  expect(run.records.map((record) => [record.status, record.error_code])).toEqual([[status, code]]);
+}
+
+describe('a request whose body is', () => {
+  test.each([
+    ['lists in lists', 'nested-lists'],
+    ['objects in objects', 'nested-objects'],
+    ['millions of empty objects', 'empty-objects'],
+    ['millions of numbers', 'numbers'],
+    ['brackets that nothing closes', 'never-closed'],
+  ])('B2 B4 10 MiB of %s: 400, and no upstream is asked', async (name, body) => {
+    const run = await attack(`request: ${name}`, [{ body, stream: true }]);
+    expect(run.outcomes).toMatchObject([{ status: 400, code: 'invalid_json' }]);
+    expect([run.asked, run.records]).toEqual([0, []]);
+  });
+
+  test('B4 10 MiB of escaped quotes in a string without an end: 400', async () => {
+    const run = await attack('request: a string without an end', [{ body: 'open-string', stream: true }]);
+    expect(run.outcomes).toMatchObject([{ status: 400, code: 'invalid_json' }]);
+  });
+
+  test.each([
+    ['10 MiB of one text', 'flat-text'],
+    ['10 MiB of escapes in one text', 'flat-escapes'],
+    ['10 MiB of characters of three bytes', 'flat-cjk'],
+    ['80,000 messages', 'many-messages'],
+  ])('B2 B4 M1 %s: answered', async (name, body) => {
+    const run = await attack(`request: ${name}`, [{ body, stream: true }]);
+    expect(run.outcomes).toMatchObject([{ status: 200, code: null }]);
+    expectRecord(run, 'finished');
+  });
+
+  test('T3 slower than the deadline: 408, and no upstream is asked', async () => {
+    const shot: Shot = { answer: 'ok', stream: true, send: 'slow' };
+    const run = await attack('request: a slow body', [shot], { DEADLINE_SECONDS: '1' });
+    expect(run.outcomes).toMatchObject([{ status: 408, code: 'request_timeout' }]);
+    expect(run.outcomes[0]?.ms).toBeLessThan(2500);
+    expect([run.asked, run.records]).toEqual([0, []]);
+  });
+
+  test('T3 stalled, 500 times at once: each gets 408', async () => {
+    const shot: Shot = { body: 'many-messages', stream: true, send: 'stalled', times: 500 };
+    const small: Shot = { answer: 'ok', stream: true, send: 'stalled', times: 500 };
+    const vars = { DEADLINE_SECONDS: '1' };
+    const run = await attack('request: 500 stalled bodies', [small], vars);
+    expect(run.outcomes.filter(({ status, code }) => status !== 408 || code !== 'request_timeout')).toEqual(
+      [],
+    );
+    const large = await attack(
+      'request: 20 stalled bodies of 1 MB',
+      [{ ...shot, times: TWENTY }],
+      vars,
+      TWENTY_MIB,
+    );
+    expect(large.outcomes.filter(({ status }) => status !== 408)).toEqual([]);
+    expect([...run.records, ...large.records]).toEqual([]);
+  });
+});
+
+describe('an answer', () => {
+  test.each([
+    ['of arguments 3,000 objects deep', 'deep-plain', false, 502, 'upstream_invalid'],
+    ['of 30 MB of text', 'text-30', false, 502, 'upstream_event_too_large'],
+    ['of 30 MB of logprobs', 'logprobs-30', false, 502, 'upstream_event_too_large'],
+    ['of 30 MB of an unknown field', 'lists-30', false, 502, 'upstream_event_too_large'],
+    ['of 30 MB of text to a request for a stream', 'text-30', true, 502, 'upstream_event_too_large'],
+    ['of 30 MB of logprobs to a request for a stream', 'logprobs-30', true, 502, 'upstream_event_too_large'],
+    ['that unpacks to 1 GB', 'zeros-plain', false, 502, 'upstream_event_too_large'],
+  ])('B3 B5 M1 plain, %s: refused, with one record', async (name, answer, stream, status, code) => {
+    const run = await attack(`plain: ${name}`, [{ answer, stream }]);
+    expect(run.outcomes).toMatchObject([{ status, code }]);
+    expectRecord(run, 'failed', code);
+  });
+
+  test.each([
+    ['8 MB of text', 'text-8', false],
+    ['8 MB of text to a request for a stream', 'text-8', true],
+    ['logprobs below the bound on values', 'logprobs-values', false],
+    ['logprobs below the bound on values to a request for a stream', 'logprobs-values', true],
+    ['an unknown field below the bound on values', 'lists-values', false],
+  ])('B3 B5 M1 plain, %s: answered or refused, with one record', async (name, answer, stream) => {
+    const run = await attack(`plain: ${name}`, [{ answer, stream }]);
+    const [outcome] = run.outcomes;
+    expectRecord(run, outcome?.code === null ? 'finished' : 'failed', outcome?.code ?? null);
+  });
+
+  test.each([
+    ['arguments 3,000 objects deep', 'deep-stream', 'upstream_invalid'],
+    ['logprobs in events of 1 MiB', 'logprobs', 'upstream_invalid'],
+    ['events whose output is larger than four of them', 'logprobs-below', 'upstream_event_too_large'],
+    ['1 GB out of a gzip body', 'zeros-stream', 'upstream_event_too_large'],
+  ])('B2 B3 M1 streamed, %s: ends with an error, and one record', async (name, answer, code) => {
+    const run = await attack(`stream: ${name}`, [{ answer, stream: true }]);
+    expect(run.outcomes).toMatchObject([{ code }]);
+    expectRecord(run, 'failed', code);
+  });
+
+  test.each([
+    ['events of logprobs that fit', 'logprobs-fitting', 3],
+    ['30 texts of 1 MiB', 'long-text', 2],
+    ['400 calls with ids of 1 MB', 'ids', 1],
+    ['names of control characters', 'control-names', 10],
+    ['names of lone surrogates', 'surrogate-names', 10],
+  ])('B3 M1 streamed, %s: goes on, not many times its size', async (name, answer, maxRatio) => {
+    const run = await attack(`stream: ${name}`, [{ answer, stream: true }]);
+    expect(run.outcomes).toMatchObject([{ status: 200, code: null }]);
+    expect((run.outcomes[0]?.bytes ?? 0) / run.bytesUp).toBeLessThan(maxRatio);
+    expectRecord(run, 'finished');
+  });
+
+  test('B3 M1 streamed, 1,024 calls of each of 128 choices: within the bounds, and one record', async () => {
+    const run = await attack('stream: as many calls as may be', [
+      { answer: 'all-calls', stream: true, more: '{"n":128}' },
+    ]);
+    const code = run.outcomes[0]?.code ?? null;
+    expectRecord(run, code === null ? 'finished' : 'failed', code);
+  });
+
+  test('B3 model lists that unpack to 100 MB, of six providers: left out', async () => {
+    const base = `${rig.upstreamUrl}/v1`;
+    const vars = Object.fromEntries(
+      SIX.flatMap((name) => [
+        [`${name}_API_KEY`, 'k'],
+        [`${name}_BASE_URL`, base],
+      ]),
+    );
+    const run = await attack(
+      'models: of six providers, 100 MB each',
+      [{ path: '/v1/models', stream: false }],
+      vars,
+    );
+    expect(run.outcomes).toMatchObject([{ status: 200 }]);
+    expect([run.asked, run.records]).toEqual([6, []]);
+  });
+});
+
+describe('B4 a compressed stream of 100 MB of', () => {
+  test.each(['line-feeds', 'carriage-returns', 'comments', 'empty-events', 'unknown-fields', 'no-news'])(
+    '%s: other streams and the clocks get their turn, and one record is left',
+    async (answer) => {
+      const run = await attack(`gzip: ${answer}`, [{ answer, stream: true }], {
+        IDLE_TIMEOUT_SECONDS: '1',
+        DEADLINE_SECONDS: '2',
+      });
+      const [outcome] = run.outcomes;
+      expect(['upstream_truncated', 'stream_idle_timeout', 'timeout']).toContain(outcome?.code);
+      expect(outcome?.ms).toBeLessThan(3000);
+      expectRecord(run, outcome?.code === 'upstream_truncated' ? 'failed' : 'timed_out', outcome?.code);
+    },
+  );
+});
+
+describe('F2 a whole answer whose connection ends uncleanly', () => {
+  test.each(['cut-chunks', 'cut-reset', 'cut-length', 'hang-done'])(
+    '%s: finished, streamed and plain',
+    async (answer) => {
+      const run = await attack(`end: ${answer}`, [
+        { answer, stream: true },
+        { answer, stream: false },
+      ]);
+      expect(run.outcomes).toMatchObject([
+        { status: 200, code: null },
+        { status: 200, code: null },
+      ]);
+      expect(run.records.map(({ status }) => status)).toEqual(['finished', 'finished']);
+    },
+  );
+
+  test.each(['cut-two', 'cut-early'])(
+    '%s, which is not whole: truncated, streamed and plain',
+    async (answer) => {
+      const run = await attack(`end: ${answer}`, [
+        { answer, stream: true, more: '{"n":2}' },
+        { answer, stream: false, more: '{"n":2}' },
+      ]);
+      expect(run.outcomes).toMatchObject([
+        { code: 'upstream_truncated' },
+        { status: 502, code: 'upstream_truncated' },
+      ]);
+      expect(run.records.map(({ status }) => status)).toEqual(['failed', 'failed']);
+    },
+  );
+});
+
+describe(`B3 B4 M1 ${TWENTY} at once of`, () => {
+  const cases: readonly [name: string, shot: Shot][] = [
+    ['10 MiB of lists in lists', { body: 'nested-lists', stream: true }],
+    ['events of 1 MiB of logprobs', { answer: 'logprobs-below', stream: true }],
+    ['events whose logprobs fit', { answer: 'logprobs-fitting', stream: true }],
+    ['plain answers of 30 MB', { answer: 'logprobs-30', stream: false }],
+  ];
+
+  test.each(cases)('%s: within the bounds, and one record each', async (name, shot) => {
+    const shots = [{ ...shot, times: TWENTY }];
+    await attack(`${TWENTY} x ${name}`, shots, { DEADLINE_SECONDS: '6' }, TWENTY_MIB);
+  });
+
+  test('the worst of each kind: within the bounds, and one record each', async () => {
+    const kinds: readonly Shot[] = [
+      ...cases.map(([, shot]) => shot),
+      { body: 'flat-text', stream: true },
+      { answer: 'text-8', stream: false },
+      { answer: 'all-calls', stream: true, more: '{"n":128}' },
+      { answer: 'ids', stream: true },
+      { answer: 'line-feeds', stream: true },
+      { answer: 'comments', stream: true },
+    ];
+    const shots = kinds.map((shot) => ({ ...shot, times: TWENTY / kinds.length }));
+    await attack(`${TWENTY} x the worst of each kind`, shots, { DEADLINE_SECONDS: '4' }, TWENTY_MIB);
+  });
+});

@@ -1,0 +1,146 @@
+/** The attacker's process: the hostile upstream and the hostile clients, apart from the tests so that it can't hold up their clocks. */
+import { serve } from '../../bench/load/serve.ts';
+import { chat } from '../../e2e/client.ts';
+import { decodeObject, textOf } from '../../simulator/json.ts';
+import { ANSWERS } from '../attacks/answers.ts';
+import { BODIES } from '../attacks/bodies.ts';
+import { type Answer, play } from './answer.ts';
+import { type Ask, ask } from './ask.ts';
+import { judge } from './judge.ts';
+import { type Command, type Outcome, type Report, type Shot, WARM_REQUESTS } from './messages.ts';
+
+const LIMIT_MS = 45_000;
+/** Of many equal answers, the first ones are checked whole. */
+const MAX_CHECKED_BYTES = 32 * 1024 * 1024;
+const MAX_FAULTS = 10;
+const START_BYTES = 400;
+const SLOW_MS = 100;
+const SLOW_BYTES = 2;
+const CHAT = '/v1/chat/completions';
+
+const answers = new Map<string, Answer>();
+let asked = 0;
+let bytesUp = 0;
+let loaded: { readonly port: number; readonly asks: readonly (readonly [Shot, Ask])[] } = {
+  port: 0,
+  asks: [],
+};
+
+function answerOf(name: string): Answer {
+  const known = answers.get(name);
+  if (known !== undefined) return known;
+  const make = ANSWERS[name];
+  if (make === undefined) throw new Error(`There is no answer ${name}`);
+  const made = make();
+  answers.set(name, made);
+  return made;
+}
+
+function startUpstream(): Promise<number> {
+  return serve(({ path, body, socket }) => {
+    asked++;
+    const name = path.endsWith('/models') ? 'models' : textOf(decodeObject(body)?.model);
+    const answer = answerOf(name);
+    for (const piece of answer.pieces) bytesUp += piece.length;
+    void play(socket, answer);
+  });
+}
+
+function askOf(shot: Shot): Ask {
+  const { stream, more = '{}', path = CHAT, send = 'whole' } = shot;
+  if (path !== CHAT) {
+    return { head: `GET ${path} HTTP/1.1\r\nHost: weir\r\n\r\n`, body: [], pauseMs: 0, limitMs: LIMIT_MS };
+  }
+  const members = { stream, ...decodeObject(more) };
+  const body =
+    shot.body === undefined
+      ? [Buffer.from(JSON.stringify(chat(`openai/${shot.answer}`, members)))]
+      : (BODIES[shot.body]?.() ?? []);
+  const length = body.reduce((sum, piece) => sum + piece.length, 0);
+  const head = `POST ${path} HTTP/1.1\r\nHost: weir\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+  if (send === 'whole') return { head, body, pauseMs: 0, limitMs: LIMIT_MS };
+  const bytes = Buffer.concat(body);
+  if (send === 'stalled') {
+    return { head, body: [bytes.subarray(0, length / 2)], pauseMs: 0, limitMs: LIMIT_MS };
+  }
+  const pieces: Uint8Array[] = [];
+  for (let at = 0; at < length; at += SLOW_BYTES) pieces.push(bytes.subarray(at, at + SLOW_BYTES));
+  return { head, body: pieces, pauseMs: SLOW_MS, limitMs: LIMIT_MS };
+}
+
+function prepare(shots: readonly Shot[], port: number): void {
+  answers.clear();
+  const asks = shots.flatMap((shot) => {
+    if (shot.answer !== undefined) answerOf(shot.answer);
+    const made = askOf(shot);
+    return Array.from({ length: shot.times ?? 1 }, (): [Shot, Ask] => [shot, made]);
+  });
+  answerOf('ok');
+  loaded = { port, asks };
+}
+
+/** All at once; what came is judged when all is over, so that judging takes nothing from the gateway's time. */
+async function fire(): Promise<Report> {
+  asked = 0;
+  bytesUp = 0;
+  const { port, asks } = loaded;
+  const answered = await Promise.all(
+    asks.map(async ([shot, made]) => ({ shot, answer: await ask(port, made) })),
+  );
+  let checkedBytes = 0;
+  const outcomes = answered.map(({ shot, answer }): Outcome => {
+    const { status, end, ms, bytes, kept, headers } = answer;
+    const requestId = headers.get('x-weir-request-id') ?? '';
+    const isSentOn = headers.has('x-weir-provider');
+    checkedBytes += kept.length;
+    const isSample = checkedBytes === kept.length || checkedBytes <= MAX_CHECKED_BYTES;
+    const judged = judge(answer, isSample, {
+      shape: 'chat',
+      provider: 'openai',
+      usage: 'finish',
+      vendorEvents: 'strip',
+      errorFrames: 'data',
+    });
+    const name = shot.answer ?? shot.body ?? shot.path ?? '';
+    const start = kept.subarray(0, START_BYTES).toString();
+    return {
+      requestId,
+      isSentOn,
+      shot: name,
+      status,
+      end,
+      ms,
+      bytes,
+      ...judged,
+      faults: judged.faults.slice(0, MAX_FAULTS),
+      start,
+    };
+  });
+  return { kind: 'fired', outcomes, asked, bytesUp };
+}
+
+async function warm(port: number): Promise<void> {
+  for (let i = 0; i < WARM_REQUESTS; i++) {
+    await ask(port, askOf({ answer: i % 2 === 0 ? 'ok' : 'ok-plain', stream: i % 2 === 0 }));
+  }
+}
+
+async function run(command: Command): Promise<Report> {
+  if (command.kind === 'fire') return fire();
+  if (command.kind === 'prepare') prepare(command.shots, command.port);
+  else await warm(command.port);
+  return { kind: 'prepared' };
+}
+
+function report(message: Report): void {
+  process.send?.(message);
+}
+
+process.on('message', (command: Command) => {
+  run(command).then(report, (error: unknown) => {
+    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    report({ kind: 'broken', reason });
+  });
+});
+process.on('disconnect', () => process.exit());
+report({ kind: 'started', upstreamPort: await startUpstream() });

@@ -1,0 +1,23 @@
+/** Bundles the gateway as it is deployed, for a workerd of the hostile tests' own. */
+import { type Bundle, bundle } from '../../bench/build.ts';
+
+/** @param name the folder of the bundle, so that two test files never write the same one */
+export async function bundleWeir(name: string): Promise<Bundle> {
+  const bundled = await bundle({
+    name,
+    what: 'Weir as it is',
+    main: new URL('../../../src/index.ts', import.meta.url),
+    treatment: 'frames',
+    sections: [],
+    settings: () => ({}),
+    hasKv: true,
+    modelPrefix: () => '',
+    headers: () => ({}),
+    alias: {},
+    replace: null,
+    isWeir: true,
+    isPeer: false,
+  });
+  if (bundled === null) throw new Error('The gateway has no bundle');
+  return bundled;
+}

@@ -1,0 +1,23 @@
+/** KV as workerd speaks to it, in memory: keeps the usage records that were written, and finds nothing else. */
+import { wholeResponse } from '../../bench/load/http1.ts';
+import { serve } from '../../bench/load/serve.ts';
+import { decodeObject, type JsonObject } from '../../simulator/json.ts';
+
+const NO_KEYS = JSON.stringify({ keys: [], list_complete: true });
+
+export interface Kv {
+  readonly port: number;
+  /** Every record that was written, in the order of the writes. */
+  readonly records: readonly JsonObject[];
+}
+
+export async function startKv(): Promise<Kv> {
+  const records: JsonObject[] = [];
+  const port = await serve(({ method, path, body, socket }) => {
+    if (path.startsWith('/?')) return void socket.write(wholeResponse(200, 'application/json', NO_KEYS));
+    if (method !== 'PUT') return void socket.write(wholeResponse(404, 'text/plain', ''));
+    if (path.startsWith('/usage')) records.push(decodeObject(body) ?? { unreadable: body });
+    socket.write(wholeResponse(200, 'text/plain', ''));
+  });
+  return { port, records };
+}

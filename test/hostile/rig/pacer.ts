@@ -1,0 +1,129 @@
+/** One well-behaved stream after another beside what is hostile, a frame every 50 ms: the longest time without one is noted. */
+import { setTimeout } from 'node:timers/promises';
+import { Connection } from '../../bench/load/client.ts';
+import { chunkOf, LAST_CHUNK, STREAM_HEAD } from '../../bench/load/http1.ts';
+import { serve } from '../../bench/load/serve.ts';
+
+const PACE_MS = 50;
+/** After so many a stream ends, and the next one is asked for. */
+const FRAMES_A_STREAM = 20;
+/** One turn of the event loop asks for this. */
+const TURN_MS = 10;
+/** Longer than a mark, so that none is missed where two reads cut it. */
+const CARRIED_CHARACTERS = 40;
+const MARK = /<#(\d+)#>/g;
+const END = 'data: [DONE]\n\n';
+
+export interface Pacer {
+  /** The longest gap since the last call, in ms. */
+  takeGap(): number;
+  /** Streams that were whole, and what was amiss with others. */
+  readonly whole: number;
+  readonly problems: readonly string[];
+  stop(): Promise<void>;
+}
+
+/** When each frame was written, by its number: shared by the upstream and the client, which are one process. */
+const written = new Map<number, number>();
+let frames = 0;
+
+function event(content: string, finish: string | null): string {
+  const choice = { index: 0, delta: { content }, finish_reason: finish };
+  return `data: ${JSON.stringify({ id: 'paced', choices: [choice] })}\n\n`;
+}
+
+/** @returns its port */
+export function startPacedUpstream(): Promise<number> {
+  return serve(({ socket }) => {
+    socket.write(STREAM_HEAD);
+    let sent = 0;
+    let dueAt = performance.now();
+    function turn(): void {
+      const now = performance.now();
+      if (socket.destroyed) return clearInterval(timer);
+      for (; dueAt <= now && sent < FRAMES_A_STREAM; sent++, dueAt += PACE_MS) {
+        written.set(++frames, now);
+        socket.write(chunkOf(event(`<#${frames}#>`, null)));
+      }
+      if (sent < FRAMES_A_STREAM) return;
+      clearInterval(timer);
+      socket.write(chunkOf(event('', 'stop') + END) + LAST_CHUNK);
+    }
+    const timer = setInterval(turn, TURN_MS);
+    turn();
+  });
+}
+
+/** @param port the gateway's, whose provider `paced` is the paced upstream */
+export function startPacer(port: number): Pacer {
+  const problems: string[] = [];
+  let whole = 0;
+  let gap = 0;
+  let lastAt = performance.now();
+  let isStopped = false;
+  let connection: Connection | undefined;
+
+  /**
+   * A frame that the writer itself was late with is counted from its writing on: that delay is not the gateway's. The first of
+   * a stream is not due before the gateway asks for it.
+   */
+  function note(number: number, now: number, isFirst: boolean): void {
+    const dueAt = (written.get(number) ?? now) - PACE_MS;
+    gap = Math.max(gap, now - (isFirst ? lastAt : Math.max(lastAt, dueAt)));
+    lastAt = now;
+    written.delete(number);
+  }
+
+  async function readOne(): Promise<void> {
+    let carried = '';
+    let marks = 0;
+    const body = JSON.stringify({
+      model: 'paced/paced',
+      stream: true,
+      messages: [{ role: 'user', content: 'x' }],
+    });
+    try {
+      connection = await Connection.open(port);
+      const status = await connection.ask({ headers: {}, body }, (bytes) => {
+        const now = performance.now();
+        const text = carried + bytes.toString('latin1');
+        let read = 0;
+        for (const mark of text.matchAll(MARK)) {
+          note(Number(mark[1]), now, marks === 0);
+          marks++;
+          read = mark.index + mark[0].length;
+        }
+        carried = text.slice(Math.max(read, text.length - CARRIED_CHARACTERS));
+      });
+      if (status === 200 && marks === FRAMES_A_STREAM && carried.endsWith(END)) whole++;
+      else problems.push(`status ${status}, ${marks} frames, ends with ${JSON.stringify(carried)}`);
+    } catch (error) {
+      if (isStopped) return;
+      problems.push(String(error));
+      // A gateway that is gone refuses at once.
+      await setTimeout(PACE_MS);
+    } finally {
+      connection?.close();
+    }
+  }
+
+  const running = (async () => {
+    while (!isStopped) await readOne();
+  })();
+  return {
+    takeGap: () => {
+      const longest = Math.max(gap, performance.now() - lastAt);
+      gap = 0;
+      return longest;
+    },
+    get whole() {
+      return whole;
+    },
+    problems,
+    stop: async () => {
+      isStopped = true;
+      connection?.close();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,203 @@
+/** One attack after another, each on a gateway of its own: what came back, what it cost in memory, and what others waited for it. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import type { Bundle } from '../../bench/build.ts';
+import type { JsonObject } from '../../simulator/json.ts';
+import { bundleWeir } from './bundle.ts';
+import { type Kv, startKv } from './kv.ts';
+import { peakBytes, resetPeak, residentBytes } from './memory.ts';
+import { type Command, type Outcome, type Report, type Shot, WARM_REQUESTS } from './messages.ts';
+import { startPacedUpstream, startPacer } from './pacer.ts';
+import { startWorkerd } from './workerd.ts';
+
+export const MAX_GAP_MS = 250;
+/** The machine is shared: a gap is the gateway's own only where it comes again. */
+const ATTEMPTS = 3;
+const SETTLE_MS = 120;
+const RECORD_LIMIT_MS = 5000;
+const MIB = 1024 * 1024;
+
+export interface Attack {
+  readonly outcomes: readonly Outcome[];
+  /** How often the upstream was asked. */
+  readonly asked: number;
+  readonly bytesUp: number;
+  /** The usage records that it left. */
+  readonly records: readonly JsonObject[];
+  /** The peak of the gateway's resident memory above what it held before, in MiB; infinite where its process ended. */
+  readonly rssMib: number;
+  /** The longest time that another stream, of a frame every 50 ms, waited for one. */
+  readonly gapMs: number;
+  /** What was amiss with that other stream. */
+  readonly paceProblems: readonly string[];
+  /** The gateway's log lines of what should not be. */
+  readonly alarms: readonly string[];
+}
+
+type Fired = Extract<Report, { kind: 'fired' }>;
+
+export class Rig {
+  readonly #bundle: Bundle;
+  readonly #kv: Kv;
+  readonly #pacedPort: number;
+  readonly #attacker: ChildProcess;
+  readonly #attackerEnded = new AbortController();
+  readonly #upstreamPort: number;
+
+  private constructor(
+    bundle: Bundle,
+    kv: Kv,
+    pacedPort: number,
+    attacker: ChildProcess,
+    upstreamPort: number,
+  ) {
+    this.#bundle = bundle;
+    this.#kv = kv;
+    this.#pacedPort = pacedPort;
+    this.#attacker = attacker;
+    attacker.once('exit', () => this.#attackerEnded.abort(new Error('The attacker ended')));
+    this.#upstreamPort = upstreamPort;
+  }
+
+  static async open(): Promise<Rig> {
+    const attacker = fork(join(import.meta.dirname, 'attacker.ts'), {
+      serialization: 'advanced',
+    });
+    const [bundle, kv, pacedPort, [started]] = await Promise.all([
+      bundleWeir('hostile'),
+      startKv(),
+      startPacedUpstream(),
+      once(attacker, 'message'),
+    ]);
+    const report: Report = started;
+    if (report.kind !== 'started') throw new Error('The attacker did not start');
+    return new Rig(bundle, kv, pacedPort, attacker, report.upstreamPort);
+  }
+
+  /** The hostile upstream's address. */
+  get upstreamUrl(): string {
+    return `http://127.0.0.1:${this.#upstreamPort}`;
+  }
+
+  close(): void {
+    if (this.#attacker.connected) this.#attacker.disconnect();
+  }
+
+  /** Runs it again where another stream's gap was too long, and prints the figures of each run. */
+  async attack(
+    name: string,
+    shots: readonly Shot[],
+    vars: Readonly<Record<string, string>> = {},
+  ): Promise<Attack> {
+    for (let attempt = 1; ; attempt++) {
+      const attack = await this.#run(shots, vars);
+      print(name, attack);
+      if (attack.gapMs <= MAX_GAP_MS || attempt === ATTEMPTS) return attack;
+    }
+  }
+
+  async #run(shots: readonly Shot[], vars: Readonly<Record<string, string>>): Promise<Attack> {
+    const workerd = await startWorkerd({
+      bundle: this.#bundle,
+      kvPort: this.#kv.port,
+      vars: this.#vars(vars),
+    });
+    try {
+      await this.#send({ kind: 'prepare', shots, port: workerd.port });
+      const recordsAtStart = this.#kv.records.length;
+      await this.#send({ kind: 'warm', port: workerd.port });
+      await this.#records(recordsAtStart, WARM_REQUESTS, 0);
+      const pacer = startPacer(workerd.port);
+      await setTimeout(SETTLE_MS);
+      const recordsBefore = this.#kv.records.length;
+      const idle = residentBytes(workerd.pid);
+      resetPeak(workerd.pid);
+      pacer.takeGap();
+      const { outcomes, asked, bytesUp } = await this.#fire();
+      const gapMs = pacer.takeGap();
+      await pacer.stop();
+      const records = await this.#records(recordsBefore, asked, SETTLE_MS);
+      return {
+        outcomes,
+        asked,
+        bytesUp,
+        records,
+        gapMs,
+        rssMib: workerd.isAlive() ? (peakBytes(workerd.pid) - idle) / MIB : Number.POSITIVE_INFINITY,
+        paceProblems: pacer.problems,
+        alarms: workerd.logged
+          .filter(isAlarm)
+          .map((line) => JSON.stringify(line))
+          .concat(workerd.otherLines),
+      };
+    } finally {
+      await workerd.stop();
+    }
+  }
+
+  #vars(vars: Readonly<Record<string, string>>): Record<string, string> {
+    return {
+      AUTH: 'open',
+      OPENAI_API_KEY: 'sk-hostile-000000',
+      OPENAI_BASE_URL: `${this.upstreamUrl}/v1`,
+      PROVIDERS: JSON.stringify({ paced: { base_url: `http://127.0.0.1:${this.#pacedPort}/v1` } }),
+      ...vars,
+    };
+  }
+
+  /** Records come after the answers: so many as requests reached the upstream, and a moment longer for one too many. */
+  async #records(before: number, count: number, moreMs: number): Promise<JsonObject[]> {
+    const hostile = () => this.#kv.records.slice(before).filter(({ provider }) => provider !== 'paced');
+    const until = performance.now() + RECORD_LIMIT_MS;
+    while (hostile().length < count && performance.now() < until) await setTimeout(10);
+    await setTimeout(moreMs);
+    return hostile();
+  }
+
+  async #fire(): Promise<Fired> {
+    const report = await this.#send({ kind: 'fire' });
+    if (report.kind !== 'fired') throw new Error(`The attacker answered ${report.kind}`);
+    return report;
+  }
+
+  async #send(command: Command): Promise<Report> {
+    const answered = once(this.#attacker, 'message', { signal: this.#attackerEnded.signal });
+    this.#attacker.send(command);
+    const [report]: Report[] = await answered;
+    if (report === undefined) throw new Error('The attacker answered nothing');
+    if (report.kind === 'broken') throw new Error(report.reason);
+    return report;
+  }
+}
+
+const ALARMS = ['internal_error', 'record_lost', 'misconfigured'];
+
+function isAlarm({ event }: JsonObject): boolean {
+  return typeof event === 'string' && ALARMS.includes(event);
+}
+
+function print(name: string, { rssMib, gapMs, outcomes, records }: Attack): void {
+  const count = (values: readonly string[]) =>
+    [...new Set(values)]
+      .map(
+        (value) => `${value}${values.length > 1 ? ` x${values.filter((one) => one === value).length}` : ''}`,
+      )
+      .join(', ');
+  const statuses = count(
+    outcomes.map(
+      ({ status, code, end }) =>
+        `${status}${code === null ? '' : ` ${code}`}${end === 'whole' ? '' : ` ${end}`}`,
+    ),
+  );
+  const recorded = count(
+    records.map(
+      ({ status, error_code }) => `${String(status)}${error_code === null ? '' : ` ${String(error_code)}`}`,
+    ),
+  );
+  const longest = Math.max(...outcomes.map(({ ms }) => ms));
+  process.stdout.write(
+    `${name.padEnd(44)} RSS +${rssMib.toFixed(0).padStart(4)} MiB   gap ${gapMs.toFixed(0).padStart(5)} ms   ${(longest / 1000).toFixed(2).padStart(6)} s   ${statuses} | record: ${recorded || 'none'}\n`,
+  );
+}

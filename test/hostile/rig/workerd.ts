@@ -1,0 +1,113 @@
+/** Runs a bundle in a workerd of its own, one process without a proxy or an inspector, and keeps what it logs. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { type Bundle, ROOT } from '../../bench/build.ts';
+import { decodeObject, type JsonObject, numberOf } from '../../simulator/json.ts';
+
+/** The same workerd that wrangler runs: the package's default export is the path of the program. */
+const WORKERD: { readonly default: string } = createRequire(join(ROOT, 'node_modules/wrangler/package.json'))(
+  'workerd',
+);
+/** A Worker's isolate has so much at Cloudflare; without a limit the engine would leave garbage lie that it would collect there. */
+const V8_FLAGS = ['--max-heap-size=128'];
+const START_LIMIT_MS = 20_000;
+
+export interface Workerd {
+  readonly pid: number;
+  readonly port: number;
+  /** Its log lines that are JSON objects, and all other lines, which are workerd's own. */
+  readonly logged: readonly JsonObject[];
+  readonly otherLines: readonly string[];
+  /** Whether the process lives. */
+  isAlive(): boolean;
+  stop(): Promise<void>;
+}
+
+export interface WorkerdOptions {
+  readonly bundle: Bundle;
+  readonly kvPort: number;
+  readonly vars: Readonly<Record<string, string>>;
+}
+
+let started = 0;
+
+export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
+  const config = join(options.bundle.directory, `workerd-${++started}.capnp`);
+  await writeFile(config, configOf(options));
+  const child = spawn(WORKERD.default, ['serve', '--control-fd=3', config, 'config'], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  });
+  endWithThisProcess(child);
+  const logged: JsonObject[] = [];
+  const otherLines: string[] = [];
+  for (const input of [child.stdout, child.stderr]) {
+    if (input === null) continue;
+    createInterface({ input }).on('line', (line) => {
+      const object = decodeObject(line);
+      if (object === undefined) otherLines.push(line);
+      else logged.push(object);
+    });
+  }
+  const isAlive = () => child.exitCode === null && child.signalCode === null;
+  async function stop(): Promise<void> {
+    if (!isAlive()) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  }
+  try {
+    const port = await listeningPort(child);
+    return { pid: child.pid ?? 0, port, logged, otherLines, isAlive, stop };
+  } catch (error) {
+    await stop();
+    throw new Error(`${String(error)}\n${otherLines.join('\n').slice(0, 1000)}`);
+  }
+}
+
+function configOf({ bundle, kvPort, vars }: WorkerdOptions): string {
+  const text = JSON.stringify;
+  const bindings = Object.entries(vars).map(
+    ([name, value]) => `(name = ${text(name)}, text = ${text(value)})`,
+  );
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "main", worker = (
+      modules = [(name = "index.js", esModule = embed ${text(bundle.file)})],
+      compatibilityDate = ${text(bundle.compatibilityDate)},
+      compatibilityFlags = [${bundle.compatibilityFlags.map((flag) => text(flag)).join(', ')}],
+      bindings = [${bindings.join(', ')}, (name = "WEIR_KV", kvNamespace = "kv")],
+    )),
+    (name = "kv", external = (address = "127.0.0.1:${kvPort}", http = ())),
+    (name = "internet", network = (allow = ["private"])),
+  ],
+  v8Flags = [${V8_FLAGS.map((flag) => text(flag)).join(', ')}],
+  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
+);
+`;
+}
+
+async function listeningPort(child: ChildProcess): Promise<number> {
+  const control = child.stdio[3];
+  if (!(control instanceof Readable)) throw new Error('workerd has no control channel');
+  const signal = AbortSignal.timeout(START_LIMIT_MS);
+  const line = once(createInterface({ input: control }), 'line', { signal });
+  const exit = once(child, 'exit', { signal }).then(() =>
+    Promise.reject(new Error('workerd ended at its start')),
+  );
+  exit.catch(() => {});
+  const [message]: string[] = await Promise.race([line, exit]);
+  return numberOf(decodeObject(message ?? '')?.port) ?? 0;
+}
+
+/** The last resort: however this process ends, the other does not outlive it. */
+function endWithThisProcess(child: ChildProcess): void {
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  child.once('exit', () => process.off('exit', kill));
+}

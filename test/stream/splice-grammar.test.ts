@@ -1,0 +1,87 @@
+/**
+ * The fast path against the slow one over streams of a grammar, as many frames as `GRAMMAR_FRAMES`:
+ * GRAMMAR_FRAMES=5000000 npx vitest run test/stream/splice-grammar.test.ts
+ */
+import { describe, expect, test } from 'vitest';
+import { type Conversion, convertStream, cut } from '../contract/convert.ts';
+import { compareWays } from './both-ways.ts';
+import { grammarStream } from './grammar-streams.ts';
+
+const FRAMES = Number(process.env.GRAMMAR_FRAMES ?? 60_000);
+/** The first stream's seed: a failure reports its own. */
+const FIRST_SEED = Number(process.env.GRAMMAR_FROM ?? 1);
+/** Many envelopes can't be learned, and many streams end early. */
+const LEAST_SHARE_OF_HITS = 0.1;
+/** On this project's machines it is a tenth of this. */
+const LIMIT_MS_A_FRAME = 1;
+
+const CHAT: Conversion = { provider: 'compatible', route: 'chat', model: 'm', usageChunk: true };
+const encoder = new TextEncoder();
+
+test(
+  `Splice, ${FRAMES} frames of a grammar: same output as the slow path, however they are cut`,
+  () => {
+    let read = 0;
+    let hits = 0;
+    for (let seed = FIRST_SEED; read < FRAMES; seed++) {
+      const { reads, conversion } = grammarStream(seed);
+      try {
+        const { events, splicedFrames } = compareWays(reads, conversion);
+        read += events;
+        hits += splicedFrames;
+      } catch (error) {
+        throw new Error(`It fails from GRAMMAR_FROM=${seed}`, { cause: error });
+      }
+    }
+    expect(hits).toBeGreaterThan(read * LEAST_SHARE_OF_HITS);
+  },
+  FRAMES * LIMIT_MS_A_FRAME,
+);
+
+/** The ways in which the fast path once was not the slow one (finding 7 of the attack study). */
+describe('Splice, a text that equals', () => {
+  function compare(events: readonly string[], conversion: Conversion = CHAT): string {
+    const text = events.map((data) => `data: ${data}\n\n`).join('');
+    const bytes = encoder.encode(`${text}data: [DONE]\n\n`);
+    for (const size of [bytes.length, 64, 1]) compareWays([...cut(bytes, size)], conversion);
+    return convertStream([bytes], conversion).text;
+  }
+
+  test('the mark, written with an escape: it is read from its own place', () => {
+    const marked = (real: string, other: string) =>
+      `{"meta":{"content":"${other}"},"choices":[{"index":0,"delta":{"content":"${real}"}}]}`;
+    const text = compare([
+      marked('Hi', 'd'),
+      marked('weir\\u2042text', 'd1'),
+      marked('weir\\u2042text', 'ANOTHER WORD'),
+    ]);
+    expect(text).not.toContain('ANOTHER WORD');
+  });
+
+  test('a discriminator of typed content: nothing of the text is lost', () => {
+    const thinking = (text: string) =>
+      `{"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"first half, "}]}],"reasoning_content":"${text}"}}]}`;
+    const text = compare(['x', 'thinking', 'thinking', 'text', 'text', 'text'].map(thinking));
+    expect(text.match(/first half, /g)).toHaveLength(6);
+  });
+
+  test.each(['type', 'object', '\\u006fbject'])('the value of %s: an error is still an error', (key) => {
+    const typed = (value: string) =>
+      `{"${key}":"${value}","choices":[{"index":0,"delta":{"content":"${value}"}}]}`;
+    expect(compare(['Hi', 'chunk', 'chunk', 'error', 'after'].map(typed))).not.toContain('after');
+  });
+
+  test.each(['index', 'object', 'content', 'choices', 'delta'])('the key %s: it is no hole', (key) => {
+    const keyed = (text: string) =>
+      `{"object":"chunk","choices":[{"index":0,"delta":{"content":"${text}"}}]}`;
+    compare([keyed('Hi'), keyed(key), keyed(key), keyed('b'), keyed(key)]);
+  });
+
+  test('B1 more than an event may have: refused on either path', () => {
+    const small = { ...CHAT, maxEventBytes: 1000 };
+    const long = (length: number) => `{"choices":[{"index":0,"delta":{"content":"${'x'.repeat(length)}"}}]}`;
+    expect(compare([long(1), long(2), long(3), long(1500), long(4)], small)).toContain(
+      'upstream_event_too_large',
+    );
+  });
+});

@@ -20,7 +20,7 @@ export const MAX_OUTPUT_FACTOR = 4;
 
 /** After so much input without output a stream lets others have their turn (B4). */
 export const MAX_SILENT_BYTES = 256 * 1024;
-/** An event without output takes the time of so many bytes of blank lines: no clock runs within a turn that could tell. */
+/** An event without output takes the time of so many bytes of blank lines: no clock advances within a turn. */
 export const SILENT_EVENT_BYTES = 512;
 
 /** An upstream's error body: more than this of it is not read. */

@@ -44,7 +44,7 @@ function readEntries(value: unknown): TokenLogprob[] | null {
   return entries.length === 0 ? null : entries;
 }
 
-/** An entry without its token says nothing, and would be written with sixty bytes. */
+/** An entry without its token is empty, and would be written with sixty bytes. */
 function isToken(entry: unknown): entry is JsonObject {
   return isObject(entry) && typeof entry.token === 'string';
 }

@@ -9,10 +9,10 @@ import { hasItems, isForcedTool } from '../requests/openai-fields.ts';
 import { type RequestRules, renamed } from '../requests/rules.ts';
 import type { Endpoint, Provider } from './provider.ts';
 
-/** Retired on 2026-07-24: deployments that still have them behind a base URL of their own keep what their documents said. */
+/** Retired on 2026-07-24: deployments that still have them behind a base URL of their own keep the rules of their day. */
 const RETIRED = ['deepseek-chat', 'deepseek-reasoner'];
 
-/** Every model thinks unless it is told not to; the retired chat model never did (D guides/thinking_mode). */
+/** Thinking is on by default; the retired chat model never thought (D guides/thinking_mode). */
 function isThinking({ thinking, model }: JsonObject): boolean {
   return model !== 'deepseek-chat' && !(isObject(thinking) && thinking.type === 'disabled');
 }
@@ -51,7 +51,7 @@ const CHAT: RequestRules = {
     // 400 "unknown variant `developer`": theopenco/llmgateway#3462, 2026-08-07.
     roles: { developer: 'system' },
     reasoning: [
-      // 400 for any reasoning of an earlier answer, said the documents of 2025; those models had no tools.
+      // 400 for any reasoning of an earlier answer, by the documents of 2025; those models had no tools.
       { models: RETIRED, when: (body) => !hasItems(body.tools), form: 'none' },
       // 400 "The reasoning_content in the thinking mode must be passed back": demanded is the field, on every assistant
       // message, and `""` will do: R strict-tools-empty-reasoning; experientiallabs/experiential#887 and #890, 2026-09-10.

@@ -118,7 +118,7 @@ export const mistral: Provider = {
 
 /**
  * Its own host answers 404 "no Route matched" (apmantza/pi-free#293, 2026-07), and a plain Mistral key serves codestral
- * (continuedev/continue#13049, 2026-07-28): it is where Mistral is, unless a setting says otherwise.
+ * (continuedev/continue#13049, 2026-07-28): it is served where Mistral is, unless a setting names another base URL.
  */
 export const codestral: Provider = {
   ...mistral,

@@ -12,7 +12,7 @@ export const opentoken: Provider = {
   endpoints: {
     chat: {
       path: () => '/chat/completions',
-      // No public page says more of its requests (looked for on 2026-11-21).
+      // No public page describes its requests any further (looked for on 2026-11-21).
       rules: { fields: {}, messages: { reasoning: [{ form: 'reasoning_content' }] }, streamUsage: 'unasked' },
       dialect: openaiChat,
     },

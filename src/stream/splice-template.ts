@@ -51,7 +51,7 @@ const encoder = new TextEncoder();
 
 /**
  * @param json the event's data, from one `data: ` line
- * @returns `no text` where the frame contains anything but one text, null where its text can't be told from the rest
+ * @returns `no text` where the frame contains anything but one text, null where its text can't be distinguished from the rest
  */
 export function makeTemplate(
   json: string,

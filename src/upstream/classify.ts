@@ -76,7 +76,7 @@ export function classifyRefusal(refusal: Refusal, upstream: Upstream, callerPays
   return ownCode === '' ? error : { ...error, code: ownCode };
 }
 
-/** Some say with a 400 that the key is no good, xAI and Gemini among them: recorded in 2026-08 (Q10). */
+/** Some refuse an invalid key with a 400, xAI and Gemini among them: recorded in 2026-08 (Q10). */
 function isAboutKey(status: number, message: string | undefined): boolean {
   return (
     status === 400 && message !== undefined && INVALID_KEY.test(message.slice(0, MAX_ERROR_MESSAGE_CHARS))

@@ -78,7 +78,8 @@ function readQuery(params: URLSearchParams, nowMs: number, isAdminAsking: boolea
     return invalid('from must be a day or a UTC time, as 2026-11-01 or 2026-11-01T12:00:00Z', 'from');
   if (Number.isNaN(toMs))
     return invalid('to must be a day or a UTC time, as 2026-12-01 or 2026-12-01T12:00:00Z', 'to');
-  if (toMs <= fromMs) return invalid('to must be later than from: it is not within, so for one day it is the next day', 'to');
+  if (toMs <= fromMs)
+    return invalid('to must be later than from: it is not within, so for one day it is the next day', 'to');
   if (toMs - fromMs > MAX_REPORT_DAYS * DAY_MS)
     return invalid(`A report covers at most ${MAX_REPORT_DAYS} days`, 'from');
   return { kind: 'query', query: { from, to, fromMs, toMs, groups } };

@@ -118,7 +118,8 @@ export class Rig {
       const { outcomes, asked, bytesUp } = await this.#fire();
       const gapMs = pacer.takeGap();
       await pacer.stop();
-      const records = await this.#records(recordsBefore, asked, SETTLE_MS);
+      const expected = workerd.isAlive() ? outcomes.filter(({ isSentOn }) => isSentOn).length : 0;
+      const records = await this.#records(recordsBefore, expected, SETTLE_MS);
       return {
         outcomes,
         asked,
@@ -147,7 +148,7 @@ export class Rig {
     };
   }
 
-  /** Records come after the answers: so many as requests reached the upstream, and a moment longer for one too many. */
+  /** Records come after the answers: so many as requests were sent on, and a moment longer for one too many. */
   async #records(before: number, count: number, moreMs: number): Promise<JsonObject[]> {
     const hostile = () => this.#kv.records.slice(before).filter(({ provider }) => provider !== 'paced');
     const until = performance.now() + RECORD_LIMIT_MS;

@@ -46,11 +46,10 @@ export function configuredProvider(id: string, profile: Profile, apiKeySetting: 
 /** The same profile for a server that refuses `stream_options` (`"stream_usage": false`). */
 export function withoutStreamUsage(profile: Profile): Profile {
   const endpoints: { -readonly [R in Route]?: Endpoint } = { ...profile.endpoints };
-  for (const endpoint of Object.values(profile.endpoints)) {
-    const rules: RequestRules = { ...endpoint.rules, streamUsage: 'unasked' };
-    for (const route of ['chat', 'completions', 'fim', 'agents'] as const) {
-      if (profile.endpoints[route] === endpoint) endpoints[route] = { ...endpoint, rules };
-    }
+  for (const route of ['chat', 'completions', 'fim', 'agents'] as const) {
+    const endpoint = profile.endpoints[route];
+    if (endpoint === undefined) continue;
+    endpoints[route] = { ...endpoint, rules: { ...endpoint.rules, streamUsage: 'unasked' } };
   }
   return { ...profile, endpoints };
 }

@@ -2,6 +2,7 @@
  * Cerebras's habits: unknown fields are refused (400 and 422 `wrong_api_format`). What is taken was probed by one of its engineers
  * (pydantic/pydantic-ai#7653, 2026-08-20: `L` below); the schema is its Python SDK's of 2026-01-06 (`S`).
  */
+import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules, renamed } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 
@@ -40,9 +41,7 @@ const CHAT: RequestRules = {
         tool: ['role', 'content', 'tool_call_id', 'name'],
       },
       parts: { text: ['type', 'text'], image_url: ['type', 'image_url'] },
-      toolCall: ['id', 'type', 'function'],
-      tool: ['type', 'function'],
-      function: ['name', 'description', 'parameters', 'strict'],
+      ...FUNCTION_TOOLS,
     },
   },
   streamUsage: 'asked',

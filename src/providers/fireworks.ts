@@ -1,4 +1,5 @@
 /** Fireworks' habits: 400 "Extra inputs are not permitted", in messages too. The schema is its Python SDK's of 2026-07-21. */
+import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules, renamed } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 
@@ -31,9 +32,7 @@ const CHAT: RequestRules = {
         tool: ['role', 'content', 'tool_call_id'],
       },
       parts: { text: ['type', 'text'], image_url: ['type', 'image_url'] },
-      toolCall: ['id', 'type', 'function'],
-      tool: ['type', 'function'],
-      function: ['name', 'description', 'parameters', 'strict'],
+      ...FUNCTION_TOOLS,
     },
   },
   streamUsage: 'asked',

@@ -1,4 +1,5 @@
 /** Habits of Gemini's OpenAI-compatible endpoint: 400 `Unknown name "x": Cannot find field.` https://ai.google.dev/gemini-api/docs/openai */
+import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 
@@ -39,9 +40,8 @@ const CHAT: RequestRules = {
         image_url: ['type', 'image_url'],
         input_audio: ['type', 'input_audio'],
       },
-      toolCall: ['id', 'type', 'function', 'extra_content'],
-      tool: ['type', 'function'],
-      function: ['name', 'description', 'parameters', 'strict'],
+      ...FUNCTION_TOOLS,
+      toolCall: [...FUNCTION_TOOLS.toolCall, 'extra_content'],
     },
     takesExtraContent: true,
     // 400 "Function call is missing a thought_signature": securo#884, 2026-09-10. The stand-in for calls of other models is

@@ -2,6 +2,7 @@
  * Groq's habits: unknown fields are 400 `property 'x' is unsupported`, at the top and in messages. The schema is groq-python's of
  * 2026-08-18 (`S` below), beside https://console.groq.com/docs/openai (`D`, read 2026-11-21).
  */
+import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 
@@ -49,9 +50,7 @@ const CHAT: RequestRules = {
         tool: ['role', 'content', 'tool_call_id'],
       },
       parts: { text: ['type', 'text'], image_url: ['type', 'image_url'] },
-      toolCall: ['id', 'type', 'function'],
-      tool: ['type', 'function'],
-      function: ['name', 'description', 'parameters', 'strict'],
+      ...FUNCTION_TOOLS,
     },
   },
   streamUsage: 'asked',

@@ -3,7 +3,9 @@
  * mistralai/platform-docs-public of 2026-07-15 (`D` below), which forbids unknown fields everywhere (422 `extra_forbidden`);
  * the recorded requests are those of `shared/requests` (`R`).
  */
+import { isObject, type JsonObject, readText } from '../canonical/json.ts';
 import { openaiChat } from '../dialects/openai-chat.ts';
+import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
 import { type FieldRule, REFUSED, type RequestRules, renamed } from '../requests/rules.ts';
 import type { Endpoint, Provider } from './provider.ts';
 
@@ -33,6 +35,18 @@ const FOREIGN: Readonly<Record<string, FieldRule>> = {
   modalities: REFUSED,
 };
 
+/** OpenAI's `file` part as Mistral's: a data URL is a `document_url`, an uploaded file keeps its id. */
+function documentOfFile(part: JsonObject): JsonObject {
+  if (part.type !== 'file' || !isObject(part.file)) return part;
+  const { file_data, file_id, filename } = part.file;
+  const name = readText(filename);
+  if (readText(file_data) !== undefined) {
+    const named = name === undefined ? {} : { document_name: name };
+    return { type: 'document_url', document_url: file_data, ...named };
+  }
+  return readText(file_id) === undefined ? part : { type: 'file', file_id };
+}
+
 const CHAT: RequestRules = {
   fields: FOREIGN,
   // `high` and `none`: D; other words are refused: anomalyco/models.dev#1986, 2026.
@@ -60,13 +74,12 @@ const CHAT: RequestRules = {
         input_audio: ['type', 'input_audio'],
         file: ['type', 'file_id'],
       },
-      toolCall: ['id', 'type', 'function', 'index'],
-      tool: ['type', 'function'],
-      function: ['name', 'description', 'strict', 'parameters'],
+      ...FUNCTION_TOOLS,
+      toolCall: [...FUNCTION_TOOLS.toolCall, 'index'],
     },
     // 400 code 3280 "must be a-z, A-Z, 0-9, with a length of 9": nearai/ironclaw#1241, 2026-03.
     toolCallIds: /^[a-zA-Z0-9]{9}$/,
-    filesAreDocuments: true,
+    part: documentOfFile,
     needsParameters: true,
   },
   // Not in the schema, and usage comes unasked: 123 of 124 recorded streams.

@@ -1,5 +1,5 @@
 /** OpenAI: chat and legacy completions. https://platform.openai.com/docs/api-reference (read 2026-11-21); recorded requests are `R`. */
-import { hasItems } from '../requests/openai-fields.ts';
+import { FUNCTION_TOOLS, hasItems } from '../requests/openai-fields.ts';
 import { type RequestRules, renamed } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 import type { Provider } from './provider.ts';
@@ -44,9 +44,8 @@ const CHAT: RequestRules = {
         function: ['role', 'content', 'name'],
       },
       parts: {},
-      toolCall: ['id', 'type', 'function', 'custom'],
-      tool: ['type', 'function'],
-      function: ['name', 'description', 'parameters', 'strict'],
+      ...FUNCTION_TOOLS,
+      toolCall: [...FUNCTION_TOOLS.toolCall, 'custom'],
     },
     refused: ['cache_control'],
   },

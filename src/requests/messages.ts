@@ -2,12 +2,11 @@
 import { matchesAnyGlob } from '../canonical/glob.ts';
 import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
-import { joinText, rewritePart } from './content.ts';
-import { omit, ownValue } from './objects.ts';
+import { keepEntries, omit, ownValue } from './objects.ts';
 import { isFromAnswer } from './openai-fields.ts';
 import { rewriteReasoning } from './reasoning.ts';
 import type { Report } from './report.ts';
-import type { MessageRules, ReasoningRule } from './rules.ts';
+import type { MessageRules, ReasoningForm } from './rules.ts';
 import { type SignaturePlace, withSignature } from './signatures.ts';
 
 export function rewriteMessages(
@@ -16,13 +15,8 @@ export function rewriteMessages(
   rules: MessageRules,
   report: Report,
 ): readonly unknown[] {
-  const { reasoning, missingSignature } = rules;
-  const rule = reasoning.find(({ models, when }) => fits(models, model) && (when?.(body) ?? true));
-  const standIn =
-    missingSignature !== undefined && fits(missingSignature.models, model) ? missingSignature.at : null;
-  return readArray(body.messages).map((message) =>
-    isObject(message) ? new MessageRewriter(rules, report, body, rule, standIn).rewrite(message) : message,
-  );
+  const rewriter = new MessageRewriter(body, model, rules, report);
+  return readArray(body.messages).map((message) => (isObject(message) ? rewriter.rewrite(message) : message));
 }
 
 function fits(models: readonly string[] | undefined, model: string): boolean {
@@ -32,22 +26,19 @@ function fits(models: readonly string[] | undefined, model: string): boolean {
 class MessageRewriter {
   readonly #rules: MessageRules;
   readonly #report: Report;
-  readonly #body: JsonObject;
-  readonly #reasoning: ReasoningRule | undefined;
+  readonly #form: ReasoningForm;
+  readonly #requiredReasoning: string | undefined;
   readonly #standIn: SignaturePlace | null;
 
-  constructor(
-    rules: MessageRules,
-    report: Report,
-    body: JsonObject,
-    reasoning: ReasoningRule | undefined,
-    standIn: SignaturePlace | null,
-  ) {
+  constructor(body: JsonObject, model: string, rules: MessageRules, report: Report) {
+    const { reasoning, missingSignature } = rules;
+    const rule = reasoning.find(({ models, when }) => fits(models, model) && (when?.(body) ?? true));
     this.#rules = rules;
     this.#report = report;
-    this.#body = body;
-    this.#reasoning = reasoning;
-    this.#standIn = standIn;
+    this.#form = rule?.form ?? 'both';
+    this.#requiredReasoning = rule?.required?.when(body) ? rule.required.text : undefined;
+    this.#standIn =
+      missingSignature !== undefined && fits(missingSignature.models, model) ? missingSignature.at : null;
   }
 
   rewrite(message: JsonObject): JsonObject {
@@ -63,10 +54,7 @@ class MessageRewriter {
   }
 
   #assistant(message: JsonObject): JsonObject {
-    const required = this.#reasoning?.required;
-    const isRequired = required?.when(this.#body) ?? false;
-    const form = this.#reasoning?.form ?? 'both';
-    const thought = rewriteReasoning(message, form, isRequired ? required?.text : undefined);
+    const thought = rewriteReasoning(message, this.#form, this.#requiredReasoning);
     const opaque = this.#rules.takesDetails ? thought : omit(thought, 'reasoning_details');
     const refused = this.#takes('assistant', 'refusal') ? opaque : withRefusalAsContent(opaque);
     return this.#withToolCalls(refused);
@@ -119,7 +107,7 @@ class MessageRewriter {
   }
 
   #part(part: JsonObject): JsonObject {
-    const own = this.#rules.filesAreDocuments ? rewritePart(part) : part;
+    const own = this.#rules.part?.(part) ?? part;
     return this.#keep(own, ownValue(this.#rules.closed?.parts, readText(own.type) ?? ''), 'messages.content');
   }
 
@@ -134,14 +122,10 @@ class MessageRewriter {
       keys === undefined
         ? !refused?.includes(key)
         : keys.includes(key) && (value !== null || key === 'content');
-    const entries = Object.entries(object);
-    const kept = entries.filter(([key, value]) => isKept(key, value));
-    if (kept.length === entries.length) return object;
-    for (const [key, value] of entries) {
+    return keepEntries(object, isKept, (key, value) => {
       const isSilent = value === null || value === undefined || isFromAnswer(key);
-      if (!isSilent && !isKept(key, value)) this.#report.drop(`${place}.${key}`);
-    }
-    return Object.fromEntries(kept);
+      if (!isSilent) this.#report.drop(`${place}.${key}`);
+    });
   }
 }
 
@@ -150,6 +134,7 @@ function isMissing(message: JsonObject): boolean {
   const hasCalls = readArray(message.tool_calls).length > 0;
   return message.content === undefined || (message.content === null && !hasCalls);
 }
+
 /** A provider that knows no refusals reads an earlier one as what it is: the assistant's text. */
 function withRefusalAsContent(message: JsonObject): JsonObject {
   const refusal = readText(message.refusal);
@@ -157,4 +142,14 @@ function withRefusalAsContent(message: JsonObject): JsonObject {
   return refusal === undefined || readText(message.content) !== undefined
     ? rest
     : { ...rest, content: refusal };
+}
+
+/** One text, where the list holds nothing else; undefined where it does. */
+function joinText(parts: readonly unknown[]): string | undefined {
+  const texts: string[] = [];
+  for (const part of parts) {
+    if (!isObject(part) || part.type !== 'text' || typeof part.text !== 'string') return undefined;
+    texts.push(part.text);
+  }
+  return texts.join('\n');
 }

@@ -55,6 +55,13 @@ const FROM_ANSWERS: ReadonlySet<string> = new Set([
   'index',
 ]);
 
+/** The keys of OpenAI's function tools and of their calls, for closed schemas that have the same. */
+export const FUNCTION_TOOLS = {
+  toolCall: ['id', 'type', 'function'],
+  tool: ['type', 'function'],
+  function: ['name', 'description', 'parameters', 'strict'],
+} as const;
+
 export function isDefault(field: string, value: unknown, body: JsonObject): boolean {
   return ownValue(DEFAULTS, field)?.(value, body) ?? false;
 }

@@ -56,7 +56,7 @@ export interface EffortRules {
  */
 export type ReasoningForm = 'reasoning_content' | 'reasoning' | 'both' | 'thinking_parts' | 'none';
 
-export interface ReasoningRule {
+interface ReasoningRule {
   /** Globs of the models for which the rule holds; absent: all. */
   readonly models?: readonly string[];
   readonly when?: Condition;
@@ -98,8 +98,8 @@ export interface MessageRules {
   readonly needsContent?: boolean;
   /** The form of tool-call ids; any other becomes a hash of itself (Q3). */
   readonly toolCallIds?: RegExp;
-  /** OpenAI's `file` part is Mistral's `document_url`. */
-  readonly filesAreDocuments?: boolean;
+  /** A content part as the provider has it; absent: as it is. */
+  readonly part?: (part: JsonObject) => JsonObject;
   /** A tool without `parameters` is refused: it gets an empty schema. */
   readonly needsParameters?: boolean;
 }

@@ -1,5 +1,6 @@
 /** Rewrites the definitions of tools into what the provider takes. */
 import { isObject, type JsonObject } from '../canonical/json.ts';
+import { keepEntries } from './objects.ts';
 import type { Report } from './report.ts';
 import type { MessageRules } from './rules.ts';
 
@@ -37,7 +38,11 @@ function keep(
   place: string,
   report: Report,
 ): JsonObject {
-  const entries = Object.entries(object);
-  for (const [key, value] of entries) if (!isKept(key) && value !== null) report.drop(`${place}.${key}`);
-  return Object.fromEntries(entries.filter(([key, value]) => isKept(key) && value !== null));
+  return keepEntries(
+    object,
+    (key, value) => isKept(key) && value !== null,
+    (key, value) => {
+      if (value !== null) report.drop(`${place}.${key}`);
+    },
+  );
 }

@@ -16,6 +16,7 @@ import { handleUsage } from './http/usage.ts';
 import { KnownCallers } from './metering/known-callers.ts';
 import { RecordWriter } from './metering/record-writer.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
+import { Memory } from './stream/memory.ts';
 
 export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;
@@ -26,19 +27,22 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
   const router = createRouter(settings.basePath);
   const { store, log, clock } = ports;
   const records = new RecordWriter({ store, log, startTimer: clock.startTimer });
+  const memory = new Memory(clock);
   const modelLists = new ModelLists(ports);
   const knownCallers = new KnownCallers(store);
   return {
     fetch: async (request, context) => {
+      const waitUntil = (work: Promise<unknown>) => context.waitUntil(work);
       const requestContext: RequestContext = {
         settings,
         ports,
         records,
         modelLists,
         knownCallers,
+        leaseMemory: (bytes) => memory.lease(bytes, waitUntil),
         requestId: ports.random(),
         arrivedAt: clock.now(),
-        waitUntil: (work) => context.waitUntil(work),
+        waitUntil,
       };
       const served = await serve(router, request, requestContext);
       if (served.isOrigins) return served.response;

@@ -45,7 +45,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   auth: ['canonical'],
   settings: ['canonical', 'stream', 'auth', 'requests', 'providers'],
   http: ['canonical', 'stream', 'requests', 'providers', 'upstream', 'metering', 'auth', 'settings'],
-  'gateway.ts': ['canonical', 'http', 'metering', 'settings'],
+  'gateway.ts': ['canonical', 'stream', 'http', 'metering', 'settings'],
   'index.ts': ['gateway.ts', 'settings'],
 };
 

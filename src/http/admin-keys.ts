@@ -31,6 +31,7 @@ export async function handleCreateKey(request: Request, context: RequestContext)
   if (refused !== null) return errorResponse(refused);
   const read = await readRequestBody(request, MAX_BODY_BYTES, context);
   if (read.kind === 'error') return errorResponse(read.error);
+  read.lease.release();
   const asked = readNewKey(read.body, context.arrivedAt);
   if ('error' in asked) return errorResponse(asked.error);
   const { key, token } = await createKey(context.ports.store, asked.key, new Date(context.arrivedAt));

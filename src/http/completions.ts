@@ -24,7 +24,7 @@ export async function handleCompletion(
 
 /** Asks the upstream and answers. From here on exactly one record is written, whatever happens (M1). */
 async function runExchange(
-  { exchange, upstreamUrl, upstreamBody }: Opened,
+  { exchange, upstreamUrl, upstreamBody, lease }: Opened,
   request: Request,
 ): Promise<Response> {
   const { context, upstream, callerPays } = exchange;
@@ -47,6 +47,8 @@ async function runExchange(
     callerPays,
     signal: abort.signal,
   });
+  lease.end();
+  void call.then(lease.release);
   const answer = exchange.isStreamed ? answerStreamed : answerWhole;
   try {
     return await answer({ exchange, meter, call, abort: () => abort.abort() });

@@ -2,6 +2,7 @@
 import type { KnownCallers } from '../metering/known-callers.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { LeaseMemory } from '../stream/memory.ts';
 import type { ModelLists } from './model-lists.ts';
 import type { Ports } from './ports.ts';
 
@@ -11,6 +12,7 @@ export interface RequestContext {
   readonly records: RecordWriter;
   readonly modelLists: ModelLists;
   readonly knownCallers: KnownCallers;
+  readonly leaseMemory: LeaseMemory;
   readonly requestId: string;
   /** ms since the epoch. */
   readonly arrivedAt: number;

@@ -1,7 +1,7 @@
 /** A completion request that may be sent on, and everything for which it can be refused before an upstream is asked. */
 import { type Caller, identify, mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { isObject, type JsonObject, readArray, readCount, readText, writeJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, readArray, readCount, readText } from '../canonical/json.ts';
 import type { Policies } from '../canonical/policies.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
@@ -10,9 +10,10 @@ import { ROUTE_SHAPES, type Route } from '../providers/provider.ts';
 import { rewriteRequest } from '../requests/rewrite.ts';
 import type { AnswerContext } from '../stream/answer-context.ts';
 import type { AnswerOptions } from '../stream/answer-reader.ts';
+import type { Lease } from '../stream/memory.ts';
 import { readCompletionRequest } from './completion-request.ts';
 import type { RequestContext } from './context.ts';
-import { readRequestPolicies } from './request-policies.ts';
+import { type RequestPolicies, readRequestPolicies } from './request-policies.ts';
 import { findTarget, type Target, targetUrl } from './target.ts';
 
 /** It lives as long as its answer streams, so it holds nothing of the prompt, which may be a thousand times its size. */
@@ -44,6 +45,8 @@ export type ExchangeResult =
       readonly upstreamUrl: string;
       /** The JSON text that the upstream gets. */
       readonly upstreamBody: string;
+      /** The request's share of the isolate's memory: the work on it ends when the upstream is asked. */
+      readonly lease: Lease;
     }
   | { readonly kind: 'error'; readonly error: ApiError };
 
@@ -67,33 +70,52 @@ export async function openExchange(
   if (asked.kind === 'error') return asked;
   const read = await readCompletionRequest(request, route, context, pathModel);
   if (read.kind === 'error') return read;
-  const found = findTarget(settings, route, read.body);
+  const { lease } = read;
+  let result: ExchangeResult | undefined;
+  try {
+    result = await prepare(read, route, context, identified.caller, asked);
+    return result;
+  } finally {
+    if (result?.kind !== 'exchange') lease.release();
+  }
+}
+
+/** Finds the request's target, and writes what its upstream gets. */
+async function prepare(
+  { body, lease }: { readonly body: JsonObject; readonly lease: Lease },
+  route: Route,
+  context: RequestContext,
+  caller: Caller,
+  { policies, unsupported }: RequestPolicies,
+): Promise<ExchangeResult> {
+  const found = findTarget(context.settings, route, body);
   if (found.kind === 'error') return found;
-  const { caller } = identified;
   const { target } = found;
-  const { body } = read;
   const forbidden = addressesOf(target, body).find((address) => !mayUse(caller, address));
   if (forbidden !== undefined) return refuse('model_not_allowed', `This key may not use ${forbidden}`);
+  await lease.pause();
   const named = { ...body, [route === 'agents' ? 'agent_id' : 'model']: target.model };
   const rewritten = rewriteRequest(named, {
     rules: target.endpoint.rules,
     model: target.model,
     provider: target.provider.name,
-    unsupported: asked.unsupported,
+    unsupported,
   });
   if (rewritten.kind === 'error') return rewritten;
-  const upstreamBody = writeJson(rewritten.body);
-  if (upstreamBody === undefined) return refuse('invalid_json', 'The body is nested too deeply');
+  await lease.pause();
+  const upstreamBody = JSON.stringify(rewritten.body);
+  await lease.pause();
   return {
     kind: 'exchange',
     upstreamUrl: targetUrl(target, body),
     upstreamBody,
+    lease,
     exchange: {
       context,
       route,
       caller,
       target,
-      policies: asked.policies,
+      policies,
       isStreamed: body.stream === true,
       asksUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
       choices: choicesAsked(body),

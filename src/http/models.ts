@@ -38,7 +38,7 @@ async function findModels(request: Request, context: RequestContext): Promise<Mo
   );
   const lists = await Promise.all(
     asked.map(async (configured) => {
-      const models = await context.modelLists.list(configured, caller.credential);
+      const models = await context.modelLists.list(configured, caller.credential, context.leaseMemory);
       if (models === null) ports.log({ event: 'models_unavailable', provider: configured.provider.id });
       return models ?? [];
     }),

@@ -10,6 +10,7 @@ export function jsonResponse(value: unknown, status = 200): Response {
 /** @param headers the answer's other headers, such as those of the upstream's that go on */
 export function errorResponse(error: ApiError, headers = new Headers()): Response {
   headers.set('content-type', JSON_TYPE);
+  if (error.retryAfterSeconds !== undefined) headers.set('retry-after', String(error.retryAfterSeconds));
   return new Response(errorBody(error), { status: error.status, headers });
 }
 

@@ -8,15 +8,18 @@ import { addCors, preflight } from './http/cors.ts';
 import { internalError } from './http/internal-error.ts';
 import { ModelLists } from './http/model-lists.ts';
 import { handleModel, handleModels } from './http/models.ts';
-import { askOrigin, type Served } from './http/origin.ts';
 import { forgivePath, noSuchRoute } from './http/paths.ts';
 import type { Ports } from './http/ports.ts';
 import { errorResponse, jsonResponse } from './http/respond.ts';
+import { Site, type SitePorts } from './http/site.ts';
 import { handleUsage } from './http/usage.ts';
 import { KnownCallers } from './metering/known-callers.ts';
 import { RecordWriter } from './metering/record-writer.ts';
+import type { Placement } from './settings/placement.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
 import { Memory } from './stream/memory.ts';
+
+export type { Site } from './http/site.ts';
 
 export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;
@@ -44,9 +47,7 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
         arrivedAt: clock.now(),
         waitUntil,
       };
-      const served = await serve(router, request, requestContext);
-      if (served.isOrigins) return served.response;
-      const answer = served.response;
+      const answer = await serve(router, request, requestContext);
       answer.headers.set('x-request-id', requestContext.requestId);
       answer.headers.set('x-weir-request-id', requestContext.requestId);
       addCors(request, answer, settings.corsOrigins);
@@ -101,19 +102,15 @@ function otherMethod(methods: string): (request: Request, context: RequestContex
   };
 }
 
-/** Weir's answer, or that of the zone's own origin; whatever breaks inside is an answer, too (B5). */
-async function serve(router: GatewayRouter, request: Request, context: RequestContext): Promise<Served> {
-  const { settings, ports } = context;
+/** Weir's answer; whatever breaks inside is one, too (B5). */
+async function serve(router: GatewayRouter, request: Request, context: RequestContext): Promise<Response> {
   try {
     const forgiven = forgivePath(request);
     const isHead = request.method === 'HEAD';
     const routed = isHead ? new Request(forgiven.url, { headers: forgiven.headers }) : forgiven;
-    const response = await router.fetch(routed, context);
-    if (response !== undefined) return { response, isOrigins: false };
-    if (settings.origin === 'pass') return await askOrigin(request, settings, ports);
-    return { response: unknownRoute(forgiven, settings), isOrigins: false };
+    return (await router.fetch(routed, context)) ?? unknownRoute(forgiven, context.settings);
   } catch (error) {
-    return { response: errorResponse(internalError(context, error)), isOrigins: false };
+    return errorResponse(internalError(context, error));
   }
 }
 
@@ -143,4 +140,14 @@ export function misconfiguredGateway(problems: readonly SettingProblem[]): Gatew
         ? jsonResponse({ status: 'ok' })
         : errorResponse(apiError('misconfigured', message, first?.setting ?? null)),
   };
+}
+
+/**
+ * The site beside a gateway, or null where there is none. It is asked before the gateway and needs none of its settings,
+ * so that no fault of theirs takes a page down (W1).
+ */
+export function createSite(placement: Placement | null, ports: SitePorts): Site | null {
+  if (placement === null || placement.origin.kind === 'none') return null;
+  const { routes } = createRouter(placement.basePath);
+  return new Site(placement, (pathname) => routes.some(([, pattern]) => pattern.test(pathname)), ports);
 }

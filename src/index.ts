@@ -1,6 +1,7 @@
-/** The Worker: builds the gateway from its environment once, and hands it every request. */
+/** The Worker: builds the gateway and the site beside it from its environment once, and hands each request to the one it is for. */
 import { env as startupEnv } from 'cloudflare:workers';
-import { createGateway, type Gateway, misconfiguredGateway } from './gateway.ts';
+import { createGateway, createSite, type Gateway, misconfiguredGateway, type Site } from './gateway.ts';
+import { placementOf } from './settings/placement.ts';
 import {
   missingSettings,
   readSettings,
@@ -14,20 +15,31 @@ interface Env {
   readonly [name: string]: unknown;
 }
 
-/** One gateway an environment: settings do not change while an isolate lives. */
+/** One of each an environment: settings do not change while an isolate lives. */
 const gateways = new WeakMap<Env, Gateway>();
+const sites = new WeakMap<Env, Site | null>();
 
 // Read at start, too, so that what is invalid or missing is in the log before the first request: under `wrangler dev`, in the
 // terminal.
 reportSettings({ ...startupEnv });
 
 export default {
-  fetch(request, env, context) {
+  async fetch(request, env, context) {
+    const passed = await siteOf(env)?.pass(request, context);
+    if (passed) return passed;
     const gateway = gateways.get(env) ?? buildGateway(env);
     gateways.set(env, gateway);
     return gateway.fetch(request, context);
   },
 } satisfies ExportedHandler<Env>;
+
+function siteOf(env: Env): Site | null {
+  const known = sites.get(env);
+  if (known !== undefined) return known;
+  const site = createSite(placementOf(env), { fetch: (input, init) => fetch(input, init), log });
+  sites.set(env, site);
+  return site;
+}
 
 interface StartResult {
   readonly settings: SettingsResult;

@@ -2,7 +2,7 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { matchesAnyGlob } from '../canonical/glob.ts';
 import { sameDigest, sha256 } from './digest.ts';
-import { callerId, findKey, type KeyStore } from './keys.ts';
+import { callerId, findKey, holdsToken, isToken, type KeyStore } from './keys.ts';
 
 /** `keys`: a key of this deployment; `passthrough`: the caller's own provider key, sent on; `open`: none, for local runs. */
 export type AuthMode = 'keys' | 'passthrough' | 'open';
@@ -47,8 +47,24 @@ export async function identify(
 /** Whether the request bears the deployment's admin token; never, where none is set. */
 export async function isAdmin(adminToken: string | null, headers: Headers): Promise<boolean> {
   const token = callerToken(headers);
-  if (adminToken === null || token === null) return false;
-  return sameDigest(await sha256(adminToken), await sha256(token));
+  return adminToken !== null && token !== null && isSameToken(adminToken, token);
+}
+
+/**
+ * Whether a request bears what only Weir may see: a gateway key anywhere in its headers or its URL, or the admin token in
+ * any header that credentials come in, whichever scheme it names.
+ */
+export async function bearsOwnKey({ url, headers }: Request, adminToken: string | null): Promise<boolean> {
+  if (holdsToken(url) || [...headers.values()].some(holdsToken)) return true;
+  const words = CREDENTIAL_HEADERS.flatMap((name) => headers.get(name)?.split(/,?\s+/) ?? []);
+  if (words.some(isToken)) return true;
+  if (adminToken === null) return false;
+  const same = await Promise.all(words.map((word) => isSameToken(adminToken, word)));
+  return same.includes(true);
+}
+
+async function isSameToken(a: string, b: string): Promise<boolean> {
+  return sameDigest(await sha256(a), await sha256(b));
 }
 
 /** Whether the caller may use the model at this address. */
@@ -56,8 +72,10 @@ export function mayUse(caller: Caller, address: string): boolean {
   return caller.models === null || matchesAnyGlob(caller.models, address);
 }
 
-/** The caller's key: a bearer token, or the value of the header that Azure's or Anthropic's clients send (Q12). */
-export function callerToken(headers: Headers): string | null {
+/** Where credentials come: as a bearer token, or in the headers that Azure's and Anthropic's clients send (Q12). */
+const CREDENTIAL_HEADERS = ['authorization', 'api-key', 'x-api-key'];
+
+function callerToken(headers: Headers): string | null {
   const bearer = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1];
   return bearer ?? headers.get('api-key') ?? headers.get('x-api-key');
 }

@@ -18,14 +18,25 @@ export type NewKey = Pick<GatewayKey, 'name' | 'models' | 'expires_at'>;
 export type KeyStore = Pick<KVNamespace, 'get' | 'put' | 'list' | 'delete'>;
 
 const PREFIX = 'key/';
-export const TOKEN_PREFIX = 'weir_';
+const TOKEN_PREFIX = 'weir_';
 const TOKEN_RANDOM_BYTES = 32;
+const WHOLE_TOKEN = new RegExp(`${TOKEN_PREFIX}[0-9a-f]{${2 * TOKEN_RANDOM_BYTES}}`, 'i');
 /** Listings (of 1,000 keys each) in one answer. */
 const MAX_LISTINGS = 10;
 
 /** A caller's id: the head of its token's SHA-256. It names the key in KV, and in records, without revealing the token. */
 export function callerId(digest: string): string {
   return digest.slice(0, 16);
+}
+
+/** Whether a word is a key of this or another deployment, or was meant as one. */
+export function isToken(word: string): boolean {
+  return word.startsWith(TOKEN_PREFIX);
+}
+
+/** Whether a whole key stands anywhere in a text. */
+export function holdsToken(text: string): boolean {
+  return WHOLE_TOKEN.test(text);
 }
 
 /** Makes a key. The token is in this answer and nowhere else. */

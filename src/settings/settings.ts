@@ -4,19 +4,19 @@ import { type JsonObject, readText } from '../canonical/json.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import { UNSUPPORTED, type Unsupported } from '../requests/rules.ts';
 import type { PacingLimits } from '../stream/pacing.ts';
+import { type Placement, readPlacement } from './placement.ts';
 import { type ConfiguredProvider, readProviders } from './providers.ts';
 import { Reader, type SettingProblem } from './reader.ts';
 
 export type { ConfiguredProvider } from './providers.ts';
 export type { SettingProblem } from './reader.ts';
 
-export interface Settings {
+export interface Settings extends Placement {
   readonly providers: ReadonlyMap<string, ConfiguredProvider>;
   readonly defaultProvider: string | null;
   /** Alias to model address. */
   readonly aliases: ReadonlyMap<string, string>;
   readonly auth: AuthMode;
-  readonly adminToken: string | null;
   readonly policies: Policies;
   /** What becomes of a request's fields that its provider does not take (Q8). */
   readonly unsupported: Unsupported;
@@ -24,9 +24,6 @@ export interface Settings {
   readonly pacing: PacingLimits;
   readonly maxEventBytes: number;
   readonly maxRequestBytes: number;
-  /** `""`, or a path that begins with a slash and has none at its end. */
-  readonly basePath: string;
-  readonly origin: '404' | 'pass';
   readonly corsOrigins: readonly string[];
 }
 
@@ -43,11 +40,11 @@ export function readSettings(env: JsonObject): SettingsResult {
   const auth = reader.choice('AUTH', ['keys', 'passthrough', 'open']);
   const providers = readProviders(reader, auth);
   const settings: Settings = {
+    ...readPlacement(reader),
     auth,
     providers,
     defaultProvider: readDefaultProvider(reader, providers),
     aliases: readAliases(reader),
-    adminToken: reader.text('ADMIN_TOKEN') ?? null,
     policies: readPolicies(reader),
     unsupported: reader.choice('UNSUPPORTED', UNSUPPORTED),
     pacing: {
@@ -57,8 +54,6 @@ export function readSettings(env: JsonObject): SettingsResult {
     },
     maxEventBytes: reader.bytes('MAX_EVENT_BYTES', DEFAULT_MAX_EVENT_BYTES),
     maxRequestBytes: reader.bytes('MAX_REQUEST_BYTES', DEFAULT_MAX_REQUEST_BYTES),
-    basePath: readBasePath(reader),
-    origin: reader.choice('ORIGIN', ['404', 'pass']),
     corsOrigins: readCorsOrigins(reader),
   };
   return reader.problems.length > 0
@@ -97,12 +92,6 @@ function readPolicies(reader: Reader): Policies {
     usageChunk: reader.choice('USAGE_CHUNK', ['finish', 'on_request', 'always']),
     errorFrames: reader.choice('ERROR_FRAMES', ['data', 'event']),
   };
-}
-
-function readBasePath(reader: Reader): string {
-  const path = reader.text('BASE_PATH') ?? '/';
-  if (!/^\/[\w./~-]*$/.test(path)) reader.invalid('BASE_PATH', 'must be a path that begins with /');
-  return path.replace(/\/+$/, '');
 }
 
 function readCorsOrigins(reader: Reader): readonly string[] {

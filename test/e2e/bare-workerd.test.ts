@@ -1,10 +1,12 @@
-/** The site beside Weir in a workerd of its own, without wrangler's proxy and its net under exceptions: memory, and what breaks (W1). */
+/** The gateway in a workerd of its own, without wrangler's proxy and its net under exceptions: memory, and what breaks (W1, T3). */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Bundle, bundle } from '../bench/build.ts';
-import { peakBytes, resetPeak, residentBytes } from '../hostile/rig/memory.ts';
+import { peakBytes, resetPeak, residentBytes } from '../hostile/rig/process.ts';
 import { startWorkerd, type Workerd } from '../hostile/rig/workerd.ts';
 import { ADMIN_TOKEN } from './gateway.ts';
 import { type Origin, startOrigin } from './origin-server.ts';
@@ -126,5 +128,32 @@ describe('W1 something of Weir that breaks on every request', () => {
     expect(await statusOf(withKey)).toBe(500);
     expect(await statusOf(send(workerd, 'GET', '/shop', `localhost:${origin.port}`))).toBe(500);
     expect(origin.requests).toHaveLength(before);
+  });
+});
+
+describe('T3 finding 10: a client that breaks its body off', () => {
+  let workerd: Workerd;
+  beforeAll(async () => {
+    workerd = await start({ OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `http://${origin.host}` });
+  });
+  afterAll(() => workerd.stop());
+
+  test.each([
+    ['within its length', 'content-length: 200', '{"model":"openai/gpt-4o-mini",'],
+    ['within a chunk', 'transfer-encoding: chunked', 'ff\r\n{"model":"openai/gpt-4o-mini",'],
+    ['between two chunks', 'transfer-encoding: chunked', '2\r\n{}\r\n'],
+  ])('%s: 400, no upstream is asked, and nothing internal is logged', async (_, length, body) => {
+    const before = origin.requests.length;
+    for (const path of ['/ai/v1/chat/completions', '/ai/admin/keys']) {
+      // It sends no more, but still reads.
+      const socket = connect({ host: '127.0.0.1', port: workerd.port, allowHalfOpen: true });
+      const head = [`POST ${path} HTTP/1.1`, 'host: weir', `authorization: Bearer ${ADMIN_TOKEN}`, length];
+      socket.end([...head, '', body].join('\r\n'));
+      const answer = await text(socket);
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+      expect(answer).toContain('"code":"invalid_request"');
+    }
+    expect(origin.requests).toHaveLength(before);
+    expect(workerd.logged).toEqual([]);
   });
 });

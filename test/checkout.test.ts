@@ -1,14 +1,27 @@
 /** What a checkout keeps to itself (finding 17): no secret gets into Git, and no command of the project calls home. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..');
+
+let repository: string;
+
+beforeAll(async () => {
+  repository = await mkdtemp(join(tmpdir(), 'weir-git-'));
+  execFileSync('git', ['init', '--quiet'], { cwd: repository });
+  await copyFile(join(ROOT, '.gitignore'), join(repository, '.gitignore'));
+});
+afterAll(() => rm(repository, { recursive: true }));
+
+function isIgnored(path: string): boolean {
+  return spawnSync('git', ['check-ignore', '--quiet', path], { cwd: repository }).status === 0;
+}
 
 /** Every file from which wrangler takes secrets. */
 test.each(['.dev.vars', '.dev.vars.staging', '.env', '.env.local', '.env.staging', '.env.staging.local'])(
@@ -21,15 +34,6 @@ test.each(['.dev.vars', '.dev.vars.staging', '.env', '.env.local', '.env.staging
 test('finding 17: Git keeps .dev.vars.example, which has the names alone', () => {
   expect(isIgnored('.dev.vars.example')).toBe(false);
 });
-
-function isIgnored(path: string): boolean {
-  try {
-    execFileSync('git', ['check-ignore', '--quiet', path], { cwd: ROOT });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 test.each([
   ['build', [], /exiting now/],

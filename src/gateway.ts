@@ -14,7 +14,10 @@ import type { Ports } from './http/ports.ts';
 import { errorResponse, jsonResponse } from './http/respond.ts';
 import { handleUsage } from './http/usage.ts';
 import { KnownCallers } from './metering/known-callers.ts';
+import { KvLedger } from './metering/kv/kv-ledger.ts';
+import { ObjectLedger } from './metering/object/object-ledger.ts';
 import { RecordWriter } from './metering/record-writer.ts';
+import { requestId } from './metering/request-id.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
 
 export interface Gateway {
@@ -24,20 +27,23 @@ export interface Gateway {
 /** The gateway of a deployment. It answers every request: an internal failure is a 500 without its details (E4). */
 export function createGateway(settings: Settings, ports: Ports): Gateway {
   const router = createRouter(settings.basePath);
-  const { store, log, clock } = ports;
-  const records = new RecordWriter({ store, log, startTimer: clock.startTimer });
+  const { store, ledgers, random, log, clock } = ports;
+  const isObject = settings.ledger === 'object' && ledgers !== null;
+  const ledger = isObject ? new ObjectLedger(ledgers) : new KvLedger(store);
+  const records = new RecordWriter({ ledger, log, startTimer: clock.startTimer });
   const modelLists = new ModelLists(ports);
   const knownCallers = new KnownCallers(store);
   return {
     fetch: async (request, context) => {
+      const arrivedAt = clock.now();
       const requestContext: RequestContext = {
         settings,
         ports,
         records,
         modelLists,
         knownCallers,
-        requestId: ports.random(),
-        arrivedAt: clock.now(),
+        requestId: requestId(arrivedAt, random()),
+        arrivedAt,
         waitUntil: (work) => context.waitUntil(work),
       };
       const served = await serve(router, request, requestContext);

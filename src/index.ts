@@ -1,6 +1,7 @@
 /** The Worker: builds the gateway from its environment once, and hands it every request. */
 import { env as startupEnv } from 'cloudflare:workers';
 import { createGateway, type Gateway, misconfiguredGateway } from './gateway.ts';
+import type { LedgerNamespace } from './metering/object/ledger-stub.ts';
 import {
   missingSettings,
   readSettings,
@@ -11,8 +12,12 @@ import {
 interface Env {
   /** Keys and usage records. Everything else in the environment is read by `settings.ts`. */
   readonly WEIR_KV?: KVNamespace;
+  /** The ledger objects: each key's, for LEDGER=object and for keys with limits. */
+  readonly WEIR_LEDGER?: LedgerNamespace;
   readonly [name: string]: unknown;
 }
+
+export { LedgerObject } from './ledger-object.ts';
 
 /** One gateway an environment: settings do not change while an isolate lives. */
 const gateways = new WeakMap<Env, Gateway>();
@@ -40,6 +45,12 @@ function readStart(env: Env): StartResult {
   if (env.WEIR_KV === undefined) {
     problems.push({ setting: 'WEIR_KV', message: 'must be bound to a KV namespace' });
   }
+  if (settings.kind === 'valid' && settings.settings.ledger === 'object' && env.WEIR_LEDGER === undefined) {
+    problems.push({
+      setting: 'WEIR_LEDGER',
+      message: 'must be bound to the Durable Object LedgerObject, because LEDGER is object',
+    });
+  }
   return { settings, problems };
 }
 
@@ -54,9 +65,11 @@ function reportSettings(env: Env): void {
 function buildGateway(env: Env): Gateway {
   const { settings: read, problems } = readStart(env);
   const store = env.WEIR_KV;
-  if (read.kind === 'invalid' || store === undefined) return misconfiguredGateway(problems);
+  if (read.kind === 'invalid' || store === undefined || problems.length > 0)
+    return misconfiguredGateway(problems);
   return createGateway(read.settings, {
     store,
+    ledgers: env.WEIR_LEDGER ?? null,
     fetch: (input, init) => fetch(input, init),
     clock: { now: () => Date.now(), startTimer },
     random: () => crypto.randomUUID(),

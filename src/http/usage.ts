@@ -2,7 +2,7 @@
 import { identify, isAdmin } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { MAX_REPORT_DAYS, MAX_REPORT_ROWS } from '../canonical/limits.ts';
-import { eachRecord } from '../metering/ledger.ts';
+import { eachRecord } from '../metering/kv/kv-ledger.ts';
 import { GROUPS, type Group, Report } from '../metering/report.ts';
 import type { RequestContext } from './context.ts';
 import { errorResponse, jsonResponse } from './respond.ts';

@@ -1,55 +1,10 @@
-/** Puts usage records into KV and lists them again: immutable, one key each, read from metadata alone (M1, M4). */
-import { MAX_REPORT_LISTINGS, REPORT_LISTINGS_AT_ONCE } from '../canonical/limits.ts';
-import { dayPrefix, recordKey } from './keys.ts';
-import { decodeRecord, encodeRecord, type UsageRecord } from './record.ts';
+/** What every store of usage records does, whichever it is (L3, L4). */
+import type { UsageRecord } from './record.ts';
 
-/** The part of a KV namespace that the ledger uses. */
-export type LedgerStore = Pick<KVNamespace, 'put' | 'list'>;
-
-export interface LedgerQuery {
-  /** ISO 8601 days, in order. */
-  readonly days: readonly string[];
-  /** One key's records, or all (null). */
-  readonly keyId: string | null;
-}
-
-/** The value is the whole record for whoever reads one key by hand; listings read the metadata. */
-export async function putRecord(store: LedgerStore, record: UsageRecord): Promise<void> {
-  await store.put(recordKey(record), JSON.stringify(record), { metadata: encodeRecord(record) });
-}
-
-/**
- * Hands every record of the query to `each`, in no order.
- * @returns false where the query takes more listings than one request may make: what was handed on is not all
- */
-export async function eachRecord(
-  store: LedgerStore,
-  query: LedgerQuery,
-  each: (record: UsageRecord) => void,
-): Promise<boolean> {
-  const days = query.days[Symbol.iterator]();
-  let listingsLeft = MAX_REPORT_LISTINGS;
-
-  /** Takes one day after the other until none is left: a few of these run side by side. */
-  async function readDays(): Promise<boolean> {
-    for (const day of days) {
-      let cursor: string | null = null;
-      do {
-        if (listingsLeft-- <= 0) return false;
-        const page: KVNamespaceListResult<unknown> = await store.list({
-          prefix: dayPrefix(day, query.keyId),
-          cursor,
-        });
-        for (const key of page.keys) {
-          const record = decodeRecord(key.metadata);
-          if (record !== null) each(record);
-        }
-        cursor = page.list_complete ? null : page.cursor;
-      } while (cursor !== null);
-    }
-    return true;
-  }
-
-  const readers = Array.from({ length: REPORT_LISTINGS_AT_ONCE }, readDays);
-  return (await Promise.all(readers)).every(Boolean);
+export interface Ledger {
+  /**
+   * Writes records, of one key or of several. A record that is there already (by its request id) changes nothing, so that
+   * a call may be repeated. Rejects where the store can't be reached or did not take all of them.
+   */
+  put(records: readonly UsageRecord[]): Promise<void>;
 }

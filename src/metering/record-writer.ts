@@ -1,9 +1,9 @@
-/** Gets usage records into KV, again and again if need be; what can't be written is logged whole, so that nothing is lost. */
-import { type LedgerStore, putRecord } from './ledger.ts';
+/** Gets usage records into their ledger, again and again if need be; what can't be written is logged whole, so that nothing is lost. */
+import type { Ledger } from './ledger.ts';
 import type { UsageRecord } from './record.ts';
 
 export interface WriterPorts {
-  readonly store: LedgerStore;
+  readonly ledger: Ledger;
   /** Calls back once after so many ms, unless it is cancelled with what it returned. */
   readonly startTimer: (ms: number, onFire: () => void) => () => void;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
@@ -23,7 +23,7 @@ export class RecordWriter {
     this.#ports = ports;
   }
 
-  /** Resolves when the record is in KV, or was logged as lost; never rejects. */
+  /** Resolves when the record is in the ledger, or was logged as lost; never rejects. */
   async write(record: UsageRecord): Promise<void> {
     const tries: string[] = [];
     const late = Promise.withResolvers<boolean>();
@@ -32,15 +32,15 @@ export class RecordWriter {
     cancelTimer();
     if (isWritten) return;
     this.#lost++;
-    const reason = tries.at(-1) ?? `KV took longer than ${MAX_WRITE_MS} ms`;
+    const reason = tries.at(-1) ?? `The ledger took longer than ${MAX_WRITE_MS} ms`;
     this.#ports.log({ event: 'record_lost', lost_by_this_isolate: this.#lost, reason, record });
   }
 
   async #tryAll(record: UsageRecord, failures: string[]): Promise<boolean> {
     for (const delay of [...RETRY_DELAYS_MS, null]) {
       try {
-        // The same key and value each time: a try that was only slow is written over by itself.
-        await putRecord(this.#ports.store, record);
+        // A try that was only slow changes nothing when it is repeated.
+        await this.#ports.ledger.put([record]);
         return true;
       } catch (error) {
         failures.push(String(error));

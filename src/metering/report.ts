@@ -1,6 +1,6 @@
 /** Groups and sums usage records for `GET /v1/usage`: a pure function of the records (M5). */
 import { MAX_REPORT_ROWS } from '../canonical/limits.ts';
-import type { UsageRecord } from './record.ts';
+import type { RecordSummary } from './record.ts';
 
 export const GROUPS = ['day', 'provider', 'model', 'route', 'status', 'key'] as const;
 export type Group = (typeof GROUPS)[number];
@@ -21,7 +21,7 @@ export interface Sums {
 
 export type Row = Partial<Record<Group, string>> & Sums;
 
-const READ_GROUP: { readonly [G in Group]: (record: UsageRecord) => string } = {
+const READ_GROUP: { readonly [G in Group]: (record: RecordSummary) => string } = {
   day: (record) => record.time.slice(0, 10),
   provider: (record) => record.provider,
   // As a client addresses it, so that two providers' models of one name stay apart.
@@ -41,7 +41,7 @@ export class Report {
     this.#groups = groups;
   }
 
-  add(record: UsageRecord): void {
+  add(record: RecordSummary): void {
     const values = this.#groups.map((group) => READ_GROUP[group](record));
     const id = JSON.stringify(values);
     const known = this.#rows.get(id);
@@ -84,7 +84,7 @@ function emptySums(): Sums {
   };
 }
 
-function addTo(sums: Sums, record: UsageRecord): void {
+function addTo(sums: Sums, record: RecordSummary): void {
   sums.requests++;
   sums.prompt_tokens += record.prompt_tokens;
   sums.completion_tokens += record.completion_tokens;

@@ -17,6 +17,8 @@ export interface Settings {
   readonly aliases: ReadonlyMap<string, string>;
   readonly auth: AuthMode;
   readonly adminToken: string | null;
+  /** Where usage records are: in KV, or in Durable Objects, one a key (L3, L4). */
+  readonly ledger: 'kv' | 'object';
   readonly policies: Policies;
   /** What becomes of a request's fields that its provider does not take (Q8). */
   readonly unsupported: Unsupported;
@@ -48,6 +50,7 @@ export function readSettings(env: JsonObject): SettingsResult {
     defaultProvider: readDefaultProvider(reader, providers),
     aliases: readAliases(reader),
     adminToken: reader.text('ADMIN_TOKEN') ?? null,
+    ledger: reader.choice('LEDGER', ['kv', 'object']),
     policies: readPolicies(reader),
     unsupported: reader.choice('UNSUPPORTED', UNSUPPORTED),
     pacing: {

@@ -30,6 +30,7 @@ describe('B5 M1 a response that throws', () => {
       const gateway = createGateway(read.settings, {
         // AUTH=open looks up no key.
         store: store.asStore as unknown as Ports['store'],
+        ledgers: null,
         fetch: async (_, init) => {
           signal = init?.signal;
           return broken(property);

@@ -1,5 +1,6 @@
 /** Tests the writing of records (M1): retried, and logged whole where KV never accepts it. */
 import { describe, expect, test } from 'vitest';
+import { KvLedger } from '../../src/metering/kv/kv-ledger.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { settle } from '../stream/stream-bench.ts';
@@ -28,7 +29,7 @@ function bench(store: BadStore) {
   const clock = new FakeClock();
   const logged: Readonly<Record<string, unknown>>[] = [];
   const writer = new RecordWriter({
-    store: store.asStore,
+    ledger: new KvLedger(store.asStore),
     startTimer: clock.startTimer,
     log: (entry) => void logged.push(entry),
   });

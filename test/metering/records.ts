@@ -1,12 +1,14 @@
 /** A short builder for records, and a KV namespace in memory that pages as the real one does: shared by the tests of metering. */
-import type { LedgerStore } from '../../src/metering/ledger.ts';
+import type { LedgerStore } from '../../src/metering/kv/kv-ledger.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 
 export function record(fields: Partial<UsageRecord> = {}): UsageRecord {
   return {
-    request_id: '3f2c9d0e-8a41-4b7e-9c55-0d6a1f2b3c4d',
+    request_id: '01a1f878-d378-7b7e-9c55-0d6a1f2b3c4d',
     time: '2026-11-20T10:20:30.456Z',
+    ended: '2026-11-20T10:20:31.356Z',
     key_id: '0123456789abcdef',
+    asked: 'mistral/mistral-small-latest',
     provider: 'mistral',
     model: 'mistral-small-latest',
     route: 'chat',
@@ -24,6 +26,12 @@ export function record(fields: Partial<UsageRecord> = {}): UsageRecord {
     total_ms: 900,
     bytes_out: 2_000,
     estimated: false,
+    cost_nanos: null,
+    currency: null,
+    cost_source: 'none',
+    price_since: null,
+    cost_estimated: false,
+    attempts: [{ provider: 'mistral', model: 'mistral-small-latest', error_code: null, ms: 900 }],
     ...fields,
   };
 }

@@ -1,5 +1,5 @@
 /** Builds the KV keys of usage records: `usage/<day>/<key id>/<time>-<request id>`, so that a prefix is a day, or a key's day. */
-import type { UsageRecord } from './record.ts';
+import type { UsageRecord } from '../record.ts';
 
 const PREFIX = 'usage/';
 

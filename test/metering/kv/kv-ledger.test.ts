@@ -1,15 +1,15 @@
 /** Tests the ledger (M1, M4): every record under a key of its own, and a listing that omits none. */
 import { describe, expect, test } from 'vitest';
-import { MAX_REPORT_LISTINGS, REPORT_LISTINGS_AT_ONCE } from '../../src/canonical/limits.ts';
-import { dayPrefix, recordKey } from '../../src/metering/keys.ts';
-import { eachRecord, type LedgerQuery, putRecord } from '../../src/metering/ledger.ts';
-import type { UsageRecord } from '../../src/metering/record.ts';
-import { MemoryStore, record } from './records.ts';
+import { MAX_REPORT_LISTINGS, REPORT_LISTINGS_AT_ONCE } from '../../../src/canonical/limits.ts';
+import { dayPrefix, recordKey } from '../../../src/metering/kv/keys.ts';
+import { eachRecord, KvLedger, type LedgerQuery } from '../../../src/metering/kv/kv-ledger.ts';
+import type { RecordSummary, UsageRecord } from '../../../src/metering/record.ts';
+import { MemoryStore, record } from '../records.ts';
 
 /** Puts `count` records of one day and key into the store. */
 async function fill(store: MemoryStore, count: number, fields: Partial<UsageRecord>): Promise<void> {
   for (let i = 0; i < count; i++) {
-    await putRecord(store.asStore, record({ ...fields, request_id: `${fields.key_id}-${i}` }));
+    await new KvLedger(store.asStore).put([record({ ...fields, request_id: `${fields.key_id}-${i}` })]);
   }
 }
 
@@ -43,15 +43,17 @@ describe('recordKey and dayPrefix', () => {
   });
 });
 
-describe('putRecord', () => {
+describe('KvLedger.put', () => {
   test('M1 M4 a record: one write, its value is the whole record, its metadata reads as the same', async () => {
     const store = new MemoryStore();
-    await putRecord(store.asStore, record());
+    await new KvLedger(store.asStore).put([record()]);
     expect([...store.entries.keys()]).toEqual([recordKey(record())]);
     expect(JSON.parse(store.entries.get(recordKey(record()))?.value ?? '')).toEqual(record());
-    const read: UsageRecord[] = [];
+    const read: RecordSummary[] = [];
     await eachRecord(store.asStore, { days: ['2026-11-20'], keyId: null }, (one) => read.push(one));
-    expect(read).toEqual([record()]);
+    const { attempts, ...summary } = record();
+    expect(attempts).toHaveLength(1);
+    expect(read).toEqual([summary]);
   });
 });
 

@@ -1,0 +1,43 @@
+/** Starts ledger objects in the workerd that wrangler runs, for tests that call their methods. */
+import { join } from 'node:path';
+import { createTestHarness, unstable_readConfig } from 'wrangler';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+
+export interface Ledgers extends AsyncDisposable {
+  /** Calls a method of the object of that name. Throws what the method throws, as text. */
+  call(name: string, method: string, ...args: readonly unknown[]): Promise<unknown>;
+}
+
+/** @param main the Worker that exports the objects' class: its path below this folder */
+export async function startLedgers(main = 'driver-worker.ts'): Promise<Ledgers> {
+  process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false';
+  const { compatibility_date, compatibility_flags, durable_objects, migrations } = unstable_readConfig({
+    config: join(ROOT, 'wrangler.toml'),
+  });
+  const server = createTestHarness({
+    root: ROOT,
+    workers: [
+      {
+        config: {
+          name: 'ledgers',
+          main: join(import.meta.dirname, main),
+          ...(compatibility_date && { compatibility_date }),
+          compatibility_flags,
+          durable_objects,
+          migrations,
+        },
+      },
+    ],
+  });
+  await server.listen();
+  return {
+    call: async (name, method, ...args) => {
+      const body = JSON.stringify({ name, method, args });
+      const response = await server.getWorker('ledgers').fetch('/', { method: 'POST', body });
+      if (!response.ok) throw new Error(await response.text());
+      return response.json();
+    },
+    [Symbol.asyncDispose]: () => server.close(),
+  };
+}

@@ -1,7 +1,8 @@
-/** The Worker: builds the gateway from its environment once, and hands it every request. */
+/** The Worker: builds the gateway from its environment once, and hands it every request, message and tick. */
 import { env as startupEnv } from 'cloudflare:workers';
 import { createGateway, type Gateway, misconfiguredGateway } from './gateway.ts';
 import type { LedgerNamespace } from './metering/object/ledger-stub.ts';
+import type { RecordQueue } from './metering/queue.ts';
 import {
   missingSettings,
   readSettings,
@@ -14,6 +15,7 @@ interface Env {
   readonly WEIR_KV?: KVNamespace;
   /** The ledger objects: each key's, for LEDGER=object and for keys with limits. */
   readonly WEIR_LEDGER?: LedgerNamespace;
+  readonly USAGE_QUEUE?: RecordQueue;
   readonly [name: string]: unknown;
 }
 
@@ -27,12 +29,16 @@ const gateways = new WeakMap<Env, Gateway>();
 reportSettings({ ...startupEnv });
 
 export default {
-  fetch(request, env, context) {
-    const gateway = gateways.get(env) ?? buildGateway(env);
-    gateways.set(env, gateway);
-    return gateway.fetch(request, context);
-  },
+  fetch: (request, env, context) => gatewayOf(env).fetch(request, context),
+  queue: (batch, env) => gatewayOf(env).consume(batch.messages),
+  scheduled: (_, env) => gatewayOf(env).bringIn(),
 } satisfies ExportedHandler<Env>;
+
+function gatewayOf(env: Env): Gateway {
+  const gateway = gateways.get(env) ?? buildGateway(env);
+  gateways.set(env, gateway);
+  return gateway;
+}
 
 interface StartResult {
   readonly settings: SettingsResult;
@@ -70,6 +76,7 @@ function buildGateway(env: Env): Gateway {
   return createGateway(read.settings, {
     store,
     ledgers: env.WEIR_LEDGER ?? null,
+    queue: env.USAGE_QUEUE ?? null,
     fetch: (input, init) => fetch(input, init),
     clock: { now: () => Date.now(), startTimer },
     random: () => crypto.randomUUID(),

@@ -1,46 +1,127 @@
 /** The Durable Object that is one key's ledger: what a request used and what its limits allow change in one transaction (L4). */
 import { DurableObject } from 'cloudflare:workers';
-import type { LedgerStub } from './metering/object/ledger-stub.ts';
-import { createRecords, findRecord, insertRecord } from './metering/object/records.ts';
+import { DAY_MS } from './metering/days.ts';
+import type { RecordQuery, ReportQuery } from './metering/ledger.ts';
+import type { SumRow } from './metering/object/columns.ts';
+import {
+  type ActiveDays,
+  activeDays,
+  createDirectory,
+  DIRECTORY,
+  directoryReport,
+  takeDays,
+} from './metering/object/directory.ts';
+import {
+  addToHour,
+  changedDays,
+  createSums,
+  type DayRow,
+  keepDays,
+  MAX_MESSAGE_ROWS,
+} from './metering/object/hours.ts';
+import { keyReport, type RowsResult } from './metering/object/key-report.ts';
+import type { LedgerNamespace, LedgerStub } from './metering/object/ledger-stub.ts';
+import { createMarks } from './metering/object/marks.ts';
+import {
+  createRecords,
+  deleteRecords,
+  findRecord,
+  insertRecord,
+  isForgotten,
+  type LedgerPage,
+  listRecords,
+} from './metering/object/records.ts';
 import type { UsageRecord } from './metering/record.ts';
+import { readRecordDays } from './settings/settings.ts';
 
 /** The part of an object's storage that is used. */
 export type LedgerStorage = Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'getAlarm' | 'setAlarm'>;
 
-/** An object has one alarm, which several jobs share: each does what is due and tells when it is needed next (ms), or null. */
-type Job = (now: number) => number | null;
+export interface LedgerEnv {
+  readonly WEIR_LEDGER: LedgerNamespace;
+  readonly [name: string]: unknown;
+}
 
-export class LedgerObject extends DurableObject implements LedgerStub {
+/** An object has one alarm, which several jobs share: each does what is due and tells when it is needed next (ms), or null. */
+type Job = (now: number) => number | null | Promise<number | null>;
+
+/** The directory has a ledger's sums within a minute. */
+const SEND_AFTER_MS = 30_000;
+const RETRY_AFTER_MS = 60_000;
+
+export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub {
   readonly #storage: LedgerStorage;
   readonly #sql: SqlStorage;
+  readonly #keyId: string;
   readonly #jobs: readonly Job[];
 
   /** @param storage the object's own, or one around it */
-  constructor(context: DurableObjectState, env: Cloudflare.Env, storage: LedgerStorage = context.storage) {
+  constructor(context: DurableObjectState, env: LedgerEnv, storage: LedgerStorage = context.storage) {
     super(context, env);
     this.#storage = storage;
     this.#sql = storage.sql;
+    this.#keyId = context.id.name ?? '';
+    if (this.#keyId === DIRECTORY) {
+      createDirectory(this.#sql);
+      this.#jobs = [];
+      return;
+    }
+    createMarks(this.#sql);
     createRecords(this.#sql);
-    this.#jobs = [];
+    createSums(this.#sql);
+    this.#jobs = [(now) => this.#sendDays(now), (now) => this.#deleteOld(now)];
   }
 
-  /** Takes records of this key, all or none. One that is there already changes nothing. */
-  async settle(records: readonly UsageRecord[]): Promise<void> {
+  async settle(records: readonly UsageRecord[]): Promise<readonly string[]> {
+    const forgotten: string[] = [];
+    const alarm = await this.#storage.getAlarm();
     this.#storage.transactionSync(() => {
-      for (const record of records) if (insertRecord(this.#sql, record)) this.#account(record);
+      for (const record of records) {
+        if (isForgotten(this.#sql, record)) forgotten.push(record.request_id);
+        else if (insertRecord(this.#sql, record)) this.#account(record);
+      }
     });
+    // In the turn of the transaction, so that there is never a record without an alarm.
+    const due = Date.now() + SEND_AFTER_MS;
+    if (alarm === null || alarm > due) await this.#storage.setAlarm(due);
+    return forgotten;
+  }
+
+  /** What follows from a new record, once, in the transaction that takes it: this is where limits settle. */
+  #account(record: UsageRecord): void {
+    addToHour(this.#sql, record);
   }
 
   async find(requestId: string): Promise<UsageRecord | null> {
     return findRecord(this.#sql, requestId);
   }
 
-  /** What follows from a new record, once, in the transaction that takes it: this is where limits settle. */
-  #account(_record: UsageRecord): void {}
+  async list(query: RecordQuery): Promise<LedgerPage> {
+    return listRecords(this.#sql, query);
+  }
+
+  async report(query: ReportQuery): Promise<RowsResult> {
+    return keyReport(this.#sql, query, this.#keyId);
+  }
+
+  async takeDays(keyId: string, rows: readonly DayRow[]): Promise<void> {
+    this.#storage.transactionSync(() => takeDays(this.#sql, keyId, rows));
+  }
+
+  async reportAll(query: ReportQuery): Promise<readonly SumRow[]> {
+    return directoryReport(this.#sql, query);
+  }
+
+  async activeDays(from: number, to: number): Promise<ActiveDays> {
+    return activeDays(this.#sql, from, to);
+  }
 
   override async alarm(): Promise<void> {
-    const now = Date.now();
-    const next = this.#jobs.map((job) => job(now)).filter((time) => time !== null);
+    const next: number[] = [];
+    for (const job of this.#jobs) {
+      const time = await job(Date.now());
+      if (time !== null) next.push(time);
+    }
     if (next.length > 0) await this.#wakeBy(Math.min(...next));
   }
 
@@ -48,5 +129,27 @@ export class LedgerObject extends DurableObject implements LedgerStub {
   async #wakeBy(time: number): Promise<void> {
     const set = await this.#storage.getAlarm();
     if (set === null || set > time) await this.#storage.setAlarm(time);
+  }
+
+  /** Sends sums of days to the directory. What can't be sent is sent later, and the ledger's own reports are exact meanwhile. */
+  async #sendDays(now: number): Promise<number | null> {
+    const rows = changedDays(this.#sql);
+    if (rows.length === 0) return null;
+    try {
+      await this.env.WEIR_LEDGER.getByName(DIRECTORY).takeDays(this.#keyId, rows);
+    } catch {
+      return now + RETRY_AFTER_MS;
+    }
+    // Yesterday stays open, as a request may end on the day after its arrival.
+    this.#storage.transactionSync(() => keepDays(this.#sql, rows, Math.floor(now / DAY_MS) - 1));
+    return rows.length === MAX_MESSAGE_ROWS ? now : null;
+  }
+
+  #deleteOld(now: number): number | null {
+    const keptMs = readRecordDays(this.env) * DAY_MS;
+    const oldest = this.#storage.transactionSync(() => deleteRecords(this.#sql, now - keptMs));
+    if (oldest === null) return null;
+    // Once a day is enough for what falls due.
+    return oldest < now - keptMs ? now : oldest + keptMs + DAY_MS;
   }
 }

@@ -2,6 +2,7 @@
 import type { KeyStore } from '../auth/keys.ts';
 import type { LedgerStore } from '../metering/kv/kv-ledger.ts';
 import type { LedgerNamespace } from '../metering/object/ledger-stub.ts';
+import type { RecordQueue } from '../metering/queue.ts';
 import type { Clock } from '../stream/pacing.ts';
 import type { Fetch } from '../upstream/call.ts';
 
@@ -10,6 +11,8 @@ export interface Ports {
   readonly store: KeyStore & LedgerStore;
   /** The ledger objects (`WEIR_LEDGER`), or null where none are bound. */
   readonly ledgers: LedgerNamespace | null;
+  /** The queue through which records go (`USAGE_QUEUE`), or null where none is bound. */
+  readonly queue: RecordQueue | null;
   readonly fetch: Fetch;
   readonly clock: Clock;
   /** A random UUID (version 4). */

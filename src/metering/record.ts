@@ -1,8 +1,9 @@
 /** One request's usage record, and its compact form in KV metadata, which holds 1,024 bytes (M2, M4, L1). */
 import { isObject, readCount, readText } from '../canonical/json.ts';
 import { boundName } from './names.ts';
+import { isRequestId } from './request-id.ts';
 
-const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;
+export const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;
 const COST_SOURCES = ['none', 'upstream', 'table'] as const;
 
 /** One target that was asked, and how that ended. */
@@ -193,6 +194,13 @@ export function decodeRecord(metadata: unknown): RecordSummary | null {
     price_since: priceSince === undefined ? null : isoTime(priceSince * 1000),
     cost_estimated: (flags & ESTIMATED_COST) !== 0,
   };
+}
+
+/** A whole record out of its JSON, or null where it is none: Weir alone writes them. */
+export function decodeUsageRecord(value: unknown): UsageRecord | null {
+  if (!isObject(value)) return null;
+  const isRecord = isRequestId(readText(value.request_id) ?? '') && readText(value.key_id) !== undefined;
+  return isRecord ? (value as unknown as UsageRecord) : null; // decode
 }
 
 /** The latest time that there is. */

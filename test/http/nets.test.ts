@@ -31,6 +31,7 @@ describe('B5 M1 a response that throws', () => {
         // AUTH=open looks up no key.
         store: store.asStore as unknown as Ports['store'],
         ledgers: null,
+        queue: null,
         fetch: async (_, init) => {
           signal = init?.signal;
           return broken(property);

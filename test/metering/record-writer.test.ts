@@ -29,7 +29,7 @@ function bench(store: BadStore) {
   const clock = new FakeClock();
   const logged: Readonly<Record<string, unknown>>[] = [];
   const writer = new RecordWriter({
-    ledger: new KvLedger(store.asStore),
+    sinks: [new KvLedger(store.asStore)],
     startTimer: clock.startTimer,
     log: (entry) => void logged.push(entry),
   });

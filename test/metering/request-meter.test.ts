@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { KvLedger } from '../../src/metering/kv/kv-ledger.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
+import { requestId } from '../../src/metering/request-id.ts';
 import { type RequestEnd, type RequestFacts, RequestMeter } from '../../src/metering/request-meter.ts';
 import { Tally } from '../../src/metering/tally.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
@@ -10,12 +11,13 @@ import { choice } from '../stream/parts.ts';
 import { MemoryStore } from './records.ts';
 
 const ARRIVED = Date.UTC(2026, 10, 20, 10, 20, 30, 456);
+const ID = requestId(ARRIVED, crypto.randomUUID());
 
 function bench(store = new MemoryStore(), rewritten: Partial<RequestFacts> = {}) {
   let now = ARRIVED;
   const logged: Readonly<Record<string, unknown>>[] = [];
   const facts: RequestFacts = {
-    requestId: 'r',
+    requestId: ID,
     keyId: 'k',
     asked: 'fast',
     provider: 'p',
@@ -28,7 +30,7 @@ function bench(store = new MemoryStore(), rewritten: Partial<RequestFacts> = {})
   };
   const log = (entry: (typeof logged)[number]) => void logged.push(entry);
   const records = new RecordWriter({
-    ledger: new KvLedger(store.asStore),
+    sinks: [new KvLedger(store.asStore)],
     startTimer: new FakeClock().startTimer,
     log,
   });
@@ -57,7 +59,7 @@ describe('RequestMeter.settle', () => {
     meter.settle({ kind: 'finished' });
     await meter.settled;
     expect(recordIn(store)).toEqual({
-      request_id: 'r',
+      request_id: ID,
       time: '2026-11-20T10:20:30.456Z',
       ended: '2026-11-20T10:20:30.556Z',
       key_id: 'k',
@@ -127,6 +129,6 @@ describe('RequestMeter.settle', () => {
     await meter.settled;
     expect(store.entries.size).toBe(1);
     expect(recordIn(store)).toMatchObject({ status: 'cancelled' });
-    expect(logged).toMatchObject([{ event: 'request', request_id: 'r', status: 'cancelled' }]);
+    expect(logged).toMatchObject([{ event: 'request', request_id: ID, status: 'cancelled' }]);
   });
 });

@@ -1,14 +1,14 @@
 /** A Worker that calls one method of one ledger object for whoever posts to it: tests of the object have no other way in. */
-import { LedgerObject } from '../../../src/ledger-object.ts';
+import { BreakableLedger } from './breakable-ledger.ts';
 
-export { LedgerObject };
+export { BreakableLedger as LedgerObject };
 
 interface Env {
   readonly WEIR_LEDGER: DurableObjectNamespace;
 }
 
-/** What a test posts, or a message about what was thrown comes back with the status 500. */
-export interface Call {
+/** What a test posts; what was thrown comes back as text, with the status 500. */
+interface Call {
   readonly name: string;
   readonly method: string;
   readonly args: readonly unknown[];

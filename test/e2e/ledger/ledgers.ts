@@ -1,12 +1,15 @@
 /** Starts ledger objects in the workerd that wrangler runs, for tests that call their methods. */
 import { join } from 'node:path';
 import { createTestHarness, unstable_readConfig } from 'wrangler';
+import type { LedgerNamespace, LedgerStub } from '../../../src/metering/object/ledger-stub.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 
 export interface Ledgers extends AsyncDisposable {
   /** Calls a method of the object of that name. Throws what the method throws, as text. */
   call(name: string, method: string, ...args: readonly unknown[]): Promise<unknown>;
+  /** The objects as the gateway sees them. */
+  readonly namespace: LedgerNamespace;
 }
 
 /** @param main the Worker that exports the objects' class: its path below this folder */
@@ -31,12 +34,22 @@ export async function startLedgers(main = 'driver-worker.ts'): Promise<Ledgers> 
     ],
   });
   await server.listen();
+  async function call(name: string, method: string, ...args: readonly unknown[]): Promise<unknown> {
+    const body = JSON.stringify({ name, method, args });
+    const response = await server.getWorker('ledgers').fetch('/', { method: 'POST', body });
+    if (!response.ok) throw new Error(await response.text());
+    return response.json();
+  }
   return {
-    call: async (name, method, ...args) => {
-      const body = JSON.stringify({ name, method, args });
-      const response = await server.getWorker('ledgers').fetch('/', { method: 'POST', body });
-      if (!response.ok) throw new Error(await response.text());
-      return response.json();
+    call,
+    namespace: {
+      getByName: (name) =>
+        new Proxy({} as LedgerStub, {
+          get:
+            (_, method) =>
+            (...args: readonly unknown[]) =>
+              call(name, String(method), ...args),
+        }),
     },
     [Symbol.asyncDispose]: () => server.close(),
   };

@@ -12,7 +12,7 @@ import {
   takeDays,
 } from './metering/object/directory.ts';
 import {
-  addToHour,
+  addToHours,
   changedDays,
   createSums,
   type DayRow,
@@ -21,12 +21,12 @@ import {
 } from './metering/object/hours.ts';
 import { keyReport, type RowsResult } from './metering/object/key-report.ts';
 import type { LedgerNamespace, LedgerStub } from './metering/object/ledger-stub.ts';
-import { createMarks } from './metering/object/marks.ts';
+import { createMarks, readMarks } from './metering/object/marks.ts';
 import {
   createRecords,
   deleteRecords,
   findRecord,
-  insertRecord,
+  insertRecords,
   isForgotten,
   type LedgerPage,
   listRecords,
@@ -73,13 +73,17 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   async settle(records: readonly UsageRecord[]): Promise<readonly string[]> {
-    const forgotten: string[] = [];
     const alarm = await this.#storage.getAlarm();
-    this.#storage.transactionSync(() => {
-      for (const record of records) {
-        if (isForgotten(this.#sql, record)) forgotten.push(record.request_id);
-        else if (insertRecord(this.#sql, record)) this.#account(record);
-      }
+    const forgotten = this.#storage.transactionSync(() => {
+      const marks = readMarks(this.#sql);
+      const old = records.filter((record) => isForgotten(record, marks));
+      const taken = insertRecords(
+        this.#sql,
+        old.length === 0 ? records : records.filter((one) => !old.includes(one)),
+      );
+      addToHours(this.#sql, taken, marks);
+      for (const record of taken) this.#account(record);
+      return old.map((record) => record.request_id);
     });
     // In the turn of the transaction, so that there is never a record without an alarm.
     const due = Date.now() + SEND_AFTER_MS;
@@ -88,9 +92,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   /** What follows from a new record, once, in the transaction that takes it: this is where limits settle. */
-  #account(record: UsageRecord): void {
-    addToHour(this.#sql, record);
-  }
+  #account(_record: UsageRecord): void {}
 
   async find(requestId: string): Promise<UsageRecord | null> {
     return findRecord(this.#sql, requestId);
@@ -133,7 +135,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   /** Sends sums of days to the directory. What can't be sent is sent later, and the ledger's own reports are exact meanwhile. */
   async #sendDays(now: number): Promise<number | null> {
-    const rows = changedDays(this.#sql);
+    const rows = changedDays(this.#sql, readMarks(this.#sql));
     if (rows.length === 0) return null;
     try {
       await this.env.WEIR_LEDGER.getByName(DIRECTORY).takeDays(this.#keyId, rows);

@@ -57,6 +57,19 @@ function join(columns: Columns, at: number): bigint {
   return BigInt(columns[at] ?? 0) * BigInt(NANOS_PER_UNIT) + BigInt(columns[at + 1] ?? 0);
 }
 
+/**
+ * Rows as one parameter, so that many of them are one statement: each call into SQLite costs more than a row does.
+ * @param before columns that come before the dimensions and the amounts
+ */
+export function rowsFrom(before: number): string {
+  const columns = Array.from(
+    { length: before + DIMENSIONS.length + AMOUNTS.length },
+    (_, i) => `value ->> ${i}`,
+  );
+  // Without a condition SQLite takes the ON of a conflict for that of a join.
+  return `SELECT ${columns.join(', ')} FROM json_each(?) WHERE TRUE`;
+}
+
 /** Where sums stay that leave the numbers that are exact. */
 const MAX = Number.MAX_SAFE_INTEGER;
 

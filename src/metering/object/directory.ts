@@ -2,7 +2,7 @@
 import { MAX_ASKED_LEDGERS } from '../../canonical/limits.ts';
 import { DAY_MS } from '../days.ts';
 import type { ReportQuery } from '../ledger.ts';
-import { AMOUNTS, DEFINITIONS, DIMENSIONS, type SumRow } from './columns.ts';
+import { AMOUNTS, DEFINITIONS, DIMENSIONS, rowsFrom, type SumRow } from './columns.ts';
 import type { DayRow } from './hours.ts';
 import { sumRows } from './sum-rows.ts';
 
@@ -10,7 +10,6 @@ import { sumRows } from './sum-rows.ts';
 export const DIRECTORY = '*';
 
 const KEYS = ['day', 'key', ...DIMENSIONS].join(', ');
-const VALUES = ['day', 'key', ...DIMENSIONS, ...AMOUNTS].map(() => '?').join(', ');
 
 export function createDirectory(sql: SqlStorage): void {
   sql.exec(`CREATE TABLE IF NOT EXISTS ledger_days (
@@ -19,12 +18,15 @@ export function createDirectory(sql: SqlStorage): void {
 }
 
 /** A sum only ever grows by requests, so that a message which comes late, or again, changes nothing. */
-const TAKE = `INSERT INTO ledger_days VALUES (${VALUES}) ON CONFLICT DO UPDATE SET
+const TAKE = `INSERT INTO ledger_days ${rowsFrom(2)} ON CONFLICT DO UPDATE SET
   ${AMOUNTS.map((name) => `${name} = excluded.${name}`).join(', ')} WHERE excluded.requests > requests`;
 
 /** Takes a ledger's sums of days, in the place of those that it has. */
 export function takeDays(sql: SqlStorage, keyId: string, rows: readonly DayRow[]): void {
-  for (const { day, dimensions, columns } of rows) sql.exec(TAKE, day, keyId, ...dimensions, ...columns);
+  sql.exec(
+    TAKE,
+    JSON.stringify(rows.map(({ day, dimensions, columns }) => [day, keyId, ...dimensions, ...columns])),
+  );
 }
 
 /** Over all keys, of whole days. */

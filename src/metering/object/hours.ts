@@ -2,8 +2,17 @@
 import { MAX_DAY_GROUPS } from '../../canonical/limits.ts';
 import type { RecordSummary } from '../record.ts';
 import { amountsOf } from '../report.ts';
-import { AMOUNTS, addition, type Columns, DEFINITIONS, DIMENSIONS, SUMS, toColumns } from './columns.ts';
-import { readMark, setMark } from './marks.ts';
+import {
+  AMOUNTS,
+  addition,
+  type Columns,
+  DEFINITIONS,
+  DIMENSIONS,
+  rowsFrom,
+  SUMS,
+  toColumns,
+} from './columns.ts';
+import { type Marks, readMarks, setMark } from './marks.ts';
 
 export const HOUR_MS = 3_600_000;
 export const HOURS_PER_DAY = 24;
@@ -26,9 +35,9 @@ export const MAX_MESSAGE_ROWS = 2000;
 /** After every day that has a date. */
 const LAST_DAY = 100_000_001;
 
+const MODEL = DIMENSIONS.indexOf('model');
 const KEYS = DIMENSIONS.join(', ');
 const SAME = DIMENSIONS.map((name) => `${name} = ?`).join(' AND ');
-const VALUES = [...DIMENSIONS, ...AMOUNTS].map(() => '?').join(', ');
 
 export function createSums(sql: SqlStorage): void {
   for (const [table, period] of [
@@ -40,36 +49,81 @@ export function createSums(sql: SqlStorage): void {
     ) STRICT, WITHOUT ROWID`);
 }
 
-const ADD = `INSERT INTO hours VALUES (?, ${VALUES})
-  ON CONFLICT DO UPDATE SET ${addition((name) => `excluded.${name}`)}`;
-
-/** Adds a record to its hour: that of its arrival. */
-export function addToHour(sql: SqlStorage, record: RecordSummary): void {
-  const hour = Math.floor(Date.parse(record.time) / HOUR_MS);
-  const day = Math.floor(hour / HOURS_PER_DAY);
-  const amounts = amountsOf(record);
-  const { provider, model, route, status } = record;
-  const currency = amounts.currency ?? '';
-  const dimensions = [provider, model, route, status, currency];
-  const isNew = sql.exec(`SELECT 1 FROM hours WHERE hour = ? AND ${SAME}`, hour, ...dimensions).next().done;
-  if (isNew && isFull(sql, day, dimensions)) dimensions[1] = OTHER_MODEL;
-  sql.exec(ADD, hour, ...dimensions, ...toColumns(amounts));
-  // What is counted into a day that was closed opens it again.
-  if (day < readMark(sql, 'open_day')) setMark(sql, 'open_day', day);
+/** One hour's requests of one kind. */
+interface HourGroup {
+  /** Hours since the epoch. */
+  readonly hour: number;
+  /** In the order of {@link DIMENSIONS}. */
+  readonly dimensions: readonly string[];
 }
 
-/** Whether the day has as many groups as it may have, and none of these dimensions. */
-function isFull(sql: SqlStorage, day: number, dimensions: readonly string[]): boolean {
-  const { groups, known } = sql
-    .exec(
-      `SELECT COUNT(*) AS groups, TOTAL(${SAME}) AS known
-        FROM (SELECT DISTINCT ${KEYS} FROM hours WHERE hour >= ? AND hour < ?)`,
-      ...dimensions,
-      day * HOURS_PER_DAY,
-      (day + 1) * HOURS_PER_DAY,
-    )
-    .one();
-  return known === 0 && Number(groups) >= MAX_DAY_GROUPS;
+interface HourRow extends HourGroup {
+  readonly columns: Columns;
+}
+
+/** Adds records to their hours, which are those of their arrival. */
+export function addToHours(sql: SqlStorage, records: readonly RecordSummary[], { open_day }: Marks): void {
+  if (records.length === 0) return;
+  const rows = records.map(hourRow);
+  for (const group of addRows(sql, rows)) if (isTooMany(sql, group)) moveToOther(sql, group);
+  // What is counted into a day that was closed opens it again.
+  const firstDay = Math.min(...rows.map(dayOf));
+  if (firstDay < open_day) setMark(sql, 'open_day', firstDay);
+}
+
+function hourRow(record: RecordSummary): HourRow {
+  const amounts = amountsOf(record);
+  const { provider, model, route, status } = record;
+  return {
+    hour: Math.floor(Date.parse(record.time) / HOUR_MS),
+    dimensions: [provider, model, route, status, amounts.currency ?? ''],
+    columns: toColumns(amounts),
+  };
+}
+
+function dayOf({ hour }: HourGroup): number {
+  return Math.floor(hour / HOURS_PER_DAY);
+}
+
+const ADD = `INSERT INTO hours ${rowsFrom(1)}
+  ON CONFLICT DO UPDATE SET ${addition((name) => `excluded.${name}`)}
+  RETURNING requests, hour, ${KEYS}`;
+
+/** Adds each request to its hour, and returns the groups of which it is the first. */
+function addRows(sql: SqlStorage, rows: readonly HourRow[]): HourGroup[] {
+  const json = JSON.stringify(rows.map(({ hour, dimensions, columns }) => [hour, ...dimensions, ...columns]));
+  const added = [...sql.exec(ADD, json).raw()].filter(([requests]) => requests === 1);
+  return added.map(([, hour, ...dimensions]) => ({ hour: Number(hour), dimensions: dimensions.map(String) }));
+}
+
+const REMOVE = `DELETE FROM hours WHERE hour = ? AND ${SAME} RETURNING ${AMOUNTS.join(', ')}`;
+
+function moveToOther(sql: SqlStorage, { hour, dimensions }: HourGroup): void {
+  const columns = [
+    ...(sql
+      .exec(REMOVE, hour, ...dimensions)
+      .raw()
+      .next().value ?? []),
+  ].map(Number);
+  addRows(sql, [{ hour, dimensions: dimensions.with(MODEL, OTHER_MODEL), columns }]);
+}
+
+const OTHER_HOURS = Array.from({ length: HOURS_PER_DAY - 1 }, () => '?').join(', ');
+const IS_IN_DAY = `SELECT 1 FROM hours WHERE hour IN (${OTHER_HOURS}) AND ${SAME} LIMIT 1`;
+const COUNT_GROUPS = `SELECT COUNT(*) AS groups FROM (SELECT DISTINCT ${KEYS} FROM hours WHERE hour >= ? AND hour < ?)`;
+
+/** Whether a new group is one more than its day may have. */
+function isTooMany(sql: SqlStorage, group: HourGroup): boolean {
+  if (group.dimensions[MODEL] === OTHER_MODEL) return false;
+  const first = dayOf(group) * HOURS_PER_DAY;
+  const others = Array.from({ length: HOURS_PER_DAY }, (_, i) => first + i).filter(
+    (hour) => hour !== group.hour,
+  );
+  // An hour's first request of a kind is seldom the day's first.
+  const isKnown = !sql.exec(IS_IN_DAY, ...others, ...group.dimensions).next().done;
+  if (isKnown) return false;
+  const { groups } = sql.exec(COUNT_GROUPS, first, first + HOURS_PER_DAY).one();
+  return Number(groups) > MAX_DAY_GROUPS;
 }
 
 const CHANGED = `SELECT hour / ${HOURS_PER_DAY} AS day, ${KEYS}, ${SUMS} FROM hours WHERE hour >= ? AND hour < ?
@@ -79,8 +133,8 @@ const CHANGED = `SELECT hour / ${HOURS_PER_DAY} AS day, ${KEYS}, ${SUMS} FROM ho
   LIMIT ${MAX_MESSAGE_ROWS}`;
 
 /** Sums of days that have grown since they were last kept, of days before `until`: at most as many as one message holds. */
-export function changedDays(sql: SqlStorage, until = LAST_DAY): DayRow[] {
-  const rows = sql.exec(CHANGED, readMark(sql, 'open_day') * HOURS_PER_DAY, until * HOURS_PER_DAY).raw();
+export function changedDays(sql: SqlStorage, { open_day }: Marks, until = LAST_DAY): DayRow[] {
+  const rows = sql.exec(CHANGED, open_day * HOURS_PER_DAY, until * HOURS_PER_DAY).raw();
   return [...rows].map(([day, ...rest]) => ({
     day: Number(day),
     dimensions: rest.slice(0, DIMENSIONS.length).map(String),
@@ -88,12 +142,12 @@ export function changedDays(sql: SqlStorage, until = LAST_DAY): DayRow[] {
   }));
 }
 
-const KEEP = `INSERT INTO days VALUES (?, ${VALUES}) ON CONFLICT DO UPDATE SET
+const KEEP = `INSERT INTO days ${rowsFrom(1)} ON CONFLICT DO UPDATE SET
   ${AMOUNTS.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 
 /** Keeps sums of days, which the directory has by now, and closes the days before `day` that are whole in `days`. */
 export function keepDays(sql: SqlStorage, rows: readonly DayRow[], day: number): void {
-  for (const row of rows) sql.exec(KEEP, row.day, ...row.dimensions, ...row.columns);
-  const isBehind = readMark(sql, 'open_day') < day;
-  if (isBehind && changedDays(sql, day).length === 0) setMark(sql, 'open_day', day);
+  sql.exec(KEEP, JSON.stringify(rows.map((row) => [row.day, ...row.dimensions, ...row.columns])));
+  const marks = readMarks(sql);
+  if (marks.open_day < day && changedDays(sql, marks, day).length === 0) setMark(sql, 'open_day', day);
 }

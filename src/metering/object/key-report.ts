@@ -4,7 +4,7 @@ import type { ReportQuery } from '../ledger.ts';
 import { firstIdAt } from '../request-id.ts';
 import { AMOUNTS, DIMENSIONS, type SumRow } from './columns.ts';
 import { HOUR_MS, HOURS_PER_DAY } from './hours.ts';
-import { readMark } from './marks.ts';
+import { readMarks } from './marks.ts';
 import { eachRecord } from './records.ts';
 import { type Source, sumRecords, sumRows } from './sum-rows.ts';
 
@@ -22,8 +22,8 @@ interface Span {
 export function keyReport(sql: SqlStorage, { fromMs, toMs, groups }: ReportQuery, keyId: string): RowsResult {
   const hours = { from: Math.ceil(fromMs / HOUR_MS), to: Math.floor(toMs / HOUR_MS) };
   const parts = partsOf({ from: fromMs, to: toMs }, hours);
-  const keptFrom = readMark(sql, 'deleted_before');
-  if (parts.some(({ from }) => from < keptFrom)) return { kind: 'parts', reason: 'too_old' };
+  const marks = readMarks(sql);
+  if (parts.some(({ from }) => from < marks.deleted_before)) return { kind: 'parts', reason: 'too_old' };
   const records = [];
   for (const { from, to } of parts) {
     for (const record of eachRecord(sql, firstIdAt(from), firstIdAt(to))) {
@@ -31,8 +31,7 @@ export function keyReport(sql: SqlStorage, { fromMs, toMs, groups }: ReportQuery
       records.push(record);
     }
   }
-  const sums =
-    hours.from < hours.to ? sumRows(sql, sourceOf(hours, readMark(sql, 'open_day'), keyId), groups) : [];
+  const sums = hours.from < hours.to ? sumRows(sql, sourceOf(hours, marks.open_day, keyId), groups) : [];
   return { kind: 'rows', rows: [...sums, ...sumRecords(records, groups)] };
 }
 

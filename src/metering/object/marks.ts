@@ -1,10 +1,11 @@
 /** The few numbers that a ledger remembers about itself. */
 
-/**
- * `open_day`: from this day on (days since the epoch) the hours tell what was counted; what was before is in `days`, too.
- * `deleted_before`: records from before this time (ms since the epoch) are gone.
- */
-type Mark = 'open_day' | 'deleted_before';
+export interface Marks {
+  /** From this day on (days since the epoch) the hours tell what was counted; what was before is in `days`, too. */
+  readonly open_day: number;
+  /** Records from before this time (ms since the epoch) are gone. */
+  readonly deleted_before: number;
+}
 
 export function createMarks(sql: SqlStorage): void {
   sql.exec(
@@ -12,12 +13,14 @@ export function createMarks(sql: SqlStorage): void {
   );
 }
 
-/** 0 where it was never set. */
-export function readMark(sql: SqlStorage, name: Mark): number {
-  const [row] = sql.exec('SELECT value FROM marks WHERE name = ?', name);
-  return Number(row?.value ?? 0);
+/** 0 for what was never set. */
+export function readMarks(sql: SqlStorage): Marks {
+  const marks = new Map(
+    [...sql.exec('SELECT name, value FROM marks').raw()].map(([name, value]) => [name, Number(value)]),
+  );
+  return { open_day: marks.get('open_day') ?? 0, deleted_before: marks.get('deleted_before') ?? 0 };
 }
 
-export function setMark(sql: SqlStorage, name: Mark, value: number): void {
+export function setMark(sql: SqlStorage, name: keyof Marks, value: number): void {
   sql.exec('INSERT INTO marks VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value', name, value);
 }

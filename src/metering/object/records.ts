@@ -3,7 +3,7 @@ import { MAX_SCANNED_RECORDS } from '../../canonical/limits.ts';
 import { matches, type RecordQuery } from '../ledger.ts';
 import type { UsageRecord } from '../record.ts';
 import { firstIdAt, idTime } from '../request-id.ts';
-import { readMark, setMark } from './marks.ts';
+import { type Marks, setMark } from './marks.ts';
 
 /** Records that one alarm deletes. */
 const MAX_DELETED = 10_000;
@@ -15,10 +15,12 @@ export function createRecords(sql: SqlStorage): void {
   );
 }
 
-/** @returns false where the record is there already */
-export function insertRecord(sql: SqlStorage, record: UsageRecord): boolean {
-  const insert = 'INSERT OR IGNORE INTO records VALUES (?, ?)';
-  return sql.exec(insert, record.request_id, JSON.stringify(record)).rowsWritten > 0;
+const INSERT = `INSERT OR IGNORE INTO records SELECT value ->> 'request_id', value FROM json_each(?) RETURNING id`;
+
+/** @returns those that were not there before, each once */
+export function insertRecords(sql: SqlStorage, records: readonly UsageRecord[]): UsageRecord[] {
+  const inserted = [...sql.exec(INSERT, JSON.stringify(records)).raw()].map(([id]) => id);
+  return inserted.flatMap((id) => records.find(({ request_id }) => request_id === id) ?? []);
 }
 
 /** The record of a request, as it was settled, or null where there is none. */
@@ -56,8 +58,8 @@ export function listRecords(sql: SqlStorage, query: RecordQuery): LedgerPage {
 }
 
 /** Whether a record that comes now may have been here before: then it is not known whether it was counted. */
-export function isForgotten(sql: SqlStorage, { request_id }: UsageRecord): boolean {
-  return request_id < firstIdAt(readMark(sql, 'deleted_before'));
+export function isForgotten({ request_id }: UsageRecord, { deleted_before }: Marks): boolean {
+  return request_id < firstIdAt(deleted_before);
 }
 
 /**

@@ -78,14 +78,23 @@ export class MemoryStore {
     return new Map(names.map((name) => [name, read(name)]));
   }
 
-  async list({ prefix, cursor }: { readonly prefix: string; readonly cursor: string | null }) {
+  async list({
+    prefix,
+    cursor,
+    limit = this.#pageSize,
+  }: {
+    readonly prefix: string;
+    readonly cursor: string | null;
+    readonly limit?: number;
+  }) {
     this.listings++;
     this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#atOnce);
     await new Promise(setImmediate);
     this.#atOnce--;
     const names = [...this.entries.keys()].filter((name) => name.startsWith(prefix)).sort();
-    const start = cursor === null ? 0 : names.indexOf(cursor) + 1;
-    const page = names.slice(start, start + this.#pageSize);
+    // The name that the cursor is may have been deleted since.
+    const start = cursor === null ? 0 : names.filter((name) => name <= cursor).length;
+    const page = names.slice(start, start + Math.min(limit, this.#pageSize));
     const keys = page.map((name) => ({ name, metadata: this.entries.get(name)?.metadata }));
     const isLast = start + page.length >= names.length;
     return isLast

@@ -13,8 +13,15 @@ import type { Ports } from './http/ports.ts';
 import { errorResponse, jsonResponse } from './http/respond.ts';
 import { Site, type SitePorts } from './http/site.ts';
 import { handleUsage } from './http/usage.ts';
+import { handleFindRecord, handleListRecords } from './http/usage-records.ts';
 import { KnownCallers } from './metering/known-callers.ts';
+import { KvLedger } from './metering/kv/kv-ledger.ts';
+import type { Ledger } from './metering/ledger.ts';
+import { ObjectLedger } from './metering/object/object-ledger.ts';
+import { consumeRecords, QueueSink, type RecordMessage } from './metering/queue.ts';
 import { RecordWriter } from './metering/record-writer.ts';
+import { requestId } from './metering/request-id.ts';
+import { StrandedRecords } from './metering/stranded.ts';
 import type { Placement } from './settings/placement.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
 import { Memory } from './stream/memory.ts';
@@ -23,28 +30,38 @@ export type { Site } from './http/site.ts';
 
 export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;
+  /** Settles records that come through the queue (L6). */
+  readonly consume: (messages: readonly RecordMessage[]) => Promise<void>;
+  /** Brings in records whose ledger could not be reached (L5): once a day is enough. */
+  readonly bringIn: () => Promise<void>;
 }
 
 /** The gateway of a deployment. It answers every request: an internal failure is a 500 without its details (E4). */
 export function createGateway(settings: Settings, ports: Ports): Gateway {
   const router = createRouter(settings.basePath);
-  const { store, log, clock } = ports;
-  const records = new RecordWriter({ store, log, startTimer: clock.startTimer });
+  const { store, queue, random, log, clock } = ports;
+  const ledger = openLedger(settings, ports);
+  const stranded = new StrandedRecords(store, ledger);
+  const sinks = settings.ledger === 'kv' ? [ledger] : [stranded.ledger, stranded];
+  const written = queue === null ? sinks : [new QueueSink(queue), ...sinks];
+  const records = new RecordWriter({ sinks: written, log, startTimer: clock.startTimer });
   const memory = new Memory(clock);
   const modelLists = new ModelLists(ports);
   const knownCallers = new KnownCallers(store);
   return {
     fetch: async (request, context) => {
       const waitUntil = (work: Promise<unknown>) => context.waitUntil(work);
+      const arrivedAt = clock.now();
       const requestContext: RequestContext = {
         settings,
         ports,
+        ledger,
         records,
         modelLists,
         knownCallers,
         leaseMemory: (bytes) => memory.lease(bytes, waitUntil),
-        requestId: ports.random(),
-        arrivedAt: clock.now(),
+        requestId: requestId(arrivedAt, random()),
+        arrivedAt,
         waitUntil,
       };
       const answer = await serve(router, request, requestContext);
@@ -53,7 +70,15 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
       addCors(request, answer, settings.corsOrigins);
       return request.method === 'HEAD' ? new Response(null, answer) : answer;
     },
+    consume: (messages) => consumeRecords(messages, { sinks, log }),
+    bringIn: async () => log({ event: 'stranded_brought_in', ...(await stranded.bringIn()) }),
   };
+}
+
+function openLedger(settings: Settings, { store, ledgers, log }: Ports): Ledger {
+  return settings.ledger === 'kv' || ledgers === null
+    ? new KvLedger(store)
+    : new ObjectLedger({ ledgers, log });
 }
 
 type GatewayRouter = ReturnType<typeof createRouter>;
@@ -78,6 +103,10 @@ function createRouter(basePath: string) {
         handleModel(request, context, decodePath(request.params.id)),
       )
       .get('(/v1)?/usage', handleUsage)
+      .get('(/v1)?/usage/records', handleListRecords)
+      .get('(/v1)?/usage/records/:id', (request, context) =>
+        handleFindRecord(request, context, request.params.id ?? ''),
+      )
       .post('/admin/keys', handleCreateKey)
       .get('/admin/keys', handleListKeys)
       .delete('/admin/keys/:id', (request, context) =>
@@ -86,8 +115,9 @@ function createRouter(basePath: string) {
       .all('/health', otherMethod('GET'))
       .all('(/v1|/beta)?/(chat/|fim/|agents/)?completions', otherMethod('POST'))
       .all('/openai/deployments/:model+/chat/completions', otherMethod('POST'))
-      .all('(/v1)?/(models|usage)', otherMethod('GET'))
+      .all('(/v1)?/(models|usage|usage/records)', otherMethod('GET'))
       .all('(/v1)?/models/:id+', otherMethod('GET'))
+      .all('(/v1)?/usage/records/:id', otherMethod('GET'))
       .all('/admin/keys', otherMethod('GET, POST'))
       .all('/admin/keys/:id', otherMethod('DELETE'))
   );
@@ -139,6 +169,9 @@ export function misconfiguredGateway(problems: readonly SettingProblem[]): Gatew
       new URL(request.url).pathname.endsWith('/health')
         ? jsonResponse({ status: 'ok' })
         : errorResponse(apiError('misconfigured', message, first?.setting ?? null)),
+    // Thrown, so that the messages come again.
+    consume: () => Promise.reject(new Error(message)),
+    bringIn: () => Promise.reject(new Error(message)),
   };
 }
 

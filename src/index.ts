@@ -1,6 +1,8 @@
-/** The Worker: builds the gateway and the site beside it from its environment once, and hands each request to the one it is for. */
+/** The Worker: builds the gateway and the site beside it from its environment once, and hands each request, message and tick to the one it is for. */
 import { env as startupEnv } from 'cloudflare:workers';
 import { createGateway, createSite, type Gateway, misconfiguredGateway, type Site } from './gateway.ts';
+import type { LedgerNamespace } from './metering/object/ledger-stub.ts';
+import type { RecordQueue } from './metering/queue.ts';
 import { placementOf } from './settings/placement.ts';
 import {
   missingSettings,
@@ -12,8 +14,13 @@ import {
 interface Env {
   /** Keys and usage records. Everything else in the environment is read by `settings.ts`. */
   readonly WEIR_KV?: KVNamespace;
+  /** The ledger objects: each key's, for LEDGER=object and for keys with limits. */
+  readonly WEIR_LEDGER?: LedgerNamespace;
+  readonly USAGE_QUEUE?: RecordQueue;
   readonly [name: string]: unknown;
 }
+
+export { LedgerObject } from './ledger-object.ts';
 
 /** One of each an environment: settings do not change while an isolate lives. */
 const gateways = new WeakMap<Env, Gateway>();
@@ -24,14 +31,19 @@ const sites = new WeakMap<Env, Site | null>();
 reportSettings({ ...startupEnv });
 
 export default {
-  async fetch(request, env, context) {
+  fetch: async (request, env, context) => {
     const passed = await siteOf(env)?.pass(request, context);
-    if (passed) return passed;
-    const gateway = gateways.get(env) ?? buildGateway(env);
-    gateways.set(env, gateway);
-    return gateway.fetch(request, context);
+    return passed ?? gatewayOf(env).fetch(request, context);
   },
+  queue: (batch, env) => gatewayOf(env).consume(batch.messages),
+  scheduled: (_, env) => gatewayOf(env).bringIn(),
 } satisfies ExportedHandler<Env>;
+
+function gatewayOf(env: Env): Gateway {
+  const gateway = gateways.get(env) ?? buildGateway(env);
+  gateways.set(env, gateway);
+  return gateway;
+}
 
 function siteOf(env: Env): Site | null {
   const known = sites.get(env);
@@ -52,6 +64,12 @@ function readStart(env: Env): StartResult {
   if (env.WEIR_KV === undefined) {
     problems.push({ setting: 'WEIR_KV', message: 'must be bound to a KV namespace' });
   }
+  if (settings.kind === 'valid' && settings.settings.ledger === 'object' && env.WEIR_LEDGER === undefined) {
+    problems.push({
+      setting: 'WEIR_LEDGER',
+      message: 'must be bound to the Durable Object LedgerObject, because LEDGER is object',
+    });
+  }
   return { settings, problems };
 }
 
@@ -66,9 +84,12 @@ function reportSettings(env: Env): void {
 function buildGateway(env: Env): Gateway {
   const { settings: read, problems } = readStart(env);
   const store = env.WEIR_KV;
-  if (read.kind === 'invalid' || store === undefined) return misconfiguredGateway(problems);
+  if (read.kind === 'invalid' || store === undefined || problems.length > 0)
+    return misconfiguredGateway(problems);
   return createGateway(read.settings, {
     store,
+    ledgers: env.WEIR_LEDGER ?? null,
+    queue: env.USAGE_QUEUE ?? null,
     fetch: (input, init) => fetch(input, init),
     clock: { now: () => Date.now(), startTimer },
     random: () => crypto.randomUUID(),

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import type { UsageRecord } from '../src/metering/record.ts';
+import type { RecordSummary } from '../src/metering/record.ts';
 import { type Gateway, startGateway } from './e2e/gateway.ts';
 import { residentBytes, workerdIds } from './e2e/processes.ts';
 import { decodeObject, objectOf, textOf } from './simulator/json.ts';
@@ -72,7 +72,7 @@ function decodeOutcome(message: unknown): Outcome {
 }
 
 /** The records, once there are so many, or those present at the time limit. */
-async function settled(gateway: Gateway, count: number): Promise<UsageRecord[]> {
+async function settled(gateway: Gateway, count: number): Promise<RecordSummary[]> {
   const until = Date.now() + MAX_SETTLE_MS;
   for (;;) {
     const isOver = Date.now() > until;
@@ -87,7 +87,7 @@ function requestLines(gateway: Gateway): string[] {
   return lines.filter((line) => line.event === 'request').map((line) => textOf(line.request_id));
 }
 
-function* findFaults(outcomes: readonly Outcome[], records: readonly UsageRecord[], gateway: Gateway) {
+function* findFaults(outcomes: readonly Outcome[], records: readonly RecordSummary[], gateway: Gateway) {
   const byId = new Map(records.map((record) => [record.request_id, record]));
   const logged = new Set<string>();
   for (const id of requestLines(gateway)) {
@@ -151,7 +151,7 @@ class Memory {
 
 function print(
   outcomes: readonly Outcome[],
-  records: readonly UsageRecord[],
+  records: readonly RecordSummary[],
   memory: Memory,
   faults: readonly string[],
 ): void {

@@ -42,11 +42,23 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   providers: ['canonical', 'stream', 'dialects', 'requests'],
   upstream: ['canonical', 'stream'],
   metering: ['canonical'],
+  limits: ['canonical', 'metering'],
   auth: ['canonical'],
   settings: ['canonical', 'stream', 'auth', 'requests', 'providers'],
-  http: ['canonical', 'stream', 'requests', 'providers', 'upstream', 'metering', 'auth', 'settings'],
+  http: [
+    'canonical',
+    'stream',
+    'requests',
+    'providers',
+    'upstream',
+    'metering',
+    'limits',
+    'auth',
+    'settings',
+  ],
+  'ledger-object.ts': ['metering', 'limits', 'settings'],
   'gateway.ts': ['canonical', 'stream', 'http', 'metering', 'settings'],
-  'index.ts': ['gateway.ts', 'settings'],
+  'index.ts': ['gateway.ts', 'ledger-object.ts', 'metering', 'settings'],
 };
 
 const PURE_LAYERS = ['canonical', 'stream', 'dialects', 'requests'];

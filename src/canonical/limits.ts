@@ -71,3 +71,22 @@ export const MAX_JSON_DEPTH = 100;
 
 /** Values in such a text (B2): a prompt of a million tokens has far fewer, and each costs memory beyond its bytes. */
 export const MAX_JSON_VALUES = 250_000;
+
+/** Groups of one key's sums in a day, by provider, model, route, status and currency: callers choose the models' names. */
+export const MAX_DAY_GROUPS = 1000;
+
+/** Records in one page of a list. */
+export const MAX_LIST_RECORDS = 1000;
+
+/** Records that one page may look through for those that match. */
+export const MAX_SCANNED_RECORDS = 10_000;
+
+/** Records of hours that a report takes in part. */
+export const MAX_PART_RECORDS = 20_000;
+
+/** Ledgers that one answer asks, and how many at a time. */
+export const MAX_ASKED_LEDGERS = 400;
+export const ASKED_LEDGERS_AT_ONCE = 50;
+
+/** Stranded records that one run brings in: each is a call to delete it, and a Worker may make 10,000 calls. */
+export const MAX_STRANDED_A_RUN = 4000;

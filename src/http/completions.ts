@@ -75,6 +75,7 @@ function openMeter({
   const facts = {
     requestId,
     keyId: caller.keyId,
+    asked: target.asked,
     provider: target.provider.id,
     model: target.model,
     route,

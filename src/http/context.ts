@@ -1,5 +1,6 @@
 /** What every route's handler is given: the deployment's settings, its ports to the outside, and the request's own facts. */
 import type { KnownCallers } from '../metering/known-callers.ts';
+import type { Ledger } from '../metering/ledger.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
@@ -9,6 +10,7 @@ import type { Ports } from './ports.ts';
 export interface RequestContext {
   readonly settings: Settings;
   readonly ports: Ports;
+  readonly ledger: Ledger;
   readonly records: RecordWriter;
   readonly modelLists: ModelLists;
   readonly knownCallers: KnownCallers;

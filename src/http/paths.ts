@@ -32,6 +32,8 @@ const ROUTES = [
   'POST /v1/agents/completions',
   'GET /v1/models',
   'GET /v1/usage',
+  'GET /v1/usage/records',
+  'GET /v1/usage/records/:id',
   'GET /health',
 ].join(', ');
 

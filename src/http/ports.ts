@@ -1,15 +1,21 @@
 /** Everything that Weir takes from outside: its store, the network, time, randomness and the log. */
 import type { KeyStore } from '../auth/keys.ts';
-import type { LedgerStore } from '../metering/ledger.ts';
+import type { LedgerStore } from '../metering/kv/kv-ledger.ts';
+import type { LedgerNamespace } from '../metering/object/ledger-stub.ts';
+import type { RecordQueue } from '../metering/queue.ts';
 import type { Clock } from '../stream/pacing.ts';
 import type { Fetch } from '../upstream/call.ts';
 
 export interface Ports {
   /** Keys and usage records. */
   readonly store: KeyStore & LedgerStore;
+  /** The ledger objects (`WEIR_LEDGER`), or null where none are bound. */
+  readonly ledgers: LedgerNamespace | null;
+  /** The queue through which records go (`USAGE_QUEUE`), or null where none is bound. */
+  readonly queue: RecordQueue | null;
   readonly fetch: Fetch;
   readonly clock: Clock;
-  /** A fresh random text, such as a UUID. */
+  /** A random UUID (version 4). */
   readonly random: () => string;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
 }

@@ -9,6 +9,8 @@ export interface Target extends ConfiguredProvider {
   readonly endpoint: Endpoint;
   /** The model's name at the provider; on the agents' route, the agent's id. */
   readonly model: string;
+  /** The model or agent as the caller named it: an alias, an address, or a bare name. */
+  readonly asked: string;
   /** `<provider>/<model>`: what a key's globs are held against. */
   readonly address: string;
 }
@@ -40,7 +42,7 @@ export function findTarget(settings: Settings, route: Route, body: JsonObject): 
   }
   const model = isAddressed ? address.slice(slash + 1) : address;
   if (model === '') return notFound(`${asked} names no model`, param);
-  return { kind: 'target', target: { ...configured, endpoint, model, address: `${id}/${model}` } };
+  return { kind: 'target', target: { ...configured, endpoint, asked, model, address: `${id}/${model}` } };
 }
 
 /** Where a request for the target goes. */

@@ -1,55 +1,60 @@
-/** Puts usage records into KV and lists them again: immutable, one key each, read from metadata alone (M1, M4). */
-import { MAX_REPORT_LISTINGS, REPORT_LISTINGS_AT_ONCE } from '../canonical/limits.ts';
-import { dayPrefix, recordKey } from './keys.ts';
-import { decodeRecord, encodeRecord, type UsageRecord } from './record.ts';
+/** What every store of usage records does, whichever it is (L2, L3, L4). */
+import type { ApiError } from '../canonical/error.ts';
+import type { RecordSummary, UsageRecord } from './record.ts';
+import type { RecordSink } from './record-writer.ts';
+import type { Group, Report } from './report.ts';
 
-/** The part of a KV namespace that the ledger uses. */
-export type LedgerStore = Pick<KVNamespace, 'put' | 'list'>;
-
-export interface LedgerQuery {
-  /** ISO 8601 days, in order. */
-  readonly days: readonly string[];
-  /** One key's records, or all (null). */
+export interface ReportQuery {
+  /** ms since the epoch; `toMs` is not within. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** One key's, or all (null). */
   readonly keyId: string | null;
+  readonly groups: readonly Group[];
 }
 
-/** The value is the whole record for whoever reads one key by hand; listings read the metadata. */
-export async function putRecord(store: LedgerStore, record: UsageRecord): Promise<void> {
-  await store.put(recordKey(record), JSON.stringify(record), { metadata: encodeRecord(record) });
+export interface RecordQuery {
+  /** Bounds of request ids; `beforeId` is not within. */
+  readonly fromId: string;
+  readonly beforeId: string;
+  /** One key's, or all (null). */
+  readonly keyId: string | null;
+  /** As the caller named it, or the address that served; null for any. */
+  readonly model: string | null;
+  readonly status: string | null;
+  readonly limit: number;
 }
 
-/**
- * Hands every record of the query to `each`, in no order.
- * @returns false where the query takes more listings than one request may make: what was handed on is not all
- */
-export async function eachRecord(
-  store: LedgerStore,
-  query: LedgerQuery,
-  each: (record: UsageRecord) => void,
-): Promise<boolean> {
-  const days = query.days[Symbol.iterator]();
-  let listingsLeft = MAX_REPORT_LISTINGS;
+/** A record as a list has it: where a store can't give all of it at once, what reports need. */
+export type ListedRecord = RecordSummary & Partial<UsageRecord>;
 
-  /** Takes one day after the other until none is left: a few of these run side by side. */
-  async function readDays(): Promise<boolean> {
-    for (const day of days) {
-      let cursor: string | null = null;
-      do {
-        if (listingsLeft-- <= 0) return false;
-        const page: KVNamespaceListResult<unknown> = await store.list({
-          prefix: dayPrefix(day, query.keyId),
-          cursor,
-        });
-        for (const key of page.keys) {
-          const record = decodeRecord(key.metadata);
-          if (record !== null) each(record);
-        }
-        cursor = page.list_complete ? null : page.cursor;
-      } while (cursor !== null);
-    }
-    return true;
-  }
+export interface RecordPage {
+  readonly kind: 'page';
+  /** The latest first. A page may have fewer than its limit, or none, and others may follow. */
+  readonly records: readonly ListedRecord[];
+  /** All that are left are before this id; null where none are. */
+  readonly next: string | null;
+}
 
-  const readers = Array.from({ length: REPORT_LISTINGS_AT_ONCE }, readDays);
-  return (await Promise.all(readers)).every(Boolean);
+/** What the store can't answer, and what to ask instead. */
+export interface LedgerRefusal {
+  readonly kind: 'error';
+  readonly error: ApiError;
+}
+
+export type ReportResult = { readonly kind: 'report'; readonly report: Report } | LedgerRefusal;
+export type FindResult = { readonly kind: 'record'; readonly record: ListedRecord | null } | LedgerRefusal;
+
+/** Its `put` may be repeated: a record that is there already, by its request id, changes nothing. */
+export interface Ledger extends RecordSink {
+  report(query: ReportQuery): Promise<ReportResult>;
+  list(query: RecordQuery): Promise<RecordPage | LedgerRefusal>;
+  /** @param keyId whose record it must be; null for anyone's */
+  find(requestId: string, keyId: string | null): Promise<FindResult>;
+}
+
+/** Whether the record is one of those that a list asks for; its id and key are the store's matter. */
+export function matches(record: RecordSummary, { model, status }: RecordQuery): boolean {
+  const isModel = model === null || model === record.asked || model === `${record.provider}/${record.model}`;
+  return isModel && (status === null || status === record.status);
 }

@@ -1,15 +1,33 @@
-/** One request's usage record, and its compact form in KV metadata, which holds 1,024 bytes (M2, M4). */
+/** One request's usage record, and its compact form in KV metadata, which holds 1,024 bytes (M2, M4, L1). */
 import { isObject, readCount, readText } from '../canonical/json.ts';
+import { boundName } from './names.ts';
+import { isRequestId } from './request-id.ts';
 
-const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;
+export const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;
+const COST_SOURCES = ['none', 'upstream', 'table'] as const;
 
-export interface UsageRecord {
-  readonly request_id: string;
-  /** ISO 8601, UTC, with milliseconds. */
-  readonly time: string;
-  readonly key_id: string;
+/** One target that was asked, and how that ended. */
+interface Attempt {
   readonly provider: string;
-  /** The upstream's name of the model that was asked for. */
+  readonly model: string;
+  /** Why it gave no whole answer, or null. */
+  readonly error_code: string | null;
+  readonly ms: number;
+}
+
+/** What a listing of KV tells of a record, and all that reports need. */
+export interface RecordSummary {
+  /** A UUIDv7, whose time is the record's. */
+  readonly request_id: string;
+  /** The request's arrival: ISO 8601, UTC, with milliseconds. */
+  readonly time: string;
+  /** The request's end, in the same form. */
+  readonly ended: string;
+  readonly key_id: string;
+  /** The model as the caller named it: an alias, or an address. */
+  readonly asked: string;
+  /** Who served, and the upstream's name of the model. */
+  readonly provider: string;
   readonly model: string;
   readonly route: string;
   readonly status: (typeof STATUSES)[number];
@@ -30,27 +48,88 @@ export interface UsageRecord {
   readonly bytes_out: number;
   /** Tokens of the prompt or of the completion are an estimate (M3). */
   readonly estimated: boolean;
-  /** Names of what the upstream's request lacked of the caller's, or had otherwise (Q5, Q6): in the record's value alone. */
+  /** Fixed when the record is made (P4), in 10^-9 of the currency; null where no price is known, which is not free. */
+  readonly cost_nanos: number | null;
+  /** ISO 4217; null exactly where the cost is. */
+  readonly currency: string | null;
+  readonly cost_source: (typeof COST_SOURCES)[number];
+  /** Since when the price of the table holds: ISO 8601, UTC; null where the cost is not the table's. */
+  readonly price_since: string | null;
+  /** The cost rests on estimated tokens, or is an upper bound (P1). */
+  readonly cost_estimated: boolean;
+}
+
+export interface UsageRecord extends RecordSummary {
+  /** The targets that were asked, in order. */
+  readonly attempts: readonly Attempt[];
+  /** Names of what the upstream's request lacked of the caller's, or had otherwise (Q5, Q6). */
   readonly dropped?: readonly string[];
   readonly changed?: readonly string[];
 }
 
-/** The most that metadata keeps of a text, in UTF-16 units, each of which is at most three bytes of JSON. */
-const MAX_MODEL_CHARS = 128;
-const MAX_WORD_CHARS = 32;
+/** The most that a record keeps of a name, in bytes of UTF-8: together with the rest they fit into metadata. */
+const MAX_MODEL_BYTES = 240;
+const MAX_ASKED_BYTES = 144;
+const MAX_WORD_BYTES = 64;
+/** Names of fields in one list, and attempts. */
+const MAX_NAMES = 64;
 
-/** The compact form: short names, no absent values. */
-export function encodeRecord(record: UsageRecord): Record<string, string | number> {
+/** The record with its names and numbers bounded: every one that is stored has passed here, so that all stores hold the same. */
+export function boundRecord(record: UsageRecord): UsageRecord {
+  const { error_code, finish_reason, cached_tokens, reasoning_tokens, first_token_ms, cost_nanos } = record;
+  return {
+    ...record,
+    asked: boundName(record.asked, MAX_ASKED_BYTES),
+    model: boundName(record.model, MAX_MODEL_BYTES),
+    error_code: error_code === null ? null : boundName(error_code, MAX_WORD_BYTES),
+    finish_reason: finish_reason === null ? null : boundName(finish_reason, MAX_WORD_BYTES),
+    prompt_tokens: boundCount(record.prompt_tokens),
+    completion_tokens: boundCount(record.completion_tokens),
+    total_tokens: boundCount(record.total_tokens),
+    cached_tokens: cached_tokens === null ? null : boundCount(cached_tokens),
+    reasoning_tokens: reasoning_tokens === null ? null : boundCount(reasoning_tokens),
+    vendor_events: boundCount(record.vendor_events),
+    vendor_tokens: boundCount(record.vendor_tokens),
+    first_token_ms: first_token_ms === null ? null : boundCount(first_token_ms),
+    total_ms: boundCount(record.total_ms),
+    bytes_out: boundCount(record.bytes_out),
+    cost_nanos: cost_nanos === null ? null : boundCount(cost_nanos),
+    attempts: record.attempts.slice(0, MAX_NAMES).map((attempt) => ({
+      ...attempt,
+      model: boundName(attempt.model, MAX_MODEL_BYTES),
+      error_code: attempt.error_code === null ? null : boundName(attempt.error_code, MAX_WORD_BYTES),
+    })),
+    ...(record.dropped && { dropped: boundNames(record.dropped) }),
+    ...(record.changed && { changed: boundNames(record.changed) }),
+  };
+}
+
+function boundNames(names: readonly string[]): readonly string[] {
+  return names.slice(0, MAX_NAMES).map((name) => boundName(name, MAX_WORD_BYTES));
+}
+
+/** Upstreams tell what they like, and sums of it may leave the numbers that are exact. */
+function boundCount(count: number): number {
+  return Math.max(0, Math.min(Math.round(count), Number.MAX_SAFE_INTEGER));
+}
+
+const ESTIMATED_TOKENS = 1;
+const ESTIMATED_COST = 2;
+
+/** The compact form: short names, no absent values, nothing that follows from the rest. */
+export function encodeRecord(record: RecordSummary): Record<string, string | number> {
+  const { provider, model, asked, price_since } = record;
   const fields: Record<string, string | number | null> = {
     id: record.request_id,
     t: record.time,
     k: record.key_id,
-    p: shorten(record.provider, MAX_WORD_CHARS),
-    m: shorten(record.model, MAX_MODEL_CHARS),
+    p: provider,
+    m: model,
+    a: asked === `${provider}/${model}` ? null : asked,
     r: record.route,
     s: record.status,
-    e: record.error_code === null ? null : shorten(record.error_code, MAX_WORD_CHARS),
-    f: record.finish_reason === null ? null : shorten(record.finish_reason, MAX_WORD_CHARS),
+    e: record.error_code,
+    f: record.finish_reason,
     pt: record.prompt_tokens,
     ct: record.completion_tokens,
     tt: record.total_tokens,
@@ -61,34 +140,39 @@ export function encodeRecord(record: UsageRecord): Record<string, string | numbe
     ft: record.first_token_ms,
     ms: record.total_ms,
     b: record.bytes_out,
-    x: record.estimated ? 1 : 0,
+    x: (record.estimated ? ESTIMATED_TOKENS : 0) + (record.cost_estimated ? ESTIMATED_COST : 0),
+    c: record.cost_nanos,
+    cu: record.currency,
+    cs: COST_SOURCES.indexOf(record.cost_source),
+    ps: price_since === null ? null : Date.parse(price_since) / 1000,
   };
   const encoded: Record<string, string | number> = {};
   for (const [name, value] of Object.entries(fields)) if (value !== null) encoded[name] = value;
   return encoded;
 }
 
-/** Cut, and without what JSON would escape with six bytes a unit: the bound on metadata is in bytes. */
-function shorten(text: string, maxChars: number): string {
-  return text
-    .replace(/[^\x20-\u{10ffff}]|["\\\x7f]/gu, '')
-    .slice(0, maxChars)
-    .toWellFormed();
-}
-
-/** The record out of its metadata, or null where that is none of Weir's. */
-export function decodeRecord(metadata: unknown): UsageRecord | null {
+/** The record's summary out of its metadata, or null where that is none of Weir's. */
+export function decodeRecord(metadata: unknown): RecordSummary | null {
   if (!isObject(metadata)) return null;
   const status = STATUSES.find((known) => known === metadata.s);
   const time = readText(metadata.t);
+  const startMs = Date.parse(time ?? '');
   const request_id = readText(metadata.id);
-  if (status === undefined || time === undefined || request_id === undefined) return null;
+  if (status === undefined || time === undefined || Number.isNaN(startMs) || request_id === undefined)
+    return null;
+  const total_ms = readCount(metadata.ms) ?? 0;
+  const provider = readText(metadata.p) ?? '';
+  const model = readText(metadata.m) ?? '';
+  const flags = readCount(metadata.x) ?? 0;
+  const priceSince = readCount(metadata.ps);
   return {
     request_id,
     time,
+    ended: isoTime(startMs + total_ms),
     key_id: readText(metadata.k) ?? '',
-    provider: readText(metadata.p) ?? '',
-    model: readText(metadata.m) ?? '',
+    asked: readText(metadata.a) ?? `${provider}/${model}`,
+    provider,
+    model,
     route: readText(metadata.r) ?? '',
     status,
     error_code: readText(metadata.e) ?? null,
@@ -101,8 +185,28 @@ export function decodeRecord(metadata: unknown): UsageRecord | null {
     vendor_events: readCount(metadata.ve) ?? 0,
     vendor_tokens: readCount(metadata.vt) ?? 0,
     first_token_ms: readCount(metadata.ft) ?? null,
-    total_ms: readCount(metadata.ms) ?? 0,
+    total_ms,
     bytes_out: readCount(metadata.b) ?? 0,
-    estimated: metadata.x === 1,
+    estimated: (flags & ESTIMATED_TOKENS) !== 0,
+    cost_nanos: readCount(metadata.c) ?? null,
+    currency: readText(metadata.cu) ?? null,
+    cost_source: COST_SOURCES[readCount(metadata.cs) ?? 0] ?? 'none',
+    price_since: priceSince === undefined ? null : isoTime(priceSince * 1000),
+    cost_estimated: (flags & ESTIMATED_COST) !== 0,
   };
+}
+
+/** A whole record out of its JSON, or null where it is none: Weir alone writes them. */
+export function decodeUsageRecord(value: unknown): UsageRecord | null {
+  if (!isObject(value)) return null;
+  const isRecord = isRequestId(readText(value.request_id) ?? '') && readText(value.key_id) !== undefined;
+  return isRecord ? (value as unknown as UsageRecord) : null; // decode
+}
+
+/** The latest time that there is. */
+const MAX_TIME_MS = 8.64e15;
+
+/** ISO 8601, UTC, with milliseconds. */
+export function isoTime(ms: number): string {
+  return new Date(Math.min(ms, MAX_TIME_MS)).toISOString();
 }

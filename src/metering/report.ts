@@ -1,27 +1,43 @@
-/** Groups and sums usage records for `GET /v1/usage`: a pure function of the records (M5). */
+/** Groups and sums usage for `GET /v1/usage`, from single records or from sums of them (M5, P5). */
 import { MAX_REPORT_ROWS } from '../canonical/limits.ts';
-import type { UsageRecord } from './record.ts';
+import { Money } from './money.ts';
+import type { RecordSummary } from './record.ts';
 
 export const GROUPS = ['day', 'provider', 'model', 'route', 'status', 'key'] as const;
 export type Group = (typeof GROUPS)[number];
 
-export interface Sums {
-  requests: number;
-  prompt_tokens: number;
-  completion_tokens: number;
-  total_tokens: number;
-  cached_tokens: number;
-  reasoning_tokens: number;
-  estimated_requests: number;
-  /** Requests that did not finish: failed or timed out. A client that disconnected is no failure. */
-  failed_requests: number;
-  /** No prices are known yet: null, which is not the same as free. */
-  cost: null;
+/** What is counted, in the order of the answer. */
+export const COUNTS = [
+  'requests',
+  'prompt_tokens',
+  'completion_tokens',
+  'total_tokens',
+  'cached_tokens',
+  'reasoning_tokens',
+  'estimated_requests',
+  'failed_requests',
+  'unpriced_requests',
+] as const;
+type Counts = Record<(typeof COUNTS)[number], number>;
+
+/** What some requests of one currency used. */
+export interface Amounts extends Readonly<Counts> {
+  /** Null where none of them has a price. */
+  readonly currency: string | null;
+  /** In 10^-9 of the currency. */
+  readonly cost: bigint;
+  /** What of the cost rests on estimated tokens, or is an upper bound. */
+  readonly estimatedCost: bigint;
 }
 
+/** A row of the answer. */
+export interface Sums extends Readonly<Counts> {
+  readonly cost: Readonly<Record<string, number>>;
+  readonly estimated_cost: Readonly<Record<string, number>>;
+}
 export type Row = Partial<Record<Group, string>> & Sums;
 
-const READ_GROUP: { readonly [G in Group]: (record: UsageRecord) => string } = {
+const READ_GROUP: { readonly [G in Group]: (record: RecordSummary) => string } = {
   day: (record) => record.time.slice(0, 10),
   provider: (record) => record.provider,
   // As a client addresses it, so that two providers' models of one name stay apart.
@@ -33,26 +49,32 @@ const READ_GROUP: { readonly [G in Group]: (record: UsageRecord) => string } = {
 
 export class Report {
   readonly #groups: readonly Group[];
-  readonly #rows = new Map<string, Row>();
+  readonly #rows = new Map<string, { readonly values: readonly string[]; readonly sum: Sum }>();
+  readonly #total = new Sum();
   #isTooLarge = false;
-  readonly total: Sums = emptySums();
 
   constructor(groups: readonly Group[]) {
     this.#groups = groups;
   }
 
-  add(record: UsageRecord): void {
-    const values = this.#groups.map((group) => READ_GROUP[group](record));
+  addRecord(record: RecordSummary): void {
+    this.add(groupValues(record, this.#groups), amountsOf(record));
+  }
+
+  /** @param values the groups' values, in their order */
+  add(values: readonly string[], amounts: Amounts): void {
     const id = JSON.stringify(values);
-    const known = this.#rows.get(id);
-    if (known === undefined && this.#rows.size >= MAX_REPORT_ROWS) {
-      this.#isTooLarge = true;
-      return;
+    let row = this.#rows.get(id);
+    if (row === undefined) {
+      if (this.#rows.size >= MAX_REPORT_ROWS) {
+        this.#isTooLarge = true;
+        return;
+      }
+      row = { values, sum: new Sum() };
+      this.#rows.set(id, row);
     }
-    const row = known ?? { ...this.#groupFields(values), ...emptySums() };
-    this.#rows.set(id, row);
-    addTo(row, record);
-    addTo(this.total, record);
+    row.sum.add(amounts);
+    this.#total.add(amounts);
   }
 
   /** There are more groups than a report may have: what is in it is not all. */
@@ -62,7 +84,12 @@ export class Report {
 
   /** The rows in the order of their groups' values; one row of all where nothing was grouped. */
   get rows(): Row[] {
-    return [...this.#rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+    const sorted = [...this.#rows].sort(([a], [b]) => (a < b ? -1 : 1));
+    return sorted.map(([, { values, sum }]) => ({ ...this.#groupFields(values), ...sum.sums }));
+  }
+
+  get total(): Sums {
+    return this.#total.sums;
   }
 
   #groupFields(values: readonly string[]): Partial<Record<Group, string>> {
@@ -70,7 +97,27 @@ export class Report {
   }
 }
 
-function emptySums(): Sums {
+class Sum {
+  readonly #counts: Counts = emptyCounts();
+  readonly #cost = new Money();
+  readonly #estimatedCost = new Money();
+
+  add(amounts: Amounts): void {
+    for (const name of COUNTS) {
+      // Beyond this, numbers are no longer exact: the sum stays there, in whichever order it is made.
+      this.#counts[name] = Math.min(this.#counts[name] + amounts[name], Number.MAX_SAFE_INTEGER);
+    }
+    if (amounts.currency === null) return;
+    this.#cost.add(amounts.currency, amounts.cost);
+    if (amounts.estimatedCost > 0n) this.#estimatedCost.add(amounts.currency, amounts.estimatedCost);
+  }
+
+  get sums(): Sums {
+    return { ...this.#counts, cost: this.#cost.amounts, estimated_cost: this.#estimatedCost.amounts };
+  }
+}
+
+function emptyCounts(): Counts {
   return {
     requests: 0,
     prompt_tokens: 0,
@@ -80,17 +127,34 @@ function emptySums(): Sums {
     reasoning_tokens: 0,
     estimated_requests: 0,
     failed_requests: 0,
-    cost: null,
+    unpriced_requests: 0,
   };
 }
 
-function addTo(sums: Sums, record: UsageRecord): void {
-  sums.requests++;
-  sums.prompt_tokens += record.prompt_tokens;
-  sums.completion_tokens += record.completion_tokens;
-  sums.total_tokens += record.total_tokens;
-  sums.cached_tokens += record.cached_tokens ?? 0;
-  sums.reasoning_tokens += record.reasoning_tokens ?? 0;
-  if (record.estimated) sums.estimated_requests++;
-  if (record.status === 'failed' || record.status === 'timed_out') sums.failed_requests++;
+/** What a record is grouped by. */
+export function groupValues(record: RecordSummary, groups: readonly Group[]): string[] {
+  return groups.map((group) => READ_GROUP[group](record));
+}
+
+/** What one request used. */
+export function amountsOf(record: RecordSummary): Amounts {
+  const cost = BigInt(record.cost_nanos ?? 0);
+  const isFailed = record.status === 'failed' || record.status === 'timed_out';
+  // A request that used nothing needs no price.
+  const isUnpriced = record.cost_nanos === null && record.total_tokens > 0;
+  return {
+    requests: 1,
+    prompt_tokens: record.prompt_tokens,
+    completion_tokens: record.completion_tokens,
+    total_tokens: record.total_tokens,
+    cached_tokens: record.cached_tokens ?? 0,
+    reasoning_tokens: record.reasoning_tokens ?? 0,
+    estimated_requests: record.estimated ? 1 : 0,
+    // A client that disconnected is no failure.
+    failed_requests: isFailed ? 1 : 0,
+    unpriced_requests: isUnpriced ? 1 : 0,
+    currency: record.cost_nanos === null ? null : record.currency,
+    cost,
+    estimatedCost: record.cost_estimated ? cost : 0n,
+  };
 }

@@ -1,13 +1,15 @@
 /** One request's way into the ledger: counted as it goes, settled exactly once, whatever its end (M1). */
 import type { ApiError } from '../canonical/error.ts';
 import type { CountedUsage } from '../canonical/usage.ts';
-import type { UsageRecord } from './record.ts';
+import { boundRecord, isoTime, type UsageRecord } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
 import type { Tally } from './tally.ts';
 
 export interface RequestFacts {
   readonly requestId: string;
   readonly keyId: string;
+  /** The model as the caller named it: an alias, or an address. */
+  readonly asked: string;
   readonly provider: string;
   readonly model: string;
   readonly route: string;
@@ -64,19 +66,23 @@ export class RequestMeter {
   }
 
   #record(end: RequestEnd): UsageRecord {
-    const { requestId, keyId, provider, model, route, dropped, changed, arrivedAt } = this.#facts;
+    const { requestId, keyId, asked, provider, model, route, dropped, changed, arrivedAt } = this.#facts;
     const { usage, estimated } = end.kind === 'refused' ? NOTHING_USED : this.tally.countUsage();
     const now = this.#ports.now();
     const firstTokenAt = this.tally.firstTokenAt;
-    return {
+    const error_code = 'error' in end ? end.error.code : null;
+    const total_ms = now - arrivedAt;
+    return boundRecord({
       request_id: requestId,
-      time: new Date(arrivedAt).toISOString(),
+      time: isoTime(arrivedAt),
+      ended: isoTime(now),
       key_id: keyId,
+      asked,
       provider,
       model,
       route,
       status: end.kind === 'refused' ? 'failed' : end.kind,
-      error_code: 'error' in end ? end.error.code : null,
+      error_code,
       finish_reason: this.tally.finishWord,
       prompt_tokens: usage.prompt_tokens,
       completion_tokens: usage.completion_tokens,
@@ -86,14 +92,25 @@ export class RequestMeter {
       vendor_events: this.tally.vendorEvents,
       vendor_tokens: this.tally.vendorTokens,
       first_token_ms: firstTokenAt === null ? null : firstTokenAt - arrivedAt,
-      total_ms: now - arrivedAt,
+      total_ms,
       bytes_out: this.#bytesOut,
       estimated,
+      ...UNPRICED,
+      attempts: [{ provider, model, error_code, ms: total_ms }],
       ...(dropped.length === 0 ? {} : { dropped }),
       ...(changed.length === 0 ? {} : { changed }),
-    };
+    });
   }
 }
+
+/** No prices are known yet. */
+const UNPRICED = {
+  cost_nanos: null,
+  currency: null,
+  cost_source: 'none',
+  price_since: null,
+  cost_estimated: false,
+} as const;
 
 const NOTHING_USED: CountedUsage = {
   estimated: false,

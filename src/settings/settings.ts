@@ -17,6 +17,10 @@ export interface Settings extends Placement {
   /** Alias to model address. */
   readonly aliases: ReadonlyMap<string, string>;
   readonly auth: AuthMode;
+  /** Where usage records are: in KV, or in Durable Objects, one a key (L3, L4). */
+  readonly ledger: 'kv' | 'object';
+  /** For so many days a ledger object keeps single records (L4). */
+  readonly recordDays: number;
   readonly policies: Policies;
   /** What becomes of a request's fields that its provider does not take (Q8). */
   readonly unsupported: Unsupported;
@@ -45,6 +49,8 @@ export function readSettings(env: JsonObject): SettingsResult {
     providers,
     defaultProvider: readDefaultProvider(reader, providers),
     aliases: readAliases(reader),
+    ledger: reader.choice('LEDGER', ['kv', 'object']),
+    recordDays: readDays(reader),
     policies: readPolicies(reader),
     unsupported: reader.choice('UNSUPPORTED', UNSUPPORTED),
     pacing: {
@@ -59,6 +65,23 @@ export function readSettings(env: JsonObject): SettingsResult {
   return reader.problems.length > 0
     ? { kind: 'invalid', problems: reader.problems }
     : { kind: 'valid', settings };
+}
+
+/** A record must be known for longer than a Queue keeps what it redelivers, which is 14 days at most. */
+const MIN_RECORD_DAYS = 15;
+const MAX_RECORD_DAYS = 3650;
+const DEFAULT_RECORD_DAYS = 35;
+
+function readDays(reader: Reader): number {
+  const days = Number(reader.text('RECORD_DAYS') ?? DEFAULT_RECORD_DAYS);
+  if (Number.isSafeInteger(days) && days >= MIN_RECORD_DAYS && days <= MAX_RECORD_DAYS) return days;
+  reader.invalid('RECORD_DAYS', `must be whole days, from ${MIN_RECORD_DAYS} to ${MAX_RECORD_DAYS}`);
+  return DEFAULT_RECORD_DAYS;
+}
+
+/** For the ledger objects, which need nothing else; the default where the setting is invalid, which the gateway reports. */
+export function readRecordDays(env: JsonObject): number {
+  return readDays(new Reader(env));
 }
 
 function readDefaultProvider(

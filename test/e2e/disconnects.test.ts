@@ -1,6 +1,6 @@
 /** Clients that disconnect, in every phase, under real workerd: the upstream is cancelled, and one record is written (T4, M1, M3). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { UsageRecord } from '../../src/metering/record.ts';
+import type { RecordSummary } from '../../src/metering/record.ts';
 import type { JsonObject } from '../simulator/json.ts';
 import type { RecordedRequest } from '../simulator/server.ts';
 import { chat, streamedChat } from './client.ts';
@@ -52,7 +52,7 @@ async function read(response: Response, reads: number): Promise<string> {
 }
 
 /** The one record of the newest request; a second one would exist by the time that a later request has its own. */
-async function onlyRecord(): Promise<UsageRecord> {
+async function onlyRecord(): Promise<RecordSummary> {
   const count = gateway.simulator.requests.length;
   const records = await gateway.records(count);
   const newest = records.sort((a, b) => a.time.localeCompare(b.time)).at(-1);

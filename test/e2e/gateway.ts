@@ -4,8 +4,8 @@ import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { unstable_startWorker } from 'wrangler';
-import { dayPrefix } from '../../src/metering/keys.ts';
-import { decodeRecord, type UsageRecord } from '../../src/metering/record.ts';
+import { dayPrefix } from '../../src/metering/kv/keys.ts';
+import { decodeRecord, type RecordSummary } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject, objectOf, textOf } from '../simulator/json.ts';
 import { basePaths, compatibleScenes } from '../simulator/scenes.ts';
 import { createSimulator, type Simulator, type SimulatorOptions } from '../simulator/server.ts';
@@ -40,9 +40,9 @@ export interface Gateway extends AsyncDisposable {
   /** Everything in KV whose name has this prefix. */
   entries(prefix: string): Promise<Entry[]>;
   /** The usage record of an answered request, as soon as it is in KV. */
-  record(response: Response): Promise<UsageRecord>;
+  record(response: Response): Promise<RecordSummary>;
   /** The usage records of all requests since the start, as soon as so many are in KV. */
-  records(count: number): Promise<UsageRecord[]>;
+  records(count: number): Promise<RecordSummary[]>;
   /** What the Worker logged. */
   logs(): string[];
   /** Resolves as soon as the Worker's JSON log lines are enough. */
@@ -91,9 +91,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     );
   }
 
-  async function listRecords(prefix: string): Promise<UsageRecord[]> {
+  async function listRecords(prefix: string): Promise<RecordSummary[]> {
     const store = await openStore();
-    const records: UsageRecord[] = [];
+    const records: RecordSummary[] = [];
     for (let cursor: string | null = null, isWhole = false; !isWhole; ) {
       const page: Awaited<ReturnType<typeof store.list>> = await store.list({ prefix, cursor });
       records.push(...page.keys.flatMap(({ metadata }) => decodeRecord(metadata) ?? []));
@@ -103,7 +103,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     return records;
   }
 
-  async function stored(count: number, prefix: string): Promise<UsageRecord[]> {
+  async function stored(count: number, prefix: string): Promise<RecordSummary[]> {
     for (let listing = 0; listing < MAX_LISTINGS; listing++) {
       const records = await listRecords(prefix);
       if (records.length >= count) return records;

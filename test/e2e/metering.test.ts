@@ -1,6 +1,6 @@
 /** Usage records in KV: one for each request that reached an upstream, exact, however it ends (M1 to M4). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { UsageRecord } from '../../src/metering/record.ts';
+import type { RecordSummary } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject } from '../simulator/json.ts';
 import { chat, streamedChat } from './client.ts';
 import { type Gateway, startGateway } from './gateway.ts';
@@ -19,7 +19,7 @@ interface Kind {
   readonly path: string;
   readonly model: string;
   readonly stream: boolean;
-  readonly status: UsageRecord['status'];
+  readonly status: RecordSummary['status'];
   readonly completion: number;
   readonly reasoning: number | null;
   /** Whether the provider reports cache hits, and accepts system messages. */
@@ -81,7 +81,7 @@ function expectedOf({ kind, id, words, systemWords }: Asked) {
   };
 }
 
-function pick(record: UsageRecord): ReturnType<typeof expectedOf> {
+function pick(record: RecordSummary): ReturnType<typeof expectedOf> {
   const { request_id, status, prompt_tokens, completion_tokens, total_tokens } = record;
   const { cached_tokens, reasoning_tokens, estimated } = record;
   const sums = { prompt_tokens, completion_tokens, total_tokens };
@@ -120,17 +120,18 @@ describe('one record', () => {
     return { value: decodeObject(entry?.value ?? ''), key: entry?.name ?? '' };
   }
 
-  test('M2: of a finished stream it has every field, in its value and in its metadata', async () => {
+  test('M2 L1: of a finished stream it has every field, in its value and in its metadata', async () => {
     const before = Date.now();
     const model = 'deepseek/deepseek-reasoner';
     const response = await gateway.post(CHAT, streamedChat(model));
     const bytes = (await response.arrayBuffer()).byteLength;
     const record = await gateway.record(response);
     const { value, key } = await entryOf(response);
-    const { time, first_token_ms, total_ms, ...rest } = record;
+    const { time, ended, first_token_ms, total_ms, ...rest } = record;
     expect(rest).toEqual({
       request_id: response.headers.get('x-weir-request-id'),
       key_id: 'open',
+      asked: model,
       provider: 'deepseek',
       model: 'deepseek-reasoner',
       route: 'chat',
@@ -146,8 +147,15 @@ describe('one record', () => {
       vendor_tokens: 0,
       bytes_out: bytes,
       estimated: false,
+      cost_nanos: null,
+      currency: null,
+      cost_source: 'none',
+      price_since: null,
+      cost_estimated: false,
     });
-    expect(value).toEqual({ ...record });
+    const attempts = [{ provider: 'deepseek', model: 'deepseek-reasoner', error_code: null, ms: total_ms }];
+    expect(value).toEqual({ ...record, attempts });
+    expect(Date.parse(ended)).toBe(Date.parse(time) + total_ms);
     expect(key).toBe(`usage/${time.slice(0, 10)}/open/${time.slice(11)}-${record.request_id}`);
     expect(Date.parse(time)).toBeGreaterThanOrEqual(before);
     expect(Date.parse(time) + total_ms).toBeLessThanOrEqual(Date.now());

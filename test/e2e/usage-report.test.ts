@@ -75,9 +75,11 @@ describe('GET /v1/usage', () => {
       reasoning_tokens: 32,
       estimated_requests: 0,
       failed_requests: 1,
-      cost: null,
+      unpriced_requests: 1,
+      cost: {},
+      estimated_cost: {},
     };
-    const failed = { requests: 1, failed_requests: 1 };
+    const failed = { requests: 1, failed_requests: 1, unpriced_requests: 0 };
     const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, reasoning_tokens: 0 };
     expect(rest).toEqual({
       object: 'list',
@@ -154,6 +156,8 @@ describe('GET /v1/usage', () => {
     ['group_by=colour', 'group_by'],
     ['group_by=day,', 'group_by'],
     ['group_by=key', 'group_by'],
+    ['format=xml', 'format'],
+    ['key=0123456789abcdef', 'key'],
   ])('M5: %s is refused for a key, with the expected values', async (query, param) => {
     const { status, error } = await errorOf(
       await gateway.fetch(`/v1/usage?${query}`, { headers: ann.headers }),

@@ -30,6 +30,8 @@ describe('B5 M1 a response that throws', () => {
       const gateway = createGateway(read.settings, {
         // AUTH=open looks up no key.
         store: store.asStore as unknown as Ports['store'],
+        ledgers: null,
+        queue: null,
         fetch: async (_, init) => {
           signal = init?.signal;
           return broken(property);

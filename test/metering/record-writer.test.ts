@@ -1,5 +1,6 @@
 /** Tests the writing of records (M1): retried, and logged whole where KV never accepts it. */
 import { describe, expect, test } from 'vitest';
+import { KvLedger } from '../../src/metering/kv/kv-ledger.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { settle } from '../stream/stream-bench.ts';
@@ -24,11 +25,11 @@ class BadStore extends MemoryStore {
   }
 }
 
-function bench(store: BadStore) {
+function bench(...stores: readonly BadStore[]) {
   const clock = new FakeClock();
   const logged: Readonly<Record<string, unknown>>[] = [];
   const writer = new RecordWriter({
-    store: store.asStore,
+    sinks: stores.map((store) => new KvLedger(store.asStore)),
     startTimer: clock.startTimer,
     log: (entry) => void logged.push(entry),
   });
@@ -79,5 +80,31 @@ describe('RecordWriter.write', () => {
     await write(29);
     await write(29);
     expect(logged.map((entry) => entry.lost_by_this_isolate)).toEqual([1, 2]);
+  });
+
+  test.each(['refuses', 'hangs'] as const)(
+    'L5 a first place that %s for ever: the record is in the second one in 15 s, and nothing is lost',
+    async (kind) => {
+      const first = new BadStore(Number.POSITIVE_INFINITY, kind);
+      const second = new BadStore(0, 'refuses');
+      const { logged, write } = bench(first, second);
+      expect(await write(15)).toBe(true);
+      expect([first.entries.size, second.entries.size, logged]).toEqual([0, 1, []]);
+    },
+  );
+
+  test('L5 places that hang, all of them: given up in 30 s, and logged whole', async () => {
+    const hanging = () => new BadStore(Number.POSITIVE_INFINITY, 'hangs');
+    const { logged, write, clock } = bench(hanging(), hanging(), hanging());
+    expect(await write(29)).toBe(true);
+    expect(logged).toMatchObject([{ event: 'record_lost', record: record() }]);
+    expect(clock.running).toBe(0);
+  });
+
+  test('L5 a first place that takes it: the second is never asked', async () => {
+    const second = new BadStore(0, 'refuses');
+    const { write } = bench(new BadStore(2, 'refuses'), second);
+    expect(await write(10)).toBe(true);
+    expect(second.tries).toBe(0);
   });
 });

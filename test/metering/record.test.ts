@@ -1,7 +1,14 @@
 /** Tests the compact form of a record (M2, M4): nothing is lost, and it always fits into KV metadata. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeRecord, encodeRecord, type UsageRecord } from '../../src/metering/record.ts';
+import {
+  boundRecord,
+  decodeRecord,
+  encodeRecord,
+  isoTime,
+  type RecordSummary,
+  type UsageRecord,
+} from '../../src/metering/record.ts';
 import { record } from './records.ts';
 
 /** Cloudflare KV's bound on the metadata of a key, as JSON. */
@@ -12,8 +19,10 @@ const bytesOf = (one: UsageRecord) => new TextEncoder().encode(JSON.stringify(en
 
 /** The largest value of every field: ids and routes are Weir's own, a provider's name comes from a setting, the rest is arbitrary. */
 function worst(text: string): UsageRecord {
-  return record({
+  return boundRecord({
+    ...record(),
     provider: 'p'.repeat(32),
+    asked: text,
     model: text,
     route: 'completions',
     status: 'cancelled',
@@ -30,38 +39,51 @@ function worst(text: string): UsageRecord {
     total_ms: MAX,
     bytes_out: MAX,
     estimated: true,
+    cost_nanos: MAX,
+    currency: 'USD',
+    cost_source: 'table',
+    price_since: '2026-09-10T00:00:00.000Z',
+    cost_estimated: true,
   });
 }
 
 const count = fc.nat(MAX);
 const word = fc.stringMatching(/^[ !#-[\]-~]{1,32}$/);
-const anyRecord: fc.Arbitrary<UsageRecord> = fc.record({
-  request_id: fc.uuid(),
-  time: fc
-    .date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) })
-    .map((date) => date.toISOString()),
-  key_id: fc.stringMatching(/^[0-9a-f]{16}$/),
-  provider: word,
-  model: fc.stringMatching(/^[ !#-[\]-~]{1,128}$/),
-  route: fc.constantFrom('chat', 'completions', 'fim', 'agents'),
-  status: fc.constantFrom('finished', 'failed', 'timed_out', 'cancelled'),
-  error_code: fc.option(word),
-  finish_reason: fc.option(word),
-  prompt_tokens: count,
-  completion_tokens: count,
-  total_tokens: count,
-  cached_tokens: fc.option(count),
-  reasoning_tokens: fc.option(count),
-  vendor_events: count,
-  vendor_tokens: count,
-  first_token_ms: fc.option(count),
-  total_ms: count,
-  bytes_out: count,
-  estimated: fc.boolean(),
-});
+const anyRecord: fc.Arbitrary<RecordSummary> = fc
+  .record({
+    request_id: fc.uuid(),
+    time: fc
+      .date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) })
+      .map((date) => date.toISOString()),
+    key_id: fc.stringMatching(/^[0-9a-f]{16}$/),
+    provider: word,
+    model: fc.stringMatching(/^[ !#-[\]-~]{1,128}$/),
+    route: fc.constantFrom('chat', 'completions', 'fim', 'agents'),
+    status: fc.constantFrom('finished', 'failed', 'timed_out', 'cancelled'),
+    error_code: fc.option(word),
+    finish_reason: fc.option(word),
+    prompt_tokens: count,
+    completion_tokens: count,
+    total_tokens: count,
+    cached_tokens: fc.option(count),
+    reasoning_tokens: fc.option(count),
+    vendor_events: count,
+    vendor_tokens: count,
+    first_token_ms: fc.option(count),
+    total_ms: count,
+    bytes_out: count,
+    estimated: fc.boolean(),
+    asked: fc.stringMatching(/^[ !#-[\]-~]{1,128}$/),
+    cost_nanos: fc.option(count),
+    currency: fc.option(fc.constantFrom('USD', 'CNY')),
+    cost_source: fc.constantFrom('none', 'upstream', 'table'),
+    price_since: fc.option(fc.constant('2026-09-10T00:00:00.000Z')),
+    cost_estimated: fc.boolean(),
+  })
+  .map((one) => ({ ...one, ended: isoTime(Date.parse(one.time) + one.total_ms) }));
 
 describe('encodeRecord and decodeRecord', () => {
-  test('M2 M4 any record: unchanged after a round trip through JSON', () => {
+  test('M2 M4 L1 any record: unchanged after a round trip through JSON', () => {
     fc.assert(
       fc.property(anyRecord, (one) => {
         expect(decodeRecord(JSON.parse(JSON.stringify(encodeRecord(one))))).toEqual(one);
@@ -94,11 +116,11 @@ describe('encodeRecord and decodeRecord', () => {
     ['control characters', '\u0001'],
     ['line separators', '\u2028'],
     ['deletes', '\x7f'],
-  ])('M4 a record of long texts in %s and the largest numbers: fits into the metadata', (_, char) => {
+  ])('M4 L1 a record of long texts in %s and the largest numbers: fits into the metadata', (_, char) => {
     expect(bytesOf(worst(char.repeat(2_000)))).toBeLessThanOrEqual(KV_MAX_METADATA_BYTES);
   });
 
-  test('M4 any texts: fit into the metadata, and read as a record again', () => {
+  test('M4 L1 any texts: fit into the metadata, and read as a record again', () => {
     const texts = fc.string({ unit: 'binary', minLength: 200, maxLength: 300 });
     fc.assert(
       fc.property(texts, (text) => {
@@ -123,10 +145,11 @@ describe('decodeRecord, what is not a record', () => {
     ['null', null],
     ['a text', 'finished'],
     ['a list', []],
-    ['no status', { id: 'a', t: 'b' }],
-    ['an unknown status', { id: 'a', t: 'b', s: 'done' }],
+    ['no status', { id: 'a', t: '2026-11-20T10:20:30.456Z' }],
+    ['an unknown status', { id: 'a', t: '2026-11-20T10:20:30.456Z', s: 'done' }],
     ['no time', { id: 'a', s: 'finished' }],
-    ['no id', { t: 'a', s: 'finished' }],
+    ['no id', { t: '2026-11-20T10:20:30.456Z', s: 'finished' }],
+    ['a time that is none', { id: 'a', t: 'noon', s: 'finished' }],
   ])('M4 %s: null', (_, metadata) => {
     expect(decodeRecord(metadata)).toBeNull();
   });

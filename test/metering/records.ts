@@ -1,12 +1,21 @@
 /** A short builder for records, and a KV namespace in memory that pages as the real one does: shared by the tests of metering. */
-import type { LedgerStore } from '../../src/metering/ledger.ts';
+import type { LedgerStore } from '../../src/metering/kv/kv-ledger.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
+import { requestId } from '../../src/metering/request-id.ts';
+import type { StrandedStore } from '../../src/metering/stranded.ts';
 
-export function record(fields: Partial<UsageRecord> = {}): UsageRecord {
+const RANDOM = '3f2c9d0e-8a41-4b7e-9c55-0d6a1f2b3c4d';
+
+/** Its id is of its time: the same for each of a millisecond, unless `n` numbers them. */
+export function record(fields: Partial<UsageRecord> = {}, n = 0): UsageRecord {
+  const time = fields.time ?? '2026-11-20T10:20:30.456Z';
+  const random = RANDOM.slice(0, -8) + n.toString(16).padStart(8, '0');
   return {
-    request_id: '3f2c9d0e-8a41-4b7e-9c55-0d6a1f2b3c4d',
-    time: '2026-11-20T10:20:30.456Z',
+    request_id: requestId(Date.parse(time), random),
+    time,
+    ended: new Date(Date.parse(time) + 900).toISOString(),
     key_id: '0123456789abcdef',
+    asked: 'mistral/mistral-small-latest',
     provider: 'mistral',
     model: 'mistral-small-latest',
     route: 'chat',
@@ -24,6 +33,12 @@ export function record(fields: Partial<UsageRecord> = {}): UsageRecord {
     total_ms: 900,
     bytes_out: 2_000,
     estimated: false,
+    cost_nanos: null,
+    currency: null,
+    cost_source: 'none',
+    price_since: null,
+    cost_estimated: false,
+    attempts: [{ provider: 'mistral', model: 'mistral-small-latest', error_code: null, ms: 900 }],
     ...fields,
   };
 }
@@ -46,18 +61,40 @@ export class MemoryStore {
     this.#pageSize = pageSize;
   }
 
-  async put(key: string, value: string, options: { readonly metadata: unknown }): Promise<void> {
-    this.entries.set(key, { value, metadata: options.metadata });
+  async put(key: string, value: string, options?: { readonly metadata?: unknown }): Promise<void> {
+    this.entries.set(key, { value, metadata: options?.metadata });
   }
 
-  async list({ prefix, cursor }: { readonly prefix: string; readonly cursor: string | null }) {
+  async delete(key: string): Promise<void> {
+    this.entries.delete(key);
+  }
+
+  /** As JSON: one value, or a map of up to a hundred. */
+  async get(names: string | readonly string[]): Promise<unknown> {
+    const read = (name: string): unknown => JSON.parse(this.entries.get(name)?.value ?? 'null');
+    if (typeof names === 'string') return read(names);
+    if (names.length === 0 || names.length > 100)
+      throw new Error(`KV does not get ${names.length} values at once`);
+    return new Map(names.map((name) => [name, read(name)]));
+  }
+
+  async list({
+    prefix,
+    cursor,
+    limit = this.#pageSize,
+  }: {
+    readonly prefix: string;
+    readonly cursor: string | null;
+    readonly limit?: number;
+  }) {
     this.listings++;
     this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#atOnce);
     await new Promise(setImmediate);
     this.#atOnce--;
     const names = [...this.entries.keys()].filter((name) => name.startsWith(prefix)).sort();
-    const start = cursor === null ? 0 : names.indexOf(cursor) + 1;
-    const page = names.slice(start, start + this.#pageSize);
+    // The name that the cursor is may have been deleted since.
+    const start = cursor === null ? 0 : names.filter((name) => name <= cursor).length;
+    const page = names.slice(start, start + Math.min(limit, this.#pageSize));
     const keys = page.map((name) => ({ name, metadata: this.entries.get(name)?.metadata }));
     const isLast = start + page.length >= names.length;
     return isLast
@@ -66,7 +103,7 @@ export class MemoryStore {
   }
 
   /** As the ledger sees it: a namespace has many more overloads than the ledger calls. */
-  get asStore(): LedgerStore {
-    return this as unknown as LedgerStore;
+  get asStore(): LedgerStore & StrandedStore {
+    return this as unknown as LedgerStore & StrandedStore;
   }
 }

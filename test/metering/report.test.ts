@@ -6,7 +6,7 @@ import { record } from './records.ts';
 
 function reportOf(groups: readonly Group[], ...records: Partial<UsageRecord>[]): Report {
   const report = new Report(groups);
-  for (const one of records) report.add(record(one));
+  for (const one of records) report.addRecord(record(one));
   return report;
 }
 
@@ -32,7 +32,9 @@ describe('Report', () => {
       reasoning_tokens: 5,
       estimated_requests: 0,
       failed_requests: 0,
-      cost: null,
+      unpriced_requests: 2,
+      cost: {},
+      estimated_cost: {},
     };
     expect(rows).toEqual([{ route: 'chat', ...sums }]);
     expect(total).toEqual(sums);
@@ -95,7 +97,7 @@ describe('Report', () => {
 
   test('M5 no records: no rows, and a total of zeros', () => {
     const { rows, total } = reportOf(['day']);
-    expect([rows, total.requests, total.total_tokens, total.cost]).toEqual([[], 0, 0, null]);
+    expect([rows, total.requests, total.total_tokens, total.cost]).toEqual([[], 0, 0, {}]);
   });
 
   test('M5 failed_requests: failed and timed out, but not a client that disconnected', () => {
@@ -105,5 +107,45 @@ describe('Report', () => {
 
   test('M3 estimated_requests: those whose tokens are an estimate', () => {
     expect(reportOf([], { estimated: true }, { estimated: false }).total.estimated_requests).toBe(1);
+  });
+
+  test('P5 cost: a sum each currency, in its units, and what of it is an estimate', () => {
+    const { total } = reportOf(
+      [],
+      { cost_nanos: 128_000, currency: 'USD' },
+      { cost_nanos: 1, currency: 'USD', cost_estimated: true },
+      { cost_nanos: 2_500_000_000, currency: 'CNY' },
+      { cost_nanos: 0, currency: 'EUR' },
+    );
+    expect(total).toMatchObject({
+      cost: { CNY: 2.5, EUR: 0, USD: 0.000128001 },
+      estimated_cost: { USD: 0.000000001 },
+      unpriced_requests: 0,
+    });
+    expect(Object.keys(total.cost)).toEqual(['CNY', 'EUR', 'USD']);
+  });
+
+  test('P5 unpriced_requests: those with tokens and no price, but not those that used nothing', () => {
+    const none = { total_tokens: 0, prompt_tokens: 0, completion_tokens: 0 };
+    expect(reportOf([], {}, none, { cost_nanos: 5, currency: 'USD' }).total.unpriced_requests).toBe(1);
+  });
+
+  test('P4 more money than a number of JavaScript holds: summed to the last digit', () => {
+    const cost = { cost_nanos: Number.MAX_SAFE_INTEGER, currency: 'USD' };
+    const { total } = reportOf([], ...Array.from({ length: 1000 }, () => cost), {
+      cost_nanos: 9_000,
+      currency: 'USD',
+    });
+    // 1,000 × 9,007,199.254740991 and 0.000009: a sum of numbers would be 9007199254.74.
+    expect(total.cost).toEqual({ USD: 9_007_199_254.741 });
+  });
+
+  test('M5 counts beyond the numbers that are exact: stay at the largest of them, in any order', () => {
+    const huge = { total_tokens: Number.MAX_SAFE_INTEGER };
+    for (const records of [
+      [huge, {}, huge],
+      [{}, huge, huge],
+    ])
+      expect(reportOf([], ...records).total.total_tokens).toBe(Number.MAX_SAFE_INTEGER);
   });
 });

@@ -1,7 +1,9 @@
 /** Tests the meter of one request (M1): one record, whatever the end. */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
+import { KvLedger } from '../../src/metering/kv/kv-ledger.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
+import { requestId } from '../../src/metering/request-id.ts';
 import { type RequestEnd, type RequestFacts, RequestMeter } from '../../src/metering/request-meter.ts';
 import { Tally } from '../../src/metering/tally.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
@@ -9,13 +11,15 @@ import { choice } from '../stream/parts.ts';
 import { MemoryStore } from './records.ts';
 
 const ARRIVED = Date.UTC(2026, 10, 20, 10, 20, 30, 456);
+const ID = requestId(ARRIVED, crypto.randomUUID());
 
 function bench(store = new MemoryStore(), rewritten: Partial<RequestFacts> = {}) {
   let now = ARRIVED;
   const logged: Readonly<Record<string, unknown>>[] = [];
   const facts: RequestFacts = {
-    requestId: 'r',
+    requestId: ID,
     keyId: 'k',
+    asked: 'fast',
     provider: 'p',
     model: 'm',
     route: 'chat',
@@ -25,7 +29,11 @@ function bench(store = new MemoryStore(), rewritten: Partial<RequestFacts> = {})
     ...rewritten,
   };
   const log = (entry: (typeof logged)[number]) => void logged.push(entry);
-  const records = new RecordWriter({ store: store.asStore, startTimer: new FakeClock().startTimer, log });
+  const records = new RecordWriter({
+    sinks: [new KvLedger(store.asStore)],
+    startTimer: new FakeClock().startTimer,
+    log,
+  });
   const ports = { records, now: () => now, log };
   const meter = new RequestMeter(facts, new Tally(() => now, 7), ports);
   const advance = (ms: number) => {
@@ -38,7 +46,7 @@ const recordIn = (store: MemoryStore): unknown => JSON.parse([...store.entries.v
 const error = apiError('upstream_truncated', 'P ended the stream');
 
 describe('RequestMeter.settle', () => {
-  test('M2 a finished request: every fact, count and time of it', async () => {
+  test('M2 L1 a finished request: every fact, count and time of it', async () => {
     const { meter, store, advance } = bench();
     advance(50);
     meter.tally.delta(choice({ content: 'a' }));
@@ -51,9 +59,11 @@ describe('RequestMeter.settle', () => {
     meter.settle({ kind: 'finished' });
     await meter.settled;
     expect(recordIn(store)).toEqual({
-      request_id: 'r',
+      request_id: ID,
       time: '2026-11-20T10:20:30.456Z',
+      ended: '2026-11-20T10:20:30.556Z',
       key_id: 'k',
+      asked: 'fast',
       provider: 'p',
       model: 'm',
       route: 'chat',
@@ -71,6 +81,12 @@ describe('RequestMeter.settle', () => {
       total_ms: 100,
       bytes_out: 30,
       estimated: false,
+      cost_nanos: null,
+      currency: null,
+      cost_source: 'none',
+      price_since: null,
+      cost_estimated: false,
+      attempts: [{ provider: 'p', model: 'm', error_code: null, ms: 100 }],
     });
   });
 
@@ -113,6 +129,6 @@ describe('RequestMeter.settle', () => {
     await meter.settled;
     expect(store.entries.size).toBe(1);
     expect(recordIn(store)).toMatchObject({ status: 'cancelled' });
-    expect(logged).toMatchObject([{ event: 'request', request_id: 'r', status: 'cancelled' }]);
+    expect(logged).toMatchObject([{ event: 'request', request_id: ID, status: 'cancelled' }]);
   });
 });

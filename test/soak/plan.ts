@@ -1,6 +1,6 @@
 /** What each client of the soak does and what its record must then contain: the same for the same seed and number. */
 
-import type { UsageRecord } from '../../src/metering/record.ts';
+import type { RecordSummary } from '../../src/metering/record.ts';
 import { seeded } from '../random.ts';
 
 /** Answers in which each provider sends at least eight events. */
@@ -25,7 +25,7 @@ const LONG_MODELS = [
 ];
 
 /** How an upstream fails, and the status that the record then has. */
-const FAULTS: readonly (readonly [name: string, status: UsageRecord['status']])[] = [
+const FAULTS: readonly (readonly [name: string, status: RecordSummary['status']])[] = [
   ['cut', 'failed'],
   ['reset', 'failed'],
   ['junk', 'failed'],
@@ -56,7 +56,7 @@ export const PLAN_KINDS: readonly PlanKind[] = [
 export interface Plan {
   readonly kind: PlanKind;
   readonly model: string;
-  readonly status: UsageRecord['status'];
+  readonly status: RecordSummary['status'];
   /** The data events after which the client disconnects. */
   readonly eventsBeforeDisconnect: number;
   /** How long the client waits after each read. */

@@ -1,0 +1,26 @@
+/** Reports as CSV (RFC 4180), for spreadsheets: plain decimals, and no cell that is taken for a formula (L7). */
+import { COUNTS, type Group, type Row } from '../metering/report.ts';
+import { csvLine, decimalText } from './csv-line.ts';
+
+/** A line each row, without their total; a column each currency there is. */
+export function csvResponse(rows: readonly Row[], groups: readonly Group[], name: string): Response {
+  const currencies = [...new Set(rows.flatMap((row) => Object.keys(row.cost)))].sort();
+  const money = ['cost', 'estimated_cost'] as const;
+  const header = [
+    ...groups,
+    ...COUNTS,
+    ...money.flatMap((field) => currencies.map((currency) => `${field}_${currency}`)),
+  ];
+  const lines = rows.map((row) => [
+    ...groups.map((group) => row[group] ?? ''),
+    ...COUNTS.map((count) => String(row[count])),
+    ...money.flatMap((field) => currencies.map((currency) => decimalText(row[field][currency]))),
+  ]);
+  const text = [header, ...lines].map(csvLine).join('');
+  return new Response(text, {
+    headers: {
+      'content-type': 'text/csv; charset=utf-8; header=present',
+      'content-disposition': `attachment; filename="${name}.csv"`,
+    },
+  });
+}

@@ -1,0 +1,82 @@
+/** Who asks for usage, and of which time: what the routes of usage have in common (M5, L2). */
+import { identify, isAdmin } from '../auth/caller.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { MAX_REPORT_DAYS } from '../canonical/limits.ts';
+import { DAY_MS, isoDay } from '../metering/days.ts';
+import type { RequestContext } from './context.ts';
+
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/;
+/** What may name a ledger: a key's id, of any kind that there is. */
+const KEY_ID = /^[\w-]{1,64}$/;
+
+export interface Asker {
+  readonly isAdmin: boolean;
+  /** Whose usage is asked for: one key's, or all (null), which only the admin may. */
+  readonly keyId: string | null;
+  /** False where nothing can be stored: the answer is empty, and no store is asked. */
+  readonly hasRecords: boolean;
+}
+
+export interface TimeSpan {
+  /** As asked, for the answer. */
+  readonly from: string;
+  readonly to: string;
+  /** ms since the epoch; `to` is not within. */
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export interface Refusal {
+  readonly kind: 'error';
+  readonly error: ApiError;
+}
+
+/** The admin may name a key in `key`; everyone else sees what is under the own one, whatever the parameters are. */
+export async function readAsker(
+  request: Request,
+  params: URLSearchParams,
+  { settings, ports, knownCallers, arrivedAt }: RequestContext,
+): Promise<({ readonly kind: 'asker' } & Asker) | Refusal> {
+  const { auth, adminToken } = settings;
+  const named = params.get('key');
+  if (await isAdmin(adminToken, request.headers)) {
+    if (named !== null && !KEY_ID.test(named)) return invalid('key must be the id of a key', 'key');
+    return { kind: 'asker', isAdmin: true, keyId: named, hasRecords: true };
+  }
+  const identified = await identify(auth, adminToken, request.headers, ports.store, new Date(arrivedAt));
+  if (identified.kind === 'error') return identified;
+  if (named !== null) return invalid('key is for the admin token: you see the usage of your own key', 'key');
+  const { keyId } = identified.caller;
+  const hasRecords = auth !== 'passthrough' || (await knownCallers.has(keyId));
+  return { kind: 'asker', isAdmin: false, keyId, hasRecords };
+}
+
+/** Without `from`: this month; without `to`: up to the end of today (UTC). */
+export function readTimeSpan(
+  params: URLSearchParams,
+  nowMs: number,
+): ({ readonly kind: 'span' } & TimeSpan) | Refusal {
+  const from = params.get('from') ?? `${isoDay(nowMs).slice(0, 7)}-01`;
+  const to = params.get('to') ?? isoDay(nowMs + DAY_MS);
+  const fromMs = parseTime(from);
+  const toMs = parseTime(to);
+  if (Number.isNaN(fromMs))
+    return invalid('from must be a day or a UTC time, as 2026-11-01 or 2026-11-01T12:00:00Z', 'from');
+  if (Number.isNaN(toMs))
+    return invalid('to must be a day or a UTC time, as 2026-12-01 or 2026-12-01T12:00:00Z', 'to');
+  if (toMs <= fromMs)
+    return invalid('to must be later than from: it is not within, so for one day it is the next day', 'to');
+  if (toMs - fromMs > MAX_REPORT_DAYS * DAY_MS)
+    return invalid(`At most ${MAX_REPORT_DAYS} days are read at once`, 'from');
+  return { kind: 'span', from, to, fromMs, toMs };
+}
+
+export function invalid(message: string, param: string): Refusal {
+  return { kind: 'error', error: apiError('invalid_request', message, param) };
+}
+
+/** ms since the epoch; NaN where the text is no ISO 8601 time, or names a day that its month does not have. */
+function parseTime(text: string): number {
+  const ms = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) || isoDay(ms) !== text.slice(0, 10) ? Number.NaN : ms;
+}

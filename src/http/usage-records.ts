@@ -1,0 +1,76 @@
+/** `GET /v1/usage/records` and `/v1/usage/records/:id`: single records, the caller's own, or anyone's for the admin (L2). */
+import { apiError } from '../canonical/error.ts';
+import { MAX_LIST_RECORDS } from '../canonical/limits.ts';
+import type { ListedRecord, RecordQuery } from '../metering/ledger.ts';
+import { toUnits } from '../metering/money.ts';
+import { STATUSES } from '../metering/record.ts';
+import { firstIdAt, isPosition, isRequestId } from '../metering/request-id.ts';
+import type { RequestContext } from './context.ts';
+import { errorResponse, jsonResponse } from './respond.ts';
+import { type Asker, invalid, type Refusal, readAsker, readTimeSpan } from './usage-query.ts';
+
+const DEFAULT_LIMIT = 100;
+
+export async function handleListRecords(request: Request, context: RequestContext): Promise<Response> {
+  const params = new URL(request.url).searchParams;
+  const asker = await readAsker(request, params, context);
+  if (asker.kind === 'error') return errorResponse(asker.error);
+  const read = readQuery(params, context.arrivedAt, asker);
+  if (read.kind === 'error') return errorResponse(read.error);
+  const page = asker.hasRecords
+    ? await context.ledger.list(read.query)
+    : { kind: 'page' as const, records: [], next: null };
+  if (page.kind === 'error') return errorResponse(page.error);
+  const { records, next } = page;
+  return jsonResponse({
+    object: 'list',
+    data: records.map(viewOf),
+    has_more: next !== null,
+    next_cursor: next,
+  });
+}
+
+export async function handleFindRecord(
+  request: Request,
+  context: RequestContext,
+  id: string,
+): Promise<Response> {
+  const asker = await readAsker(request, new URL(request.url).searchParams, context);
+  if (asker.kind === 'error') return errorResponse(asker.error);
+  const found =
+    asker.hasRecords && isRequestId(id)
+      ? await context.ledger.find(id, asker.keyId)
+      : { kind: 'record' as const, record: null };
+  if (found.kind === 'error') return errorResponse(found.error);
+  if (found.record === null)
+    return errorResponse(apiError('not_found', 'There is no record of such a request'));
+  return jsonResponse(viewOf(found.record));
+}
+
+function readQuery(
+  params: URLSearchParams,
+  nowMs: number,
+  { keyId }: Asker,
+): { readonly kind: 'query'; readonly query: RecordQuery } | Refusal {
+  const span = readTimeSpan(params, nowMs);
+  if (span.kind === 'error') return span;
+  const status = params.get('status');
+  if (status !== null && !STATUSES.some((known) => known === status))
+    return invalid(`status must be one of: ${STATUSES.join(', ')}`, 'status');
+  const limit = Number(params.get('limit') ?? DEFAULT_LIMIT);
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > MAX_LIST_RECORDS)
+    return invalid(`limit must be a whole number from 1 to ${MAX_LIST_RECORDS}`, 'limit');
+  const cursor = params.get('cursor');
+  if (cursor !== null && !isPosition(cursor))
+    return invalid('cursor must be the next_cursor of the page before', 'cursor');
+  const fromId = firstIdAt(span.fromMs);
+  const end = firstIdAt(span.toMs);
+  const beforeId = cursor !== null && cursor < end ? cursor : end;
+  return { kind: 'query', query: { fromId, beforeId, keyId, model: params.get('model'), status, limit } };
+}
+
+/** A record as answers show it: its cost in the currency, not in parts of it. */
+function viewOf({ cost_nanos, ...record }: ListedRecord): unknown {
+  const { currency, ...rest } = record;
+  return { ...rest, cost: cost_nanos === null ? null : toUnits(BigInt(cost_nanos)), currency };
+}

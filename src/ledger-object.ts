@@ -1,0 +1,157 @@
+/** The Durable Object that is one key's ledger: what a request used and what its limits allow change in one transaction (L4). */
+import { DurableObject } from 'cloudflare:workers';
+import { DAY_MS } from './metering/days.ts';
+import type { RecordQuery, ReportQuery } from './metering/ledger.ts';
+import type { SumRow } from './metering/object/columns.ts';
+import {
+  type ActiveDays,
+  activeDays,
+  createDirectory,
+  DIRECTORY,
+  directoryReport,
+  takeDays,
+} from './metering/object/directory.ts';
+import {
+  addToHours,
+  changedDays,
+  createSums,
+  type DayRow,
+  keepDays,
+  MAX_MESSAGE_ROWS,
+} from './metering/object/hours.ts';
+import { keyReport, type RowsResult } from './metering/object/key-report.ts';
+import type { LedgerNamespace, LedgerStub } from './metering/object/ledger-stub.ts';
+import { createMarks, readMarks } from './metering/object/marks.ts';
+import {
+  createRecords,
+  deleteRecords,
+  findRecord,
+  insertRecords,
+  isForgotten,
+  type LedgerPage,
+  listRecords,
+} from './metering/object/records.ts';
+import type { UsageRecord } from './metering/record.ts';
+import { readRecordDays } from './settings/settings.ts';
+
+/** The part of an object's storage that is used. */
+export type LedgerStorage = Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'getAlarm' | 'setAlarm'>;
+
+export interface LedgerEnv {
+  readonly WEIR_LEDGER: LedgerNamespace;
+  readonly [name: string]: unknown;
+}
+
+/** An object has one alarm, which several jobs share: each does what is due and tells when it is needed next (ms), or null. */
+type Job = (now: number) => number | null | Promise<number | null>;
+
+/** The directory has a ledger's sums within a minute. */
+const SEND_AFTER_MS = 30_000;
+const RETRY_AFTER_MS = 60_000;
+
+export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub {
+  readonly #storage: LedgerStorage;
+  readonly #sql: SqlStorage;
+  readonly #keyId: string;
+  readonly #jobs: readonly Job[];
+
+  /** @param storage the object's own, or one around it */
+  constructor(context: DurableObjectState, env: LedgerEnv, storage: LedgerStorage = context.storage) {
+    super(context, env);
+    this.#storage = storage;
+    this.#sql = storage.sql;
+    this.#keyId = context.id.name ?? '';
+    if (this.#keyId === DIRECTORY) {
+      createDirectory(this.#sql);
+      this.#jobs = [];
+      return;
+    }
+    createMarks(this.#sql);
+    createRecords(this.#sql);
+    createSums(this.#sql);
+    this.#jobs = [(now) => this.#sendDays(now), (now) => this.#deleteOld(now)];
+  }
+
+  async settle(records: readonly UsageRecord[]): Promise<readonly string[]> {
+    const alarm = await this.#storage.getAlarm();
+    const forgotten = this.#storage.transactionSync(() => {
+      const marks = readMarks(this.#sql);
+      const old = records.filter((record) => isForgotten(record, marks));
+      const taken = insertRecords(
+        this.#sql,
+        old.length === 0 ? records : records.filter((one) => !old.includes(one)),
+      );
+      addToHours(this.#sql, taken, marks);
+      for (const record of taken) this.#account(record);
+      return old.map((record) => record.request_id);
+    });
+    // In the turn of the transaction, so that there is never a record without an alarm.
+    const due = Date.now() + SEND_AFTER_MS;
+    if (alarm === null || alarm > due) await this.#storage.setAlarm(due);
+    return forgotten;
+  }
+
+  /** What follows from a new record, once, in the transaction that takes it: this is where limits settle. */
+  #account(_record: UsageRecord): void {}
+
+  async find(requestId: string): Promise<UsageRecord | null> {
+    return findRecord(this.#sql, requestId);
+  }
+
+  async list(query: RecordQuery): Promise<LedgerPage> {
+    return listRecords(this.#sql, query);
+  }
+
+  async report(query: ReportQuery): Promise<RowsResult> {
+    return keyReport(this.#sql, query, this.#keyId);
+  }
+
+  async takeDays(keyId: string, rows: readonly DayRow[]): Promise<void> {
+    this.#storage.transactionSync(() => takeDays(this.#sql, keyId, rows));
+  }
+
+  async reportAll(query: ReportQuery): Promise<readonly SumRow[]> {
+    return directoryReport(this.#sql, query);
+  }
+
+  async activeDays(from: number, to: number): Promise<ActiveDays> {
+    return activeDays(this.#sql, from, to);
+  }
+
+  override async alarm(): Promise<void> {
+    const next: number[] = [];
+    for (const job of this.#jobs) {
+      const time = await job(Date.now());
+      if (time !== null) next.push(time);
+    }
+    if (next.length > 0) await this.#wakeBy(Math.min(...next));
+  }
+
+  /** Has the alarm go off at that time (ms since the epoch) or before. */
+  async #wakeBy(time: number): Promise<void> {
+    const set = await this.#storage.getAlarm();
+    if (set === null || set > time) await this.#storage.setAlarm(time);
+  }
+
+  /** Sends sums of days to the directory. What can't be sent is sent later, and the ledger's own reports are exact meanwhile. */
+  async #sendDays(now: number): Promise<number | null> {
+    const rows = changedDays(this.#sql, readMarks(this.#sql));
+    if (rows.length === 0) return null;
+    try {
+      await this.env.WEIR_LEDGER.getByName(DIRECTORY).takeDays(this.#keyId, rows);
+    } catch {
+      return now + RETRY_AFTER_MS;
+    }
+    // Yesterday stays open, as a request may end on the day after its arrival.
+    this.#storage.transactionSync(() => keepDays(this.#sql, rows, Math.floor(now / DAY_MS) - 1));
+    return rows.length === MAX_MESSAGE_ROWS ? now : null;
+  }
+
+  #deleteOld(now: number): number | null {
+    const keptMs = readRecordDays(this.env) * DAY_MS;
+    const oldest = this.#storage.transactionSync(() => deleteRecords(this.#sql, now - keptMs));
+    if (oldest === null) return null;
+    // Once a day is enough for what falls due.
+    return oldest < now - keptMs ? now : oldest + keptMs + DAY_MS;
+  }
+}

@@ -1,0 +1,24 @@
+/** Builds the KV keys of usage records: `usage/<day>/<key id>/<time>-<request id>`, so that a prefix is a day, or a key's day. */
+import type { RecordSummary } from '../record.ts';
+import { isoTime } from '../record.ts';
+import { idTime } from '../request-id.ts';
+
+const PREFIX = 'usage/';
+/** `-<request id>` at the end. */
+const ID_CHARS = 36;
+
+/** The key of a record: its own, so that no two writes ever meet (M4). It follows from the id and the key's id (L2). */
+export function recordKey({ request_id, key_id }: Pick<RecordSummary, 'request_id' | 'key_id'>): string {
+  const [day, time] = isoTime(idTime(request_id)).split('T');
+  return `${dayPrefix(day ?? '', key_id)}${time}-${request_id}`;
+}
+
+/** The prefix of a day's records: of every key (null), or of one. */
+export function dayPrefix(day: string, keyId: string | null): string {
+  return keyId === null ? `${PREFIX}${day}/` : `${PREFIX}${day}/${keyId}/`;
+}
+
+/** The request id at the end of a record's key. */
+export function requestIdOf(key: string): string {
+  return key.slice(-ID_CHARS);
+}

@@ -1,0 +1,126 @@
+/** The ledger on Durable Objects, one a key, and a directory over all of them (LEDGER=object, L4). */
+import { apiError } from '../../canonical/error.ts';
+import { ASKED_LEDGERS_AT_ONCE, MAX_ASKED_LEDGERS, MAX_PART_RECORDS } from '../../canonical/limits.ts';
+import { DAY_MS } from '../days.ts';
+import type {
+  FindResult,
+  Ledger,
+  LedgerRefusal,
+  RecordPage,
+  RecordQuery,
+  ReportQuery,
+  ReportResult,
+} from '../ledger.ts';
+import type { UsageRecord } from '../record.ts';
+import { Report } from '../report.ts';
+import { firstIdAt, idTime } from '../request-id.ts';
+import { fromColumns, type SumRow } from './columns.ts';
+import { DIRECTORY } from './directory.ts';
+
+import type { LedgerNamespace, LedgerStub } from './ledger-stub.ts';
+import { listAll } from './list-all.ts';
+
+export interface ObjectLedgerPorts {
+  readonly ledgers: LedgerNamespace;
+  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+}
+
+export class ObjectLedger implements Ledger {
+  readonly #ports: ObjectLedgerPorts;
+
+  constructor(ports: ObjectLedgerPorts) {
+    this.#ports = ports;
+  }
+
+  /** Always a new stub: one whose object was reset throws for ever. */
+  #ledger(name: string): LedgerStub {
+    return this.#ports.ledgers.getByName(name);
+  }
+
+  async put(records: readonly UsageRecord[]): Promise<void> {
+    const byKey = Map.groupBy(records, (record) => record.key_id);
+    await Promise.all(
+      [...byKey].map(async ([keyId, own]) => {
+        const forgotten = await this.#ledger(keyId).settle(own);
+        for (const id of forgotten) {
+          const record = own.find(({ request_id }) => request_id === id);
+          const reason = 'it is older than RECORD_DAYS, and may have been counted';
+          this.#ports.log({ event: 'record_lost', reason, record });
+        }
+      }),
+    );
+  }
+
+  async report(query: ReportQuery): Promise<ReportResult> {
+    const { keyId, groups } = query;
+    if (keyId === null) return this.#reportAll(query);
+    const result = await this.#ledger(keyId).report(query);
+    return result.kind === 'rows'
+      ? reportOf(result.rows, groups)
+      : refuse(
+          result.reason === 'too_old'
+            ? 'Single records of that time are gone: from and to must be whole hours (UTC)'
+            : `A part of an hour has more than ${MAX_PART_RECORDS} records: from and to must be whole hours (UTC)`,
+          'from',
+        );
+  }
+
+  async #reportAll(query: ReportQuery): Promise<ReportResult> {
+    if (query.fromMs % DAY_MS !== 0 || query.toMs % DAY_MS !== 0) {
+      return refuse(
+        'Over all keys from and to must be whole days (UTC); with key= they may be any times',
+        'from',
+      );
+    }
+    return reportOf(await this.#ledger(DIRECTORY).reportAll(query), query.groups);
+  }
+
+  async list(query: RecordQuery): Promise<RecordPage | LedgerRefusal> {
+    const { keyId, fromId, beforeId } = query;
+    if (keyId !== null) return { kind: 'page', ...(await this.#ledger(keyId).list(query)) };
+    const { days, isCut } = await this.#ledger(DIRECTORY).activeDays(dayOf(fromId), lastDayBefore(beforeId));
+    const earliest = days.at(-1);
+    if (isCut && earliest === undefined) return refuse(TOO_MANY_KEYS, 'key');
+    const page = await listAll(query, days, (id, own) => this.#ledger(id).list(own));
+    const isMore = page.next === null && isCut && earliest !== undefined;
+    return { kind: 'page', ...page, ...(isMore && { next: firstIdAt(earliest.day * DAY_MS) }) };
+  }
+
+  async find(requestId: string, keyId: string | null): Promise<FindResult> {
+    if (keyId !== null) return { kind: 'record', record: await this.#ledger(keyId).find(requestId) };
+    const day = dayOf(requestId);
+    const { days, isCut } = await this.#ledger(DIRECTORY).activeDays(day, day);
+    if (isCut) return refuse(TOO_MANY_KEYS, 'key');
+    const keyIds = days.flatMap((active) => active.keyIds);
+    for (let at = 0; at < keyIds.length; at += ASKED_LEDGERS_AT_ONCE) {
+      const some = keyIds.slice(at, at + ASKED_LEDGERS_AT_ONCE);
+      const found = await Promise.all(some.map((id) => this.#ledger(id).find(requestId)));
+      const record = found.find((one) => one !== null);
+      if (record !== undefined) return { kind: 'record', record };
+    }
+    return { kind: 'record', record: null };
+  }
+}
+
+const TOO_MANY_KEYS = `More than ${MAX_ASKED_LEDGERS} keys had requests on that day: name one with key=`;
+
+/** The day of an id, in days since the epoch. */
+function dayOf(id: string): number {
+  return Math.floor(idTime(id) / DAY_MS);
+}
+
+/** The latest day of which an id can be before this one. */
+function lastDayBefore(id: string): number {
+  const day = dayOf(id);
+  return id > firstIdAt(day * DAY_MS) ? day : day - 1;
+}
+
+function reportOf(rows: readonly SumRow[], groups: ReportQuery['groups']): ReportResult {
+  const report = new Report(groups);
+  for (const { values, currency, columns } of rows) report.add(values, fromColumns(currency, columns));
+  return { kind: 'report', report };
+}
+
+function refuse(message: string, param: string): LedgerRefusal {
+  return { kind: 'error', error: apiError('invalid_request', message, param) };
+}

@@ -1,0 +1,59 @@
+/** The rows of a report: SQLite sums them over tables of sums, and records of a part of an hour are put to them (L4). */
+import { MAX_REPORT_ROWS } from '../../canonical/limits.ts';
+import { DAY_MS, isoDay } from '../days.ts';
+import type { RecordSummary } from '../record.ts';
+import { amountsOf, type Group, groupValues } from '../report.ts';
+import { type Columns, SUMS, type SumRow, toColumns } from './columns.ts';
+
+/** A report with more rows is refused; the same group may come in several currencies. */
+const MAX_ROWS = 4 * MAX_REPORT_ROWS;
+
+const EXPRESSIONS: { readonly [G in Group]: string } = {
+  day: 'day',
+  provider: 'provider',
+  model: "provider || '/' || model",
+  route: 'route',
+  status: 'status',
+  key: 'key',
+};
+
+/** A SELECT whose rows have the columns `day`, `key`, the dimensions and the amounts. */
+export interface Source {
+  readonly select: string;
+  readonly bindings: readonly (string | number)[];
+}
+
+export function sumRows(sql: SqlStorage, source: Source, groups: readonly Group[]): SumRow[] {
+  const values = groups.map((group, i) => `${EXPRESSIONS[group]} AS value${i}`);
+  const by = [...groups.map((_, i) => `value${i}`), 'currency'];
+  const rows = sql.exec(
+    `SELECT ${[...values, 'currency', SUMS].join(', ')} FROM (${source.select})
+      GROUP BY ${by.join(', ')} LIMIT ${MAX_ROWS}`,
+    ...source.bindings,
+  );
+  return [...rows.raw()].map((row) => ({
+    values: groups.map((group, i) => (group === 'day' ? isoDay(Number(row[i]) * DAY_MS) : String(row[i]))),
+    currency: String(row[groups.length]),
+    columns: row.slice(groups.length + 1).map(Number),
+  }));
+}
+
+/** The same of single records. */
+export function sumRecords(records: Iterable<RecordSummary>, groups: readonly Group[]): SumRow[] {
+  const rows = new Map<string, SumRow>();
+  for (const record of records) {
+    const amounts = amountsOf(record);
+    const values = groupValues(record, groups);
+    const currency = amounts.currency ?? '';
+    const id = JSON.stringify([values, currency]);
+    const columns = toColumns(amounts);
+    const known = rows.get(id)?.columns;
+    rows.set(id, { values, currency, columns: known === undefined ? columns : sum(known, columns) });
+  }
+  return [...rows.values()];
+}
+
+/** Nanos may go beyond a unit here: so few records make no sum that is not exact. */
+function sum(a: Columns, b: Columns): Columns {
+  return a.map((value, i) => Math.min(value + (b[i] ?? 0), Number.MAX_SAFE_INTEGER));
+}

@@ -1,0 +1,65 @@
+/** The ledger object with an end at any step of its work: for tests that kill it there. */
+import { type LedgerEnv, LedgerObject, type LedgerStorage } from '../../../src/ledger-object.ts';
+
+/** Steps that are left until the object is killed, in the instance that it lives in. */
+interface Fuse {
+  steps: number;
+}
+
+export class BreakableLedger extends LedgerObject {
+  readonly #fuse: Fuse;
+
+  constructor(context: DurableObjectState, env: LedgerEnv) {
+    const fuse = { steps: Number.POSITIVE_INFINITY };
+    super(
+      context,
+      env,
+      breakable({ storage: context.storage, abort: (reason) => context.abort(reason) }, fuse),
+    );
+    this.#fuse = fuse;
+  }
+
+  /** From now on the object does so many steps and is killed before the next. */
+  async killAfter(steps: number): Promise<void> {
+    this.#fuse.steps = steps;
+  }
+
+  /** Does at once what the alarm would. */
+  async fireAlarm(): Promise<void> {
+    await this.alarm();
+  }
+
+  async count(table: string): Promise<number> {
+    return Number(this.ctx.storage.sql.exec(`SELECT COUNT(*) AS rows FROM ${table}`).one().rows);
+  }
+
+  async alarmTime(): Promise<number | null> {
+    return this.ctx.storage.getAlarm();
+  }
+}
+
+/** Each statement and each setting of the alarm is a step. */
+function breakable({ storage, abort }: BoundState, fuse: Fuse): LedgerStorage {
+  function step(): void {
+    if (fuse.steps-- <= 0) abort('killed by the test');
+  }
+  return {
+    sql: new Proxy(storage.sql, {
+      get: (sql, name) => {
+        if (name !== 'exec') return Reflect.get(sql, name);
+        return (...args: Parameters<SqlStorage['exec']>) => {
+          step();
+          return sql.exec(...args);
+        };
+      },
+    }),
+    transactionSync: (work) => storage.transactionSync(work),
+    getAlarm: () => storage.getAlarm(),
+    setAlarm: (time) => {
+      step();
+      return storage.setAlarm(time);
+    },
+  };
+}
+
+type BoundState = Pick<DurableObjectState, 'storage' | 'abort'>;

@@ -1,0 +1,21 @@
+/** The gateway as it is deployed, and a way in by which a test does at once what the alarm of a ledger object would. */
+import weir from '../../../src/index.ts';
+import { BreakableLedger } from './breakable-ledger.ts';
+
+export { BreakableLedger as LedgerObject };
+
+interface Env {
+  readonly WEIR_LEDGER: DurableObjectNamespace<BreakableLedger>;
+  readonly [name: string]: unknown;
+}
+
+export default {
+  queue: weir.queue,
+  scheduled: weir.scheduled,
+  async fetch(request: Request<unknown, IncomingRequestCfProperties>, env: Env, context: ExecutionContext) {
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname !== '/fire') return weir.fetch(request, env, context);
+    await env.WEIR_LEDGER.getByName(searchParams.get('name') ?? '').fireAlarm();
+    return new Response();
+  },
+};

@@ -1,0 +1,158 @@
+/** A ledger object that is killed at each step of its work, under real workerd: what was settled is there once (L4, M1). */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ObjectLedger } from '../../../src/metering/object/object-ledger.ts';
+import type { UsageRecord } from '../../../src/metering/record.ts';
+import { Report } from '../../../src/metering/report.ts';
+import { record } from '../../metering/records.ts';
+import { type Ledgers, startLedgers } from './ledgers.ts';
+
+const DAY = 24 * 3_600_000;
+const TODAY = Math.floor(Date.now() / DAY) * DAY;
+const DIRECTORY = '*';
+/** More than any work of an object has. */
+const MAX_STEPS = 60;
+const NEVER = 1_000_000;
+
+let ledgers: Ledgers;
+let ledger: ObjectLedger;
+
+beforeAll(async () => {
+  ledgers = await startLedgers();
+  ledger = new ObjectLedger({ ledgers: ledgers.namespace, log: () => {} });
+});
+afterAll(() => ledgers[Symbol.asyncDispose]());
+
+async function reported(keyId: string | null) {
+  const result = await ledger.report({
+    fromMs: TODAY - 60 * DAY,
+    toMs: TODAY + DAY,
+    keyId,
+    groups: ['key', 'day', 'model'],
+  });
+  if (result.kind === 'error') throw new Error(result.error.message);
+  return result.report.rows;
+}
+
+function sumsOf(records: readonly UsageRecord[]) {
+  const report = new Report(['key', 'day', 'model']);
+  for (const one of records) report.addRecord(one);
+  return report.rows;
+}
+
+/** Does the work with ever more steps before the kill, until it is done without one; in between, `check`. */
+async function killAtEachStep(
+  name: string,
+  work: (turn: number) => Promise<unknown>,
+  check: (turn: number) => Promise<void>,
+) {
+  for (let steps = 0; steps < MAX_STEPS; steps++) {
+    await ledgers.call(name, 'killAfter', steps);
+    const isKilled = await work(steps).then(
+      () => false,
+      (error) => {
+        expect(String(error)).toContain('killed by the test');
+        return true;
+      },
+    );
+    await ledgers.call(name, 'killAfter', NEVER);
+    await check(steps);
+    if (!isKilled) return steps;
+  }
+  throw new Error('It is killed at every step');
+}
+
+test('L4 M1 killed at each step of a settling: all of its records or none, and after the retry each once', async () => {
+  const key_id = 'settling';
+  const batchOf = (turn: number) => {
+    const models = ['m1', `m${turn}`, 'm1'];
+    return models.map((model, n) =>
+      record(
+        { key_id, model, time: new Date(TODAY + n).toISOString(), cost_nanos: 3, currency: 'USD' },
+        turn,
+      ),
+    );
+  };
+  const settled: UsageRecord[] = [];
+  const steps = await killAtEachStep(
+    key_id,
+    (turn) => ledger.put(batchOf(turn)),
+    async (turn) => {
+      const [before, after] = [sumsOf(settled), sumsOf([...settled, ...batchOf(turn)])];
+      expect([before, after]).toContainEqual(await reported(key_id));
+      await ledger.put(batchOf(turn));
+      settled.push(...batchOf(turn));
+      expect(await reported(key_id)).toEqual(after);
+    },
+  );
+  // To read the marks, insert the records, add them to their hours, look for too many groups, and set the alarm.
+  expect(steps).toBeGreaterThanOrEqual(4);
+});
+
+test('L4 killed at each step of a first settling: there is never a record without an alarm', async () => {
+  const found = [];
+  for (let steps = 0; steps < 12; steps++) {
+    const key_id = `first-${steps}`;
+    await ledgers.call(key_id, 'killAfter', steps);
+    const isKilled = await ledger.put([record({ key_id })]).then(
+      () => false,
+      () => true,
+    );
+    await ledgers.call(key_id, 'killAfter', NEVER);
+    const count = await ledgers.call(key_id, 'count', 'records');
+    found.push([isKilled, count]);
+    expect((await ledgers.call(key_id, 'alarmTime')) !== null).toBe(count === 1);
+  }
+  expect(found[0]).toEqual([true, 0]);
+  expect(found.at(-1)).toEqual([false, 1]);
+});
+
+test('L4 killed at each step of the alarm: the ledger’s reports are exact throughout, and the directory’s when it was done', async () => {
+  const key_id = 'sending';
+  const settled: UsageRecord[] = [];
+  async function add(turn: number) {
+    // Of a day that is closed, of one that is not, and of one whose records are too old to be kept.
+    const records = [2, 0, 45].map((ago) =>
+      record({ key_id, model: 'm', time: new Date(TODAY - ago * DAY).toISOString() }, turn),
+    );
+    const [closed, open, old] = records;
+    const taken = turn === 0 ? records : [closed, open].filter((one) => one !== undefined);
+    expect(old).toBeDefined();
+    await ledger.put(taken);
+    settled.push(...taken);
+  }
+  await add(0);
+  const steps = await killAtEachStep(
+    key_id,
+    () => ledgers.call(key_id, 'fireAlarm'),
+    async (turn) => {
+      expect(await reported(key_id)).toEqual(sumsOf(settled));
+      await ledgers.call(key_id, 'fireAlarm');
+      expect(await reported(key_id)).toEqual(sumsOf(settled));
+      const all = await reported(null);
+      expect(all.filter(({ key }) => key === key_id)).toEqual(sumsOf(settled));
+      await add(turn + 1);
+    },
+  );
+  // To read, send, keep and close the days, delete what is old, and set the alarm.
+  expect(steps).toBeGreaterThanOrEqual(6);
+});
+
+test('L4 the directory killed at each step of taking sums: nothing is doubled, and what was not taken is sent again', async () => {
+  const key_id = 'taken';
+  const settled: UsageRecord[] = [];
+  for (let steps = 0; steps < 12; steps++) {
+    const records = ['a', 'b', 'c'].map((model) =>
+      record({ key_id, model, time: new Date(TODAY).toISOString() }, 10 * steps + model.charCodeAt(0)),
+    );
+    await ledger.put(records);
+    settled.push(...records);
+    await ledgers.call(DIRECTORY, 'killAfter', steps);
+    // It fails to send, and goes on living.
+    await ledgers.call(key_id, 'fireAlarm');
+    await ledgers.call(DIRECTORY, 'killAfter', NEVER);
+    const between = (await reported(null)).filter(({ key }) => key === key_id);
+    expect([sumsOf(settled.slice(0, -3)), sumsOf(settled)]).toContainEqual(between);
+    await ledgers.call(key_id, 'fireAlarm');
+    expect((await reported(null)).filter(({ key }) => key === key_id)).toEqual(sumsOf(settled));
+  }
+});

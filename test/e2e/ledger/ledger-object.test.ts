@@ -1,0 +1,329 @@
+/** The ledger objects under real workerd: records once, exact reports and lists, and a directory over all of them (L2, L4). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MAX_DAY_GROUPS } from '../../../src/canonical/limits.ts';
+import type { Ledger, RecordQuery, ReportQuery } from '../../../src/metering/ledger.ts';
+import { ObjectLedger } from '../../../src/metering/object/object-ledger.ts';
+import type { UsageRecord } from '../../../src/metering/record.ts';
+import { type Group, Report } from '../../../src/metering/report.ts';
+import { firstIdAt } from '../../../src/metering/request-id.ts';
+import { manyRecords } from '../../metering/many-records.ts';
+import { record } from '../../metering/records.ts';
+import { type Ledgers, startLedgers } from './ledgers.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+/** The beginning of this day: what is settled now falls into an open day, what is older into closed ones. */
+const TODAY = Math.floor(Date.now() / DAY) * DAY;
+const DIRECTORY = '*';
+
+let ledgers: Ledgers;
+let ledger: Ledger;
+const logged: unknown[] = [];
+
+beforeAll(async () => {
+  ledgers = await startLedgers();
+  ledger = new ObjectLedger({ ledgers: ledgers.namespace, log: (entry) => logged.push(entry) });
+});
+afterAll(() => ledgers[Symbol.asyncDispose]());
+
+/** What the answer to a report would be. */
+async function reported(query: ReportQuery) {
+  const result = await ledger.report(query);
+  if (result.kind === 'error') return result.error.message;
+  const { rows, total } = result.report;
+  return { rows, total };
+}
+
+/** The same, from the records themselves. */
+function expected(records: readonly UsageRecord[], { fromMs, toMs, keyId, groups }: ReportQuery) {
+  const report = new Report(groups);
+  for (const one of records) {
+    const time = Date.parse(one.time);
+    if (time >= fromMs && time < toMs && (keyId === null || keyId === one.key_id)) report.addRecord(one);
+  }
+  return { rows: report.rows, total: report.total };
+}
+
+async function listed(query: Partial<RecordQuery> & { readonly fromId: string }): Promise<string[]> {
+  const ids: string[] = [];
+  let beforeId: string | null = query.beforeId ?? firstIdAt(TODAY + DAY);
+  for (let pages = 0; beforeId !== null; pages++) {
+    if (pages > 200) throw new Error('The list does not end');
+    const page = await ledger.list({
+      keyId: null,
+      model: null,
+      status: null,
+      limit: 100,
+      ...query,
+      beforeId,
+    });
+    if (page.kind === 'error') throw new Error(page.error.message);
+    ids.push(...page.records.map(({ request_id }) => request_id));
+    beforeId = page.next;
+  }
+  return ids;
+}
+
+const newestFirst = (records: readonly UsageRecord[]) =>
+  records
+    .map(({ request_id }) => request_id)
+    .sort()
+    .reverse();
+
+/** A name that no other test uses. */
+let names = 0;
+const newKey = () => `key-${++names}`;
+
+describe('settle', () => {
+  test('L4 a record that is settled twice: the first one stays as it is, and counts once', async () => {
+    const key_id = newKey();
+    const one = record({ key_id, time: new Date(TODAY).toISOString() });
+    await ledger.put([one, one]);
+    await ledger.put([{ ...one, total_tokens: 99 }]);
+    expect(await ledger.find(one.request_id, key_id)).toEqual({ kind: 'record', record: one });
+    const { total } = expected([one], { fromMs: 0, toMs: TODAY + DAY, keyId: key_id, groups: [] });
+    expect(
+      await reported({ fromMs: TODAY, toMs: TODAY + DAY, keyId: key_id, groups: ['day'] }),
+    ).toMatchObject({ total });
+  });
+
+  test('L4 a batch of several keys: each record in its own ledger, and in no other', async () => {
+    const [a, b] = [newKey(), newKey()];
+    const records = manyRecords(20, [a, b], { fromMs: TODAY, toMs: TODAY + HOUR }, 1);
+    await ledger.put(records);
+    for (const one of records) {
+      const other = one.key_id === a ? b : a;
+      expect(await ledger.find(one.request_id, one.key_id)).toEqual({ kind: 'record', record: one });
+      expect(await ledger.find(one.request_id, other)).toEqual({ kind: 'record', record: null });
+    }
+  });
+});
+
+const GROUPS: readonly (readonly Group[])[] = [
+  ['day'],
+  ['model'],
+  ['provider', 'status'],
+  ['route', 'day'],
+  ['key', 'model'],
+  ['day', 'provider', 'model', 'route', 'status', 'key'],
+];
+
+describe('report', () => {
+  const [a, b, c] = [newKey(), newKey(), newKey()];
+  const from = TODAY - 20 * DAY;
+  const records = manyRecords(3000, [a, b, c], { fromMs: from, toMs: TODAY + DAY }, 20261121);
+
+  beforeAll(async () => {
+    // In an order that is none, and some of them twice.
+    for (let at = 0; at < records.length; at += 100) await ledger.put(records.slice(at, at + 100));
+    await ledger.put(records.slice(500, 600));
+  });
+
+  const spans: readonly [what: string, fromMs: number, toMs: number][] = [
+    ['all of it', from, TODAY + DAY],
+    ['whole days', from + 3 * DAY, from + 9 * DAY],
+    ['one day', from + 5 * DAY, from + 6 * DAY],
+    ['whole hours over several days', from + 3 * DAY + 7 * HOUR, from + 6 * DAY + 2 * HOUR],
+    ['hours of one day', from + 4 * DAY + 7 * HOUR, from + 4 * DAY + 9 * HOUR],
+    ['parts of hours over several days', from + 3 * DAY + 1234567, from + 6 * DAY + 7654321],
+    ['a part of one hour', from + 2 * DAY + 600_000, from + 2 * DAY + 1_800_000],
+    ['a part over a full hour', from + 2 * DAY + 1_800_000, from + 2 * DAY + 5_400_000],
+    ['yesterday and today', TODAY - DAY, TODAY + DAY],
+    ['days without requests', TODAY - 90 * DAY, TODAY - 60 * DAY],
+  ];
+
+  describe.each(['before the directory has the sums', 'when it has them', 'and after a late record'])(
+    '%s',
+    (when) => {
+      const late = record({
+        key_id: a,
+        time: new Date(from + 5 * DAY + 12 * HOUR).toISOString(),
+        cost_nanos: 7,
+        currency: 'USD',
+      });
+      const known = when === 'and after a late record' ? [...records, late] : records;
+
+      beforeAll(async () => {
+        if (when === 'when it has them') for (const key of [a, b, c]) await ledgers.call(key, 'fireAlarm');
+        if (when === 'and after a late record') await ledger.put([late]);
+      });
+
+      test.each(spans)(
+        'L4 M5 a key’s own, of %s: the sums of its records, to the token and the nano-unit',
+        async (_, fromMs, toMs) => {
+          for (const groups of GROUPS) {
+            const query = { fromMs, toMs, keyId: a, groups };
+            expect(await reported(query)).toEqual(expected(known, query));
+          }
+        },
+      );
+    },
+  );
+
+  test('L4 over all keys: whole days, from the directory alone, once each ledger has sent them', async () => {
+    for (const key of [a, b, c]) await ledgers.call(key, 'fireAlarm');
+    const others = new Set([a, b, c]);
+    for (const groups of GROUPS.filter((some) => some.includes('key'))) {
+      const query = { fromMs: from, toMs: TODAY + DAY, keyId: null, groups };
+      const all = await reported(query);
+      if (typeof all === 'string') throw new Error(all);
+      const late = record({
+        key_id: a,
+        time: new Date(from + 5 * DAY + 12 * HOUR).toISOString(),
+        cost_nanos: 7,
+        currency: 'USD',
+      });
+      const { rows } = expected([...records, late], query);
+      expect(all.rows.filter(({ key }) => others.has(key ?? ''))).toEqual(rows);
+    }
+  });
+
+  test('L4 over all keys, of times within a day: refused, with what to ask instead', async () => {
+    const query = { fromMs: from + HOUR, toMs: TODAY, keyId: null, groups: ['day'] as const };
+    expect(await reported(query)).toMatch(/whole days.*key=/);
+  });
+
+  test('L2 a list of one key: every record, the latest first, page by page', async () => {
+    const own = records.filter(
+      ({ key_id, request_id }) => key_id === a && request_id >= firstIdAt(from + 6 * DAY),
+    );
+    expect(await listed({ keyId: a, fromId: firstIdAt(from + 6 * DAY), limit: 37 })).toEqual(
+      newestFirst(own),
+    );
+  });
+
+  test('L2 a list of one key by model and status: those alone', async () => {
+    const query = { model: 'mistral/model-1', status: 'failed' };
+    const own = records.filter(
+      ({ key_id, provider, model, status }) =>
+        key_id === b && `${provider}/${model}` === query.model && status === query.status,
+    );
+    expect(own.length).toBeGreaterThan(5);
+    expect(await listed({ keyId: b, fromId: firstIdAt(from), limit: 7, ...query })).toEqual(newestFirst(own));
+  });
+
+  test('L2 a list over all keys: in one order, whichever ledger a record is in', async () => {
+    const some = records.filter(
+      ({ request_id }) => request_id < firstIdAt(TODAY - DAY) && request_id >= firstIdAt(TODAY - 9 * DAY),
+    );
+    const query = { fromId: firstIdAt(TODAY - 9 * DAY), beforeId: firstIdAt(TODAY - DAY) };
+    expect(await listed({ ...query, limit: 61 })).toEqual(newestFirst(some));
+    const cut = some.filter(({ status }) => status === 'timed_out');
+    expect(await listed({ ...query, status: 'timed_out', limit: 13 })).toEqual(newestFirst(cut));
+  });
+
+  test('L2 a record by its id alone: found among the ledgers of its day', async () => {
+    const wanted = records.find(({ key_id }) => key_id === c);
+    expect(await ledger.find(wanted?.request_id ?? '', null)).toEqual({ kind: 'record', record: wanted });
+    const unknown = record({ time: new Date(TODAY - 3 * DAY).toISOString() });
+    expect(await ledger.find(unknown.request_id, null)).toEqual({ kind: 'record', record: null });
+  });
+});
+
+describe('the directory', () => {
+  test('L4 a message that comes late, or again: changes nothing', async () => {
+    const key = newKey();
+    const row = (requests: number) => ({
+      day: 10,
+      dimensions: ['p', 'm', 'chat', 'finished', 'USD'],
+      columns: [requests, 1, 1, requests * 10, 0, 0, 0, 0, 0, 0, 5, 0, 0],
+    });
+    for (const requests of [2, 5, 5, 3]) await ledgers.call(DIRECTORY, 'takeDays', key, [row(requests)]);
+    const query = { fromMs: 10 * DAY, toMs: 11 * DAY, keyId: null, groups: ['key'] as const };
+    expect(await reported(query)).toMatchObject({ rows: [{ key, requests: 5, total_tokens: 50 }] });
+  });
+
+  test('L4 a record: has the alarm set, within a minute', async () => {
+    const key = newKey();
+    const before = Date.now();
+    await ledger.put([record({ key_id: key, time: new Date(TODAY).toISOString() })]);
+    const time = Number(await ledgers.call(key, 'alarmTime'));
+    expect(time).toBeGreaterThan(before);
+    expect(time).toBeLessThanOrEqual(Date.now() + 60_000);
+  });
+});
+
+describe('records', () => {
+  test('L4 after RECORD_DAYS: gone, while their sums stay; those before them are not taken again', async () => {
+    const key_id = newKey();
+    const days = (ago: number) => new Date(TODAY - ago * DAY + 5000).toISOString();
+    const records = [40, 37, 30, 1].map((ago) => record({ key_id, time: days(ago) }));
+    const [oldest, , kept] = records;
+    if (oldest === undefined || kept === undefined) throw new Error();
+    await ledger.put(records);
+    await ledgers.call(key_id, 'fireAlarm');
+    expect(await ledgers.call(key_id, 'count', 'records')).toBe(2);
+    expect(await ledger.find(oldest.request_id, key_id)).toEqual({ kind: 'record', record: null });
+    const query = { fromMs: TODAY - 50 * DAY, toMs: TODAY, keyId: key_id, groups: ['status'] as const };
+    expect(await reported(query)).toEqual(expected(records, query));
+    logged.length = 0;
+    await ledger.put([oldest, kept]);
+    expect(logged).toMatchObject([{ event: 'record_lost', record: oldest }]);
+    expect(await reported(query)).toEqual(expected(records, query));
+  });
+
+  test('L4 the next of them to go: has the alarm set for its time', async () => {
+    const key_id = newKey();
+    const time = TODAY - 20 * DAY;
+    await ledger.put([record({ key_id, time: new Date(time).toISOString() })]);
+    await ledgers.call(key_id, 'fireAlarm');
+    // The alarm of the settling is due first, and then this one.
+    await ledgers.call(key_id, 'fireAlarm');
+    expect(await ledgers.call(key_id, 'alarmTime')).toBeLessThanOrEqual(time + 36 * DAY);
+  });
+
+  test('L4 a report of a part of an hour whose records are gone: refused, with what to ask instead', async () => {
+    const key_id = newKey();
+    const time = new Date(TODAY - 50 * DAY + 600_000).toISOString();
+    await ledger.put([record({ key_id, time })]);
+    await ledgers.call(key_id, 'fireAlarm');
+    const query = { fromMs: TODAY - 50 * DAY + 60_000, toMs: TODAY, keyId: key_id, groups: ['day'] as const };
+    expect(await reported(query)).toMatch(/whole hours/);
+    expect(await reported({ ...query, fromMs: TODAY - 50 * DAY })).toMatchObject({ total: { requests: 1 } });
+  });
+});
+
+describe('hostile names and amounts', () => {
+  test('L4 names with quotes, statements and markup: are kept as they are, and group as they should', async () => {
+    const key_id = newKey();
+    const names = ["'; DROP TABLE records; --", '"', '\u202e', '<script>', '\u0000', '=1+1', '%', '?', ')'];
+    const records = names.map((model, n) =>
+      record({ key_id, model, time: new Date(TODAY).toISOString() }, n),
+    );
+    await ledger.put(records);
+    const query = { fromMs: TODAY, toMs: TODAY + DAY, keyId: key_id, groups: ['model', 'key'] as const };
+    expect(await reported(query)).toEqual(expected(records, query));
+  });
+
+  test('L4 M5 the largest numbers, again and again: sums stay at the largest exact one, and money stays exact', async () => {
+    const key_id = newKey();
+    const MAX = Number.MAX_SAFE_INTEGER;
+    const time = new Date(TODAY - 2 * DAY).toISOString();
+    const huge = { key_id, time, prompt_tokens: MAX, total_tokens: MAX, cost_nanos: MAX, currency: 'USD' };
+    const records = Array.from({ length: 1200 }, (_, n) => record(huge, n));
+    for (let at = 0; at < records.length; at += 100) await ledger.put(records.slice(at, at + 100));
+    for (const _ of ['from hours', 'from days']) {
+      const query = { fromMs: TODAY - 3 * DAY, toMs: TODAY, keyId: key_id, groups: ['day'] as const };
+      const answer = await reported(query);
+      expect(answer).toEqual(expected(records, query));
+      expect(answer).toMatchObject({ total: { total_tokens: MAX, cost: { USD: 10_808_639_105.689_19 } } });
+      await ledgers.call(key_id, 'fireAlarm');
+    }
+  });
+
+  test('L4 more models in a day than a report may have groups: the sums of the rest are under one name', async () => {
+    const key_id = newKey();
+    const records = Array.from({ length: MAX_DAY_GROUPS + 50 }, (_, n) =>
+      record({ key_id, model: `m${n}`, time: new Date(TODAY - DAY + n).toISOString() }, n),
+    );
+    for (let at = 0; at < records.length; at += 100) await ledger.put(records.slice(at, at + 100));
+    await ledger.put([record({ key_id, model: 'm7', time: new Date(TODAY - DAY + 5 * HOUR).toISOString() })]);
+    const query = { fromMs: TODAY - DAY, toMs: TODAY, keyId: key_id, groups: ['model'] as const };
+    const answer = await reported(query);
+    if (typeof answer === 'string') throw new Error(answer);
+    expect(answer.rows).toHaveLength(MAX_DAY_GROUPS + 1);
+    expect(answer.rows.find(({ model }) => model === 'mistral/(other)')).toMatchObject({ requests: 50 });
+    expect(answer.rows.find(({ model }) => model === 'mistral/m7')).toMatchObject({ requests: 2 });
+    expect(answer.total).toMatchObject({ requests: MAX_DAY_GROUPS + 51 });
+  });
+});

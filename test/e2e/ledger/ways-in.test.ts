@@ -1,0 +1,188 @@
+/** How records get into ledger objects other than at once: through a Queue, after an outage, by the daily run (L5, L6). */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestHarness, type TestHarness, unstable_readConfig } from 'wrangler';
+import { record } from '../../metering/records.ts';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../simulator/json.ts';
+import { createSimulator, type Simulator } from '../../simulator/server.ts';
+import { chat } from '../client.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const { compatibility_date, compatibility_flags, durable_objects, migrations, triggers } =
+  unstable_readConfig({
+    config: join(ROOT, 'wrangler.toml'),
+  });
+const QUEUE = {
+  producers: [{ binding: 'USAGE_QUEUE', queue: 'weir-usage' }],
+  consumers: [{ queue: 'weir-usage', max_batch_size: 100, max_batch_timeout: 1 }],
+};
+const KEY = 'open';
+const TODAY = new Date().toISOString().slice(0, 10);
+
+let simulator: Simulator;
+let server: TestHarness;
+
+/** A Worker of its own: with a Queue or without, in either store. */
+function configOf(name: string, ledger: 'kv' | 'object', queues: object) {
+  return {
+    config: {
+      name,
+      main: join(import.meta.dirname, 'unreachable-ledger-worker.ts'),
+      ...(compatibility_date && { compatibility_date }),
+      compatibility_flags,
+      kv_namespaces: [{ binding: 'WEIR_KV', id: name }],
+      durable_objects,
+      migrations,
+      vars: {
+        AUTH: 'open',
+        LEDGER: ledger,
+        OPENAI_API_KEY: 'sim-x',
+        OPENAI_BASE_URL: `${simulator.url}/openai/v1`,
+      },
+      ...queues,
+    },
+  };
+}
+
+beforeAll(async () => {
+  process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false';
+  simulator = await createSimulator({});
+  server = createTestHarness({
+    root: ROOT,
+    workers: [
+      configOf('plain', 'object', {}),
+      configOf('queued', 'object', { queues: QUEUE }),
+      configOf('queued-kv', 'kv', {
+        queues: {
+          producers: [{ ...QUEUE.producers[0], queue: 'kv' }],
+          consumers: [{ ...QUEUE.consumers[0], queue: 'kv' }],
+        },
+      }),
+    ],
+  });
+  await server.listen();
+});
+afterAll(async () => {
+  await server.close();
+  await simulator.close();
+});
+
+interface Bindings {
+  readonly WEIR_KV: KVNamespace;
+  readonly USAGE_QUEUE: Queue;
+}
+const workerOf = (name: string) => server.getWorker<Bindings>(name);
+
+async function send(name: string): Promise<string> {
+  const response = await workerOf(name).fetch('/v1/chat/completions', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(chat('openai/gpt-4o-mini')),
+  });
+  await response.text();
+  expect(response.status).toBe(200);
+  return textOf(response.headers.get('x-weir-request-id'));
+}
+
+async function total(name: string): Promise<JsonObject> {
+  const response = await workerOf(name).fetch(`/v1/usage?from=${TODAY}`);
+  return objectOf(objectOf(decodeObject(await response.text())).total);
+}
+
+/** Reads again and again until so many requests are in the ledger. */
+async function reached(name: string, requests: number): Promise<JsonObject> {
+  for (let reads = 0; reads < 1000; reads++) {
+    const sums = await total(name);
+    if (sums.requests === requests) return sums;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`${name} never had ${requests} requests: ${JSON.stringify(await total(name))}`);
+}
+
+async function stranded(name: string): Promise<string[]> {
+  const { WEIR_KV } = await workerOf(name).getEnv();
+  return (await WEIR_KV.list({ prefix: 'stranded/' })).keys.map((key) => key.name);
+}
+
+describe('a ledger out of reach', () => {
+  test('L5 M1 its record waits in KV, whole, and the next settling takes it along, once', async () => {
+    await workerOf('plain').fetch('/down');
+    const id = await send('plain');
+    // The gateway tries the object for ten seconds.
+    for (let reads = 0; (await stranded('plain')).length === 0; reads++) {
+      if (reads > 700) throw new Error('It was never stranded');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(await stranded('plain')).toEqual([`stranded/${KEY}/${id}`]);
+    expect((await total('plain')).requests).toBe(0);
+    await workerOf('plain').fetch('/up');
+    await send('plain');
+    const { total_tokens } = await reached('plain', 2);
+    const one = await workerOf('plain').fetch(`/v1/usage/records/${id}`);
+    expect(Number(total_tokens)).toBe(2 * Number(decodeObject(await one.text())?.total_tokens));
+    for (let reads = 0; reads < 100 && (await stranded('plain')).length > 0; reads++);
+    expect(await stranded('plain')).toEqual([]);
+  });
+
+  test('L5 what other isolates left: the daily run brings it in, once, however often it runs', async () => {
+    const { WEIR_KV } = await workerOf('plain').getEnv();
+    const before = Number((await total('plain')).requests);
+    const records = Array.from({ length: 30 }, (_, n) =>
+      record({ key_id: KEY, time: new Date().toISOString() }, n),
+    );
+    const put = () =>
+      Promise.all(
+        records.map((one) => WEIR_KV.put(`stranded/${KEY}/${one.request_id}`, JSON.stringify(one))),
+      );
+    const [cron] = triggers.crons ?? [];
+    for (let run = 0; run < 2; run++) {
+      await put();
+      await workerOf('plain').scheduled({ cron: cron ?? '', scheduledTime: new Date() });
+      expect(await stranded('plain')).toEqual([]);
+      expect((await total('plain')).requests).toBe(before + 30);
+    }
+  });
+});
+
+describe.each(['queued', 'queued-kv'])('USAGE_QUEUE (%s)', (name) => {
+  test('L6 M1 each request: in the ledger by the queue, once', async () => {
+    const ids = await Promise.all(Array.from({ length: 12 }, () => send(name)));
+    await reached(name, 12);
+    const list = await workerOf(name).fetch(`/v1/usage/records?from=${TODAY}`);
+    const listed = objectsOf(objectOf(decodeObject(await list.text())).data).map(({ request_id }) =>
+      textOf(request_id),
+    );
+    expect(listed).toEqual(ids.sort().reverse());
+  });
+
+  test('L6 messages that are delivered again: change nothing', async () => {
+    const { USAGE_QUEUE } = await workerOf(name).getEnv();
+    const before = Number((await total(name)).requests);
+    const records = Array.from({ length: 100 }, (_, n) =>
+      record({ key_id: KEY, time: new Date().toISOString() }, n),
+    );
+    const messages = records.map((body) => ({ body, contentType: 'json' as const }));
+    await USAGE_QUEUE.sendBatch(messages);
+    await USAGE_QUEUE.sendBatch(messages);
+    await reached(name, before + 100);
+    // One more after them shows that they are through.
+    await USAGE_QUEUE.send(record({ key_id: KEY, time: new Date().toISOString() }, 500), {
+      contentType: 'json',
+    });
+    const { total_tokens } = await reached(name, before + 101);
+    expect(Number(total_tokens) - 15 * 101).toBeGreaterThan(0);
+  });
+});
+
+test('L5 L6 a ledger out of reach behind a queue: the records wait in KV', async () => {
+  await workerOf('queued').fetch('/down');
+  await send('queued');
+  for (let reads = 0; (await stranded('queued')).length === 0; reads++) {
+    if (reads > 700) throw new Error('It was never stranded');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await workerOf('queued').fetch('/up');
+  const before = Number((await total('queued')).requests);
+  await workerOf('queued').scheduled({ cron: '', scheduledTime: new Date() });
+  expect((await total('queued')).requests).toBe(before + 1);
+});

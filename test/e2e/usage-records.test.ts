@@ -1,0 +1,245 @@
+/** `GET /v1/usage/records`, one record, and CSV, over real HTTP in either store: the caller's own, or anyone's for the admin (L2, L7). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { chat, errorOf, jsonOf, streamedChat } from './client.ts';
+import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
+
+const CHAT = '/v1/chat/completions';
+const RECORDS = '/v1/usage/records';
+const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
+const DAY_MS = 86_400_000;
+const day = (fromNow: number) => new Date(Date.now() + fromNow * DAY_MS).toISOString().slice(0, 10);
+const AROUND = `from=${day(-1)}&to=${day(2)}`;
+/** A settled record is there in the turn after its log line; after this many reads it counts as lost. */
+const MAX_READS = 500;
+
+interface Owner {
+  readonly id: string;
+  readonly headers: { readonly authorization: string };
+}
+
+describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
+  let gateway: Gateway;
+  let ann: Owner;
+  let bob: Owner;
+  /** The ids of ann's requests and of bob's, the latest first. */
+  const ids: { ann: string[]; bob: string[] } = { ann: [], bob: [] };
+
+  beforeAll(async () => {
+    const vars = { AUTH: 'keys', LEDGER: ledger, ALIASES: '{"fast":"mistral/mistral-small-latest"}' };
+    gateway = await startGateway({ vars, entrypoint: 'ledger/calm-ledger-worker.ts' });
+    ann = await makeOwner('ann');
+    bob = await makeOwner('bob');
+    for (const model of [
+      'deepseek/deepseek-chat',
+      'fast',
+      'deepseek/deepseek-chat:cut',
+      'fast',
+      'openai/o4-mini',
+    ])
+      ids.ann.unshift(await send(ann, streamedChat(model)));
+    for (const model of ['openai/o4-mini', 'openai/o4-mini:status-500'])
+      ids.bob.unshift(await send(bob, chat(model)));
+    for (const { id } of [ann, bob]) await gateway.fetch(`/fire?name=${id}`);
+  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  async function makeOwner(name: string): Promise<Owner> {
+    const { id, key } = await jsonOf(await gateway.post('/admin/keys', { name }, { headers: ADMIN }));
+    return { id: textOf(id), headers: { authorization: `Bearer ${textOf(key)}` } };
+  }
+
+  /** Sends a request, and resolves with its id when its record can be read. */
+  async function send(owner: Owner, body: JsonObject): Promise<string> {
+    const response = await gateway.post(CHAT, body, { headers: owner.headers });
+    await response.text();
+    const id = textOf(response.headers.get('x-weir-request-id'));
+    for (let reads = 0; reads < MAX_READS; reads++) {
+      const read = await gateway.fetch(`${RECORDS}/${id}`, { headers: owner.headers });
+      await read.arrayBuffer();
+      if (read.status === 200) return id;
+    }
+    throw new Error(`No record of ${id}`);
+  }
+
+  async function list(query: string, headers: Record<string, string>): Promise<JsonObject> {
+    const response = await gateway.fetch(`${RECORDS}?${AROUND}&${query}`, { headers });
+    expect(response.status).toBe(200);
+    const { data, ...rest }: JsonObject = await jsonOf(response);
+    return { ...rest, ids: objectsOf(data).map(({ request_id }) => textOf(request_id)) };
+  }
+
+  test('L1 L2 one record by its id: all that is known of the request', async () => {
+    const response = await gateway.fetch(`${RECORDS}/${ids.ann[1]}`, { headers: ann.headers });
+    const record = await jsonOf(response);
+    expect(record).toMatchObject({
+      request_id: ids.ann[1],
+      key_id: ann.id,
+      asked: 'fast',
+      provider: 'mistral',
+      model: 'mistral-small-latest',
+      status: 'finished',
+      prompt_tokens: 2,
+      completion_tokens: 12,
+      cost: null,
+      currency: null,
+      cost_source: 'none',
+      attempts: [{ provider: 'mistral', model: 'mistral-small-latest', error_code: null }],
+    });
+    expect(record).not.toHaveProperty('cost_nanos');
+    expect(Date.parse(textOf(record.ended)) - Date.parse(textOf(record.time))).toBe(record.total_ms);
+  });
+
+  test('L2 the list of a key: its own, the latest first, and the same without /v1', async () => {
+    const all = { ids: ids.ann, object: 'list', has_more: false, next_cursor: null };
+    expect(await list('', ann.headers)).toEqual(all);
+    const response = await gateway.fetch(`/usage/records?${AROUND}`, { headers: ann.headers });
+    expect(objectsOf((await jsonOf(response)).data)).toHaveLength(5);
+  });
+
+  test('L2 page by page: each record once, until there is no cursor', async () => {
+    const first = await list('limit=2', ann.headers);
+    expect(first).toMatchObject({ ids: ids.ann.slice(0, 2), has_more: true });
+    const second = await list(`limit=2&cursor=${textOf(first.next_cursor)}`, ann.headers);
+    expect(second).toMatchObject({ ids: ids.ann.slice(2, 4), has_more: true });
+    const third = await list(`limit=2&cursor=${textOf(second.next_cursor)}`, ann.headers);
+    expect(third).toMatchObject({ ids: ids.ann.slice(4), has_more: false, next_cursor: null });
+  });
+
+  test.each([
+    ['model=fast', [1, 3]],
+    ['model=mistral/mistral-small-latest', [1, 3]],
+    ['model=openai/o4-mini', [0]],
+    ['status=failed', [2]],
+    ['status=finished&model=fast', [1, 3]],
+    ['status=cancelled', []],
+    ['model=nothing', []],
+  ])('L2 %s: the records of this alone', async (query, places) => {
+    expect((await list(query, ann.headers)).ids).toEqual(places.map((place) => ids.ann[place]));
+  });
+
+  test('L2 of a time in which there was nothing: none', async () => {
+    const response = await gateway.fetch(`${RECORDS}?from=2026-01-01&to=2026-02-01`, {
+      headers: ann.headers,
+    });
+    expect(await jsonOf(response)).toEqual({ object: 'list', data: [], has_more: false, next_cursor: null });
+  });
+
+  test('L2 for the admin: of every key in one order, of one that it names, and any record by its id', async () => {
+    expect((await list('', ADMIN)).ids).toEqual([...ids.bob, ...ids.ann]);
+    expect((await list(`key=${bob.id}`, ADMIN)).ids).toEqual(ids.bob);
+    expect((await list('key=nobody', ADMIN)).ids).toEqual([]);
+    for (const path of [`${RECORDS}/${ids.bob[0]}`, `${RECORDS}/${ids.bob[0]}?key=${bob.id}`]) {
+      const response = await gateway.fetch(path, { headers: ADMIN });
+      expect(await jsonOf(response)).toMatchObject({ request_id: ids.bob[0], key_id: bob.id });
+    }
+    const elsewhere = await gateway.fetch(`${RECORDS}/${ids.bob[0]}?key=${ann.id}`, { headers: ADMIN });
+    expect(elsewhere.status).toBe(404);
+  });
+
+  test('M5 L4 for the admin: a report over all keys, and of one that it names', async () => {
+    for (const [query, requests] of [
+      ['', 7],
+      [`&key=${bob.id}`, 2],
+    ]) {
+      const response = await gateway.fetch(`/v1/usage?${AROUND}&group_by=key${query}`, { headers: ADMIN });
+      expect(objectOf((await jsonOf(response)).total)).toMatchObject({ requests });
+    }
+  });
+
+  test("L2 another key's records: not by any parameter", async () => {
+    const [foreign] = ids.bob;
+    const { headers } = ann;
+    const paths = [
+      `${RECORDS}/${foreign}`,
+      `${RECORDS}/${foreign}?key=${bob.id}`,
+      `${RECORDS}/${bob.id}%2F${foreign}`,
+      `${RECORDS}/../${bob.id}/${foreign}`,
+      `${RECORDS}/${foreign}?key_id=${bob.id}&keyId=${bob.id}&prefix=usage/`,
+      ...[
+        'key',
+        'key_id',
+        'keyId',
+        'prefix',
+        'cursor',
+        'model',
+        'status',
+        'limit',
+        'from',
+        'group_by',
+      ].flatMap((name) =>
+        [bob.id, `usage/${day(0)}/${bob.id}/`, '*', foreign].map(
+          (value) => `${RECORDS}?${name}=${encodeURIComponent(String(value))}`,
+        ),
+      ),
+      `${RECORDS}?${AROUND}&cursor=ffffffff-ffff-7fff-bfff-ffffffffffff`,
+      `/v1/usage?group_by=key`,
+      `/v1/usage?key=${bob.id}`,
+      `/v1/usage?key=*`,
+    ];
+    for (const path of paths) {
+      const response = await gateway.fetch(path, { headers });
+      const body = await jsonOf(response);
+      expect([path, JSON.stringify(body).includes(`"${foreign}"`)]).toEqual([path, false]);
+      if (response.status !== 200) expect([400, 404]).toContain(response.status);
+      for (const { key_id, requests } of objectsOf(body.data)) {
+        expect(key_id ?? ann.id).toBe(ann.id);
+        expect(Number(requests ?? 0)).toBeLessThanOrEqual(ids.ann.length);
+      }
+    }
+  });
+
+  test.each([
+    ['limit=0', 'limit'],
+    ['limit=1001', 'limit'],
+    ['limit=ten', 'limit'],
+    ['status=done', 'status'],
+    ['cursor=1', 'cursor'],
+    ['from=today', 'from'],
+    ['from=2026-02-02&to=2026-02-01', 'to'],
+  ])('L2 %s: refused, with the expected values', async (query, param) => {
+    const { status, error } = await errorOf(
+      await gateway.fetch(`${RECORDS}?${query}`, { headers: ann.headers }),
+    );
+    expect(status).toBe(400);
+    expect(error).toMatchObject({ code: 'invalid_request', param });
+  });
+
+  test.each(['*', 'a/b', '', 'x'.repeat(65)])('L2 the admin names the key %j: refused', async (key) => {
+    const path = `${RECORDS}?key=${encodeURIComponent(key)}`;
+    const { status, error } = await errorOf(await gateway.fetch(path, { headers: ADMIN }));
+    expect([status, error.param]).toEqual([400, 'key']);
+  });
+
+  test.each([RECORDS, `${RECORDS}/01a1f878-d378-7b7e-9c55-0d6a1f2b3c4d`])(
+    'K3 %s without a key: 401; by POST: 405',
+    async (path) => {
+      expect((await gateway.fetch(path)).status).toBe(401);
+      expect((await gateway.post(path, {}, { headers: ann.headers })).status).toBe(405);
+    },
+  );
+
+  test.each(['nothing', '3f2c9d0e-8a41-4b7e-9c55-0d6a1f2b3c4d', '01a1f878-d378-7b7e-9c55-0d6a1f2b3c4d'])(
+    'L2 the record of %s, which is none: 404',
+    async (id) => {
+      for (const { headers } of [ann, { headers: ADMIN }])
+        expect((await gateway.fetch(`${RECORDS}/${id}`, { headers })).status).toBe(404);
+    },
+  );
+
+  test('L7 a report as CSV: a line each row, and a header', async () => {
+    const response = await gateway.fetch(`/v1/usage?${AROUND}&group_by=model,status&format=csv`, {
+      headers: bob.headers,
+    });
+    expect(response.headers.get('content-type')).toMatch(/^text\/csv/);
+    expect(response.headers.get('content-disposition')).toBe(
+      `attachment; filename="usage-${day(-1)}-${day(2)}.csv"`,
+    );
+    expect((await response.text()).split('\r\n')).toEqual([
+      'model,status,requests,prompt_tokens,completion_tokens,total_tokens,cached_tokens,reasoning_tokens,estimated_requests,failed_requests,unpriced_requests',
+      'openai/o4-mini,finished,1,2,37,39,0,32,0,0,1',
+      'openai/o4-mini:status-500,failed,1,0,0,0,0,0,0,1,0',
+      '',
+    ]);
+  });
+});

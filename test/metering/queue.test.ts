@@ -1,0 +1,74 @@
+/** Tests the queue's two ends (L6): what goes in comes out as it was, batches are settled a call a key, and nothing is dropped. */
+import { describe, expect, test } from 'vitest';
+import { consumeRecords, QueueSink } from '../../src/metering/queue.ts';
+import type { UsageRecord } from '../../src/metering/record.ts';
+import type { RecordSink } from '../../src/metering/record-writer.ts';
+import { record } from './records.ts';
+
+/** What became of a message. */
+function message(body: unknown) {
+  const ends: string[] = [];
+  return {
+    body,
+    ends,
+    ack: () => void ends.push('ack'),
+    retry: (options?: { readonly delaySeconds?: number }) =>
+      void ends.push(`retry in ${options?.delaySeconds} s`),
+  };
+}
+
+class Sink implements RecordSink {
+  readonly batches: (readonly UsageRecord[])[] = [];
+  refuses: (keyId: string) => boolean = () => false;
+
+  async put(records: readonly UsageRecord[]): Promise<void> {
+    if (records.some(({ key_id }) => this.refuses(key_id))) throw new Error('refused');
+    this.batches.push(records);
+  }
+}
+
+const of = (key_id: string, n: number) => record({ key_id }, n);
+
+describe('QueueSink', () => {
+  test('L6 records: sent as JSON, each a message', async () => {
+    const sent: unknown[] = [];
+    const queue = { sendBatch: async (messages: Iterable<unknown>) => sent.push(...messages) };
+    await new QueueSink(queue as never).put([of('a', 1), of('a', 2)]);
+    expect(sent).toEqual([1, 2].map((n) => ({ body: of('a', n), contentType: 'json' })));
+  });
+});
+
+describe('consumeRecords', () => {
+  test('L6 a batch of several keys: one call for each, every message acknowledged', async () => {
+    const sink = new Sink();
+    const messages = Array.from({ length: 100 }, (_, n) => message(of(`k${n % 3}`, n)));
+    await consumeRecords(messages, { sinks: [sink], log: () => {} });
+    expect(sink.batches.map(({ length }) => length).sort()).toEqual([33, 33, 34]);
+    expect(messages.every(({ ends }) => ends.join() === 'ack')).toBe(true);
+  });
+
+  test('L5 L6 a ledger that is out of reach: its records go to the next place, the others are settled', async () => {
+    const [first, second] = [new Sink(), new Sink()];
+    first.refuses = (keyId) => keyId === 'b';
+    const messages = [message(of('a', 1)), message(of('b', 2))];
+    await consumeRecords(messages, { sinks: [first, second], log: () => {} });
+    expect([first.batches, second.batches]).toEqual([[[of('a', 1)]], [[of('b', 2)]]]);
+    expect(messages.map(({ ends }) => ends.join())).toEqual(['ack', 'ack']);
+  });
+
+  test('L6 no place that takes them: the messages of this key alone come again', async () => {
+    const sink = new Sink();
+    sink.refuses = (keyId) => keyId === 'b';
+    const messages = [message(of('a', 1)), message(of('b', 2))];
+    await consumeRecords(messages, { sinks: [sink], log: () => {} });
+    expect(messages.map(({ ends }) => ends.join())).toEqual(['ack', 'retry in 60 s']);
+  });
+
+  test('L6 a message that is no record: logged whole, and does not come again', async () => {
+    const logged: unknown[] = [];
+    const strange = [null, 'text', {}, { request_id: 'x', key_id: 'a' }].map(message);
+    await consumeRecords(strange, { sinks: [new Sink()], log: (entry) => logged.push(entry) });
+    expect(strange.map(({ ends }) => ends.join())).toEqual(['ack', 'ack', 'ack', 'ack']);
+    expect(logged).toHaveLength(4);
+  });
+});

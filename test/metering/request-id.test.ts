@@ -1,0 +1,48 @@
+/** Tests request ids (L2): UUIDv7, whose time can be read back, and which sort by it. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { firstIdAt, idTime, isPosition, isRequestId, requestId } from '../../src/metering/request-id.ts';
+
+const time = fc.nat(2 ** 48 - 1);
+const uuid = fc.uuid({ version: 4 });
+
+describe('requestId', () => {
+  test('L2 any time and chance: a UUIDv7 with the time and the random bits', () => {
+    fc.assert(
+      fc.property(time, uuid, (ms, random) => {
+        const id = requestId(ms, random);
+        expect(isRequestId(id)).toBe(true);
+        expect(idTime(id)).toBe(ms);
+        expect(id.slice(15)).toBe(random.slice(15));
+      }),
+    );
+  });
+
+  test('L2 the example of RFC 9562: its time', () => {
+    expect(idTime('017f22e2-79b0-7cc3-98c4-dc0c0c07398f')).toBe(Date.parse('2022-02-22T19:22:22Z'));
+  });
+
+  test('L2 ids of two times: sort as the times do, and firstIdAt lies between them', () => {
+    fc.assert(
+      fc.property(time, time, uuid, uuid, (a, b, first, second) => {
+        fc.pre(a < b);
+        expect(requestId(a, first) < requestId(b, second)).toBe(true);
+        expect(firstIdAt(b) > requestId(a, first)).toBe(true);
+        expect(firstIdAt(b) < requestId(b, second)).toBe(true);
+        expect(isPosition(firstIdAt(b))).toBe(true);
+      }),
+    );
+  });
+});
+
+test.each([
+  ['', false],
+  ['a UUIDv4', false],
+  ['3f2c9d0e-8a41-4b7e-9c55-0d6a1f2b3c4d', false],
+  ['017F22E2-79B0-7CC3-98C4-DC0C0C07398F', false],
+  ['017f22e2-79b0-7cc3-98c4-dc0c0c07398f\n', false],
+  ['../017f22e2-79b0-7cc3-98c4-dc0c0c07398f', false],
+  ['017f22e2-79b0-7cc3-98c4-dc0c0c07398f', true],
+])('L2 isRequestId of %j: %s', (text, is) => {
+  expect(isRequestId(text)).toBe(is);
+});

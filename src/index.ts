@@ -1,7 +1,7 @@
 /** The Worker: builds the gateway from its environment once, and hands it every request, message and tick. */
 import { env as startupEnv } from 'cloudflare:workers';
 import { createGateway, type Gateway, misconfiguredGateway } from './gateway.ts';
-import type { LedgerNamespace } from './metering/object/ledger-stub.ts';
+import type { LimitsNamespace } from './limits/limits-stub.ts';
 import type { RecordQueue } from './metering/queue.ts';
 import {
   missingSettings,
@@ -14,8 +14,10 @@ interface Env {
   /** Keys and usage records. Everything else in the environment is read by `settings.ts`. */
   readonly WEIR_KV?: KVNamespace;
   /** The ledger objects: each key's, for LEDGER=object and for keys with limits. */
-  readonly WEIR_LEDGER?: LedgerNamespace;
+  readonly WEIR_LEDGER?: LimitsNamespace;
   readonly USAGE_QUEUE?: RecordQueue;
+  /** A coarse shield against floods, asked before KV is read. */
+  readonly LIMITER?: RateLimit;
   readonly [name: string]: unknown;
 }
 
@@ -77,6 +79,7 @@ function buildGateway(env: Env): Gateway {
     store,
     ledgers: env.WEIR_LEDGER ?? null,
     queue: env.USAGE_QUEUE ?? null,
+    limiter: env.LIMITER ?? null,
     fetch: (input, init) => fetch(input, init),
     clock: { now: () => Date.now(), startTimer },
     random: () => crypto.randomUUID(),

@@ -56,9 +56,9 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'auth',
     'settings',
   ],
-  'ledger-object.ts': ['metering', 'limits', 'settings'],
+  'ledger-object.ts': ['canonical', 'metering', 'limits', 'settings'],
   'gateway.ts': ['canonical', 'http', 'metering', 'settings'],
-  'index.ts': ['gateway.ts', 'ledger-object.ts', 'metering', 'settings'],
+  'index.ts': ['gateway.ts', 'ledger-object.ts', 'limits', 'metering', 'settings'],
 };
 
 const PURE_LAYERS = ['canonical', 'stream', 'dialects', 'requests'];

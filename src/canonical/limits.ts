@@ -78,6 +78,13 @@ export const ASKED_LEDGERS_AT_ONCE = 50;
 /** Stranded records that one run brings in: each is a call to delete it, and a Worker may make 10,000 calls. */
 export const MAX_STRANDED_A_RUN = 4000;
 
+/** A request waits so long for the ledger object of its key, before `BUDGET_FAIL` decides (G6). */
+export const LEDGER_TIMEOUT_MS = 5000;
+
+/** A reservation that nothing settles is charged so long after its request's deadline (G3), which is that where none is set. */
+export const RESERVATION_GRACE_MS = 60_000;
+export const MAX_HELD_MS = 24 * 60 * 60 * 1000;
+
 /** The most that one request can cost, in 10^-9 of a currency: a million units. A higher amount is a mistake and counts as unknown. */
 export const MAX_COST_NANO = 1_000_000 * 1e9;
 

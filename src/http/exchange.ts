@@ -1,5 +1,5 @@
 /** A completion request that may be sent on, and everything for which it can be refused before an upstream is asked. */
-import { type Caller, identify, mayUse } from '../auth/caller.ts';
+import { type Caller, isLimited, mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, type JsonObject, readArray, readCount, readText, writeJson } from '../canonical/json.ts';
 import { wholeAmount } from '../canonical/money.ts';
@@ -13,8 +13,10 @@ import { ROUTE_SHAPES, type Route } from '../providers/provider.ts';
 import { asksForCost, rewriteRequest } from '../requests/rewrite.ts';
 import type { AnswerContext } from '../stream/answer-context.ts';
 import type { AnswerOptions } from '../stream/answer-reader.ts';
+import { type Admission, type Applicant, admit } from './admission.ts';
 import { readCompletionRequest } from './completion-request.ts';
 import type { RequestContext } from './context.ts';
+import { identifyCaller } from './identify.ts';
 import { readRequestPolicies } from './request-policies.ts';
 import { findTarget, type Target, targetUrl } from './target.ts';
 
@@ -40,6 +42,8 @@ export interface Exchange {
   readonly upstream: Upstream;
   /** The credential is the caller's own (AUTH=passthrough), and so are refusals of it. */
   readonly callerPays: boolean;
+  /** What the limits of its key say; null: it has none (G2). */
+  readonly admission: Admission | null;
 }
 
 export type ExchangeResult =
@@ -50,7 +54,11 @@ export type ExchangeResult =
       /** The JSON text that the upstream gets. */
       readonly upstreamBody: string;
     }
-  | { readonly kind: 'error'; readonly error: ApiError };
+  | {
+      readonly kind: 'error';
+      readonly error: ApiError;
+      readonly headers?: Readonly<Record<string, string>>;
+    };
 
 /** @param pathModel the model, where the path names it (Azure's clients) */
 export async function openExchange(
@@ -59,14 +67,8 @@ export async function openExchange(
   context: RequestContext,
   pathModel?: string,
 ): Promise<ExchangeResult> {
-  const { settings, ports, arrivedAt } = context;
-  const identified = await identify(
-    settings.auth,
-    settings.adminToken,
-    request.headers,
-    ports.store,
-    new Date(arrivedAt),
-  );
+  const { settings } = context;
+  const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return identified;
   const asked = readRequestPolicies(request.headers, settings);
   if (asked.kind === 'error') return asked;
@@ -77,7 +79,8 @@ export async function openExchange(
   const { caller } = identified;
   const { target } = found;
   const { body } = read;
-  const forbidden = addressesOf(target, body).find((address) => !mayUse(caller, address));
+  const addresses = addressesOf(target, body);
+  const forbidden = addresses.find((address) => !mayUse(caller, address));
   if (forbidden !== undefined) return refuse('model_not_allowed', `This key may not use ${forbidden}`);
   const named = { ...body, [route === 'agents' ? 'agent_id' : 'model']: target.model };
   const rewritten = rewriteRequest(named, {
@@ -87,12 +90,30 @@ export async function openExchange(
     unsupported: asked.unsupported,
   });
   if (rewritten.kind === 'error') return rewritten;
-  const upstreamBody = writeJson(rewritten.body);
-  if (upstreamBody === undefined) return refuse('invalid_json', 'The body is nested too deeply');
+  const json = writeJson(rewritten.body);
+  if (json === undefined) return refuse('invalid_json', 'The body is nested too deeply');
+  const promptTokens = estimatePromptTokens(body);
+  const prompts = promptsIn(body);
+  const applicant: Applicant = {
+    context,
+    keyId: caller.keyId,
+    target,
+    addresses,
+    body: rewritten.body,
+    json,
+    estimatedPromptTokens: promptTokens,
+    prompts,
+  };
+  // A key without limits waits for nothing (G1).
+  const admitted = isLimited(caller) ? await admit(applicant, request.signal) : null;
+  if (admitted?.kind === 'refused') {
+    return { kind: 'error', error: admitted.error, headers: admitted.headers };
+  }
   return {
     kind: 'exchange',
     upstreamUrl: targetUrl(target, body),
-    upstreamBody,
+    upstreamBody:
+      admitted === null || admitted.body === rewritten.body ? json : JSON.stringify(admitted.body),
     exchange: {
       context,
       route,
@@ -102,10 +123,11 @@ export async function openExchange(
       isStreamed: body.stream === true,
       asksUsage: asksForUsage(body),
       asksCost: asksForCost(body),
-      choices: choicesAsked(body),
+      choices: prompts * (readCount(body.n) ?? 1),
       dropped: rewritten.dropped,
-      changed: rewritten.changed,
-      promptTokens: estimatePromptTokens(body),
+      changed: admitted === null ? rewritten.changed : [...rewritten.changed, ...admitted.changed],
+      promptTokens,
+      admission: admitted?.admission ?? null,
       upstream: { name: target.provider.name, secret: caller.credential ?? target.apiKey },
       callerPays: caller.credential !== null,
     },
@@ -118,9 +140,9 @@ function asksForUsage(body: JsonObject): boolean {
 }
 
 /** A list of prompts is answered with choices for each. */
-function choicesAsked({ n, prompt }: JsonObject): number {
+function promptsIn({ prompt }: JsonObject): number {
   const prompts = readArray(prompt).filter((item) => typeof item === 'string' || Array.isArray(item)).length;
-  return (readCount(n) ?? 1) * Math.max(1, prompts);
+  return Math.max(1, prompts);
 }
 
 /** Every model that the request may reach: a router behind one address reads more of them from the body (OpenRouter's fields). */

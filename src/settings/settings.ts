@@ -24,6 +24,8 @@ export interface Settings {
   readonly ledger: 'kv' | 'object';
   /** For so many days a ledger object keeps single records (L4). */
   readonly recordDays: number;
+  /** What becomes of a limited key's requests while its ledger object can't be reached (G6). */
+  readonly budgetFail: 'closed' | 'open';
   /** The deployment's own prices, which lie over the shipped ones (P2). */
   readonly prices: readonly Price[];
   readonly policies: Policies;
@@ -59,6 +61,7 @@ export function readSettings(env: JsonObject): SettingsResult {
     adminToken: reader.text('ADMIN_TOKEN') ?? null,
     ledger: reader.choice('LEDGER', ['kv', 'object']),
     recordDays: readDays(reader),
+    budgetFail: reader.choice('BUDGET_FAIL', ['closed', 'open']),
     prices: readPrices(reader),
     policies: readPolicies(reader),
     unsupported: reader.choice('UNSUPPORTED', UNSUPPORTED),

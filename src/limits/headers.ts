@@ -3,8 +3,7 @@ import { formatAmount } from './amount.ts';
 import type { Standing } from './standing.ts';
 import type { Rate } from './window.ts';
 
-/** Every header that {@link limitHeaders} may name. */
-export const BUDGET_HEADER = 'x-weir-budget-remaining';
+const BUDGET_HEADER = 'x-weir-budget-remaining';
 
 /** The headers for how a key stands, the request that is answered included. */
 export function limitHeaders({

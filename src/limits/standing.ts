@@ -7,7 +7,7 @@ import { type Sql, storedLimits } from './tables.ts';
 import { type Rate, Window } from './window.ts';
 
 /** Amounts are in the budget's unit: integers of tokens, or of 10^-9 of the currency. */
-export interface BudgetStanding {
+interface BudgetStanding {
   readonly spent: number;
   /** Of the requests that run: what they may cost at most; 0 where the budget only warns. */
   readonly reserved: number;

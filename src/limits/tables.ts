@@ -15,7 +15,7 @@ export interface Sql {
  * - `spent`: a row for each UTC day and currency (`''`: no price is known); months and totals are sums of days.
  * - `expired`: reservations that were charged because nothing settled them, for a settle that still comes.
  * - `unreserved`: ids of requests that were settled without a reservation, so that each counts once.
- * - `seconds`: what was asked in each of the last {@link WINDOW_SECONDS} seconds; a slot is used again and again.
+ * - `seconds`: what was asked in each of the last 61 seconds; a slot is used again and again.
  */
 const TABLES = [
   'CREATE TABLE IF NOT EXISTS limits (only INTEGER PRIMARY KEY CHECK (only = 1), json TEXT NOT NULL)',

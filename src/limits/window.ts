@@ -5,7 +5,7 @@
 import type { Sql } from './tables.ts';
 
 /** The running second and the 60 before it. */
-export const WINDOW_SECONDS = 61;
+const WINDOW_SECONDS = 61;
 
 export interface Rate {
   readonly used: number;

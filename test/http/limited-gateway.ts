@@ -20,7 +20,7 @@ Object.assign(Uint8Array.prototype, {
   },
 });
 
-export const ADMIN_TOKEN = 'admin';
+const ADMIN_TOKEN = 'admin';
 const ANSWER = {
   id: 'a',
   object: 'chat.completion',

@@ -38,7 +38,7 @@ export class MemorySql implements Sql {
   }
 }
 
-export function request(id: string): ReserveRequest {
+function request(id: string): ReserveRequest {
   return {
     id,
     promptTokens: 10,

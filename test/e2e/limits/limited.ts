@@ -7,7 +7,7 @@ import { ADMIN_TOKEN, type Gateway, type GatewayOptions, startGateway } from '..
 const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
 const CHAT = '/v1/chat/completions';
 
-export interface Usage {
+interface Usage {
   readonly prompt: number;
   readonly completion: number;
 }
@@ -19,8 +19,8 @@ export interface Key {
 
 export interface Limited extends AsyncDisposable {
   readonly gateway: Gateway;
-  /** What the upstream says that every request used. */
-  usage: Usage;
+  /** What the upstream says that every request used; null: it is the simulator as it is. */
+  usage: Usage | null;
   create(limits: JsonObject): Promise<Key>;
   /** Sends a request with the key; its model is DeepSeek's and its limit of output 100 unless told otherwise. */
   ask(key: Key, fields?: JsonObject, init?: RequestInit): Promise<Response>;
@@ -32,8 +32,9 @@ export interface Limited extends AsyncDisposable {
 }
 
 export async function startLimited(options: GatewayOptions = {}): Promise<Limited> {
-  let usage: Usage = { prompt: 7, completion: 3 };
-  const replay = (request: RecordedRequest) => options.replay?.(request) ?? answerWith(request, usage);
+  let usage: Usage | null = { prompt: 7, completion: 3 };
+  const replay = (request: RecordedRequest) =>
+    options.replay?.(request) ?? (usage === null ? undefined : answerWith(request, usage));
   const vars = { AUTH: 'keys', ...(typeof options.vars === 'object' ? options.vars : {}) };
   const gateway = await startGateway({ ...options, replay, vars });
 

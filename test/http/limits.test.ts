@@ -96,6 +96,15 @@ describe('G2 a key with limits', () => {
     expect(response.headers.get('x-weir-changed')).toBe('max_tokens');
   });
 
+  test('sends one limit alone to a provider that knows both names', async () => {
+    const PROVIDERS = JSON.stringify({ own: { base_url: 'https://own.example/v1' } });
+    const gateway = new LimitedGateway({ PROVIDERS });
+    const token = await gateway.key({ max_output_tokens: 100 });
+    await gateway.ask(token, { model: 'own/m', max_tokens: 50, max_completion_tokens: 900 });
+    expect(gateway.sent[0]).toMatchObject({ max_tokens: 100 });
+    expect(gateway.sent[0]).not.toHaveProperty('max_completion_tokens');
+  });
+
   test.each([
     [{ max_tokens: '100000' }, 'max_completion_tokens'],
     [{ max_tokens: -1 }, 'max_completion_tokens'],

@@ -80,6 +80,16 @@ describe('G2 maxPromptTokens', () => {
     );
   });
 
+  test.each(['é', '中', '😀', '\n'])('of a long text of %j alone: is not below its bytes', (character) => {
+    const content = character.repeat(5000);
+    const bytes = new TextEncoder().encode(content).length;
+    expect(bound({ messages: [{ role: 'user', content }] })).toBeGreaterThanOrEqual(bytes);
+  });
+
+  test('leaves room for what a provider adds unseen, though the prompt is empty', () => {
+    expect(bound({})).toBeGreaterThan(735);
+  });
+
   test('grows with tools by twice their size', () => {
     const tools = [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }];
     const bytes = JSON.stringify(tools).length;

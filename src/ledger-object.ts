@@ -4,15 +4,7 @@ import type { JsonObject } from './canonical/json.ts';
 import type { LimitsResult } from './limits/limits.ts';
 import type { LimitsStub } from './limits/limits-stub.ts';
 import { type Reservation, type ReserveRequest, reserve } from './limits/reserve.ts';
-import {
-  type Charge,
-  chargeOfRecord,
-  expire,
-  nextExpiry,
-  settle,
-  settleNew,
-  settleUnreserved,
-} from './limits/settle.ts';
+import { type Charge, expire, nextExpiry, settle, settleRecords, settleUnreserved } from './limits/settle.ts';
 import { readStanding, type Standing } from './limits/standing.ts';
 import { changeLimits, createLimitTables } from './limits/tables.ts';
 import { DAY_MS } from './metering/days.ts';
@@ -102,18 +94,13 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
         old.length === 0 ? records : records.filter((one) => !old.includes(one)),
       );
       addToHours(this.#sql, taken, marks);
-      for (const record of taken) this.#account(record);
+      settleRecords(this.#sql, taken);
       return old.map((record) => record.request_id);
     });
     // In the turn of the transaction, so that there is never a record without an alarm.
     const due = Date.now() + SEND_AFTER_MS;
     if (alarm === null || alarm > due) await this.#storage.setAlarm(due);
     return forgotten;
-  }
-
-  /** What follows from a new record, once, in the transaction that takes it: its reservation ends with the truth (G3). */
-  #account(record: UsageRecord): void {
-    settleNew(this.#sql, record.request_id, chargeOfRecord(record), record.time.slice(0, 10));
   }
 
   async find(requestId: string): Promise<UsageRecord | null> {
@@ -169,7 +156,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
 
   #expireReservations(now: number): number | null {
     const expired = this.#storage.transactionSync(() => expire(this.#sql, now));
-    for (const reservation of expired) log({ event: 'reservation_expired', ...reservation });
+    for (const reservation of expired)
+      log({ event: 'reservation_expired', key_id: this.#keyId, ...reservation });
     return nextExpiry(this.#sql);
   }
 

@@ -2,7 +2,7 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type JsonObject, readCount } from '../canonical/json.ts';
 import { MAX_HELD_MS, RESERVATION_GRACE_MS } from '../canonical/limits.ts';
-import { limitHeaders } from '../limits/headers.ts';
+import { limitHeaders, overdraft } from '../limits/headers.ts';
 import { highestPrice } from '../limits/highest-price.ts';
 import { maxPromptTokens } from '../limits/prompt-bound.ts';
 import { type Refused, refusedBy } from '../limits/refusal.ts';
@@ -83,6 +83,15 @@ export async function admit(applicant: Applicant, signal: AbortSignal): Promise<
     return { kind: 'refused', ...refusedBy(reservation.refusal, reservation.standing) };
   }
   const { outputTokens, standing } = reservation;
+  const overdrawn = overdraft(standing);
+  if (overdrawn !== null) {
+    context.ports.log({
+      event: 'budget_overdrawn',
+      request_id: context.requestId,
+      key_id: keyId,
+      by: overdrawn,
+    });
+  }
   return {
     kind: 'admitted',
     admission: { headers: limitHeaders(standing), records: settledRecords({ context, keyId }, null) },

@@ -23,6 +23,12 @@ export function limitHeaders({
   return headers;
 }
 
+/** By how much a budget that only warns is overdrawn, as `0.52 USD`; null: it is not. */
+export function overdraft({ limits, budget }: Standing): string | null {
+  if (limits.budget === null || budget === null || budget.spent <= limits.budget.amount) return null;
+  return formatAmount(budget.spent - limits.budget.amount, limits.budget.unit);
+}
+
 function addRate(
   headers: Record<string, string>,
   name: string,

@@ -1,6 +1,6 @@
 /** Admits a request or refuses it, in one transaction for all of its key's limits (G2). */
 import { MAX_AMOUNT, TOKENS } from './amount.ts';
-import { DEFAULT_MAX_OUTPUT_TOKENS, type Limits } from './limits.ts';
+import { DEFAULT_MAX_OUTPUT_TOKENS, type Limits, NO_LIMITS } from './limits.ts';
 import { dayOf } from './period.ts';
 import { readStanding, type Standing } from './standing.ts';
 import type { Sql } from './tables.ts';
@@ -64,6 +64,8 @@ export function reserve(sql: Sql, request: ReserveRequest, now: number): Reserva
     .exec<{ output_tokens: number | null }>('SELECT output_tokens FROM reservations WHERE id = ?', request.id)
     .toArray()[0];
   const before = readStanding(sql, now);
+  // KV may still tell of limits of which the object does not know.
+  if (before.limits === NO_LIMITS) return { kind: 'reserved', outputTokens: null, standing: before };
   if (known !== undefined) return { kind: 'reserved', outputTokens: known.output_tokens, standing: before };
   const outputTokens = outputLimit(before.limits, request.outputTokens);
   const ceiling = ceilingOf(request, outputTokens);

@@ -1,6 +1,6 @@
 /** Ends reservations: with what a request really used, or, where nothing settles it in time, with what it might have used (G3). */
 import type { UsageRecord } from '../metering/record.ts';
-import { hasLimits, type Sql } from './tables.ts';
+import { hadLimits, type Sql } from './tables.ts';
 import { correctWindow } from './window.ts';
 
 /** What a request used. */
@@ -53,20 +53,28 @@ export function settle(sql: Sql, id: string, charge: Charge): boolean {
   return true;
 }
 
-/**
- * As {@link settle}, for a request that may have no reservation; repeated, it counts it twice.
- * @param day the UTC day on which it counts where it has none
- */
-export function settleNew(sql: Sql, id: string, charge: Charge, day: string): void {
-  const isReserved = settle(sql, id, charge);
-  if (!isReserved && hasLimits(sql)) addSpent(sql, amountsOf(charge, day));
+/** Settles requests by their records, of which none has been here before: those that have no reservation count, too. */
+export function settleRecords(sql: Sql, records: readonly UsageRecord[]): void {
+  // A key that never had limits has nothing here, and its records cost no more than this.
+  if (!hadLimits(sql)) return;
+  for (const record of records) {
+    settleNew(sql, record.request_id, chargeOfRecord(record), record.time.slice(0, 10));
+  }
 }
 
-/** As {@link settleNew}; repeated, it changes nothing. */
+/**
+ * Settles a request that may have no reservation. Repeated, it changes nothing.
+ * @param day the UTC day on which it counts where it has none
+ * @param now in ms since the epoch
+ */
 export function settleUnreserved(sql: Sql, id: string, charge: Charge, day: string, now: number): void {
   const insert = 'INSERT OR IGNORE INTO unreserved VALUES (?, ?) RETURNING id';
   const isFirst = sql.exec(insert, id, now).toArray().length > 0;
   if (isFirst) settleNew(sql, id, charge, day);
+}
+
+function settleNew(sql: Sql, id: string, charge: Charge, day: string): void {
+  if (!settle(sql, id, charge)) addSpent(sql, amountsOf(charge, day));
 }
 
 /** Where tokens were used and their cost is not known, what was reserved for them counts: a budget in money must hold. */

@@ -52,8 +52,9 @@ export function storedLimits(sql: Sql): Limits {
   return read.kind === 'limits' ? read.limits : NO_LIMITS;
 }
 
-export function hasLimits(sql: Sql): boolean {
-  return writeLimits(storedLimits(sql)) !== null;
+/** Whether limits were ever set: nothing is counted before. */
+export function hadLimits(sql: Sql): boolean {
+  return sql.exec('SELECT 1 FROM limits').toArray().length > 0;
 }
 
 /**

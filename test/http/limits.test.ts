@@ -229,6 +229,18 @@ describe.each(['fails', 'lost', 'hangs'] as const)('G6 the ledger object %s', (t
   });
 });
 
+test('G2 a budget that warns lets pass, tells the caller by how much it is overdrawn, and logs it', async () => {
+  const gateway = new LimitedGateway();
+  const token = await gateway.key({ budget: { tokens: 5, mode: 'warn' } });
+  for (const left of ['5 tokens', '-5 tokens', '-15 tokens']) {
+    const response = await gateway.ask(token);
+    expect([response.status, response.headers.get('x-weir-budget-remaining')]).toEqual([200, left]);
+    await gateway.idle();
+  }
+  const warnings = gateway.logged.filter(({ event }) => event === 'budget_overdrawn');
+  expect(warnings.map(({ by }) => by)).toEqual(['5 tokens', '15 tokens']);
+});
+
 test('G3 a settlement that fails is tried again', async () => {
   const gateway = new LimitedGateway();
   const token = await gateway.key({ budget: { tokens: 1e6 } });

@@ -13,9 +13,10 @@ export const MINUTE = 60_000;
 export class MemorySql implements Sql {
   readonly #database = new DatabaseSync(':memory:');
 
-  constructor(limits: JsonObject = {}) {
+  /** @param limits null: none were ever set */
+  constructor(limits: JsonObject | null = null) {
     createLimitTables(this);
-    this.limit(limits);
+    if (limits !== null) this.limit(limits);
   }
 
   exec<Row>(query: string, ...bindings: readonly SqlStorageValue[]): { toArray(): Row[] } {

@@ -189,6 +189,12 @@ describe('G4 periods, in UTC', () => {
   });
 });
 
+test('G1 reserve where the object knows of no limits: lets pass, and keeps nothing', () => {
+  const sql = new MemorySql();
+  expect(sql.reserve('a', { outputTokens: null })).toMatchObject({ kind: 'reserved', outputTokens: null });
+  expect(sql.count('reservations')).toBe(0);
+});
+
 test('no leak: after 10,000 requests there is no reservation, and as many seconds as a window has', () => {
   const sql = new MemorySql({
     budget: { tokens: 1e9, per: 'month' },

@@ -1,7 +1,8 @@
 /** Tests the ends of reservations: settled with the truth, expired and charged, settled after all (G3). */
 import { describe, expect, test } from 'vitest';
-import { expire, nextExpiry, settle, settleNew, settleUnreserved } from '../../src/limits/settle.ts';
+import { expire, nextExpiry, settle, settleRecords, settleUnreserved } from '../../src/limits/settle.ts';
 import { readStanding } from '../../src/limits/standing.ts';
+import { record } from '../metering/records.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 
 const HARD = { budget: { tokens: 1000 } };
@@ -45,10 +46,22 @@ describe('G3 settle', () => {
     for (let i = 0; i < 3; i++) settleUnreserved(sql, 'open', used(30), '2026-11-20', NOW);
     expect(budget(sql)).toMatchObject({ spent: 0 });
     expect(budget(sql, NOW - 24 * 60 * MINUTE)).toMatchObject({ spent: 30 });
-    sql.limit({ budget: null });
-    settleNew(sql, 'unlimited', used(30), '2026-11-20');
-    sql.limit({ budget: { tokens: 1000 } });
-    expect(budget(sql)).toMatchObject({ spent: 30 });
+  });
+
+  test('by its record: counts its tokens and its cost, reserved or not, from the first limits on', () => {
+    const sql = new MemorySql();
+    const records = [
+      record({ request_id: 'a', total_tokens: 30, cost_nanos: 7, currency: 'USD' }),
+      record({ request_id: 'b', total_tokens: 5, cost_nanos: null, currency: null }),
+    ];
+    settleRecords(sql, records);
+    expect(sql.count('spent')).toBe(0);
+    sql.limit(HARD);
+    sql.reserve('a');
+    settleRecords(sql, records);
+    expect(budget(sql)).toMatchObject({ spent: 35, reserved: 0 });
+    sql.limit({ budget: { USD: 1 } });
+    expect(budget(sql)).toMatchObject({ spent: 7, reserved: 0 });
   });
 
   test('of one that was reserved though its answer was lost: counts it once', () => {

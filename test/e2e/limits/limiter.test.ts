@@ -1,7 +1,7 @@
 /** The `ratelimit` binding as Cloudflare has it, in front of the gateway: wrong keys are shielded from, too (G7). */
 import { join } from 'node:path';
-import { createTestHarness, unstable_readConfig } from 'wrangler';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestHarness, unstable_readConfig } from 'wrangler';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const LIMIT = 5;

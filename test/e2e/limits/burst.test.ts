@@ -1,7 +1,7 @@
 /** A hard budget under any burst, in real workerd over real HTTP: exactly as many requests pass as it holds (G2). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf } from '../../simulator/json.ts';
-import { type Limited, startLimited } from './limited.ts';
+import { type Key, type Limited, startLimited } from './limited.ts';
 
 let limited: Limited;
 beforeAll(async () => {
@@ -17,7 +17,7 @@ async function ceiling(fields: JsonObject): Promise<number> {
   return 1e9 - Number.parseInt(response.headers.get('x-weir-budget-remaining') ?? '', 10);
 }
 
-async function burst(key: Awaited<ReturnType<Limited['create']>>, fields: JsonObject): Promise<number[]> {
+async function burst(key: Key, fields: JsonObject): Promise<number[]> {
   const before = limited.gateway.simulator.requests.length;
   const answers = await Promise.all(
     Array.from({ length: 200 }, async () => {

@@ -1,11 +1,12 @@
 /** Routes requests to their handlers: what `index.ts` runs, and what another Worker imports to mount Weir. */
 import { type IRequest, IttyRouter } from 'itty-router';
 import { apiError } from './canonical/error.ts';
-import { handleCreateKey, handleListKeys, handleRevokeKey } from './http/admin-keys.ts';
+import { handleChangeKey, handleCreateKey, handleListKeys, handleRevokeKey } from './http/admin-keys.ts';
 import { handleCompletion } from './http/completions.ts';
 import type { RequestContext } from './http/context.ts';
 import { addCors, preflight } from './http/cors.ts';
 import { internalError } from './http/internal-error.ts';
+import { handleKey } from './http/key.ts';
 import { ModelLists } from './http/model-lists.ts';
 import { handleModel, handleModels } from './http/models.ts';
 import { forgivePath, noSuchRoute } from './http/paths.ts';
@@ -18,6 +19,7 @@ import { KnownCallers } from './metering/known-callers.ts';
 import { KvLedger } from './metering/kv/kv-ledger.ts';
 import type { Ledger } from './metering/ledger.ts';
 import { ObjectLedger } from './metering/object/object-ledger.ts';
+import { PriceBook } from './metering/prices/price-book.ts';
 import { consumeRecords, QueueSink, type RecordMessage } from './metering/queue.ts';
 import { RecordWriter } from './metering/record-writer.ts';
 import { requestId } from './metering/request-id.ts';
@@ -48,6 +50,12 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
   const memory = new Memory(clock);
   const modelLists = new ModelLists(ports);
   const knownCallers = new KnownCallers(store);
+  const prices = new PriceBook(settings.prices, {
+    store,
+    log,
+    now: clock.now,
+    startTimer: clock.startTimer,
+  });
   return {
     fetch: async (request, context) => {
       const waitUntil = (work: Promise<unknown>) => context.waitUntil(work);
@@ -63,6 +71,7 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
         requestId: requestId(arrivedAt, random()),
         arrivedAt,
         waitUntil,
+        prices,
       };
       const answer = await serve(router, request, requestContext);
       answer.headers.set('x-request-id', requestContext.requestId);
@@ -107,19 +116,23 @@ function createRouter(basePath: string) {
       .get('(/v1)?/usage/records/:id', (request, context) =>
         handleFindRecord(request, context, request.params.id ?? ''),
       )
+      .get('(/v1)?/key', handleKey)
       .post('/admin/keys', handleCreateKey)
       .get('/admin/keys', handleListKeys)
       .delete('/admin/keys/:id', (request, context) =>
         handleRevokeKey(request, context, request.params.id ?? ''),
       )
+      .patch('/admin/keys/:id', (request, context) =>
+        handleChangeKey(request, context, request.params.id ?? ''),
+      )
       .all('/health', otherMethod('GET'))
       .all('(/v1|/beta)?/(chat/|fim/|agents/)?completions', otherMethod('POST'))
       .all('/openai/deployments/:model+/chat/completions', otherMethod('POST'))
-      .all('(/v1)?/(models|usage|usage/records)', otherMethod('GET'))
+      .all('(/v1)?/(models|usage|usage/records|key)', otherMethod('GET'))
       .all('(/v1)?/models/:id+', otherMethod('GET'))
       .all('(/v1)?/usage/records/:id', otherMethod('GET'))
       .all('/admin/keys', otherMethod('GET, POST'))
-      .all('/admin/keys/:id', otherMethod('DELETE'))
+      .all('/admin/keys/:id', otherMethod('PATCH, DELETE'))
   );
 }
 
@@ -147,7 +160,7 @@ async function serve(router: GatewayRouter, request: Request, context: RequestCo
 /** The preflight of a route that there is not succeeds, so that a page shows the error instead of "Connection error" (Q12). */
 function unknownRoute(request: Request, { corsOrigins }: Settings): Response {
   return request.method === 'OPTIONS'
-    ? preflight(request, 'GET, POST, DELETE', corsOrigins)
+    ? preflight(request, 'GET, POST, PATCH, DELETE', corsOrigins)
     : noSuchRoute(request);
 }
 

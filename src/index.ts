@@ -1,7 +1,7 @@
 /** The Worker: builds the gateway and the site beside it from its environment once, and hands each request, message and tick to the one it is for. */
 import { env as startupEnv } from 'cloudflare:workers';
 import { createGateway, createSite, type Gateway, misconfiguredGateway, type Site } from './gateway.ts';
-import type { LedgerNamespace } from './metering/object/ledger-stub.ts';
+import type { LimitsNamespace } from './limits/limits-stub.ts';
 import type { RecordQueue } from './metering/queue.ts';
 import { placementOf } from './settings/placement.ts';
 import {
@@ -15,8 +15,10 @@ interface Env {
   /** Keys and usage records. Everything else in the environment is read by `settings.ts`. */
   readonly WEIR_KV?: KVNamespace;
   /** The ledger objects: each key's, for LEDGER=object and for keys with limits. */
-  readonly WEIR_LEDGER?: LedgerNamespace;
+  readonly WEIR_LEDGER?: LimitsNamespace;
   readonly USAGE_QUEUE?: RecordQueue;
+  /** A coarse shield against floods, asked before KV is read. */
+  readonly LIMITER?: RateLimit;
   readonly [name: string]: unknown;
 }
 
@@ -90,6 +92,7 @@ function buildGateway(env: Env): Gateway {
     store,
     ledgers: env.WEIR_LEDGER ?? null,
     queue: env.USAGE_QUEUE ?? null,
+    limiter: env.LIMITER ?? null,
     fetch: (input, init) => fetch(input, init),
     clock: { now: () => Date.now(), startTimer },
     random: () => crypto.randomUUID(),

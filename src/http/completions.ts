@@ -19,7 +19,8 @@ export async function handleCompletion(
   pathModel?: string,
 ): Promise<Response> {
   const opened = await openExchange(request, route, context, pathModel);
-  return opened.kind === 'error' ? errorResponse(opened.error) : runExchange(opened, request);
+  if (opened.kind === 'exchange') return runExchange(opened, request);
+  return errorResponse(opened.error, opened.headers);
 }
 
 /** Asks the upstream and answers. From here on exactly one record is written, whatever happens (M1). */
@@ -30,6 +31,8 @@ async function runExchange(
   const { context, upstream, callerPays } = exchange;
   const meter = openMeter(exchange);
   context.waitUntil(meter.settled);
+  // Nobody waits for it: the prices are there when the answer ends.
+  context.waitUntil(context.prices.load());
   if (callerPays) context.waitUntil(rememberCaller(meter, context));
   const abort = new AbortController();
   request.signal.addEventListener('abort', () => {
@@ -69,8 +72,9 @@ function openMeter({
   dropped,
   changed,
   promptTokens,
+  admission,
 }: Exchange): RequestMeter {
-  const { ports, records, requestId, arrivedAt } = context;
+  const { ports, requestId, arrivedAt } = context;
   const { clock, log } = ports;
   const facts = {
     requestId,
@@ -84,6 +88,7 @@ function openMeter({
     arrivedAt,
   };
   const tally = new Tally(clock.now, promptTokens);
+  const records = admission?.records ?? context.records;
   return new RequestMeter(facts, tally, { records, log, now: clock.now });
 }
 

@@ -1,18 +1,23 @@
 /** A completion request that may be sent on, and everything for which it can be refused before an upstream is asked. */
-import { type Caller, identify, mayUse } from '../auth/caller.ts';
+import { type Caller, isLimited, mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, type JsonObject, readArray, readCount, readText } from '../canonical/json.ts';
+import { wholeAmount } from '../canonical/money.ts';
 import type { Policies } from '../canonical/policies.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
+import type { Usage } from '../canonical/usage.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
+import { priceRecord } from '../metering/prices/price-record.ts';
 import type { Tally } from '../metering/tally.ts';
 import { ROUTE_SHAPES, type Route } from '../providers/provider.ts';
-import { rewriteRequest } from '../requests/rewrite.ts';
+import { asksForCost, rewriteRequest } from '../requests/rewrite.ts';
 import type { AnswerContext } from '../stream/answer-context.ts';
 import type { AnswerOptions } from '../stream/answer-reader.ts';
 import type { Lease } from '../stream/memory.ts';
+import { type Admission, type Applicant, admit } from './admission.ts';
 import { readCompletionRequest } from './completion-request.ts';
 import type { RequestContext } from './context.ts';
+import { identifyCaller } from './identify.ts';
 import { type RequestPolicies, readRequestPolicies } from './request-policies.ts';
 import { findTarget, type Target, targetUrl } from './target.ts';
 
@@ -26,6 +31,8 @@ export interface Exchange {
   readonly isStreamed: boolean;
   /** The client asked for a usage chunk (U2). */
   readonly asksUsage: boolean;
+  /** It asked for the cost, which stands in the usage (P5). */
+  readonly asksCost: boolean;
   /** How many choices it asked for. */
   readonly choices: number;
   /** Names of what the upstream's request lacks of the caller's, or has otherwise (Q5, Q6). */
@@ -36,6 +43,8 @@ export interface Exchange {
   readonly upstream: Upstream;
   /** The credential is the caller's own (AUTH=passthrough), and so are refusals of it. */
   readonly callerPays: boolean;
+  /** What the limits of its key say; null: it has none (G2). */
+  readonly admission: Admission | null;
 }
 
 export type ExchangeResult =
@@ -48,7 +57,11 @@ export type ExchangeResult =
       /** The request's share of the isolate's memory: the work on it ends when the upstream is asked. */
       readonly lease: Lease;
     }
-  | { readonly kind: 'error'; readonly error: ApiError };
+  | {
+      readonly kind: 'error';
+      readonly error: ApiError;
+      readonly headers?: Readonly<Record<string, string>>;
+    };
 
 /** @param pathModel the model, where the path names it (Azure's clients) */
 export async function openExchange(
@@ -57,14 +70,8 @@ export async function openExchange(
   context: RequestContext,
   pathModel?: string,
 ): Promise<ExchangeResult> {
-  const { settings, ports, arrivedAt } = context;
-  const identified = await identify(
-    settings.auth,
-    settings.adminToken,
-    request.headers,
-    ports.store,
-    new Date(arrivedAt),
-  );
+  const { settings } = context;
+  const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return identified;
   const asked = readRequestPolicies(request.headers, settings);
   if (asked.kind === 'error') return asked;
@@ -73,7 +80,7 @@ export async function openExchange(
   const { lease } = read;
   let result: ExchangeResult | undefined;
   try {
-    result = await prepare(read, route, context, identified.caller, asked);
+    result = await prepare(read, route, context, identified.caller, asked, request.signal);
     return result;
   } finally {
     if (result?.kind !== 'exchange') lease.release();
@@ -87,11 +94,13 @@ async function prepare(
   context: RequestContext,
   caller: Caller,
   { policies, unsupported }: RequestPolicies,
+  signal: AbortSignal,
 ): Promise<ExchangeResult> {
   const found = findTarget(context.settings, route, body);
   if (found.kind === 'error') return found;
   const { target } = found;
-  const forbidden = addressesOf(target, body).find((address) => !mayUse(caller, address));
+  const addresses = addressesOf(target, body);
+  const forbidden = addresses.find((address) => !mayUse(caller, address));
   if (forbidden !== undefined) return refuse('model_not_allowed', `This key may not use ${forbidden}`);
   await lease.pause();
   const named = { ...body, [route === 'agents' ? 'agent_id' : 'model']: target.model };
@@ -103,12 +112,30 @@ async function prepare(
   });
   if (rewritten.kind === 'error') return rewritten;
   await lease.pause();
-  const upstreamBody = JSON.stringify(rewritten.body);
+  const json = JSON.stringify(rewritten.body);
   await lease.pause();
+  const promptTokens = estimatePromptTokens(body);
+  const prompts = promptsIn(body);
+  const applicant: Applicant = {
+    context,
+    keyId: caller.keyId,
+    target,
+    addresses,
+    body: rewritten.body,
+    json,
+    estimatedPromptTokens: promptTokens,
+    prompts,
+  };
+  // A key without limits waits for nothing (G1).
+  const admitted = isLimited(caller) ? await admit(applicant, signal) : null;
+  if (admitted?.kind === 'refused') {
+    return { kind: 'error', error: admitted.error, headers: admitted.headers };
+  }
   return {
     kind: 'exchange',
     upstreamUrl: targetUrl(target, body),
-    upstreamBody,
+    upstreamBody:
+      admitted === null || admitted.body === rewritten.body ? json : JSON.stringify(admitted.body),
     lease,
     exchange: {
       context,
@@ -117,21 +144,28 @@ async function prepare(
       target,
       policies,
       isStreamed: body.stream === true,
-      asksUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
-      choices: choicesAsked(body),
+      asksUsage: asksForUsage(body),
+      asksCost: asksForCost(body),
+      choices: prompts * (readCount(body.n) ?? 1),
       dropped: rewritten.dropped,
-      changed: rewritten.changed,
-      promptTokens: estimatePromptTokens(body),
+      changed: admitted === null ? rewritten.changed : [...rewritten.changed, ...admitted.changed],
+      promptTokens,
+      admission: admitted?.admission ?? null,
       upstream: { name: target.provider.name, secret: caller.credential ?? target.apiKey },
       callerPays: caller.credential !== null,
     },
   };
 }
 
+function asksForUsage(body: JsonObject): boolean {
+  const { stream_options } = body;
+  return (isObject(stream_options) && stream_options.include_usage === true) || asksForCost(body);
+}
+
 /** A list of prompts is answered with choices for each. */
-function choicesAsked({ n, prompt }: JsonObject): number {
+function promptsIn({ prompt }: JsonObject): number {
   const prompts = readArray(prompt).filter((item) => typeof item === 'string' || Array.isArray(item)).length;
-  return (readCount(n) ?? 1) * Math.max(1, prompts);
+  return Math.max(1, prompts);
 }
 
 /** Every model that the request may reach: a router behind one address reads more of them from the body (OpenRouter's fields). */
@@ -164,12 +198,25 @@ export function answerOptions(exchange: Exchange, tally: Tally): AnswerOptions {
       model: target.model,
       reasoning: policies.reasoning,
       usageAt: usageAt(exchange),
+      ...(exchange.asksCost ? { costOf: (usage: Usage) => dollarsOf(exchange, tally, usage) } : {}),
       choices: exchange.choices,
       now: () => Math.floor(clock.now() / 1000),
       random,
       meter: tally,
     },
   };
+}
+
+/** What the answer costs, or null where that is not known, or is known in another currency: the field has none (P5). */
+function dollarsOf({ context, target }: Exchange, tally: Tally, usage: Usage): number | null {
+  const { cost, currency } = priceRecord(context.prices.table, {
+    providers: target.priceIds,
+    model: target.model,
+    usage,
+    upstreamCost: tally.upstreamCost,
+    endMs: context.ports.clock.now(),
+  });
+  return cost !== null && currency === 'USD' ? wholeAmount(cost) : null;
 }
 
 function usageAt({ policies, isStreamed, asksUsage }: Exchange): AnswerContext['usageAt'] {

@@ -34,6 +34,7 @@ const ROUTES = [
   'GET /v1/usage',
   'GET /v1/usage/records',
   'GET /v1/usage/records/:id',
+  'GET /v1/key',
   'GET /health',
 ].join(', ');
 

@@ -27,7 +27,7 @@ export type RequestEnd =
   | { readonly kind: 'failed' | 'timed_out' | 'refused'; readonly error: ApiError };
 
 export interface MeterPorts {
-  readonly records: RecordWriter;
+  readonly records: Pick<RecordWriter, 'write'>;
   /** ms since the epoch. */
   readonly now: () => number;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;

@@ -30,6 +30,8 @@ beforeAll(async () => {
     sections: [],
     settings: () => ({}),
     hasKv: true,
+    hasLedger: false,
+    limits: {},
     modelPrefix: () => '',
     headers: () => ({}),
     alias: {},

@@ -32,6 +32,7 @@ describe('B5 M1 a response that throws', () => {
         store: store.asStore as unknown as Ports['store'],
         ledgers: null,
         queue: null,
+        limiter: null,
         fetch: async (_, init) => {
           signal = init?.signal;
           return broken(property);

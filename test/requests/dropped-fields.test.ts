@@ -1,4 +1,4 @@
-/** Tests which top-level fields are dropped at each provider, in silence or reported, and which are sent on (Q4, Q5, Q7, Q8). */
+/** Tests which top-level fields are dropped at each provider, in silence or reported, and which are sent on (Q4, Q5, Q7, Q8, P5). */
 import { describe, expect, test } from 'vitest';
 import { PROFILES } from '../../src/providers/profiles.ts';
 import { rewrite, send, TOOL } from './send.ts';
@@ -87,5 +87,28 @@ describe('Q7 what Weir does not know', () => {
     const before = structuredClone(body);
     expect(send(provider, body)).toEqual(before);
     expect(body).toEqual(before);
+  });
+});
+
+describe("P5 the cost asked for in OpenRouter's words", () => {
+  const ASKED = { usage: { include: true } };
+
+  test.each(ALL.filter((id) => id !== 'openrouter'))(
+    'P5 %s: does not get the word, and nothing is reported',
+    (id) => {
+      for (const usage of [{ include: true }, { include: false }]) {
+        expect(rewrite(id, { usage }, 'refuse')).toMatchObject({ body: {}, dropped: [], changed: [] });
+        expect(send(id, { usage })).toEqual({});
+      }
+    },
+  );
+
+  test('P5 OpenRouter: gets it', () => {
+    expect(send('openrouter', ASKED)).toEqual(ASKED);
+  });
+
+  test('P5 Q7 another form of the field: is sent as it is', () => {
+    for (const usage of [{ tokens: 5 }, { include: 'yes' }, true])
+      expect(send('openai', { usage })).toEqual({ usage });
   });
 });

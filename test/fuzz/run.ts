@@ -113,7 +113,10 @@ function hostileRecords(kv: Kv) {
 /** M1: a record for each request that reached the upstream, and no other but of what never got there. */
 async function recordFaults(kv: Kv, asked: ReadonlyMap<string, number>): Promise<string[]> {
   const counts = () => Map.groupBy(hostileRecords(kv), (record) => textOf(record.model));
-  const lacking = () => [...asked].filter(([model, count]) => (counts().get(model)?.length ?? 0) < count);
+  const lacking = () => {
+    const written = counts();
+    return [...asked].filter(([model, count]) => (written.get(model)?.length ?? 0) < count);
+  };
   const until = performance.now() + RECORD_LIMIT_MS;
   while (lacking().length > 0 && performance.now() < until) await setTimeout(100);
   const faults = lacking().map(

@@ -1,6 +1,7 @@
 /** The gateway over ledger objects that a test puts out of reach and back. */
 import weir from '../../../src/index.ts';
-import type { LimitsNamespace, LimitsStub } from '../../../src/limits/limits-stub.ts';
+import type { LimitsNamespace } from '../../../src/limits/limits-stub.ts';
+import type { LedgerStub } from '../../../src/metering/object/ledger-stub.ts';
 
 export { LedgerObject } from '../../../src/index.ts';
 
@@ -17,7 +18,7 @@ function wrap(env: Env): Env {
   const WEIR_LEDGER: LimitsNamespace = {
     getByName: (name) => {
       const stub = env.WEIR_LEDGER.getByName(name);
-      const settle: LimitsStub['settle'] = async (records) => {
+      const settle: LedgerStub['settle'] = async (records) => {
         if (isDown) throw new Error('Network connection lost');
         return stub.settle(records);
       };

@@ -18,6 +18,7 @@ interface Env {
 
 /** Steps of a settling or an alarm, about. */
 const MAX_STEPS = 9;
+const NEVER = 1_000_000;
 const LATE_MS = 150;
 const random = seeded(20261121);
 
@@ -34,8 +35,10 @@ async function disturbed<T>(call: () => Promise<T>, kill: (steps: number) => Pro
     await new Promise((resolve) => setTimeout(resolve, LATE_MS));
     return call();
   }
-  if (turn < 0.5) await kill(Math.floor(random() * MAX_STEPS));
-  return call();
+  if (turn >= 0.5) return call();
+  await kill(Math.floor(random() * MAX_STEPS));
+  // What comes after is not killed, unless the call was.
+  return call().finally(() => kill(NEVER));
 }
 
 /** The same objects, the calls to which are disturbed. */

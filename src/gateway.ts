@@ -14,6 +14,7 @@ import type { Ports } from './http/ports.ts';
 import { errorResponse, jsonResponse } from './http/respond.ts';
 import { handleUsage } from './http/usage.ts';
 import { KnownCallers } from './metering/known-callers.ts';
+import { PriceBook } from './metering/prices/price-book.ts';
 import { RecordWriter } from './metering/record-writer.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
 
@@ -28,6 +29,12 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
   const records = new RecordWriter({ store, log, startTimer: clock.startTimer });
   const modelLists = new ModelLists(ports);
   const knownCallers = new KnownCallers(store);
+  const prices = new PriceBook(settings.prices, {
+    store,
+    log,
+    now: clock.now,
+    startTimer: clock.startTimer,
+  });
   return {
     fetch: async (request, context) => {
       const requestContext: RequestContext = {
@@ -36,6 +43,7 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
         records,
         modelLists,
         knownCallers,
+        prices,
         requestId: ports.random(),
         arrivedAt: clock.now(),
         waitUntil: (work) => context.waitUntil(work),

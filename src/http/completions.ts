@@ -30,6 +30,8 @@ async function runExchange(
   const { context, upstream, callerPays } = exchange;
   const meter = openMeter(exchange);
   context.waitUntil(meter.settled);
+  // Nobody waits for it: the prices are there when the answer ends.
+  context.waitUntil(context.prices.load());
   if (callerPays) context.waitUntil(rememberCaller(meter, context));
   const abort = new AbortController();
   request.signal.addEventListener('abort', () => {

@@ -1,5 +1,6 @@
 /** What every route's handler is given: the deployment's settings, its ports to the outside, and the request's own facts. */
 import type { KnownCallers } from '../metering/known-callers.ts';
+import type { PriceBook } from '../metering/prices/price-book.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { ModelLists } from './model-lists.ts';
@@ -11,6 +12,7 @@ export interface RequestContext {
   readonly records: RecordWriter;
   readonly modelLists: ModelLists;
   readonly knownCallers: KnownCallers;
+  readonly prices: PriceBook;
   readonly requestId: string;
   /** ms since the epoch. */
   readonly arrivedAt: number;

@@ -27,11 +27,12 @@ export const MISTRAL: readonly ShippedPrice[] = [
   },
   {
     ...PAGE,
-    // Large 3 since 2025-12-02: simonw/llm-prices#63, checked against the page by hand.
+    // The alias means Large 3 since 2025-12-02; the cached rate is that of mistral-large-2512 in genai-prices.
     models: ['mistral-large-latest', 'mistral-large-2512'],
     input: 0.5,
     cached_input: 0.05,
     output: 1.5,
+    source: 'https://mistral.ai/pricing/#api, as simonw/llm-prices#63 read it by hand (2026-06-17)',
   },
   {
     ...PAGE,
@@ -40,6 +41,7 @@ export const MISTRAL: readonly ShippedPrice[] = [
     input: 1.5,
     cached_input: 0.15,
     output: 7.5,
+    source: 'https://mistral.ai/pricing/api, as promptfoo/promptfoo#9929 read it (2026-07-01)',
   },
   {
     ...PAGE,
@@ -50,12 +52,12 @@ export const MISTRAL: readonly ShippedPrice[] = [
   },
   {
     ...PAGE,
-    // Small 4, which Magistral Small became part of: promptfoo/promptfoo#9929, asked of /v1/models on 2026-07-01; the same in
-    // nesquikm/mcp-rubber-duck#126, read from the page on 2026-07-14.
+    // The aliases mean Small 4, as /v1/models said on 2026-07-01; nesquikm/mcp-rubber-duck#126 read the same price on 2026-07-14.
     models: ['mistral-small-latest', 'mistral-small-2603', 'magistral-small-latest'],
     input: 0.15,
     cached_input: 0.015,
     output: 0.6,
+    source: 'https://mistral.ai/pricing, as promptfoo/promptfoo#9929 read it (2026-07-01)',
   },
   { ...PAGE, models: ['magistral-medium-latest', 'magistral-medium-2509'], input: 2, output: 5 },
   { ...PAGE, models: ['devstral-latest', 'devstral-2512'], input: 0.4, cached_input: 0.04, output: 2 },

@@ -166,6 +166,8 @@ export const OPENAI: readonly ShippedPrice[] = [
     audio_input: 10,
     audio_output: 20,
   },
+  { ...PAGE, models: snapshots('gpt-4-turbo'), input: 10, output: 30 },
+  { ...PAGE, models: ['gpt-4', 'gpt-4-0613'], input: 30, output: 60 },
   { ...PAGE, models: ['gpt-3.5-turbo', 'gpt-3.5-turbo-0125'], input: 0.5, output: 1.5 },
   { ...PAGE, models: ['gpt-3.5-turbo-instruct', 'gpt-3.5-turbo-instruct-0914'], input: 1.5, output: 2 },
 ];

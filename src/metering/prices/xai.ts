@@ -40,10 +40,16 @@ export const XAI: readonly ShippedPrice[] = [
   },
   {
     ...PAGE,
-    // The older name is served by it: the ticks in BerriAI/litellm#36281 (2026-08) are these rates.
-    models: ['grok-4.3', 'grok-4.3-latest', 'grok-4-latest', 'grok-4.20', 'grok-4.20-0309-*'],
+    models: ['grok-4.3', 'grok-4.3-latest', 'grok-4.20', 'grok-4.20-0309-*'],
     since: '2026-05-01T00:00:00Z',
     ...longContext({ input: 1.25, cached_input: 0.2, output: 2.5 }),
+  },
+  {
+    ...PAGE,
+    models: ['grok-4-latest'],
+    since: '2026-08-01T00:00:00Z',
+    ...longContext({ input: 1.25, cached_input: 0.2, output: 2.5 }),
+    source: 'the ticks of the answers in BerriAI/litellm#36281 (2026-08): it is served by a newer model',
   },
   {
     ...PAGE,

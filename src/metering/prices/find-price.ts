@@ -33,9 +33,10 @@ function latest(prices: readonly Price[], endMs: number): Price | null {
   let foundSince = Number.NEGATIVE_INFINITY;
   for (const price of prices) {
     const since = Date.parse(price.since);
-    if (since > endMs || since <= foundSince) continue;
-    found = price;
-    foundSince = since;
+    if (since <= endMs && since > foundSince) {
+      found = price;
+      foundSince = since;
+    }
   }
   return found;
 }

@@ -9,7 +9,7 @@ const ASKED = { usage: { include: true } };
 const OWN = { provider: 'compatible', since: '2026-01-01', currency: 'USD', output: 0 };
 const PRICES = [
   { ...OWN, models: ['llama-*'], input: 100_000 },
-  { ...OWN, provider: 'keyless', models: ['llama-*'], currency: 'CNY', input: 1 },
+  { ...OWN, provider: 'xerotier', models: ['llama-*'], currency: 'CNY', input: 1 },
   { ...OWN, provider: 'openai', models: ['o4-mini'], input: 200_000 },
 ];
 const IN_KV = [{ ...OWN, models: ['openai/gpt-oss-20b'], input: 300_000 }];
@@ -85,8 +85,8 @@ describe.each([
   });
 
   test.each([
-    ['a model without a price', 'keyless/openai/gpt-oss-20b'],
-    ['a price in another currency than dollars', 'keyless/llama-3.3-70b-versatile'],
+    ['a model without a price', 'opentoken/google/gemini-3-flash'],
+    ['a price in another currency than dollars', 'xerotier/llama-3.1-8b'],
   ])('P5 %s: no cost, and not 0', async (__, model) => {
     const { usage } = await ask(model, isStreamed);
     expect(usage).not.toHaveProperty('cost');

@@ -18,6 +18,7 @@ import { KnownCallers } from './metering/known-callers.ts';
 import { KvLedger } from './metering/kv/kv-ledger.ts';
 import type { Ledger } from './metering/ledger.ts';
 import { ObjectLedger } from './metering/object/object-ledger.ts';
+import { PriceBook } from './metering/prices/price-book.ts';
 import { consumeRecords, QueueSink, type RecordMessage } from './metering/queue.ts';
 import { RecordWriter } from './metering/record-writer.ts';
 import { requestId } from './metering/request-id.ts';
@@ -43,6 +44,12 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
   const records = new RecordWriter({ sinks: written, log, startTimer: clock.startTimer });
   const modelLists = new ModelLists(ports);
   const knownCallers = new KnownCallers(store);
+  const prices = new PriceBook(settings.prices, {
+    store,
+    log,
+    now: clock.now,
+    startTimer: clock.startTimer,
+  });
   return {
     fetch: async (request, context) => {
       const arrivedAt = clock.now();
@@ -55,6 +62,7 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
         knownCallers,
         requestId: requestId(arrivedAt, random()),
         arrivedAt,
+        prices,
         waitUntil: (work) => context.waitUntil(work),
       };
       const served = await serve(router, request, requestContext);

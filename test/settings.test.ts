@@ -272,6 +272,57 @@ describe('readSettings, paths and origins', () => {
   });
 });
 
+describe('readSettings, PRICES', () => {
+  const PRICE = { provider: 'groq', models: ['llama-*'], since: '2026-11-01', currency: 'USD', input: 0.5 };
+
+  test('P2 PRICES: none by default, a list as text or as wrangler hands it on', () => {
+    expect(valid().prices).toEqual([]);
+    expect(valid({ PRICES: JSON.stringify([PRICE]) }).prices).toEqual([PRICE]);
+    expect(valid({ PRICES: [PRICE] }).prices).toEqual([PRICE]);
+  });
+
+  test.each([
+    ['no JSON', 'hunter2', 'must be a JSON list'],
+    ['an object', '{"hunter2":1}', 'must be a JSON list'],
+    ['a number', 5, 'must be a JSON list'],
+    [
+      'a wrong price',
+      [{ ...PRICE, currency: 'hunter2' }],
+      'price 1: currency must be a currency as ISO 4217 has it, as USD',
+    ],
+    [
+      'more than 5 KB',
+      Array(60).fill(PRICE),
+      'holds at most 5 KB: put longer lists under the key config/prices in WEIR_KV',
+    ],
+  ])('P2 PRICES with %s: invalid, and the message says what is wrong', (_, value, message) => {
+    expect(invalid({ PRICES: value })).toEqual(['PRICES']);
+    const result = readSettings({ PRICES: value });
+    expect(result).toMatchObject({ problems: [{ setting: 'PRICES', message }] });
+  });
+
+  test.each<[what: string, entry: Record<string, unknown>, ids: string[]]>([
+    ['a known host', { base_url: 'https://api.groq.com/openai/v1' }, ['own', 'groq']],
+    ['another host', { base_url: 'https://llm.example.com/v1' }, ['own']],
+    [
+      'another host that is like a provider',
+      { base_url: 'https://llm.example.com/v1', like: 'groq' },
+      ['own'],
+    ],
+    ['a known host that is like another', { base_url: 'https://api.x.ai/v1', like: 'groq' }, ['own', 'xai']],
+  ])(
+    'P2 PROVIDERS with %s: priced under its own name, then as the provider whose host it is',
+    (_, entry, ids) => {
+      expect(valid({ PROVIDERS: { own: entry } }).providers.get('own')?.priceIds).toEqual(ids);
+    },
+  );
+
+  test('P2 a provider that Weir knows: priced under its own name, wherever it is served', () => {
+    const env = { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'https://api.groq.com/openai/v1' };
+    expect(valid(env).providers.get('openai')?.priceIds).toEqual(['openai']);
+  });
+});
+
 test('several settings invalid: all are reported at once', () => {
   const env = { AUTH: 'hunter2', ORIGIN: 'hunter2', MAX_EVENT_BYTES: 'hunter2', ALIASES: 'hunter2' };
   expect(invalid(env).sort()).toEqual(['ALIASES', 'AUTH', 'MAX_EVENT_BYTES', 'ORIGIN']);

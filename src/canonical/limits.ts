@@ -77,3 +77,23 @@ export const ASKED_LEDGERS_AT_ONCE = 50;
 
 /** Stranded records that one run brings in: each is a call to delete it, and a Worker may make 10,000 calls. */
 export const MAX_STRANDED_A_RUN = 4000;
+
+/** The most that one request can cost, in 10^-9 of a currency: a million units. A higher amount is a mistake and counts as unknown. */
+export const MAX_COST_NANO = 1_000_000 * 1e9;
+
+/** Prices that a deployment may have of its own, and models in each: every record looks through them. */
+export const MAX_OWN_PRICES = 500;
+export const MAX_PRICE_MODELS = 50;
+
+/** The setting `PRICES`: a Worker's variable holds no more. */
+export const MAX_PRICES_SETTING_BYTES = 5 * 1024;
+
+/** The KV key `config/prices`. */
+export const MAX_PRICES_CHARS = 256 * 1024;
+
+/** For so long an isolate remembers the prices in KV, and for so long that it could not read them. */
+export const PRICES_TTL_MS = 60_000;
+export const PRICES_FAILURE_TTL_MS = 10_000;
+
+/** A KV that hangs holds up no record: after so long the prices known so far are taken. */
+export const PRICES_TIMEOUT_MS = 2000;

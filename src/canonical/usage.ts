@@ -12,6 +12,8 @@ export interface UsageReport {
   readonly completionAudio?: number | undefined;
   readonly acceptedPrediction?: number | undefined;
   readonly rejectedPrediction?: number | undefined;
+  /** What the upstream says the answer costs: an integer of 10^-9 US dollars (P3). */
+  readonly cost?: number | undefined;
 }
 
 /** The canonical `usage` object: the three sums are always there; a count that was not reported is absent (U3). */
@@ -30,6 +32,8 @@ export interface Usage {
     readonly accepted_prediction_tokens?: number;
     readonly rejected_prediction_tokens?: number;
   };
+  /** US dollars; only where the request asked for it (P5). */
+  readonly cost?: number;
 }
 
 /**
@@ -48,6 +52,7 @@ export function mergeUsage(before: UsageReport, report: UsageReport): UsageRepor
     completionAudio: highest(before.completionAudio, report.completionAudio),
     acceptedPrediction: highest(before.acceptedPrediction, report.acceptedPrediction),
     rejectedPrediction: highest(before.rejectedPrediction, report.rejectedPrediction),
+    cost: highest(before.cost, report.cost),
   };
 }
 

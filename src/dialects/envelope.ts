@@ -4,12 +4,14 @@ import { MAX_CHOICES, MAX_NAME_CHARS } from '../canonical/limits.ts';
 import type { ChoicePart, ChunkPart } from '../canonical/part.ts';
 import { findUpstreamError } from '../canonical/upstream-error.ts';
 import { mergeUsage, type UsageReport } from '../canonical/usage.ts';
+import type { DialectQuirks } from '../stream/dialect.ts';
 
 /** A time later than this in seconds (the year 5138) is in milliseconds or finer. */
 const MAX_CREATED_SECONDS = 1e11;
 
 export function readEnvelope(
   event: JsonObject,
+  quirks: DialectQuirks,
   readChoice: (choice: JsonObject, index: number) => ChoicePart,
 ): ChunkPart {
   const choices = readArray(event.choices).slice(0, MAX_CHOICES).filter(isObject);
@@ -20,7 +22,7 @@ export function readEnvelope(
     serviceTier: readName(event.service_tier),
     systemFingerprint: readName(event.system_fingerprint),
     choices: choices.map((choice, position) => readChoice(choice, readIndex(choice.index, position))),
-    usage: readAnyUsage(event, choices),
+    usage: readAnyUsage(event, choices, quirks),
     error: findUpstreamError(event),
   };
 }
@@ -55,12 +57,16 @@ function readCreated(created: unknown): number | undefined {
 }
 
 /** Usage at the top, in Groq's vendor field, or inside a choice (U5). */
-function readAnyUsage(event: JsonObject, choices: readonly JsonObject[]): UsageReport | null {
+function readAnyUsage(
+  event: JsonObject,
+  choices: readonly JsonObject[],
+  { costOf }: DialectQuirks,
+): UsageReport | null {
   const vendor = isObject(event.x_groq) ? event.x_groq.usage : undefined;
   let merged: UsageReport | null = null;
   for (const usage of [event.usage, vendor, ...choices.map((choice) => choice.usage)]) {
     if (!isObject(usage)) continue;
-    const report = readUsage(usage);
+    const report = costOf === undefined ? readUsage(usage) : { ...readUsage(usage), cost: costOf(usage) };
     merged = merged === null ? report : mergeUsage(merged, report);
   }
   return merged;

@@ -6,7 +6,7 @@ import type { Dialect, DialectQuirks } from '../stream/dialect.ts';
 import { readEnvelope, readName } from './envelope.ts';
 
 export const openaiChat: Dialect = (event, quirks) =>
-  readEnvelope(event, (choice, index) => readChoice(choice, index, quirks));
+  readEnvelope(event, quirks, (choice, index) => readChoice(choice, index, quirks));
 
 function readChoice(choice: JsonObject, index: number, quirks: DialectQuirks): ChoicePart {
   const delta = deltaOf(choice);

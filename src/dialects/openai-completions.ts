@@ -5,7 +5,7 @@ import type { ChoicePart } from '../canonical/part.ts';
 import type { Dialect } from '../stream/dialect.ts';
 import { readEnvelope } from './envelope.ts';
 
-export const openaiCompletions: Dialect = (event) => readEnvelope(event, readChoice);
+export const openaiCompletions: Dialect = (event, quirks) => readEnvelope(event, quirks, readChoice);
 
 function readChoice(choice: JsonObject, index: number): ChoicePart {
   return {

@@ -30,6 +30,8 @@ async function runExchange(
   const { context, upstream, callerPays } = exchange;
   const meter = openMeter(exchange);
   context.waitUntil(meter.settled);
+  // Nobody waits for it: the prices are there when the answer ends.
+  context.waitUntil(context.prices.load());
   if (callerPays) context.waitUntil(rememberCaller(meter, context));
   const abort = new AbortController();
   request.signal.addEventListener('abort', () => {
@@ -68,7 +70,7 @@ function openMeter({
   changed,
   promptTokens,
 }: Exchange): RequestMeter {
-  const { ports, records, requestId, arrivedAt } = context;
+  const { ports, records, prices, requestId, arrivedAt } = context;
   const { clock, log } = ports;
   const facts = {
     requestId,
@@ -76,13 +78,14 @@ function openMeter({
     asked: target.asked,
     provider: target.provider.id,
     model: target.model,
+    priceIds: target.priceIds,
     route,
     dropped,
     changed,
     arrivedAt,
   };
   const tally = new Tally(clock.now, promptTokens);
-  return new RequestMeter(facts, tally, { records, log, now: clock.now });
+  return new RequestMeter(facts, tally, { records, prices, log, now: clock.now });
 }
 
 /** A caller whose credential an upstream took has records to list, and is remembered for `GET /v1/usage`. */

@@ -1,6 +1,7 @@
 /** What every route's handler is given: the deployment's settings, its ports to the outside, and the request's own facts. */
 import type { KnownCallers } from '../metering/known-callers.ts';
 import type { Ledger } from '../metering/ledger.ts';
+import type { PriceBook } from '../metering/prices/price-book.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { ModelLists } from './model-lists.ts';
@@ -13,6 +14,7 @@ export interface RequestContext {
   readonly records: RecordWriter;
   readonly modelLists: ModelLists;
   readonly knownCallers: KnownCallers;
+  readonly prices: PriceBook;
   readonly requestId: string;
   /** ms since the epoch. */
   readonly arrivedAt: number;

@@ -2,12 +2,15 @@
 import { type Caller, identify, mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, type JsonObject, readArray, readCount, readText, writeJson } from '../canonical/json.ts';
+import { wholeAmount } from '../canonical/money.ts';
 import type { Policies } from '../canonical/policies.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
+import type { Usage } from '../canonical/usage.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
+import { priceRecord } from '../metering/prices/price-record.ts';
 import type { Tally } from '../metering/tally.ts';
 import { ROUTE_SHAPES, type Route } from '../providers/provider.ts';
-import { rewriteRequest } from '../requests/rewrite.ts';
+import { asksForCost, rewriteRequest } from '../requests/rewrite.ts';
 import type { AnswerContext } from '../stream/answer-context.ts';
 import type { AnswerOptions } from '../stream/answer-reader.ts';
 import { readCompletionRequest } from './completion-request.ts';
@@ -25,6 +28,8 @@ export interface Exchange {
   readonly isStreamed: boolean;
   /** The client asked for a usage chunk (U2). */
   readonly asksUsage: boolean;
+  /** It asked for the cost, which stands in the usage (P5). */
+  readonly asksCost: boolean;
   /** How many choices it asked for. */
   readonly choices: number;
   /** Names of what the upstream's request lacks of the caller's, or has otherwise (Q5, Q6). */
@@ -95,7 +100,8 @@ export async function openExchange(
       target,
       policies: asked.policies,
       isStreamed: body.stream === true,
-      asksUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
+      asksUsage: asksForUsage(body),
+      asksCost: asksForCost(body),
       choices: choicesAsked(body),
       dropped: rewritten.dropped,
       changed: rewritten.changed,
@@ -104,6 +110,11 @@ export async function openExchange(
       callerPays: caller.credential !== null,
     },
   };
+}
+
+function asksForUsage(body: JsonObject): boolean {
+  const { stream_options } = body;
+  return (isObject(stream_options) && stream_options.include_usage === true) || asksForCost(body);
 }
 
 /** A list of prompts is answered with choices for each. */
@@ -142,12 +153,25 @@ export function answerOptions(exchange: Exchange, tally: Tally): AnswerOptions {
       model: target.model,
       reasoning: policies.reasoning,
       usageAt: usageAt(exchange),
+      ...(exchange.asksCost ? { costOf: (usage: Usage) => dollarsOf(exchange, tally, usage) } : {}),
       choices: exchange.choices,
       now: () => Math.floor(clock.now() / 1000),
       random,
       meter: tally,
     },
   };
+}
+
+/** What the answer costs, or null where that is not known, or is known in another currency: the field has none (P5). */
+function dollarsOf({ context, target }: Exchange, tally: Tally, usage: Usage): number | null {
+  const { cost, currency } = priceRecord(context.prices.table, {
+    providers: target.priceIds,
+    model: target.model,
+    usage,
+    upstreamCost: tally.upstreamCost,
+    endMs: context.ports.clock.now(),
+  });
+  return cost !== null && currency === 'USD' ? wholeAmount(cost) : null;
 }
 
 function usageAt({ policies, isStreamed, asksUsage }: Exchange): AnswerContext['usageAt'] {

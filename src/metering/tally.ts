@@ -64,6 +64,11 @@ export class Tally implements StreamMeter {
     return Math.max(this.#vendorTokensAdded, this.#vendorTokensTotal);
   }
 
+  /** What the upstream says the answer costs: an integer of 10^-9 US dollars, or null (P3). */
+  get upstreamCost(): number | null {
+    return this.#reported.cost ?? null;
+  }
+
   countUsage(): CountedUsage {
     return countUsage(this.#reported, {
       prompt: () => this.#promptEstimate,

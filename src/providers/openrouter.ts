@@ -1,6 +1,9 @@
 /** OpenRouter's habits: it ignores what it does not know. The schema is its TypeScript SDK's of 2026-08-22; recorded requests are `R`. */
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import { readAmount } from '../canonical/money.ts';
 import type { RequestRules } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
+import type { Profile } from './provider.ts';
 
 const CHAT: RequestRules = {
   fields: {},
@@ -15,6 +18,22 @@ const CHAT: RequestRules = {
     missingSignature: { models: ['google/gemini-3*'], at: 'reasoning_details' },
   },
   streamUsage: 'asked',
+  // https://openrouter.ai/docs/use-cases/usage-accounting, read 2026-11-21: deprecated, since every answer tells its cost.
+  takesUsageInclude: true,
 };
 
-export const openrouter = compatibleProfile('openrouter', ['openrouter.ai'], CHAT);
+/**
+ * Dollars, unasked: R. Where its upstream is paid with a key of one's own, `cost` is its fee alone and the rest stands beside it
+ * (usage-accounting#cost-breakdown); where not, both are the same money.
+ */
+function costOf({ cost, is_byok, cost_details }: JsonObject): number | undefined {
+  const charged = readAmount(cost);
+  if (is_byok !== true) return charged;
+  const upstream = readAmount(isObject(cost_details) ? cost_details.upstream_inference_cost : undefined);
+  return charged === undefined || upstream === undefined ? undefined : charged + upstream;
+}
+
+export const openrouter: Profile = {
+  ...compatibleProfile('openrouter', ['openrouter.ai'], CHAT),
+  quirks: { costOf },
+};

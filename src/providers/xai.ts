@@ -1,6 +1,9 @@
 /** xAI's habits: unknown names are ignored, but some that it knows are 400 "Argument not supported" (probed 2026-09-12: `L` below). */
+import type { JsonObject } from '../canonical/json.ts';
+import { readAmount } from '../canonical/money.ts';
 import { REFUSED, type RequestRules } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
+import type { Profile } from './provider.ts';
 
 const CHAT: RequestRules = {
   fields: {
@@ -33,4 +36,11 @@ const CHAT: RequestRules = {
   streamUsage: 'asked',
 };
 
-export const xai = compatibleProfile('xai', ['api.x.ai'], CHAT);
+/** Recorded answers cost what its price list says of their tokens at so many ticks a dollar (2026-03, `shared/streams/xai--*`). */
+const TICKS_A_DOLLAR = 1e10;
+
+function costOf({ cost_in_usd_ticks }: JsonObject): number | undefined {
+  return readAmount(cost_in_usd_ticks, TICKS_A_DOLLAR);
+}
+
+export const xai: Profile = { ...compatibleProfile('xai', ['api.x.ai'], CHAT), quirks: { costOf } };

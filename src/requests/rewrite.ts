@@ -43,9 +43,19 @@ export function rewriteRequest(body: JsonObject, options: RewriteOptions): Rewri
   if (Array.isArray(sent.messages)) {
     sent = { ...sent, messages: rewriteMessages(sent, model, rules.messages, report) };
   }
+  if (rules.takesUsageInclude !== true && isUsageWord(body.usage)) sent = omit(sent, 'usage');
   sent = rules.streamUsage === 'asked' ? askForUsage(sent) : omit(sent, 'stream_options');
   const { error, dropped, changed } = report;
   return error === null ? { kind: 'body', body: sent, dropped, changed } : { kind: 'error', error };
+}
+
+/** Whether the caller wants to know what the answer costs, in OpenRouter's words (P5). */
+export function asksForCost({ usage }: JsonObject): boolean {
+  return isUsageWord(usage) && usage.include;
+}
+
+function isUsageWord(usage: unknown): usage is { readonly include: boolean } {
+  return isObject(usage) && typeof usage.include === 'boolean';
 }
 
 function withoutNulls(body: JsonObject): JsonObject {

@@ -116,6 +116,8 @@ export interface RequestRules {
   readonly messages: MessageRules;
   /** Usage in streams is `asked` for with `stream_options`, or comes `unasked` and the field is left out (U4). */
   readonly streamUsage: 'asked' | 'unasked';
+  /** `usage: {"include": true}` is the provider's own word, too: for any other it is left out, as Weir answers it (P5). */
+  readonly takesUsageInclude?: boolean;
 }
 
 /** What a deployment or a request wants done with fields that a provider does not take (Q8). */

@@ -18,6 +18,8 @@ export interface ConfiguredProvider {
   readonly headers: Readonly<Record<string, string>>;
   /** Static query parameters of its URLs, such as Azure's `api-version`. */
   readonly query: Readonly<Record<string, string>>;
+  /** The ids under which its prices may stand: its own, then that of the provider whose host it is (P2). */
+  readonly priceIds: readonly string[];
 }
 
 const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
@@ -41,7 +43,14 @@ export function readProviders(reader: Reader, auth: AuthMode): ReadonlyMap<strin
     }
     const baseUrl = reader.url(setting, url?.text ?? provider.defaultBaseUrl ?? undefined);
     if (baseUrl === undefined) continue;
-    configured.set(provider.id, { provider, baseUrl, apiKey: apiKey?.text ?? '', headers: {}, query: {} });
+    configured.set(provider.id, {
+      provider,
+      baseUrl,
+      apiKey: apiKey?.text ?? '',
+      headers: {},
+      query: {},
+      priceIds: [provider.id],
+    });
   }
   for (const [id, entry] of Object.entries(reader.object('PROVIDERS'))) {
     const provider = readEntry(new EntryReader(reader, id), id, entry);
@@ -137,7 +146,14 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
     apiKey,
     headers,
     query,
+    priceIds: [id, ...hostIds(baseUrl)],
   };
+}
+
+/** Whoever is like a provider at another host has prices of its own. */
+function hostIds(baseUrl: string): string[] {
+  const { id, hosts } = profileOfHost(new URL(baseUrl).hostname);
+  return hosts.length === 0 ? [] : [id];
 }
 
 function isHeader([name, value]: [string, string]): boolean {

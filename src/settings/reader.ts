@@ -62,6 +62,16 @@ export class Reader {
     return {};
   }
 
+  /** A JSON list, as `object` reads an object. */
+  list(name: string): readonly unknown[] {
+    const value = this.#env[name];
+    if (value === undefined || value === '') return [];
+    const list = typeof value === 'string' ? parseJson(value) : value;
+    if (Array.isArray(list)) return list;
+    this.invalid(name, 'must be a JSON list');
+    return [];
+  }
+
   url(name: string, value: string | undefined): string | undefined {
     if (value !== undefined && URL.canParse(value) && /^https?:\/\//.test(value))
       return value.replace(/\/+$/, '');

@@ -1,7 +1,10 @@
 /** The one place that reads the Worker's variables and secrets: typed settings out, or the invalid ones by name. */
 import type { AuthMode } from '../auth/caller.ts';
 import { type JsonObject, readText } from '../canonical/json.ts';
+import { MAX_PRICES_SETTING_BYTES } from '../canonical/limits.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
+import { parsePrices } from '../metering/prices/parse-prices.ts';
+import type { Price } from '../metering/prices/price.ts';
 import { UNSUPPORTED, type Unsupported } from '../requests/rules.ts';
 import type { PacingLimits } from '../stream/pacing.ts';
 import { type ConfiguredProvider, readProviders } from './providers.ts';
@@ -21,6 +24,8 @@ export interface Settings {
   readonly ledger: 'kv' | 'object';
   /** For so many days a ledger object keeps single records (L4). */
   readonly recordDays: number;
+  /** The deployment's own prices, which lie over the shipped ones (P2). */
+  readonly prices: readonly Price[];
   readonly policies: Policies;
   /** What becomes of a request's fields that its provider does not take (Q8). */
   readonly unsupported: Unsupported;
@@ -54,6 +59,7 @@ export function readSettings(env: JsonObject): SettingsResult {
     adminToken: reader.text('ADMIN_TOKEN') ?? null,
     ledger: reader.choice('LEDGER', ['kv', 'object']),
     recordDays: readDays(reader),
+    prices: readPrices(reader),
     policies: readPolicies(reader),
     unsupported: reader.choice('UNSUPPORTED', UNSUPPORTED),
     pacing: {
@@ -108,6 +114,16 @@ function readAliases(reader: Reader): ReadonlyMap<string, string> {
     else aliases.set(alias, address);
   }
   return aliases;
+}
+
+function readPrices(reader: Reader): readonly Price[] {
+  const list = reader.list('PRICES');
+  if (new TextEncoder().encode(JSON.stringify(list)).length > MAX_PRICES_SETTING_BYTES)
+    reader.invalid('PRICES', 'holds at most 5 KB: put longer lists under the key config/prices in WEIR_KV');
+  const parsed = parsePrices(list);
+  if (parsed.kind === 'valid') return parsed.prices;
+  reader.invalid('PRICES', parsed.problem);
+  return [];
 }
 
 function readPolicies(reader: Reader): Policies {

@@ -5,6 +5,8 @@ import type { ChunkPart } from '../canonical/part.ts';
 export interface DialectQuirks {
   /** A word that the provider sends as a tool call's id where it has none. */
   readonly absentToolCallId?: string;
+  /** What the provider's usage object says that the answer costs, as an integer of 10^-9 US dollars (P3). */
+  readonly costOf?: (usage: JsonObject) => number | undefined;
 }
 
 /**

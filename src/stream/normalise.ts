@@ -14,6 +14,7 @@ import { toChatLogprobs, toTextLogprobs } from '../canonical/logprobs.ts';
 import type { ChoicePart, ChunkPart } from '../canonical/part.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { failedFinish } from '../canonical/upstream-error.ts';
+import type { CountedUsage } from '../canonical/usage.ts';
 import type { AnswerContext } from './answer-context.ts';
 import { withoutReasoningText } from './reasoning-details.ts';
 import { type CallCount, ToolCalls } from './tool-calls.ts';
@@ -98,9 +99,9 @@ export class Normaliser {
 
   /** The usage chunk of an answer that has ended, or null where none is due (U1). */
   usageChunk(): Chunk | null {
-    const { usageAt, shape, meter } = this.#context;
+    const { usageAt, shape } = this.#context;
     if (usageAt !== 'end') return null;
-    const { usage } = meter.countUsage();
+    const { usage } = this.#countUsage();
     return shape === 'chat' ? { ...this.#chatChunk([]), usage } : { ...this.#textChunk([]), usage };
   }
 
@@ -109,10 +110,18 @@ export class Normaliser {
     const chunk = this.#write(parts);
     if (chunk === null || this.#context.usageAt !== 'finish' || this.#hasSentUsage) return chunk;
     if (!this.isFinished || this.#choices.size < this.#context.choices) return chunk;
-    const { usage, estimated } = this.#context.meter.countUsage();
+    const { usage, estimated } = this.#countUsage();
     if (estimated) return chunk;
     this.#hasSentUsage = true;
     return { ...chunk, usage };
+  }
+
+  /** As the meter counts it, with the cost where the request asked for it (P5). */
+  #countUsage(): CountedUsage {
+    const { meter, costOf } = this.#context;
+    const counted = meter.countUsage();
+    const cost = costOf?.(counted.usage) ?? null;
+    return cost === null ? counted : { ...counted, usage: { ...counted.usage, cost } };
   }
 
   #setLabels({ serviceTier, systemFingerprint }: ChunkPart): void {

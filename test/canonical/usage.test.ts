@@ -47,6 +47,7 @@ describe('mergeUsage', () => {
     completionAudio: count,
     acceptedPrediction: count,
     rejectedPrediction: count,
+    cost: count,
   });
 
   test('U5 any reports in any order: each count is its highest, or absent where no report has it', () => {
@@ -68,6 +69,7 @@ describe('mergeUsage', () => {
           completionAudio: highest('completionAudio'),
           acceptedPrediction: highest('acceptedPrediction'),
           rejectedPrediction: highest('rejectedPrediction'),
+          cost: highest('cost'),
         };
         expect(merged).toEqual(expected);
         expect(reports.toReversed().reduce(mergeUsage, {})).toEqual(merged);

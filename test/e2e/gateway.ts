@@ -37,6 +37,8 @@ export interface Gateway extends AsyncDisposable {
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
   /** Reloads the Worker with these variables on top of the default ones; its KV namespace stays. */
   set(vars: Vars): Promise<void>;
+  /** Puts a text into KV. */
+  put(name: string, value: string): Promise<void>;
   /** Everything in KV whose name has this prefix. */
   entries(prefix: string): Promise<Entry[]>;
   /** The usage record of an answered request, as soon as it is in KV. */
@@ -125,6 +127,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       await worker.patchConfig({ bindings: bindings(simulator.url, vars) });
       await reloaded;
     },
+    put: async (name, value) => (await openStore()).put(name, value),
     entries,
     record: async (response) => {
       const id = response.headers.get('x-weir-request-id');

@@ -313,3 +313,26 @@ describe('paths', () => {
     expect(providerNamed('codestral').endpoints.agents).toBeUndefined();
   });
 });
+
+describe("P5 the cost asked for in OpenRouter's words", () => {
+  const ASKED = { usage: { include: true } };
+
+  test.each(ALL.filter((id) => id !== 'openrouter'))(
+    'P5 %s: does not get the word, and nothing is reported',
+    (id) => {
+      for (const usage of [{ include: true }, { include: false }]) {
+        expect(rewrite(id, { usage }, 'refuse')).toMatchObject({ body: {}, dropped: [], changed: [] });
+        expect(send(id, { usage })).toEqual({});
+      }
+    },
+  );
+
+  test('P5 OpenRouter: gets it', () => {
+    expect(send('openrouter', ASKED)).toEqual(ASKED);
+  });
+
+  test('P5 Q7 another form of the field: is sent as it is', () => {
+    for (const usage of [{ tokens: 5 }, { include: 'yes' }, true])
+      expect(send('openai', { usage })).toEqual({ usage });
+  });
+});

@@ -158,5 +158,6 @@ function usage(call: Call, script: Script): JsonObject {
     prompt_tokens_details: { text_tokens: cost.prompt, cached_tokens: cost.cached },
     completion_tokens_details: { reasoning_tokens: cost.reasoning, audio_tokens: 0 },
     num_sources_used: 0,
+    cost_in_usd_ticks: 739_000,
   };
 }

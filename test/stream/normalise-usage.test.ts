@@ -150,3 +150,32 @@ test('U2 usage nowhere: on no chunk, and metered all the same', () => {
   normaliser.read(stop(0, USAGE));
   expect(tally.countUsage()).toEqual({ estimated: false, usage: SUMS });
 });
+
+describe('Normaliser, the cost in the usage', () => {
+  const costing = (cost: number | null): Partial<AnswerContext> => ({ costOf: () => cost });
+
+  test.each(['end', 'finish'] as const)(
+    'P5 asked for, usage at the %s: the cost is its last field',
+    (usageAt) => {
+      const usages = usagesOf({ usageAt, ...costing(0.5) }, stop(0, USAGE)).filter((usage) => usage !== null);
+      expect(JSON.stringify(usages)).toContain(
+        '{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3,"cost":0.5}',
+      );
+    },
+  );
+
+  test('P5 of the tokens that the usage says', () => {
+    const { normaliser } = bench({ costOf: (usage) => usage.total_tokens });
+    normaliser.read(stop(0, USAGE));
+    expect(normaliser.usageChunk()?.usage).toEqual({ ...SUMS, cost: 3 });
+  });
+
+  test('P5 0 is a cost, and one that is not known is left out', () => {
+    expect(usagesOf({ usageAt: 'end', ...costing(0) }, stop(0, USAGE)).at(-1)).toEqual({ ...SUMS, cost: 0 });
+    expect(usagesOf({ usageAt: 'end', ...costing(null) }, stop(0, USAGE)).at(-1)).toEqual(SUMS);
+  });
+
+  test('C1 P5 not asked for: no cost, whatever the upstream tells', () => {
+    expect(usagesOf({ usageAt: 'end' }, stop(0, { ...USAGE, cost: 7 })).at(-1)).toEqual(SUMS);
+  });
+});

@@ -64,7 +64,7 @@ function badLedgers(namespace: Env['WEIR_LEDGER'], store: KVNamespace | null): L
   };
 }
 
-/** A price that follows from the request's id, until there are real ones. */
+/** A price that follows from the id of the request, so that there are several currencies, and none. */
 function withPrice(record: UsageRecord): UsageRecord {
   const digits = Number.parseInt(record.request_id.slice(-6), 16);
   if (digits % 5 === 0) return record;

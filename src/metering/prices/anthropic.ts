@@ -1,0 +1,101 @@
+/** Anthropic's prices: https://platform.claude.com/docs/en/about-claude/pricing. A cache write is one of five minutes. */
+import type { ShippedPrice } from './price.ts';
+
+const PAGE = {
+  provider: 'anthropic',
+  currency: 'USD',
+  since: '2026-05-01T00:00:00Z',
+  source: 'https://platform.claude.com/docs/en/about-claude/pricing',
+  checked: '2026-11-21',
+} as const;
+
+/** Models after its stored copy, as TheKrush/PromptFuel v1.0.21 to v1.0.23 and synaps 0.10.2 read the page. */
+const NEWER = { ...PAGE, source: `${PAGE.source}, as TheKrush/PromptFuel v1.0.23 read it` } as const;
+
+const SONNET_55 = {
+  ...NEWER,
+  models: ['claude-sonnet-5-5', 'claude-sonnet-5-5-20*'],
+  input: 2,
+  cache_write: 2.5,
+  output: 10,
+} as const;
+
+export const ANTHROPIC: readonly ShippedPrice[] = [
+  {
+    ...NEWER,
+    models: ['claude-fable-5-1', 'claude-fable-5-1-20*', 'claude-mythos-5-1'],
+    since: '2026-09-01T00:00:00Z',
+    input: 10,
+    cached_input: 0.25,
+    cache_write: 12.5,
+    output: 50,
+  },
+  {
+    ...PAGE,
+    models: ['claude-fable-5', 'claude-fable-5-20*', 'claude-mythos-5'],
+    input: 10,
+    cached_input: 1,
+    cache_write: 12.5,
+    output: 50,
+  },
+  {
+    ...NEWER,
+    models: ['claude-opus-5-5', 'claude-opus-5-5-20*'],
+    since: '2026-09-22T00:00:00Z',
+    input: 4,
+    cached_input: 0.2,
+    cache_write: 5,
+    output: 20,
+  },
+  {
+    ...PAGE,
+    models: [
+      'claude-opus-5',
+      'claude-opus-5-20*',
+      'claude-opus-4-8*',
+      'claude-opus-4-7*',
+      'claude-opus-4-6*',
+      'claude-opus-4-5*',
+    ],
+    input: 5,
+    cached_input: 0.5,
+    cache_write: 6.25,
+    output: 25,
+  },
+  { ...SONNET_55, since: '2026-09-28T00:00:00Z', cached_input: 0.2 },
+  { ...SONNET_55, since: '2026-10-07T00:00:00Z', cached_input: 0.1 },
+  {
+    ...PAGE,
+    models: ['claude-sonnet-5', 'claude-sonnet-5-20*'],
+    input: 2,
+    cached_input: 0.2,
+    cache_write: 2.5,
+    output: 10,
+  },
+  {
+    ...PAGE,
+    models: ['claude-sonnet-4-6*', 'claude-sonnet-4-5*'],
+    input: 3,
+    cached_input: 0.3,
+    cache_write: 3.75,
+    output: 15,
+  },
+  {
+    ...NEWER,
+    models: ['claude-haiku-5-5', 'claude-haiku-5-5-20*'],
+    since: '2026-10-07T00:00:00Z',
+    input: 0.1,
+    cached_input: 0.01,
+    cache_write: 0.125,
+    output: 0.5,
+    above: { prompt_tokens: 100_000, input: 0.5, cached_input: 0.05, cache_write: 0.625, output: 2.5 },
+  },
+  {
+    ...PAGE,
+    models: ['claude-haiku-4-5*'],
+    input: 1,
+    cached_input: 0.1,
+    cache_write: 1.25,
+    output: 5,
+  },
+];

@@ -1,0 +1,97 @@
+/** Gemini's prices, paid standard tier: https://ai.google.dev/gemini-api/docs/pricing. Storage of a cache is not in a request's usage. */
+import type { ShippedPrice } from './price.ts';
+
+const PAGE = {
+  provider: 'gemini',
+  currency: 'USD',
+  since: '2026-05-01T00:00:00Z',
+  source: 'https://ai.google.dev/gemini-api/docs/pricing, as @pydantic/genai-prices 0.1.8 read it',
+  checked: '2026-11-21',
+} as const;
+
+/** Its compatible endpoint takes a name with and without the prefix. */
+function named(...names: readonly string[]): string[] {
+  return names.flatMap((name) => [name, `models/${name}`]);
+}
+
+const FLASH = {
+  ...PAGE,
+  models: named('gemini-3.8-flash*', 'gemini-3.7-flash*', 'gemini-3.6-flash*'),
+} as const;
+
+export const GEMINI: readonly ShippedPrice[] = [
+  // "Through December 31, 2026"; sound costs the same.
+  {
+    ...FLASH,
+    since: '2026-08-13T00:00:00Z',
+    input: 0.75,
+    cached_input: 0.075,
+    output: 3.75,
+    audio_input: 0.75,
+  },
+  {
+    ...FLASH,
+    since: '2027-01-01T00:00:00Z',
+    input: 1.5,
+    cached_input: 0.15,
+    output: 7.5,
+    audio_input: 1.5,
+  },
+  {
+    ...PAGE,
+    models: named('gemini-3.1-pro-preview*', 'gemini-3-pro-preview*'),
+    input: 2,
+    cached_input: 0.2,
+    output: 12,
+    above: { prompt_tokens: 200_000, input: 4, cached_input: 0.4, output: 18 },
+  },
+  { ...PAGE, models: named('gemini-3.5-flash'), input: 1.5, cached_input: 0.15, output: 9 },
+  {
+    ...PAGE,
+    models: named('gemini-3.5-flash-lite*'),
+    input: 0.3,
+    cached_input: 0.03,
+    output: 2.5,
+    audio_input: 0.3,
+  },
+  {
+    ...PAGE,
+    models: named('gemini-3.1-flash-lite', 'gemini-3.1-flash-lite-preview*'),
+    input: 0.25,
+    cached_input: 0.025,
+    output: 1.5,
+    audio_input: 0.5,
+  },
+  {
+    ...PAGE,
+    models: named('gemini-3-flash-preview*'),
+    input: 0.5,
+    cached_input: 0.05,
+    output: 3,
+    audio_input: 1,
+  },
+  {
+    ...PAGE,
+    models: named('gemini-2.5-pro'),
+    input: 1.25,
+    cached_input: 0.125,
+    output: 10,
+    above: { prompt_tokens: 200_000, input: 2.5, cached_input: 0.25, output: 15 },
+  },
+  {
+    ...PAGE,
+    models: named('gemini-2.5-flash'),
+    input: 0.3,
+    cached_input: 0.03,
+    output: 2.5,
+    audio_input: 1,
+  },
+  {
+    ...PAGE,
+    models: named('gemini-2.5-flash-lite'),
+    input: 0.1,
+    cached_input: 0.01,
+    output: 0.4,
+    audio_input: 0.3,
+  },
+];

@@ -1,0 +1,173 @@
+/** OpenAI's prices, standard tier: https://developers.openai.com/api/docs/pricing. */
+import type { Rates, ShippedPrice } from './price.ts';
+
+const PAGE = {
+  provider: 'openai',
+  currency: 'USD',
+  since: '2026-01-01T00:00:00Z',
+  source: 'https://developers.openai.com/api/docs/pricing, as @pydantic/genai-prices 0.1.8 read it',
+  checked: '2026-11-21',
+} as const;
+
+/** A name and its dated snapshots, as `gpt-5-mini-2025-08-07`. */
+function snapshots(...names: readonly string[]): string[] {
+  return names.flatMap((name) => [name, `${name}-20*`]);
+}
+
+/** Twice the input and one and a half times the output for all of a request whose prompt has more than 272,000 tokens. */
+function longContext(rates: Rates): Pick<ShippedPrice, keyof Rates | 'above'> {
+  const above: { -readonly [R in keyof Rates]: Rates[R] } & { prompt_tokens: number } = {
+    prompt_tokens: 272_000,
+  };
+  for (const rate of ['input', 'cached_input', 'cache_write'] as const) {
+    if (rates[rate] !== undefined) above[rate] = rates[rate] * 2;
+  }
+  if (rates.output !== undefined) above.output = rates.output * 1.5;
+  return { ...rates, above };
+}
+
+export const OPENAI: readonly ShippedPrice[] = [
+  {
+    ...PAGE,
+    models: snapshots('gpt-6.1-sol'),
+    since: '2026-09-29T00:00:00Z',
+    ...longContext({ input: 2, cached_input: 0.1, cache_write: 2.5, output: 10 }),
+    source:
+      'https://developers.openai.com/api/docs/models/gpt-6.1-sol, as TheKrush/PromptFuel v1.0.22 read it',
+  },
+  {
+    ...PAGE,
+    models: snapshots('gpt-6-sol'),
+    since: '2026-09-22T00:00:00Z',
+    ...longContext({ input: 2, cached_input: 0.2, cache_write: 2.5, output: 10 }),
+  },
+  {
+    ...PAGE,
+    models: snapshots('gpt-6-luna'),
+    since: '2026-09-22T00:00:00Z',
+    ...longContext({ input: 0.1, cached_input: 0.01, cache_write: 0.125, output: 0.5 }),
+  },
+  {
+    ...PAGE,
+    models: snapshots('gpt-6-astra'),
+    since: '2026-09-03T00:00:00Z',
+    ...longContext({ input: 10, cached_input: 1, cache_write: 12.5, output: 50 }),
+  },
+  {
+    ...PAGE,
+    models: snapshots('gpt-5.6', 'gpt-5.6-sol'),
+    since: '2026-08-21T00:00:00Z',
+    ...longContext({ input: 4, cached_input: 0.4, cache_write: 5, output: 20 }),
+  },
+  {
+    ...PAGE,
+    models: snapshots('gpt-5.6-terra'),
+    since: '2026-07-30T00:00:00Z',
+    ...longContext({ input: 2, cached_input: 0.2, cache_write: 2.5, output: 12 }),
+  },
+  {
+    ...PAGE,
+    models: snapshots('gpt-5.6-luna'),
+    since: '2026-07-30T00:00:00Z',
+    ...longContext({ input: 0.2, cached_input: 0.02, cache_write: 0.25, output: 1.2 }),
+  },
+  {
+    ...PAGE,
+    models: snapshots('gpt-5.5'),
+    since: '2026-04-23T00:00:00Z',
+    ...longContext({ input: 5, cached_input: 0.5, output: 30 }),
+  },
+  {
+    ...PAGE,
+    models: snapshots('gpt-5.4'),
+    since: '2026-03-05T00:00:00Z',
+    ...longContext({ input: 2.5, cached_input: 0.25, output: 15 }),
+  },
+  {
+    ...PAGE,
+    models: snapshots('gpt-5.4-mini'),
+    since: '2026-03-17T00:00:00Z',
+    input: 0.75,
+    cached_input: 0.075,
+    output: 4.5,
+  },
+  {
+    ...PAGE,
+    models: snapshots('gpt-5.4-nano'),
+    since: '2026-03-17T00:00:00Z',
+    input: 0.2,
+    cached_input: 0.02,
+    output: 1.25,
+  },
+  {
+    ...PAGE,
+    models: [
+      ...snapshots('gpt-5.2'),
+      'gpt-5.2-chat-latest',
+      'gpt-5.2-codex',
+      'gpt-5.3-chat-latest',
+      'gpt-5.3-codex',
+    ],
+    input: 1.75,
+    cached_input: 0.175,
+    output: 14,
+  },
+  {
+    ...PAGE,
+    models: [
+      ...snapshots('gpt-5', 'gpt-5.1'),
+      'gpt-5-chat-latest',
+      'gpt-5-codex',
+      'gpt-5.1-chat-latest',
+      'gpt-5.1-codex',
+      'gpt-5.1-codex-max',
+    ],
+    input: 1.25,
+    cached_input: 0.125,
+    output: 10,
+  },
+  {
+    ...PAGE,
+    models: [...snapshots('gpt-5-mini'), 'gpt-5.1-codex-mini'],
+    input: 0.25,
+    cached_input: 0.025,
+    output: 2,
+  },
+  { ...PAGE, models: snapshots('gpt-5-nano'), input: 0.05, cached_input: 0.005, output: 0.4 },
+  { ...PAGE, models: snapshots('gpt-4.1'), input: 2, cached_input: 0.5, output: 8 },
+  { ...PAGE, models: snapshots('gpt-4.1-mini'), input: 0.4, cached_input: 0.1, output: 1.6 },
+  { ...PAGE, models: snapshots('gpt-4.1-nano'), input: 0.1, cached_input: 0.025, output: 0.4 },
+  {
+    ...PAGE,
+    models: ['gpt-4o', 'gpt-4o-2024-08-06', 'gpt-4o-2024-11-20'],
+    input: 2.5,
+    cached_input: 1.25,
+    output: 10,
+  },
+  { ...PAGE, models: ['gpt-4o-2024-05-13'], input: 5, output: 15 },
+  { ...PAGE, models: snapshots('gpt-4o-mini'), input: 0.15, cached_input: 0.075, output: 0.6 },
+  { ...PAGE, models: snapshots('o3'), input: 2, cached_input: 0.5, output: 8 },
+  { ...PAGE, models: snapshots('o3-mini'), input: 1.1, cached_input: 0.55, output: 4.4 },
+  { ...PAGE, models: snapshots('o4-mini'), input: 1.1, cached_input: 0.275, output: 4.4 },
+  { ...PAGE, models: snapshots('o1'), input: 15, cached_input: 7.5, output: 60 },
+  {
+    ...PAGE,
+    models: [...snapshots('gpt-audio'), 'gpt-audio-1.5'],
+    input: 2.5,
+    output: 10,
+    audio_input: 32,
+    audio_output: 64,
+  },
+  {
+    ...PAGE,
+    models: snapshots('gpt-audio-mini'),
+    input: 0.6,
+    output: 2.4,
+    audio_input: 10,
+    audio_output: 20,
+  },
+  { ...PAGE, models: snapshots('gpt-4-turbo'), input: 10, output: 30 },
+  { ...PAGE, models: ['gpt-4', 'gpt-4-0613'], input: 30, output: 60 },
+  { ...PAGE, models: ['gpt-3.5-turbo', 'gpt-3.5-turbo-0125'], input: 0.5, output: 1.5 },
+  { ...PAGE, models: ['gpt-3.5-turbo-instruct', 'gpt-3.5-turbo-instruct-0914'], input: 1.5, output: 2 },
+];

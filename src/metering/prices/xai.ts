@@ -1,0 +1,69 @@
+/** xAI's prices, for answers that were cut before it told their cost: https://docs.x.ai/developers/pricing. */
+import type { Rates, ShippedPrice } from './price.ts';
+
+const PAGE = {
+  provider: 'xai',
+  currency: 'USD',
+  since: '2026-01-01T00:00:00Z',
+  source: 'https://docs.x.ai/developers/pricing, as @pydantic/genai-prices 0.1.8 read it',
+  checked: '2026-11-21',
+} as const;
+
+/** Twice the rates for all of a request whose prompt has 200,000 tokens and more: its page says "< 200k" of the lower ones. */
+function longContext({
+  input,
+  cached_input,
+  output,
+}: Required<Pick<Rates, 'input' | 'cached_input' | 'output'>>) {
+  const above = {
+    prompt_tokens: 199_999,
+    input: input * 2,
+    cached_input: cached_input * 2,
+    output: output * 2,
+  };
+  return { input, cached_input, output, above };
+}
+
+export const XAI: readonly ShippedPrice[] = [
+  {
+    ...PAGE,
+    models: ['grok-4.6', 'grok-4.6-latest'],
+    since: '2026-08-07T00:00:00Z',
+    ...longContext({ input: 2, cached_input: 0.5, output: 6 }),
+  },
+  {
+    ...PAGE,
+    models: ['grok-4.5', 'grok-4.5-latest'],
+    since: '2026-07-08T00:00:00Z',
+    ...longContext({ input: 2, cached_input: 0.5, output: 6 }),
+    source: 'https://docs.x.ai/developers/pricing, as Zoo-Code-Org/Zoo-Code#866 (2026-07) read it',
+  },
+  {
+    ...PAGE,
+    models: ['grok-4.3', 'grok-4.3-latest', 'grok-4.20', 'grok-4.20-0309-*'],
+    since: '2026-05-01T00:00:00Z',
+    ...longContext({ input: 1.25, cached_input: 0.2, output: 2.5 }),
+  },
+  {
+    ...PAGE,
+    models: ['grok-4-latest'],
+    since: '2026-08-01T00:00:00Z',
+    ...longContext({ input: 1.25, cached_input: 0.2, output: 2.5 }),
+    source: 'the ticks of the answers in BerriAI/litellm#36281 (2026-08): it is served by a newer model',
+  },
+  {
+    ...PAGE,
+    models: ['grok-build-0.1'],
+    since: '2026-05-01T00:00:00Z',
+    ...longContext({ input: 1, cached_input: 0.2, output: 2 }),
+  },
+  { ...PAGE, models: ['grok-code-fast-1'], input: 0.2, cached_input: 0.02, output: 1.5 },
+  {
+    ...PAGE,
+    models: ['grok-4-1-fast*', 'grok-4-fast*'],
+    input: 0.2,
+    cached_input: 0.05,
+    output: 0.5,
+  },
+  { ...PAGE, models: ['grok-3-mini'], input: 0.3, cached_input: 0.075, output: 0.5 },
+];

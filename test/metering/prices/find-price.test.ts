@@ -1,0 +1,111 @@
+/** Tests which price is in force: layers, ids, exact names, globs and dates (P2). */
+import { describe, expect, test } from 'vitest';
+import { findPrice } from '../../../src/metering/prices/find-price.ts';
+import type { Price } from '../../../src/metering/prices/price.ts';
+import { SHIPPED_PRICES } from '../../../src/metering/prices/shipped.ts';
+import { NOON, price } from './prices.ts';
+
+const JUNE = '2026-06-01T00:00:00Z';
+const LATER = '2026-12-01T00:00:00Z';
+
+function named(name: string, fields: Partial<Price>): Price {
+  return price({ ...fields, source: name });
+}
+
+describe('findPrice', () => {
+  test.each<[what: string, layers: Price[][], found: string | null]>([
+    ['no price: none', [[], []], null],
+    ['another provider: none', [[named('a', { provider: 'q' })]], null],
+    ['another model: none', [[named('a', { models: ['n'] })]], null],
+    ['one that begins later: none', [[named('a', { since: LATER })]], null],
+    ['one that ended when another began: the other', [[named('a', {}), named('b', { since: JUNE })]], 'b'],
+    ['the order in the list decides nothing', [[named('b', { since: JUNE }), named('a', {})]], 'b'],
+    ['two that began at once: the first', [[named('a', {}), named('b', {})]], 'a'],
+    [
+      'a later glob: the exact name',
+      [[named('glob', { models: ['*'], since: JUNE }), named('exact', {})]],
+      'exact',
+    ],
+    [
+      'an exact name that is yet to begin: the glob',
+      [[named('glob', { models: ['*'] }), named('exact', { since: LATER })]],
+      'glob',
+    ],
+    [
+      'two globs: the later',
+      [[named('a', { models: ['m*'] }), named('b', { models: ['*'], since: JUNE })]],
+      'b',
+    ],
+    [
+      'a first layer with a glob: it decides',
+      [[named('own', { models: ['*'] })], [named('shipped', {})]],
+      'own',
+    ],
+    [
+      'a first layer without the model: the next',
+      [[named('own', { models: ['n'] })], [named('shipped', {})]],
+      'shipped',
+    ],
+    [
+      'a first layer that is yet to begin: the next',
+      [[named('own', { since: LATER })], [named('shipped', {})]],
+      'shipped',
+    ],
+    ['the second id: where the first has none', [[named('host', { provider: 'host' })]], 'host'],
+    ['both ids: the first', [[named('host', { provider: 'host' }), named('own', {})]], 'own'],
+    [
+      'own prices of the second id: before shipped ones of the first',
+      [[named('host', { provider: 'host' })], [named('own', {})]],
+      'host',
+    ],
+  ])('P2 %s', (_, layers, found) => {
+    expect(findPrice(layers, ['p', 'host'], 'm', NOON)?.source ?? null).toBe(found);
+  });
+
+  test('P2 a price holds from the first millisecond of its since', () => {
+    const layers = [[price({ since: JUNE })]];
+    expect(findPrice(layers, ['p'], 'm', Date.parse(JUNE) - 1)).toBeNull();
+    expect(findPrice(layers, ['p'], 'm', Date.parse(JUNE))).not.toBeNull();
+    expect(findPrice(layers, ['p'], 'm', Number.NaN)).toBeNull();
+  });
+
+  test.each<[provider: string, model: string, input: number | null]>([
+    ['deepseek', 'deepseek-flash', 0.15],
+    ['deepseek', 'deepseek-v4-flash', 0.15],
+    ['deepseek', 'deepseek-v4-flash-vision-exp', 0.15],
+    ['deepseek', 'deepseek-v4-pro', 0.66],
+    ['deepseek', 'deepseek-chat', null],
+    ['mistral', 'mistral-large-latest', 0.5],
+    ['mistral', 'mistral-medium-latest', 1.5],
+    ['mistral', 'mistral-small-latest', 0.15],
+    ['mistral', 'codestral-latest', 0.3],
+    ['codestral', 'codestral-latest', 0.3],
+    ['codestral', 'mistral-large-latest', null],
+    ['openai', 'gpt-4o-mini', 0.15],
+    ['openai', 'gpt-4o-mini-2024-07-18', 0.15],
+    ['openai', 'gpt-4o-mini-audio-preview', null],
+    ['openai', 'gpt-5.6', 4],
+    ['openai', 'gpt-5-mini-2025-08-07', 0.25],
+    ['openai', 'gpt-7', null],
+    ['anthropic', 'claude-sonnet-4-6', 3],
+    ['anthropic', 'claude-opus-5-5-20260922', 4],
+    ['anthropic', 'claude-opus-5', 5],
+    ['gemini', 'gemini-2.5-pro', 1.25],
+    ['gemini', 'models/gemini-2.5-pro', 1.25],
+    ['gemini', 'gemini-2.5-flash-image', null],
+    ['gemini', 'gemini-3.5-flash-lite', 0.3],
+    ['groq', 'openai/gpt-oss-20b', 0.075],
+    ['xai', 'grok-4.6', 2],
+    ['opentoken', 'google/gemini-3-flash', null],
+    ['xerotier', 'llama-3.1-8b', null],
+  ])('P2 the shipped prices, %s/%s: %s a million of input', (provider, model, input) => {
+    expect(findPrice([SHIPPED_PRICES], [provider], model, NOON)?.input ?? null).toBe(input);
+  });
+
+  test('P2 a price that is announced holds from its day on', () => {
+    const inputAt = (day: string) =>
+      findPrice([SHIPPED_PRICES], ['gemini'], 'gemini-3.8-flash', Date.parse(day))?.input;
+    expect(inputAt('2026-12-31T23:59:59.999Z')).toBe(0.75);
+    expect(inputAt('2027-01-01T00:00:00Z')).toBe(1.5);
+  });
+});

@@ -131,6 +131,7 @@ const RULES: Readonly<Record<string, number>> = {
   K: 3,
   Q: 13,
   P: 6,
+  L: 7,
   G: 8,
 };
 

@@ -74,7 +74,7 @@ function openMeter({
   promptTokens,
   admission,
 }: Exchange): RequestMeter {
-  const { ports, requestId, arrivedAt } = context;
+  const { ports, prices, requestId, arrivedAt } = context;
   const { clock, log } = ports;
   const facts = {
     requestId,
@@ -82,6 +82,7 @@ function openMeter({
     asked: target.asked,
     provider: target.provider.id,
     model: target.model,
+    priceIds: target.priceIds,
     route,
     dropped,
     changed,
@@ -89,7 +90,7 @@ function openMeter({
   };
   const tally = new Tally(clock.now, promptTokens);
   const records = admission?.records ?? context.records;
-  return new RequestMeter(facts, tally, { records, log, now: clock.now });
+  return new RequestMeter(facts, tally, { records, prices, log, now: clock.now });
 }
 
 /** A caller whose credential an upstream took has records to list, and is remembered for `GET /v1/usage`. */

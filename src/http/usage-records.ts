@@ -1,8 +1,8 @@
 /** `GET /v1/usage/records` and `/v1/usage/records/:id`: single records, the caller's own, or anyone's for the admin (L2). */
 import { apiError } from '../canonical/error.ts';
 import { MAX_LIST_RECORDS } from '../canonical/limits.ts';
+import { wholeAmount } from '../canonical/money.ts';
 import type { ListedRecord, RecordQuery } from '../metering/ledger.ts';
-import { toUnits } from '../metering/money.ts';
 import { STATUSES } from '../metering/record.ts';
 import { firstIdAt, isPosition, isRequestId } from '../metering/request-id.ts';
 import type { RequestContext } from './context.ts';
@@ -72,5 +72,5 @@ function readQuery(
 /** A record as answers show it: its cost in the currency, not in parts of it. */
 function viewOf({ cost_nanos, ...record }: ListedRecord): unknown {
   const { currency, ...rest } = record;
-  return { ...rest, cost: cost_nanos === null ? null : toUnits(BigInt(cost_nanos)), currency };
+  return { ...rest, cost: cost_nanos === null ? null : wholeAmount(cost_nanos), currency };
 }

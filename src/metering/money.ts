@@ -19,7 +19,7 @@ export class Money {
 }
 
 /** The amount in whole units of its currency: the number that is nearest to it. */
-export function toUnits(nanos: bigint): number {
+function toUnits(nanos: bigint): number {
   const fraction = (nanos % NANOS_PER_UNIT).toString().padStart(NANO_DIGITS, '0');
   return Number(`${nanos / NANOS_PER_UNIT}.${fraction}`);
 }

@@ -71,6 +71,7 @@ export interface UsageRecord extends RecordSummary {
 const MAX_MODEL_BYTES = 240;
 const MAX_ASKED_BYTES = 144;
 const MAX_WORD_BYTES = 64;
+const MAX_CURRENCY_BYTES = 8;
 /** Names of fields in one list, and attempts. */
 const MAX_NAMES = 64;
 
@@ -94,6 +95,7 @@ export function boundRecord(record: UsageRecord): UsageRecord {
     total_ms: boundCount(record.total_ms),
     bytes_out: boundCount(record.bytes_out),
     cost_nanos: cost_nanos === null ? null : boundCount(cost_nanos),
+    currency: record.currency === null ? null : boundName(record.currency, MAX_CURRENCY_BYTES),
     attempts: record.attempts.slice(0, MAX_NAMES).map((attempt) => ({
       ...attempt,
       model: boundName(attempt.model, MAX_MODEL_BYTES),

@@ -1,6 +1,8 @@
 /** One request's way into the ledger: counted as it goes, settled exactly once, whatever its end (M1). */
 import type { ApiError } from '../canonical/error.ts';
 import type { CountedUsage } from '../canonical/usage.ts';
+import type { PriceBook } from './prices/price-book.ts';
+import { priceRecord } from './prices/price-record.ts';
 import { boundRecord, isoTime, type UsageRecord } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
 import type { Tally } from './tally.ts';
@@ -12,6 +14,8 @@ export interface RequestFacts {
   readonly asked: string;
   readonly provider: string;
   readonly model: string;
+  /** Ids under which the provider's prices may stand. */
+  readonly priceIds: readonly string[];
   readonly route: string;
   /** Names of what the upstream's request lacks of the caller's, or has otherwise (Q5, Q6). */
   readonly dropped: readonly string[];
@@ -28,6 +32,7 @@ export type RequestEnd =
 
 export interface MeterPorts {
   readonly records: Pick<RecordWriter, 'write'>;
+  readonly prices: Pick<PriceBook, 'table'>;
   /** ms since the epoch. */
   readonly now: () => number;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
@@ -66,10 +71,19 @@ export class RequestMeter {
   }
 
   #record(end: RequestEnd): UsageRecord {
-    const { requestId, keyId, asked, provider, model, route, dropped, changed, arrivedAt } = this.#facts;
+    const { requestId, keyId, asked, provider, model, priceIds, route, dropped, changed, arrivedAt } =
+      this.#facts;
     const { usage, estimated } = end.kind === 'refused' ? NOTHING_USED : this.tally.countUsage();
     const now = this.#ports.now();
     const firstTokenAt = this.tally.firstTokenAt;
+    // Fixed here, by the request's end (P4).
+    const cost = priceRecord(this.#ports.prices.table, {
+      providers: priceIds,
+      model,
+      usage,
+      upstreamCost: end.kind === 'refused' ? null : this.tally.upstreamCost,
+      endMs: now,
+    });
     const error_code = 'error' in end ? end.error.code : null;
     const total_ms = now - arrivedAt;
     return boundRecord({
@@ -95,22 +109,18 @@ export class RequestMeter {
       total_ms,
       bytes_out: this.#bytesOut,
       estimated,
-      ...UNPRICED,
+      cost_nanos: cost.cost,
+      currency: cost.currency,
+      cost_source: cost.cost_source,
+      price_since: cost.price_since === null ? null : isoTime(Date.parse(cost.price_since)),
+      // What the upstream tells is no estimate, whatever its tokens are.
+      cost_estimated: cost.is_upper_bound || (estimated && cost.cost_source === 'table'),
       attempts: [{ provider, model, error_code, ms: total_ms }],
       ...(dropped.length === 0 ? {} : { dropped }),
       ...(changed.length === 0 ? {} : { changed }),
     });
   }
 }
-
-/** No prices are known yet. */
-const UNPRICED = {
-  cost_nanos: null,
-  currency: null,
-  cost_source: 'none',
-  price_since: null,
-  cost_estimated: false,
-} as const;
 
 const NOTHING_USED: CountedUsage = {
   estimated: false,

@@ -81,9 +81,11 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
       status: 'finished',
       prompt_tokens: 2,
       completion_tokens: 12,
-      cost: null,
-      currency: null,
-      cost_source: 'none',
+      // At 0.15 and 0.6 dollars a million tokens.
+      cost: 0.0000075,
+      currency: 'USD',
+      cost_source: 'table',
+      cost_estimated: false,
       attempts: [{ provider: 'mistral', model: 'mistral-small-latest', error_code: null }],
     });
     expect(record).not.toHaveProperty('cost_nanos');
@@ -236,9 +238,9 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
       `attachment; filename="usage-${day(-1)}-${day(2)}.csv"`,
     );
     expect((await response.text()).split('\r\n')).toEqual([
-      'model,status,requests,prompt_tokens,completion_tokens,total_tokens,cached_tokens,reasoning_tokens,estimated_requests,failed_requests,unpriced_requests',
-      'openai/o4-mini,finished,1,2,37,39,0,32,0,0,1',
-      'openai/o4-mini:status-500,failed,1,0,0,0,0,0,0,1,0',
+      'model,status,requests,prompt_tokens,completion_tokens,total_tokens,cached_tokens,reasoning_tokens,estimated_requests,failed_requests,unpriced_requests,cost_USD,estimated_cost_USD',
+      'openai/o4-mini,finished,1,2,37,39,0,32,0,0,0,0.000165,',
+      'openai/o4-mini:status-500,failed,1,0,0,0,0,0,0,1,0,,',
       '',
     ]);
   });

@@ -64,7 +64,7 @@ function day(daysFromNow: number): string {
 const AROUND = `from=${day(-1)}&to=${day(2)}`;
 
 describe('GET /v1/usage', () => {
-  test("M5: for a key, it sums that key's records alone, in the contract's shape", async () => {
+  test("M5 P5: for a key, it sums that key's records alone, in the contract's shape", async () => {
     const { data, ...rest } = await report(`${AROUND}&group_by=model`, bob.headers);
     const sums = {
       requests: 2,
@@ -75,11 +75,12 @@ describe('GET /v1/usage', () => {
       reasoning_tokens: 32,
       estimated_requests: 0,
       failed_requests: 1,
-      unpriced_requests: 1,
-      cost: {},
+      unpriced_requests: 0,
+      // At 1.1 and 4.4 dollars a million tokens.
+      cost: { USD: 0.000165 },
       estimated_cost: {},
     };
-    const failed = { requests: 1, failed_requests: 1, unpriced_requests: 0 };
+    const failed = { requests: 1, failed_requests: 1, cost: {} };
     const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, reasoning_tokens: 0 };
     expect(rest).toEqual({
       object: 'list',

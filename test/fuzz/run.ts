@@ -3,6 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { boundName } from '../../src/metering/names.ts';
 import { bundleWeir } from '../hostile/rig/bundle.ts';
 import { type Kv, startKv } from '../hostile/rig/kv.ts';
 import { type Gap, startPacedUpstream, startPacer } from '../hostile/rig/pacer.ts';
@@ -68,7 +69,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzResult> {
     const gap = pacer.takeGap();
     await pacer.stop();
     const rssMib = workerd.isAlive() ? (peakBytes(workerd.pid) - idle) / MIB : Number.POSITIVE_INFINITY;
-    faults.push(...(await recordFaults(kv, new Map(asked))), ...pacer.problems);
+    faults.push(...(await recordFaults(kv, asRecorded(asked))), ...pacer.problems);
     faults.push(...(await endFaults(workerd)));
     if (gap.ranMs > MAX_GAP_MS)
       faults.push(`B4: the paced stream waited for ${Math.round(gap.ranMs)} ms of the gateway's work`);
@@ -104,6 +105,16 @@ function varsOf(upstreamPort: number, pacedPort: number): Record<string, string>
       paced: { base_url: `http://127.0.0.1:${pacedPort}/v1` },
     }),
   };
+}
+
+/** How often each model was asked for, under the name that its records have. */
+function asRecorded(asked: Done['asked']): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const [model, count] of asked) {
+    const name = boundName(model, Number.MAX_SAFE_INTEGER);
+    counts.set(name, (counts.get(name) ?? 0) + count);
+  }
+  return counts;
 }
 
 function hostileRecords(kv: Kv) {

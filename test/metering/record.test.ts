@@ -40,8 +40,8 @@ function worst(text: string): UsageRecord {
     bytes_out: MAX,
     estimated: true,
     cost_nanos: MAX,
-    currency: 'USD',
-    cost_source: 'table',
+    currency: text,
+    cost_source: 'upstream',
     price_since: '2026-09-10T00:00:00.000Z',
     cost_estimated: true,
   });

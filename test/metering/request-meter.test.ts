@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { KvLedger } from '../../src/metering/kv/kv-ledger.ts';
+import type { PriceTable } from '../../src/metering/prices/price.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import { requestId } from '../../src/metering/request-id.ts';
 import { type RequestEnd, type RequestFacts, RequestMeter } from '../../src/metering/request-meter.ts';
@@ -13,7 +14,7 @@ import { MemoryStore } from './records.ts';
 const ARRIVED = Date.UTC(2026, 10, 20, 10, 20, 30, 456);
 const ID = requestId(ARRIVED, crypto.randomUUID());
 
-function bench(store = new MemoryStore(), rewritten: Partial<RequestFacts> = {}) {
+function bench(store = new MemoryStore(), rewritten: Partial<RequestFacts> = {}, table: PriceTable = []) {
   let now = ARRIVED;
   const logged: Readonly<Record<string, unknown>>[] = [];
   const facts: RequestFacts = {
@@ -22,6 +23,7 @@ function bench(store = new MemoryStore(), rewritten: Partial<RequestFacts> = {})
     asked: 'fast',
     provider: 'p',
     model: 'm',
+    priceIds: ['p'],
     route: 'chat',
     dropped: [],
     changed: [],
@@ -34,7 +36,7 @@ function bench(store = new MemoryStore(), rewritten: Partial<RequestFacts> = {})
     startTimer: new FakeClock().startTimer,
     log,
   });
-  const ports = { records, now: () => now, log };
+  const ports = { records, prices: { table }, now: () => now, log };
   const meter = new RequestMeter(facts, new Tally(() => now, 7), ports);
   const advance = (ms: number) => {
     now += ms;
@@ -130,5 +132,55 @@ describe('RequestMeter.settle', () => {
     expect(store.entries.size).toBe(1);
     expect(recordIn(store)).toMatchObject({ status: 'cancelled' });
     expect(logged).toMatchObject([{ event: 'request', request_id: ID, status: 'cancelled' }]);
+  });
+
+  describe('the cost', () => {
+    const price = {
+      provider: 'p',
+      models: ['m'],
+      since: '2026-11-01T00:00:00Z',
+      currency: 'EUR',
+      input: 2,
+      output: 3,
+    };
+
+    async function costOf(end: RequestEnd, report?: Parameters<Tally['usage']>[0]) {
+      const { meter, store } = bench(undefined, {}, [[price]]);
+      if (report !== undefined) meter.tally.usage(report);
+      meter.settle(end);
+      await meter.settled;
+      const { cost_nanos, currency, cost_source, price_since, cost_estimated } = Object(recordIn(store));
+      return { cost_nanos, currency, cost_source, price_since, cost_estimated };
+    }
+    const byTable = { currency: 'EUR', cost_source: 'table', price_since: '2026-11-01T00:00:00.000Z' };
+
+    test("L1 P4 of tokens that the upstream told: the table's, and no estimate", async () => {
+      const cost = { ...byTable, cost_nanos: 20_000 + 15_000, cost_estimated: false };
+      expect(await costOf({ kind: 'finished' }, { prompt: 10, completion: 5 })).toEqual(cost);
+    });
+
+    test('P5 M3 of estimated tokens: an estimate', async () => {
+      expect(await costOf({ kind: 'cancelled' })).toEqual({
+        ...byTable,
+        cost_nanos: 14_000,
+        cost_estimated: true,
+      });
+    });
+
+    test("P3 that the upstream told: the upstream's, and no estimate, whatever its tokens are", async () => {
+      const told = {
+        cost_nanos: 77,
+        currency: 'USD',
+        cost_source: 'upstream',
+        price_since: null,
+        cost_estimated: false,
+      };
+      expect(await costOf({ kind: 'cancelled' }, { cost: 77 })).toEqual(told);
+    });
+
+    test('P4 of a request that the upstream refused: nothing', async () => {
+      const end: RequestEnd = { kind: 'refused', error };
+      expect(await costOf(end)).toEqual({ ...byTable, cost_nanos: 0, cost_estimated: false });
+    });
   });
 });

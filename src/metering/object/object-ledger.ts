@@ -15,7 +15,7 @@ import type { UsageRecord } from '../record.ts';
 import { Report } from '../report.ts';
 import { firstIdAt, idTime } from '../request-id.ts';
 import { fromColumns, type SumRow } from './columns.ts';
-import { DIRECTORY } from './directory.ts';
+import { type ActiveDays, DIRECTORY } from './directory.ts';
 
 import type { LedgerNamespace, LedgerStub } from './ledger-stub.ts';
 import { listAll } from './list-all.ts';
@@ -37,6 +37,15 @@ export class ObjectLedger implements Ledger {
     return this.#ports.ledgers.getByName(name);
   }
 
+  /** Reads from an object, a second time where the first one fails: a deployment resets every object once. */
+  async #read<T>(name: string, read: (ledger: LedgerStub) => Promise<T>): Promise<T> {
+    try {
+      return await read(this.#ledger(name));
+    } catch {
+      return read(this.#ledger(name));
+    }
+  }
+
   async put(records: readonly UsageRecord[]): Promise<void> {
     const byKey = Map.groupBy(records, (record) => record.key_id);
     await Promise.all(
@@ -54,7 +63,7 @@ export class ObjectLedger implements Ledger {
   async report(query: ReportQuery): Promise<ReportResult> {
     const { keyId, groups } = query;
     if (keyId === null) return this.#reportAll(query);
-    const result = await this.#ledger(keyId).report(query);
+    const result = await this.#read(keyId, (ledger) => ledger.report(query));
     return result.kind === 'rows'
       ? reportOf(result.rows, groups)
       : refuse(
@@ -72,29 +81,34 @@ export class ObjectLedger implements Ledger {
         'from',
       );
     }
-    return reportOf(await this.#ledger(DIRECTORY).reportAll(query), query.groups);
+    return reportOf(await this.#read(DIRECTORY, (directory) => directory.reportAll(query)), query.groups);
   }
 
   async list(query: RecordQuery): Promise<RecordPage | LedgerRefusal> {
     const { keyId, fromId, beforeId } = query;
-    if (keyId !== null) return { kind: 'page', ...(await this.#ledger(keyId).list(query)) };
-    const { days, isCut } = await this.#ledger(DIRECTORY).activeDays(dayOf(fromId), lastDayBefore(beforeId));
+    if (keyId !== null) return { kind: 'page', ...(await this.#read(keyId, (ledger) => ledger.list(query))) };
+    const { days, isCut } = await this.#activeDays(dayOf(fromId), lastDayBefore(beforeId));
     const earliest = days.at(-1);
     if (isCut && earliest === undefined) return refuse(TOO_MANY_KEYS, 'key');
-    const page = await listAll(query, days, (id, own) => this.#ledger(id).list(own));
+    const page = await listAll(query, days, (id, own) => this.#read(id, (ledger) => ledger.list(own)));
     const isMore = page.next === null && isCut && earliest !== undefined;
     return { kind: 'page', ...page, ...(isMore && { next: firstIdAt(earliest.day * DAY_MS) }) };
   }
 
+  #activeDays(from: number, to: number): Promise<ActiveDays> {
+    return this.#read(DIRECTORY, (directory) => directory.activeDays(from, to));
+  }
+
   async find(requestId: string, keyId: string | null): Promise<FindResult> {
-    if (keyId !== null) return { kind: 'record', record: await this.#ledger(keyId).find(requestId) };
+    if (keyId !== null)
+      return { kind: 'record', record: await this.#read(keyId, (ledger) => ledger.find(requestId)) };
     const day = dayOf(requestId);
-    const { days, isCut } = await this.#ledger(DIRECTORY).activeDays(day, day);
+    const { days, isCut } = await this.#activeDays(day, day);
     if (isCut) return refuse(TOO_MANY_KEYS, 'key');
     const keyIds = days.flatMap((active) => active.keyIds);
     for (let at = 0; at < keyIds.length; at += ASKED_LEDGERS_AT_ONCE) {
       const some = keyIds.slice(at, at + ASKED_LEDGERS_AT_ONCE);
-      const found = await Promise.all(some.map((id) => this.#ledger(id).find(requestId)));
+      const found = await Promise.all(some.map((id) => this.#read(id, (ledger) => ledger.find(requestId))));
       const record = found.find((one) => one !== null);
       if (record !== undefined) return { kind: 'record', record };
     }

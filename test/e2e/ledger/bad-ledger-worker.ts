@@ -19,6 +19,7 @@ interface Env {
 
 /** Steps of a settling or an alarm, about. */
 const MAX_STEPS = 9;
+const NEVER = 1_000_000;
 const LATE_MS = 150;
 const random = seeded(20261121);
 
@@ -35,8 +36,10 @@ async function disturbed<T>(call: () => Promise<T>, kill: (steps: number) => Pro
     await new Promise((resolve) => setTimeout(resolve, LATE_MS));
     return call();
   }
-  if (turn < 0.5) await kill(Math.floor(random() * MAX_STEPS));
-  return call();
+  if (turn >= 0.5) return call();
+  await kill(Math.floor(random() * MAX_STEPS));
+  // What comes after is not killed, unless the call was.
+  return call().finally(() => kill(NEVER));
 }
 
 /** The same objects, the calls to which are disturbed. */
@@ -62,7 +65,7 @@ function badLedgers(namespace: Env['WEIR_LEDGER'], store: KVNamespace | null): L
   };
 }
 
-/** A price that follows from the request's id, until there are real ones. */
+/** A price that follows from the id of the request, so that there are several currencies, and none. */
 function withPrice(record: UsageRecord): UsageRecord {
   const digits = Number.parseInt(record.request_id.slice(-6), 16);
   if (digits % 5 === 0) return record;

@@ -34,10 +34,11 @@ afterAll(() => gateway[Symbol.asyncDispose]());
 const BODIES: readonly ((turn: number) => JsonObject)[] = [
   (turn) => streamedChat('deepseek/deepseek-chat', withSystem(turn)),
   (turn) => chat('deepseek/deepseek-reasoner', withSystem(turn)),
-  (turn) => streamedChat('mistral/mistral-small-latest', withSystem(turn)),
+  (turn) => chat('mistral/mistral-small-latest', withSystem(turn)),
   () => chat('openai/o4-mini'),
-  () => streamedChat('xerotier/llama-3.1-8b'),
+  (turn) => chat('xerotier/llama-3.1-8b', withSystem(turn)),
   () => streamedChat('deepseek/deepseek-chat:cut'),
+  () => chat('openai/gpt-4o-mini'),
   () => streamedChat('deepseek/deepseek-chat-busy'),
   () => chat('deepseek/deepseek-chat:status-500'),
   () => streamedChat('openai/gpt-4o-mini:flood'),

@@ -48,6 +48,19 @@ describe.each([
     expect(objectOf(budget)).toMatchObject({ spent: 100 * each, reserved: 0, estimated: 0 });
   });
 
+  test('against a budget for 100 in dollars: exactly 100 pass', async () => {
+    const priced = { ...fields, model: 'mistral/codestral-latest' };
+    const each = await ceiling(priced);
+    limited.usage = { prompt: each - 100, completion: 100 };
+    // 0.30 and 0.90 dollars a million, in 10^-9.
+    const nano = (each - 100) * 300 + 100 * 900;
+    const key = await limited.create({ budget: { USD: (100 * nano + nano - 1) / 1e9, per: 'day' } });
+    const answers = await burst(key, priced);
+    expect(answers.filter((status) => status === 200)).toHaveLength(100);
+    const { budget } = await limited.settled(key);
+    expect(objectOf(budget)).toMatchObject({ spent: (100 * nano) / 1e9, reserved: 0 });
+  });
+
   test('that use less than they may: as many pass as there is room for, and never more is spent than the limit', async () => {
     const each = await ceiling(fields);
     limited.usage = { prompt: each >> 1, completion: 0 };

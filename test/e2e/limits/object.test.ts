@@ -44,6 +44,9 @@ test('G2 in money: a budget that is used up refuses, by the highest price of wha
     await limited.settled(key);
   }
   const { budget } = await limited.standing(key);
-  expect(Number(objectOf(budget).spent)).toBeGreaterThanOrEqual(0.18);
-  expect(Number(objectOf(budget).spent)).toBeLessThanOrEqual(0.2);
+  const headers = { authorization: `Bearer ${key.token}` };
+  const report = await jsonOf(await limited.gateway.fetch('/v1/usage?group_by=model', { headers }));
+  // 100,000 x 0.90 and 10 x 0.30 a million, twice: what the records cost, to the nano-unit.
+  expect(objectOf(budget).spent).toBe(0.180006);
+  expect(objectOf(objectOf(report.total).cost)).toEqual({ USD: 0.180006 });
 });

@@ -132,7 +132,6 @@ const RULES: Readonly<Record<string, number>> = {
   Q: 13,
   L: 7,
   P: 6,
-  L: 7,
   G: 8,
 };
 

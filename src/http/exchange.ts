@@ -126,7 +126,8 @@ async function prepare(
     estimatedPromptTokens: promptTokens,
     prompts,
   };
-  // A key without limits waits for nothing (G1).
+  // A key without limits waits for nothing (G1), and nobody waits for the turn of one that does.
+  if (isLimited(caller)) lease.end();
   const admitted = isLimited(caller) ? await admit(applicant, signal) : null;
   if (admitted?.kind === 'refused') {
     return { kind: 'error', error: admitted.error, headers: admitted.headers };

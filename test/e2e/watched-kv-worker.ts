@@ -1,6 +1,8 @@
 /** The gateway with a KV namespace that logs each call, and lists as many records as a test asks for: for tests of what calls cost. */
 import weir from '../../src/index.ts';
 
+export { LedgerObject } from '../../src/index.ts';
+
 interface Env {
   readonly WEIR_KV: KVNamespace;
   /** How many records of models of their own each listing of a day finds, instead of those that there are. */

@@ -40,6 +40,8 @@ const INVALID: readonly (readonly [setting: string, vars: Readonly<Record<string
   ['MAX_EVENT_BYTES', { MAX_EVENT_BYTES: '7777.5' }],
   ['MAX_REQUEST_BYTES', { MAX_REQUEST_BYTES: '0' }],
   ['BASE_PATH', { BASE_PATH: 'INVALID' }],
+  ['LEDGER', { LEDGER: 'INVALID' }],
+  ['RECORD_DAYS', { RECORD_DAYS: '7777' }],
   ['ORIGIN', { ORIGIN: 'INVALID' }],
   ['ORIGIN', { ORIGIN: 'https://shop.example/INVALID' }],
   ['ORIGIN_HOSTS', { ORIGIN: 'pass' }],
@@ -72,6 +74,7 @@ const server = createTestHarness({
       },
     },
     { config: { name: 'storeless', ...base, vars: { AUTH: 'open' } } },
+    { config: { name: 'ledgerless', ...base, ...store, vars: { AUTH: 'open', LEDGER: 'object' } } },
     { config: { name: 'bare', ...base, ...store } },
   ],
 });
@@ -137,6 +140,10 @@ test('several invalid settings are all reported at once', async () => {
 
 test('a missing KV namespace is reported', async () => {
   expect(await misconfigured('storeless')).toMatchObject({ code: 'misconfigured', param: 'WEIR_KV' });
+});
+
+test('L4 LEDGER=object without the Durable Object is reported', async () => {
+  expect(await misconfigured('ledgerless')).toMatchObject({ code: 'misconfigured', param: 'WEIR_LEDGER' });
 });
 
 test('a deployment without any variable is valid, and closed', async () => {

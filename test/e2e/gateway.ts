@@ -127,7 +127,11 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       await worker.patchConfig({ bindings: bindings(simulator.url, vars) });
       await reloaded;
     },
-    put: async (name, value) => (await openStore()).put(name, value),
+    put: async (name, value) => {
+      // The store is there once the Worker is, which has its URL before.
+      await gateway.fetch('/health');
+      await (await openStore()).put(name, value);
+    },
     entries,
     record: async (response) => {
       const id = response.headers.get('x-weir-request-id');

@@ -130,6 +130,7 @@ const RULES: Readonly<Record<string, number>> = {
   M: 5,
   K: 3,
   Q: 13,
+  L: 7,
   P: 6,
 };
 

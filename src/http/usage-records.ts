@@ -69,8 +69,11 @@ function readQuery(
   return { kind: 'query', query: { fromId, beforeId, keyId, model: params.get('model'), status, limit } };
 }
 
-/** A record as answers show it: its cost in the currency, not in parts of it. */
-function viewOf({ cost_nanos, ...record }: ListedRecord): unknown {
-  const { currency, ...rest } = record;
-  return { ...rest, cost: cost_nanos === null ? null : wholeAmount(cost_nanos), currency };
+/** A record as answers show it: its cost in units of the currency. What a list does not know is absent. */
+function viewOf(record: ListedRecord): unknown {
+  const { cost_nanos, currency, cost_source, price_since, cost_estimated, ...rest } = record;
+  const { attempts, dropped, changed, ...facts } = rest;
+  const cost = cost_nanos === null ? null : wholeAmount(cost_nanos);
+  const money = { cost, currency, cost_source, price_since, cost_estimated };
+  return { ...facts, ...money, attempts, dropped, changed };
 }

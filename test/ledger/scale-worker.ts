@@ -4,7 +4,6 @@ import { requestId } from '../../src/metering/request-id.ts';
 import { record } from '../metering/records.ts';
 import { seeded } from '../random.ts';
 
-const BATCH = 100;
 const MODELS = 10;
 
 /** What is posted: records to be made and settled, or a method to be called so many times. */
@@ -12,6 +11,7 @@ export type Job =
   | {
       readonly fill: number;
       readonly seed: number;
+      readonly batch: number;
       readonly key: string;
       readonly fromMs: number;
       readonly toMs: number;
@@ -49,8 +49,8 @@ export default {
 
 async function fill(job: Extract<Job, { fill: number }>, env: LedgerEnv): Promise<number> {
   const random = seeded(job.seed);
-  for (let at = 0; at < job.fill; at += BATCH) {
-    const records = Array.from({ length: BATCH }, () => recordOf(job, random));
+  for (let at = 0; at < job.fill; at += job.batch) {
+    const records = Array.from({ length: Math.min(job.batch, job.fill - at) }, () => recordOf(job, random));
     await env.WEIR_LEDGER.getByName(job.key).settle(records);
   }
   return job.fill;

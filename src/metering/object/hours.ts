@@ -27,7 +27,7 @@ export interface DayRow {
 }
 
 /** The model under which sums are kept once a day has too many groups: callers choose the names. */
-export const OTHER_MODEL = '(other)';
+const OTHER_MODEL = '(other)';
 
 /** Rows of one message to the directory. */
 export const MAX_MESSAGE_ROWS = 2000;

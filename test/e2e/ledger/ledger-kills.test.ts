@@ -106,6 +106,16 @@ test('L4 killed at each step of a first settling: there is never a record withou
   expect(found.at(-1)).toEqual([false, 1]);
 });
 
+test('L4 an object that is reset while it answers: read a second time', async () => {
+  const key_id = 'read';
+  await ledger.put([record({ key_id, time: new Date(TODAY).toISOString() })]);
+  await ledgers.call(key_id, 'killAfter', 0);
+  expect(await reported(key_id)).toHaveLength(1);
+  await ledgers.call(key_id, 'killAfter', 0);
+  const found = await ledger.find(record({ key_id, time: new Date(TODAY).toISOString() }).request_id, key_id);
+  expect(found).toMatchObject({ kind: 'record', record: { key_id } });
+});
+
 test('L4 killed at each step of the alarm: the ledger’s reports are exact throughout, and the directory’s when it was done', async () => {
   const key_id = 'sending';
   const settled: UsageRecord[] = [];

@@ -233,6 +233,24 @@ describe('the directory', () => {
     expect(await reported(query)).toMatchObject({ rows: [{ key, requests: 5, total_tokens: 50 }] });
   });
 
+  test('L4 more sums than a message holds: a part is sent after the other, and the reports of the key are exact throughout', async () => {
+    const key_id = newKey();
+    const records = [5, 4, 3].flatMap((ago) =>
+      Array.from({ length: MAX_DAY_GROUPS - 100 }, (_, n) =>
+        record({ key_id, model: `m${n}`, time: new Date(TODAY - ago * DAY).toISOString() }, n),
+      ),
+    );
+    for (let at = 0; at < records.length; at += 300) await ledger.put(records.slice(at, at + 300));
+    const own = { fromMs: TODAY - 9 * DAY, toMs: TODAY, keyId: key_id, groups: ['day'] as const };
+    for (let alarms = 0; alarms < 2; alarms++) {
+      await ledgers.call(key_id, 'fireAlarm');
+      expect(await reported(own)).toEqual(expected(records, own));
+    }
+    const all = await reported({ ...own, keyId: null, groups: ['key'] });
+    if (typeof all === 'string') throw new Error(all);
+    expect(all.rows.find(({ key }) => key === key_id)).toMatchObject({ requests: records.length });
+  });
+
   test('L4 a record: has the alarm set, within a minute', async () => {
     const key = newKey();
     const before = Date.now();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createTestHarness, unstable_readConfig } from 'wrangler';
 import type { ReportQuery } from '../src/metering/ledger.ts';
-import { workerdIds } from './e2e/processes.ts';
+import { residentBytes, workerdIds } from './e2e/processes.ts';
 import type { Job } from './ledger/scale-worker.ts';
 
 const DAY_MS = 86_400_000;
@@ -91,6 +91,8 @@ function print(what: string, figure: string): void {
   process.stdout.write(`${what.padEnd(72)}${figure}\n`);
 }
 
+const mib = (bytes: number) => Math.round(bytes / 2 ** 20);
+
 const query = (keyId: string | null, groups: ReportQuery['groups'], days = DAYS): ReportQuery => ({
   fromMs: SPAN.toMs - days * DAY_MS,
   toMs: SPAN.toMs,
@@ -99,11 +101,18 @@ const query = (keyId: string | null, groups: ReportQuery['groups'], days = DAYS)
 });
 const GROUPS: readonly ReportQuery['groups'][] = [['day'], ['day', 'model'], ['model', 'status']];
 
-await fill('one', records - CHUNK);
+await fill('one', CHUNK);
+const before = residentBytes(workerdIds());
+await fill('one', records - 2 * CHUNK);
+const after = residentBytes(workerdIds());
 const settled = await cpuOf(() => fill('one', CHUNK, BATCH));
 print(
   `settling, in batches of 100 (records made and called included)`,
   `${((settled * 1000) / CHUNK).toFixed(0)} µs a record`,
+);
+print(
+  `memory of workerd after ${CHUNK} records, and after ${records - CHUNK}`,
+  `${mib(before)}, ${mib(after)} MiB`,
 );
 for (const isSent of [false, true]) {
   if (isSent) await run({ call: 'fireAlarms', times: 1, key: 'one', args: [5] });

@@ -1,6 +1,6 @@
 /** Tests every setting of the contract's table: its default, a valid value, and the error for an invalid one. */
 import { describe, expect, test } from 'vitest';
-import { missingSettings, readSettings, type Settings } from '../src/settings/settings.ts';
+import { missingSettings, readRecordDays, readSettings, type Settings } from '../src/settings/settings.ts';
 
 function valid(env: Record<string, unknown> = {}): Settings {
   const result = readSettings(env);
@@ -189,6 +189,7 @@ describe('readSettings, models', () => {
 describe('readSettings, fixed values', () => {
   test.each<[name: string, read: (settings: Settings) => unknown, words: readonly string[]]>([
     ['AUTH', (settings) => settings.auth, ['keys', 'passthrough', 'open']],
+    ['LEDGER', (settings) => settings.ledger, ['kv', 'object']],
     ['ORIGIN', (settings) => settings.origin, ['404', 'pass']],
     ['REASONING', (settings) => settings.policies.reasoning, ['pass', 'strip']],
     ['USAGE_CHUNK', (settings) => settings.policies.usageChunk, ['finish', 'on_request', 'always']],
@@ -241,6 +242,15 @@ describe('readSettings, numbers', () => {
       expect(invalid({ [name]: value })).toEqual([name]);
     }
   });
+});
+
+test('L4 RECORD_DAYS: 35 by default, and no fewer than a Queue may deliver late', () => {
+  expect(valid().recordDays).toBe(35);
+  expect(['15', '400'].map((value) => valid({ RECORD_DAYS: value }).recordDays)).toEqual([15, 400]);
+  for (const value of ['14', '0', '-1', '20.5', 'hunter2', '4000', {}])
+    expect(invalid({ RECORD_DAYS: value })).toEqual(['RECORD_DAYS']);
+  expect(readRecordDays({ RECORD_DAYS: '20' })).toBe(20);
+  expect(readRecordDays({ RECORD_DAYS: 'hunter2' })).toBe(35);
 });
 
 describe('readSettings, paths and origins', () => {

@@ -35,6 +35,8 @@ const INVALID: readonly (readonly [setting: string, vars: Readonly<Record<string
   ['MAX_EVENT_BYTES', { MAX_EVENT_BYTES: '7777.5' }],
   ['MAX_REQUEST_BYTES', { MAX_REQUEST_BYTES: '0' }],
   ['BASE_PATH', { BASE_PATH: 'INVALID' }],
+  ['LEDGER', { LEDGER: 'INVALID' }],
+  ['RECORD_DAYS', { RECORD_DAYS: '7777' }],
   ['ORIGIN', { ORIGIN: 'INVALID' }],
   ['CORS_ORIGINS', { CORS_ORIGINS: 'https://app.example.com/INVALID' }],
 ];
@@ -64,6 +66,7 @@ const server = createTestHarness({
       },
     },
     { config: { name: 'storeless', ...base, vars: { AUTH: 'open' } } },
+    { config: { name: 'ledgerless', ...base, ...store, vars: { AUTH: 'open', LEDGER: 'object' } } },
     { config: { name: 'bare', ...base, ...store } },
   ],
 });
@@ -129,6 +132,10 @@ test('several invalid settings are all reported at once', async () => {
 
 test('a missing KV namespace is reported', async () => {
   expect(await misconfigured('storeless')).toMatchObject({ code: 'misconfigured', param: 'WEIR_KV' });
+});
+
+test('L4 LEDGER=object without the Durable Object is reported', async () => {
+  expect(await misconfigured('ledgerless')).toMatchObject({ code: 'misconfigured', param: 'WEIR_LEDGER' });
 });
 
 test('a deployment without any variable is valid, and closed', async () => {

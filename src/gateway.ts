@@ -1,17 +1,18 @@
 /** Routes requests to their handlers: what `index.ts` runs, and what another Worker imports to mount Weir. */
 import { type IRequest, IttyRouter } from 'itty-router';
 import { apiError } from './canonical/error.ts';
-import { handleCreateKey, handleListKeys, handleRevokeKey } from './http/admin-keys.ts';
+import { handleChangeKey, handleCreateKey, handleListKeys, handleRevokeKey } from './http/admin-keys.ts';
 import { handleCompletion } from './http/completions.ts';
 import type { RequestContext } from './http/context.ts';
 import { addCors, preflight } from './http/cors.ts';
 import { internalError } from './http/internal-error.ts';
+import { handleKey } from './http/key.ts';
 import { ModelLists } from './http/model-lists.ts';
 import { handleModel, handleModels } from './http/models.ts';
-import { askOrigin, type Served } from './http/origin.ts';
 import { forgivePath, noSuchRoute } from './http/paths.ts';
 import type { Ports } from './http/ports.ts';
 import { errorResponse, jsonResponse } from './http/respond.ts';
+import { Site, type SitePorts } from './http/site.ts';
 import { handleUsage } from './http/usage.ts';
 import { handleFindRecord, handleListRecords } from './http/usage-records.ts';
 import { KnownCallers } from './metering/known-callers.ts';
@@ -23,7 +24,11 @@ import { consumeRecords, QueueSink, type RecordMessage } from './metering/queue.
 import { RecordWriter } from './metering/record-writer.ts';
 import { requestId } from './metering/request-id.ts';
 import { StrandedRecords } from './metering/stranded.ts';
+import type { Placement } from './settings/placement.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
+import { Memory } from './stream/memory.ts';
+
+export type { Site } from './http/site.ts';
 
 export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;
@@ -42,6 +47,7 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
   const sinks = settings.ledger === 'kv' ? [ledger] : [stranded.ledger, stranded];
   const written = queue === null ? sinks : [new QueueSink(queue), ...sinks];
   const records = new RecordWriter({ sinks: written, log, startTimer: clock.startTimer });
+  const memory = new Memory(clock);
   const modelLists = new ModelLists(ports);
   const knownCallers = new KnownCallers(store);
   const prices = new PriceBook(settings.prices, {
@@ -52,6 +58,7 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
   });
   return {
     fetch: async (request, context) => {
+      const waitUntil = (work: Promise<unknown>) => context.waitUntil(work);
       const arrivedAt = clock.now();
       const requestContext: RequestContext = {
         settings,
@@ -60,14 +67,13 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
         records,
         modelLists,
         knownCallers,
+        leaseMemory: (bytes) => memory.lease(bytes, waitUntil),
         requestId: requestId(arrivedAt, random()),
         arrivedAt,
+        waitUntil,
         prices,
-        waitUntil: (work) => context.waitUntil(work),
       };
-      const served = await serve(router, request, requestContext);
-      if (served.isOrigins) return served.response;
-      const answer = served.response;
+      const answer = await serve(router, request, requestContext);
       answer.headers.set('x-request-id', requestContext.requestId);
       answer.headers.set('x-weir-request-id', requestContext.requestId);
       addCors(request, answer, settings.corsOrigins);
@@ -110,19 +116,23 @@ function createRouter(basePath: string) {
       .get('(/v1)?/usage/records/:id', (request, context) =>
         handleFindRecord(request, context, request.params.id ?? ''),
       )
+      .get('(/v1)?/key', handleKey)
       .post('/admin/keys', handleCreateKey)
       .get('/admin/keys', handleListKeys)
       .delete('/admin/keys/:id', (request, context) =>
         handleRevokeKey(request, context, request.params.id ?? ''),
       )
+      .patch('/admin/keys/:id', (request, context) =>
+        handleChangeKey(request, context, request.params.id ?? ''),
+      )
       .all('/health', otherMethod('GET'))
       .all('(/v1|/beta)?/(chat/|fim/|agents/)?completions', otherMethod('POST'))
       .all('/openai/deployments/:model+/chat/completions', otherMethod('POST'))
-      .all('(/v1)?/(models|usage|usage/records)', otherMethod('GET'))
+      .all('(/v1)?/(models|usage|usage/records|key)', otherMethod('GET'))
       .all('(/v1)?/models/:id+', otherMethod('GET'))
       .all('(/v1)?/usage/records/:id', otherMethod('GET'))
       .all('/admin/keys', otherMethod('GET, POST'))
-      .all('/admin/keys/:id', otherMethod('DELETE'))
+      .all('/admin/keys/:id', otherMethod('PATCH, DELETE'))
   );
 }
 
@@ -135,26 +145,22 @@ function otherMethod(methods: string): (request: Request, context: RequestContex
   };
 }
 
-/** Weir's answer, or that of the zone's own origin; whatever breaks inside is an answer, too (B5). */
-async function serve(router: GatewayRouter, request: Request, context: RequestContext): Promise<Served> {
-  const { settings, ports } = context;
+/** Weir's answer; whatever breaks inside is one, too (B5). */
+async function serve(router: GatewayRouter, request: Request, context: RequestContext): Promise<Response> {
   try {
     const forgiven = forgivePath(request);
     const isHead = request.method === 'HEAD';
     const routed = isHead ? new Request(forgiven.url, { headers: forgiven.headers }) : forgiven;
-    const response = await router.fetch(routed, context);
-    if (response !== undefined) return { response, isOrigins: false };
-    if (settings.origin === 'pass') return await askOrigin(request, settings, ports);
-    return { response: unknownRoute(forgiven, settings), isOrigins: false };
+    return (await router.fetch(routed, context)) ?? unknownRoute(forgiven, context.settings);
   } catch (error) {
-    return { response: errorResponse(internalError(context, error)), isOrigins: false };
+    return errorResponse(internalError(context, error));
   }
 }
 
 /** The preflight of a route that there is not succeeds, so that a page shows the error instead of "Connection error" (Q12). */
 function unknownRoute(request: Request, { corsOrigins }: Settings): Response {
   return request.method === 'OPTIONS'
-    ? preflight(request, 'GET, POST, DELETE', corsOrigins)
+    ? preflight(request, 'GET, POST, PATCH, DELETE', corsOrigins)
     : noSuchRoute(request);
 }
 
@@ -180,4 +186,14 @@ export function misconfiguredGateway(problems: readonly SettingProblem[]): Gatew
     consume: () => Promise.reject(new Error(message)),
     bringIn: () => Promise.reject(new Error(message)),
   };
+}
+
+/**
+ * The site beside a gateway, or null where there is none. It is asked before the gateway and needs none of its settings,
+ * so that no fault of theirs takes a page down (W1).
+ */
+export function createSite(placement: Placement | null, ports: SitePorts): Site | null {
+  if (placement === null || placement.origin.kind === 'none') return null;
+  const { routes } = createRouter(placement.basePath);
+  return new Site(placement, (pathname) => routes.some(([, pattern]) => pattern.test(pathname)), ports);
 }

@@ -1,8 +1,9 @@
-/** The Worker: builds the gateway from its environment once, and hands it every request, message and tick. */
+/** The Worker: builds the gateway and the site beside it from its environment once, and hands each request, message and tick to the one it is for. */
 import { env as startupEnv } from 'cloudflare:workers';
-import { createGateway, type Gateway, misconfiguredGateway } from './gateway.ts';
-import type { LedgerNamespace } from './metering/object/ledger-stub.ts';
+import { createGateway, createSite, type Gateway, misconfiguredGateway, type Site } from './gateway.ts';
+import type { LimitsNamespace } from './limits/limits-stub.ts';
 import type { RecordQueue } from './metering/queue.ts';
+import { placementOf } from './settings/placement.ts';
 import {
   missingSettings,
   readSettings,
@@ -14,22 +15,28 @@ interface Env {
   /** Keys and usage records. Everything else in the environment is read by `settings.ts`. */
   readonly WEIR_KV?: KVNamespace;
   /** The ledger objects: each key's, for LEDGER=object and for keys with limits. */
-  readonly WEIR_LEDGER?: LedgerNamespace;
+  readonly WEIR_LEDGER?: LimitsNamespace;
   readonly USAGE_QUEUE?: RecordQueue;
+  /** A coarse shield against floods, asked before KV is read. */
+  readonly LIMITER?: RateLimit;
   readonly [name: string]: unknown;
 }
 
 export { LedgerObject } from './ledger-object.ts';
 
-/** One gateway an environment: settings do not change while an isolate lives. */
+/** One of each an environment: settings do not change while an isolate lives. */
 const gateways = new WeakMap<Env, Gateway>();
+const sites = new WeakMap<Env, Site | null>();
 
 // Read at start, too, so that what is invalid or missing is in the log before the first request: under `wrangler dev`, in the
 // terminal.
 reportSettings({ ...startupEnv });
 
 export default {
-  fetch: (request, env, context) => gatewayOf(env).fetch(request, context),
+  fetch: async (request, env, context) => {
+    const passed = await siteOf(env)?.pass(request, context);
+    return passed ?? gatewayOf(env).fetch(request, context);
+  },
   queue: (batch, env) => gatewayOf(env).consume(batch.messages),
   scheduled: (_, env) => gatewayOf(env).bringIn(),
 } satisfies ExportedHandler<Env>;
@@ -38,6 +45,14 @@ function gatewayOf(env: Env): Gateway {
   const gateway = gateways.get(env) ?? buildGateway(env);
   gateways.set(env, gateway);
   return gateway;
+}
+
+function siteOf(env: Env): Site | null {
+  const known = sites.get(env);
+  if (known !== undefined) return known;
+  const site = createSite(placementOf(env), { fetch: (input, init) => fetch(input, init), log });
+  sites.set(env, site);
+  return site;
 }
 
 interface StartResult {
@@ -77,6 +92,7 @@ function buildGateway(env: Env): Gateway {
     store,
     ledgers: env.WEIR_LEDGER ?? null,
     queue: env.USAGE_QUEUE ?? null,
+    limiter: env.LIMITER ?? null,
     fetch: (input, init) => fetch(input, init),
     clock: { now: () => Date.now(), startTimer },
     random: () => crypto.randomUUID(),

@@ -1,5 +1,12 @@
 /** The Durable Object that is one key's ledger: what a request used and what its limits allow change in one transaction (L4). */
 import { DurableObject } from 'cloudflare:workers';
+import type { JsonObject } from './canonical/json.ts';
+import type { LimitsResult } from './limits/limits.ts';
+import type { LimitsStub } from './limits/limits-stub.ts';
+import { type Reservation, type ReserveRequest, reserve } from './limits/reserve.ts';
+import { type Charge, expire, nextExpiry, settle, settleRecords, settleUnreserved } from './limits/settle.ts';
+import { readStanding, type Standing } from './limits/standing.ts';
+import { changeLimits, createLimitTables } from './limits/tables.ts';
 import { DAY_MS } from './metering/days.ts';
 import type { RecordQuery, ReportQuery } from './metering/ledger.ts';
 import type { SumRow } from './metering/object/columns.ts';
@@ -20,7 +27,7 @@ import {
   MAX_MESSAGE_ROWS,
 } from './metering/object/hours.ts';
 import { keyReport, type RowsResult } from './metering/object/key-report.ts';
-import type { LedgerNamespace, LedgerStub } from './metering/object/ledger-stub.ts';
+import type { LedgerNamespace } from './metering/object/ledger-stub.ts';
 import { createMarks, readMarks } from './metering/object/marks.ts';
 import {
   createRecords,
@@ -48,8 +55,10 @@ type Job = (now: number) => number | null | Promise<number | null>;
 /** The directory has a ledger's sums within a minute. */
 const SEND_AFTER_MS = 30_000;
 const RETRY_AFTER_MS = 60_000;
+/** A directory that hangs holds up no other job. */
+const MAX_SEND_MS = 10_000;
 
-export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub {
+export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub {
   readonly #storage: LedgerStorage;
   readonly #sql: SqlStorage;
   readonly #keyId: string;
@@ -69,7 +78,13 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     createMarks(this.#sql);
     createRecords(this.#sql);
     createSums(this.#sql);
-    this.#jobs = [(now) => this.#sendDays(now), (now) => this.#deleteOld(now)];
+    createLimitTables(this.#sql);
+    // The one that waits for another object comes last.
+    this.#jobs = [
+      (now) => this.#expireReservations(now),
+      (now) => this.#deleteOld(now),
+      (now) => this.#sendDays(now),
+    ];
   }
 
   async settle(records: readonly UsageRecord[]): Promise<readonly string[]> {
@@ -82,7 +97,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
         old.length === 0 ? records : records.filter((one) => !old.includes(one)),
       );
       addToHours(this.#sql, taken, marks);
-      for (const record of taken) this.#account(record);
+      settleRecords(this.#sql, taken);
       return old.map((record) => record.request_id);
     });
     // In the turn of the transaction, so that there is never a record without an alarm.
@@ -90,9 +105,6 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     if (alarm === null || alarm > due) await this.#storage.setAlarm(due);
     return forgotten;
   }
-
-  /** What follows from a new record, once, in the transaction that takes it: this is where limits settle. */
-  #account(_record: UsageRecord): void {}
 
   async find(requestId: string): Promise<UsageRecord | null> {
     return findRecord(this.#sql, requestId);
@@ -118,6 +130,40 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     return activeDays(this.#sql, from, to);
   }
 
+  async reserve(request: ReserveRequest): Promise<Reservation> {
+    const alarm = await this.#storage.getAlarm();
+    const now = Date.now();
+    const reservation = this.#storage.transactionSync(() => reserve(this.#sql, request, now));
+    // In the turn of the transaction, so that there is never a reservation without an alarm.
+    const due = now + request.expiresAfterMs;
+    if (reservation.kind === 'reserved' && (alarm === null || alarm > due)) await this.#storage.setAlarm(due);
+    return reservation;
+  }
+
+  async settleReservation(id: string, charge: Charge): Promise<void> {
+    this.#storage.transactionSync(() => settle(this.#sql, id, charge));
+  }
+
+  async settleUnreserved(id: string, charge: Charge, day: string): Promise<void> {
+    const now = Date.now();
+    this.#storage.transactionSync(() => settleUnreserved(this.#sql, id, charge, day, now));
+  }
+
+  async standing(): Promise<Standing> {
+    return readStanding(this.#sql, Date.now());
+  }
+
+  async changeLimits(fields: JsonObject): Promise<LimitsResult> {
+    return this.#storage.transactionSync(() => changeLimits(this.#sql, fields));
+  }
+
+  #expireReservations(now: number): number | null {
+    const expired = this.#storage.transactionSync(() => expire(this.#sql, now));
+    for (const reservation of expired)
+      log({ event: 'reservation_expired', key_id: this.#keyId, ...reservation });
+    return nextExpiry(this.#sql);
+  }
+
   override async alarm(): Promise<void> {
     const next: number[] = [];
     for (const job of this.#jobs) {
@@ -137,11 +183,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   async #sendDays(now: number): Promise<number | null> {
     const rows = changedDays(this.#sql, readMarks(this.#sql));
     if (rows.length === 0) return null;
-    try {
-      await this.env.WEIR_LEDGER.getByName(DIRECTORY).takeDays(this.#keyId, rows);
-    } catch {
-      return now + RETRY_AFTER_MS;
-    }
+    const directory = this.env.WEIR_LEDGER.getByName(DIRECTORY);
+    if (!(await succeeds(directory.takeDays(this.#keyId, rows), MAX_SEND_MS))) return now + RETRY_AFTER_MS;
     // Yesterday stays open, as a request may end on the day after its arrival.
     this.#storage.transactionSync(() => keepDays(this.#sql, rows, Math.floor(now / DAY_MS) - 1));
     return rows.length === MAX_MESSAGE_ROWS ? now : null;
@@ -154,4 +197,24 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     // Once a day is enough for what falls due.
     return oldest < now - keptMs ? now : oldest + keptMs + DAY_MS;
   }
+}
+
+/** Whether the call succeeds within so many ms; never rejects. */
+async function succeeds(call: Promise<void>, ms: number): Promise<boolean> {
+  const late = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => late.resolve(false), ms);
+  const isDone = await Promise.race([
+    call.then(
+      () => true,
+      () => false,
+    ),
+    late.promise,
+  ]);
+  clearTimeout(timer);
+  return isDone;
+}
+
+function log(entry: Readonly<Record<string, unknown>>): void {
+  // biome-ignore lint/suspicious/noConsole: an object's log is its console, as a Worker's is.
+  console.log(JSON.stringify(entry));
 }

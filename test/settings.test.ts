@@ -1,5 +1,6 @@
 /** Tests every setting of the contract's table: its default, a valid value, and the error for an invalid one. */
 import { describe, expect, test } from 'vitest';
+import { placementOf } from '../src/settings/placement.ts';
 import { missingSettings, readRecordDays, readSettings, type Settings } from '../src/settings/settings.ts';
 
 function valid(env: Record<string, unknown> = {}): Settings {
@@ -190,7 +191,6 @@ describe('readSettings, fixed values', () => {
   test.each<[name: string, read: (settings: Settings) => unknown, words: readonly string[]]>([
     ['AUTH', (settings) => settings.auth, ['keys', 'passthrough', 'open']],
     ['LEDGER', (settings) => settings.ledger, ['kv', 'object']],
-    ['ORIGIN', (settings) => settings.origin, ['404', 'pass']],
     ['REASONING', (settings) => settings.policies.reasoning, ['pass', 'strip']],
     ['USAGE_CHUNK', (settings) => settings.policies.usageChunk, ['finish', 'on_request', 'always']],
     ['UNSUPPORTED', (settings) => settings.unsupported, ['auto', 'drop', 'refuse']],
@@ -270,6 +270,41 @@ describe('readSettings, paths and origins', () => {
       expect(invalid({ BASE_PATH: value })).toEqual(['BASE_PATH']);
     },
   );
+
+  test.each<[name: string, env: Record<string, unknown>, origin: Settings['origin']]>([
+    ['not set', {}, { kind: 'none' }],
+    ['404', { ORIGIN: '404', ORIGIN_HOSTS: 'shop.example' }, { kind: 'none' }],
+    [
+      'pass, with hosts',
+      { ORIGIN: ' pass ', ORIGIN_HOSTS: 'Shop.example , *.shop.example,127.0.0.1:3000,' },
+      { kind: 'zone', hosts: ['shop.example', '*.shop.example', '127.0.0.1:3000'] },
+    ],
+    ['an origin', { ORIGIN: 'https://a.example:8443' }, { kind: 'url', url: 'https://a.example:8443' }],
+    ['an origin with a slash', { ORIGIN: 'http://localhost/' }, { kind: 'url', url: 'http://localhost' }],
+  ])("W1 ORIGIN %s: who answers what is not Weir's", (_, env, origin) => {
+    expect(valid(env).origin).toEqual(origin);
+    expect(placementOf({ ...env, AUTH: 'hunter2' })).toMatchObject({ origin });
+  });
+
+  test.each([
+    ['PASS', undefined, 'ORIGIN'],
+    ['hunter2', undefined, 'ORIGIN'],
+    ['shop.example', undefined, 'ORIGIN'],
+    ['ftp://shop.example', undefined, 'ORIGIN'],
+    ['https://shop.example/hunter2', undefined, 'ORIGIN'],
+    ['https://shop.example?hunter2', undefined, 'ORIGIN'],
+    ['https://hunter2:hunter2@shop.example', undefined, 'ORIGIN'],
+    ['pass', undefined, 'ORIGIN_HOSTS'],
+    ['pass', ' , ', 'ORIGIN_HOSTS'],
+    ['pass', '*', 'ORIGIN_HOSTS'],
+    ['pass', 'shop.*', 'ORIGIN_HOSTS'],
+    ['pass', 'https://shop.example', 'ORIGIN_HOSTS'],
+    ['pass', 'shop.example/hunter2', 'ORIGIN_HOSTS'],
+    ['pass', 'shop.example, hunter2!', 'ORIGIN_HOSTS'],
+  ])('W1 ORIGIN=%s with ORIGIN_HOSTS=%s: invalid, and there is no placement', (ORIGIN, hosts, setting) => {
+    expect(invalid({ ORIGIN, ORIGIN_HOSTS: hosts })).toEqual([setting]);
+    expect(placementOf({ ORIGIN, ORIGIN_HOSTS: hosts })).toBeNull();
+  });
 
   test('CORS_ORIGINS: none by default, comma-separated origins, or any', () => {
     expect(valid().corsOrigins).toEqual([]);

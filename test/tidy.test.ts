@@ -56,9 +56,9 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'auth',
     'settings',
   ],
-  'ledger-object.ts': ['metering', 'limits', 'settings'],
-  'gateway.ts': ['canonical', 'http', 'metering', 'settings'],
-  'index.ts': ['gateway.ts', 'ledger-object.ts', 'metering', 'settings'],
+  'ledger-object.ts': ['canonical', 'metering', 'limits', 'settings'],
+  'gateway.ts': ['canonical', 'stream', 'http', 'metering', 'settings'],
+  'index.ts': ['gateway.ts', 'ledger-object.ts', 'limits', 'metering', 'settings'],
 };
 
 const PURE_LAYERS = ['canonical', 'stream', 'dialects', 'requests'];
@@ -116,7 +116,7 @@ test('no import cycle', () => {
   expect(cycles).toEqual([]);
 });
 
-/** The rules of the contract and of requests: a letter and how many rules it has. */
+/** The rules of the contract, of requests and of the ledger: a letter and how many rules it has. */
 const RULES: Readonly<Record<string, number>> = {
   H: 3,
   F: 4,
@@ -132,6 +132,7 @@ const RULES: Readonly<Record<string, number>> = {
   Q: 13,
   L: 7,
   P: 6,
+  G: 8,
 };
 
 test('every rule of the contract is named by a test', () => {

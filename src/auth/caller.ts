@@ -2,7 +2,7 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { matchesAnyGlob } from '../canonical/glob.ts';
 import { sameDigest, sha256 } from './digest.ts';
-import { callerId, findKey, type KeyStore } from './keys.ts';
+import { callerId, findKey, type GatewayKey, holdsToken, isToken, type KeyStore } from './keys.ts';
 
 /** `keys`: a key of this deployment; `passthrough`: the caller's own provider key, sent on; `open`: none, for local runs. */
 export type AuthMode = 'keys' | 'passthrough' | 'open';
@@ -12,9 +12,13 @@ export interface Caller {
   readonly keyId: string;
   /** Globs over the model addresses it may use; null allows every one. */
   readonly models: readonly string[] | null;
+  /** Its gateway key; null under any other AUTH mode. */
+  readonly key: GatewayKey | null;
   /** The caller's own provider key, to be sent on (AUTH=passthrough), or null. */
   readonly credential: string | null;
 }
+
+const OPEN: Caller = { keyId: 'open', models: null, key: null, credential: null };
 
 export type CallerResult =
   | { readonly kind: 'caller'; readonly caller: Caller }
@@ -28,7 +32,7 @@ export async function identify(
   store: KeyStore,
   now: Date,
 ): Promise<CallerResult> {
-  if (mode === 'open') return { kind: 'caller', caller: { keyId: 'open', models: null, credential: null } };
+  if (mode === 'open') return { kind: 'caller', caller: OPEN };
   const token = callerToken(headers);
   if (token === null) return refused('Send your key as "Authorization: Bearer <key>"');
   if (mode === 'passthrough') {
@@ -36,19 +40,40 @@ export async function identify(
     if (await isAdmin(adminToken, headers)) return refused("The admin token is not a provider's key");
     return {
       kind: 'caller',
-      caller: { keyId: callerId(await sha256(token)), models: null, credential: token },
+      caller: { keyId: callerId(await sha256(token)), models: null, key: null, credential: token },
     };
   }
   const key = await findKey(store, token, now);
   if (key === null) return refused('This key is unknown, revoked or expired');
-  return { kind: 'caller', caller: { keyId: key.id, models: key.models, credential: null } };
+  return { kind: 'caller', caller: { keyId: key.id, models: key.models, key, credential: null } };
 }
 
 /** Whether the request bears the deployment's admin token; never, where none is set. */
 export async function isAdmin(adminToken: string | null, headers: Headers): Promise<boolean> {
   const token = callerToken(headers);
-  if (adminToken === null || token === null) return false;
-  return sameDigest(await sha256(adminToken), await sha256(token));
+  return adminToken !== null && token !== null && isSameToken(adminToken, token);
+}
+
+/**
+ * Whether a request bears what only Weir may see: a gateway key anywhere in its headers or its URL, or the admin token in
+ * any header that credentials come in, whichever scheme it names.
+ */
+export async function bearsOwnKey({ url, headers }: Request, adminToken: string | null): Promise<boolean> {
+  if (holdsToken(url) || [...headers.values()].some(holdsToken)) return true;
+  const words = CREDENTIAL_HEADERS.flatMap((name) => headers.get(name)?.split(/,?\s+/) ?? []);
+  if (words.some(isToken)) return true;
+  if (adminToken === null) return false;
+  const same = await Promise.all(words.map((word) => isSameToken(adminToken, word)));
+  return same.includes(true);
+}
+
+async function isSameToken(a: string, b: string): Promise<boolean> {
+  return sameDigest(await sha256(a), await sha256(b));
+}
+
+/** Whether its key has limits, which its ledger object holds (G1). */
+export function isLimited({ key }: Caller): boolean {
+  return key !== null && key.limits !== null;
 }
 
 /** Whether the caller may use the model at this address. */
@@ -56,7 +81,9 @@ export function mayUse(caller: Caller, address: string): boolean {
   return caller.models === null || matchesAnyGlob(caller.models, address);
 }
 
-/** The caller's key: a bearer token, or the value of the header that Azure's or Anthropic's clients send (Q12). */
+/** Where credentials come: as a bearer token, or in the headers that Azure's and Anthropic's clients send (Q12). */
+const CREDENTIAL_HEADERS = ['authorization', 'api-key', 'x-api-key'];
+
 export function callerToken(headers: Headers): string | null {
   const bearer = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1];
   return bearer ?? headers.get('api-key') ?? headers.get('x-api-key');

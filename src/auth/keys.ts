@@ -1,5 +1,5 @@
 /** Gateway keys: made, looked up, listed and revoked in KV, which holds nothing but their SHA-256 (K1, K2). */
-import { isObject, readArray, readText } from '../canonical/json.ts';
+import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
 import { sameDigest, sha256 } from './digest.ts';
 
 export interface GatewayKey {
@@ -10,16 +10,19 @@ export interface GatewayKey {
   /** ISO 8601, or null: never. */
   readonly expires_at: string | null;
   readonly created_at: string;
+  /** A copy of what its ledger object holds, for listings; null: it has none, and no object is asked before its requests (G1). */
+  readonly limits: JsonObject | null;
 }
 
-export type NewKey = Pick<GatewayKey, 'name' | 'models' | 'expires_at'>;
+export type NewKey = Pick<GatewayKey, 'name' | 'models' | 'expires_at' | 'limits'>;
 
 /** The part of a KV namespace that keys use. */
 export type KeyStore = Pick<KVNamespace, 'get' | 'put' | 'list' | 'delete'>;
 
 const PREFIX = 'key/';
-export const TOKEN_PREFIX = 'weir_';
+const TOKEN_PREFIX = 'weir_';
 const TOKEN_RANDOM_BYTES = 32;
+const WHOLE_TOKEN = new RegExp(`${TOKEN_PREFIX}[0-9a-f]{${2 * TOKEN_RANDOM_BYTES}}`, 'i');
 /** Listings (of 1,000 keys each) in one answer. */
 const MAX_LISTINGS = 10;
 
@@ -28,27 +31,54 @@ export function callerId(digest: string): string {
   return digest.slice(0, 16);
 }
 
+/** Whether a word is a key of this or another deployment, or was meant as one. */
+export function isToken(word: string): boolean {
+  return word.startsWith(TOKEN_PREFIX);
+}
+
+/** Whether a whole key stands anywhere in a text. */
+export function holdsToken(text: string): boolean {
+  return WHOLE_TOKEN.test(text);
+}
+
+/** A key that is not in the store yet. */
+export interface MadeKey {
+  readonly key: GatewayKey;
+  readonly token: string;
+  readonly digest: string;
+}
+
 /** Makes a key. The token is in this answer and nowhere else. */
-export async function createKey(
-  store: KeyStore,
-  asked: NewKey,
-  now: Date,
-): Promise<{ readonly key: GatewayKey; readonly token: string }> {
+export async function makeKey(asked: NewKey, now: Date): Promise<MadeKey> {
   const random = crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES));
   const token = TOKEN_PREFIX + random.toHex();
   const digest = await sha256(token);
-  const key: GatewayKey = { id: callerId(digest), ...asked, created_at: now.toISOString() };
+  return { key: { id: callerId(digest), ...asked, created_at: now.toISOString() }, token, digest };
+}
+
+/** Puts a key into the store, or its changed form over it. */
+export async function putKey(store: KeyStore, key: GatewayKey, digest: string): Promise<void> {
   await store.put(PREFIX + key.id, JSON.stringify({ ...key, digest }), { metadata: key });
-  return { key, token };
+}
+
+/** The key of this id, with its token's digest, or null where there is none. */
+export async function readKey(
+  store: KeyStore,
+  id: string,
+): Promise<{ readonly key: GatewayKey; readonly digest: string } | null> {
+  const stored: unknown = await store.get(PREFIX + id, 'json');
+  const key = decodeKey(stored);
+  const digest = isObject(stored) ? readText(stored.digest) : undefined;
+  return key === null || digest === undefined ? null : { key, digest };
 }
 
 /** The key of a token, or null where there is none, it was revoked or it has expired (K3). */
 export async function findKey(store: KeyStore, token: string, now: Date): Promise<GatewayKey | null> {
   if (!token.startsWith(TOKEN_PREFIX)) return null;
   const digest = await sha256(token);
-  const stored: unknown = await store.get(PREFIX + callerId(digest), 'json');
-  const key = decodeKey(stored);
-  if (key === null || !isObject(stored) || !sameDigest(readText(stored.digest) ?? '', digest)) return null;
+  const found = await readKey(store, callerId(digest));
+  if (found === null || !sameDigest(found.digest, digest)) return null;
+  const { key } = found;
   return key.expires_at !== null && Date.parse(key.expires_at) <= now.getTime() ? null : key;
 }
 
@@ -86,5 +116,6 @@ function decodeKey(stored: unknown): GatewayKey | null {
       : null,
     expires_at: readText(stored.expires_at) ?? null,
     created_at: readText(stored.created_at) ?? '',
+    limits: isObject(stored.limits) ? stored.limits : null,
   };
 }

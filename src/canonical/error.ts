@@ -3,6 +3,8 @@
 interface ErrorKind {
   readonly status: number;
   readonly type: string;
+  /** What `retry-after` says. */
+  readonly retryAfterSeconds?: number;
 }
 
 /** Every code of Weir's own. An upstream's code for the caller's mistake is kept beside these (E1). */
@@ -20,6 +22,9 @@ export const ERRORS = {
   request_timeout: { status: 408, type: 'timeout_error' },
   request_too_large: { status: 413, type: 'invalid_request_error' },
   rate_limited: { status: 429, type: 'rate_limit_error' },
+  // The type by which clients know that a repetition does not help.
+  budget_exceeded: { status: 429, type: 'insufficient_quota' },
+  overloaded: { status: 503, type: 'server_error', retryAfterSeconds: 10 },
   origin_loop: { status: 508, type: 'server_error' },
   misconfigured: { status: 500, type: 'server_error' },
   internal_error: { status: 500, type: 'server_error' },
@@ -30,6 +35,7 @@ export const ERRORS = {
   upstream_invalid: { status: 502, type: 'server_error' },
   upstream_truncated: { status: 502, type: 'server_error' },
   upstream_event_too_large: { status: 502, type: 'server_error' },
+  ledger_unreachable: { status: 503, type: 'server_error' },
   upstream_overloaded: { status: 503, type: 'server_error' },
   timeout: { status: 504, type: 'timeout_error' },
   stream_idle_timeout: { status: 504, type: 'stream_idle_timeout' },
@@ -44,6 +50,7 @@ export interface ApiError {
   readonly code: string;
   readonly message: string;
   readonly param: string | null;
+  readonly retryAfterSeconds?: number;
 }
 
 /** An error as an upstream reported it, in whichever form; what it left out is undefined. */

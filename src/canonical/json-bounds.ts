@@ -14,6 +14,8 @@ const MIN_CHARS = 2 * MAX_JSON_DEPTH;
 /** In a text of up to this length, as most events are, counting every bracket is faster than telling strings apart. */
 const MAX_COUNTED_CHARS = 4096;
 
+const LOOPED_CHARS = 64;
+
 /**
  * Whether the text stays within both bounds. One pass, linear in its length; a text that is not JSON gets an answer, too, and
  * is left to the parser.
@@ -21,12 +23,13 @@ const MAX_COUNTED_CHARS = 4096;
 export function isWithinJsonBounds(text: string): boolean {
   if (text.length < MIN_CHARS) return true;
   if (text.length <= MAX_COUNTED_CHARS && countBrackets(text) <= MAX_JSON_DEPTH) return true;
+  const strings = new StringEnds(text);
   let depth = 0;
   let values = 1;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === QUOTE) {
-      i = findStringEnd(text, i + 1);
+      i = strings.find(i + 1);
     } else if (code === COMMA) {
       values++;
     } else if (code === OPEN_LIST || code === OPEN_OBJECT) {
@@ -53,16 +56,43 @@ function countBrackets(text: string): number {
   return count;
 }
 
-/** Where the string has its closing quote, or the text's end. */
-function findStringEnd(text: string, from: number): number {
-  let end = text.indexOf('"', from);
-  while (end >= 0 && isEscaped(text, from, end)) end = text.indexOf('"', end + 1);
-  return end < 0 ? text.length : end;
-}
+/** Finds the ends of a text's strings, one after the other. */
+class StringEnds {
+  readonly #text: string;
+  /** Where the next backslash stands, as far as it was looked for: it is not looked for again before it is passed. */
+  #escape = -1;
 
-/** An odd number of backslashes stands before the quote. */
-function isEscaped(text: string, from: number, quote: number): boolean {
-  let at = quote - 1;
-  while (at >= from && text.charCodeAt(at) === BACKSLASH) at--;
-  return (quote - 1 - at) % 2 === 1;
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Where the string that begins at `from` has its closing quote, or the text's end. */
+  find(from: number): number {
+    const text = this.#text;
+    let at = from;
+    while (at < text.length) {
+      // A loop where escapes may be dense, a search over what has had none for a while: either alone is slow on some text.
+      const end = Math.min(at + LOOPED_CHARS, text.length);
+      let hasEscape = false;
+      for (; at < end; at++) {
+        const code = text.charCodeAt(at);
+        if (code === QUOTE) return at;
+        if (code !== BACKSLASH) continue;
+        hasEscape = true;
+        at++;
+      }
+      if (!hasEscape) at = Math.min(this.#find('"', at), this.#nextEscape(at));
+    }
+    return text.length;
+  }
+
+  #nextEscape(from: number): number {
+    if (this.#escape < from) this.#escape = this.#find('\\', from);
+    return this.#escape;
+  }
+
+  #find(char: string, from: number): number {
+    const index = this.#text.indexOf(char, from);
+    return index < 0 ? this.#text.length : index;
+  }
 }

@@ -12,14 +12,27 @@ export const MAX_TOOL_CALLS = 1024;
 /** A plain answer of an upstream, and what is put together of a streamed one for a client that asked for an object (B3). */
 export const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
+/** What large bodies and events may hold in an isolate at once: those that find no room wait for it (B3). */
+export const MAX_MEMORY_BYTES = 20 * 1024 * 1024;
+/** What holds no more is neither counted nor waits: many of them hold what follows from the number of requests. */
+export const SMALL_BYTES = 128 * 1024;
+/** Of what is larger only one is worked on at once, and in pieces: parsing and writing take some ms a MiB. */
+export const LARGE_BYTES = 1024 * 1024;
+/** For so long one waits for room; what took room so long ago and has not arrived yet makes way for it. */
+export const MAX_MEMORY_WAIT_MS = 10_000;
+/** Between the work on one and on the next others have so long: a request that begins needs many a turn. */
+export const TURN_PAUSE_MS = 10;
+/** After so long the work on one no longer holds up the next one's. */
+export const MAX_TURN_MS = 5000;
+
 /** A streamed answer that is put together: most of its bytes are the frames around its text. */
 export const MAX_COLLECTED_STREAM_BYTES = 64 * 1024 * 1024;
 
 /** The frames of one event have at most so many times the bytes that an event may have (B3). */
 export const MAX_OUTPUT_FACTOR = 4;
 
-/** After so much input without output a stream lets others have their turn (B4). */
-export const MAX_SILENT_BYTES = 256 * 1024;
+/** After so much input without output, some ms where it is short lines, a stream lets others have their turn (B4). */
+export const MAX_SILENT_BYTES = 64 * 1024;
 /** An event without output takes the time of so many bytes of blank lines: no clock advances within a turn. */
 export const SILENT_EVENT_BYTES = 512;
 
@@ -77,6 +90,13 @@ export const ASKED_LEDGERS_AT_ONCE = 50;
 
 /** Stranded records that one run brings in: each is a call to delete it, and a Worker may make 10,000 calls. */
 export const MAX_STRANDED_A_RUN = 4000;
+
+/** A request waits so long for the ledger object of its key, before `BUDGET_FAIL` decides (G6). */
+export const LEDGER_TIMEOUT_MS = 5000;
+
+/** A reservation that nothing settles is charged so long after its request's deadline (G3), which is that where none is set. */
+export const RESERVATION_GRACE_MS = 60_000;
+export const MAX_HELD_MS = 24 * 60 * 60 * 1000;
 
 /** The most that one request can cost, in 10^-9 of a currency: a million units. A higher amount is a mistake and counts as unknown. */
 export const MAX_COST_NANO = 1_000_000 * 1e9;

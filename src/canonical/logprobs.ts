@@ -35,13 +35,21 @@ export function readLogprobs(value: unknown): Logprobs | null {
 }
 
 function readEntries(value: unknown): TokenLogprob[] | null {
-  const entries = readArray(value)
-    .filter(isToken)
-    .map((entry) => ({
-      ...readToken(entry),
-      top_logprobs: readArray(entry.top_logprobs).filter(isToken).map(readToken),
-    }));
+  const entries: TokenLogprob[] = [];
+  // One object an entry and nothing beside it: an event may have tens of thousands.
+  for (const entry of readArray(value)) {
+    if (!isToken(entry)) continue;
+    const { token, logprob, bytes } = readToken(entry);
+    entries.push({ token, logprob, bytes, top_logprobs: readTops(entry.top_logprobs) });
+  }
   return entries.length === 0 ? null : entries;
+}
+
+const NO_TOPS: readonly TopLogprob[] = [];
+
+function readTops(value: unknown): readonly TopLogprob[] {
+  const tops = readArray(value);
+  return tops.length === 0 ? NO_TOPS : tops.filter(isToken).map(readToken);
 }
 
 /** An entry without its token is empty, and would be written with sixty bytes. */
@@ -77,6 +85,35 @@ function readTopRecord(value: unknown): Readonly<Record<string, number>> | null 
 
 function readNumber(value: unknown): number | null {
   return typeof value === 'number' ? value : null;
+}
+
+/** UTF-16 units of an entry's JSON beside its token and its bytes, about. */
+const ENTRY_CHARS = 60;
+const BYTE_CHARS = 4;
+
+/** What logprobs take as JSON, in UTF-16 units, about: writing them to find out would take as much again. */
+export function sizeOfLogprobs(logprobs: Logprobs | null): number {
+  if (logprobs === null) return 0;
+  if (!isTextForm(logprobs)) return sizeOfEntries(logprobs.content) + sizeOfEntries(logprobs.refusal);
+  const tokens = logprobs.tokens.reduce((sum, token) => sum + token.length + ENTRY_CHARS, 0);
+  return (logprobs.top_logprobs ?? []).reduce((sum, top) => sum + sizeOfTopRecord(top), tokens);
+}
+
+function sizeOfEntries(entries: readonly TokenLogprob[] | null): number {
+  let sum = 0;
+  for (const entry of entries ?? []) {
+    sum += sizeOfToken(entry);
+    for (const top of entry.top_logprobs) sum += sizeOfToken(top);
+  }
+  return sum;
+}
+
+function sizeOfToken({ token, bytes }: TopLogprob): number {
+  return ENTRY_CHARS + token.length + BYTE_CHARS * (bytes?.length ?? 0);
+}
+
+function sizeOfTopRecord(top: Readonly<Record<string, number>> | null): number {
+  return Object.keys(top ?? {}).reduce((sum, token) => sum + token.length + ENTRY_CHARS / 2, 0);
 }
 
 function isTextForm(logprobs: Logprobs): logprobs is TextLogprobs {

@@ -172,28 +172,35 @@ export function clean(text: string, upstream: Upstream): string {
   return cleaned.trim();
 }
 
-/** A code is a word that programs compare: nothing is cut out of it, and what is no such word is none. */
+/** A code is a word that programs compare: nothing is cut out of it, and one with anything that a message may not contain is none. */
 export function cleanCode(code: string | undefined, upstream: Upstream): string | undefined {
   if (code === undefined || !CODE.test(code) || holdsSecret(code, upstream.secret)) return undefined;
-  return code;
+  return UNSPOKEN.some((pattern) => code.search(pattern) >= 0) ? undefined : code;
 }
 
 const CODE = /^[\w.:/ -]{1,128}$/;
+const UNSPOKEN: readonly RegExp[] = [STACK, ...CREDENTIALS, ...ADDRESSES];
 
 function holdsSecret(code: string, secret: string): boolean {
   return secret !== '' && (code === secret || (secret.length >= MIN_UNIQUE_CHARS && code.includes(secret)));
 }
 
-/** The text without the credential: a short one only where it is a whole word, as it must not cut other words to pieces. */
+/** The text without the credential, also as a URL would hold it: a short one only where it is a whole word, as it must not cut other words to pieces. */
 function withoutSecret(text: string, secret: string): string {
   const start = text.slice(0, MAX_SEARCHED_CHARS);
   if (secret === '') return start;
-  const cleaned = start.replaceAll(secret, (found, at: number) => {
-    const isWord = !isWordChar(start[at - 1]) && !isWordChar(start[at + found.length]);
-    return isWord || secret.length >= MIN_UNIQUE_CHARS ? '[redacted]' : found;
-  });
+  const encoded = encodeURIComponent(secret.toWellFormed());
+  let cleaned = start;
+  for (const form of new Set([encoded, secret])) cleaned = withoutWord(cleaned, form);
   // The cut may have left the beginning of one.
-  return start.length < text.length ? cleaned.slice(0, -secret.length) : cleaned;
+  return start.length < text.length ? cleaned.slice(0, -encoded.length) : cleaned;
+}
+
+function withoutWord(text: string, word: string): string {
+  return text.replaceAll(word, (found, at: number) => {
+    const isWord = !isWordChar(text[at - 1]) && !isWordChar(text[at + found.length]);
+    return isWord || word.length >= MIN_UNIQUE_CHARS ? '[redacted]' : found;
+  });
 }
 
 /** A credential of so many characters is no part of any other word. */

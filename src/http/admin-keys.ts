@@ -1,21 +1,24 @@
-/** `/admin/keys`: makes, lists and revokes gateway keys, for the bearer of the admin token (K2). */
+/** `/admin/keys`: makes, lists, limits and revokes gateway keys, for the bearer of the admin token (K2, G8). */
 import { isAdmin } from '../auth/caller.ts';
-import { createKey, listKeys, type NewKey, revokeKey } from '../auth/keys.ts';
+import { type GatewayKey, listKeys, makeKey, type NewKey, putKey, readKey, revokeKey } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type JsonObject, readArray, readText } from '../canonical/json.ts';
+import { LIMIT_FIELDS, readLimits, writeLimits } from '../limits/limits.ts';
 import type { RequestContext } from './context.ts';
+import { changeLimits } from './limited-ledger.ts';
 import { readRequestBody } from './request-body.ts';
 import { errorResponse, jsonResponse } from './respond.ts';
 
 const MAX_BODY_BYTES = 16 * 1024;
 const MAX_NAME_CHARS = 100;
-const KEY_FIELDS = ['name', 'models', 'expires_at'];
+const KEY_FIELDS = ['name', 'models', 'expires_at', ...LIMIT_FIELDS];
 const KEY_ID = /^[0-9a-f]{16}$/;
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 /** The year 2286: a larger number was meant in milliseconds. */
 const MAX_EXPIRY_SECONDS = 1e10;
-/** KV metadata, in which keys are listed, holds 1,024 bytes; the rest of a key takes 150 of them. */
+/** KV metadata, in which keys are listed, holds 1,024 bytes; the rest of a key takes 150 of them, and its limits up to 200. */
 const MAX_KEY_BYTES = 850;
+const MAX_LIMITED_KEY_BYTES = 650;
 
 /** The error for a request that may not use the admin routes, or null. */
 async function refusal(request: Request, { settings }: RequestContext): Promise<ApiError | null> {
@@ -31,17 +34,57 @@ export async function handleCreateKey(request: Request, context: RequestContext)
   if (refused !== null) return errorResponse(refused);
   const read = await readRequestBody(request, MAX_BODY_BYTES, context);
   if (read.kind === 'error') return errorResponse(read.error);
+  read.lease.release();
   const asked = readNewKey(read.body, context.arrivedAt);
   if ('error' in asked) return errorResponse(asked.error);
-  const { key, token } = await createKey(context.ports.store, asked.key, new Date(context.arrivedAt));
-  const { id, name, ...rest } = key;
+  const { key, token, digest } = await makeKey(asked.key, new Date(context.arrivedAt));
+  if (key.limits !== null) {
+    const changed = await changeLimits(context, key.id, key.limits);
+    if ('error' in changed) return errorResponse(changed.error);
+  }
+  await putKey(context.ports.store, key, digest);
+  const { id, name, ...rest } = writeKey(key);
   return jsonResponse({ id, name, key: token, ...rest }, 201);
+}
+
+/** A key as answers have it: its limits stand beside its other fields, as in the request that set them. */
+function writeKey({ limits, ...key }: GatewayKey): Omit<GatewayKey, 'limits'> & JsonObject {
+  return { ...key, ...limits };
 }
 
 export async function handleListKeys(request: Request, context: RequestContext): Promise<Response> {
   const refused = await refusal(request, context);
   if (refused !== null) return errorResponse(refused);
-  return jsonResponse({ object: 'list', data: await listKeys(context.ports.store) });
+  const keys = await listKeys(context.ports.store);
+  return jsonResponse({ object: 'list', data: keys.map(writeKey) });
+}
+
+/** `PATCH /admin/keys/:id`: the limits that its body names are set, or taken away with null; the others stay (G8). */
+export async function handleChangeKey(
+  request: Request,
+  context: RequestContext,
+  id: string,
+): Promise<Response> {
+  const refused = await refusal(request, context);
+  if (refused !== null) return errorResponse(refused);
+  const read = await readRequestBody(request, MAX_BODY_BYTES, context);
+  if (read.kind === 'error') return errorResponse(read.error);
+  const { body } = read;
+  const unknown = Object.keys(body).find((field) => !LIMIT_FIELDS.some((known) => known === field));
+  if (unknown !== undefined) {
+    const message = `What can be changed of a key is ${LIMIT_FIELDS.join(', ')}`;
+    return errorResponse(invalid(message, unknown.slice(0, MAX_NAME_CHARS)).error);
+  }
+  const { store } = context.ports;
+  const found = KEY_ID.test(id) ? await readKey(store, id) : null;
+  if (found === null) return errorResponse(NO_SUCH_KEY);
+  const tooLarge = sizeProblem({ ...found.key, limits: body });
+  if (tooLarge !== null) return errorResponse(invalid(tooLarge, 'models').error);
+  const changed = await changeLimits(context, id, body);
+  if ('error' in changed) return errorResponse(changed.error);
+  const key: GatewayKey = { ...found.key, limits: changed.limits };
+  await putKey(store, key, found.digest);
+  return jsonResponse(writeKey(key));
 }
 
 export async function handleRevokeKey(
@@ -52,10 +95,10 @@ export async function handleRevokeKey(
   const refused = await refusal(request, context);
   if (refused !== null) return errorResponse(refused);
   const revoked = KEY_ID.test(id) && (await revokeKey(context.ports.store, id));
-  return revoked
-    ? jsonResponse({ id, deleted: true })
-    : errorResponse(apiError('not_found', 'There is no such key'));
+  return revoked ? jsonResponse({ id, deleted: true }) : errorResponse(NO_SUCH_KEY);
 }
+
+const NO_SUCH_KEY = apiError('not_found', 'There is no such key');
 
 function readNewKey(
   body: JsonObject,
@@ -78,10 +121,20 @@ function readNewKey(
     );
   if (expires_at !== null && Date.parse(expires_at) <= nowMs)
     return invalid('expires_at must be in the future', 'expires_at');
+  const read = readLimits(body);
+  if (read.kind === 'invalid') return invalid(read.message, read.param);
+  const limits = writeLimits(read.limits);
+  const key = { name, models, expires_at, limits };
+  const tooLarge = sizeProblem(key);
+  return tooLarge === null ? { key } : invalid(tooLarge, 'models');
+}
+
+function sizeProblem({ name, models, limits }: NewKey): string | null {
+  const maxBytes = limits === null ? MAX_KEY_BYTES : MAX_LIMITED_KEY_BYTES;
   const bytes = new TextEncoder().encode(JSON.stringify([name, models])).length;
-  if (bytes > MAX_KEY_BYTES)
-    return invalid(`name and models must not take more than ${MAX_KEY_BYTES} bytes`, 'models');
-  return { key: { name, models, expires_at } };
+  if (bytes <= maxBytes) return null;
+  const which = limits === null ? '' : ' of a key with limits';
+  return `name and models${which} must not take more than ${maxBytes} bytes`;
 }
 
 function invalid(message: string, param: string): { readonly error: ApiError } {

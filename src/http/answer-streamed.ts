@@ -20,6 +20,7 @@ export async function answerStreamed({ exchange, meter, call, abort }: Answering
     arrivedAt: context.arrivedAt,
     fastPath: true,
     pipe: new IdentityTransformStream(),
+    leaseMemory: context.leaseMemory,
     onWrite: (bytes) => meter.wrote(bytes),
   });
   context.waitUntil(
@@ -48,9 +49,13 @@ async function feed(stream: CanonicalStream, result: UpstreamResult, exchange: E
   if (result.kind === 'error') return stream.fail(result.error);
   const { response } = result;
   if (response.body !== null && isEventStream(response, true)) return stream.pump(response.body);
-  const read = await readPlainAnswer(response, exchange.upstream, exchange.callerPays);
-  if (read.kind === 'error') stream.fail(read.error);
-  else stream.plain(read.answer);
+  const { upstream, callerPays, context } = exchange;
+  const read = await readPlainAnswer(response, upstream, callerPays, context.leaseMemory);
+  if (read.kind === 'error') return stream.fail(read.error);
+  const written = stream.plain(read.answer);
+  read.lease.end();
+  await written;
+  read.lease.release();
 }
 
 /** An error in the place of an answer means that no tokens were used; silence until a timeout means no such thing. */

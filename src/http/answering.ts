@@ -16,9 +16,12 @@ export interface Answering {
   readonly abort: () => void;
 }
 
-/** The headers of an answer: who gave it (H1), and what of the upstream's own goes on (H2). */
-export function answerHeaders({ target, dropped, changed }: Exchange, upstreamHeaders: Headers): Headers {
+/** The headers of an answer: who gave it (H1), what of the upstream's own goes on (H2), and how its key stands (G5). */
+export function answerHeaders(exchange: Exchange, upstreamHeaders: Headers): Headers {
+  const { target, dropped, changed, admission } = exchange;
   const headers = pickResponseHeaders(upstreamHeaders);
+  // The caller's own limits stand in the place of those that the deployment has at the provider.
+  for (const [name, value] of Object.entries(admission?.headers ?? {})) headers.set(name, value);
   headers.set('x-weir-provider', target.provider.id);
   headers.set('x-weir-model', headerValue(target.model));
   setNames(headers, 'x-weir-dropped', dropped);

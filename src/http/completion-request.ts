@@ -19,7 +19,8 @@ export async function readCompletionRequest(
   if (read.kind === 'error') return read;
   const body = pathModel === undefined ? read.body : { ...read.body, model: pathModel };
   const problem = PROBLEMS.find(({ routes, isInvalid }) => routes.includes(route) && isInvalid(body));
-  if (problem === undefined) return { kind: 'body', body };
+  if (problem === undefined) return { kind: 'body', body, lease: read.lease };
+  read.lease.release();
   return { kind: 'error', error: apiError('invalid_request', problem.message, problem.param) };
 }
 

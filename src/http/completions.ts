@@ -19,12 +19,13 @@ export async function handleCompletion(
   pathModel?: string,
 ): Promise<Response> {
   const opened = await openExchange(request, route, context, pathModel);
-  return opened.kind === 'error' ? errorResponse(opened.error) : runExchange(opened, request);
+  if (opened.kind === 'exchange') return runExchange(opened, request);
+  return errorResponse(opened.error, opened.headers);
 }
 
 /** Asks the upstream and answers. From here on exactly one record is written, whatever happens (M1). */
 async function runExchange(
-  { exchange, upstreamUrl, upstreamBody }: Opened,
+  { exchange, upstreamUrl, upstreamBody, lease }: Opened,
   request: Request,
 ): Promise<Response> {
   const { context, upstream, callerPays } = exchange;
@@ -49,6 +50,8 @@ async function runExchange(
     callerPays,
     signal: abort.signal,
   });
+  lease.end();
+  void call.then(lease.release);
   const answer = exchange.isStreamed ? answerStreamed : answerWhole;
   try {
     return await answer({ exchange, meter, call, abort: () => abort.abort() });
@@ -69,8 +72,9 @@ function openMeter({
   dropped,
   changed,
   promptTokens,
+  admission,
 }: Exchange): RequestMeter {
-  const { ports, records, prices, requestId, arrivedAt } = context;
+  const { ports, prices, requestId, arrivedAt } = context;
   const { clock, log } = ports;
   const facts = {
     requestId,
@@ -85,6 +89,7 @@ function openMeter({
     arrivedAt,
   };
   const tally = new Tally(clock.now, promptTokens);
+  const records = admission?.records ?? context.records;
   return new RequestMeter(facts, tally, { records, prices, log, now: clock.now });
 }
 

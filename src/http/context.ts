@@ -4,6 +4,7 @@ import type { Ledger } from '../metering/ledger.ts';
 import type { PriceBook } from '../metering/prices/price-book.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { LeaseMemory } from '../stream/memory.ts';
 import type { ModelLists } from './model-lists.ts';
 import type { Ports } from './ports.ts';
 
@@ -14,6 +15,7 @@ export interface RequestContext {
   readonly records: RecordWriter;
   readonly modelLists: ModelLists;
   readonly knownCallers: KnownCallers;
+  readonly leaseMemory: LeaseMemory;
   readonly prices: PriceBook;
   readonly requestId: string;
   /** ms since the epoch. */

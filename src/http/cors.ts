@@ -9,6 +9,8 @@ const EXPOSED_HEADERS = [
   'x-weir-model',
   'x-weir-dropped',
   'x-weir-changed',
+  'x-weir-budget-remaining',
+  'x-should-retry',
   ...RESPONSE_HEADERS,
 ].join(', ');
 const PREFLIGHT_SECONDS = '86400';

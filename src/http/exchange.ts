@@ -1,7 +1,7 @@
 /** A completion request that may be sent on, and everything for which it can be refused before an upstream is asked. */
-import { type Caller, identify, mayUse } from '../auth/caller.ts';
+import { type Caller, isLimited, mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { isObject, type JsonObject, readArray, readCount, readText, writeJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, readArray, readCount, readText } from '../canonical/json.ts';
 import { wholeAmount } from '../canonical/money.ts';
 import type { Policies } from '../canonical/policies.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
@@ -13,9 +13,12 @@ import { ROUTE_SHAPES, type Route } from '../providers/provider.ts';
 import { asksForCost, rewriteRequest } from '../requests/rewrite.ts';
 import type { AnswerContext } from '../stream/answer-context.ts';
 import type { AnswerOptions } from '../stream/answer-reader.ts';
+import type { Lease } from '../stream/memory.ts';
+import { type Admission, type Applicant, admit } from './admission.ts';
 import { readCompletionRequest } from './completion-request.ts';
 import type { RequestContext } from './context.ts';
-import { readRequestPolicies } from './request-policies.ts';
+import { identifyCaller } from './identify.ts';
+import { type RequestPolicies, readRequestPolicies } from './request-policies.ts';
 import { findTarget, type Target, targetUrl } from './target.ts';
 
 /** It lives as long as its answer streams, so it holds nothing of the prompt, which may be a thousand times its size. */
@@ -40,6 +43,8 @@ export interface Exchange {
   readonly upstream: Upstream;
   /** The credential is the caller's own (AUTH=passthrough), and so are refusals of it. */
   readonly callerPays: boolean;
+  /** What the limits of its key say; null: it has none (G2). */
+  readonly admission: Admission | null;
 }
 
 export type ExchangeResult =
@@ -49,8 +54,14 @@ export type ExchangeResult =
       readonly upstreamUrl: string;
       /** The JSON text that the upstream gets. */
       readonly upstreamBody: string;
+      /** The request's share of the isolate's memory: the work on it ends when the upstream is asked. */
+      readonly lease: Lease;
     }
-  | { readonly kind: 'error'; readonly error: ApiError };
+  | {
+      readonly kind: 'error';
+      readonly error: ApiError;
+      readonly headers?: Readonly<Record<string, string>>;
+    };
 
 /** @param pathModel the model, where the path names it (Azure's clients) */
 export async function openExchange(
@@ -59,53 +70,88 @@ export async function openExchange(
   context: RequestContext,
   pathModel?: string,
 ): Promise<ExchangeResult> {
-  const { settings, ports, arrivedAt } = context;
-  const identified = await identify(
-    settings.auth,
-    settings.adminToken,
-    request.headers,
-    ports.store,
-    new Date(arrivedAt),
-  );
+  const { settings } = context;
+  const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return identified;
   const asked = readRequestPolicies(request.headers, settings);
   if (asked.kind === 'error') return asked;
   const read = await readCompletionRequest(request, route, context, pathModel);
   if (read.kind === 'error') return read;
-  const found = findTarget(settings, route, read.body);
+  const { lease } = read;
+  let result: ExchangeResult | undefined;
+  try {
+    result = await prepare(read, route, context, identified.caller, asked, request.signal);
+    return result;
+  } finally {
+    if (result?.kind !== 'exchange') lease.release();
+  }
+}
+
+/** Finds the request's target, and writes what its upstream gets. */
+async function prepare(
+  { body, lease }: { readonly body: JsonObject; readonly lease: Lease },
+  route: Route,
+  context: RequestContext,
+  caller: Caller,
+  { policies, unsupported }: RequestPolicies,
+  signal: AbortSignal,
+): Promise<ExchangeResult> {
+  const found = findTarget(context.settings, route, body);
   if (found.kind === 'error') return found;
-  const { caller } = identified;
   const { target } = found;
-  const { body } = read;
-  const forbidden = addressesOf(target, body).find((address) => !mayUse(caller, address));
+  const addresses = addressesOf(target, body);
+  const forbidden = addresses.find((address) => !mayUse(caller, address));
   if (forbidden !== undefined) return refuse('model_not_allowed', `This key may not use ${forbidden}`);
+  await lease.pause();
   const named = { ...body, [route === 'agents' ? 'agent_id' : 'model']: target.model };
   const rewritten = rewriteRequest(named, {
     rules: target.endpoint.rules,
     model: target.model,
     provider: target.provider.name,
-    unsupported: asked.unsupported,
+    unsupported,
   });
   if (rewritten.kind === 'error') return rewritten;
-  const upstreamBody = writeJson(rewritten.body);
-  if (upstreamBody === undefined) return refuse('invalid_json', 'The body is nested too deeply');
+  await lease.pause();
+  const json = JSON.stringify(rewritten.body);
+  await lease.pause();
+  const promptTokens = estimatePromptTokens(body);
+  const prompts = promptsIn(body);
+  const applicant: Applicant = {
+    context,
+    keyId: caller.keyId,
+    target,
+    addresses,
+    body: rewritten.body,
+    json,
+    estimatedPromptTokens: promptTokens,
+    prompts,
+  };
+  // A key without limits waits for nothing (G1), and nobody waits for the turn of one that does.
+  if (isLimited(caller)) lease.end();
+  const admitted = isLimited(caller) ? await admit(applicant, signal) : null;
+  if (admitted?.kind === 'refused') {
+    return { kind: 'error', error: admitted.error, headers: admitted.headers };
+  }
   return {
     kind: 'exchange',
     upstreamUrl: targetUrl(target, body),
-    upstreamBody,
+    upstreamBody:
+      admitted === null || admitted.body === rewritten.body ? json : JSON.stringify(admitted.body),
+    lease,
     exchange: {
       context,
       route,
       caller,
       target,
-      policies: asked.policies,
+      policies,
       isStreamed: body.stream === true,
       asksUsage: asksForUsage(body),
       asksCost: asksForCost(body),
-      choices: choicesAsked(body),
+      choices: prompts * (readCount(body.n) ?? 1),
       dropped: rewritten.dropped,
-      changed: rewritten.changed,
-      promptTokens: estimatePromptTokens(body),
+      changed: admitted === null ? rewritten.changed : [...rewritten.changed, ...admitted.changed],
+      promptTokens,
+      admission: admitted?.admission ?? null,
       upstream: { name: target.provider.name, secret: caller.credential ?? target.apiKey },
       callerPays: caller.credential !== null,
     },
@@ -118,9 +164,9 @@ function asksForUsage(body: JsonObject): boolean {
 }
 
 /** A list of prompts is answered with choices for each. */
-function choicesAsked({ n, prompt }: JsonObject): number {
+function promptsIn({ prompt }: JsonObject): number {
   const prompts = readArray(prompt).filter((item) => typeof item === 'string' || Array.isArray(item)).length;
-  return (readCount(n) ?? 1) * Math.max(1, prompts);
+  return Math.max(1, prompts);
 }
 
 /** Every model that the request may reach: a router behind one address reads more of them from the body (OpenRouter's fields). */

@@ -11,7 +11,8 @@ import {
 } from '../canonical/limits.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
-import { readBounded } from '../upstream/read-bounded.ts';
+import type { LeaseMemory } from '../stream/memory.ts';
+import { announcedLength, readBody, takeText } from '../upstream/read-body.ts';
 import type { Ports } from './ports.ts';
 import { withQuery } from './target.ts';
 
@@ -35,12 +36,16 @@ export class ModelLists {
    * A provider's models, or null where it did not list them.
    * @param credential the caller's own, whose list is the caller's alone and is not remembered; null for the deployment's
    */
-  async list(configured: ConfiguredProvider, credential: string | null): Promise<readonly Model[] | null> {
+  async list(
+    configured: ConfiguredProvider,
+    credential: string | null,
+    leaseMemory: LeaseMemory,
+  ): Promise<readonly Model[] | null> {
     const { id } = configured.provider;
     const now = this.#ports.clock.now();
     const known = this.#lists.get(id);
     if (credential === null && known !== undefined && known.until > now) return known.models;
-    const models = await this.#ask(configured, credential ?? configured.apiKey);
+    const models = await this.#ask(configured, credential ?? configured.apiKey, leaseMemory);
     // Only what has arrived is remembered: one request can't wait for what another one asked.
     const ttl = models === null ? MODEL_LIST_FAILURE_TTL_MS : MODEL_LIST_TTL_MS;
     if (credential === null) this.#lists.set(id, { models, until: now + ttl });
@@ -50,6 +55,7 @@ export class ModelLists {
   async #ask(
     { provider, baseUrl, headers, query }: ConfiguredProvider,
     secret: string,
+    leaseMemory: LeaseMemory,
   ): Promise<Model[] | null> {
     try {
       const response = await this.#ports.fetch(withQuery(`${baseUrl}/models`, query), {
@@ -61,8 +67,19 @@ export class ModelLists {
         redirect: 'manual',
         signal: AbortSignal.timeout(MODEL_LIST_TIMEOUT_MS),
       });
-      const text = response.ok ? await readBounded(response.body, MAX_MODEL_LIST_BYTES) : null;
-      return text === null || !isWithinJsonBounds(text) ? null : readList(parseJson(text), provider);
+      if (!response.ok) return null;
+      const length = announcedLength(response.headers);
+      const read = await readBody(
+        { body: response.body, length, maxBytes: MAX_MODEL_LIST_BYTES },
+        leaseMemory,
+      );
+      if (read.kind !== 'body') return null;
+      const { bytes, lease } = read;
+      await lease.begin();
+      const text = takeText(bytes);
+      const list = isWithinJsonBounds(text) ? readList(parseJson(text), provider) : null;
+      lease.release();
+      return list;
     } catch {
       return null;
     }

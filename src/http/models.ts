@@ -1,20 +1,21 @@
 /** `GET /v1/models`: what this deployment can reach, in OpenAI's list shape, each model by the address that asks for it. */
-import { type CallerResult, identify, isAdmin, mayUse } from '../auth/caller.ts';
-import { type ApiError, apiError } from '../canonical/error.ts';
+import { isAdmin, mayUse } from '../auth/caller.ts';
+import { apiError } from '../canonical/error.ts';
 import type { RequestContext } from './context.ts';
+import { type Identified, identifyCaller } from './identify.ts';
 import type { Model } from './model-lists.ts';
 import { errorResponse, jsonResponse } from './respond.ts';
 
 export async function handleModels(request: Request, context: RequestContext): Promise<Response> {
   const found = await findModels(request, context);
-  if (found.kind === 'error') return errorResponse(found.error);
+  if (found.kind === 'error') return errorResponse(found.error, found.headers);
   return jsonResponse({ object: 'list', data: found.models });
 }
 
 /** `GET /v1/models/<id>`: one of them (Q12). */
 export async function handleModel(request: Request, context: RequestContext, id: string): Promise<Response> {
   const found = await findModels(request, context);
-  if (found.kind === 'error') return errorResponse(found.error);
+  if (found.kind === 'error') return errorResponse(found.error, found.headers);
   const model = found.models.find((known) => known.id === id);
   if (model !== undefined) return jsonResponse(model);
   return errorResponse(
@@ -24,7 +25,7 @@ export async function handleModel(request: Request, context: RequestContext, id:
 
 type ModelsResult =
   | { readonly kind: 'models'; readonly models: readonly Model[] }
-  | { readonly kind: 'error'; readonly error: ApiError };
+  | Extract<Identified, { kind: 'error' }>;
 
 /** Providers are asked side by side; one that fails or takes too long is left out, and logged. */
 async function findModels(request: Request, context: RequestContext): Promise<ModelsResult> {
@@ -38,7 +39,7 @@ async function findModels(request: Request, context: RequestContext): Promise<Mo
   );
   const lists = await Promise.all(
     asked.map(async (configured) => {
-      const models = await context.modelLists.list(configured, caller.credential);
+      const models = await context.modelLists.list(configured, caller.credential, context.leaseMemory);
       if (models === null) ports.log({ event: 'models_unavailable', provider: configured.provider.id });
       return models ?? [];
     }),
@@ -52,13 +53,10 @@ async function findModels(request: Request, context: RequestContext): Promise<Mo
 }
 
 /** Who may read the list: any caller, and the bearer of the admin token, who sees all of it. */
-async function identifyReader(
-  request: Request,
-  { settings, ports, arrivedAt }: RequestContext,
-): Promise<CallerResult> {
-  const { auth, adminToken } = settings;
+async function identifyReader(request: Request, context: RequestContext): Promise<Identified> {
+  const { auth, adminToken } = context.settings;
   if (auth !== 'open' && (await isAdmin(adminToken, request.headers))) {
-    return { kind: 'caller', caller: { keyId: 'admin', models: null, credential: null } };
+    return { kind: 'caller', caller: { keyId: 'admin', models: null, credential: null, key: null } };
   }
-  return identify(auth, adminToken, request.headers, ports.store, new Date(arrivedAt));
+  return identifyCaller(request, context);
 }

@@ -1,27 +1,28 @@
-/** The paths by which clients reach Weir: forgiven slips, and what is Weir's own namespace (Q12). */
+/** The paths by which clients reach Weir: forgiven slips, and the answer to a path that there is not (Q12). */
 import { apiError } from '../canonical/error.ts';
 import { errorResponse } from './respond.ts';
 
 /** Doubled slashes, `/v1/v1` of a base URL that was completed twice, and the `/openai/v1` of Groq's clients. */
 const SLIP = /\/\/|\/v1\/v1(?=\/)|\/openai\/v1(?=\/)/;
 
-/** The request under the path that its client meant: itself, but for a slip. */
-export function forgivePath(request: Request): Request {
-  const start = request.url.indexOf('/', 'https://'.length);
-  const path = request.url.slice(start).split('?', 1)[0] ?? '';
-  if (start < 0 || !SLIP.test(path)) return request;
+/** The URL that a request's client meant: its own, but for a slip in the path. */
+export function meantUrl({ url }: Request): string {
+  const start = url.indexOf('/', 'https://'.length);
+  const path = url.slice(start).split('?', 1)[0] ?? '';
+  if (start < 0 || !SLIP.test(path)) return url;
   const meant = path.replace(/\/{2,}/g, '/').replace(/(\/openai)?\/v1(\/v1)?(?=\/)/, '/v1');
-  const url = request.url.slice(0, start) + meant + request.url.slice(start + path.length);
+  return url.slice(0, start) + meant + url.slice(start + path.length);
+}
+
+/** The request under the path that its client meant: itself, but for a slip. It takes the body with it. */
+export function forgivePath(request: Request): Request {
+  const url = meantUrl(request);
+  if (url === request.url) return request;
   const { method, headers } = request;
   // A GET with a body, which HTTP allows, can't be copied: its body has no meaning here.
   return method === 'GET' || method === 'HEAD'
     ? new Request(url, { method, headers })
     : new Request(url, request);
-}
-
-/** Whether a path that no route has is still Weir's: a mistyped one must not carry a key to the zone's origin. */
-export function isOwnPath(request: Request, basePath: string): boolean {
-  return new URL(request.url).pathname.startsWith(`${basePath}/v1/`);
 }
 
 const ROUTES = [
@@ -33,6 +34,7 @@ const ROUTES = [
   'GET /v1/usage',
   'GET /v1/usage/records',
   'GET /v1/usage/records/:id',
+  'GET /v1/key',
   'GET /health',
 ].join(', ');
 

@@ -4,8 +4,13 @@ import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import { UNSUPPORTED, type Unsupported } from '../requests/rules.ts';
 import type { Settings } from '../settings/settings.ts';
 
+export interface RequestPolicies {
+  readonly policies: Policies;
+  readonly unsupported: Unsupported;
+}
+
 export type RequestPoliciesResult =
-  | { readonly kind: 'policies'; readonly policies: Policies; readonly unsupported: Unsupported }
+  | ({ readonly kind: 'policies' } & RequestPolicies)
   | { readonly kind: 'error'; readonly error: ApiError };
 
 export function readRequestPolicies(headers: Headers, settings: Settings): RequestPoliciesResult {

@@ -7,9 +7,11 @@ export function jsonResponse(value: unknown, status = 200): Response {
   return new Response(JSON.stringify(value), { status, headers: { 'content-type': JSON_TYPE } });
 }
 
-/** @param headers the answer's other headers, such as those of the upstream's that go on */
-export function errorResponse(error: ApiError, headers = new Headers()): Response {
+/** @param others the answer's other headers, such as those of the upstream's that go on */
+export function errorResponse(error: ApiError, others: HeadersInit = {}): Response {
+  const headers = new Headers(others);
   headers.set('content-type', JSON_TYPE);
+  if (error.retryAfterSeconds !== undefined) headers.set('retry-after', String(error.retryAfterSeconds));
   return new Response(errorBody(error), { status: error.status, headers });
 }
 

@@ -1,9 +1,10 @@
 /** Who asks for usage, and of which time: what the routes of usage have in common (M5, L2). */
-import { identify, isAdmin } from '../auth/caller.ts';
+import { isAdmin } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { MAX_REPORT_DAYS } from '../canonical/limits.ts';
 import { DAY_MS, isoDay } from '../metering/days.ts';
 import type { RequestContext } from './context.ts';
+import { identifyCaller } from './identify.ts';
 
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/;
 /** What may name a ledger: a key's id, of any kind that there is. */
@@ -29,25 +30,26 @@ export interface TimeSpan {
 export interface Refusal {
   readonly kind: 'error';
   readonly error: ApiError;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** The admin may name a key in `key`; everyone else sees what is under the own one, whatever the parameters are. */
 export async function readAsker(
   request: Request,
   params: URLSearchParams,
-  { settings, ports, knownCallers, arrivedAt }: RequestContext,
+  context: RequestContext,
 ): Promise<({ readonly kind: 'asker' } & Asker) | Refusal> {
-  const { auth, adminToken } = settings;
+  const { auth, adminToken } = context.settings;
   const named = params.get('key');
   if (await isAdmin(adminToken, request.headers)) {
     if (named !== null && !KEY_ID.test(named)) return invalid('key must be the id of a key', 'key');
     return { kind: 'asker', isAdmin: true, keyId: named, hasRecords: true };
   }
-  const identified = await identify(auth, adminToken, request.headers, ports.store, new Date(arrivedAt));
+  const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return identified;
   if (named !== null) return invalid('key is for the admin token: you see the usage of your own key', 'key');
   const { keyId } = identified.caller;
-  const hasRecords = auth !== 'passthrough' || (await knownCallers.has(keyId));
+  const hasRecords = auth !== 'passthrough' || (await context.knownCallers.has(keyId));
   return { kind: 'asker', isAdmin: false, keyId, hasRecords };
 }
 

@@ -14,7 +14,7 @@ const DEFAULT_LIMIT = 100;
 export async function handleListRecords(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
   const asker = await readAsker(request, params, context);
-  if (asker.kind === 'error') return errorResponse(asker.error);
+  if (asker.kind === 'error') return errorResponse(asker.error, asker.headers);
   const read = readQuery(params, context.arrivedAt, asker);
   if (read.kind === 'error') return errorResponse(read.error);
   const page = asker.hasRecords
@@ -36,7 +36,7 @@ export async function handleFindRecord(
   id: string,
 ): Promise<Response> {
   const asker = await readAsker(request, new URL(request.url).searchParams, context);
-  if (asker.kind === 'error') return errorResponse(asker.error);
+  if (asker.kind === 'error') return errorResponse(asker.error, asker.headers);
   const found =
     asker.hasRecords && isRequestId(id)
       ? await context.ledger.find(id, asker.keyId)

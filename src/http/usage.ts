@@ -9,7 +9,7 @@ import { invalid, type Refusal, readAsker, readTimeSpan } from './usage-query.ts
 export async function handleUsage(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
   const asker = await readAsker(request, params, context);
-  if (asker.kind === 'error') return errorResponse(asker.error);
+  if (asker.kind === 'error') return errorResponse(asker.error, asker.headers);
   const read = readGroups(params, asker.isAdmin);
   if (read.kind === 'error') return errorResponse(read.error);
   const span = readTimeSpan(params, context.arrivedAt);

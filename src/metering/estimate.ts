@@ -12,6 +12,9 @@ const FIRST_WIDE_CHAR = 0x250;
 const FIRST_WIDE_SIGN = 0x2000;
 const LAST_WIDE_SIGN = 0x20ff;
 
+/** Of a piece of an answer no more is counted. */
+const MAX_COUNTED_CHARS = 256 * 1024;
+
 /** What a tool call costs beside its name and arguments. */
 const TOKENS_A_CALL = 9;
 
@@ -42,7 +45,15 @@ export class TokenCount {
   add(text: string): void {
     if (text === '') return;
     this.#pieces++;
-    for (let i = 0; i < text.length; i++) this.#addChar(text.charCodeAt(i));
+    const counted = Math.min(text.length, MAX_COUNTED_CHARS);
+    const tokensBefore = this.#tokens;
+    const wideBefore = this.#wideChars;
+    for (let i = 0; i < counted; i++) this.#addChar(text.charCodeAt(i));
+    if (counted === text.length) return;
+    // The rest of so long a piece is taken to be like its start: a whole answer of 8 MB would take 100 ms.
+    const more = text.length / counted - 1;
+    this.#tokens += (this.#tokens - tokensBefore) * more;
+    this.#wideChars += (this.#wideChars - wideBefore) * more;
   }
 
   /** As {@link add}, for the bytes of a JSON string between `from` and `to`: nothing is decoded but what kind of character it is. */

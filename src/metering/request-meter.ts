@@ -31,7 +31,7 @@ export type RequestEnd =
   | { readonly kind: 'failed' | 'timed_out' | 'refused'; readonly error: ApiError };
 
 export interface MeterPorts {
-  readonly records: RecordWriter;
+  readonly records: Pick<RecordWriter, 'write'>;
   readonly prices: Pick<PriceBook, 'table'>;
   /** ms since the epoch. */
   readonly now: () => number;

@@ -65,4 +65,6 @@ export const openai: Provider = {
   apiKeySettings: ['OPENAI_API_KEY'],
   baseUrlSettings: ['OPENAI_BASE_URL'],
   defaultBaseUrl: 'https://api.openai.com/v1',
+  // gpt-4o-mini: 2,833 and 5,667 for each of at most 8 tiles: https://platform.openai.com/docs/guides/images-vision (2026-11-22).
+  imageTokens: 48_169,
 };

@@ -36,4 +36,6 @@ function costOf({ cost, is_byok, cost_details }: JsonObject): number | undefined
 export const openrouter: Profile = {
   ...compatibleProfile('openrouter', ['openrouter.ai'], CHAT),
   quirks: { costOf },
+  // It serves OpenAI's models, too.
+  imageTokens: 48_169,
 };

@@ -32,6 +32,8 @@ export interface Profile {
   readonly hosts: readonly string[];
   readonly endpoints: { readonly [R in Route]?: Endpoint };
   readonly quirks: DialectQuirks;
+  /** The most tokens that one image of any size can have here; absent: 16,384 (G2). */
+  readonly imageTokens?: number;
   /** The tokens that one of its vendor events reports (V3), or null. */
   readonly vendorTokens: (type: string, event: JsonObject) => VendorTokens | null;
 }

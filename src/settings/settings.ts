@@ -7,23 +7,25 @@ import { parsePrices } from '../metering/prices/parse-prices.ts';
 import type { Price } from '../metering/prices/price.ts';
 import { UNSUPPORTED, type Unsupported } from '../requests/rules.ts';
 import type { PacingLimits } from '../stream/pacing.ts';
+import { type Placement, readPlacement } from './placement.ts';
 import { type ConfiguredProvider, readProviders } from './providers.ts';
 import { Reader, type SettingProblem } from './reader.ts';
 
 export type { ConfiguredProvider } from './providers.ts';
 export type { SettingProblem } from './reader.ts';
 
-export interface Settings {
+export interface Settings extends Placement {
   readonly providers: ReadonlyMap<string, ConfiguredProvider>;
   readonly defaultProvider: string | null;
   /** Alias to model address. */
   readonly aliases: ReadonlyMap<string, string>;
   readonly auth: AuthMode;
-  readonly adminToken: string | null;
   /** Where usage records are: in KV, or in Durable Objects, one a key (L3, L4). */
   readonly ledger: 'kv' | 'object';
   /** For so many days a ledger object keeps single records (L4). */
   readonly recordDays: number;
+  /** What becomes of a limited key's requests while its ledger object can't be reached (G6). */
+  readonly budgetFail: 'closed' | 'open';
   /** The deployment's own prices, which lie over the shipped ones (P2). */
   readonly prices: readonly Price[];
   readonly policies: Policies;
@@ -33,9 +35,6 @@ export interface Settings {
   readonly pacing: PacingLimits;
   readonly maxEventBytes: number;
   readonly maxRequestBytes: number;
-  /** `""`, or a path that begins with a slash and has none at its end. */
-  readonly basePath: string;
-  readonly origin: '404' | 'pass';
   readonly corsOrigins: readonly string[];
 }
 
@@ -52,13 +51,14 @@ export function readSettings(env: JsonObject): SettingsResult {
   const auth = reader.choice('AUTH', ['keys', 'passthrough', 'open']);
   const providers = readProviders(reader, auth);
   const settings: Settings = {
+    ...readPlacement(reader),
     auth,
     providers,
     defaultProvider: readDefaultProvider(reader, providers),
     aliases: readAliases(reader),
-    adminToken: reader.text('ADMIN_TOKEN') ?? null,
     ledger: reader.choice('LEDGER', ['kv', 'object']),
     recordDays: readDays(reader),
+    budgetFail: reader.choice('BUDGET_FAIL', ['closed', 'open']),
     prices: readPrices(reader),
     policies: readPolicies(reader),
     unsupported: reader.choice('UNSUPPORTED', UNSUPPORTED),
@@ -69,8 +69,6 @@ export function readSettings(env: JsonObject): SettingsResult {
     },
     maxEventBytes: reader.bytes('MAX_EVENT_BYTES', DEFAULT_MAX_EVENT_BYTES),
     maxRequestBytes: reader.bytes('MAX_REQUEST_BYTES', DEFAULT_MAX_REQUEST_BYTES),
-    basePath: readBasePath(reader),
-    origin: reader.choice('ORIGIN', ['404', 'pass']),
     corsOrigins: readCorsOrigins(reader),
   };
   return reader.problems.length > 0
@@ -136,12 +134,6 @@ function readPolicies(reader: Reader): Policies {
     usageChunk: reader.choice('USAGE_CHUNK', ['finish', 'on_request', 'always']),
     errorFrames: reader.choice('ERROR_FRAMES', ['data', 'event']),
   };
-}
-
-function readBasePath(reader: Reader): string {
-  const path = reader.text('BASE_PATH') ?? '/';
-  if (!/^\/[\w./~-]*$/.test(path)) reader.invalid('BASE_PATH', 'must be a path that begins with /');
-  return path.replace(/\/+$/, '');
 }
 
 function readCorsOrigins(reader: Reader): readonly string[] {

@@ -57,6 +57,16 @@ export class AnswerReader {
     return this.#events + this.splicedFrames;
   }
 
+  /** Bytes of an event that has not ended. */
+  get heldBytes(): number {
+    return this.#sse.heldBytes;
+  }
+
+  /** Gives back what reading a large event took, where none is being read. */
+  freeMemory(): void {
+    this.#sse.freeMemory();
+  }
+
   /** Frames that went the fast way. */
   get splicedFrames(): number {
     return this.#splice?.hits ?? 0;

@@ -8,7 +8,7 @@ const MIN_FILLED_SHARE = 1 / 4;
 const NOTHING = new Uint8Array(0);
 
 export class ByteBuffer {
-  #bytes: Uint8Array | undefined;
+  #bytes: Uint8Array<ArrayBuffer> | undefined;
   #length = 0;
 
   get length(): number {
@@ -18,12 +18,19 @@ export class ByteBuffer {
   append(piece: Uint8Array): void {
     const length = this.#length + piece.length;
     if (this.#bytes === undefined || this.#bytes.length < length) {
-      const larger = new Uint8Array(Math.max(FIRST_BYTES, length * 2));
-      if (this.#bytes !== undefined) larger.set(this.#bytes.subarray(0, this.#length));
-      this.#bytes = larger;
+      const room = Math.max(FIRST_BYTES, length * 2);
+      // A transfer frees what it leaves at once: the engine would do so only at its next collection.
+      this.#bytes = new Uint8Array(this.#bytes?.buffer.transfer(room) ?? new ArrayBuffer(room));
     }
     this.#bytes.set(piece, this.#length);
     this.#length = length;
+  }
+
+  /** Gives the room back at once, where nothing is in it: the engine would free it at its next collection. */
+  free(): void {
+    if (this.#length > 0) return;
+    this.#bytes?.buffer.transfer(0);
+    this.#bytes = undefined;
   }
 
   /** What was appended, as bytes that stay until the next piece comes: the buffer is empty then. */

@@ -1,13 +1,16 @@
 /** The stream a client reads: an upstream's reads go through an answer's synchronous chain, and what they yield goes out. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
+import { MAX_OUTPUT_FACTOR, SMALL_BYTES } from '../canonical/limits.ts';
 import { brokenConnection, deadlineExceeded } from '../canonical/upstream-error.ts';
 import { type AnswerOptions, AnswerReader } from './answer-reader.ts';
 import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
 import { HEARTBEAT_FRAME } from './frame.ts';
 import { FrameWriter } from './frame-writer.ts';
+import type { Lease, LeaseMemory } from './memory.ts';
 import { type Clock, Pacing, type PacingLimits } from './pacing.ts';
 import { Silence } from './silence.ts';
+import { LF } from './sse.ts';
 
 /** How a stream ended. `isOpen`: the client had received the head, and got the error as a frame. */
 export type StreamEnd =
@@ -27,6 +30,7 @@ export interface CanonicalStreamOptions extends AnswerOptions {
    * runtime's own costs a fraction of one whose reading side runs in JavaScript.
    */
   readonly pipe: ReadableWritablePair<Uint8Array, Uint8Array>;
+  readonly leaseMemory: LeaseMemory;
   /** Called with the size of each write, in bytes. */
   readonly onWrite: (bytes: number) => void;
 }
@@ -39,6 +43,9 @@ const HEARTBEAT_BYTES = new TextEncoder().encode(HEARTBEAT_FRAME);
  */
 const READ_BUFFER_BYTES = 4 * 1024;
 const LARGE_READ_BUFFER_BYTES = 16 * 1024;
+
+/** A large event holds its buffer, which doubles as it grows, and its output. */
+const EVENT_MEMORY_FACTOR = 2 + MAX_OUTPUT_FACTOR;
 
 /**
  * It is created before the upstream answers, so that heartbeats and timeouts cover that wait too; then one of `pump`,
@@ -59,6 +66,7 @@ export class CanonicalStream {
   #isTimedOut = false;
   #isCancelled = false;
   #failure: AnswerFailure | null = null;
+  #lease: Lease | null = null;
   #source: ReadableStreamBYOBReader | undefined;
 
   constructor(options: CanonicalStreamOptions) {
@@ -112,27 +120,56 @@ export class CanonicalStream {
     let buffer = new Uint8Array(READ_BUFFER_BYTES);
     try {
       while (!this.#isOver) {
-        const read = await source.read(buffer);
+        const reading = source.read(buffer);
+        const read =
+          this.#lease === null ? await reading : await Promise.race([reading, this.#lease.revoked]);
+        if (read === 'revoked') return this.fail(this.#overloaded());
         if (read.done) return await this.#step(() => this.#reader.end());
+        const endsLargeEvent = this.#lease !== null && read.value.includes(LF);
+        if (endsLargeEvent) await this.#lease?.begin();
         const eventsBefore = this.#reader.events;
         const bytes = read.value.length;
         const written = this.#step(() => this.#reader.push(read.value));
+        this.#lease?.end();
         buffer = nextBuffer(read.value);
         const events = this.#reader.events - eventsBefore;
         this.#pacing.read(events > 0);
         const pause = written === undefined ? silence.read(bytes, events) : written;
         if (pause !== undefined) await pause;
         if (written !== undefined) silence.end();
+        if (this.#lease !== null || this.#reader.heldBytes > SMALL_BYTES) await this.#fitLease();
       }
     } catch {
       const error = brokenConnection(this.#options.context.upstream);
       void this.#step(() => this.#reader.broken(error));
+    } finally {
+      this.#lease?.release();
     }
   }
 
-  /** The upstream answers with a plain object. */
-  plain(answer: JsonObject): void {
-    void this.#step(() => this.#reader.plain(answer));
+  /** While a large event is read, worked on and sent on, the stream has its share of the isolate's memory. */
+  async #fitLease(): Promise<void> {
+    if (this.#reader.heldBytes > SMALL_BYTES) {
+      this.#lease ??= await this.#options.leaseMemory(this.#options.maxEventBytes * EVENT_MEMORY_FACTOR);
+      if (this.#lease === null) this.fail(this.#overloaded());
+    } else {
+      this.#reader.freeMemory();
+      this.#lease?.release();
+      this.#lease = null;
+    }
+  }
+
+  #overloaded(): ApiError {
+    const message = `Too many large events are being read at once, ${this.#name}'s among them: try again`;
+    return apiError('overloaded', message);
+  }
+
+  /**
+   * The upstream answers with a plain object.
+   * @returns when the client has taken it, or nothing where there was nothing to send
+   */
+  plain(answer: JsonObject): Promise<void> | undefined {
+    return this.#step(() => this.#reader.plain(answer));
   }
 
   /** The answer is an error. */

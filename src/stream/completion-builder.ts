@@ -11,7 +11,7 @@ import type {
 import type { FinishReason } from '../canonical/finish-reason.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { MAX_ANSWER_BYTES } from '../canonical/limits.ts';
-import type { ChatLogprobs, TextLogprobs } from '../canonical/logprobs.ts';
+import { type ChatLogprobs, sizeOfLogprobs, type TextLogprobs } from '../canonical/logprobs.ts';
 import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
 import { addReasoningDetails } from './reasoning-details.ts';
 
@@ -43,10 +43,14 @@ export class CompletionBuilder implements AnswerSink {
   readonly #chat = new Map<number, ChatState>();
   readonly #text = new Map<number, TextState>();
   #last: Chunk | undefined;
-  /** What is held of the answer, in UTF-16 units. */
   #chars = 0;
   /** Why there is no object, once the answer has ended; null where there is one. */
   failure: AnswerFailure | null = null;
+
+  /** What is held of the answer, in UTF-16 units, estimated. */
+  get heldChars(): number {
+    return this.#chars;
+  }
 
   chunk(chunk: Chunk): boolean {
     this.#last = chunk;
@@ -168,14 +172,16 @@ function openToolCall(calls: Map<number, ToolCall>, fragment: ToolCallDelta): To
 }
 
 function joinChatLogprobs(pieces: readonly ChatLogprobs[]): ChatLogprobs | null {
-  if (pieces.length === 0) return null;
+  const [first] = pieces;
+  if (first === undefined || pieces.length === 1) return first ?? null;
   const content = pieces.flatMap((piece) => piece.content ?? []);
   const refusal = pieces.flatMap((piece) => piece.refusal ?? []);
   return { content: content.length === 0 ? null : content, refusal: refusal.length === 0 ? null : refusal };
 }
 
 function joinTextLogprobs(pieces: readonly TextLogprobs[]): TextLogprobs | null {
-  if (pieces.length === 0) return null;
+  const [first] = pieces;
+  if (first === undefined || pieces.length === 1) return first ?? null;
   const top = pieces.flatMap((piece) => piece.top_logprobs ?? []);
   return {
     tokens: pieces.flatMap((piece) => piece.tokens),
@@ -189,13 +195,13 @@ function byIndex<Value>(map: ReadonlyMap<number, Value>): [number, Value][] {
   return [...map].sort(([a], [b]) => a - b);
 }
 
-/** What is kept of a chunk, in UTF-16 units: its texts, and the JSON of whatever has another form. */
+/** What is kept of a chunk, in UTF-16 units of its JSON, about. */
 function sizeOf(chunk: Chunk): number {
   if (chunk.object === 'text_completion') {
-    return chunk.choices.reduce((sum, { text, logprobs }) => sum + text.length + sizeOfJson(logprobs), 0);
+    return chunk.choices.reduce((sum, { text, logprobs }) => sum + text.length + sizeOfLogprobs(logprobs), 0);
   }
   return chunk.choices.reduce(
-    (sum, { delta, logprobs }) => sum + sizeOfDelta(delta) + sizeOfJson(logprobs),
+    (sum, { delta, logprobs }) => sum + sizeOfDelta(delta) + sizeOfLogprobs(logprobs),
     0,
   );
 }
@@ -206,5 +212,5 @@ function sizeOfDelta({ content, reasoning_content, refusal, tool_calls, reasonin
 }
 
 function sizeOfJson(value: unknown): number {
-  return value === undefined || value === null ? 0 : JSON.stringify(value).length;
+  return value === undefined ? 0 : JSON.stringify(value).length;
 }

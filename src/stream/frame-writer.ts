@@ -20,7 +20,7 @@ const MAX_LOOPED_BYTES = 48;
 const encoder = new TextEncoder();
 const NOTHING = new Uint8Array(0);
 
-let slab = new Uint8Array(SLAB_BYTES);
+let slab: Uint8Array = new Uint8Array(SLAB_BYTES);
 let slabUsed = 0;
 /** Pieces of the slab that were taken and not released. */
 let slabTaken = 0;
@@ -29,7 +29,7 @@ let slabTaken = 0;
 export class FrameWriter implements AnswerSink {
   readonly #errorFrames: 'data' | 'event';
   readonly #maxFrameBytes: number;
-  #buffer = slab;
+  #buffer: Uint8Array = slab;
   #start = 0;
   #end = 0;
 
@@ -86,7 +86,10 @@ export class FrameWriter implements AnswerSink {
 
   /** Releases what was taken, once it was sent. Bytes that may still be in flight are never released. */
   release(bytes: Uint8Array): void {
-    if (bytes.buffer === slab.buffer && --slabTaken === 0) slabUsed = 0;
+    const { buffer } = bytes;
+    if (buffer === slab.buffer && --slabTaken === 0) slabUsed = 0;
+    // What was made for one large write is freed at once: the engine would do so at its next collection.
+    if (buffer.byteLength > SLAB_BYTES && buffer instanceof ArrayBuffer) buffer.transfer(0);
   }
 
   /** @returns false where the text has more bytes than that: nothing is then written */
@@ -101,6 +104,12 @@ export class FrameWriter implements AnswerSink {
   /** A large text is encoded first, so that it takes no more room than it has bytes. */
   #writeLarge(bytes: Uint8Array, maxBytes: number): boolean {
     if (bytes.length > maxBytes) return false;
+    if (this.isEmpty) {
+      this.#buffer = bytes;
+      this.#start = 0;
+      this.#end = bytes.length;
+      return true;
+    }
     this.#reserve(bytes.length);
     this.#buffer.set(bytes, this.#end);
     this.#end += bytes.length;

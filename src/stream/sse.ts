@@ -52,6 +52,16 @@ export class SseReader {
     return this.#unfinished.length === 0 && this.#data === undefined && this.#name === '' && !this.#skipLf;
   }
 
+  /** Bytes of an event that has not ended. */
+  get heldBytes(): number {
+    return this.#dataBytes + this.#unfinished.length;
+  }
+
+  /** Gives back what reading a large event took, where none is being read. */
+  freeMemory(): void {
+    this.#unfinished.free();
+  }
+
   push(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; ) at = this.pushEvent(bytes, at);
   }

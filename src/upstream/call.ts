@@ -3,7 +3,6 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { MAX_ERROR_BODY_BYTES } from '../canonical/limits.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
 import { classifyRefusal } from './classify.ts';
-import { readStart } from './read-bounded.ts';
 
 export type Fetch = (input: Request | string, init?: RequestInit) => Promise<Response>;
 
@@ -62,6 +61,20 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
     const error = apiError('upstream_unreachable', `${upstream.name} could not be reached`);
     return { kind: 'error', error, headers: new Headers() };
   }
+}
+
+/** The start of a text body, up to a bound: the rest is not read. */
+async function readStart(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<string> {
+  if (body === null) return '';
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    text += decoder.decode(chunk, { stream: true });
+    if (bytes >= maxBytes) break;
+  }
+  return text;
 }
 
 function requestHeaders(request: UpstreamRequest): Headers {

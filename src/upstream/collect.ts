@@ -7,13 +7,15 @@ import {
   MAX_COLLECTED_STREAM_BYTES,
   MAX_JSON_DEPTH,
   MAX_JSON_VALUES,
+  SMALL_BYTES,
 } from '../canonical/limits.ts';
 import { brokenConnection, findUpstreamError, type Upstream } from '../canonical/upstream-error.ts';
 import type { AnswerReader } from '../stream/answer-reader.ts';
+import type { Lease, LeaseMemory } from '../stream/memory.ts';
 import type { Clock } from '../stream/pacing.ts';
 import { Silence } from '../stream/silence.ts';
 import { classifyError } from './classify.ts';
-import { readBounded } from './read-bounded.ts';
+import { announcedLength, readBody, takeText } from './read-body.ts';
 
 /** Whether an answer is an event stream; one that calls itself neither that nor JSON nor a page is taken for what was asked. */
 export function isEventStream(response: Response, isAskedFor: boolean): boolean {
@@ -24,7 +26,8 @@ export function isEventStream(response: Response, isAskedFor: boolean): boolean 
 
 /** A plain answer, or why it is none. */
 export type PlainResult =
-  | { readonly kind: 'answer'; readonly answer: JsonObject }
+  /** The work on it has begun: `lease` is to be released. */
+  | { readonly kind: 'answer'; readonly answer: JsonObject; readonly lease: Lease }
   | { readonly kind: 'error'; readonly error: ApiError };
 
 /**
@@ -35,50 +38,77 @@ export async function readPlainAnswer(
   response: Response,
   upstream: Upstream,
   callerPays: boolean,
+  leaseMemory: LeaseMemory,
 ): Promise<PlainResult> {
-  try {
-    const text = await readBounded(response.body, MAX_ANSWER_BYTES);
-    if (text === null) return { kind: 'error', error: tooLarge(upstream) };
-    if (!isWithinJsonBounds(text)) return { kind: 'error', error: tooNested(upstream) };
-    const answer = parseJson(text);
-    if (!isObject(answer)) return { kind: 'error', error: noObject(upstream) };
-    const error = findUpstreamError(answer);
-    return error === null
-      ? { kind: 'answer', answer }
-      : { kind: 'error', error: classifyError(error, upstream, callerPays) };
-  } catch {
-    return { kind: 'error', error: brokenConnection(upstream) };
-  }
+  const length = announcedLength(response.headers);
+  const read = await readBody({ body: response.body, length, maxBytes: MAX_ANSWER_BYTES }, leaseMemory);
+  if (read.kind === 'too_large') return { kind: 'error', error: tooLarge(upstream) };
+  if (read.kind === 'crowded') return { kind: 'error', error: crowded(upstream) };
+  if (read.kind !== 'body') return { kind: 'error', error: brokenConnection(upstream) };
+  const { bytes, lease } = read;
+  await lease.begin();
+  const text = takeText(bytes);
+  const isBounded = isWithinJsonBounds(text);
+  await lease.pause();
+  const answer = isBounded ? parseJson(text) : undefined;
+  const error = isObject(answer) ? findUpstreamError(answer) : null;
+  if (isObject(answer) && error === null) return { kind: 'answer', answer, lease };
+  lease.release();
+  if (error !== null) return { kind: 'error', error: classifyError(error, upstream, callerPays) };
+  return { kind: 'error', error: isBounded ? noObject(upstream) : tooNested(upstream) };
 }
 
-/** Feeds a streamed answer to a reader, for a client that asked for an object. Never throws. */
+/**
+ * Feeds a streamed answer to a reader, for a client that asked for an object. Never throws.
+ * @param heldChars how much of the answer is held by now
+ * @returns what is held's share of the isolate's memory, to be released; null where it is small
+ */
 export async function readStreamedAnswer(
   response: Response,
   reader: AnswerReader,
+  heldChars: () => number,
   upstream: Upstream,
   clock: Clock,
-): Promise<void> {
+  leaseMemory: LeaseMemory,
+): Promise<Lease | null> {
   const silence = new Silence(clock);
+  let lease: Lease | null = null;
   let bytes = 0;
   try {
     for await (const chunk of response.body ?? []) {
       bytes += chunk.length;
-      if (bytes > MAX_COLLECTED_STREAM_BYTES) return reader.fail(tooLarge(upstream));
+      if (bytes > MAX_COLLECTED_STREAM_BYTES) {
+        reader.fail(tooLarge(upstream));
+        return lease;
+      }
       const eventsBefore = reader.events;
       reader.push(chunk);
-      if (reader.isOver) return;
+      if (reader.isOver) return lease;
+      if (lease === null && heldChars() > SMALL_BYTES) {
+        lease = await leaseMemory(MAX_ANSWER_BYTES);
+        lease?.arrived();
+        if (lease === null) reader.fail(crowded(upstream));
+      }
       await silence.read(chunk.length, reader.events - eventsBefore);
     }
     reader.end();
   } catch {
     reader.broken(brokenConnection(upstream));
   }
+  return lease;
 }
 
 function tooLarge(upstream: Upstream): ApiError {
   return apiError(
     'upstream_event_too_large',
     `${upstream.name} sent an answer larger than ${MAX_ANSWER_BYTES} bytes`,
+  );
+}
+
+function crowded(upstream: Upstream): ApiError {
+  return apiError(
+    'overloaded',
+    `Too many large answers are being read at once, ${upstream.name}'s among them: try again`,
   );
 }
 

@@ -14,6 +14,10 @@ export interface Row {
   /** Text bindings. */
   readonly settings: (upstream: string) => Readonly<Record<string, string>>;
   readonly hasKv: boolean;
+  /** The ledger objects are bound. */
+  readonly hasLedger: boolean;
+  /** The limits of the key with which it is called. */
+  readonly limits: Readonly<Record<string, unknown>>;
   readonly modelPrefix: (stream: StreamName) => string;
   readonly headers: (upstream: string) => Readonly<Record<string, string>>;
   /** Packages that are taken from a file of the bench instead. */
@@ -28,6 +32,15 @@ export interface Row {
 const STREAMING: readonly SectionName[] = ['bulk', 'paced', 'cold'];
 export const ADMIN_TOKEN = 'bench-admin';
 
+/** None of them is ever reached. */
+const EVERY_LIMIT = {
+  budget: { tokens: 1e15, per: 'month' },
+  rpm: 1e12,
+  tpm: 1e15,
+  max_concurrent: 1e6,
+  max_output_tokens: 4096,
+};
+
 function worker(name: string, what: string, file: string, own: Partial<Row> = {}): Row {
   return {
     name,
@@ -37,6 +50,8 @@ function worker(name: string, what: string, file: string, own: Partial<Row> = {}
     sections: STREAMING,
     settings: (upstream) => ({ UPSTREAM: upstream }),
     hasKv: false,
+    hasLedger: false,
+    limits: {},
     modelPrefix: () => '',
     headers: () => ({}),
     alias: {},
@@ -104,7 +119,13 @@ export const ROWS: readonly Row[] = [
   weir('weir', 'Weir as it is, AUTH=open', { sections: [...STREAMING, 'requests'] }),
   // The one line of src/ that turns the fast path on, as it stands in the bundle.
   weir('weir-slow', 'Weir without its fast path', { replace: ['fastPath: true', 'fastPath: false'] }),
-  weir('weir-keys', 'Weir with AUTH=keys', { sections: ['requests'] }, 'keys'),
+  weir('weir-keys', 'Weir with AUTH=keys', { sections: ['requests'], hasLedger: true }, 'keys'),
+  weir(
+    'weir-limits',
+    'Weir with AUTH=keys, of a key that has every limit',
+    { sections: ['requests'], hasLedger: true, limits: EVERY_LIMIT },
+    'keys',
+  ),
   worker('naive', 'TextDecoderStream, split, JSON, a write a frame', './workers/naive.ts'),
   worker(
     'eventsource-parser',

@@ -2,7 +2,7 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -28,6 +28,7 @@ export interface Workerd {
 
 export async function startWorkerd(row: Row, bundled: Bundle, ports: Ports): Promise<Workerd> {
   const config = join(bundled.directory, 'workerd.capnp');
+  await mkdir(join(bundled.directory, 'objects'), { recursive: true });
   await writeFile(config, workerdConfig(row, bundled, ports));
   const logFile = join(bundled.directory, 'workerd.log');
   const log = openSync(logFile, 'w');
@@ -47,13 +48,19 @@ export async function startWorkerd(row: Row, bundled: Bundle, ports: Ports): Pro
   }
 }
 
+/** SQLite on a disk, as Cloudflare has it. */
+const LEDGER_OBJECTS = `durableObjectNamespaces = [(className = "LedgerObject", uniqueKey = "ledger", enableSql = true)],
+      durableObjectStorage = (localDisk = "disk"),`;
+
 /** No inspector, no proxy: the one socket leads straight to the Worker, its KV and its upstream to the load generator. */
 function workerdConfig(row: Row, bundled: Bundle, ports: Ports): string {
   const text = JSON.stringify;
+  const storage = join(bundled.directory, 'objects');
   const bindings = Object.entries(row.settings(upstreamUrl(ports))).map(
     ([name, value]) => `(name = ${text(name)}, text = ${text(value)})`,
   );
   if (row.hasKv) bindings.push('(name = "WEIR_KV", kvNamespace = "kv")');
+  if (row.hasLedger) bindings.push('(name = "WEIR_LEDGER", durableObjectNamespace = "LedgerObject")');
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
@@ -62,7 +69,9 @@ const config :Workerd.Config = (
       compatibilityDate = ${text(bundled.compatibilityDate)},
       compatibilityFlags = [${bundled.compatibilityFlags.map((flag) => text(flag)).join(', ')}],
       bindings = [${bindings.join(', ')}],
+      ${row.hasLedger ? LEDGER_OBJECTS : ''}
     )),
+    (name = "disk", disk = (path = ${text(storage)}, writable = true)),
     (name = "kv", external = (address = "127.0.0.1:${ports.kv}", http = ())),
     (name = "internet", network = (allow = ["private"])),
   ],

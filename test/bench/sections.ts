@@ -171,18 +171,18 @@ function rowsOf(bench: Bench, section: SectionName): [Row, Bundle][] {
 
 async function targetOf(bench: Bench, row: Row, workerd: Workerd): Promise<TargetOf> {
   const headers = { ...row.headers(upstreamUrl(bench.load.ports)) };
-  if (row.name === 'weir-keys') headers.authorization = `Bearer ${await makeKey(workerd)}`;
+  if (row.hasLedger) headers.authorization = `Bearer ${await makeKey(row, workerd)}`;
   const { name, treatment, modelPrefix } = row;
   const { pid, port } = workerd;
   return (stream) => ({ row: name, pid, port, headers, modelPrefix: modelPrefix(stream), treatment });
 }
 
 /** A key of the running Weir, created over its admin route. */
-async function makeKey({ port }: Workerd): Promise<string> {
+async function makeKey({ limits }: Row, { port }: Workerd): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${port}/admin/keys`, {
     method: 'POST',
     headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'bench' }),
+    body: JSON.stringify({ name: 'bench', ...limits }),
   });
   const made: { readonly key?: string } = JSON.parse(await response.text());
   if (made.key === undefined) throw new Error(`Weir made no key: status ${response.status}`);

@@ -75,6 +75,14 @@ describe('parseVendorEvents', () => {
     expect(parseVendorEvents(text)).toEqual(expected);
   });
 
+  test('V2 finding 17: a list of more than 1,024 characters is refused, and a name of more than 512 passes none', () => {
+    expect(parseVendorEvents(`x_${'*a'.repeat(511)}`)).toHaveLength(1);
+    expect(parseVendorEvents(`x_${'*a'.repeat(512)}`)).toBeNull();
+    const policies = { ...DEFAULT_POLICIES, vendorEvents: ['*'] };
+    expect(passesVendorEvent(policies, 'x'.repeat(512))).toBe(true);
+    expect(passesVendorEvent(policies, 'x'.repeat(513))).toBe(false);
+  });
+
   test('V2 the default policy: passes no vendor event', () => {
     expect(passesVendorEvent(DEFAULT_POLICIES, 'x_a')).toBe(false);
     expect(passesVendorEvent({ ...DEFAULT_POLICIES, vendorEvents: ['x_a*'] }, 'x_ab')).toBe(true);

@@ -65,5 +65,6 @@ describe('isWithinJsonBounds', () => {
   test('B2 ten megabytes of escaped quotes: linear', () => {
     expect(isWithinJsonBounds(`"${'\\"'.repeat(5_000_000)}"`)).toBe(true);
     expect(isWithinJsonBounds(`"${'\\\\'.repeat(5_000_000)}"`)).toBe(true);
+    expect(isWithinJsonBounds(`[${`"${'x'.repeat(99)}",`.repeat(100_000)}"\\n"]`)).toBe(true);
   });
 });

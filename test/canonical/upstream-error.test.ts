@@ -158,6 +158,10 @@ describe('streamError', () => {
 
   test.each([
     ['the credential itself', UPSTREAM.secret],
+    ['a text with a key', 'nvapi-hunter2hunter2 is refused'],
+    ['a text with an address', 'no answer of backend-7:8443'],
+    ['a connection string', 'postgres://db.prod:5432/x'],
+    ['a place in a source', 'panicked at src/main.rs:10:5'],
     ['markup', '<b>no</b>'],
     ['a text of two lines', 'no\nno'],
     ['a text that is too long', 'a'.repeat(129)],
@@ -195,6 +199,7 @@ describe('streamError', () => {
 describe('clean', () => {
   test.each([
     ['the credential of the deployment', `Key ${UPSTREAM.secret} is invalid`, 'secret/of'],
+    ['it, percent-encoded', `GET /v1?key=${encodeURIComponent(UPSTREAM.secret)} failed`, 'secret%2Fof'],
     ['it, twice', `${UPSTREAM.secret} ${UPSTREAM.secret}`, 'secret/of'],
     ['a bearer token', 'Authorization: Bearer abc.DEF-123 was refused', 'abc.DEF'],
     ['a key of OpenAI', 'Incorrect API key provided: sk-proj-abcd1234EFGH', 'abcd1234'],

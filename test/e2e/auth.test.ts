@@ -98,6 +98,17 @@ describe('AUTH=keys', () => {
     expect((await served('deepseek/deepseek-chat', { [header]: key.token })).status).toBe(200);
   });
 
+  test("H2 finding 9: two keys' equal idempotency keys differ at the upstream, and one key's stay equal", async () => {
+    const other = await makeKey();
+    const sent: unknown[] = [];
+    for (const { token } of [key, other, key]) {
+      const headers = { ...bearer(token), 'idempotency-key': 'retry-1' };
+      const { upstream } = await served('openai/gpt-4o-mini', headers);
+      sent.push(upstream.headers['idempotency-key']);
+    }
+    expect(sent).toEqual([`${key.id}-retry-1`, `${other.id}-retry-1`, `${key.id}-retry-1`]);
+  });
+
   test('K3: a revoked key gets 401, and the others stay valid', async () => {
     const revoked = await makeKey();
     expect((await served('deepseek/deepseek-chat', bearer(revoked.token))).status).toBe(200);
@@ -154,6 +165,20 @@ describe('a key with globs of models', () => {
       expect(await refused(model, headers)).toEqual(FORBIDDEN);
     },
   );
+
+  test.each<[field: string, more: JsonObject]>([
+    ['models', { models: ['openai/gpt-4o-mini', 'o4-mini'], route: 'fallback' }],
+    ['models', { models: ['gpt-4o-mini', 'anthropic/claude-opus-4.5'] }],
+    ['fallbacks', { fallbacks: ['o4-mini'] }],
+    ['fallbacks', { fallbacks: [{ model: 'o4-mini' }] }],
+  ])('K3 finding 11: gets 403 for another model in %s, which a router would serve', async (_, more) => {
+    const asked = gateway.simulator.requests.length;
+    for (const body of [chat('openai/gpt-4o-mini', more), streamedChat('openai/gpt-4o-mini', more)]) {
+      const { status, error } = await errorOf(await gateway.post(CHAT, body, { headers }));
+      expect([status, error.code]).toEqual([403, 'model_not_allowed']);
+    }
+    expect(gateway.simulator.requests).toHaveLength(asked);
+  });
 
   test('K3: sees only those in the list of models', async () => {
     const { data } = await jsonOf(await gateway.fetch('/v1/models', { headers }));

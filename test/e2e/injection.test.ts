@@ -19,20 +19,34 @@ function event(more: object): string {
 const FINISH = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n';
 const EVIL = { message: `no${BREAK}`, type: `t${BREAK}`, code: `c${BREAK}`, param: `p${BREAK}` };
 
+/** As long as a name may be, and six times as long in JSON. */
+const CONTROLS = '\u0001'.repeat(512);
+const NAMES = { id: CONTROLS, model: CONTROLS, service_tier: CONTROLS, system_fingerprint: CONTROLS };
+const CHUNKS = 2000;
+
 const PLAYS: Readonly<Record<string, Omit<Replay, 'chunks'> & { readonly body: string }>> = {
   'evil-names': {
     body:
       event({ id: `i${BREAK}`, model: `m${BREAK}`, system_fingerprint: `f${BREAK}${SEPARATORS}` }) + FINISH,
   },
+  'control-names': { body: event(NAMES) + event({}).repeat(CHUNKS) + FINISH },
   'evil-refusal': { status: 400, headers: JSON_TYPE, body: JSON.stringify({ error: EVIL }) },
   'evil-error-first': { body: `data: ${JSON.stringify({ error: { ...EVIL, status: 429 } })}\n\n` },
   'evil-error-later': { body: `${event({})}data: ${JSON.stringify({ error: EVIL })}\n\n` },
   'evil-finish': { body: FINISH.replace('"stop"', JSON.stringify(`stop${BREAK}`)) },
+  'not-modified': { status: 304, body: '' },
+  'long-type': { body: `data: {"type":"x_${'a'.repeat(100_000)}"}\n\n${event({})}${FINISH}` },
+  'long-retry': {
+    status: 429,
+    headers: { ...JSON_TYPE, 'retry-after': '7'.repeat(50_000) },
+    body: '{"error":{"message":"Slow down"}}',
+  },
   'evil-headers': {
     status: 429,
     headers: {
       ...JSON_TYPE,
       'retry-after': '7',
+      'x-ratelimit-limit-tokens': 'y'.repeat(512),
       'retry-after-ms': '\u00fc\u00ff',
       'x-ratelimit-reset-tokens': 'x'.repeat(4000),
       'x-injected': 'yes',
@@ -99,7 +113,7 @@ describe("H1 a model's name", () => {
     ['"quoted", b; c=d', '"quoted",%20b;%20c=d'],
     ['__proto__', '__proto__'],
   ])(
-    '%j: printable ASCII in its header, and unchanged for the upstream and the record',
+    '%j: printable ASCII in its header, unchanged for the upstream, and without quotes or half characters in the record',
     async (model, header) => {
       const asked = gateway.simulator.requests.length;
       const response = await gateway.post(CHAT, streamedChat(`openai/${model}`));
@@ -126,7 +140,35 @@ describe('H2 what an upstream sends', () => {
       expect(response.status).toBe(429);
       expectOwnHeaders(response);
       expect(response.headers.get('retry-after')).toBe('7');
+      expect(response.headers.get('x-ratelimit-limit-tokens')).toHaveLength(512);
+      expect(response.headers.has('retry-after-ms')).toBe(false);
+      expect(response.headers.has('x-ratelimit-reset-tokens')).toBe(false);
       expect(response.headers.get('x-weir-model')).toBe('evil-headers');
+    }
+  });
+
+  test('finding 17: a retry-after of 50,000 characters stays behind, and the refusal is readable', async () => {
+    const response = await gateway.post(CHAT, streamedChat('openai/long-retry'));
+    expect(response.headers.has('retry-after')).toBe(false);
+    expect(await errorOf(response)).toMatchObject({ status: 429, error: { message: 'OpenAI: Slow down' } });
+  });
+
+  test('E1 finding 17: a 304 is an error that names it, and no redirect', async () => {
+    for (const body of [chat('openai/not-modified'), streamedChat('openai/not-modified')]) {
+      const error = { code: 'upstream_error', message: 'OpenAI answered 304' };
+      expect(await errorOf(await gateway.post(CHAT, body))).toMatchObject({ status: 502, error });
+    }
+  });
+
+  test('V2 finding 17: a long glob is refused, and a type of 100,000 characters passes none', async () => {
+    const ask = (globs: string) =>
+      gateway.post(CHAT, streamedChat('openai/long-type'), { headers: { 'x-weir-vendor-events': globs } });
+    expect((await errorOf(await ask(`x_${'*a'.repeat(1000)}`))).status).toBe(400);
+    for (const globs of ['pass', `x_${'*a'.repeat(500)}`]) {
+      const text = await (await ask(globs)).text();
+      expect(framesOf(text).at(-1)).toBe(DONE);
+      expect(text).toContain('"word"');
+      expect(text).not.toContain('x_a');
     }
   });
 
@@ -166,6 +208,20 @@ describe('H2 what an upstream sends', () => {
       ).toEqual([request_id]);
     },
   );
+});
+
+describe('B3 finding 15: names full of control characters', () => {
+  test.each([
+    ['a stream', streamedChat],
+    ['a plain answer', chat],
+  ])('%s: none is repeated, and each chunk costs what it did', async (_, body) => {
+    const response = await gateway.post(CHAT, body('openai/control-names'));
+    const text = await response.text();
+    expect(response.status).toBe(200);
+    expect(text.match(/word/g)).toHaveLength(CHUNKS + 1);
+    expect(text).not.toContain('\\u0001');
+    expect(text.length / CHUNKS).toBeLessThan(300);
+  });
 });
 
 describe('H1 H2 what a client sends', () => {

@@ -27,10 +27,46 @@ function streamed(...events: ((leak: string) => string)[]): Form {
   return (leak) => ({ body: events.map((event) => event(leak)).join('') });
 }
 
+/** What an attack got through (finding 6), with the word that must not come out: hunter2, or its Base64. */
+const TEXTS: readonly string[] = [
+  'postgres://admin:hunter2@db.prod:5432/x is down',
+  'redis://:hunter2@cache-1:6379 is down',
+  'sent Authorization: Basic aHVudGVyMjpodW50ZXIy to it',
+  'sent Authorization: Token hunter2 to it',
+  'AKIAHUNTER2HUNTER2AB is not allowed',
+  `AIza${'hunter2'.repeat(5)} is not allowed`,
+  `ghp_${'hunter2'.repeat(5)} is not allowed`,
+  `hf_${'hunter2'.repeat(5)} is not allowed`,
+  'nvapi-hunter2hunter2 is not allowed',
+  'xai-hunter2hunter2 is not allowed',
+  'no answer of hunter2-7:8443',
+  'no answer of api-hunter2.prod.example.com:9090',
+  'dial grpc://hunter2:50051',
+  'connect unix:/var/run/hunter2.sock',
+  'boom; File "/srv/hunter2.py", line 12, in f',
+  'boom goroutine 7 [running]: main.hunter2(...) /srv/x.go:12',
+  "boom thread 'main' panicked at src/hunter2.rs:10:5",
+];
+
+function formsOf(text: string, at: number): [name: string, form: Form][] {
+  return [
+    [`text-${at}-400`, () => refusal(400)(text)],
+    [`text-${at}-500`, () => refusal(500)(text)],
+    [
+      `text-${at}-later`,
+      streamed(
+        () => WORD,
+        () => `data: ${JSON.stringify({ error: everywhere(text) })}\n\n`,
+      ),
+    ],
+  ];
+}
+
 const FORMS: Readonly<Record<string, Form>> = {
   ...Object.fromEntries(
     [400, 401, 402, 404, 413, 422, 429, 500, 503].map((at) => [`leak-${at}`, refusal(at)]),
   ),
+  ...Object.fromEntries(TEXTS.flatMap(formsOf)),
   'leak-string': (leak) => ({ status: 400, headers: JSON_TYPE, body: JSON.stringify({ error: leak }) }),
   'leak-object': (leak) => ({
     status: 422,

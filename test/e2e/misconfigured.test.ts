@@ -20,6 +20,11 @@ const INVALID: readonly (readonly [setting: string, vars: Readonly<Record<string
   ['PROVIDERS', { PROVIDERS: '{"groq":{"base_url":"https://a.example/v1","api_key":"GROQ_API_KEY"}}' }],
   // A secret where the name of one belongs.
   ['PROVIDERS', { PROVIDERS: '{"groq":{"base_url":"https://a.example/v1","api_key":"gsk_INVALID4f2a"}}' }],
+  ['PROVIDERS', { PROVIDERS: '{"aws":{"base_url":"https://a.example/v1","api_key":"AKIAINVALID7EXAMPLE"}}' }],
+  [
+    'PROVIDERS',
+    { PROVIDERS: '{"aws":{"base_url":"https://a.example/v1","headers":{"x-key":"$AKIAINVALID7EXAMPLE"}}}' },
+  ],
   ['PROVIDERS', { PROVIDERS: '{"openai":{"base_url":"https://INVALID.example/v1"}}' }],
   ['DEFAULT_PROVIDER', { DEFAULT_PROVIDER: 'INVALID' }],
   ['ALIASES', { ALIASES: 'fast=INVALID' }],
@@ -38,6 +43,9 @@ const INVALID: readonly (readonly [setting: string, vars: Readonly<Record<string
   ['LEDGER', { LEDGER: 'INVALID' }],
   ['RECORD_DAYS', { RECORD_DAYS: '7777' }],
   ['ORIGIN', { ORIGIN: 'INVALID' }],
+  ['ORIGIN', { ORIGIN: 'https://shop.example/INVALID' }],
+  ['ORIGIN_HOSTS', { ORIGIN: 'pass' }],
+  ['ORIGIN_HOSTS', { ORIGIN: 'pass', ORIGIN_HOSTS: '*.INVALID.*' }],
   ['CORS_ORIGINS', { CORS_ORIGINS: 'https://app.example.com/INVALID' }],
 ];
 

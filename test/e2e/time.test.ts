@@ -194,4 +194,23 @@ describe('T3: a deadline of 1 s', () => {
     expect(record).toMatchObject({ status: 'timed_out', estimated: true });
     expect(record.completion_tokens).toBeGreaterThan(0);
   });
+
+  test('finding 10: bodies that stall, many at once: 408, and no upstream is asked', async () => {
+    const asked = gateway.simulator.requests.length;
+    const stalled = Array.from({ length: 20 }, async (_, at) => {
+      const start = (body: ReadableStreamDefaultController) => body.enqueue(Buffer.from('{"model":"openai/'));
+      // Node requires `duplex` for a streamed body; the Workers types lack it.
+      const init = { method: 'POST', body: new ReadableStream({ start }), duplex: 'half' };
+      return errorOf(await gateway.fetch(at % 2 === 0 ? CHAT : '/v1/fim/completions', init));
+    });
+    const error = {
+      message: "The request's body did not arrive within 1 seconds",
+      type: 'timeout_error',
+      param: null,
+      code: 'request_timeout',
+    };
+    for (const answer of await Promise.all(stalled)) expect(answer).toEqual({ status: 408, error });
+    expect(gateway.simulator.requests).toHaveLength(asked);
+    expect(gateway.logs().join()).not.toContain('internal_error');
+  });
 });

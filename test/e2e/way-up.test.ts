@@ -131,7 +131,7 @@ describe('Q12 paths that clients try', () => {
     });
   });
 
-  test('GET /v1/models: what a provider listed is remembered for a minute', async () => {
+  test('finding 8: GET /v1/models: what a provider listed, or did not, is remembered', async () => {
     await gateway.set({ CORS_ORIGINS: PAGE });
     await (await gateway.fetch('/v1/models')).text();
     const asked = gateway.simulator.requests.length;
@@ -179,11 +179,16 @@ describe('Q12 paths that clients try', () => {
     );
   });
 
-  test.each(['/health', '/v1/models', '/v1/usage'])(
-    'HEAD %s: the head of its GET, without a body',
+  test.each(['/health', '/v1/models', '/v1/models/openai/gpt-4o-mini', '/v1/usage', '/admin/keys'])(
+    'finding 17: HEAD %s: the head of its GET, without a body',
     async (path) => {
-      const response = await gateway.fetch(path, { method: 'HEAD' });
-      expect([response.status, await response.text()]).toEqual([200, '']);
+      const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+      const [head, get] = await Promise.all(
+        ['HEAD', 'GET'].map((method) => gateway.fetch(path, { method, headers })),
+      );
+      expect([head?.status, await head?.text()]).toEqual([200, '']);
+      expect(head?.headers.get('content-type')).toBe(get?.headers.get('content-type'));
+      await get?.text();
     },
   );
 });
@@ -218,13 +223,15 @@ describe('Q13 with gateway keys', () => {
     ['in the past', '2020-01-01T00:00:00Z'],
     ['in the past, in seconds', 1_500_000_000],
     ['in milliseconds', 1_900_000_000_000],
+    ['in milliseconds, as text', '1900000000000'],
+    ['a number alone', '2'],
     ['in words', 'next year'],
     ['a year', '2030'],
     ["in America's order", '12/11/2030'],
     ['a text around a year', 'foo 2030'],
     ['without a zone', '2030-01-01T00:00:00'],
     ['negative', -1],
-  ])('Q13 expires_at %s: refused', async (_, expires_at) => {
+  ])('Q13 finding 12: expires_at %s: refused', async (_, expires_at) => {
     expect(await create({ name: 'b', expires_at })).toMatchObject({
       status: 400,
       error: { param: 'expires_at' },
@@ -232,7 +239,7 @@ describe('Q13 with gateway keys', () => {
   });
 
   test.each(['2099-01-01', '2099-01-01T00:00:00+02:00', '2099-01-01T10:00Z', 4_000_000_000])(
-    'Q13 expires_at %s: taken',
+    'Q13 finding 12: expires_at %s: taken',
     async (expires_at) => {
       const response = await gateway.post('/admin/keys', { name: 'b', expires_at }, { headers: ADMIN });
       expect(response.status).toBe(201);
@@ -241,7 +248,7 @@ describe('Q13 with gateway keys', () => {
   );
 
   test.each(['x', '0'.repeat(600), '..%2Fusage', 'ABCDEF0123456789'])(
-    'DELETE /admin/keys/%s: 404',
+    'finding 17: DELETE /admin/keys/%s: 404',
     async (id) => {
       const response = await gateway.fetch(`/admin/keys/${id}`, { method: 'DELETE', headers: ADMIN });
       expect(response.status).toBe(404);
@@ -253,7 +260,7 @@ describe('AUTH=passthrough', () => {
   beforeAll(() => gateway.set({ AUTH: 'passthrough' }));
   afterAll(() => gateway.set({ CORS_ORIGINS: PAGE }));
 
-  test('the admin token is no provider key: 401, and no upstream is asked', async () => {
+  test('K1 finding 17: the admin token is no provider key: 401, and no upstream is asked', async () => {
     const asked = gateway.simulator.requests.length;
     const response = await post(chat('openai/gpt-4o-mini'), { authorization: `Bearer ${ADMIN_TOKEN}` });
     expect(response.status).toBe(401);

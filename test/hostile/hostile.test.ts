@@ -2,19 +2,20 @@
  * Nothing that is sent can hold the isolate: hostile requests and answers against the deployed gateway in a workerd of its own.
  * For each: its outcome within the contract, one record (M1), the memory above idle and the longest wait of another stream.
  */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Shot } from './rig/messages.ts';
-import { type Attack, MAX_GAP_MS, Rig } from './rig/rig.ts';
+import { type Attack, Rig } from './rig/rig.ts';
 
 /** MiB above idle: for one request, and for twenty at once. */
 const ONE_MIB = 64;
 const TWENTY_MIB = 128;
+/** The engine's text of 10 MiB is 20 MB, once as the JSON that came, once as its value, and once as the JSON that is sent. */
+const WIDE_MIB = 96;
 const TWENTY = 20;
+/** So long at most the gateway may work on something else while another stream waits for a frame. */
+const MAX_GAP_MS = 250;
 
 const SIX = ['DEEPSEEK', 'MISTRAL', 'CODESTRAL', 'OPENTOKEN', 'XEROTIER', 'OPENAI'];
-
-// A case is run again where another stream's gap was too long.
-vi.setConfig({ testTimeout: 60_000 });
 
 let rig: Rig;
 beforeAll(async () => {
@@ -34,7 +35,7 @@ async function attack(
   const run = await rig.attack(name, shots, { ...CLOCKS, ...vars });
   expect.soft(run.outcomes.flatMap(({ faults }) => faults).slice(0, 5)).toEqual([]);
   expect.soft(run.rssMib, 'MiB above idle').toBeLessThanOrEqual(maxMib);
-  expect.soft(run.gapMs, "another stream's gap").toBeLessThanOrEqual(MAX_GAP_MS);
+  expect.soft(run.gap.ranMs, "another stream's gap").toBeLessThanOrEqual(MAX_GAP_MS);
   expect.soft(run.paceProblems).toEqual([]);
   expect.soft(run.alarms).toEqual([]);
   const sentOn = run.outcomes.filter(({ isSentOn }) => isSentOn).map(({ requestId }) => requestId);
@@ -75,6 +76,12 @@ describe('a request whose body is', () => {
   ])('B2 B4 M1 %s: answered', async (name, body) => {
     const run = await attack(`request: ${name}`, [{ body, stream: true }]);
     expect(run.outcomes).toMatchObject([{ status: 200, code: null }]);
+    expectRecord(run, 'finished');
+  });
+
+  test('B2 B3 10 MiB of one text with a character that makes the engine hold all of it twice as wide: answered', async () => {
+    const shots: Shot[] = [{ body: 'flat-wide', stream: true }];
+    const run = await attack('request: 10 MiB of one wide text', shots, {}, WIDE_MIB);
     expectRecord(run, 'finished');
   });
 

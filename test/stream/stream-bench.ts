@@ -1,6 +1,7 @@
 /** Upstream bodies that tests feed by hand, and a canonical stream with what it reported: shared by the tests of the stream. */
 import { Tally } from '../../src/metering/tally.ts';
 import { CanonicalStream, type StreamEnd } from '../../src/stream/canonical-stream.ts';
+import { Memory } from '../../src/stream/memory.ts';
 import type { PacingLimits } from '../../src/stream/pacing.ts';
 import { type Conversion, optionsOf } from '../contract/convert.ts';
 import { FakeClock } from './fake-clock.ts';
@@ -102,8 +103,12 @@ export interface Run {
 }
 
 /** A stream whose upstream answers with the body, or has not answered yet (no body). */
-export function run(body?: ReadableStream<Uint8Array>, limits: Partial<PacingLimits> = {}): Run {
-  const clock = new FakeClock();
+export function run(
+  body?: ReadableStream<Uint8Array>,
+  limits: Partial<PacingLimits> = {},
+  clock = new FakeClock(),
+  memory = new Memory(clock),
+): Run {
   const tally = new Tally(clock.now, 0);
   const written: number[] = [];
   const stream = new CanonicalStream({
@@ -114,6 +119,7 @@ export function run(body?: ReadableStream<Uint8Array>, limits: Partial<PacingLim
     limits: { heartbeatMs: 0, idleTimeoutMs: 0, deadlineMs: 0, ...limits },
     clock,
     arrivedAt: clock.now(),
+    leaseMemory: (bytes) => memory.lease(bytes, () => {}),
     onWrite: (bytes) => written.push(bytes),
   });
   const ends: StreamEnd[] = [];

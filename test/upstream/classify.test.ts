@@ -141,6 +141,17 @@ describe('classifyRefusal, errors of the upstream', () => {
   });
 });
 
+describe('finding 17: a status that is no redirect', () => {
+  test.each([300, 304])('E1 %i: 502 that names the status, and no redirect', (status) => {
+    const error = refuse(status, '');
+    expect(error).toMatchObject({
+      status: 502,
+      code: 'upstream_error',
+      message: `Provider answered ${status}`,
+    });
+  });
+});
+
 describe('classifyRefusal, forms of the body', () => {
   test.each<[name: string, body: unknown, message: string]>([
     ['an error object', { error: { message: 'no' } }, 'Provider: no'],

@@ -4,8 +4,9 @@
  */
 import weir from '../../../src/index.ts';
 import type { LedgerEnv } from '../../../src/ledger-object.ts';
+import type { LimitsNamespace, LimitsStub } from '../../../src/limits/limits-stub.ts';
 import { KvLedger } from '../../../src/metering/kv/kv-ledger.ts';
-import type { LedgerNamespace, LedgerStub } from '../../../src/metering/object/ledger-stub.ts';
+import type { LedgerStub } from '../../../src/metering/object/ledger-stub.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import { seeded } from '../../random.ts';
 import { BreakableLedger } from './breakable-ledger.ts';
@@ -42,7 +43,7 @@ async function disturbed<T>(call: () => Promise<T>, kill: (steps: number) => Pro
 }
 
 /** The same objects, the calls to which are disturbed. */
-function badLedgers(namespace: Env['WEIR_LEDGER'], store: KVNamespace | null): LedgerNamespace {
+function badLedgers(namespace: Env['WEIR_LEDGER'], store: KVNamespace | null): LimitsNamespace {
   return {
     getByName: (name) => {
       const stub = namespace.getByName(name);
@@ -59,7 +60,7 @@ function badLedgers(namespace: Env['WEIR_LEDGER'], store: KVNamespace | null): L
       };
       return new Proxy(stub, {
         get: (_, method) => Reflect.get(methods, method) ?? Reflect.get(stub, method),
-      }) as unknown as LedgerStub;
+      }) as unknown as LimitsStub;
     },
   };
 }

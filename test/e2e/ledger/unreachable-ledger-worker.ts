@@ -1,11 +1,12 @@
 /** The gateway over ledger objects that a test puts out of reach and back. */
 import weir from '../../../src/index.ts';
-import type { LedgerNamespace, LedgerStub } from '../../../src/metering/object/ledger-stub.ts';
+import type { LimitsNamespace } from '../../../src/limits/limits-stub.ts';
+import type { LedgerStub } from '../../../src/metering/object/ledger-stub.ts';
 
 export { LedgerObject } from '../../../src/index.ts';
 
 interface Env {
-  readonly WEIR_LEDGER: LedgerNamespace;
+  readonly WEIR_LEDGER: LimitsNamespace;
   readonly [name: string]: unknown;
 }
 
@@ -14,7 +15,7 @@ const wrapped = new WeakMap<Env, Env>();
 
 /** The same environment, in which settling fails while the ledgers are down. */
 function wrap(env: Env): Env {
-  const WEIR_LEDGER: LedgerNamespace = {
+  const WEIR_LEDGER: LimitsNamespace = {
     getByName: (name) => {
       const stub = env.WEIR_LEDGER.getByName(name);
       const settle: LedgerStub['settle'] = async (records) => {

@@ -26,9 +26,9 @@ function many(item: string): Uint8Array[] {
   );
 }
 
-function flat(unit: string): Uint8Array[] {
+function flat(unit: string, start = ''): Uint8Array[] {
   const text = repeated(unit, Math.floor(LARGE / Buffer.byteLength(unit)) - 64);
-  return around(`${START}"messages":[{"role":"user","content":"`, text, '"}]}');
+  return around(`${START}"messages":[{"role":"user","content":"${start}`, text, '"}]}');
 }
 
 /** All within the bound on values. */
@@ -45,6 +45,8 @@ export const BODIES: Readonly<Record<string, () => readonly Uint8Array[]>> = {
   'flat-text': () => flat('x'),
   'flat-escapes': () => flat('\\n'),
   'flat-cjk': () => flat('水'),
+  // One wide character makes every other one of its text take two bytes in the engine.
+  'flat-wide': () => flat('x', '水'),
   'many-messages': manyMessages,
   'never-closed': () => [repeated('[{"a":', Math.floor(LARGE / 6))],
   'open-string': () => [Buffer.from('{"a":"'), repeated('\\"', LARGE / 2)],

@@ -11,6 +11,8 @@ export async function bundleWeir(name: string): Promise<Bundle> {
     sections: [],
     settings: () => ({}),
     hasKv: true,
+    hasLedger: false,
+    limits: {},
     modelPrefix: () => '',
     headers: () => ({}),
     alias: {},

@@ -14,9 +14,17 @@ const CARRIED_CHARACTERS = 40;
 const MARK = /<#(\d+)#>/g;
 const END = 'data: [DONE]\n\n';
 
+/** How long a frame was waited for, in ms, and how long the gateway ran meanwhile: the rest was the machine's other work. */
+export interface Gap {
+  readonly waitedMs: number;
+  readonly ranMs: number;
+}
+
+const NO_GAP: Gap = { waitedMs: 0, ranMs: 0 };
+
 export interface Pacer {
-  /** The longest gap since the last call, in ms. */
-  takeGap(): number;
+  /** The longest gap since the last call. */
+  takeGap(): Gap;
   /** Streams that were whole, and what was amiss with others. */
   readonly whole: number;
   readonly problems: readonly string[];
@@ -54,24 +62,32 @@ export function startPacedUpstream(): Promise<number> {
   });
 }
 
-/** @param port the gateway's, whose provider `paced` is the paced upstream */
-export function startPacer(port: number): Pacer {
+/**
+ * @param port the gateway's, whose provider `paced` is the paced upstream
+ * @param gatewayRanMs how long the gateway has run
+ */
+export function startPacer(port: number, gatewayRanMs: () => number): Pacer {
   const problems: string[] = [];
   let whole = 0;
-  let gap = 0;
+  let gap = NO_GAP;
   let lastAt = performance.now();
+  let ranAtLast = gatewayRanMs();
   let isStopped = false;
   let connection: Connection | undefined;
 
-  /**
-   * A frame that the writer itself was late with is counted from its writing on: that delay is not the gateway's. The first of
-   * a stream is not due before the gateway asks for it.
-   */
+  /** A frame is waited for from the last one on, and no sooner than it was due: the first of a stream, when it was written. */
   function note(number: number, now: number, isFirst: boolean): void {
-    const dueAt = (written.get(number) ?? now) - PACE_MS;
-    gap = Math.max(gap, now - (isFirst ? lastAt : Math.max(lastAt, dueAt)));
+    const writtenAt = written.get(number) ?? now;
+    lengthen(now - Math.max(lastAt, isFirst ? writtenAt : writtenAt - PACE_MS));
     lastAt = now;
     written.delete(number);
+  }
+
+  function lengthen(waitedMs: number): void {
+    const ran = gatewayRanMs();
+    const ranMs = Math.min(ran - ranAtLast, waitedMs);
+    if (ranMs > gap.ranMs) gap = { waitedMs, ranMs };
+    ranAtLast = ran;
   }
 
   async function readOne(): Promise<void> {
@@ -112,8 +128,9 @@ export function startPacer(port: number): Pacer {
   })();
   return {
     takeGap: () => {
-      const longest = Math.max(gap, performance.now() - lastAt);
-      gap = 0;
+      lengthen(performance.now() - lastAt);
+      const longest = gap;
+      gap = NO_GAP;
       return longest;
     },
     get whole() {

@@ -1,4 +1,4 @@
-/** A process's resident memory, and its peak since the last reset, from Linux alone. */
+/** What a process holds and how long it ran, from Linux alone: its resident memory, that one's peak, and its main thread's time. */
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const BYTES_A_KIB = 1024;
@@ -16,6 +16,14 @@ export function peakBytes(pid: number): number {
 
 export function resetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, RESET_PEAK);
+}
+
+const NS_A_MS = 1e6;
+
+/** How long its main thread, which runs the isolate, has had a processor, in ms: what it waited for one is not in it. */
+export function ranMs(pid: number): number {
+  const [ranNs] = readFileSync(`/proc/${pid}/schedstat`, 'latin1').split(' ');
+  return Number(ranNs) / NS_A_MS;
 }
 
 function read(pid: number, field: string): number {

@@ -1,0 +1,37 @@
+/** Who calls, on every route that a caller has: shielded by `LIMITER`, where that is bound, before KV is read (G7). */
+import { type CallerResult, callerToken, identify } from '../auth/caller.ts';
+import { sha256 } from '../auth/digest.ts';
+import { callerId } from '../auth/keys.ts';
+import { apiError } from '../canonical/error.ts';
+import type { RequestContext } from './context.ts';
+
+export type Identified = CallerResult & { readonly headers?: Readonly<Record<string, string>> };
+
+/** The binding's period is 10 or 60 seconds; which of them, it does not tell. */
+const RETRY_AFTER_SECONDS = '10';
+
+/** The caller of a request, or the error for it: a 401, or a 429 of the shield. */
+export async function identifyCaller(request: Request, context: RequestContext): Promise<Identified> {
+  const { settings, ports, arrivedAt } = context;
+  if (await isShieldedFrom(request, context)) {
+    const error = apiError('rate_limited', 'Requests come too fast: wait, then send fewer');
+    return { kind: 'error', error, headers: { 'retry-after': RETRY_AFTER_SECONDS } };
+  }
+  const { auth, adminToken } = settings;
+  return identify(auth, adminToken, request.headers, ports.store, new Date(arrivedAt));
+}
+
+/** Callers are told apart by what they send as a key, valid or not; those without one, by their address. */
+async function isShieldedFrom(request: Request, { ports }: RequestContext): Promise<boolean> {
+  if (ports.limiter === null) return false;
+  const token = callerToken(request.headers);
+  const address = request.headers.get('cf-connecting-ip') ?? '';
+  const key = token === null ? `address/${address}` : `key/${callerId(await sha256(token))}`;
+  try {
+    return !(await ports.limiter.limit({ key })).success;
+  } catch (error) {
+    // It only shields: without it the gateway works as well.
+    ports.log({ event: 'limiter_failed', reason: String(error) });
+    return false;
+  }
+}

@@ -1,0 +1,59 @@
+/** `GET /v1/key`: the caller's own key, its limits and how it stands against them (G8). */
+import { isLimited } from '../auth/caller.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import { writeAmount } from '../limits/amount.ts';
+import { writeLimits } from '../limits/limits.ts';
+import { periodName } from '../limits/period.ts';
+import type { Standing } from '../limits/standing.ts';
+import type { Rate } from '../limits/window.ts';
+import type { RequestContext } from './context.ts';
+import { identifyCaller } from './identify.ts';
+import { askLedger } from './limited-ledger.ts';
+import { errorResponse, jsonResponse } from './respond.ts';
+
+export async function handleKey(request: Request, context: RequestContext): Promise<Response> {
+  const identified = await identifyCaller(request, context);
+  if (identified.kind === 'error') return errorResponse(identified.error, identified.headers);
+  const { caller } = identified;
+  const { name, expires_at, created_at } = caller.key ?? { name: null, expires_at: null, created_at: null };
+  const key = { object: 'key', id: caller.keyId, name, models: caller.models, expires_at, created_at };
+  if (!isLimited(caller)) return jsonResponse({ ...key, limits: null });
+  const asked = await askLedger(context, caller.keyId, (ledger) => ledger.standing());
+  if (asked.kind === 'error') return errorResponse(asked.error);
+  return jsonResponse({ ...key, ...writeStanding(asked.value, context.arrivedAt) });
+}
+
+/** What has no limit is null. Amounts are in the budget's own unit. */
+function writeStanding(standing: Standing, now: number): JsonObject {
+  const { limits, requests, tokens, running } = standing;
+  return {
+    limits: writeLimits(limits),
+    budget: writeBudget(standing, now),
+    requests: writeRate(limits.rpm, requests),
+    tokens: writeRate(limits.tpm, tokens),
+    concurrent: limits.maxConcurrent === null ? null : { limit: limits.maxConcurrent, running },
+  };
+}
+
+function writeBudget({ limits, budget: standing }: Standing, now: number): JsonObject | null {
+  const { budget } = limits;
+  if (budget === null || standing === null) return null;
+  const { unit, amount, per } = budget;
+  const { spent, reserved, estimated, resetsAt } = standing;
+  return {
+    unit,
+    period: periodName(per, now),
+    limit: writeAmount(amount, unit),
+    spent: writeAmount(spent, unit),
+    reserved: writeAmount(reserved, unit),
+    remaining: writeAmount(amount - spent - reserved, unit),
+    // Of what is spent: charged for requests that were never settled (G3).
+    estimated: writeAmount(estimated, unit),
+    resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
+  };
+}
+
+function writeRate(limit: number | null, rate: Rate | null): JsonObject | null {
+  if (limit === null || rate === null) return null;
+  return { limit, remaining: Math.max(0, limit - rate.used), resets_in_ms: rate.resetMs };
+}

@@ -1,0 +1,49 @@
+/** The most that a request's tokens may cost, whichever model serves it and whenever it ends (G2). */
+import { ceilingOf } from '../metering/prices/cost.ts';
+import { findPrice } from '../metering/prices/find-price.ts';
+import type { Price, PriceTable } from '../metering/prices/price.ts';
+import type { HighestPrice } from './reserve.ts';
+
+/** A model that the request may reach: ids under which its provider's prices may stand, and its name there. */
+export interface PricedModel {
+  readonly providers: readonly string[];
+  readonly model: string;
+}
+
+/**
+ * @param models every model that may serve the request
+ * @param fromMs the earliest end of the request, in ms since the epoch
+ * @param toMs and the latest: a price that begins between them counts, too
+ * @returns null where a price is not known, or two are in different currencies
+ */
+export function highestPrice(
+  table: PriceTable,
+  models: readonly PricedModel[],
+  fromMs: number,
+  toMs: number,
+): HighestPrice | null {
+  const prices: HighestPrice[] = [];
+  for (const { providers, model } of models) {
+    for (const ms of [fromMs, toMs]) {
+      const price = findPrice(table, providers, model, ms);
+      const rates = price === null ? null : highestRates(price);
+      if (rates === null) return null;
+      prices.push(rates);
+    }
+  }
+  const currency = prices[0]?.currency;
+  if (currency === undefined || prices.some((price) => price.currency !== currency)) return null;
+  const prompt = Math.max(...prices.map((price) => price.prompt));
+  const output = Math.max(...prices.map((price) => price.output));
+  return { currency, prompt, output };
+}
+
+/** What a million tokens cost in 10^-9 is, divided by a thousand, what one costs in 10^-12. */
+const MILLION = 1_000_000;
+
+function highestRates(price: Price): HighestPrice | null {
+  const prompt = ceilingOf(price, MILLION, 0);
+  const output = ceilingOf(price, 0, MILLION);
+  if (prompt === null || output === null) return null;
+  return { currency: price.currency, prompt: Math.ceil(prompt / 1000), output: Math.ceil(output / 1000) };
+}

@@ -1,0 +1,104 @@
+/**
+ * The most tokens that a prompt can have, whatever the tokenizer: a budget that is hard must not rest on an estimate (G2).
+ *
+ * Every tokenizer in use falls back to bytes: a token stands for at least one byte of UTF-8. The body's JSON holds every text of
+ * the prompt, with more than one byte of its own for each token that a chat template puts around a message. What a template writes
+ * out in a form of its own (tools, schemas) counts twice, and what providers add unseen has an allowance. What no body shows, such
+ * as a file's pages, counts as the largest context window.
+ */
+import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
+
+/** No public model has a larger context window that prices are known of (xAI's grok-4-fast; looked up on 2026-11-22). */
+export const MAX_PROMPT_TOKENS = 2 * 1024 * 1024;
+
+/** Hidden system prompts, above all for tools: Anthropic documents up to 735 (2026-11-22). */
+const ADDED_TOKENS = 1024;
+
+/** What templates write out anew: with indents, or with `\u` escapes. */
+const REWRITTEN_FIELDS = ['tools', 'functions', 'response_format'];
+
+/** Fields that have the provider search or read for the request. */
+const READING_FIELDS = ['web_search_options', 'search_parameters', 'plugins', 'agent_id'];
+/** Tools that the caller runs; all others the provider runs, and what they read becomes part of the prompt. */
+const CALLERS_TOOLS = ['function', 'custom'];
+
+/** Parts whose tokens are in their own text or bytes. */
+const TEXT_PARTS = ['text', 'refusal', 'thinking', 'reasoning', 'input_audio'];
+
+/** The default of Qwen's vision models, the highest of those that people run themselves: their model cards, 2026-11-22. */
+const MAX_IMAGE_TOKENS = 16_384;
+
+const encoder = new TextEncoder();
+
+/**
+ * @param body as it is sent
+ * @param json the body's JSON text
+ * @param imageTokens the most that an image of any size can have at this provider, where it is known
+ */
+export function maxPromptTokens(
+  body: JsonObject,
+  json: string,
+  imageTokens: number | undefined = MAX_IMAGE_TOKENS,
+): number {
+  const prompts = Math.max(1, readArray(body.prompt).length);
+  const media = mediaOf(body);
+  if (media.isUnbounded || isReading(body)) return prompts * MAX_PROMPT_TOKENS;
+  const rewritten = REWRITTEN_FIELDS.map((field) => body[field]).filter((value) => value !== undefined);
+  const bytes = bytesOf(json) + bytesOf(JSON.stringify(rewritten)) - media.imageBytes;
+  const tokens = bytes + ADDED_TOKENS + media.images * imageTokens;
+  return Math.min(tokens, prompts * MAX_PROMPT_TOKENS);
+}
+
+function bytesOf(text: string): number {
+  return encoder.encode(text).length;
+}
+
+function isReading(body: JsonObject): boolean {
+  return (
+    !readArray(body.tools).every(isCallersTool) || READING_FIELDS.some((field) => body[field] !== undefined)
+  );
+}
+
+function isCallersTool(tool: unknown): boolean {
+  if (!isObject(tool)) return true;
+  const type =
+    readText(tool.type) ?? (tool.function === undefined && tool.name === undefined ? '' : 'function');
+  return CALLERS_TOOLS.includes(type);
+}
+
+interface Media {
+  readonly images: number;
+  /** Of images that are in the body itself: an image's tokens follow from its size in pixels. */
+  readonly imageBytes: number;
+  /** There is a part of which the body does not tell how much it holds. */
+  readonly isUnbounded: boolean;
+}
+
+function mediaOf(body: JsonObject): Media {
+  let images = 0;
+  let imageBytes = 0;
+  let isUnbounded = false;
+  for (const message of readArray(body.messages)) {
+    for (const part of readArray(isObject(message) ? message.content : undefined)) {
+      if (!isObject(part)) continue;
+      const type = readText(part.type) ?? 'text';
+      if (type === 'image_url') {
+        images++;
+        imageBytes += inlineBytes(part.image_url);
+      } else if (!TEXT_PARTS.includes(type) && !isInlineFile(part)) isUnbounded = true;
+    }
+  }
+  return { images, imageBytes, isUnbounded };
+}
+
+/** OpenAI has `{"url"}`, Mistral takes the URL alone. */
+function inlineBytes(image: unknown): number {
+  const url = readText(isObject(image) ? image.url : image) ?? '';
+  return url.startsWith('data:') ? url.length : 0;
+}
+
+/** A file that is in the body counts with its bytes in base64: a page of a PDF has more of them than it has tokens. */
+function isInlineFile({ type, file, document_url }: JsonObject): boolean {
+  if (type === 'document_url') return readText(document_url)?.startsWith('data:') ?? false;
+  return type === 'file' && isObject(file) && readText(file.file_data) !== undefined;
+}

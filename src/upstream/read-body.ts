@@ -1,0 +1,131 @@
+/** Reads a body that has to be whole (a request, a plain answer, a model list) into one buffer, up to a bound. */
+import { SMALL_BYTES } from '../canonical/limits.ts';
+import type { Lease, LeaseMemory } from '../stream/memory.ts';
+
+/** Most bodies of an unknown length fit. */
+const FIRST_BYTES = 16 * 1024;
+
+const NEVER = new Promise<never>(() => {});
+
+export interface BodySource {
+  readonly body: ReadableStream<Uint8Array> | null;
+  /** The bytes that its sender announced, or null where it did not. */
+  readonly length: number | null;
+  readonly maxBytes: number;
+  /** Resolves when time is up; without it the body ends with its connection. */
+  readonly late?: Promise<'late'>;
+}
+
+export type BodyRead =
+  | { readonly kind: 'body'; readonly bytes: Uint8Array<ArrayBuffer>; readonly lease: Lease }
+  /** `broken`: it ended before it was complete; `crowded`: other bodies hold all the memory that there is for them. */
+  | { readonly kind: 'too_large' | 'late' | 'broken' | 'crowded' };
+
+/** What `content-length` announces, or null: a body that is unpacked on its way has another length. */
+export function announcedLength(headers: Headers): number | null {
+  const length = headers.get('content-length');
+  if (length === null || headers.has('content-encoding')) return null;
+  return /^\d{1,15}$/.test(length) ? Number(length) : null;
+}
+
+/**
+ * Reads it whole. Never throws; where it gives up, the rest is not read.
+ * @returns the bytes, and their share of the isolate's memory: to be released when nothing of the body is held any more
+ */
+export async function readBody(
+  { body, length, maxBytes, late = NEVER }: BodySource,
+  leaseMemory: LeaseMemory,
+): Promise<BodyRead> {
+  if (length !== null && length > maxBytes) return { kind: 'too_large' };
+  // Of an unknown length a small part is read first: few bodies have more, and those get room for as much as may be.
+  let room = Math.min(length ?? SMALL_BYTES, maxBytes);
+  let lease = await leaseMemory(room);
+  if (lease === null) return { kind: 'crowded' };
+  const read = openReader(body);
+  const giveUp = (kind: Exclude<BodyRead['kind'], 'body'>): BodyRead => {
+    lease?.release();
+    read.cancel();
+    return { kind };
+  };
+  // One byte more than may come shows that more came.
+  let bytes = new Uint8Array(Math.min(length ?? FIRST_BYTES, room) + 1);
+  let used = 0;
+  try {
+    for (;;) {
+      const piece = await Promise.race([read.into(bytes.subarray(used)), late, lease.revoked]);
+      if (piece === 'late') return giveUp('late');
+      if (piece === 'revoked') return giveUp('crowded');
+      bytes = new Uint8Array(piece.buffer);
+      if (piece.length === 0) break;
+      used += piece.length;
+      if (used > maxBytes) return giveUp('too_large');
+      if (used > room) {
+        lease.release();
+        room = maxBytes;
+        lease = await leaseMemory(room);
+        if (lease === null) return giveUp('crowded');
+      }
+      // A transfer frees what it leaves at once: the engine would do so only at its next collection.
+      if (used === bytes.length) bytes = new Uint8Array(bytes.buffer.transfer(Math.min(used * 2, room + 1)));
+    }
+  } catch {
+    return giveUp('broken');
+  }
+  lease.arrived();
+  return { kind: 'body', bytes: bytes.subarray(0, used), lease };
+}
+
+/** The text of a body that was read, whose memory is given back at once: the engine would free it at its next collection. */
+export function takeText(bytes: Uint8Array<ArrayBuffer>): string {
+  const text = new TextDecoder().decode(bytes);
+  bytes.buffer.transfer(0);
+  return text;
+}
+
+interface BodyReader {
+  /** Reads what there is, as a view of the same memory: an empty one at the body's end. */
+  readonly into: (view: Uint8Array<ArrayBuffer>) => Promise<Uint8Array<ArrayBuffer>>;
+  readonly cancel: () => void;
+}
+
+function openReader(body: ReadableStream<Uint8Array> | null): BodyReader {
+  if (body === null) return { into: async (view) => view.subarray(0, 0), cancel: () => {} };
+  const reader = byteReader(body);
+  if (reader === null) return copyingReader(body);
+  return {
+    into: async (view) => {
+      const { value } = await reader.read(view);
+      if (value === undefined) throw new Error('The body was cancelled');
+      return value;
+    },
+    cancel: () => void reader.cancel().catch(() => {}),
+  };
+}
+
+/** Null for a body that its maker built of a stream of chunks, as another Worker that mounts Weir may do. */
+function byteReader(body: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | null {
+  try {
+    return body.getReader({ mode: 'byob' });
+  } catch {
+    return null;
+  }
+}
+
+function copyingReader(body: ReadableStream<Uint8Array>): BodyReader {
+  const reader = body.getReader();
+  let rest = new Uint8Array(0);
+  return {
+    into: async (view) => {
+      while (rest.length === 0) {
+        const { done, value } = await reader.read();
+        if (done) return view.subarray(0, 0);
+        rest = new Uint8Array(value);
+      }
+      const piece = rest.subarray(0, view.length);
+      view.set(piece);
+      rest = rest.subarray(piece.length);
+      return view.subarray(0, piece.length);
+    },
+    cancel: () => void reader.cancel().catch(() => {}),
+  };
+}

@@ -1,0 +1,82 @@
+/** What a checkout keeps to itself (finding 17): no secret gets into Git, and no command of the project calls home. */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '..');
+
+let repository: string;
+
+beforeAll(async () => {
+  repository = await mkdtemp(join(tmpdir(), 'weir-git-'));
+  execFileSync('git', ['init', '--quiet'], { cwd: repository });
+  await copyFile(join(ROOT, '.gitignore'), join(repository, '.gitignore'));
+});
+afterAll(() => rm(repository, { recursive: true }));
+
+function isIgnored(path: string): boolean {
+  return spawnSync('git', ['check-ignore', '--quiet', path], { cwd: repository }).status === 0;
+}
+
+/** Every file from which wrangler takes secrets. */
+test.each(['.dev.vars', '.dev.vars.staging', '.env', '.env.local', '.env.staging', '.env.staging.local'])(
+  'finding 17: Git ignores %s',
+  (path) => {
+    expect(isIgnored(path)).toBe(true);
+  },
+);
+
+test('finding 17: Git keeps .dev.vars.example, which has the names alone', () => {
+  expect(isIgnored('.dev.vars.example')).toBe(false);
+});
+
+test.each([
+  ['build', [], /exiting now/],
+  ['dev', ['--', '--port', '0'], /Ready on/],
+])(
+  'finding 17: npm run %s sends no telemetry, and asks Cloudflare for nothing',
+  async (script, args, line) => {
+    const asked: string[] = [];
+    // Everything that it would fetch goes through this proxy, which lets nothing through.
+    const proxy = createServer((_, response) => response.writeHead(502).end());
+    proxy.on('connect', ({ url = '' }, socket) => {
+      asked.push(url);
+      socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
+    });
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    const address = proxy.address();
+    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+    const home = await mkdtemp(join(tmpdir(), 'weir-home-'));
+    const { WRANGLER_SEND_METRICS: _, CLOUDFLARE_CF_FETCH_ENABLED: __, CI: ___, ...env } = process.env;
+    const proxied = { HTTPS_PROXY: url, https_proxy: url, HTTP_PROXY: url, http_proxy: url, NO_PROXY: '' };
+    const child = spawn('npm', ['run', script, ...args], {
+      cwd: ROOT,
+      // A home of its own, where nobody has said no to telemetry; a group of its own, to end all of it.
+      env: { ...env, ...proxied, HOME: home, XDG_CONFIG_HOME: home },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    const exited = once(child, 'exit');
+    await untilSaid(child, line);
+    if (script === 'dev' && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
+    await exited;
+    proxy.close();
+    await rm(home, { recursive: true, maxRetries: 5 });
+    expect(asked.filter((host) => host.includes('cloudflare'))).toEqual([]);
+  },
+  60_000,
+);
+
+async function untilSaid({ stdout, stderr }: ChildProcess, wanted: RegExp): Promise<void> {
+  await new Promise<void>((resolve) => {
+    for (const input of [stdout, stderr]) {
+      if (input !== null) createInterface({ input }).on('line', (line) => wanted.test(line) && resolve());
+    }
+  });
+}

@@ -1,0 +1,161 @@
+/** The gateway in a workerd of its own, without wrangler's proxy and its net under exceptions: memory, and what breaks (W1, T3). */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Bundle, bundle } from '../bench/build.ts';
+import { peakBytes, resetPeak, residentBytes } from '../hostile/rig/process.ts';
+import { startWorkerd, type Workerd } from '../hostile/rig/workerd.ts';
+import { ADMIN_TOKEN } from './gateway.ts';
+import { type Origin, startOrigin } from './origin-server.ts';
+
+const MIB = 1024 * 1024;
+const UPLOAD_BYTES = 200 * MIB;
+/** What a body may take on its way there and back: the buffers of four sockets, not its bytes. */
+const MAX_GROWTH_BYTES = 16 * MIB;
+
+let bundled: Bundle;
+let origin: Origin;
+
+beforeAll(async () => {
+  origin = await startOrigin();
+  const main = new URL('./breakable-worker.ts', import.meta.url);
+  const made = await bundle({
+    name: 'breakable',
+    what: 'Weir, breakable',
+    main,
+    treatment: 'frames',
+    sections: [],
+    settings: () => ({}),
+    hasKv: true,
+    hasLedger: false,
+    limits: {},
+    modelPrefix: () => '',
+    headers: () => ({}),
+    alias: {},
+    replace: null,
+    isWeir: true,
+    isPeer: false,
+  });
+  if (made === null) throw new Error('The gateway has no bundle');
+  bundled = made;
+});
+afterAll(() => origin[Symbol.asyncDispose]());
+
+function start(vars: Readonly<Record<string, string>>): Promise<Workerd> {
+  const own = { AUTH: 'open', ADMIN_TOKEN, BASE_PATH: '/ai', ...vars };
+  // Nothing here reads or writes KV.
+  return startWorkerd({ bundle: bundled, kvPort: 9, vars: own });
+}
+
+function send({ port }: Workerd, method: string, path: string, host = origin.host): ClientRequest {
+  return request({ host: '127.0.0.1', port, path, method, headers: { host }, agent: false });
+}
+
+async function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
+  const [response]: IncomingMessage[] = await once(sent, 'response');
+  if (response === undefined) throw new Error('There is no response');
+  return response;
+}
+
+async function statusOf(sent: ClientRequest): Promise<number | undefined> {
+  sent.end();
+  const response = await answerOf(sent);
+  response.resume();
+  await once(response, 'end');
+  return response.statusCode;
+}
+
+/** Sends so many bytes to be echoed; resolves with the digests of what was sent and of what came back. */
+async function echo(sent: ClientRequest, bytes: number): Promise<{ sent: string; received: string }> {
+  const up = createHash('sha256');
+  const down = createHash('sha256');
+  async function upload(): Promise<void> {
+    for (let at = 0; at < bytes; at += MIB) {
+      const piece = Buffer.alloc(MIB, `${at} `);
+      up.update(piece);
+      if (!sent.write(piece)) await once(sent, 'drain');
+    }
+    sent.end();
+  }
+  async function download(): Promise<void> {
+    for await (const piece of await answerOf(sent)) down.update(piece);
+  }
+  await Promise.all([upload(), download()]);
+  return { sent: up.digest('hex'), received: down.digest('hex') };
+}
+
+describe('W1 ORIGIN=pass', () => {
+  let workerd: Workerd;
+  beforeAll(async () => {
+    workerd = await start({ ORIGIN: 'pass', ORIGIN_HOSTS: origin.host });
+  });
+  afterAll(() => workerd.stop());
+
+  test(`${UPLOAD_BYTES / MIB} MiB up and down again: every byte, and flat memory`, async () => {
+    // The first one warms the isolate and the sockets up.
+    await echo(send(workerd, 'POST', '/echo'), 4 * MIB);
+    resetPeak(workerd.pid);
+    const idle = residentBytes(workerd.pid);
+    const { sent, received } = await echo(send(workerd, 'POST', '/echo'), UPLOAD_BYTES);
+    expect(received).toBe(sent);
+    const growth = peakBytes(workerd.pid) - idle;
+    process.stdout.write(`200 MiB through the gateway: ${(growth / MIB).toFixed(1)} MiB above idle\n`);
+    expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
+  }, 90_000);
+});
+
+describe('W1 something of Weir that breaks on every request', () => {
+  let workerd: Workerd;
+  beforeAll(async () => {
+    workerd = await start({ ORIGIN: 'pass', ORIGIN_HOSTS: origin.host, BREAK: '1' });
+  });
+  afterAll(() => workerd.stop());
+
+  test('a page is answered by its origin all the same', async () => {
+    const before = origin.requests.length;
+    expect(await statusOf(send(workerd, 'PUT', '/shop/42?a=b'))).toBe(418);
+    expect(origin.requests.slice(before)).toMatchObject([{ method: 'PUT', url: '/shop/42?a=b' }]);
+  });
+
+  test("B5 a request for Weir, or with its key, or for another host, is not the origin's to answer", async () => {
+    const before = origin.requests.length;
+    for (const method of ['GET', 'HEAD']) {
+      expect(await statusOf(send(workerd, method, '/ai/health'))).toBe(500);
+    }
+    const withKey = send(workerd, 'GET', '/shop');
+    withKey.setHeader('authorization', `Bearer ${ADMIN_TOKEN}`);
+    expect(await statusOf(withKey)).toBe(500);
+    expect(await statusOf(send(workerd, 'GET', '/shop', `localhost:${origin.port}`))).toBe(500);
+    expect(origin.requests).toHaveLength(before);
+  });
+});
+
+describe('T3 finding 10: a client that breaks its body off', () => {
+  let workerd: Workerd;
+  beforeAll(async () => {
+    workerd = await start({ OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `http://${origin.host}` });
+  });
+  afterAll(() => workerd.stop());
+
+  test.each([
+    ['within its length', 'content-length: 200', '{"model":"openai/gpt-4o-mini",'],
+    ['within a chunk', 'transfer-encoding: chunked', 'ff\r\n{"model":"openai/gpt-4o-mini",'],
+    ['between two chunks', 'transfer-encoding: chunked', '2\r\n{}\r\n'],
+  ])('%s: 400, no upstream is asked, and nothing internal is logged', async (_, length, body) => {
+    const before = origin.requests.length;
+    for (const path of ['/ai/v1/chat/completions', '/ai/admin/keys']) {
+      // It sends no more, but still reads.
+      const socket = connect({ host: '127.0.0.1', port: workerd.port, allowHalfOpen: true });
+      const head = [`POST ${path} HTTP/1.1`, 'host: weir', `authorization: Bearer ${ADMIN_TOKEN}`, length];
+      socket.end([...head, '', body].join('\r\n'));
+      const answer = await text(socket);
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+      expect(answer).toContain('"code":"invalid_request"');
+    }
+    expect(origin.requests).toHaveLength(before);
+    expect(workerd.logged).toEqual([]);
+  });
+});

@@ -1,0 +1,27 @@
+/** The gateway where, if told so, making a request and making an id throw: for the test that pages stay up whatever breaks in Weir. */
+import weir from '../../src/index.ts';
+
+interface Env {
+  readonly BREAK?: string;
+  readonly [name: string]: unknown;
+}
+
+function fail(): never {
+  throw new Error('broken on purpose');
+}
+
+class BrokenRequest {
+  constructor() {
+    fail();
+  }
+}
+
+export default {
+  fetch(request, env, context) {
+    if (env.BREAK !== undefined) {
+      Reflect.set(globalThis, 'Request', BrokenRequest);
+      Reflect.set(crypto, 'randomUUID', fail);
+    }
+    return weir.fetch(request, env, context);
+  },
+} satisfies ExportedHandler<Env>;

@@ -1,0 +1,88 @@
+/** A hard budget under any burst, in real workerd over real HTTP: exactly as many requests pass as it holds (G2). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type JsonObject, objectOf } from '../../simulator/json.ts';
+import { type Key, type Limited, startLimited } from './limited.ts';
+
+let limited: Limited;
+beforeAll(async () => {
+  limited = await startLimited();
+});
+afterAll(() => limited[Symbol.asyncDispose]());
+
+/** What a request of these tests reserves, in tokens: read off what is left of a large budget. */
+async function ceiling(fields: JsonObject): Promise<number> {
+  const key = await limited.create({ budget: { tokens: 1e9 } });
+  const response = await limited.ask(key, fields);
+  await response.text();
+  return 1e9 - Number.parseInt(response.headers.get('x-weir-budget-remaining') ?? '', 10);
+}
+
+async function burst(key: Key, fields: JsonObject): Promise<number[]> {
+  const before = limited.gateway.simulator.requests.length;
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, async () => {
+      const response = await limited.ask(key, fields);
+      const text = await response.text();
+      if (response.status === 429) expect(text).toContain('"code":"budget_exceeded"');
+      return response.status;
+    }),
+  );
+  const passed = answers.filter((status) => status === 200).length;
+  expect(answers.filter((status) => status === 429)).toHaveLength(200 - passed);
+  // What is refused costs nothing upstream.
+  expect(limited.gateway.simulator.requests.length - before).toBe(passed);
+  return answers;
+}
+
+describe.each([
+  ['streamed', { stream: true }],
+  ['whole', {}],
+])('G2 200 %s requests at once', (_, fields) => {
+  test('against a budget for 100 in tokens: exactly 100 pass', async () => {
+    const each = await ceiling(fields);
+    limited.usage = { prompt: each - 100, completion: 100 };
+    const key = await limited.create({ budget: { tokens: 100 * each + each - 1, per: 'month' } });
+    const answers = await burst(key, fields);
+    expect(answers.filter((status) => status === 200)).toHaveLength(100);
+    const { budget } = await limited.settled(key);
+    expect(objectOf(budget)).toMatchObject({ spent: 100 * each, reserved: 0, estimated: 0 });
+  });
+
+  test('against a budget for 100 in dollars: exactly 100 pass', async () => {
+    const priced = { ...fields, model: 'mistral/codestral-latest' };
+    const each = await ceiling(priced);
+    limited.usage = { prompt: each - 100, completion: 100 };
+    // 0.30 and 0.90 dollars a million, in 10^-9.
+    const nano = (each - 100) * 300 + 100 * 900;
+    const key = await limited.create({ budget: { USD: (100 * nano + nano - 1) / 1e9, per: 'day' } });
+    const answers = await burst(key, priced);
+    expect(answers.filter((status) => status === 200)).toHaveLength(100);
+    const { budget } = await limited.settled(key);
+    expect(objectOf(budget)).toMatchObject({ spent: (100 * nano) / 1e9, reserved: 0 });
+  });
+
+  test('that use less than they may: as many pass as there is room for, and never more is spent than the limit', async () => {
+    const each = await ceiling(fields);
+    limited.usage = { prompt: each >> 1, completion: 0 };
+    const limit = 50 * each;
+    const key = await limited.create({ budget: { tokens: limit } });
+    const passed = (await burst(key, fields)).filter((status) => status === 200).length;
+    expect(passed).toBeGreaterThanOrEqual(50);
+    const { budget } = await limited.settled(key);
+    expect(objectOf(budget).spent).toBe(passed * (each >> 1));
+    expect(objectOf(budget).spent).toBeLessThanOrEqual(limit);
+  });
+
+  test('against rpm 100: exactly 100 pass', async () => {
+    limited.usage = { prompt: 7, completion: 3 };
+    const key = await limited.create({ rpm: 100 });
+    const statuses = await Promise.all(
+      Array.from({ length: 200 }, async () => {
+        const response = await limited.ask(key, fields);
+        await response.text();
+        return response.status;
+      }),
+    );
+    expect(statuses.filter((status) => status === 200)).toHaveLength(100);
+  });
+});

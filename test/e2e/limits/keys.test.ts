@@ -1,0 +1,211 @@
+/** Limits of keys over real KV and real objects: made, changed while requests run, told, refused where they are nonsense (G1, G5, G8). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type JsonObject, objectOf, objectsOf } from '../../simulator/json.ts';
+import { errorOf, jsonOf } from '../client.ts';
+import { ADMIN_TOKEN } from '../gateway.ts';
+import { type Limited, startLimited } from './limited.ts';
+
+const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
+
+let limited: Limited;
+beforeAll(async () => {
+  limited = await startLimited();
+});
+afterAll(() => limited[Symbol.asyncDispose]());
+
+async function listed(id: string): Promise<JsonObject | undefined> {
+  const response = await limited.gateway.fetch('/admin/keys', { headers: ADMIN });
+  return objectsOf((await jsonOf(response)).data).find((key) => key.id === id);
+}
+
+async function status(response: Response): Promise<number> {
+  await response.text();
+  return response.status;
+}
+
+const BUDGET = { USD: 5, per: 'month', mode: 'hard' };
+
+describe('G8 POST /admin/keys', () => {
+  test('takes limits, and they are in its answer and in the list as they were asked for', async () => {
+    const limits = { budget: BUDGET, rpm: 60, tpm: 100_000, max_concurrent: 4, max_output_tokens: 2000 };
+    const response = await limited.gateway.post('/admin/keys', { name: 'a', ...limits }, { headers: ADMIN });
+    expect(response.status).toBe(201);
+    const made = await jsonOf(response);
+    expect(made).toMatchObject(limits);
+    expect(await listed(String(made.id))).toMatchObject({ name: 'a', ...limits });
+  });
+
+  test('without limits: neither its answer nor the list has a word about them', async () => {
+    const { id } = await limited.create({});
+    expect(Object.keys((await listed(id)) ?? {}).sort()).toEqual([
+      'created_at',
+      'expires_at',
+      'id',
+      'models',
+      'name',
+    ]);
+  });
+
+  test.each([
+    [{ budget: { USD: -5 } }, 'budget'],
+    [{ budget: { USD: 5, per: 'year' } }, 'budget'],
+    [{ rpm: 0 }, 'rpm'],
+    [{ tpm: 1.5 }, 'tpm'],
+    [{ max_concurrent: '5' }, 'max_concurrent'],
+    [{ budgets: { USD: 5 } }, 'budgets'],
+  ])('refuses %j', async (limits, param) => {
+    const asked = await limited.gateway.post('/admin/keys', { name: 'a', ...limits }, { headers: ADMIN });
+    expect(await errorOf(asked)).toMatchObject({ status: 400, error: { code: 'invalid_request', param } });
+  });
+
+  test('refuses integers that JSON cannot hold', async () => {
+    const body = '{"name":"a","budget":{"tokens":123456789012345678901234567890}}';
+    const response = await limited.gateway.fetch('/admin/keys', { method: 'POST', headers: ADMIN, body });
+    expect(await errorOf(response)).toMatchObject({ status: 400, error: { param: 'budget' } });
+  });
+
+  test('of the longest name and models that fit beside limits, in KV metadata', async () => {
+    const limits = {
+      budget: { USD: 123_456.123456789 },
+      rpm: 1e15,
+      tpm: 1e15,
+      max_concurrent: 1e15,
+      max_output_tokens: 1e15,
+    };
+    const fits = { name: 'n'.repeat(100), models: ['m'.repeat(541)], ...limits };
+    const { id } = await limited.create(fits);
+    expect(await listed(id)).toMatchObject({ rpm: 1e15 });
+    const tooLong = { ...fits, models: ['m'.repeat(542)] };
+    const response = await limited.gateway.post('/admin/keys', tooLong, { headers: ADMIN });
+    expect(await errorOf(response)).toMatchObject({ status: 400, error: { param: 'models' } });
+  });
+});
+
+describe('G8 PATCH /admin/keys/:id', () => {
+  test('changes the limits that it names, at once and while requests run', async () => {
+    const key = await limited.create({ budget: { tokens: 1e6 }, rpm: 3 });
+    expect(await status(await limited.ask(key))).toBe(200);
+    await limited.settled(key);
+    const running = Array.from({ length: 2 }, () => limited.ask(key));
+    const response = await limited.patch(key, { rpm: 1, budget: { tokens: 20 } });
+    expect(await jsonOf(response)).toMatchObject({ id: key.id, rpm: 1, budget: { tokens: 20 } });
+    for (const response of await Promise.all(running)) expect([200, 429]).toContain(await status(response));
+    expect(await status(await limited.ask(key))).toBe(429);
+    const changed = await jsonOf(
+      await limited.patch(key, { rpm: null, budget: { tokens: 1e6, per: 'day' } }),
+    );
+    expect(changed).not.toHaveProperty('rpm');
+    expect(await status(await limited.ask(key))).toBe(200);
+    const { budget } = await limited.settled(key);
+    // What was spent before every change still counts.
+    expect(Number(objectOf(budget).spent)).toBeGreaterThanOrEqual(20);
+    expect(await listed(key.id)).toMatchObject({ budget: { tokens: 1e6, per: 'day', mode: 'hard' } });
+  });
+
+  test('limits a key that had none, and frees one from all of them', async () => {
+    const key = await limited.create({});
+    expect((await limited.ask(key)).headers.has('x-weir-budget-remaining')).toBe(false);
+    expect(await status(await limited.patch(key, { budget: { tokens: 1 } }))).toBe(200);
+    expect(await status(await limited.ask(key))).toBe(429);
+    expect(await jsonOf(await limited.patch(key, { budget: null }))).not.toHaveProperty('budget');
+    expect(await status(await limited.ask(key))).toBe(200);
+  });
+
+  test.each([
+    ['what is no limit', { name: 'other' }, 400],
+    ['nonsense', { rpm: 'many' }, 400],
+    ['a list', [], 400],
+  ])('refuses %s and leaves the key as it was', async (_, body, expected) => {
+    const key = await limited.create({ rpm: 7 });
+    expect(await status(await limited.patch(key, body))).toBe(expected);
+    expect(objectOf((await limited.standing(key)).limits)).toEqual({ rpm: 7 });
+  });
+
+  test('of a key that there is not, and without the admin token', async () => {
+    expect(await status(await limited.patch({ id: '0'.repeat(16), token: '' }, { rpm: 1 }))).toBe(404);
+    const key = await limited.create({});
+    const init = { method: 'PATCH', headers: { authorization: `Bearer ${key.token}` }, body: '{"rpm":1}' };
+    expect(await status(await limited.gateway.fetch(`/admin/keys/${key.id}`, init))).toBe(401);
+    expect(
+      (await limited.gateway.fetch(`/admin/keys/${key.id}`, { method: 'PUT' })).headers.get('allow'),
+    ).toBe('PATCH, DELETE');
+  });
+});
+
+describe('G8 GET /v1/key', () => {
+  test('tells the caller its limits, what is spent, reserved and left, and when it starts again', async () => {
+    limited.usage = { prompt: 7, completion: 3 };
+    const key = await limited.create({
+      budget: { tokens: 1e6, per: 'day' },
+      rpm: 5,
+      tpm: 1e6,
+      max_concurrent: 2,
+    });
+    await status(await limited.ask(key));
+    const standing = await limited.settled(key);
+    const tomorrow = new Date(Math.ceil(Date.now() / 86_400_000) * 86_400_000).toISOString();
+    expect(standing).toMatchObject({
+      object: 'key',
+      id: key.id,
+      name: 'test',
+      models: null,
+      limits: { budget: { tokens: 1e6, per: 'day', mode: 'hard' }, rpm: 5, tpm: 1e6, max_concurrent: 2 },
+      budget: {
+        unit: 'tokens',
+        period: new Date().toISOString().slice(0, 10),
+        limit: 1e6,
+        spent: 10,
+        reserved: 0,
+        remaining: 1e6 - 10,
+        estimated: 0,
+        resets_at: tomorrow,
+      },
+      requests: { limit: 5, remaining: 4 },
+      tokens: { limit: 1e6, remaining: 1e6 - 10 },
+      concurrent: { limit: 2, running: 0 },
+    });
+    expect(JSON.stringify(standing)).not.toContain(key.token);
+  });
+
+  test('of a key without limits, and of none at all', async () => {
+    const key = await limited.create({});
+    expect(await limited.standing(key)).toMatchObject({ id: key.id, name: 'test', limits: null });
+    expect(await status(await limited.gateway.fetch('/v1/key'))).toBe(401);
+    expect(await status(await limited.gateway.fetch('/v1/key', { method: 'POST' }))).toBe(405);
+  });
+});
+
+describe('G5 every answer under a limit', () => {
+  test.each([{}, { stream: true }])('tells how the key stands: %j', async (fields) => {
+    const key = await limited.create({ budget: { tokens: 1e6 }, rpm: 5, tpm: 1e6 });
+    const response = await limited.ask(key, fields);
+    await response.text();
+    const { headers } = response;
+    expect(headers.get('x-ratelimit-limit-requests')).toBe('5');
+    expect(headers.get('x-ratelimit-remaining-requests')).toBe('4');
+    expect(headers.get('x-ratelimit-reset-requests')).toMatch(/^1m0(\.\d+)?s$/);
+    expect(headers.get('x-ratelimit-limit-tokens')).toBe('1000000');
+    expect(Number(headers.get('x-ratelimit-remaining-tokens'))).toBeLessThan(1e6 - 100);
+    expect(headers.get('x-weir-budget-remaining')).toMatch(/^\d+ tokens$/);
+  });
+
+  test('also where the provider refuses the request', async () => {
+    const key = await limited.create({ budget: { tokens: 1e6 }, rpm: 5 });
+    limited.usage = null;
+    const response = await limited.ask(key, { model: 'deepseek/no-such-model' });
+    expect(response.status).toBeGreaterThanOrEqual(400);
+    expect(response.headers.get('x-ratelimit-limit-requests')).toBe('5');
+    await response.text();
+    // It used nothing.
+    expect((await limited.settled(key)).budget).toMatchObject({ spent: 0, reserved: 0 });
+  });
+
+  test('a refused request is told when to come again', async () => {
+    const key = await limited.create({ rpm: 1 });
+    await status(await limited.ask(key));
+    const response = await limited.ask(key);
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(50);
+    expect(response.headers.get('x-ratelimit-remaining-requests')).toBe('0');
+    expect(await errorOf(response)).toMatchObject({ status: 429, error: { code: 'rate_limited' } });
+  });
+});

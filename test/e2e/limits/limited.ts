@@ -1,0 +1,106 @@
+/** Starts a gateway whose keys have limits, in front of an upstream that reports whatever usage a test wants. */
+import { type JsonObject, objectOf, textOf } from '../../simulator/json.ts';
+import type { RecordedRequest, Replay } from '../../simulator/server.ts';
+import { jsonOf } from '../client.ts';
+import { ADMIN_TOKEN, type Gateway, type GatewayOptions, startGateway } from '../gateway.ts';
+
+const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
+const CHAT = '/v1/chat/completions';
+
+interface Usage {
+  readonly prompt: number;
+  readonly completion: number;
+}
+
+export interface Key {
+  readonly id: string;
+  readonly token: string;
+}
+
+export interface Limited extends AsyncDisposable {
+  readonly gateway: Gateway;
+  /** What the upstream says that every request used; null: it is the simulator as it is. */
+  usage: Usage | null;
+  create(limits: JsonObject): Promise<Key>;
+  /** Sends a request with the key; its model is DeepSeek's and its limit of output 100 unless told otherwise. */
+  ask(key: Key, fields?: JsonObject, init?: RequestInit): Promise<Response>;
+  /** `GET /v1/key`. */
+  standing(key: Key): Promise<JsonObject>;
+  /** Awaits that no request of the key runs any more: its budget has nothing reserved. */
+  settled(key: Key): Promise<JsonObject>;
+  patch(key: Key, limits: unknown): Promise<Response>;
+}
+
+export async function startLimited(options: GatewayOptions = {}): Promise<Limited> {
+  let usage: Usage | null = { prompt: 7, completion: 3 };
+  const replay = (request: RecordedRequest) =>
+    options.replay?.(request) ?? (usage === null ? undefined : answerWith(request, usage));
+  const vars = { AUTH: 'keys', ...(typeof options.vars === 'object' ? options.vars : {}) };
+  const gateway = await startGateway({ ...options, replay, vars });
+
+  const limited: Limited = {
+    gateway,
+    get usage() {
+      return usage;
+    },
+    set usage(value) {
+      usage = value;
+    },
+    create: async (limits) => {
+      const response = await gateway.post('/admin/keys', { name: 'test', ...limits }, { headers: ADMIN });
+      const made = await jsonOf(response);
+      if (response.status !== 201) throw new Error(JSON.stringify(made));
+      return { id: textOf(made.id), token: textOf(made.key) };
+    },
+    ask: (key, fields = {}, init = {}) => {
+      const body = {
+        model: 'deepseek/deepseek-flash',
+        messages: [{ role: 'user', content: 'Hello there' }],
+        max_tokens: 100,
+        ...fields,
+      };
+      return gateway.post(CHAT, body, { ...init, headers: { authorization: `Bearer ${key.token}` } });
+    },
+    standing: async (key) =>
+      jsonOf(await gateway.fetch('/v1/key', { headers: { authorization: `Bearer ${key.token}` } })),
+    settled: async (key) => {
+      for (;;) {
+        const standing = await limited.standing(key);
+        if (objectOf(standing.budget).reserved === 0) return standing;
+      }
+    },
+    patch: (key, limits) =>
+      gateway.fetch(`/admin/keys/${key.id}`, {
+        method: 'PATCH',
+        headers: ADMIN,
+        body: JSON.stringify(limits),
+      }),
+    [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
+  };
+  return limited;
+}
+
+function answerWith({ body }: RecordedRequest, { prompt, completion }: Usage): Replay {
+  const usage = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+  const id = { id: 'a', created: 1, model: textOf(body?.model) };
+  if (body?.stream === true) {
+    const chunk = {
+      ...id,
+      object: 'chat.completion.chunk',
+      choices: [{ index: 0, delta: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+      usage,
+    };
+    return { chunks: [Buffer.from(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`)] };
+  }
+  const message = { role: 'assistant', content: 'Hi' };
+  const whole = {
+    ...id,
+    object: 'chat.completion',
+    choices: [{ index: 0, message, finish_reason: 'stop' }],
+    usage,
+  };
+  return {
+    headers: { 'content-type': 'application/json' },
+    chunks: [Buffer.from(JSON.stringify(whole))],
+  };
+}

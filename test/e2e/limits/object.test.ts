@@ -1,0 +1,52 @@
+/** Limits with LEDGER=object: the record itself settles, in the transaction that takes it (G3, L4). */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { objectOf } from '../../simulator/json.ts';
+import { jsonOf } from '../client.ts';
+import { type Limited, startLimited } from './limited.ts';
+
+let limited: Limited;
+beforeAll(async () => {
+  limited = await startLimited({ vars: { LEDGER: 'object' } });
+});
+afterAll(() => limited[Symbol.asyncDispose]());
+
+test.each([{}, { stream: true }])(
+  'G3 what a budget has spent is what the report sums up: %j',
+  async (fields) => {
+    const key = await limited.create({ budget: { tokens: 1e6, per: 'month' }, max_concurrent: 100 });
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const response = await limited.ask(key, fields);
+        await response.text();
+        return response.status;
+      }),
+    );
+    expect(answers).toEqual(Array(40).fill(200));
+    const standing = await limited.settled(key);
+    expect(standing).toMatchObject({
+      budget: { spent: 400, reserved: 0, estimated: 0 },
+      concurrent: { running: 0 },
+    });
+    const headers = { authorization: `Bearer ${key.token}` };
+    const report = await jsonOf(await limited.gateway.fetch('/v1/usage?group_by=model', { headers }));
+    expect(objectOf(report.total)).toMatchObject({ requests: 40, total_tokens: 400 });
+  },
+);
+
+test('G2 in money: a budget that is used up refuses, by the highest price of what is left', async () => {
+  // 100,000 tokens of output at 0.90 dollars a million.
+  const fields = { model: 'mistral/codestral-latest', max_tokens: 100_000 };
+  limited.usage = { prompt: 10, completion: 100_000 };
+  const key = await limited.create({ budget: { USD: 0.2, per: 'day' } });
+  for (const expected of [200, 200, 429]) {
+    const response = await limited.ask(key, fields);
+    expect([response.status, await response.text()]).toEqual([expected, expect.any(String)]);
+    await limited.settled(key);
+  }
+  const { budget } = await limited.standing(key);
+  const headers = { authorization: `Bearer ${key.token}` };
+  const report = await jsonOf(await limited.gateway.fetch('/v1/usage?group_by=model', { headers }));
+  // 100,000 x 0.90 and 10 x 0.30 a million, twice: what the records cost, to the nano-unit.
+  expect(objectOf(budget).spent).toBe(0.180006);
+  expect(objectOf(objectOf(report.total).cost)).toEqual({ USD: 0.180006 });
+});

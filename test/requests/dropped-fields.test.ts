@@ -1,0 +1,114 @@
+/** Tests which top-level fields are dropped at each provider, in silence or reported, and which are sent on (Q4, Q5, Q7, Q8, P5). */
+import { describe, expect, test } from 'vitest';
+import { PROFILES } from '../../src/providers/profiles.ts';
+import { rewrite, send, TOOL } from './send.ts';
+
+const ALL = [...PROFILES.map(({ id }) => id), 'codestral', 'opentoken', 'xerotier'];
+
+describe('Q4 what equals its absence', () => {
+  const DEFAULTS = {
+    n: 1,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    logprobs: false,
+    store: false,
+    modalities: ['text'],
+    logit_bias: {},
+    service_tier: 'auto',
+  };
+
+  test.each(ALL)('Q4 %s: nulls at the top are dropped in silence', (provider) => {
+    const rewritten = rewrite(provider, { model: 'm', stop: null, tool_choice: null, user: null });
+    expect(rewritten).toEqual({ kind: 'body', body: { model: 'm' }, dropped: [], changed: [] });
+  });
+
+  test.each(['mistral', 'groq', 'cerebras', 'xai', 'gemini', 'deepseek'])(
+    "Q4 %s: OpenAI's defaults of fields that it refuses are dropped in silence",
+    (provider) => {
+      const rewritten = rewrite(provider, DEFAULTS);
+      expect(rewritten).toMatchObject({ kind: 'body', dropped: [], changed: [] });
+    },
+  );
+
+  test('Q4 Mistral: of all defaults only those that it has go up', () => {
+    expect(send('mistral', DEFAULTS)).toEqual({ n: 1, presence_penalty: 0, frequency_penalty: 0 });
+    expect(send('mistral', { response_format: { type: 'text' }, parallel_tool_calls: true })).toEqual({
+      response_format: { type: 'text' },
+      parallel_tool_calls: true,
+    });
+  });
+
+  test('Q4 OpenAI: parallel_tool_calls without tools is dropped, with tools it is sent', () => {
+    expect(send('openai', { parallel_tool_calls: false })).toEqual({});
+    expect(send('openai', { parallel_tool_calls: false, tools: [TOOL] })).toEqual({
+      parallel_tool_calls: false,
+      tools: [TOOL],
+    });
+  });
+});
+
+describe('Q5 what is about the request', () => {
+  const ABOUT = { user: 'u', store: true, safety_identifier: 's', verbosity: 'low', metadata: { a: 'b' } };
+
+  test.each<[provider: string, dropped: readonly string[]]>([
+    ['mistral', ['user', 'store', 'safety_identifier', 'verbosity']],
+    ['groq', ['store', 'safety_identifier', 'verbosity', 'metadata']],
+    ['cerebras', ['store', 'safety_identifier', 'verbosity', 'metadata']],
+    ['gemini', ['store', 'safety_identifier', 'verbosity', 'metadata']],
+    ['xai', ['metadata']],
+    ['fireworks', ['store', 'safety_identifier', 'verbosity']],
+    ['openai', []],
+    ['deepseek', []],
+    ['openrouter', []],
+    ['tolerant', []],
+  ])('Q5 %s: %j are dropped and reported, the rest is sent', (provider, dropped) => {
+    const rewritten = rewrite(provider, ABOUT);
+    const kept = Object.fromEntries(Object.entries(ABOUT).filter(([field]) => !dropped.includes(field)));
+    expect(rewritten).toEqual({ kind: 'body', body: kept, dropped, changed: [] });
+  });
+
+  test('Q5 OpenAI, metadata without store: dropped and reported', () => {
+    expect(rewrite('openai', { metadata: { a: 'b' } })).toMatchObject({ body: {}, dropped: ['metadata'] });
+  });
+
+  test('Q8 refuse: what would be dropped is refused by name', () => {
+    expect(rewrite('mistral', { user: 'u' }, 'refuse')).toMatchObject({
+      kind: 'error',
+      error: { status: 400, code: 'unsupported_parameter', param: 'user' },
+    });
+    expect(rewrite('mistral', { store: false }, 'refuse')).toMatchObject({ kind: 'body', body: {} });
+    expect(rewrite('deepseek', { user: 'u' }, 'refuse')).toMatchObject({ kind: 'body', body: { user: 'u' } });
+  });
+});
+
+describe('Q7 what Weir does not know', () => {
+  test.each(ALL)('Q7 %s: sent on as it is, and the given body is not touched', (provider) => {
+    const body = { model: 'm', venice_parameters: { a: [1, { b: null }] }, guardrails: [], temperature: 0 };
+    const before = structuredClone(body);
+    expect(send(provider, body)).toEqual(before);
+    expect(body).toEqual(before);
+  });
+});
+
+describe("P5 the cost asked for in OpenRouter's words", () => {
+  const ASKED = { usage: { include: true } };
+
+  test.each(ALL.filter((id) => id !== 'openrouter'))(
+    'P5 %s: does not get the word, and nothing is reported',
+    (id) => {
+      for (const usage of [{ include: true }, { include: false }]) {
+        expect(rewrite(id, { usage }, 'refuse')).toMatchObject({ body: {}, dropped: [], changed: [] });
+        expect(send(id, { usage })).toEqual({});
+      }
+    },
+  );
+
+  test('P5 OpenRouter: gets it', () => {
+    expect(send('openrouter', ASKED)).toEqual(ASKED);
+  });
+
+  test('P5 Q7 another form of the field: is sent as it is', () => {
+    for (const usage of [{ tokens: 5 }, { include: 'yes' }, true])
+      expect(send('openai', { usage })).toEqual({ usage });
+  });
+});

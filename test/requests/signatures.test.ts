@@ -1,0 +1,76 @@
+/** Tests to whom a conversation's signatures go back, and what stands in for one that is missing (A7). */
+import { describe, expect, test } from 'vitest';
+import { call, sendMessages } from './send.ts';
+
+const CALLING = { role: 'assistant', content: 'c', tool_calls: [call('aaaaaaaaa')] };
+
+describe('A7 signatures', () => {
+  const DETAILS = [{ type: 'reasoning.text', text: 'why', signature: 's' }];
+  const EXTRA = { google: { thought_signature: 's' } };
+
+  test.each(['deepseek', 'mistral', 'openai', 'groq', 'cerebras', 'xai', 'fireworks', 'moonshot', 'zai'])(
+    'A7 %s: has no use for signatures, and gets none',
+    (provider) => {
+      const message = {
+        ...CALLING,
+        reasoning_details: DETAILS,
+        tool_calls: [call('aaaaaaaaa', { extra_content: EXTRA })],
+      };
+      const sent = JSON.stringify(sendMessages(provider, [message]));
+      expect(sent).not.toContain('reasoning_details');
+      expect(sent).not.toContain('extra_content');
+    },
+  );
+
+  test('A7 the text of details: is reasoning where the provider takes no details', () => {
+    const message = { role: 'assistant', content: 'c', reasoning_details: DETAILS };
+    expect(sendMessages('deepseek', [message])).toEqual([
+      { role: 'assistant', content: 'c', reasoning_content: 'why' },
+    ]);
+  });
+
+  test('A7 OpenRouter: details and extra content go back as they came', () => {
+    const message = {
+      ...CALLING,
+      reasoning_content: 'why',
+      reasoning_details: DETAILS,
+      tool_calls: [call('a', { extra_content: EXTRA })],
+    };
+    const { reasoning_content, ...rest } = message;
+    expect(sendMessages('openrouter', [message])).toEqual([{ ...rest, reasoning: reasoning_content }]);
+  });
+
+  test('A7 Gemini: a signature goes back; the first call of a message without one gets the documented stand-in', () => {
+    const model = 'gemini-3-flash';
+    const stand = { google: { thought_signature: 'skip_thought_signature_validator' } };
+    const calls = (...ids: string[]) => ({
+      role: 'assistant',
+      content: 'c',
+      tool_calls: ids.map((id) => call(id)),
+    });
+    expect(sendMessages('gemini', [calls('a', 'b')], { model })).toEqual([
+      { ...calls('a', 'b'), tool_calls: [call('a', { extra_content: stand }), call('b')] },
+    ]);
+    const signed = { ...calls(), tool_calls: [call('a', { extra_content: EXTRA }), call('b')] };
+    expect(sendMessages('gemini', [signed], { model })).toEqual([signed]);
+    expect(sendMessages('gemini', [calls('a')], { model: 'gemini-2.5-flash' })).toEqual([calls('a')]);
+  });
+
+  test('A7 Gemini 3 at OpenRouter: the stand-in is a detail with the id of the first call; a signed message stays', () => {
+    const model = 'google/gemini-3-flash-preview';
+    const message = { role: 'assistant', content: 'c', tool_calls: [call('a'), call('b')] };
+    const detail = {
+      type: 'reasoning.encrypted',
+      data: 'skip_thought_signature_validator',
+      format: 'google-gemini-v1',
+      index: 0,
+      id: 'a',
+    };
+    expect(sendMessages('openrouter', [message], { model })).toEqual([
+      { ...message, reasoning_details: [detail] },
+    ]);
+    const signed = { ...message, reasoning_details: [{ type: 'reasoning.encrypted', data: 's' }] };
+    expect(sendMessages('openrouter', [signed], { model })).toEqual([signed]);
+    expect(sendMessages('openrouter', [message], { model: 'anthropic/claude-haiku-4.5' })).toEqual([message]);
+  });
+});

@@ -1,0 +1,62 @@
+/** Tests what a stream does with large events in an isolate whose memory others hold: it waits, or ends honestly (B3). */
+import { describe, expect, test } from 'vitest';
+import { MAX_MEMORY_BYTES, MAX_MEMORY_WAIT_MS, SMALL_BYTES } from '../../src/canonical/limits.ts';
+import { Memory } from '../../src/stream/memory.ts';
+import { FakeClock } from './fake-clock.ts';
+import { bodyOf, DONE, HELLO, readAll, run, STOP, settle } from './stream-bench.ts';
+
+const LARGE_TEXT = 'x'.repeat(SMALL_BYTES * 2);
+const LARGE = `data: {"choices":[{"index":0,"delta":{"content":"${LARGE_TEXT}"}}]}\n\n`;
+
+/** A clock, and a memory of which someone else holds everything. */
+async function crowded() {
+  const clock = new FakeClock();
+  const memory = new Memory(clock);
+  const other = await memory.lease(MAX_MEMORY_BYTES, () => {});
+  other?.arrived();
+  return { clock, memory, other };
+}
+
+describe('CanonicalStream, a large event', () => {
+  test('B3 while others hold the memory: waits, and goes on whole when there is room', async () => {
+    const { clock, memory, other } = await crowded();
+    const { readable, ends } = run(bodyOf(HELLO + LARGE + STOP + DONE), {}, clock, memory);
+    const got = readAll(readable);
+    await settle();
+    expect(ends).toEqual([]);
+    other?.release();
+    expect(await got).toContain(`"content":"${LARGE_TEXT}"`);
+    expect(ends).toEqual([{ kind: 'finished' }]);
+  });
+
+  test('B3 E2 without room in time: what came before it, an error frame, and the end', async () => {
+    const { clock, memory } = await crowded();
+    const { readable, ends } = run(bodyOf(HELLO + LARGE + STOP + DONE), {}, clock, memory);
+    const got = readAll(readable);
+    await settle();
+    clock.advance(MAX_MEMORY_WAIT_MS);
+    const text = await got;
+    expect(text).toContain('Hello');
+    expect(text.endsWith(`"code":"overloaded"}}\n\n${DONE}`)).toBe(true);
+    expect(ends).toMatchObject([{ kind: 'failed', isOpen: true }]);
+  });
+
+  test('B3 small events: need no room', async () => {
+    const { clock, memory } = await crowded();
+    const { readable, ends } = run(bodyOf(HELLO + STOP + DONE), {}, clock, memory);
+    expect(await readAll(readable)).toContain('Hello');
+    expect(ends).toEqual([{ kind: 'finished' }]);
+  });
+
+  test.each([
+    ['finished', STOP + DONE],
+    ['cut within the next large event', LARGE.slice(0, -10)],
+    ['failed', 'data: {"error":{"message":"no"}}\n\n'],
+  ])('B3 a stream that %s: leaves its room to others', async (_, end) => {
+    const clock = new FakeClock();
+    const memory = new Memory(clock);
+    const { readable } = run(bodyOf(LARGE + LARGE + end), {}, clock, memory);
+    await readAll(readable);
+    expect(await memory.lease(MAX_MEMORY_BYTES, () => {})).not.toBe(null);
+  });
+});

@@ -1,0 +1,165 @@
+/** Tests the memory that all requests of an isolate share: who gets room, who waits, who makes way, and whose turn it is (B3, B4). */
+import { describe, expect, test } from 'vitest';
+import {
+  LARGE_BYTES,
+  MAX_MEMORY_BYTES,
+  MAX_MEMORY_WAIT_MS,
+  MAX_TURN_MS,
+  SMALL_BYTES,
+  TURN_PAUSE_MS,
+} from '../../src/canonical/limits.ts';
+import { type Lease, Memory } from '../../src/stream/memory.ts';
+import { FakeClock } from './fake-clock.ts';
+import { settle } from './stream-bench.ts';
+
+const HALF = MAX_MEMORY_BYTES / 2;
+
+class Bench {
+  readonly clock = new FakeClock();
+  readonly memory = new Memory(this.clock);
+  /** Work that the runtime was asked to keep alive and that has not ended. */
+  kept = 0;
+  /** What the leases asked for became, by their names, in order. */
+  readonly given: string[] = [];
+
+  lease(name: string, bytes: number): Promise<Lease | null> {
+    const lease = this.memory.lease(bytes, (work) => {
+      this.kept++;
+      void work.then(() => this.kept--);
+    });
+    void lease.then((got) => this.given.push(got === null ? `${name} refused` : name));
+    return lease;
+  }
+
+  /** A lease that there is room for. */
+  async room(bytes: number): Promise<Lease> {
+    const lease = await this.lease('room', bytes);
+    if (lease === null) throw new Error('There was no room');
+    return lease;
+  }
+}
+
+describe('Memory.lease', () => {
+  test('B3 what is small: always given, never counted, and nothing is kept alive', async () => {
+    const bench = new Bench();
+    for (let i = 0; i < 1000; i++) await bench.room(SMALL_BYTES);
+    expect([bench.kept, bench.clock.started]).toEqual([0, 0]);
+    await bench.room(MAX_MEMORY_BYTES);
+    expect(bench.given).toHaveLength(1001);
+  });
+
+  test('B3 what does not fit: waits in order until room was released, however small', async () => {
+    const bench = new Bench();
+    const first = await bench.room(HALF);
+    const second = await bench.room(HALF);
+    bench.lease('third', HALF);
+    bench.lease('fourth', SMALL_BYTES + 1);
+    await settle();
+    expect(bench.given).toEqual(['room', 'room']);
+    first.release();
+    first.release();
+    await settle();
+    expect(bench.given).toEqual(['room', 'room', 'third']);
+    second.release();
+    await settle();
+    expect(bench.given).toEqual(['room', 'room', 'third', 'fourth']);
+    expect(bench.clock.running).toBe(0);
+  });
+
+  test('B3 more than there is in all: given when nothing else is held', async () => {
+    const bench = new Bench();
+    const first = await bench.room(HALF);
+    bench.lease('giant', MAX_MEMORY_BYTES * 2);
+    await settle();
+    expect(bench.given).toEqual(['room']);
+    first.release();
+    await settle();
+    expect(bench.given).toEqual(['room', 'giant']);
+  });
+
+  test('B3 no room for ten seconds while all others are there: refused, and those behind it go on', async () => {
+    const bench = new Bench();
+    const held = await bench.room(MAX_MEMORY_BYTES - SMALL_BYTES * 2);
+    held.arrived();
+    bench.lease('large', HALF);
+    bench.lease('fits', SMALL_BYTES + 1);
+    bench.clock.advance(MAX_MEMORY_WAIT_MS);
+    await settle();
+    expect(bench.given).toEqual(['room', 'large refused', 'fits']);
+    expect(bench.kept).toBe(2);
+  });
+
+  test('B3 one that took its room ten seconds ago and has not arrived: makes way', async () => {
+    const bench = new Bench();
+    const stalled = await bench.room(MAX_MEMORY_BYTES);
+    const revoked = stalled.revoked.then(() => stalled.release());
+    bench.clock.advance(MAX_MEMORY_WAIT_MS / 2);
+    const next = bench.lease('next', HALF);
+    bench.clock.advance(MAX_MEMORY_WAIT_MS);
+    await revoked;
+    await settle();
+    expect(bench.given).toEqual(['room', 'next']);
+    (await next)?.release();
+    await settle();
+    expect([bench.kept, bench.clock.running]).toEqual([0, 0]);
+  });
+});
+
+describe('Lease.begin', () => {
+  const LARGE = LARGE_BYTES + 1;
+
+  /** Whether the work has begun, after everything that can continue has. */
+  async function hasBegun(work: Promise<void>): Promise<boolean> {
+    let begun = false;
+    void work.then(() => {
+      begun = true;
+    });
+    await settle();
+    return begun;
+  }
+
+  test('B4 large ones: one after the other, with a pause in between', async () => {
+    const bench = new Bench();
+    const first = await bench.room(LARGE);
+    const second = await bench.room(LARGE);
+    await first.begin();
+    const work = second.begin();
+    expect(await hasBegun(work)).toBe(false);
+    first.end();
+    expect(await hasBegun(work)).toBe(false);
+    bench.clock.advance(TURN_PAUSE_MS);
+    expect(await hasBegun(work)).toBe(true);
+    second.release();
+    expect(await hasBegun((await bench.room(LARGE)).begin())).toBe(true);
+  });
+
+  test('B4 one that is not large: at once, beside others', async () => {
+    const bench = new Bench();
+    await (await bench.room(LARGE)).begin();
+    expect(await hasBegun((await bench.room(LARGE_BYTES)).begin())).toBe(true);
+  });
+
+  test('B4 a release without an end: ends the work, too', async () => {
+    const bench = new Bench();
+    const first = await bench.room(LARGE);
+    const second = await bench.room(LARGE);
+    await first.begin();
+    const work = second.begin();
+    first.release();
+    await settle();
+    bench.clock.advance(TURN_PAUSE_MS);
+    expect(await hasBegun(work)).toBe(true);
+  });
+
+  test('B4 one that never ends its work: holds up the next one so long and no longer', async () => {
+    const bench = new Bench();
+    await (await bench.room(LARGE)).begin();
+    const work = (await bench.room(LARGE)).begin();
+    bench.clock.advance(MAX_TURN_MS - 1);
+    expect(await hasBegun(work)).toBe(false);
+    bench.clock.advance(1);
+    await settle();
+    bench.clock.advance(TURN_PAUSE_MS);
+    expect(await hasBegun(work)).toBe(true);
+  });
+});

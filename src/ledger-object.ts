@@ -55,6 +55,8 @@ type Job = (now: number) => number | null | Promise<number | null>;
 /** The directory has a ledger's sums within a minute. */
 const SEND_AFTER_MS = 30_000;
 const RETRY_AFTER_MS = 60_000;
+/** A directory that hangs holds up no other job. */
+const MAX_SEND_MS = 10_000;
 
 export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub {
   readonly #storage: LedgerStorage;
@@ -77,10 +79,11 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
     createRecords(this.#sql);
     createSums(this.#sql);
     createLimitTables(this.#sql);
+    // The one that waits for another object comes last.
     this.#jobs = [
-      (now) => this.#sendDays(now),
-      (now) => this.#deleteOld(now),
       (now) => this.#expireReservations(now),
+      (now) => this.#deleteOld(now),
+      (now) => this.#sendDays(now),
     ];
   }
 
@@ -180,11 +183,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
   async #sendDays(now: number): Promise<number | null> {
     const rows = changedDays(this.#sql, readMarks(this.#sql));
     if (rows.length === 0) return null;
-    try {
-      await this.env.WEIR_LEDGER.getByName(DIRECTORY).takeDays(this.#keyId, rows);
-    } catch {
-      return now + RETRY_AFTER_MS;
-    }
+    const directory = this.env.WEIR_LEDGER.getByName(DIRECTORY);
+    if (!(await succeeds(directory.takeDays(this.#keyId, rows), MAX_SEND_MS))) return now + RETRY_AFTER_MS;
     // Yesterday stays open, as a request may end on the day after its arrival.
     this.#storage.transactionSync(() => keepDays(this.#sql, rows, Math.floor(now / DAY_MS) - 1));
     return rows.length === MAX_MESSAGE_ROWS ? now : null;
@@ -197,6 +197,21 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
     // Once a day is enough for what falls due.
     return oldest < now - keptMs ? now : oldest + keptMs + DAY_MS;
   }
+}
+
+/** Whether the call succeeds within so many ms; never rejects. */
+async function succeeds(call: Promise<void>, ms: number): Promise<boolean> {
+  const late = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => late.resolve(false), ms);
+  const isDone = await Promise.race([
+    call.then(
+      () => true,
+      () => false,
+    ),
+    late.promise,
+  ]);
+  clearTimeout(timer);
+  return isDone;
 }
 
 function log(entry: Readonly<Record<string, unknown>>): void {

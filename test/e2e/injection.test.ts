@@ -123,7 +123,8 @@ describe("H1 a model's name", () => {
       expect((await gateway.simulator.request(asked)).body?.model).toBe(model);
       const { request_id } = await gateway.record(response);
       const [entry] = (await gateway.entries('usage/')).filter(({ name }) => name.endsWith(request_id));
-      const recorded = model.toWellFormed().replaceAll('"', '');
+      // Half of a character is none: no store keeps it.
+      const recorded = model.toWellFormed();
       expect(decodeObject(entry?.value ?? '')?.model).toBe(recorded);
       const lines = gateway.logs().filter((line) => line.includes(request_id));
       expect(lines.map((line) => decodeObject(line)?.model)).toEqual([recorded]);

@@ -113,7 +113,7 @@ describe("H1 a model's name", () => {
     ['"quoted", b; c=d', '"quoted",%20b;%20c=d'],
     ['__proto__', '__proto__'],
   ])(
-    '%j: printable ASCII in its header, unchanged for the upstream, and without quotes or half characters in the record',
+    '%j: printable ASCII in its header, unchanged for the upstream, and as whole characters in the record',
     async (model, header) => {
       const asked = gateway.simulator.requests.length;
       const response = await gateway.post(CHAT, streamedChat(`openai/${model}`));

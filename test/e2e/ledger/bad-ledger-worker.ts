@@ -85,18 +85,23 @@ export class LedgerObject extends BreakableLedger {
   }
 }
 
+const NOW: ScheduledController = { scheduledTime: 0, cron: '', noRetry: () => {} };
 const wrapped = new WeakMap<Env, Env & LedgerEnv>();
 
 export default {
   async fetch(request, env, context) {
     const { pathname, searchParams } = new URL(request.url);
-    // The test's own way in: does at once what an object's alarm would.
+    // The test's own ways in: at once what an object's alarm does, and what the daily run does.
     if (pathname === '/fire') {
       await env.WEIR_LEDGER.getByName(searchParams.get('name') ?? '').fireAlarm();
       return new Response();
     }
     const bad = wrapped.get(env) ?? { ...env, WEIR_LEDGER: badLedgers(env.WEIR_LEDGER, env.WEIR_KV) };
     wrapped.set(env, bad as Env & LedgerEnv);
+    if (pathname === '/daily') {
+      await weir.scheduled(NOW, bad);
+      return new Response();
+    }
     return weir.fetch(request, bad, context);
   },
 } satisfies ExportedHandler<Env>;

@@ -123,9 +123,17 @@ async function reserveRequest(
     estimatedPromptTokens,
     outputTokens,
     choices: prompts * answers,
-    price: highestPrice(await context.prices.load(), models, now, now + heldMs),
+    price: isListPrice(body) ? highestPrice(await context.prices.load(), models, now, now + heldMs) : null,
     expiresAfterMs: heldMs + RESERVATION_GRACE_MS,
   };
+}
+
+/** Tiers that cost no more than the table says (OpenAI's, Groq's and Anthropic's pages, 2026-11-22). */
+const LISTED_TIERS = ['auto', 'default', 'standard', 'standard_only', 'flex', 'on_demand'];
+
+/** Any other tier has prices that no table has (OpenAI's `priority` costs about double), and a budget in money must hold. */
+function isListPrice({ service_tier: tier }: JsonObject): boolean {
+  return tier === undefined || tier === null || LISTED_TIERS.some((listed) => listed === tier);
 }
 
 /** The setting decides (G6). A call that was lost may have reserved all the same. */

@@ -173,6 +173,23 @@ describe('G2 a key with limits', () => {
     expect(await statusOf(await priced.ask(await priced.key({ budget }), { model }))).toBe(200);
   });
 
+  test.each([
+    ['priority', 403],
+    ['default', 200],
+    ['flex', 200],
+    [null, 200],
+  ])(
+    'G2 in money, with service_tier %j: %i, as no table has the prices of dearer tiers',
+    async (tier, status) => {
+      const gateway = new LimitedGateway();
+      const key = await gateway.key({ budget: { USD: 5 } });
+      const answer = await gateway.ask(key, { model: 'openai/gpt-4o-mini', service_tier: tier });
+      expect(await statusOf(answer)).toBe(status);
+      const inTokens = await gateway.key({ budget: { tokens: 1_000_000 } });
+      expect(await statusOf(await gateway.ask(inTokens, { service_tier: tier }))).toBe(200);
+    },
+  );
+
   test('in money: a router that may serve a dearer model is reserved for that one', async () => {
     const entry = { provider: 'openai', since: '2026-01-01T00:00:00Z', currency: 'USD', input: 0 };
     const prices = [

@@ -30,7 +30,8 @@ export interface FuzzResult {
   readonly faults: readonly string[];
 }
 
-export const MAX_GAP_MS = 250;
+/** Of sixteen hostile clients at once: one alone may take 250 (`test/hostile`). */
+export const MAX_GAP_MS = 400;
 export const MAX_RSS_MIB = 256;
 const CLOCKS = { HEARTBEAT_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '2', DEADLINE_SECONDS: '4' };
 const WARM_MS = 1500;

@@ -10,7 +10,7 @@ import { type Attack, Rig } from './rig/rig.ts';
 const ONE_MIB = 64;
 const TWENTY_MIB = 128;
 /** The engine's text of 10 MiB is 20 MB, once as the JSON that came, once as its value, and once as the JSON that is sent. */
-const WIDE_MIB = 96;
+const WIDE_MIB = 112;
 const TWENTY = 20;
 /** So long at most the gateway may work on something else while another stream waits for a frame. */
 const MAX_GAP_MS = 250;

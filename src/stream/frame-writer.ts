@@ -2,7 +2,7 @@
 import type { Chunk } from '../canonical/chunk.ts';
 import { MAX_OUTPUT_FACTOR } from '../canonical/limits.ts';
 import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
-import { chunkFrame, DONE_FRAME, errorFrame, vendorFrame } from './frame.ts';
+import { DONE_FRAME, dataFrame, errorFrame, vendorFrame } from './frame.ts';
 
 /**
  * Output is written into one slab that all streams of an isolate share, front to back: a buffer of its own for each write
@@ -19,6 +19,8 @@ const MAX_LOOPED_BYTES = 48;
 
 const encoder = new TextEncoder();
 const NOTHING = new Uint8Array(0);
+const DATA = encoder.encode('data: ');
+const FRAME_END = encoder.encode('\n\n');
 
 let slab: Uint8Array = new Uint8Array(SLAB_BYTES);
 let slabUsed = 0;
@@ -45,7 +47,9 @@ export class FrameWriter implements AnswerSink {
   }
 
   chunk(chunk: Chunk): boolean {
-    return this.#writeText(chunkFrame(chunk), this.#maxFrameBytes);
+    const json = JSON.stringify(chunk);
+    if (json.length <= MAX_INLINE_CHARS) return this.#writeText(dataFrame(json), this.#maxFrameBytes);
+    return json.length <= this.#maxFrameBytes && this.#writeLargeFrame(json);
   }
 
   vendor(json: string, name: string): void {
@@ -99,6 +103,22 @@ export class FrameWriter implements AnswerSink {
     this.#reserve(text.length * MAX_BYTES_A_UNIT);
     this.#end += encoder.encodeInto(text, this.#buffer.subarray(this.#end)).written;
     return true;
+  }
+
+  /** The frame of a large JSON text is put together in bytes: as a text it would take as much again until it is collected. */
+  #writeLargeFrame(json: string): boolean {
+    const body = encoder.encode(json);
+    const length = DATA.length + body.length + FRAME_END.length;
+    const isWithin = length <= this.#maxFrameBytes;
+    if (isWithin) {
+      this.#reserve(length);
+      for (const piece of [DATA, body, FRAME_END]) {
+        this.#buffer.set(piece, this.#end);
+        this.#end += piece.length;
+      }
+    }
+    if (body.buffer instanceof ArrayBuffer) body.buffer.transfer(0);
+    return isWithin;
   }
 
   /** A large text is encoded first, so that it takes no more room than it has bytes. */

@@ -8,9 +8,14 @@ export const DONE_FRAME = 'data: [DONE]\n\n';
 /** The one comment that a client sees (F3). */
 export const HEARTBEAT_FRAME = ': heartbeat\n\n';
 
+/** The frame of a line of JSON. */
+export function dataFrame(json: string): string {
+  return `data: ${json}\n\n`;
+}
+
 /** A canonical chunk's key order is the order in which its object was made, and JSON.stringify keeps it. */
 export function chunkFrame(chunk: Chunk): string {
-  return `data: ${JSON.stringify(chunk)}\n\n`;
+  return dataFrame(JSON.stringify(chunk));
 }
 
 /** The types that an error has after the head, beside `server_error`: before it, the HTTP status conveys the rest (E2). */

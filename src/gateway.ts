@@ -24,6 +24,7 @@ import { consumeRecords, QueueSink, type RecordMessage } from './metering/queue.
 import { RecordWriter } from './metering/record-writer.ts';
 import { requestId } from './metering/request-id.ts';
 import { StrandedRecords } from './metering/stranded.ts';
+import { Circuits } from './routing/circuits.ts';
 import type { Placement } from './settings/placement.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
 import { Memory } from './stream/memory.ts';
@@ -48,6 +49,7 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
   const written = queue === null ? sinks : [new QueueSink(queue), ...sinks];
   const records = new RecordWriter({ sinks: written, log, startTimer: clock.startTimer });
   const memory = new Memory(clock);
+  const circuits = new Circuits();
   const modelLists = new ModelLists(ports);
   const knownCallers = new KnownCallers(store);
   const prices = new PriceBook(settings.prices, {
@@ -70,6 +72,7 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
         leaseMemory: (bytes) => memory.lease(bytes, waitUntil),
         requestId: requestId(arrivedAt, random()),
         arrivedAt,
+        circuits,
         waitUntil,
         prices,
       };

@@ -177,13 +177,76 @@ describe('readSettings, models', () => {
     expect(invalid({ DEFAULT_PROVIDER: 'openai' })).toEqual(['DEFAULT_PROVIDER']);
   });
 
-  test('ALIASES: none, or model addresses by their alias', () => {
-    expect(valid().aliases.size).toBe(0);
-    const env = { ALIASES: '{"fast":"mistral/mistral-small-latest"}' };
-    expect([...valid(env).aliases]).toEqual([['fast', 'mistral/mistral-small-latest']]);
-    for (const value of ['hunter2', '[]', '{"fast":1}', '{"fast":""}']) {
-      expect(invalid({ ALIASES: value })).toEqual(['ALIASES']);
+  const MISTRAL = { MISTRAL_API_KEY: 'k' };
+
+  test('R2 ALIASES: none, or an address, or steps with weights, times, fields and what they move on at', () => {
+    expect(valid().aliases).toEqual([]);
+    const plain = { weight: 0, timeoutMs: null, set: {}, on: [] };
+    const full = { weight: 2, timeout_seconds: 1.5, set: { user: 'u' }, on: ['content_filter'] };
+    const aliases = {
+      fast: 'mistral/mistral-small-latest',
+      'claude-*': ['mistral/a', { model: 'mistral/b', ...full }],
+    };
+    for (const ALIASES of [aliases, JSON.stringify(aliases)]) {
+      expect(valid({ ...MISTRAL, ALIASES }).aliases).toEqual([
+        { name: 'fast', steps: [{ ...plain, address: 'mistral/mistral-small-latest' }] },
+        {
+          name: 'claude-*',
+          steps: [
+            { ...plain, address: 'mistral/a' },
+            { address: 'mistral/b', weight: 2, timeoutMs: 1500, set: full.set, on: full.on },
+          ],
+        },
+      ]);
     }
+  });
+
+  test('R2 ALIASES: a bare name is a model of the default provider, and no alias', () => {
+    const env = { ...MISTRAL, DEFAULT_PROVIDER: 'mistral', ALIASES: { fast: 'mistral-small-latest' } };
+    expect(valid(env).aliases[0]?.steps[0]?.address).toBe('mistral/mistral-small-latest');
+    for (const ALIASES of [{ a: 'b', b: 'mistral/c' }, { a: 'a' }, { a: 'opnai/c' }]) {
+      expect(invalid({ ...env, ALIASES })).toEqual(['ALIASES']);
+    }
+  });
+
+  test.each<[value: unknown, message: string]>([
+    ['hunter2', 'must be a JSON object'],
+    [[], 'must be a JSON object'],
+    [{ fast: 1 }, 'fast: must name a model'],
+    [{ fast: '' }, 'fast: must name a model'],
+    [{ fast: [] }, 'fast: must have 1 to 8 steps'],
+    [{ fast: Array.from({ length: 9 }, () => 'mistral/a') }, 'fast: must have 1 to 8 steps'],
+    [
+      { fast: ['mistral/a', 'hunter2/b'] },
+      'fast step 2: must be <provider>/<model>, of a provider that is set up',
+    ],
+    [{ fast: 'openai/b' }, 'fast: must be <provider>/<model>, of a provider that is set up'],
+    [{ fast: 'mistral/' }, 'fast: must be <provider>/<model>'],
+    [{ fast: 'mistral/a', faster: 'fast' }, 'faster: must be <provider>/<model>'],
+    [{ fast: { model: 'mistral/a', weight: -1 } }, 'fast: weight must be a number from 0 up'],
+    [{ fast: { model: 'mistral/a', weight: '1' } }, 'fast: weight must be'],
+    [{ fast: { model: 'mistral/a', timeout_seconds: 0 } }, 'fast: timeout_seconds must be'],
+    [{ fast: { model: 'mistral/a', set: { model: 'hunter2' } } }, 'fast: set must be an object'],
+    [{ fast: { model: 'mistral/a', set: { stream: true } } }, 'fast: set must be an object'],
+    [{ fast: { model: 'mistral/a', set: [] } }, 'fast: set must be an object'],
+    [
+      { fast: { model: 'mistral/a', on: ['hunter2'] } },
+      'fast: on must be a list of: context_length, content_filter',
+    ],
+    [{ fast: { model: 'mistral/a', on: 'content_filter' } }, 'fast: on must be a list'],
+    [{ fast: { model: 'mistral/a', hunter2: 1 } }, 'fast: takes nothing but model, weight'],
+    [{ 'hunter 2 with spaces': 1 }, 'an alias: must name a model'],
+  ])('R2 ALIASES %j is misconfigured, by name', (ALIASES, message) => {
+    expect(invalid({ ...MISTRAL, ALIASES })).toEqual(['ALIASES']);
+    const read = readSettings({ ...MISTRAL, ALIASES });
+    expect(read.kind === 'invalid' && read.problems[0]?.message).toContain(message);
+  });
+
+  test('R6 RETRIES: 1, or a whole number from 0 to 5', () => {
+    expect(valid().retries).toBe(1);
+    expect(valid({ RETRIES: '0' }).retries).toBe(0);
+    expect(valid({ RETRIES: '5' }).retries).toBe(5);
+    for (const RETRIES of ['6', '-1', '1.5', 'hunter2']) expect(invalid({ RETRIES })).toEqual(['RETRIES']);
   });
 });
 

@@ -117,3 +117,28 @@ export const PRICES_FAILURE_TTL_MS = 10_000;
 
 /** A KV that hangs holds up no record: after so long the prices known so far are taken. */
 export const PRICES_TIMEOUT_MS = 2000;
+
+/** Names in one request's `models`, with `model` (R1), steps of an alias, and targets that all of them may stand for together. */
+export const MAX_TARGETS = 8;
+
+/** Further passes over the targets (R6). */
+export const MAX_RETRIES = 5;
+
+/** What of an answer comes before its output is held so far, while another target may still be asked (R5). */
+export const MAX_HELD_OUTPUT_BYTES = 64 * 1024;
+
+/** A target that asks for a longer wait is not asked again (R6). */
+export const MAX_RETRY_AFTER_MS = 5000;
+/** The longest wait before the first further pass where none was asked for; it doubles with each pass (R6). */
+export const FIRST_BACKOFF_MS = 250;
+
+/** So many failures in a row take a target out, and for so long (R7). */
+export const CIRCUIT_FAILURES = 5;
+export const CIRCUIT_OUT_MS = 10_000;
+/** And one that refused the deployment's key, balance or model, for so long (R7). */
+export const CIRCUIT_REFUSED_MS = 60_000;
+/** Targets whose failures an isolate remembers: callers choose the models' names. */
+export const MAX_CIRCUITS = 1000;
+
+/** What of the attempts is told in a header or in a message, in characters (R8). */
+export const MAX_ATTEMPTS_CHARS = 1024;

@@ -1,20 +1,26 @@
 /** Answers with a stream: the head as soon as there is something to send, or the error that came first (H3). */
 
+import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestEnd } from '../metering/request-meter.ts';
-import { CanonicalStream, type StreamEnd } from '../stream/canonical-stream.ts';
-import type { UpstreamResult } from '../upstream/call.ts';
+import { lastError } from '../routing/attempts.ts';
+import type { AnswerFailure } from '../stream/answer-sink.ts';
+import { CanonicalStream, type EmptyEnd, type StreamEnd } from '../stream/canonical-stream.ts';
 import { errorBeforeHead } from '../upstream/classify.ts';
 import { isEventStream, readPlainAnswer } from '../upstream/collect.ts';
+import { answerOptions } from './answer-options.ts';
 import { type Answering, answerHeaders } from './answering.ts';
-import { answerOptions, type Exchange } from './exchange.ts';
+import type { Attempt } from './attempt.ts';
+import { internalError } from './internal-error.ts';
 import { errorResponse } from './respond.ts';
 
 const STREAM_TYPE = 'text/event-stream; charset=utf-8';
 
-export async function answerStreamed({ exchange, meter, call, abort }: Answering): Promise<Response> {
-  const { context, upstream, callerPays } = exchange;
+export async function answerStreamed(answering: Answering): Promise<Response> {
+  const { exchange, meter, asking } = answering;
+  const { context } = exchange;
   const stream = new CanonicalStream({
-    ...answerOptions(exchange, meter.tally),
+    errorFrames: exchange.policies.errorFrames,
+    maxEventBytes: context.settings.maxEventBytes,
     limits: context.settings.pacing,
     clock: context.ports.clock,
     arrivedAt: context.arrivedAt,
@@ -25,43 +31,97 @@ export async function answerStreamed({ exchange, meter, call, abort }: Answering
   });
   context.waitUntil(
     stream.ended.then((end) => {
-      meter.settle(requestEnd(end, exchange));
+      meter.settle(requestEnd(end, answering));
       // The upstream may go on after its answer's end; its connection must not.
-      abort();
+      asking.stop();
     }),
   );
-  let upstreamHeaders = new Headers();
-  const fed = call.then((result) => {
-    upstreamHeaders = result.kind === 'answer' ? result.response.headers : result.headers;
-    return feed(stream, result, exchange);
-  });
-  context.waitUntil(fed);
+  context.waitUntil(feedAll(stream, answering));
   const early = await stream.opened;
-  const headers = answerHeaders(exchange, upstreamHeaders);
-  if (early !== null) return errorResponse(errorBeforeHead(early, upstream, callerPays), headers);
+  if (early !== null) return errorResponse(headError(early, answering), answerHeaders(answering));
+  const headers = answerHeaders(answering, asking.isDecided);
   headers.set('content-type', STREAM_TYPE);
   headers.set('cache-control', 'no-cache, no-transform');
   return new Response(stream.readable, { headers });
 }
 
-/** Gives the stream its answer, in whichever form the upstream sent it. */
-async function feed(stream: CanonicalStream, result: UpstreamResult, exchange: Exchange): Promise<void> {
-  if (result.kind === 'error') return stream.fail(result.error);
+/** Gives the stream one answer, or in its place the next one; never rejects. */
+async function feedAll(stream: CanonicalStream, answering: Answering): Promise<void> {
+  const { asking, exchange } = answering;
+  try {
+    let attempt: Attempt | null = asking.current;
+    while (attempt !== null) {
+      await feed(stream, attempt, answering);
+      attempt = await asking.next();
+    }
+    // Where the client left while nobody was asked, nothing has ended the stream.
+    stream.fail(apiError('timeout', 'The request is over'));
+  } catch (error) {
+    stream.fail(internalError(exchange.context, error));
+  }
+}
+
+/** Gives the stream an attempt's answer, in whichever form the upstream sent it. */
+async function feed(stream: CanonicalStream, attempt: Attempt, answering: Answering): Promise<void> {
+  const { exchange, asking } = answering;
+  const { upstream, facts, meter } = attempt;
+  const answer = stream.begin(answerOptions(exchange, facts, meter.tally), {
+    isReplaceable: attempt.isReplaceable,
+    onOutput: () => asking.served(attempt),
+    onEmptyEnd: (failure) => {
+      try {
+        return emptyEnd(failure, attempt, answering);
+      } catch (error) {
+        return {
+          kind: 'over',
+          failure: { error: internalError(exchange.context, error), upstreamError: null },
+        };
+      }
+    },
+  });
+  attempt.watch((error) => answer.fail(error));
+  const result = await attempt.answer;
+  if (result.kind === 'error') return answer.fail(result.error);
   const { response } = result;
-  if (response.body !== null && isEventStream(response, true)) return stream.pump(response.body);
-  const { upstream, callerPays, context } = exchange;
-  const read = await readPlainAnswer(response, upstream, callerPays, context.leaseMemory);
-  if (read.kind === 'error') return stream.fail(read.error);
-  const written = stream.plain(read.answer);
+  if (response.body !== null && isEventStream(response, true)) return answer.pump(response.body);
+  const read = await readPlainAnswer(response, upstream, exchange.callerPays, exchange.context.leaseMemory);
+  if (read.kind === 'error') return answer.fail(read.error);
+  const written = answer.plain(read.answer);
   read.lease.end();
   await written;
   read.lease.release();
 }
 
+/** What becomes of an answer without any output: the next target's takes its place, or it stands as it is. */
+function emptyEnd(
+  failure: AnswerFailure | null,
+  attempt: Attempt,
+  { exchange, asking }: Answering,
+): EmptyEnd {
+  if (failure === null) {
+    return asking.servedNothing(attempt) ? { kind: 'replaced' } : { kind: 'over', failure };
+  }
+  const { error, upstreamError } = failure;
+  const isSilent = upstreamError === null && error.code === 'stream_idle_timeout';
+  const classified = errorBeforeHead(failure, attempt.upstream, exchange.callerPays);
+  const last = asking.failed(attempt, classified, isSilent);
+  if (last === null) return { kind: 'replaced' };
+  // In a frame it is told as the upstream's own, which the classification for the head is not.
+  const message = last.message === classified.message ? error.message : last.message;
+  return { kind: 'over', failure: { error: { ...error, message }, upstreamError } };
+}
+
+/** The error with which a request is answered whose answer failed before its head (E1). */
+function headError(failure: AnswerFailure, { exchange, meter, asking }: Answering): ApiError {
+  if (failure.upstreamError === null) return failure.error;
+  const { upstream } = asking.current;
+  return lastError(errorBeforeHead(failure, upstream, exchange.callerPays), meter.attempts);
+}
+
 /** An error in the place of an answer means that no tokens were used; silence until a timeout means no such thing. */
-function requestEnd(end: StreamEnd, { upstream, callerPays }: Exchange): RequestEnd {
+function requestEnd(end: StreamEnd, { exchange, asking }: Answering): RequestEnd {
   if (end.kind === 'finished' || end.kind === 'cancelled') return end;
   if (end.isOpen) return { kind: end.kind, error: end.failure.error };
-  const error = errorBeforeHead(end.failure, upstream, callerPays);
+  const error = errorBeforeHead(end.failure, asking.current.upstream, exchange.callerPays);
   return { kind: end.kind === 'timed_out' ? 'timed_out' : 'refused', error };
 }

@@ -1,35 +1,36 @@
 /** Answers with one object, whichever way the upstream sends it, within the request's deadline (T3). */
-import type { ApiError } from '../canonical/error.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
 import { SMALL_BYTES } from '../canonical/limits.ts';
 import { deadlineExceeded } from '../canonical/upstream-error.ts';
-import type { Tally } from '../metering/tally.ts';
 import { AnswerReader } from '../stream/answer-reader.ts';
 import { CompletionBuilder } from '../stream/completion-builder.ts';
 import type { Lease } from '../stream/memory.ts';
 import { errorBeforeHead } from '../upstream/classify.ts';
 import { isEventStream, readPlainAnswer, readStreamedAnswer } from '../upstream/collect.ts';
+import { answerOptions } from './answer-options.ts';
 import { type Answering, answerHeaders } from './answering.ts';
+import type { Attempt } from './attempt.ts';
 import { Deadline } from './deadline.ts';
-import { answerOptions, type Exchange } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import { errorResponse, JSON_TYPE } from './respond.ts';
 
-type WholeResult =
+type Whole =
   | { readonly kind: 'answer'; readonly json: string; readonly lease: Lease | null }
   | { readonly kind: 'refused' | 'failed'; readonly error: ApiError };
 
+/** `hasOutput`: its upstream sent some, so that no other target is asked (R5). */
+type WholeResult = Whole & { readonly hasOutput: boolean };
+
 const encoder = new TextEncoder();
 
-export async function answerWhole({ exchange, meter, call, abort }: Answering): Promise<Response> {
+export async function answerWhole(answering: Answering): Promise<Response> {
+  const { exchange, meter, asking } = answering;
   const { ports, settings, arrivedAt } = exchange.context;
   const { deadlineMs } = settings.pacing;
-  const deadline = new Deadline(ports.clock, arrivedAt, deadlineMs, abort);
-  const result = await call;
-  const whole: WholeResult =
-    result.kind === 'error'
-      ? { kind: 'refused', error: result.error }
-      : await readWhole(exchange, result.response, meter.tally);
+  const deadline = new Deadline(ports.clock, arrivedAt, deadlineMs, () => asking.stop());
+  const whole = await readAny(answering);
   deadline.stop();
-  const headers = answerHeaders(exchange, result.kind === 'error' ? result.headers : result.response.headers);
+  const headers = answerHeaders(answering);
   if (whole.kind === 'answer') {
     const bytes = encoder.encode(whole.json);
     meter.wrote(bytes.length);
@@ -37,15 +38,56 @@ export async function answerWhole({ exchange, meter, call, abort }: Answering): 
     headers.set('content-type', JSON_TYPE);
     return new Response(sending(bytes, whole.lease), { headers });
   }
-  const error = deadline.isOver ? deadlineExceeded(exchange.upstream, deadlineMs) : whole.error;
+  const error = deadline.isOver ? deadlineExceeded(asking.current.upstream, deadlineMs) : whole.error;
   meter.settle({ kind: deadline.isOver ? 'timed_out' : whole.kind, error });
   return errorResponse(error, headers);
 }
 
-async function readWhole(exchange: Exchange, response: Response, tally: Tally): Promise<WholeResult> {
-  const { upstream, callerPays, context } = exchange;
+/** The answer of the first target that has one, or why the last one has none. */
+async function readAny({ exchange, asking }: Answering): Promise<WholeResult> {
+  let attempt: Attempt | null = asking.current;
+  while (attempt !== null) {
+    const whole = await readAttempt(exchange, attempt);
+    if (whole.kind === 'answer') {
+      if (whole.hasOutput) asking.served(attempt);
+      if (whole.hasOutput || !asking.servedNothing(attempt)) return whole;
+      whole.lease?.release();
+    } else {
+      const last = whole.hasOutput ? whole.error : asking.failed(attempt, whole.error);
+      if (last !== null) return { ...whole, error: last };
+    }
+    attempt = await asking.next();
+  }
+  // Its time is over, or its client has left.
+  return { kind: 'failed', error: apiError('timeout', 'The request is over'), hasOutput: false };
+}
+
+async function readAttempt(exchange: Exchange, attempt: Attempt): Promise<WholeResult> {
   const builder = new CompletionBuilder();
-  const reader = new AnswerReader(answerOptions(exchange, tally), builder);
+  const reader = new AnswerReader(answerOptions(exchange, attempt.facts, attempt.meter.tally), builder);
+  attempt.watch(
+    () => attempt.cancel(),
+    () => reader.hasOutput,
+  );
+  const result = await attempt.answer;
+  const whole: Whole =
+    result.kind === 'error'
+      ? { kind: 'refused', error: result.error }
+      : await readWhole(exchange, attempt, result.response, reader, builder);
+  attempt.unwatch();
+  const { lateError } = attempt;
+  if (lateError === null) return { ...whole, hasOutput: reader.hasOutput };
+  if (whole.kind === 'answer') whole.lease?.release();
+  return { kind: 'refused', error: lateError, hasOutput: false };
+}
+
+async function readWhole(
+  { context, callerPays }: Exchange,
+  { upstream }: Attempt,
+  response: Response,
+  reader: AnswerReader,
+  builder: CompletionBuilder,
+): Promise<Whole> {
   let lease: Lease | null = null;
   try {
     if (isEventStream(response, false)) {

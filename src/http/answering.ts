@@ -1,6 +1,8 @@
 /** What the two ways of answering, streamed and whole, are given and share. */
 import type { RequestMeter } from '../metering/request-meter.ts';
-import { pickResponseHeaders, type UpstreamResult } from '../upstream/call.ts';
+import { attemptsHeader } from '../routing/attempts.ts';
+import { pickResponseHeaders } from '../upstream/call.ts';
+import type { Asking } from './asking.ts';
 import type { Exchange } from './exchange.ts';
 import { headerValue } from './respond.ts';
 
@@ -10,22 +12,29 @@ const MAX_NAMES_CHARS = 512;
 export interface Answering {
   readonly exchange: Exchange;
   readonly meter: RequestMeter;
-  /** The upstream's answer; never rejects. */
-  readonly call: Promise<UpstreamResult>;
-  /** Cancels the upstream request. */
-  readonly abort: () => void;
+  readonly asking: Asking;
 }
 
-/** The headers of an answer: who gave it (H1), what of the upstream's own goes on (H2), and how its key stands (G5). */
-export function answerHeaders(exchange: Exchange, upstreamHeaders: Headers): Headers {
-  const { target, dropped, changed, admission } = exchange;
-  const headers = pickResponseHeaders(upstreamHeaders);
+/**
+ * The headers of an answer: who gave it (H1), what of the upstream's own goes on (H2), how its key stands (G5) and what was
+ * tried (R8).
+ * @param isDecided whether it is known who answers: a heartbeat may send the head before, and then nobody is named
+ */
+export function answerHeaders({ exchange, meter, asking }: Answering, isDecided = true): Headers {
+  const { admission, alias } = exchange;
+  const { facts, headers: upstreamHeaders } = asking.current;
+  const { target, dropped, changed } = facts;
+  const headers = isDecided ? pickResponseHeaders(upstreamHeaders) : new Headers();
   // The caller's own limits stand in the place of those that the deployment has at the provider.
   for (const [name, value] of Object.entries(admission?.headers ?? {})) headers.set(name, value);
+  if (alias !== null) headers.set('x-weir-alias', headerValue(alias));
+  if (!isDecided) return headers;
   headers.set('x-weir-provider', target.provider.id);
   headers.set('x-weir-model', headerValue(target.model));
   setNames(headers, 'x-weir-dropped', dropped);
   setNames(headers, 'x-weir-changed', changed);
+  const { attempts } = meter;
+  if (attempts.length > 1) headers.set('x-weir-attempts', attemptsHeader(attempts));
   return headers;
 }
 

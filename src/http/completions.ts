@@ -1,12 +1,13 @@
 /** The four completion routes: a request that may be sent on is asked of its upstream and metered, streamed or whole. */
 import { RequestMeter } from '../metering/request-meter.ts';
-import { Tally } from '../metering/tally.ts';
 import type { Route } from '../providers/provider.ts';
-import { callUpstream } from '../upstream/call.ts';
+import { skippedAttempt } from '../routing/attempts.ts';
 import { answerStreamed } from './answer-streamed.ts';
 import { answerWhole } from './answer-whole.ts';
+import { Asking, recordedFacts } from './asking.ts';
 import type { RequestContext } from './context.ts';
 import { type Exchange, type ExchangeResult, openExchange } from './exchange.ts';
+import type { TargetFacts } from './held-request.ts';
 import { internalError } from './internal-error.ts';
 import { errorResponse } from './respond.ts';
 
@@ -23,74 +24,39 @@ export async function handleCompletion(
   return errorResponse(opened.error, opened.headers);
 }
 
-/** Asks the upstream and answers. From here on exactly one record is written, whatever happens (M1). */
-async function runExchange(
-  { exchange, upstreamUrl, upstreamBody, lease }: Opened,
-  request: Request,
-): Promise<Response> {
-  const { context, upstream, callerPays } = exchange;
-  const meter = openMeter(exchange);
+/** Asks the upstreams and answers. From here on exactly one record is written, whatever happens (M1). */
+async function runExchange({ exchange, first, held, passes }: Opened, request: Request): Promise<Response> {
+  const { context, callerPays } = exchange;
+  const meter = openMeter(exchange, first.facts);
   context.waitUntil(meter.settled);
   // Nobody waits for it: the prices are there when the answer ends.
   context.waitUntil(context.prices.load());
   if (callerPays) context.waitUntil(rememberCaller(meter, context));
-  const abort = new AbortController();
+  const asking = new Asking({ exchange, meter, passes, held, clientHeaders: request.headers }, first);
   request.signal.addEventListener('abort', () => {
     meter.settle({ kind: 'cancelled' });
-    abort.abort();
+    asking.stop();
   });
-  const call = callUpstream(context.ports.fetch, {
-    upstream,
-    url: upstreamUrl,
-    body: upstreamBody,
-    isStreamed: exchange.isStreamed,
-    clientHeaders: request.headers,
-    callerId: exchange.caller.keyId,
-    staticHeaders: exchange.target.headers,
-    callerPays,
-    signal: abort.signal,
-  });
-  lease.end();
-  void call.then(lease.release);
   const answer = exchange.isStreamed ? answerStreamed : answerWhole;
   try {
-    return await answer({ exchange, meter, call, abort: () => abort.abort() });
+    return await answer({ exchange, meter, asking });
   } catch (error) {
     // Whatever broke: an answer for the client, one record, and the upstream is cancelled (B5).
     const failure = internalError(context, error);
     meter.settle({ kind: 'failed', error: failure });
-    abort.abort();
+    asking.stop();
     return errorResponse(failure);
   }
 }
 
-function openMeter({
-  context,
-  caller,
-  target,
-  route,
-  dropped,
-  changed,
-  promptTokens,
-  admission,
-}: Exchange): RequestMeter {
+function openMeter(exchange: Exchange, first: TargetFacts): RequestMeter {
+  const { context, caller, asked, leftOut, route, promptTokens, admission } = exchange;
   const { ports, prices, requestId, arrivedAt } = context;
   const { clock, log } = ports;
-  const facts = {
-    requestId,
-    keyId: caller.keyId,
-    asked: target.asked,
-    provider: target.provider.id,
-    model: target.model,
-    priceIds: target.priceIds,
-    route,
-    dropped,
-    changed,
-    arrivedAt,
-  };
-  const tally = new Tally(clock.now, promptTokens);
+  const facts = { requestId, keyId: caller.keyId, asked, route, arrivedAt, promptTokens };
   const records = admission?.records ?? context.records;
-  return new RequestMeter(facts, tally, { records, prices, log, now: clock.now });
+  const skipped = leftOut.map(skippedAttempt);
+  return new RequestMeter(facts, skipped, recordedFacts(first), { records, prices, log, now: clock.now });
 }
 
 /** A caller whose credential an upstream took has records to list, and is remembered for `GET /v1/usage`. */

@@ -3,6 +3,7 @@ import type { KnownCallers } from '../metering/known-callers.ts';
 import type { Ledger } from '../metering/ledger.ts';
 import type { PriceBook } from '../metering/prices/price-book.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
+import type { Circuits } from '../routing/circuits.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
 import type { ModelLists } from './model-lists.ts';
@@ -15,6 +16,7 @@ export interface RequestContext {
   readonly records: RecordWriter;
   readonly modelLists: ModelLists;
   readonly knownCallers: KnownCallers;
+  readonly circuits: Circuits;
   readonly leaseMemory: LeaseMemory;
   readonly prices: PriceBook;
   readonly requestId: string;

@@ -7,6 +7,8 @@ const EXPOSED_HEADERS = [
   'x-weir-request-id',
   'x-weir-provider',
   'x-weir-model',
+  'x-weir-alias',
+  'x-weir-attempts',
   'x-weir-dropped',
   'x-weir-changed',
   'x-weir-budget-remaining',

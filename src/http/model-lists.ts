@@ -10,11 +10,11 @@ import {
   MODEL_LIST_TTL_MS,
 } from '../canonical/limits.ts';
 import type { Provider } from '../providers/provider.ts';
+import { withQuery } from '../routing/target.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
 import { announcedLength, readBody, takeText } from '../upstream/read-body.ts';
 import type { Ports } from './ports.ts';
-import { withQuery } from './target.ts';
 
 /** One model in OpenAI's list shape, by the address that asks for it. */
 export interface Model {

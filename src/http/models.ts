@@ -1,6 +1,7 @@
 /** `GET /v1/models`: what this deployment can reach, in OpenAI's list shape, each model by the address that asks for it. */
 import { isAdmin, mayUse } from '../auth/caller.ts';
 import { apiError } from '../canonical/error.ts';
+import { isGlob } from '../settings/aliases.ts';
 import type { RequestContext } from './context.ts';
 import { type Identified, identifyCaller } from './identify.ts';
 import type { Model } from './model-lists.ts';
@@ -44,9 +45,11 @@ async function findModels(request: Request, context: RequestContext): Promise<Mo
       return models ?? [];
     }),
   );
-  const aliases = [...settings.aliases].filter(([, address]) => mayUse(caller, address));
+  const aliases = settings.aliases.filter(
+    (alias) => !isGlob(alias) && alias.steps.some(({ address }) => mayUse(caller, address)),
+  );
   const models = [
-    ...aliases.map(([alias]): Model => ({ id: alias, object: 'model', created: 0, owned_by: 'weir' })),
+    ...aliases.map(({ name }): Model => ({ id: name, object: 'model', created: 0, owned_by: 'weir' })),
     ...lists.flat().filter((model) => mayUse(caller, model.id)),
   ];
   return { kind: 'models', models };

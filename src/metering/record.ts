@@ -6,13 +6,16 @@ import { isRequestId } from './request-id.ts';
 export const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;
 const COST_SOURCES = ['none', 'upstream', 'table'] as const;
 
-/** One target that was asked, and how that ended. */
-interface Attempt {
+/** One target that was asked or left out, and how that ended. */
+export interface Attempt {
   readonly provider: string;
   readonly model: string;
+  /** The HTTP status of the upstream's answer; null where there was none. */
+  readonly status: number | null;
   /** Why it gave no whole answer, or null. */
   readonly error_code: string | null;
-  readonly ms: number;
+  /** How long it took; null where it was not asked. */
+  readonly ms: number | null;
 }
 
 /** What a listing of KV tells of a record, and all that reports need. */

@@ -1,27 +1,21 @@
 /** One request's way into the ledger: counted as it goes, settled exactly once, whatever its end (M1). */
 import type { ApiError } from '../canonical/error.ts';
-import type { CountedUsage } from '../canonical/usage.ts';
+import { type AttemptFacts, AttemptMeter } from './attempt-meter.ts';
 import type { PriceBook } from './prices/price-book.ts';
-import { priceRecord } from './prices/price-record.ts';
-import { boundRecord, isoTime, type UsageRecord } from './record.ts';
+import { type Attempt, boundRecord, isoTime, type UsageRecord } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
-import type { Tally } from './tally.ts';
+import { sumUp } from './sums.ts';
 
 export interface RequestFacts {
   readonly requestId: string;
   readonly keyId: string;
   /** The model as the caller named it: an alias, or an address. */
   readonly asked: string;
-  readonly provider: string;
-  readonly model: string;
-  /** Ids under which the provider's prices may stand. */
-  readonly priceIds: readonly string[];
   readonly route: string;
-  /** Names of what the upstream's request lacks of the caller's, or has otherwise (Q5, Q6). */
-  readonly dropped: readonly string[];
-  readonly changed: readonly string[];
   /** ms since the epoch. */
   readonly arrivedAt: number;
+  /** Tokens of the prompt, estimated. */
+  readonly promptTokens: number;
 }
 
 /** How the request ended; `refused`: the upstream answered with an error in the place of an answer, so no tokens were used. */
@@ -39,22 +33,50 @@ export interface MeterPorts {
 }
 
 export class RequestMeter {
-  readonly tally: Tally;
   readonly #facts: RequestFacts;
   readonly #ports: MeterPorts;
   readonly #settled = Promise.withResolvers<UsageRecord>();
+  /** In order: those that were asked, and those that were left out. */
+  readonly #attempts: (AttemptMeter | Attempt)[] = [];
+  #current: AttemptMeter;
   #isSettled = false;
   #bytesOut = 0;
 
-  constructor(facts: RequestFacts, tally: Tally, ports: MeterPorts) {
+  /**
+   * @param skipped who is not asked
+   * @param first who is asked first, and at once
+   */
+  constructor(facts: RequestFacts, skipped: readonly Attempt[], first: AttemptFacts, ports: MeterPorts) {
     this.#facts = facts;
-    this.tally = tally;
     this.#ports = ports;
+    this.#attempts.push(...skipped);
+    this.#current = this.#begin(first);
   }
 
   /** Resolves when the record was written; never rejects. For `waitUntil`, from the request's beginning on. */
   get settled(): Promise<UsageRecord> {
     return this.#settled.promise;
+  }
+
+  /** The attempt under way, or the last one: who serves the request. */
+  get current(): AttemptMeter {
+    return this.#current;
+  }
+
+  /** What was tried so far (R8). */
+  get attempts(): readonly Attempt[] {
+    return this.#attempts.map((one) => (one instanceof AttemptMeter ? one.attempt : one));
+  }
+
+  /** The next one is asked, in the place of one that was given up. */
+  begin(facts: AttemptFacts): AttemptMeter {
+    this.#current = this.#begin(facts);
+    return this.#current;
+  }
+
+  /** One was not asked. */
+  skip(attempt: Attempt): void {
+    this.#attempts.push(attempt);
   }
 
   wrote(bytes: number): void {
@@ -65,27 +87,25 @@ export class RequestMeter {
   settle(end: RequestEnd): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    const record = this.#record(end);
+    const errorCode = 'error' in end ? end.error.code : null;
+    this.#current.end({ errorCode, isRefused: end.kind === 'refused' });
+    const record = this.#record(end, errorCode);
     this.#ports.log({ event: 'request', ...record });
     this.#ports.records.write(record).then(() => this.#settled.resolve(record));
   }
 
-  #record(end: RequestEnd): UsageRecord {
-    const { requestId, keyId, asked, provider, model, priceIds, route, dropped, changed, arrivedAt } =
-      this.#facts;
-    const { usage, estimated } = end.kind === 'refused' ? NOTHING_USED : this.tally.countUsage();
+  #begin(facts: AttemptFacts): AttemptMeter {
+    const attempt = new AttemptMeter(facts, this.#ports.now, this.#facts.promptTokens);
+    this.#attempts.push(attempt);
+    return attempt;
+  }
+
+  #record(end: RequestEnd, error_code: string | null): UsageRecord {
+    const { requestId, keyId, asked, route, arrivedAt } = this.#facts;
+    const attempts = this.#attempts.filter((one) => one instanceof AttemptMeter);
+    const { tally, facts } = this.#current;
+    const { provider, model, dropped, changed } = facts;
     const now = this.#ports.now();
-    const firstTokenAt = this.tally.firstTokenAt;
-    // Fixed here, by the request's end (P4).
-    const cost = priceRecord(this.#ports.prices.table, {
-      providers: priceIds,
-      model,
-      usage,
-      upstreamCost: end.kind === 'refused' ? null : this.tally.upstreamCost,
-      endMs: now,
-    });
-    const error_code = 'error' in end ? end.error.code : null;
-    const total_ms = now - arrivedAt;
     return boundRecord({
       request_id: requestId,
       time: isoTime(arrivedAt),
@@ -97,36 +117,14 @@ export class RequestMeter {
       route,
       status: end.kind === 'refused' ? 'failed' : end.kind,
       error_code,
-      finish_reason: this.tally.finishWord,
-      prompt_tokens: usage.prompt_tokens,
-      completion_tokens: usage.completion_tokens,
-      total_tokens: usage.total_tokens,
-      cached_tokens: usage.prompt_tokens_details?.cached_tokens ?? null,
-      reasoning_tokens: usage.completion_tokens_details?.reasoning_tokens ?? null,
-      vendor_events: this.tally.vendorEvents,
-      vendor_tokens: this.tally.vendorTokens,
-      first_token_ms: firstTokenAt === null ? null : firstTokenAt - arrivedAt,
-      total_ms,
+      finish_reason: tally.finishWord,
+      ...sumUp(attempts, this.#ports.prices.table, now),
+      first_token_ms: tally.firstTokenAt === null ? null : tally.firstTokenAt - arrivedAt,
+      total_ms: now - arrivedAt,
       bytes_out: this.#bytesOut,
-      estimated,
-      cost_nanos: cost.cost,
-      currency: cost.currency,
-      cost_source: cost.cost_source,
-      price_since: cost.price_since === null ? null : isoTime(Date.parse(cost.price_since)),
-      // What the upstream tells is no estimate, whatever its tokens are.
-      cost_estimated: cost.is_upper_bound || (estimated && cost.cost_source === 'table'),
-      attempts: [{ provider, model, error_code, ms: total_ms }],
+      attempts: this.attempts,
       ...(dropped.length === 0 ? {} : { dropped }),
       ...(changed.length === 0 ? {} : { changed }),
     });
   }
 }
-
-const NOTHING_USED: CountedUsage = {
-  estimated: false,
-  usage: {
-    prompt_tokens: 0,
-    completion_tokens: 0,
-    total_tokens: 0,
-  },
-};

@@ -99,5 +99,10 @@ export const deepseek: Provider = {
   defaultBaseUrl: 'https://api.deepseek.com',
   endpoints: { chat, completions: fim, fim },
   quirks: {},
+  refusals: {
+    // 400 for both. esengine/DeepSeek-Reasonix#6321, 2026-07-11; R refused-unknown-model, 2026-08, and the words of before.
+    content_filter: /\bContent Exists Risk\b/i,
+    missing_model: /\bThe supported API model names are\b|\bModel Not Exist\b/i,
+  },
   vendorTokens: () => null,
 };

@@ -2,6 +2,7 @@
 import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
+import type { Profile } from './provider.ts';
 
 const CHAT: RequestRules = {
   fields: {
@@ -54,4 +55,8 @@ const CHAT: RequestRules = {
   streamUsage: 'asked',
 };
 
-export const geminiCompatible = compatibleProfile('gemini', ['generativelanguage.googleapis.com'], CHAT);
+export const geminiCompatible: Profile = {
+  ...compatibleProfile('gemini', ['generativelanguage.googleapis.com'], CHAT),
+  // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
+  refusals: { context_length: /\binput token count\b.{0,40}\bexceeds the maximum\b/i },
+};

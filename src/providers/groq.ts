@@ -5,6 +5,7 @@
 import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
+import type { Profile } from './provider.ts';
 
 const CHAT: RequestRules = {
   fields: {
@@ -56,4 +57,8 @@ const CHAT: RequestRules = {
   streamUsage: 'asked',
 };
 
-export const groq = compatibleProfile('groq', ['api.groq.com'], CHAT);
+export const groq: Profile = {
+  ...compatibleProfile('groq', ['api.groq.com'], CHAT),
+  // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
+  refusals: { context_length: /\breduce the length of the messages\b/i },
+};

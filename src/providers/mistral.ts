@@ -126,6 +126,8 @@ export const mistral: Provider = {
   // It has no legacy completions: fill-in-the-middle with an empty suffix is the same.
   endpoints: { chat, completions: fim, fim, agents },
   quirks,
+  // 400, code 1500: R refused-unknown-model, 2026-08.
+  refusals: { missing_model: /^1500: |\bInvalid model: / },
   vendorTokens: () => null,
 };
 

@@ -2,6 +2,7 @@
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { RequestRules } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
+import type { Profile } from './provider.ts';
 
 function isThinking({ thinking }: JsonObject): boolean {
   return !(isObject(thinking) && thinking.type === 'disabled');
@@ -29,4 +30,12 @@ const CHAT: RequestRules = {
   streamUsage: 'asked',
 };
 
-export const moonshot = compatibleProfile('moonshot', ['api.moonshot.ai', 'api.moonshot.cn'], CHAT);
+export const moonshot: Profile = {
+  ...compatibleProfile('moonshot', ['api.moonshot.ai', 'api.moonshot.cn'], CHAT),
+  refusals: {
+    // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
+    context_length: /\bexceeded model token limit\b/i,
+    // 400: TauricResearch/TradingAgents#1305, 2026-09-06.
+    content_filter: /\bconsidered high risk\b/i,
+  },
+};

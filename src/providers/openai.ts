@@ -65,6 +65,8 @@ export const openai: Provider = {
   apiKeySettings: ['OPENAI_API_KEY'],
   baseUrlSettings: ['OPENAI_BASE_URL'],
   defaultBaseUrl: 'https://api.openai.com/v1',
+  // Its newer words: badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
+  refusals: { context_length: /\bexceeds the context window\b/i },
   // gpt-4o-mini: 2,833 and 5,667 for each of at most 8 tiles: https://platform.openai.com/docs/guides/images-vision (2026-11-22).
   imageTokens: 48_169,
 };

@@ -36,6 +36,8 @@ function costOf({ cost, is_byok, cost_details }: JsonObject): number | undefined
 export const openrouter: Profile = {
   ...compatibleProfile('openrouter', ['openrouter.ai'], CHAT),
   quirks: { costOf },
+  // 400: R refused-unknown-model, 2026-08.
+  refusals: { missing_model: /\bis not a valid model ID\b/i },
   // It serves OpenAI's models, too.
   imageTokens: 48_169,
 };

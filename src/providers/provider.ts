@@ -4,6 +4,7 @@ import type { JsonObject } from '../canonical/json.ts';
 import type { VendorTokens } from '../canonical/part.ts';
 import type { RequestRules } from '../requests/rules.ts';
 import type { Dialect, DialectQuirks } from '../stream/dialect.ts';
+import type { RefusalWords } from './refusals.ts';
 
 /** What a client may ask for, by the route it calls. */
 export type Route = 'chat' | 'completions' | 'fim' | 'agents';
@@ -32,6 +33,8 @@ export interface Profile {
   readonly hosts: readonly string[];
   readonly endpoints: { readonly [R in Route]?: Endpoint };
   readonly quirks: DialectQuirks;
+  /** Its own words for refusals that another model may not have (R2, R4). */
+  readonly refusals?: RefusalWords;
   /** The most tokens that one image of any size can have here; absent: 16,384 (G2). */
   readonly imageTokens?: number;
   /** The tokens that one of its vendor events reports (V3), or null. */

@@ -1,22 +1,31 @@
 /** Servers that people run themselves, which ignore unknown fields: they differ in the name of the reasoning that they read. */
 import { renamed } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
+import type { Profile } from './provider.ts';
 import { TOLERANT } from './tolerant.ts';
 
 /** Reads `reasoning` since 2026-01; versions differ in whether they keep the other name: vllm-project/vllm#38488, 2026-03. */
 export const vllm = compatibleProfile('vllm', [], TOLERANT);
 
 /** Reads `reasoning_content` alone: its protocol.py, read 2026-11-21. */
-export const sglang = compatibleProfile('sglang', [], {
-  ...TOLERANT,
-  messages: { ...TOLERANT.messages, reasoning: [{ form: 'reasoning_content' }] },
-});
+export const sglang: Profile = {
+  ...compatibleProfile('sglang', [], {
+    ...TOLERANT,
+    messages: { ...TOLERANT.messages, reasoning: [{ form: 'reasoning_content' }] },
+  }),
+  // QwenLM/Qwen3#1321, 2025-04-29.
+  refusals: { context_length: /\blonger than the model's context length\b/i },
+};
 
 /** Recorded as taken, 2025-11. */
-export const llamacpp = compatibleProfile('llamacpp', [], {
-  ...TOLERANT,
-  messages: { ...TOLERANT.messages, reasoning: [{ form: 'reasoning_content' }] },
-});
+export const llamacpp: Profile = {
+  ...compatibleProfile('llamacpp', [], {
+    ...TOLERANT,
+    messages: { ...TOLERANT.messages, reasoning: [{ form: 'reasoning_content' }] },
+  }),
+  // The recorded request llamacpp--refused-context, 2026-08.
+  refusals: { context_length: /\bexceeds the available context size\b/i },
+};
 
 /** Ollama's openai.go of 2026-08-21: it has no other name for the limit, and `developer` reaches few of its renderers. */
 export const ollama = compatibleProfile('ollama', [], {

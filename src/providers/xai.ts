@@ -43,4 +43,9 @@ function costOf({ cost_in_usd_ticks }: JsonObject): number | undefined {
   return readAmount(cost_in_usd_ticks, TICKS_A_DOLLAR);
 }
 
-export const xai: Profile = { ...compatibleProfile('xai', ['api.x.ai'], CHAT), quirks: { costOf } };
+export const xai: Profile = {
+  ...compatibleProfile('xai', ['api.x.ai'], CHAT),
+  quirks: { costOf },
+  // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
+  refusals: { context_length: /\bmaximum prompt length is \d/i },
+};

@@ -1,12 +1,13 @@
 /** The one place that reads the Worker's variables and secrets: typed settings out, or the invalid ones by name. */
 import type { AuthMode } from '../auth/caller.ts';
-import { type JsonObject, readText } from '../canonical/json.ts';
-import { MAX_PRICES_SETTING_BYTES } from '../canonical/limits.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import { MAX_PRICES_SETTING_BYTES, MAX_RETRIES } from '../canonical/limits.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import { parsePrices } from '../metering/prices/parse-prices.ts';
 import type { Price } from '../metering/prices/price.ts';
 import { UNSUPPORTED, type Unsupported } from '../requests/rules.ts';
 import type { PacingLimits } from '../stream/pacing.ts';
+import { type Alias, readAliases } from './aliases.ts';
 import { type Placement, readPlacement } from './placement.ts';
 import { type ConfiguredProvider, readProviders } from './providers.ts';
 import { Reader, type SettingProblem } from './reader.ts';
@@ -17,8 +18,10 @@ export type { SettingProblem } from './reader.ts';
 export interface Settings extends Placement {
   readonly providers: ReadonlyMap<string, ConfiguredProvider>;
   readonly defaultProvider: string | null;
-  /** Alias to model address. */
-  readonly aliases: ReadonlyMap<string, string>;
+  /** In the order in which they are written. */
+  readonly aliases: readonly Alias[];
+  /** Further passes over the targets that may recover (R6). */
+  readonly retries: number;
   readonly auth: AuthMode;
   /** Where usage records are: in KV, or in Durable Objects, one a key (L3, L4). */
   readonly ledger: 'kv' | 'object';
@@ -50,12 +53,14 @@ export function readSettings(env: JsonObject): SettingsResult {
   const reader = new Reader(env);
   const auth = reader.choice('AUTH', ['keys', 'passthrough', 'open']);
   const providers = readProviders(reader, auth);
+  const defaultProvider = readDefaultProvider(reader, providers);
   const settings: Settings = {
     ...readPlacement(reader),
     auth,
     providers,
-    defaultProvider: readDefaultProvider(reader, providers),
-    aliases: readAliases(reader),
+    defaultProvider,
+    aliases: readAliases(reader, providers, defaultProvider),
+    retries: readRetries(reader),
     ledger: reader.choice('LEDGER', ['kv', 'object']),
     recordDays: readDays(reader),
     budgetFail: reader.choice('BUDGET_FAIL', ['closed', 'open']),
@@ -103,15 +108,13 @@ function readDefaultProvider(
   return id;
 }
 
-function readAliases(reader: Reader): ReadonlyMap<string, string> {
-  const aliases = new Map<string, string>();
-  for (const [alias, value] of Object.entries(reader.object('ALIASES'))) {
-    const address = readText(value);
-    if (address === undefined)
-      reader.invalid('ALIASES', 'each alias must name a model, as "mistral/mistral-small-latest"');
-    else aliases.set(alias, address);
-  }
-  return aliases;
+const DEFAULT_RETRIES = 1;
+
+function readRetries(reader: Reader): number {
+  const retries = Number(reader.text('RETRIES') ?? DEFAULT_RETRIES);
+  if (Number.isInteger(retries) && retries >= 0 && retries <= MAX_RETRIES) return retries;
+  reader.invalid('RETRIES', `must be a whole number from 0 to ${MAX_RETRIES}`);
+  return DEFAULT_RETRIES;
 }
 
 function readPrices(reader: Reader): readonly Price[] {

@@ -3,7 +3,7 @@ import { type ApiError, apiError, type UpstreamError } from '../canonical/error.
 import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
 import { isWithinJsonBounds } from '../canonical/json-bounds.ts';
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../canonical/limits.ts';
-import type { ChunkPart, VendorTokens } from '../canonical/part.ts';
+import type { ChoicePart, ChunkPart, VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
 import { readUpstreamError, streamError } from '../canonical/upstream-error.ts';
 import type { AnswerContext } from './answer-context.ts';
@@ -34,6 +34,7 @@ export class AnswerReader {
   /** The head of a frame that fitted a template until its read ended, without a line end in it. */
   readonly #held = new ByteBuffer();
   #isOver = false;
+  #hasOutput = false;
   #bodyEnded = false;
   #events = 0;
 
@@ -70,6 +71,11 @@ export class AnswerReader {
   /** Frames that went the fast way. */
   get splicedFrames(): number {
     return this.#splice?.hits ?? 0;
+  }
+
+  /** There was text of content, reasoning, a refusal or a tool call, or a vendor event that passes (R5). */
+  get hasOutput(): boolean {
+    return this.#hasOutput;
   }
 
   /** The sink has received the end: nothing more is read. */
@@ -172,6 +178,7 @@ export class AnswerReader {
   #object(event: JsonObject, json: string | null): void {
     const part = this.#options.dialect(event, this.#options.quirks);
     const chunk = this.#normaliser.read(part);
+    this.#hasOutput ||= part.choices.some(hasText);
     if (chunk !== null && !this.#sink.chunk(chunk)) return this.#outputTooLarge();
     this.#splice?.keepTo(this.#normaliser.revision);
     if (json !== null && chunk !== null) this.#splice?.learn(json, part, chunk);
@@ -184,6 +191,7 @@ export class AnswerReader {
     // An event that is the vendor's by its name alone could hold what a client takes for a chunk or an error.
     const isPlain = event.type === type || (event.choices === undefined && event.error === undefined);
     if (!isPlain || !passesVendorEvent(this.#options.policies, type)) return;
+    this.#hasOutput = true;
     // Any other name (`error`, `message`) would make of it what it is not.
     this.#sink.vendor(json, eventName.startsWith('x_') ? eventName : '');
   }
@@ -237,6 +245,11 @@ export class AnswerReader {
     this.#sse.stop();
     this.#sink.end(failure);
   }
+}
+
+function hasText({ content, reasoning, refusal, toolCalls }: ChoicePart): boolean {
+  if (content !== '' || reasoning !== '' || refusal !== '') return true;
+  return toolCalls.some((call) => (call.name ?? '') !== '' || call.arguments !== '');
 }
 
 /** A frame larger than this is not worth waiting for in one piece. */

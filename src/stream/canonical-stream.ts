@@ -1,16 +1,15 @@
-/** The stream a client reads: an upstream's reads go through an answer's synchronous chain, and what they yield goes out. */
+/** The stream a client reads: what one upstream's answer yields goes out, or what the next one's does in its place, with heartbeats between. */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import type { JsonObject } from '../canonical/json.ts';
-import { MAX_OUTPUT_FACTOR, SMALL_BYTES } from '../canonical/limits.ts';
-import { brokenConnection, deadlineExceeded } from '../canonical/upstream-error.ts';
-import { type AnswerOptions, AnswerReader } from './answer-reader.ts';
+import { MAX_HELD_OUTPUT_BYTES } from '../canonical/limits.ts';
+import { deadlineExceeded, type Upstream } from '../canonical/upstream-error.ts';
+import { AnswerFeed } from './answer-feed.ts';
+import type { AnswerOptions } from './answer-reader.ts';
 import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
+import { ByteBuffer } from './byte-buffer.ts';
 import { HEARTBEAT_FRAME } from './frame.ts';
 import { FrameWriter } from './frame-writer.ts';
-import type { Lease, LeaseMemory } from './memory.ts';
+import type { LeaseMemory } from './memory.ts';
 import { type Clock, Pacing, type PacingLimits } from './pacing.ts';
-import { Silence } from './silence.ts';
-import { LF } from './sse.ts';
 
 /** How a stream ended. `isOpen`: the client had received the head, and got the error as a frame. */
 export type StreamEnd =
@@ -18,7 +17,11 @@ export type StreamEnd =
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'failed' | 'timed_out'; readonly failure: AnswerFailure; readonly isOpen: boolean };
 
-export interface CanonicalStreamOptions extends AnswerOptions {
+export interface CanonicalStreamOptions {
+  /** Whether an error's data line has `event: error` before it (E3). */
+  readonly errorFrames: 'data' | 'event';
+  /** Bounds an upstream's event (B1). */
+  readonly maxEventBytes: number;
   readonly limits: PacingLimits;
   readonly clock: Clock;
   /** When the request arrived, in ms since the epoch. */
@@ -35,54 +38,57 @@ export interface CanonicalStreamOptions extends AnswerOptions {
   readonly onWrite: (bytes: number) => void;
 }
 
+/** What becomes of an answer that ended without any output: another one takes its place, or the stream ends, whole or failed. */
+export type EmptyEnd =
+  | { readonly kind: 'replaced' }
+  | { readonly kind: 'over'; readonly failure: AnswerFailure | null };
+
+/** An answer's part in its stream. */
+export interface AnswerTurn {
+  /** Another one may take its place: what comes before its output is held until then (R5). */
+  readonly isReplaceable: boolean;
+  /** From now on nothing takes its place. Called at most once, and not where it ends without any output. */
+  readonly onOutput: () => void;
+  /** It ended without any output. */
+  readonly onEmptyEnd: (failure: AnswerFailure | null) => EmptyEnd;
+}
+
 const HEARTBEAT_BYTES = new TextEncoder().encode(HEARTBEAT_FRAME);
 
 /**
- * What is read at once. A stream that waits for its next token holds a buffer of the first size, which is more than a token
- * needs; an upstream that fills it has more to send, and gets the second.
- */
-const READ_BUFFER_BYTES = 4 * 1024;
-const LARGE_READ_BUFFER_BYTES = 16 * 1024;
-
-/** A large event holds its buffer, which doubles as it grows, and its output. */
-const EVENT_MEMORY_FACTOR = 2 + MAX_OUTPUT_FACTOR;
-
-/**
- * It is created before the upstream answers, so that heartbeats and timeouts cover that wait too; then one of `pump`,
- * `plain` and `fail` provides the answer.
+ * It is created before an upstream answers, so that heartbeats and timeouts cover that wait too. `begin` begins an answer, and
+ * again, after one that was to be replaced, the next.
  */
 export class CanonicalStream {
   readonly #options: CanonicalStreamOptions;
-  readonly #reader: AnswerReader;
   readonly #frames: FrameWriter;
   readonly #pacing: Pacing;
   readonly #client: WritableStreamDefaultWriter<Uint8Array>;
   readonly #opened = Promise.withResolvers<AnswerFailure | null>();
   readonly #ended = Promise.withResolvers<StreamEnd>();
+  /** The answer under way, or none while the next one is waited for. */
+  #answer: { readonly feed: AnswerFeed; readonly turn: AnswerTurn } | null = null;
+  #upstream: Upstream = { name: 'Upstream', secret: '' };
+  /** What its upstream sent before its output, while another answer may take its place. */
+  readonly #held = new ByteBuffer();
+  /** One was given up, and the next one has not begun. */
+  #isWaiting = false;
+  /** No other answer takes the place of this one. */
+  #isCommitted = false;
   /** Writes that the client has not taken. */
   #waitingWrites = 0;
   #isOpen = false;
-  #isRefused = false;
   #isTimedOut = false;
-  #isCancelled = false;
+  /** The answer has ended, and with what is yet to be written the stream. */
+  #isEnding = false;
+  #isRefused = false;
+  #isOver = false;
   #failure: AnswerFailure | null = null;
-  #lease: Lease | null = null;
-  #source: ReadableStreamBYOBReader | undefined;
 
   constructor(options: CanonicalStreamOptions) {
     this.#options = options;
     this.#client = options.pipe.writable.getWriter();
-    this.#frames = new FrameWriter(options.policies.errorFrames, options.maxEventBytes);
-    const sink: AnswerSink = {
-      chunk: (chunk) => this.#frames.chunk(chunk),
-      vendor: (json, name) => this.#frames.vendor(json, name),
-      end: (failure) => {
-        this.#failure = failure;
-        this.#isRefused = failure !== null && !this.#isOpen && this.#frames.isEmpty;
-        if (!this.#isRefused) this.#frames.end(failure);
-      },
-    };
-    this.#reader = new AnswerReader(options, sink, options.fastPath ? this.#frames : null);
+    this.#frames = new FrameWriter(options.errorFrames, options.maxEventBytes);
     this.#pacing = new Pacing(options.limits, options.clock, options.arrivedAt, {
       isBlocked: () => this.#waitingWrites > 0,
       heartbeat: () => void this.#write(HEARTBEAT_BYTES),
@@ -106,101 +112,109 @@ export class CanonicalStream {
     return this.#ended.promise;
   }
 
-  /**
-   * The upstream answers with an event stream. Each read waits until the client took what the last one yielded (T5).
-   * Resolves when the body was read to its end or cancelled; never rejects.
-   * @param body a byte stream, as the runtime's own fetch gives it
-   */
-  async pump(body: ReadableStream<Uint8Array>): Promise<void> {
-    const source = body.getReader({ mode: 'byob' });
-    this.#source = source;
-    // The client may have disconnected, or time run out, before the upstream answered.
-    if (this.#isOver) return this.#cancelUpstream();
-    const silence = new Silence(this.#options.clock);
-    let buffer = new Uint8Array(READ_BUFFER_BYTES);
-    try {
-      while (!this.#isOver) {
-        const reading = source.read(buffer);
-        const read =
-          this.#lease === null ? await reading : await Promise.race([reading, this.#lease.revoked]);
-        if (read === 'revoked') return this.fail(this.#overloaded());
-        if (read.done) return await this.#step(() => this.#reader.end());
-        const endsLargeEvent = this.#lease !== null && read.value.includes(LF);
-        if (endsLargeEvent) await this.#lease?.begin();
-        const eventsBefore = this.#reader.events;
-        const bytes = read.value.length;
-        const written = this.#step(() => this.#reader.push(read.value));
-        this.#lease?.end();
-        buffer = nextBuffer(read.value);
-        const events = this.#reader.events - eventsBefore;
-        this.#pacing.read(events > 0);
-        const pause = written === undefined ? silence.read(bytes, events) : written;
-        if (pause !== undefined) await pause;
-        if (written !== undefined) silence.end();
-        if (this.#lease !== null || this.#reader.heldBytes > SMALL_BYTES) await this.#fitLease();
-      }
-    } catch {
-      const error = brokenConnection(this.#options.context.upstream);
-      void this.#step(() => this.#reader.broken(error));
-    } finally {
-      this.#lease?.release();
+  /** Begins an answer, before its upstream is asked. Into a stream that is over nothing goes. */
+  begin(options: AnswerOptions, turn: AnswerTurn): AnswerFeed {
+    const frames = this.#frames;
+    const sink: AnswerSink = {
+      chunk: (chunk) => frames.chunk(chunk),
+      vendor: (json, name) => frames.vendor(json, name),
+      end: (failure) => this.#answerEnded(failure),
+    };
+    const { clock, leaseMemory, fastPath } = this.#options;
+    const feed = new AnswerFeed(options, sink, fastPath ? frames : null, {
+      clock,
+      leaseMemory,
+      flush: () => this.#flush(),
+      read: (hasEvent) => this.#pacing.read(hasEvent),
+    });
+    this.#upstream = options.context.upstream;
+    if (this.#isOver) {
+      feed.cancel();
+      return feed;
     }
+    if (this.#isWaiting) this.#pacing.resume();
+    this.#isWaiting = false;
+    this.#answer = { feed, turn };
+    return feed;
   }
 
-  /** While a large event is read, worked on and sent on, the stream has its share of the isolate's memory. */
-  async #fitLease(): Promise<void> {
-    if (this.#reader.heldBytes > SMALL_BYTES) {
-      this.#lease ??= await this.#options.leaseMemory(this.#options.maxEventBytes * EVENT_MEMORY_FACTOR);
-      if (this.#lease === null) this.fail(this.#overloaded());
-    } else {
-      this.#reader.freeMemory();
-      this.#lease?.release();
-      this.#lease = null;
-    }
-  }
-
-  #overloaded(): ApiError {
-    const message = `Too many large events are being read at once, ${this.#name}'s among them: try again`;
-    return apiError('overloaded', message);
-  }
-
-  /**
-   * The upstream answers with a plain object.
-   * @returns when the client has taken it, or nothing where there was nothing to send
-   */
-  plain(answer: JsonObject): Promise<void> | undefined {
-    return this.#step(() => this.#reader.plain(answer));
-  }
-
-  /** The answer is an error. */
+  /** Ends the stream with an error, whichever answer there is or might yet be. */
   fail(error: ApiError): void {
-    void this.#step(() => this.#reader.fail(error));
+    if (this.#isOver) return;
+    if (!this.#isCommitted) this.#discard();
+    this.#finish({ error, upstreamError: null });
+    void this.#flush();
   }
 
-  get #name(): string {
-    return this.#options.context.upstream.name;
-  }
-
-  /** Nothing more goes to the client. */
-  get #isOver(): boolean {
-    return this.#reader.isOver || this.#isCancelled;
-  }
-
-  /**
-   * Runs a step of the answer and sends what it yields. An answer that is over takes no further step.
-   * @returns when the client has taken it, or nothing where there was nothing to send
-   */
-  #step(step: () => void): Promise<void> | undefined {
-    if (this.#isOver) return undefined;
-    try {
-      step();
-    } catch {
-      // The last net: JSON that the engine itself gives up on (nesting without end) still ends in an error frame.
-      this.#reader.fail(apiError('upstream_invalid', `${this.#name} sent an event that can't be read`));
+  #answerEnded(failure: AnswerFailure | null): void {
+    const answer = this.#answer;
+    if (answer === null || this.#isCommitted) return this.#finish(failure);
+    const { feed, turn } = answer;
+    if (feed.hasOutput) {
+      this.#commit(turn);
+      return this.#finish(failure);
     }
-    const written = this.#frames.isEmpty ? undefined : this.#write(this.#frames.take());
-    if (this.#reader.isOver) this.#end();
+    const end = turn.onEmptyEnd(failure);
+    if (end.kind === 'over' && end.failure === null) return this.#finish(null);
+    if (turn.isReplaceable) this.#discard();
+    if (end.kind === 'over') return this.#finish(end.failure);
+    this.#answer = null;
+    this.#isWaiting = true;
+    this.#pacing.wait();
+    feed.cancel();
+  }
+
+  #finish(failure: AnswerFailure | null): void {
+    this.#failure = failure;
+    this.#isCommitted = true;
+    this.#isEnding = true;
+    // An error before the head is no stream at all: it keeps its HTTP status.
+    this.#isRefused = failure !== null && !this.#isOpen && this.#frames.isEmpty && this.#held.length === 0;
+    if (!this.#isRefused) this.#frames.end(failure);
+  }
+
+  #commit(turn: AnswerTurn): void {
+    this.#isCommitted = true;
+    turn.onOutput();
+  }
+
+  /** Sends what a step of the answer yielded, or holds it. */
+  #flush(): Promise<void> | undefined {
+    if (this.#isOver) return undefined;
+    if (!this.#isCommitted && this.#answer !== null && this.#isHeld(this.#answer)) return undefined;
+    const hasFrames = !this.#frames.isEmpty || this.#held.length > 0;
+    const written = hasFrames ? this.#write(this.#take()) : undefined;
+    if (this.#isEnding) this.#end();
     return written;
+  }
+
+  #isHeld({ feed, turn }: { readonly feed: AnswerFeed; readonly turn: AnswerTurn }): boolean {
+    if (!feed.hasOutput && turn.isReplaceable) {
+      this.#hold();
+      if (this.#held.length <= MAX_HELD_OUTPUT_BYTES) return true;
+    }
+    if (feed.hasOutput || turn.isReplaceable) this.#commit(turn);
+    return false;
+  }
+
+  #hold(): void {
+    if (this.#frames.isEmpty) return;
+    const bytes = this.#frames.take();
+    this.#held.append(bytes);
+    this.#frames.release(bytes);
+  }
+
+  /** What is to be sent: what was held, and what came after it. */
+  #take(): Uint8Array {
+    if (this.#held.length === 0) return this.#frames.take();
+    this.#hold();
+    return this.#held.take();
+  }
+
+  #discard(): void {
+    this.#hold();
+    this.#held.take();
+    this.#held.free();
   }
 
   async #write(bytes: Uint8Array): Promise<void> {
@@ -219,10 +233,10 @@ export class CanonicalStream {
   }
 
   #end(): void {
+    this.#isOver = true;
     this.#pacing.stop();
-    this.#cancelUpstream();
+    this.#answer?.feed.cancel();
     this.#client.close().catch(() => {});
-    // An error before the head is no stream at all: it keeps its HTTP status.
     if (this.#isRefused) this.#opened.resolve(this.#failure);
     if (this.#failure === null) return this.#ended.resolve({ kind: 'finished' });
     const kind = this.#isTimedOut ? 'timed_out' : 'failed';
@@ -232,30 +246,23 @@ export class CanonicalStream {
   /** The client disconnected: its end of the pipe is closed, or no longer takes a write. */
   #cancel(): void {
     if (this.#isOver) return;
-    this.#isCancelled = true;
+    this.#isOver = true;
     this.#pacing.stop();
-    this.#cancelUpstream();
+    this.#answer?.feed.cancel();
     this.#ended.resolve({ kind: 'cancelled' });
   }
 
-  /** Ends the read under way, and the upstream with it. */
-  #cancelUpstream(): void {
-    this.#source?.cancel().catch(() => {});
-  }
-
   #timeOut(kind: 'idle' | 'deadline'): void {
-    this.#isTimedOut = true;
     const { idleTimeoutMs, deadlineMs } = this.#options.limits;
-    this.fail(
-      kind === 'idle'
-        ? apiError('stream_idle_timeout', `${this.#name} sent nothing for ${idleTimeoutMs / 1000} seconds`)
-        : deadlineExceeded(this.#options.context.upstream, deadlineMs),
-    );
+    const { name } = this.#upstream;
+    this.#isTimedOut = true;
+    if (kind === 'idle') {
+      const message = `${name} sent nothing for ${idleTimeoutMs / 1000} seconds`;
+      this.#answer?.feed.fail(apiError('stream_idle_timeout', message));
+      // Another answer may have taken its place.
+      if (!this.#isOver) this.#isTimedOut = false;
+      return;
+    }
+    this.fail(deadlineExceeded(this.#upstream, deadlineMs));
   }
-}
-
-/** The read detached the buffer and returns its memory. */
-function nextBuffer(read: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  const isFull = read.length === READ_BUFFER_BYTES && read.buffer.byteLength === READ_BUFFER_BYTES;
-  return isFull ? new Uint8Array(LARGE_READ_BUFFER_BYTES) : new Uint8Array(read.buffer);
 }

@@ -20,7 +20,7 @@ export interface PacingEvents {
   readonly isBlocked: () => boolean;
   /** The client has had no byte for a heartbeat's time. */
   readonly heartbeat: () => void;
-  /** The upstream was silent for too long (`idle`), or the request took too long (`deadline`). Nothing fires after it. */
+  /** The upstream was silent for too long (`idle`), or the request took too long (`deadline`). Nothing fires after it, but for `wait`. */
   readonly timeout: (kind: 'idle' | 'deadline') => void;
 }
 
@@ -33,6 +33,7 @@ export class Pacing {
   #lastWriteAt: number;
   #lastEventAt: number;
   #hasEvent = false;
+  #isWaiting = false;
   #cancelTimer: (() => void) | undefined;
 
   /** @param startedAt when the request arrived, in ms since the epoch */
@@ -57,9 +58,28 @@ export class Pacing {
     if (hasEvent || !this.#hasEvent) this.#lastEventAt = this.#clock.now();
   }
 
+  /** No upstream is asked: until `resume` no silence counts. */
+  wait(): void {
+    this.#isWaiting = true;
+    this.#rearm();
+  }
+
+  /** The next upstream is asked, and its silence begins. */
+  resume(): void {
+    this.#isWaiting = false;
+    this.#hasEvent = false;
+    this.#lastEventAt = this.#clock.now();
+    this.#rearm();
+  }
+
   stop(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
+  }
+
+  #rearm(): void {
+    this.stop();
+    this.#arm();
   }
 
   #arm(): void {
@@ -90,7 +110,7 @@ export class Pacing {
   }
 
   get #idleAt(): number {
-    return due(this.#lastEventAt, this.#limits.idleTimeoutMs);
+    return this.#isWaiting ? Number.POSITIVE_INFINITY : due(this.#lastEventAt, this.#limits.idleTimeoutMs);
   }
 
   get #deadlineAt(): number {

@@ -24,7 +24,13 @@ export interface UpstreamRequest {
 
 export type UpstreamResult =
   | { readonly kind: 'answer'; readonly response: Response }
-  | { readonly kind: 'error'; readonly error: ApiError; readonly headers: Headers };
+  | {
+      readonly kind: 'error';
+      readonly error: ApiError;
+      readonly headers: Headers;
+      /** Of the upstream's refusal; null where there was no answer. */
+      readonly status: number | null;
+    };
 
 /** What of a client's headers an upstream gets (H2): tracing and idempotency, nothing that identifies the client. */
 const REQUEST_HEADERS = ['idempotency-key', 'traceparent', 'tracestate', 'x-client-request-id'];
@@ -56,10 +62,10 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
     if (response.ok) return { kind: 'answer', response };
     const body = await readStart(response.body, MAX_ERROR_BODY_BYTES);
     const error = classifyRefusal({ status: response.status, body }, upstream, request.callerPays);
-    return { kind: 'error', error, headers: response.headers };
+    return { kind: 'error', error, headers: response.headers, status: response.status };
   } catch {
     const error = apiError('upstream_unreachable', `${upstream.name} could not be reached`);
-    return { kind: 'error', error, headers: new Headers() };
+    return { kind: 'error', error, headers: new Headers(), status: null };
   }
 }
 

@@ -62,10 +62,15 @@ function worker(name: string, what: string, file: string, own: Partial<Row> = {}
   };
 }
 
-function weir(name: string, what: string, own: Partial<Row> = {}, auth = 'open'): Row {
+function weir(
+  name: string,
+  what: string,
+  own: Partial<Row> = {},
+  vars: Readonly<Record<string, string>> = {},
+): Row {
   return worker(name, what, '../../src/index.ts', {
     settings: (upstream) => ({
-      AUTH: auth,
+      AUTH: 'open',
       ADMIN_TOKEN,
       DEEPSEEK_API_KEY: 'bench',
       DEEPSEEK_BASE_URL: upstream,
@@ -73,6 +78,7 @@ function weir(name: string, what: string, own: Partial<Row> = {}, auth = 'open')
       MISTRAL_BASE_URL: upstream,
       XEROTIER_API_KEY: 'bench',
       XEROTIER_BASE_URL: upstream,
+      ...vars,
     }),
     hasKv: true,
     modelPrefix: (stream) => (stream === 'mistral' || stream === 'xerotier' ? `${stream}/` : 'deepseek/'),
@@ -117,14 +123,20 @@ export const ROWS: readonly Row[] = [
     },
   ),
   weir('weir', 'Weir as it is, AUTH=open', { sections: [...STREAMING, 'requests'] }),
+  weir(
+    'weir-once',
+    'Weir with RETRIES=0: nothing is held',
+    { sections: ['bulk', 'requests'] },
+    { RETRIES: '0' },
+  ),
   // The one line of src/ that turns the fast path on, as it stands in the bundle.
   weir('weir-slow', 'Weir without its fast path', { replace: ['fastPath: true', 'fastPath: false'] }),
-  weir('weir-keys', 'Weir with AUTH=keys', { sections: ['requests'], hasLedger: true }, 'keys'),
+  weir('weir-keys', 'Weir with AUTH=keys', { sections: ['requests'], hasLedger: true }, { AUTH: 'keys' }),
   weir(
     'weir-limits',
     'Weir with AUTH=keys, of a key that has every limit',
     { sections: ['requests'], hasLedger: true, limits: EVERY_LIMIT },
-    'keys',
+    { AUTH: 'keys' },
   ),
   worker('naive', 'TextDecoderStream, split, JSON, a write a frame', './workers/naive.ts'),
   worker(

@@ -167,8 +167,6 @@ describe('a key with globs of models', () => {
   );
 
   test.each<[field: string, more: JsonObject]>([
-    ['models', { models: ['openai/gpt-4o-mini', 'o4-mini'], route: 'fallback' }],
-    ['models', { models: ['gpt-4o-mini', 'anthropic/claude-opus-4.5'] }],
     ['fallbacks', { fallbacks: ['o4-mini'] }],
     ['fallbacks', { fallbacks: [{ model: 'o4-mini' }] }],
   ])('K3 finding 11: gets 403 for another model in %s, which a router would serve', async (_, more) => {
@@ -178,6 +176,24 @@ describe('a key with globs of models', () => {
       expect([status, error.code]).toEqual([403, 'model_not_allowed']);
     }
     expect(gateway.simulator.requests).toHaveLength(asked);
+  });
+
+  test('R3 finding 11: another model that is named in models is left out, told, and not sent on', async () => {
+    const asked = gateway.simulator.requests.length;
+    for (const more of [
+      { models: ['openai/gpt-4o-mini', 'o4-mini'], route: 'fallback' },
+      { models: ['o4-mini'] },
+    ]) {
+      const response = await gateway.post(CHAT, chat('openai/gpt-4o-mini', more), { headers });
+      await response.text();
+      expect(response.headers.get('x-weir-attempts')).toMatch(
+        /^openai\/o4-mini model_not_allowed, openai\/gpt-4o-mini 200 \d+ms$/,
+      );
+    }
+    for (const { body } of gateway.simulator.requests.slice(asked)) {
+      expect(body).toMatchObject({ model: 'gpt-4o-mini' });
+      expect(body).not.toHaveProperty('models');
+    }
   });
 
   test('K3: sees only those in the list of models', async () => {

@@ -153,7 +153,15 @@ describe('one record', () => {
       price_since: null,
       cost_estimated: false,
     });
-    const attempts = [{ provider: 'deepseek', model: 'deepseek-reasoner', error_code: null, ms: total_ms }];
+    const attempts = [
+      {
+        provider: 'deepseek',
+        model: 'deepseek-reasoner',
+        status: 200,
+        error_code: null,
+        ms: expect.any(Number),
+      },
+    ];
     expect(value).toEqual({ ...record, attempts });
     expect(Date.parse(ended)).toBe(Date.parse(time) + total_ms);
     expect(key).toBe(`usage/${time.slice(0, 10)}/open/${time.slice(11)}-${record.request_id}`);

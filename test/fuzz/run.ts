@@ -99,6 +99,8 @@ function varsOf(upstreamPort: number, pacedPort: number): Record<string, string>
   ]);
   return {
     AUTH: 'open',
+    // Each request reaches its upstream once, so that records can be held against requests.
+    RETRIES: '0',
     ...CLOCKS,
     ...Object.fromEntries(providers),
     PROVIDERS: JSON.stringify({

@@ -205,7 +205,7 @@ describe('G2 a key with limits', () => {
     expect(await left({})).toBe('4.99 USD');
     await gateway.idle();
     gateway.sql.exec('DELETE FROM spent');
-    expect(await left({ models: ['dear'] })).toBe('4.50 USD');
+    expect(await left({ fallbacks: ['dear'] })).toBe('4.50 USD');
   });
 });
 

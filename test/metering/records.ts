@@ -38,7 +38,9 @@ export function record(fields: Partial<UsageRecord> = {}, n = 0): UsageRecord {
     cost_source: 'none',
     price_since: null,
     cost_estimated: false,
-    attempts: [{ provider: 'mistral', model: 'mistral-small-latest', error_code: null, ms: 900 }],
+    attempts: [
+      { provider: 'mistral', model: 'mistral-small-latest', status: 200, error_code: null, ms: 900 },
+    ],
     ...fields,
   };
 }

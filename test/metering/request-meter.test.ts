@@ -1,34 +1,37 @@
 /** Tests the meter of one request (M1): one record, whatever the end. */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
+import type { UsageReport } from '../../src/canonical/usage.ts';
+import type { AttemptFacts } from '../../src/metering/attempt-meter.ts';
 import { KvLedger } from '../../src/metering/kv/kv-ledger.ts';
 import type { PriceTable } from '../../src/metering/prices/price.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import { requestId } from '../../src/metering/request-id.ts';
 import { type RequestEnd, type RequestFacts, RequestMeter } from '../../src/metering/request-meter.ts';
-import { Tally } from '../../src/metering/tally.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { choice } from '../stream/parts.ts';
 import { MemoryStore } from './records.ts';
 
 const ARRIVED = Date.UTC(2026, 10, 20, 10, 20, 30, 456);
+const FIRST: AttemptFacts = {
+  provider: 'p',
+  model: 'm',
+  priceIds: ['p'],
+  dropped: [],
+  changed: [],
+};
 const ID = requestId(ARRIVED, crypto.randomUUID());
 
-function bench(store = new MemoryStore(), rewritten: Partial<RequestFacts> = {}, table: PriceTable = []) {
+function bench(store = new MemoryStore(), rewritten: Partial<AttemptFacts> = {}, table: PriceTable = []) {
   let now = ARRIVED;
   const logged: Readonly<Record<string, unknown>>[] = [];
   const facts: RequestFacts = {
     requestId: ID,
     keyId: 'k',
     asked: 'fast',
-    provider: 'p',
-    model: 'm',
-    priceIds: ['p'],
     route: 'chat',
-    dropped: [],
-    changed: [],
     arrivedAt: ARRIVED,
-    ...rewritten,
+    promptTokens: 7,
   };
   const log = (entry: (typeof logged)[number]) => void logged.push(entry);
   const records = new RecordWriter({
@@ -37,7 +40,7 @@ function bench(store = new MemoryStore(), rewritten: Partial<RequestFacts> = {},
     log,
   });
   const ports = { records, prices: { table }, now: () => now, log };
-  const meter = new RequestMeter(facts, new Tally(() => now, 7), ports);
+  const meter = new RequestMeter(facts, [], { ...FIRST, ...rewritten }, ports);
   const advance = (ms: number) => {
     now += ms;
   };
@@ -51,10 +54,11 @@ describe('RequestMeter.settle', () => {
   test('M2 L1 a finished request: every fact, count and time of it', async () => {
     const { meter, store, advance } = bench();
     advance(50);
-    meter.tally.delta(choice({ content: 'a' }));
-    meter.tally.usage({ prompt: 1, completion: 2, cached: 3, reasoning: 4 });
-    meter.tally.vendor({ kind: 'add', tokens: 5 });
-    meter.tally.finish('eos');
+    meter.current.tally.delta(choice({ content: 'a' }));
+    meter.current.tally.usage({ prompt: 1, completion: 2, cached: 3, reasoning: 4 });
+    meter.current.tally.vendor({ kind: 'add', tokens: 5 });
+    meter.current.tally.finish('eos');
+    meter.current.status = 200;
     meter.wrote(10);
     meter.wrote(20);
     advance(50);
@@ -88,7 +92,7 @@ describe('RequestMeter.settle', () => {
       cost_source: 'none',
       price_since: null,
       cost_estimated: false,
-      attempts: [{ provider: 'p', model: 'm', error_code: null, ms: 100 }],
+      attempts: [{ provider: 'p', model: 'm', status: 200, error_code: null, ms: 100 }],
     });
   });
 
@@ -144,9 +148,9 @@ describe('RequestMeter.settle', () => {
       output: 3,
     };
 
-    async function costOf(end: RequestEnd, report?: Parameters<Tally['usage']>[0]) {
+    async function costOf(end: RequestEnd, report?: UsageReport) {
       const { meter, store } = bench(undefined, {}, [[price]]);
-      if (report !== undefined) meter.tally.usage(report);
+      if (report !== undefined) meter.current.tally.usage(report);
       meter.settle(end);
       await meter.settled;
       const { cost_nanos, currency, cost_source, price_since, cost_estimated } = Object(recordIn(store));
@@ -181,6 +185,140 @@ describe('RequestMeter.settle', () => {
     test('P4 of a request that the upstream refused: nothing', async () => {
       const end: RequestEnd = { kind: 'refused', error };
       expect(await costOf(end)).toEqual({ ...byTable, cost_nanos: 0, cost_estimated: false });
+    });
+  });
+});
+
+describe('R8 RequestMeter, several attempts', () => {
+  const SECOND: AttemptFacts = { ...FIRST, provider: 'q', model: 'n', priceIds: ['q'], dropped: ['seed'] };
+  const SKIPPED = { provider: 's', model: 'o', status: null, error_code: 'model_not_allowed', ms: null };
+
+  test('the record names who served, tells each attempt in order, and sums up what all of them used', async () => {
+    const { meter, store, advance } = bench();
+    const first = meter.current;
+    first.tally.usage({ prompt: 10, completion: 0, cached: 4 });
+    first.tally.finish('content_filter');
+    first.status = 200;
+    advance(30);
+    first.end({ errorCode: 'content_filter', isRefused: false });
+    meter.skip(SKIPPED);
+    advance(70);
+    const second = meter.begin(SECOND);
+    expect(meter.attempts).toEqual([
+      { provider: 'p', model: 'm', status: 200, error_code: 'content_filter', ms: 30 },
+      SKIPPED,
+      { provider: 'q', model: 'n', status: null, error_code: null, ms: 0 },
+    ]);
+    second.status = 200;
+    advance(20);
+    second.tally.delta(choice({ content: 'a' }));
+    second.tally.usage({ prompt: 11, completion: 5, reasoning: 2 });
+    second.tally.finish('stop');
+    meter.settle({ kind: 'finished' });
+    await meter.settled;
+    expect(recordIn(store)).toMatchObject({
+      provider: 'q',
+      model: 'n',
+      asked: 'fast',
+      dropped: ['seed'],
+      finish_reason: 'stop',
+      prompt_tokens: 21,
+      completion_tokens: 5,
+      total_tokens: 26,
+      cached_tokens: 4,
+      reasoning_tokens: 2,
+      first_token_ms: 120,
+      total_ms: 120,
+      estimated: false,
+      attempts: [
+        { model: 'm', error_code: 'content_filter', ms: 30 },
+        { model: 'o', error_code: 'model_not_allowed', ms: null },
+        { model: 'n', status: 200, error_code: null, ms: 20 },
+      ],
+    });
+  });
+
+  test('one that was refused used nothing, one that was given up for its time is estimated', async () => {
+    for (const [isRefused, prompt] of [
+      [true, 11],
+      [false, 18],
+    ] as const) {
+      const { meter, store } = bench();
+      meter.current.end({ errorCode: 'timeout', isRefused });
+      meter.begin(SECOND).tally.usage({ prompt: 11, completion: 5 });
+      meter.settle({ kind: 'finished' });
+      await meter.settled;
+      expect(recordIn(store)).toMatchObject({ prompt_tokens: prompt, estimated: !isRefused });
+    }
+  });
+
+  test('the last one failed, too: its error is the record’s, and it ends but once', async () => {
+    const { meter, store, advance } = bench();
+    meter.current.end({ errorCode: 'upstream_overloaded', isRefused: true });
+    const second = meter.begin(SECOND);
+    second.end({ errorCode: 'upstream_error', isRefused: true });
+    advance(500);
+    meter.settle({ kind: 'failed', error });
+    await meter.settled;
+    expect(recordIn(store)).toMatchObject({
+      status: 'failed',
+      error_code: 'upstream_truncated',
+      total_tokens: 0,
+      attempts: [{ error_code: 'upstream_overloaded' }, { error_code: 'upstream_error', ms: 0 }],
+    });
+  });
+
+  describe('R8 the cost is the sum', () => {
+    const price = { models: ['*'], since: '2026-11-01T00:00:00Z', input: 2, output: 3 };
+    const P = { ...price, provider: 'p', currency: 'EUR' };
+    const Q = { ...price, provider: 'q', currency: 'EUR' };
+    const USED = { prompt: 10, completion: 5 };
+    const COST = 20_000 + 15_000;
+    const UNKNOWN = { cost_nanos: null, currency: null, cost_source: 'none', price_since: null };
+
+    /** The record of two attempts that both told what they used. */
+    async function costOf(table: PriceTable, first: UsageReport | null, second: UsageReport) {
+      const { meter, store } = bench(undefined, {}, table);
+      if (first !== null) meter.current.tally.usage(first);
+      meter.current.end({ errorCode: 'content_filter', isRefused: first === null });
+      meter.begin(SECOND).tally.usage(second);
+      meter.settle({ kind: 'finished' });
+      await meter.settled;
+      return recordIn(store);
+    }
+
+    test('of what both used, at each one’s price', async () => {
+      const table: PriceTable = [[{ ...P, input: 4 }, Q]];
+      expect(await costOf(table, USED, USED)).toMatchObject({
+        cost_nanos: 2 * COST + 20_000,
+        currency: 'EUR',
+        cost_source: 'table',
+        cost_estimated: false,
+      });
+    });
+
+    test('of what the upstreams tell, or of that and the table’s', async () => {
+      const told = { ...USED, cost: 77 };
+      expect(await costOf([], told, told)).toMatchObject({
+        cost_nanos: 154,
+        currency: 'USD',
+        cost_source: 'upstream',
+        price_since: null,
+      });
+      const dollars: PriceTable = [[{ ...Q, currency: 'USD' }]];
+      expect(await costOf(dollars, told, USED)).toMatchObject({
+        cost_nanos: 77 + COST,
+        cost_source: 'table',
+      });
+    });
+
+    test('unknown where one is unknown, or another currency’s', async () => {
+      expect(await costOf([[Q]], USED, USED)).toMatchObject(UNKNOWN);
+      expect(await costOf([[{ ...P, currency: 'USD' }, Q]], USED, USED)).toMatchObject(UNKNOWN);
+    });
+
+    test('of those alone that used something', async () => {
+      expect(await costOf([[Q]], null, USED)).toMatchObject({ cost_nanos: COST, currency: 'EUR' });
     });
   });
 });

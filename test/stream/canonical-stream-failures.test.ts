@@ -49,8 +49,8 @@ describe('CanonicalStream, the head', () => {
   });
 
   test('H3 fail before the head: the error is the head, and no byte is written', async () => {
-    const { stream, written, ends } = run();
-    stream.fail(apiError('upstream_unreachable', 'OpenAI could not be reached'));
+    const { stream, answer, written, ends } = run();
+    answer.fail(apiError('upstream_unreachable', 'OpenAI could not be reached'));
     expect(await stream.opened).toMatchObject({
       error: { code: 'upstream_unreachable' },
       upstreamError: null,
@@ -89,11 +89,11 @@ describe('CanonicalStream, timeouts', () => {
 
   test('T3 before the upstream has answered: the head is the error, and a body that comes later is cancelled', async () => {
     const { body, counts } = fedBody();
-    const { stream, clock } = run(undefined, { deadlineMs: 100 });
+    const { stream, answer, clock } = run(undefined, { deadlineMs: 100 });
     clock.advance(100);
     expect(await stream.opened).toMatchObject({ error: { code: 'timeout', status: 504 } });
     expect(await stream.ended).toMatchObject({ kind: 'timed_out', isOpen: false });
-    void stream.pump(body);
+    void answer.pump(body);
     await settle();
     expect(counts.cancels).toBe(1);
   });

@@ -64,8 +64,8 @@ describe('CanonicalStream, delivery', () => {
   });
 
   test('F2 a plain answer: one chunk, [DONE], ended as finished', async () => {
-    const { readable, stream } = run();
-    stream.plain({ choices: [{ message: { content: 'Hello' }, finish_reason: 'stop' }] });
+    const { readable, stream, answer } = run();
+    answer.plain({ choices: [{ message: { content: 'Hello' }, finish_reason: 'stop' }] });
     const got = await readAll(readable);
     expect(got).toMatch(/^data: \{.*"content":"Hello".*"finish_reason":"stop"\}\]\}\n\ndata: \[DONE\]\n\n$/);
     expect(await stream.ended).toEqual({ kind: 'finished' });
@@ -141,9 +141,9 @@ describe('CanonicalStream, a client that disconnects', () => {
 
   test('T4 cancel before the upstream has answered: its body is cancelled when it comes', async () => {
     const { body, counts } = fedBody();
-    const { readable, stream } = run();
+    const { readable, stream, answer } = run();
     await readable.cancel();
-    void stream.pump(body);
+    void answer.pump(body);
     await settle();
     expect(counts.cancels).toBe(1);
     expect(await stream.ended).toEqual({ kind: 'cancelled' });
@@ -151,7 +151,10 @@ describe('CanonicalStream, a client that disconnects', () => {
 
   test('T4 cancel: nothing more is written, metered or timed', async () => {
     const { body, feed } = fedBody();
-    const { readable, stream, written, tally, clock } = run(body, { heartbeatMs: 10, deadlineMs: 100 });
+    const { readable, stream, answer, written, tally, clock } = run(body, {
+      heartbeatMs: 10,
+      deadlineMs: 100,
+    });
     const reader = readable.getReader();
     feed(HELLO);
     await reader.read();
@@ -160,7 +163,7 @@ describe('CanonicalStream, a client that disconnects', () => {
     await stream.ended;
     expect(clock.running).toBe(0);
     clock.advance(1_000);
-    stream.plain({ choices: [{ message: { content: 'late' }, finish_reason: 'stop' }] });
+    answer.plain({ choices: [{ message: { content: 'late' }, finish_reason: 'stop' }] });
     await settle();
     expect([written.length, tally.countUsage().usage.completion_tokens]).toEqual(before);
   });

@@ -1,6 +1,7 @@
 /** Upstream bodies that tests feed by hand, and a canonical stream with what it reported: shared by the tests of the stream. */
 import { Tally } from '../../src/metering/tally.ts';
-import { CanonicalStream, type StreamEnd } from '../../src/stream/canonical-stream.ts';
+import type { AnswerFeed } from '../../src/stream/answer-feed.ts';
+import { type AnswerTurn, CanonicalStream, type StreamEnd } from '../../src/stream/canonical-stream.ts';
 import { Memory } from '../../src/stream/memory.ts';
 import type { PacingLimits } from '../../src/stream/pacing.ts';
 import { type Conversion, optionsOf } from '../contract/convert.ts';
@@ -92,6 +93,8 @@ function close(controller: ReadableByteStreamController | undefined): void {
 
 export interface Run {
   readonly stream: CanonicalStream;
+  /** Its first answer. */
+  readonly answer: AnswerFeed;
   readonly readable: ReadableStream<Uint8Array>;
   readonly clock: FakeClock;
   readonly tally: Tally;
@@ -102,17 +105,27 @@ export interface Run {
   readonly ends: StreamEnd[];
 }
 
+/** An answer that nothing takes the place of. */
+const ONLY: AnswerTurn = {
+  isReplaceable: false,
+  onOutput: () => {},
+  onEmptyEnd: (failure) => ({ kind: 'over', failure }),
+};
+
 /** A stream whose upstream answers with the body, or has not answered yet (no body). */
 export function run(
   body?: ReadableStream<Uint8Array>,
   limits: Partial<PacingLimits> = {},
   clock = new FakeClock(),
   memory = new Memory(clock),
+  turn = ONLY,
 ): Run {
   const tally = new Tally(clock.now, 0);
   const written: number[] = [];
+  const options = optionsOf(CHAT, tally);
   const stream = new CanonicalStream({
-    ...optionsOf(CHAT, tally),
+    errorFrames: options.policies.errorFrames,
+    maxEventBytes: options.maxEventBytes,
     fastPath: true,
     // It copies, as the runtime's own does: written bytes may be overwritten.
     pipe: new TransformStream({ transform: (bytes, controller) => controller.enqueue(bytes.slice()) }),
@@ -126,8 +139,9 @@ export function run(
   const heads: unknown[] = [];
   void stream.ended.then((end) => ends.push(end));
   void stream.opened.then((head) => heads.push(head));
-  if (body !== undefined) void stream.pump(body);
-  return { stream, readable: stream.readable, clock, tally, written, heads, ends };
+  const answer = stream.begin(options, turn);
+  if (body !== undefined) void answer.pump(body);
+  return { stream, answer, readable: stream.readable, clock, tally, written, heads, ends };
 }
 
 /** Runs everything that can continue without more input. */

@@ -1,0 +1,61 @@
+/** How a target's answer is read for the client that asked. */
+import { wholeAmount } from '../canonical/money.ts';
+import type { Upstream } from '../canonical/upstream-error.ts';
+import type { Usage } from '../canonical/usage.ts';
+import { priceRecord } from '../metering/prices/price-record.ts';
+import type { Tally } from '../metering/tally.ts';
+import { ROUTE_SHAPES } from '../providers/provider.ts';
+import type { Target } from '../routing/target.ts';
+import type { AnswerContext } from '../stream/answer-context.ts';
+import type { AnswerOptions } from '../stream/answer-reader.ts';
+import type { Exchange } from './exchange.ts';
+import type { TargetFacts } from './held-request.ts';
+
+/** The target as its answer and its errors name it, with the credential that it gets. */
+export function upstreamOf({ caller }: Exchange, { provider, apiKey }: Target): Upstream {
+  return { name: provider.name, secret: caller.credential ?? apiKey };
+}
+
+/** Where usage goes depends on the client and the policy; a plain answer always has it (U2). */
+export function answerOptions(exchange: Exchange, facts: TargetFacts, tally: Tally): AnswerOptions {
+  const { context, route, policies } = exchange;
+  const { target, choices } = facts;
+  const { clock, random } = context.ports;
+  return {
+    dialect: target.endpoint.dialect,
+    quirks: target.provider.quirks,
+    vendorTokens: target.provider.vendorTokens,
+    policies,
+    maxEventBytes: context.settings.maxEventBytes,
+    context: {
+      shape: ROUTE_SHAPES[route],
+      upstream: upstreamOf(exchange, target),
+      provider: target.provider.id,
+      model: target.model,
+      reasoning: policies.reasoning,
+      usageAt: usageAt(exchange),
+      ...(exchange.asksCost ? { costOf: (usage: Usage) => dollarsOf(exchange, target, tally, usage) } : {}),
+      choices,
+      now: () => Math.floor(clock.now() / 1000),
+      random,
+      meter: tally,
+    },
+  };
+}
+
+/** What the answer costs, or null where that is not known, or is known in another currency: the field has none (P5). */
+function dollarsOf({ context }: Exchange, target: Target, tally: Tally, usage: Usage): number | null {
+  const { cost, currency } = priceRecord(context.prices.table, {
+    providers: target.priceIds,
+    model: target.model,
+    usage,
+    upstreamCost: tally.upstreamCost,
+    endMs: context.ports.clock.now(),
+  });
+  return cost !== null && currency === 'USD' ? wholeAmount(cost) : null;
+}
+
+function usageAt({ policies, isStreamed, asksUsage }: Exchange): AnswerContext['usageAt'] {
+  if (!isStreamed || asksUsage || policies.usageChunk === 'always') return 'end';
+  return policies.usageChunk === 'finish' ? 'finish' : 'nowhere';
+}

@@ -1,0 +1,79 @@
+/** One target that is asked: its upstream's answer, the time that it has until its output, and how it is given up (R2, R9). */
+import { type ApiError, apiError } from '../canonical/error.ts';
+import type { Upstream } from '../canonical/upstream-error.ts';
+import type { AttemptMeter } from '../metering/attempt-meter.ts';
+import type { Clock } from '../stream/pacing.ts';
+import type { UpstreamResult } from '../upstream/call.ts';
+import type { TargetFacts } from './held-request.ts';
+
+export interface AttemptOptions {
+  readonly facts: TargetFacts;
+  readonly upstream: Upstream;
+  readonly meter: AttemptMeter;
+  /** Another one may take its place. */
+  readonly isReplaceable: boolean;
+  /** Its provider does not take the request: `call` asks nobody. */
+  readonly isUnsent: boolean;
+  readonly clock: Clock;
+  /** Asks the upstream; never rejects. */
+  readonly call: (signal: AbortSignal) => Promise<UpstreamResult>;
+}
+
+export class Attempt {
+  readonly facts: TargetFacts;
+  readonly upstream: Upstream;
+  readonly meter: AttemptMeter;
+  readonly isReplaceable: boolean;
+  readonly isUnsent: boolean;
+  /** The upstream's answer; never rejects. */
+  readonly answer: Promise<UpstreamResult>;
+  /** The same, once it has come. */
+  result: UpstreamResult | null = null;
+  /** Set when its time was over before its output. */
+  lateError: ApiError | null = null;
+  readonly #clock: Clock;
+  readonly #abort = new AbortController();
+  #cancelTimer = () => {};
+
+  constructor({ facts, upstream, meter, isReplaceable, isUnsent, clock, call }: AttemptOptions) {
+    this.facts = facts;
+    this.upstream = upstream;
+    this.meter = meter;
+    this.isReplaceable = isReplaceable;
+    this.isUnsent = isUnsent;
+    this.#clock = clock;
+    this.answer = call(this.#abort.signal).then((result) => {
+      this.result = result;
+      meter.status = result.kind === 'answer' ? result.response.status : result.status;
+      return result;
+    });
+  }
+
+  /** The headers of the upstream's answer, or none where there is none yet. */
+  get headers(): Headers {
+    if (this.result === null) return new Headers();
+    return this.result.kind === 'answer' ? this.result.response.headers : this.result.headers;
+  }
+
+  /** From now on its time runs, where its step has one: when it is over before `unwatch` and any output, the error for it is handed on. */
+  watch(onLate: (error: ApiError) => void, hasOutput = () => false): void {
+    const { timeoutMs } = this.facts.target.step;
+    if (timeoutMs === null) return;
+    this.#cancelTimer = this.#clock.startTimer(timeoutMs, () => {
+      if (hasOutput()) return;
+      const message = `${this.upstream.name} sent no output within ${timeoutMs / 1000} seconds`;
+      this.lateError = apiError('timeout', message);
+      onLate(this.lateError);
+    });
+  }
+
+  unwatch(): void {
+    this.#cancelTimer();
+  }
+
+  /** Cancels the upstream's request, or what is left of its answer. */
+  cancel(): void {
+    this.unwatch();
+    this.#abort.abort();
+  }
+}

@@ -1,0 +1,87 @@
+/** The most that a request may use, whichever of its targets answers: what its key's limits are asked for (G2, R8). */
+import { type JsonObject, readCount } from '../canonical/json.ts';
+import type { PricedModel } from '../limits/highest-price.ts';
+import { maxPromptTokens } from '../limits/prompt-bound.ts';
+import { outputLimitName, readOutputLimit } from '../requests/output-limit.ts';
+import { addressesOf, type Target } from '../routing/target.ts';
+import type { HeldRequest, TargetRequest } from './held-request.ts';
+
+interface Ceiling {
+  readonly promptTokens: number;
+  readonly choices: number;
+  /** Of one choice; null where a target is told no limit. */
+  readonly outputTokens: number | null;
+  /** Each model that may serve it. */
+  readonly models: readonly PricedModel[];
+  /** Each is asked for at a price that a table may have. */
+  readonly isPriced: boolean;
+}
+
+export type CeilingResult =
+  | { readonly kind: 'ceiling'; readonly ceiling: Ceiling }
+  /** This must be a whole number from 1 up. */
+  | { readonly kind: 'invalid'; readonly param: string };
+
+/**
+ * The highest of what each target may use: one of them is asked, or one after the other until one answers.
+ * @param first what the first target would be sent; what the others would be is written for this alone
+ */
+export async function findCeiling(
+  targets: readonly Target[],
+  first: TargetRequest,
+  held: HeldRequest,
+): Promise<CeilingResult> {
+  let highest = ceilingOf(first);
+  for (const target of targets) {
+    if (highest.kind === 'invalid') return highest;
+    if (target === first.facts.target) continue;
+    const written = await held.write(target);
+    // What a provider does not take, it is not sent.
+    if (written.kind === 'error') continue;
+    const next = ceilingOf(written.request);
+    highest = next.kind === 'invalid' ? next : { ...next, ceiling: higher(highest.ceiling, next.ceiling) };
+  }
+  return highest;
+}
+
+function higher(a: Ceiling, b: Ceiling): Ceiling {
+  const isLimited = a.outputTokens !== null && b.outputTokens !== null;
+  return {
+    promptTokens: Math.max(a.promptTokens, b.promptTokens),
+    choices: Math.max(a.choices, b.choices),
+    outputTokens: isLimited ? Math.max(a.outputTokens, b.outputTokens) : null,
+    models: [...a.models, ...b.models],
+    isPriced: a.isPriced && b.isPriced,
+  };
+}
+
+function ceilingOf({ body, json, prompts, facts }: TargetRequest): CeilingResult {
+  const { provider, priceIds: providers, endpoint } = facts.target;
+  const outputTokens = readOutputLimit(body);
+  const answers = readAnswers(body);
+  if (outputTokens === undefined) return { kind: 'invalid', param: outputLimitName(endpoint.rules) };
+  if (answers === undefined) return { kind: 'invalid', param: 'n' };
+  const addresses = addressesOf(facts.target, body);
+  const ceiling: Ceiling = {
+    promptTokens: maxPromptTokens(body, json, provider.imageTokens),
+    choices: prompts * answers,
+    outputTokens,
+    models: addresses.map((address) => ({ providers, model: address.slice(provider.id.length + 1) })),
+    isPriced: isListPrice(body),
+  };
+  return { kind: 'ceiling', ceiling };
+}
+
+/** How many answers a prompt gets, all of which are paid for; undefined where that is no whole number from 1 up. */
+function readAnswers({ n = 1, best_of = 1 }: JsonObject): number | undefined {
+  const counts = [readCount(n) ?? 0, readCount(best_of) ?? 0];
+  return Math.min(...counts) < 1 ? undefined : Math.max(...counts);
+}
+
+/** Tiers that cost no more than the table says (OpenAI's, Groq's and Anthropic's pages, 2026-11-22). */
+const LISTED_TIERS = ['auto', 'default', 'standard', 'standard_only', 'flex', 'on_demand'];
+
+/** Any other tier has prices that no table has (OpenAI's `priority` costs about double), and a budget in money must hold. */
+function isListPrice({ service_tier: tier }: JsonObject): boolean {
+  return tier === undefined || tier === null || LISTED_TIERS.some((listed) => listed === tier);
+}

@@ -1,0 +1,72 @@
+/** One attempt's part of a request's record: who was asked, what came of it, and what it used (R8). */
+import type { CountedUsage } from '../canonical/usage.ts';
+import type { Attempt } from './record.ts';
+import { Tally } from './tally.ts';
+
+export interface AttemptFacts {
+  readonly provider: string;
+  /** The model's name there. */
+  readonly model: string;
+  /** Ids under which the provider's prices may stand. */
+  readonly priceIds: readonly string[];
+  /** Names of what the upstream's request lacks of the caller's, or has otherwise (Q5, Q6). */
+  readonly dropped: readonly string[];
+  readonly changed: readonly string[];
+}
+
+/** How an attempt ended; `refused`: with an error in the place of an answer, so that no tokens were used. */
+export interface AttemptEnd {
+  readonly errorCode: string | null;
+  readonly isRefused: boolean;
+}
+
+export class AttemptMeter {
+  readonly facts: AttemptFacts;
+  readonly tally: Tally;
+  /** The HTTP status of the upstream's answer, as soon as there is one. */
+  status: number | null = null;
+  readonly #now: () => number;
+  readonly #startedAt: number;
+  #end: (AttemptEnd & { readonly at: number }) | null = null;
+
+  /**
+   * @param now the current time in ms since the epoch
+   * @param promptEstimate tokens of the prompt, for an upstream that reports none
+   */
+  constructor(facts: AttemptFacts, now: () => number, promptEstimate: number) {
+    this.facts = facts;
+    this.tally = new Tally(now, promptEstimate);
+    this.#now = now;
+    this.#startedAt = now();
+  }
+
+  /** Only the first call counts. */
+  end(end: AttemptEnd): void {
+    this.#end ??= { ...end, at: this.#now() };
+  }
+
+  /** The attempt as it ended, or as it stands. */
+  get attempt(): Attempt {
+    const { provider, model } = this.facts;
+    const { errorCode = null, at = this.#now() } = this.#end ?? {};
+    return { provider, model, status: this.status, error_code: errorCode, ms: at - this.#startedAt };
+  }
+
+  countUsage(): CountedUsage {
+    return this.#isRefused ? NOTHING_USED : this.tally.countUsage();
+  }
+
+  /** What its upstream says that it costs: an integer of 10^-9 US dollars, or null (P3). */
+  get upstreamCost(): number | null {
+    return this.#isRefused ? null : this.tally.upstreamCost;
+  }
+
+  get #isRefused(): boolean {
+    return this.#end?.isRefused === true;
+  }
+}
+
+const NOTHING_USED: CountedUsage = {
+  estimated: false,
+  usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+};

@@ -1,0 +1,27 @@
+/** In which words a 400 says what is wrong with a model rather than with the request: for whoever may ask another one (R2, R4). */
+
+/** A prompt that is too long for the model, one that its filter stops, and a model that there is not. */
+const REFUSAL_KINDS = ['context_length', 'content_filter', 'missing_model'] as const;
+export type RefusalKind = (typeof REFUSAL_KINDS)[number];
+
+/** A provider's own words: its code and its message, with `: ` between, are held against them. */
+export type RefusalWords = { readonly [K in RefusalKind]?: RegExp };
+
+/** Words of the OpenAI-compatible world. */
+const COMMON: RefusalWords = {
+  // OpenAI's code; the words of OpenAI, DeepSeek (evalstate/fast-agent#621, 2026-01-19), vLLM (vllm-project/vllm#20409), OpenRouter
+  // and Mistral (badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22).
+  context_length: /\bcontext_length_exceeded\b|\bmaximum context length\b/i,
+  // Azure's code and OpenAI's: https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter, read 2026-11-22.
+  content_filter: /^content_filter:|^content_policy_violation:/,
+  missing_model: /^model_not_found:/,
+};
+
+/** What the refusal is about, or null: the request itself, as far as its words tell. */
+export function refusalKind(
+  { code, message }: { readonly code: string; readonly message: string },
+  words: RefusalWords = {},
+): RefusalKind | null {
+  const text = `${code}: ${message}`;
+  return REFUSAL_KINDS.find((kind) => COMMON[kind]?.test(text) || words[kind]?.test(text)) ?? null;
+}

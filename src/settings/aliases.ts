@@ -1,0 +1,163 @@
+/** Reads `ALIASES`: names of the deployment's own, each for one model or for several that are tried in order (R2). */
+import { matchesGlob } from '../canonical/glob.ts';
+import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
+import { MAX_TARGETS } from '../canonical/limits.ts';
+import type { RefusalKind } from '../providers/refusals.ts';
+import type { ConfiguredProvider } from './providers.ts';
+import type { Reader } from './reader.ts';
+
+/** What an alias may add to what makes the next step be asked (R2). */
+const REFUSALS = ['context_length', 'content_filter'] as const satisfies readonly RefusalKind[];
+
+/** One of the models that an alias stands for. */
+export interface Step {
+  /** `<provider>/<model>`. */
+  readonly address: string;
+  /** Its share of being the first: 0 where none is set. */
+  readonly weight: number;
+  /** What it has until its first output, in ms; null: as long as any request. */
+  readonly timeoutMs: number | null;
+  /** Fields of the body that lie over the caller's. */
+  readonly set: JsonObject;
+  readonly on: readonly RefusalKind[];
+}
+
+export interface Alias {
+  /** A name, or a glob over names. */
+  readonly name: string;
+  readonly steps: readonly Step[];
+}
+
+type Providers = ReadonlyMap<string, ConfiguredProvider>;
+
+/** One object, so that steps without fields of their own are known to be alike. */
+const NO_FIELDS: JsonObject = {};
+
+/** What stands for a model that no alias names. */
+export function plainStep(address: string): Step {
+  return { address, weight: 0, timeoutMs: null, set: NO_FIELDS, on: [] };
+}
+
+/** The alias for a name: the one that is called so, else the first glob that fits. One without a slash fits no address. */
+export function findAlias(aliases: readonly Alias[], name: string, providers: Providers): Alias | undefined {
+  const exact = aliases.find((alias) => alias.name === name);
+  if (exact !== undefined || !aliases.some(isGlob)) return exact;
+  const isAddress = providers.has(providerIn(name));
+  return aliases.find(
+    (alias) => isGlob(alias) && (!isAddress || alias.name.includes('/')) && matchesGlob(alias.name, name),
+  );
+}
+
+export function isGlob({ name }: Alias): boolean {
+  return name.includes('*');
+}
+
+/** What stands before the first slash, or `""`. */
+export function providerIn(address: string): string {
+  return address.slice(0, Math.max(0, address.indexOf('/')));
+}
+
+/** @param defaultProvider where a bare name goes, or null */
+export function readAliases(
+  reader: Reader,
+  providers: Providers,
+  defaultProvider: string | null,
+): readonly Alias[] {
+  const aliases: Alias[] = [];
+  const entries = Object.entries(reader.object('ALIASES'));
+  const names = entries.map(([name]) => name);
+  for (const [name, value] of entries) {
+    const steps = new StepReader(reader, name, { names, providers, defaultProvider }).read(value);
+    if (steps !== null) aliases.push({ name, steps });
+  }
+  return aliases;
+}
+
+const PRINTED_NAME = /^[\w.*:/@-]{1,64}$/;
+const STEP_FIELDS = ['model', 'weight', 'timeout_seconds', 'set', 'on'];
+/** What decides where a request goes, and how it is answered, is not the step's to say. */
+const OWN_FIELDS = ['model', 'models', 'route', 'agent_id', 'stream'];
+const MAX_STEP_SECONDS = 86_400;
+
+interface StepContext {
+  /** Of all aliases. */
+  readonly names: readonly string[];
+  readonly providers: Providers;
+  readonly defaultProvider: string | null;
+}
+
+/** Reads the steps of one alias; messages name the alias and the step, and contain no value. */
+class StepReader {
+  readonly #reader: Reader;
+  readonly #alias: string;
+  readonly #context: StepContext;
+  #place = '';
+
+  constructor(reader: Reader, alias: string, context: StepContext) {
+    this.#reader = reader;
+    this.#alias = PRINTED_NAME.test(alias) ? alias : 'an alias';
+    this.#context = context;
+  }
+
+  /** @returns null where one of them is invalid */
+  read(value: unknown): readonly Step[] | null {
+    const entries = Array.isArray(value) ? value : [value];
+    if (entries.length === 0 || entries.length > MAX_TARGETS) {
+      return this.#invalid(`must have 1 to ${MAX_TARGETS} steps`);
+    }
+    const steps: Step[] = [];
+    for (const [i, entry] of entries.entries()) {
+      this.#place = Array.isArray(value) ? ` step ${i + 1}` : '';
+      const step = isObject(entry) ? this.#readStep(entry) : this.#readStep({ model: entry });
+      if (step === null) return null;
+      steps.push(step);
+    }
+    return steps;
+  }
+
+  #readStep(entry: JsonObject): Step | null {
+    const { weight = 0, timeout_seconds, set = NO_FIELDS, on = [] } = entry;
+    const model = readText(entry.model);
+    if (Object.keys(entry).some((field) => !STEP_FIELDS.includes(field))) {
+      return this.#invalid(`takes nothing but ${STEP_FIELDS.join(', ')}`);
+    }
+    if (model === undefined) return this.#invalid('must name a model, as "mistral/mistral-small-latest"');
+    const address = this.#addressOf(model);
+    if (address === null) return null;
+    if (!isNumberWithin(weight, 0, Number.MAX_SAFE_INTEGER)) {
+      return this.#invalid('weight must be a number from 0 up');
+    }
+    const isTimed = timeout_seconds !== undefined;
+    if (isTimed && (timeout_seconds === 0 || !isNumberWithin(timeout_seconds, 0, MAX_STEP_SECONDS))) {
+      return this.#invalid(`timeout_seconds must be greater than 0, and at most ${MAX_STEP_SECONDS}`);
+    }
+    if (!isObject(set) || OWN_FIELDS.some((field) => Object.hasOwn(set, field))) {
+      return this.#invalid(`set must be an object of the body's fields, without ${OWN_FIELDS.join(', ')}`);
+    }
+    const kinds = readArray(on).flatMap((kind) => REFUSALS.find((known) => known === kind) ?? []);
+    if (!Array.isArray(on) || kinds.length < on.length) {
+      return this.#invalid(`on must be a list of: ${REFUSALS.join(', ')}`);
+    }
+    return { address, weight, timeoutMs: isTimed ? Number(timeout_seconds) * 1000 : null, set, on: kinds };
+  }
+
+  #addressOf(model: string): string | null {
+    const { names, providers, defaultProvider } = this.#context;
+    const isBare = !model.includes('/') && defaultProvider !== null;
+    if (isBare && names.includes(model)) return this.#invalid('names an alias, and must name a model');
+    const address = isBare ? `${defaultProvider}/${model}` : model;
+    const provider = providerIn(address);
+    if (providers.has(provider) && address.length > provider.length + 1) return address;
+    const ids = [...providers.keys()].join(', ') || 'none yet';
+    return this.#invalid(`must be <provider>/<model>, of a provider that is set up here: ${ids}`);
+  }
+
+  #invalid(message: string): null {
+    this.#reader.invalid('ALIASES', `${this.#alias}${this.#place}: ${message}`);
+    return null;
+  }
+}
+
+function isNumberWithin(value: unknown, from: number, to: number): value is number {
+  return typeof value === 'number' && value >= from && value <= to;
+}

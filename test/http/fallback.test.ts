@@ -1,0 +1,237 @@
+/** Tests what moves a request on to its next target: a row of R4 each, streamed and whole, before the head and after a heartbeat. */
+import { describe, expect, test } from 'vitest';
+import {
+  DONE,
+  event,
+  json,
+  type Play,
+  ROLE,
+  RoutedGateway,
+  read,
+  refuse,
+  says,
+  settle,
+  sse,
+} from './upstreams.ts';
+
+/** Each way in which the first target may fail without output, and how the attempt is told. */
+const FAILURES: readonly (readonly [name: string, play: Play, told: string, when?: 'streamed' | 'whole'])[] =
+  [
+    ['no connection', { kind: 'unreachable' }, 'upstream_unreachable'],
+    ...[408, 409, 425, 429, 500, 502, 503, 504, 529].map((status): [string, Play, string] => [
+      `a ${status}`,
+      refuse(status),
+      String(status),
+    ]),
+    ['a 429 with a long retry-after', refuse(429, {}, { 'retry-after': '3600' }), '429'],
+    ['an empty balance as a 429', refuse(429, { code: 'insufficient_quota' }), '429'],
+    ...[401, 402, 403, 404].map((status): [string, Play, string] => [
+      `a ${status}`,
+      refuse(status),
+      String(status),
+    ]),
+    ['a 400 about the key', refuse(400, { message: 'Incorrect API key provided' }), '400'],
+    ['a 400 that there is no such model', refuse(400, { code: 'model_not_found' }), '400'],
+    ['an error as its first event', sse('data: {"error":{"message":"no","code":"busy"}}\n\n'), 'busy'],
+    ['an error event', sse('event: error\ndata: {"message":"no","code":"busy"}\n\n'), 'busy'],
+    [
+      'an error after comments and a role',
+      sse(': queued\n\n', ROLE, 'data: {"error":"no"}\n\n'),
+      'upstream_error',
+    ],
+    ['an error as JSON', json({ error: { message: 'no', code: 'busy' } }), 'busy'],
+    [
+      'a page',
+      { kind: 'answer', type: 'text/html', pieces: ['<html><title>502</title></html>'] },
+      'upstream_invalid',
+    ],
+    ['a page that calls itself a stream', sse('<html>\n\n', '</html>'), 'upstream_truncated'],
+    [
+      'text that is no JSON',
+      { kind: 'answer', type: 'application/json', pieces: ['oops'] },
+      'upstream_invalid',
+    ],
+    ['JSON without a choice', json({ ok: true }), 'upstream_invalid'],
+    ['a line that is no JSON', sse(ROLE, 'data: oops\n\n'), 'upstream_invalid'],
+    ['an empty stream', sse(), 'upstream_truncated'],
+    ['an empty object', { kind: 'answer', type: 'application/json', pieces: [] }, 'upstream_invalid'],
+    ['an end after a role', sse(ROLE), 'upstream_truncated'],
+    [
+      'a cut after a role',
+      { kind: 'answer', type: 'text/event-stream', pieces: [ROLE], ending: 'cut' },
+      'upstream_truncated',
+    ],
+    [
+      'a cut within an object',
+      { kind: 'answer', type: 'application/json', pieces: ['{"choices":[{"mess'], ending: 'cut' },
+      'upstream_truncated',
+    ],
+    [
+      'a finish that means failure',
+      sse(event({}, 'insufficient_system_resource')),
+      'insufficient_system_resource',
+    ],
+  ];
+
+const BOTH = { model: 'deepseek/first', models: ['mistral/second'] };
+
+describe.each(FAILURES.map(([name, play, told]) => ({ name, play, told })))('R4 $name', ({ play, told }) => {
+  test.each([
+    ['streamed', true],
+    ['whole', false],
+  ])('%s: the next target answers, whole and alone, and one record has both attempts', async (_, stream) => {
+    const gateway = new RoutedGateway({ first: [play], second: [says('Hello')] });
+    const got = await read(await gateway.ask({ ...BOTH, stream }));
+    expect(got).toMatchObject({
+      status: 200,
+      text: 'Hello',
+      finishes: ['stop'],
+      error: null,
+      isDone: stream,
+    });
+    expect(got.models).toEqual(['mistral/second']);
+    expect(got.ids).toHaveLength(1);
+    expect(got.headers.get('x-weir-attempts')).toBe(`deepseek/first ${told} 0ms, mistral/second 200 0ms`);
+    expect(got.headers.get('x-weir-provider')).toBe('mistral');
+    expect(gateway.asked.map(({ provider, model }) => `${provider}/${model}`)).toEqual([
+      'deepseek/first',
+      'mistral/second',
+    ]);
+    await gateway.gateway.idle();
+    expect(gateway.records).toMatchObject([
+      {
+        status: 'finished',
+        asked: 'deepseek/first',
+        provider: 'mistral',
+        model: 'second',
+        total_tokens: 8,
+        attempts: [
+          { provider: 'deepseek', model: 'first' },
+          { status: 200, error_code: null },
+        ],
+      },
+    ]);
+  });
+
+  test.each([
+    ['streamed', true],
+    ['whole', false],
+  ])('%s, at every target: the error is the last one’s, and tells what was tried', async (_, stream) => {
+    const gateway = new RoutedGateway({ first: [refuse(503)], second: [play] });
+    const got = await read(await gateway.ask({ ...BOTH, stream }));
+    // The last one is not held: its role may have opened the stream, and the error is a frame then.
+    expect(got.status >= 400 || (stream && got.isDone)).toBe(true);
+    expect(got.error?.message).toMatch(/^Mistral/);
+    expect(got.error?.message).toContain(`(asked 2 times: deepseek/first 503, mistral/second ${told})`);
+    expect(got.headers.get('x-weir-attempts')).toMatch(
+      /^deepseek\/first 503 0ms, mistral\/second (?:\w+) 0ms$/,
+    );
+    await gateway.gateway.idle();
+    expect(gateway.records).toMatchObject([{ status: 'failed', attempts: [{}, {}], total_tokens: 0 }]);
+  });
+
+  test('R5 after a heartbeat: the 200 is committed, the target is not', async () => {
+    const late: Play = { kind: 'answer', type: 'text/event-stream', pieces: [ROLE], ending: 'hang' };
+    const gateway = new RoutedGateway(
+      { slow: [late], first: [play], second: [says('Hello')] },
+      {
+        HEARTBEAT_SECONDS: '15',
+        ALIASES: { all: [{ model: 'openai/slow', timeout_seconds: 20 }, 'deepseek/first', 'mistral/second'] },
+      },
+    );
+    const asked = gateway.ask({ model: 'all', stream: true });
+    await settle();
+    gateway.clock.advance(15_000);
+    const response = await asked;
+    expect(response.status).toBe(200);
+    for (const name of ['x-weir-provider', 'x-weir-model', 'x-weir-attempts'])
+      expect(response.headers.get(name)).toBeNull();
+    expect(response.headers.get('x-weir-alias')).toBe('all');
+    gateway.clock.advance(5000);
+    const got = await read(response);
+    expect(got).toMatchObject({ text: 'Hello', models: ['mistral/second'], error: null, isDone: true });
+    await gateway.gateway.idle();
+    expect(gateway.records).toMatchObject([
+      { status: 'finished', attempts: [{ error_code: 'timeout', ms: 20_000 }, {}, { error_code: null }] },
+    ]);
+  });
+});
+
+describe('R4 what does not move on', () => {
+  const MISTAKES: readonly (readonly [name: string, play: Play, status: number])[] = [
+    ...[400, 413, 422].map((status) => [`a ${status}`, refuse(status), status] as const),
+    [
+      'an error event that is a 400',
+      sse('data: {"error":{"message":"no","type":"invalid_request_error"}}\n\n'),
+      400,
+    ],
+  ];
+
+  test.each(MISTAKES)("%s is the caller's own mistake", async (_name, play, status) => {
+    for (const stream of [true, false]) {
+      const gateway = new RoutedGateway({ first: [play], second: [says('Hello')] }, { RETRIES: '3' });
+      const got = await read(await gateway.ask({ ...BOTH, stream }));
+      expect([got.status, got.error?.message]).toEqual([status, 'DeepSeek: no']);
+      expect(gateway.models).toEqual(['first']);
+      expect(got.headers.has('x-weir-attempts')).toBe(false);
+    }
+  });
+
+  test.each([401, 402, 403, 404])("a %i is the caller's own under passthrough", async (status) => {
+    const gateway = new RoutedGateway(
+      { first: [refuse(status)], second: [says('Hello')] },
+      { AUTH: 'passthrough' },
+    );
+    const got = await read(await gateway.ask({ model: 'deepseek/first', models: ['deepseek/second'] }));
+    expect(got.status).toBe(status);
+    expect(gateway.models).toEqual(['first']);
+  });
+
+  test("passthrough: only targets of the first one's provider are tried", async () => {
+    const gateway = new RoutedGateway(
+      { first: [refuse(503)], second: [says('no')], third: [says('Hello')] },
+      { AUTH: 'passthrough' },
+    );
+    const models = ['mistral/second', 'deepseek/third'];
+    const got = await read(await gateway.ask({ model: 'deepseek/first', models }));
+    expect(got.text).toBe('Hello');
+    expect(gateway.asked.map(({ provider, headers }) => [provider, headers.get('authorization')])).toEqual([
+      ['deepseek', 'Bearer x'],
+      ['deepseek', 'Bearer x'],
+    ]);
+    expect(got.headers.get('x-weir-attempts')).toBe(
+      'mistral/second other_provider, deepseek/first 503 0ms, deepseek/third 200 0ms',
+    );
+  });
+
+  test('an answer that is whole and has no text is the answer', async () => {
+    const empty = (isStreamed: boolean) =>
+      isStreamed
+        ? sse(ROLE, event({}, 'stop'), DONE)
+        : json({
+            choices: [{ index: 0, message: { role: 'assistant', content: '' }, finish_reason: 'stop' }],
+          });
+    for (const stream of [true, false]) {
+      const gateway = new RoutedGateway({ first: [empty], second: [says('Hello')] });
+      const got = await read(await gateway.ask({ ...BOTH, stream }));
+      expect(got).toMatchObject({ status: 200, text: '', finishes: ['stop'] });
+      expect(gateway.models).toEqual(['first']);
+    }
+  });
+
+  test('what a provider does not take: at the first target it is the answer, later it is one more failure', async () => {
+    const fields = { temperature: 1, presence_penalty: 1, stream: false };
+    const first = new RoutedGateway({ second: [says('Hello')] });
+    const refused = await read(await first.ask({ ...BOTH, ...fields }));
+    expect([refused.status, refused.error?.code]).toEqual([400, 'unsupported_parameter']);
+    const later = new RoutedGateway({ other: [refuse(503)], second: [says('Hello')] });
+    const got = await read(
+      await later.ask({ model: 'openai/other', models: ['deepseek/first', 'mistral/second'], ...fields }),
+    );
+    expect(got.text).toBe('Hello');
+    expect(got.headers.get('x-weir-attempts')).toBe(
+      'openai/other 503 0ms, deepseek/first unsupported_parameter 0ms, mistral/second 200 0ms',
+    );
+    expect(later.models).toEqual(['other', 'second']);
+  });
+});

@@ -1,0 +1,136 @@
+/** Tests what is held of a request, and until when: its memory, and its words for each target (R10). */
+import { describe, expect, test } from 'vitest';
+import { HeldRequest } from '../../src/http/held-request.ts';
+import type { Lease } from '../../src/stream/memory.ts';
+import { settingsWith, targetsOf } from '../routing/targets.ts';
+import { event, type Play, ROLE, RoutedGateway, settle, sse } from './upstreams.ts';
+
+const BODY = { model: 'x', models: ['y'], messages: [{ role: 'user', content: 'Hi' }], max_tokens: 7 };
+
+/** A held request, and what its lease was told. */
+function hold(body: object = BODY) {
+  const told: string[] = [];
+  const tell = (word: string) => async () => void told.push(word);
+  const lease: Lease = {
+    revoked: new Promise(() => {}),
+    arrived: () => void told.push('arrived'),
+    begin: tell('begin'),
+    pause: async () => {},
+    end: () => void told.push('end'),
+    release: () => void told.push('release'),
+  };
+  return { held: new HeldRequest({ body: { ...body }, lease, route: 'chat', unsupported: 'auto' }), told };
+}
+
+const settings = settingsWith({
+  ALIASES: { all: ['openai/a', { model: 'mistral/b', set: { n: 2, max_tokens: 9 } }] },
+});
+const [OPENAI, MISTRAL = targetsOf(['mistral/b'])[0]] = targetsOf(['all'], { settings });
+
+describe('R10 HeldRequest', () => {
+  test('writes the request anew for each target, in a turn of its own', async () => {
+    const { held, told } = hold();
+    const first = await held.write(OPENAI);
+    held.endWork();
+    const second = await held.writeAgain(MISTRAL);
+    const { messages } = BODY;
+    expect(first).toMatchObject({
+      request: { url: 'https://api.openai.com/v1/chat/completions', facts: { choices: 1 } },
+    });
+    expect(first.kind === 'request' && JSON.parse(first.request.json)).toEqual({
+      model: 'a',
+      messages,
+      max_completion_tokens: 7,
+    });
+    expect(second.kind === 'request' && JSON.parse(second.request.json)).toEqual({
+      model: 'b',
+      messages,
+      max_tokens: 9,
+      n: 2,
+    });
+    expect(second).toMatchObject({ request: { facts: { choices: 2 } } });
+    expect(told).toEqual(['end', 'begin']);
+  });
+
+  test('G2 a limit of the output is in every one, and told where it changes something', async () => {
+    const { held } = hold();
+    const first = await held.write(OPENAI);
+    held.limitOutput(8);
+    const second = await held.writeAgain(MISTRAL);
+    if (first.kind === 'error' || second.kind === 'error') throw new Error('It was not written');
+    const limited = held.limited(first.request);
+    expect([JSON.parse(limited.json).max_completion_tokens, limited.facts.changed]).toEqual([7, []]);
+    expect([second.request.body.max_tokens, second.request.facts.changed]).toEqual([8, ['max_tokens']]);
+  });
+
+  test('released: nothing is held, and nothing can be written', async () => {
+    const { held, told } = hold();
+    held.release();
+    held.release();
+    expect(told).toEqual(['release']);
+    expect(await held.write(OPENAI)).toMatchObject({ kind: 'error' });
+  });
+
+  test('released while its last text is sent: the body is gone at once, its memory counts until then', async () => {
+    const { held, told } = hold();
+    const sent = Promise.withResolvers<void>();
+    held.release(sent.promise);
+    expect(await held.write(OPENAI)).toMatchObject({ kind: 'error' });
+    expect(told).toEqual([]);
+    sent.resolve();
+    await settle();
+    expect(told).toEqual(['release']);
+  });
+
+  test('released while it waits for its turn: the turn ends', async () => {
+    const { held, told } = hold();
+    const written = held.writeAgain(OPENAI);
+    held.release();
+    expect(await written).toMatchObject({ kind: 'error' });
+    expect(told).toEqual(['begin', 'release', 'end']);
+  });
+});
+
+describe('R10 B3 a large request', () => {
+  const LARGE = { messages: [{ role: 'user', content: 'x'.repeat(9 * 1024 * 1024) }], stream: true };
+  const HANGING: Play = { ...sse(ROLE), ending: 'hang' } as Play;
+
+  /** Two take all the memory that there is for such; a third waits until one of them holds nothing any more. */
+  async function askThree(gateway: RoutedGateway, model: string) {
+    const first = new AbortController();
+    const asked = [
+      gateway.ask({ model, ...LARGE }, { signal: first.signal }),
+      gateway.ask({ model, ...LARGE }),
+      gateway.ask({ model, ...LARGE }),
+    ];
+    for (const one of asked) one.catch(() => {});
+    // Between the work on one large body and the next there is a pause.
+    for (let i = 0; i < 20; i++) {
+      await settle();
+      gateway.clock.advance(10);
+    }
+    return first;
+  }
+
+  test('is held until its output began, where another attempt may follow', async () => {
+    const gateway = new RoutedGateway({ first: [HANGING] }, { RETRIES: '1', IDLE_TIMEOUT_SECONDS: '0' });
+    const first = await askThree(gateway, 'openai/first');
+    expect(gateway.asked).toHaveLength(2);
+    first.abort();
+    for (let i = 0; i < 20; i++) {
+      await settle();
+      gateway.clock.advance(10);
+    }
+    expect(gateway.asked).toHaveLength(3);
+  });
+
+  test('is not held where none may, and not after its output began', async () => {
+    const one = new RoutedGateway({ first: [HANGING] }, { RETRIES: '0', IDLE_TIMEOUT_SECONDS: '0' });
+    await askThree(one, 'openai/first');
+    expect(one.asked).toHaveLength(3);
+    const begun: Play = { ...sse(ROLE, event({ content: 'Hello' })), ending: 'hang' } as Play;
+    const served = new RoutedGateway({ first: [begun] }, { RETRIES: '1', IDLE_TIMEOUT_SECONDS: '0' });
+    await askThree(served, 'openai/first');
+    expect(served.asked).toHaveLength(3);
+  });
+});

@@ -1,0 +1,200 @@
+/** Random failures over random lists of targets: one whole answer or one error, whatever happens, and nothing left behind (R4-R9). */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { UsageRecord } from '../../src/metering/record.ts';
+import {
+  type Asked,
+  DONE,
+  event,
+  type Got,
+  json,
+  type Play,
+  ROLE,
+  RoutedGateway,
+  read,
+  refuse,
+  settle,
+  sse,
+} from './upstreams.ts';
+
+/** What one request meets. `begins`: it has output, after which nothing else may be asked. */
+interface Meeting {
+  readonly name: string;
+  readonly begins: boolean;
+  readonly play: (text: string, isStreamed: boolean) => Play;
+}
+
+const EVENTS = 'text/event-stream';
+const ERROR = 'data: {"error":{"message":"no","code":"busy"}}\n\n';
+
+/** A stream that has begun, which is output for a client that reads a stream, and for one that waits for the whole. */
+const begun = (name: string, ending: 'cut' | 'hang' | 'end', ...more: string[]): Meeting => ({
+  name,
+  begins: true,
+  play: (text) => ({
+    kind: 'answer',
+    type: EVENTS,
+    pieces: [ROLE, event({ content: text }), ...more],
+    ending,
+  }),
+});
+
+const early = (name: string, play: Play): Meeting => ({ name, begins: false, play: () => play });
+
+const MEETINGS: readonly Meeting[] = [
+  {
+    name: 'answers',
+    begins: true,
+    play: (text, isStreamed) =>
+      isStreamed
+        ? sse(ROLE, event({ content: text }), event({}, 'stop'), DONE)
+        : json({
+            choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }],
+          }),
+  },
+  begun('is cut', 'cut'),
+  begun('hangs after output', 'hang'),
+  begun('fails after output', 'hang', ERROR),
+  early('unreachable', { kind: 'unreachable' }),
+  early('hangs', { kind: 'hang' }),
+  ...[400, 401, 404, 408, 429, 500, 503].map((status) => early(String(status), refuse(status))),
+  early('busy', refuse(429, {}, { 'retry-after': '2' })),
+  early('long', refuse(429, {}, { 'retry-after': '60' })),
+  early('error event', { ...sse(ERROR), ending: 'hang' } as Play),
+  early('role, then cut', { ...sse(ROLE), ending: 'cut' } as Play),
+  early('role, then silence', { ...sse(ROLE), ending: 'hang' } as Play),
+  early('empty', sse()),
+  early('page', { kind: 'answer', type: 'text/html', pieces: ['<html></html>'] }),
+];
+
+interface Run {
+  readonly meetings: readonly (readonly Meeting[])[];
+  readonly retries: number;
+  readonly timeouts: readonly boolean[];
+  readonly isStreamed: boolean;
+  /** ms after which the client leaves; null: it stays. */
+  readonly leavesAfter: number | null;
+  readonly stepMs: number;
+}
+
+const runs: fc.Arbitrary<Run> = fc.record({
+  meetings: fc.array(fc.array(fc.constantFrom(...MEETINGS), { minLength: 1, maxLength: 4 }), {
+    minLength: 1,
+    maxLength: 4,
+  }),
+  retries: fc.integer({ min: 0, max: 3 }),
+  timeouts: fc.array(fc.boolean(), { minLength: 4, maxLength: 4 }),
+  isStreamed: fc.boolean(),
+  leavesAfter: fc.option(fc.integer({ min: 0, max: 9000 }), { freq: 4 }),
+  stepMs: fc.integer({ min: 50, max: 4000 }),
+});
+
+const DEADLINE_MS = 60_000;
+
+async function drive(run: Run) {
+  /** What each request met, in the order in which they came. */
+  const met: { readonly meeting: Meeting; readonly text: string }[] = [];
+  const plays = Object.fromEntries(
+    run.meetings.map((meetings, i) => [
+      `m${i}`,
+      meetings.map((meeting) => (isStreamed: boolean) => {
+        const text = `<${met.length}:m${i}>`;
+        met.push({ meeting, text });
+        return meeting.play(text, isStreamed);
+      }),
+    ]),
+  );
+  const steps = run.meetings.map((_, i) => {
+    const timed = run.timeouts[i] === true ? { timeout_seconds: 3 } : {};
+    return { model: `openai/m${i}`, ...timed };
+  });
+  const gateway = new RoutedGateway(plays, {
+    RETRIES: String(run.retries),
+    DEADLINE_SECONDS: String(DEADLINE_MS / 1000),
+    IDLE_TIMEOUT_SECONDS: '10',
+    ALIASES: { all: steps },
+  });
+  const leaving = new AbortController();
+  const began = gateway.clock.now();
+  let got: Got | null = null;
+  let isDone = false;
+  gateway
+    .ask({ model: 'all', stream: run.isStreamed }, { signal: leaving.signal })
+    .then(read)
+    .then((whole) => {
+      got = whole;
+    })
+    .catch(() => {})
+    .finally(() => {
+      isDone = true;
+    });
+  let askedAtLeave: number | null = null;
+  while (!isDone && gateway.clock.now() - began <= DEADLINE_MS + run.stepMs) {
+    await settle();
+    if (run.leavesAfter !== null && askedAtLeave === null && gateway.clock.now() - began >= run.leavesAfter) {
+      leaving.abort();
+      await settle();
+      askedAtLeave = gateway.asked.length;
+    }
+    if (!isDone) gateway.clock.advance(run.stepMs);
+  }
+  await settle();
+  await gateway.gateway.idle();
+  return { gateway, met, got: got as Got | null, isDone, askedAtLeave };
+}
+
+function isLeftBehind({ isCancelled, isOver }: Asked, meeting: Meeting): boolean {
+  const hasBody = meeting.play('', true).kind !== 'refuse' && meeting.name !== 'unreachable';
+  return hasBody && !isCancelled && !isOver;
+}
+
+function checkAnswer(
+  { text, models, ids, error, finishes }: Got,
+  met: Awaited<ReturnType<typeof drive>>['met'],
+) {
+  const served = met.at(-1);
+  expect(models.length).toBeLessThanOrEqual(1);
+  expect(ids.length).toBeLessThanOrEqual(1);
+  if (error === null) {
+    expect([text, served?.meeting.name, finishes]).toEqual([served?.text, 'answers', ['stop']]);
+  } else {
+    expect(finishes).toEqual([]);
+    expect(['', served?.meeting.begins ? served.text : '']).toContain(text);
+  }
+}
+
+test('R5 R9 M1 exactly one answer, no halves, no attempt after output or after the client left, one record', async () => {
+  let attempts = 0;
+  await fc.assert(
+    fc.asyncProperty(runs, async (run) => {
+      const { gateway, met, got, isDone, askedAtLeave } = await drive(run);
+      const { asked, records, clock } = gateway;
+      attempts += asked.length;
+      expect(isDone).toBe(true);
+      expect(asked.length).toBeLessThanOrEqual(run.meetings.length * (1 + run.retries));
+      if (askedAtLeave === null) {
+        expect(got).not.toBeNull();
+        if (got !== null) checkAnswer(got, met);
+      } else {
+        expect(asked).toHaveLength(askedAtLeave);
+      }
+      const firstOutput = met.findIndex(({ meeting }) => meeting.begins);
+      if (firstOutput >= 0) expect(met).toHaveLength(firstOutput + 1);
+      for (const [i, one] of asked.entries()) {
+        const { meeting } = met[i] ?? {};
+        expect([meeting?.name, meeting !== undefined && isLeftBehind(one, meeting)]).toEqual([
+          meeting?.name,
+          false,
+        ]);
+      }
+      expect(records).toHaveLength(1);
+      const [record] = records as [UsageRecord];
+      expect(record.attempts.filter(({ ms }) => ms !== null)).toHaveLength(asked.length);
+      const wasServed = got !== null && got.error === null && got.text !== '';
+      if (askedAtLeave === null) expect(record.status === 'finished').toBe(wasServed);
+      expect(clock.running).toBe(0);
+    }),
+    { numRuns: 300 },
+  );
+  expect(attempts).toBeGreaterThan(300);
+}, 120_000);

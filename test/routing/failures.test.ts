@@ -1,0 +1,142 @@
+/** Tests what each failure of an attempt means: a row of R4 each, for the deployment's key and for the caller's own. */
+import { describe, expect, test } from 'vitest';
+import { type ApiError, apiError } from '../../src/canonical/error.ts';
+import { type Failure, judge, readRetryAfter } from '../../src/routing/failures.ts';
+import { classifyRefusal } from '../../src/upstream/classify.ts';
+import { settingsWith, targetsOf } from './targets.ts';
+
+const UPSTREAM = { name: 'Provider', secret: 'secret' };
+const IN_TIME = { isUnsent: false, isTimeout: false, retryAfterMs: null };
+
+/** As an upstream refuses with this status and body. */
+function refused(status: number, body: unknown = '', callerPays = false): Failure {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return { ...IN_TIME, error: classifyRefusal({ status, body: text }, UPSTREAM, callerPays) };
+}
+
+function failed(error: ApiError, isTimeout = false): Failure {
+  return { ...IN_TIME, error, isTimeout };
+}
+
+const [PLAIN] = targetsOf(['openai/gpt-5']);
+
+/** In words: what becomes of the request, and what the circuit learns. */
+function verdict(failure: Failure, callerPays = false, target = PLAIN): string {
+  const { movesOn, mayRecover, counts } = judge(failure, target, callerPays);
+  return [movesOn ? 'moves on' : 'ends', mayRecover ? 'may recover' : '', counts].filter(Boolean).join(', ');
+}
+
+const FAILED = 'moves on, may recover, failure';
+const REFUSED = 'moves on, refusal';
+const LATE = 'moves on, failure';
+const MISTAKE = 'ends, nothing';
+
+describe('R4 judge', () => {
+  test.each<[name: string, failure: Failure, verdict: string]>([
+    ['no connection', failed(apiError('upstream_unreachable', 'x')), FAILED],
+    ['no output within the step’s time', failed(apiError('timeout', 'x'), true), LATE],
+    ['silence before any output', failed(apiError('stream_idle_timeout', 'x'), true), LATE],
+    ...[408, 409, 425, 500, 501, 502, 503, 504, 520, 522, 524, 529, 599].map(
+      (status) => [`a ${status}`, refused(status), FAILED] as [string, Failure, string],
+    ),
+    ['an error as the first event', failed(apiError('upstream_error', 'x')), FAILED],
+    ['HTML, no JSON, no choice', failed(apiError('upstream_invalid', 'x')), FAILED],
+    ['an end before any output', failed(apiError('upstream_truncated', 'x')), FAILED],
+    ['an event that is too large', failed(apiError('upstream_event_too_large', 'x')), LATE],
+    ['an overloaded upstream', failed(apiError('upstream_overloaded', 'x')), FAILED],
+    ...[400, 413, 422].map(
+      (status) => [`a ${status}`, refused(status), MISTAKE] as [string, Failure, string],
+    ),
+    ['an error event that is a 400', failed(apiError('invalid_request', 'x')), MISTAKE],
+    [
+      'a lack of Weir’s own memory',
+      failed({ ...apiError('upstream_error', 'x'), code: 'overloaded' }),
+      MISTAKE,
+    ],
+    ['a fault of Weir’s own', failed(apiError('internal_error', 'x')), MISTAKE],
+    ['a 3xx', refused(302), FAILED],
+    ['a request that was not sent', { ...refused(400), isUnsent: true }, 'moves on, nothing'],
+    ['a 400 that names a parameter', refused(400, { error: { code: 'unsupported_parameter' } }), MISTAKE],
+  ])('%s: %s', (_name, failure, expected) => {
+    expect(verdict(failure)).toBe(expected);
+    expect(verdict(failure, true)).toBe(expected);
+  });
+
+  test.each<[name: string, status: number, body: unknown]>([
+    ['a 401', 401, ''],
+    ['a 402', 402, ''],
+    ['a 403', 403, ''],
+    ['a 404', 404, ''],
+    ['a 400 about the key', 400, { error: 'Incorrect API key provided.' }],
+    ['a 429 for the balance', 429, { error: { message: 'no', code: 'insufficient_quota' } }],
+  ])("%s is the deployment's own refusal", (_name, status, body) => {
+    expect(verdict(refused(status, body))).toBe(REFUSED);
+  });
+
+  test.each<[name: string, failure: Failure]>([
+    ['a 429', refused(429)],
+    ['an error event that is a 429', failed({ ...apiError('rate_limited', 'x'), code: 'own' })],
+  ])("%s: a limit of the caller's own key counts for nobody else", (_name, failure) => {
+    expect(verdict(failure)).toBe(FAILED);
+    expect(verdict(failure, true)).toBe('moves on, may recover, nothing');
+  });
+
+  test.each([401, 402, 403, 404])("a %i is the caller's own mistake under passthrough", (status) => {
+    expect(verdict(refused(status, '', true), true)).toBe(MISTAKE);
+  });
+
+  test.each([
+    ['deepseek', 'The supported API model names are a or b, but you passed c.', 'invalid_request_error'],
+    ['mistral', 'Invalid model: c', '1500'],
+    ['router', 'c is not a valid model ID', 'x'],
+    ['openai', 'No such model', 'model_not_found'],
+  ])('a 400 of %s that there is no such model is as a 404', (provider, message, code) => {
+    const [target] = targetsOf([`${provider}/c`]);
+    expect(verdict(refused(400, { error: { message, code } }), false, target)).toBe(REFUSED);
+    expect(verdict(refused(400, { error: { message, code } }, true), true, target)).toBe(MISTAKE);
+  });
+});
+
+describe('R2 judge, what an alias adds', () => {
+  const TOO_LONG = { message: "This model's maximum context length is 8192 tokens.", code: 'x' };
+  const FILTERED = { message: 'The response was filtered', code: 'content_filter' };
+  const RISK = { message: 'Content Exists Risk', code: 'invalid_request_error' };
+
+  test.each<[provider: string, on: string[], status: number, error: object, verdict: string]>([
+    ['openai', [], 400, TOO_LONG, MISTAKE],
+    ['openai', ['content_filter'], 400, TOO_LONG, MISTAKE],
+    ['openai', ['context_length'], 400, TOO_LONG, 'moves on, nothing'],
+    [
+      'openai',
+      ['context_length'],
+      413,
+      { ...TOO_LONG, code: 'context_length_exceeded' },
+      'moves on, nothing',
+    ],
+    ['openai', ['context_length'], 400, FILTERED, MISTAKE],
+    ['openai', ['context_length', 'content_filter'], 400, FILTERED, 'moves on, nothing'],
+    ['deepseek', ['content_filter'], 400, RISK, 'moves on, nothing'],
+    ['openai', ['content_filter'], 400, RISK, MISTAKE],
+  ])('%s with on %j: a %i with %j %s', (provider, on, status, error, expected) => {
+    const settings = settingsWith({ ALIASES: { a: { model: `${provider}/m`, on } } });
+    const [target] = targetsOf(['a'], { settings });
+    expect(verdict(refused(status, { error }), false, target)).toBe(expected);
+  });
+});
+
+const NOW = Date.parse('2026-11-22T10:00:00Z');
+
+test.each<[headers: Record<string, string>, ms: number | null]>([
+  [{}, null],
+  [{ 'retry-after': '3' }, 3000],
+  [{ 'retry-after': '0.5' }, 500],
+  [{ 'retry-after': '3', 'retry-after-ms': '120' }, 120],
+  [{ 'retry-after': 'Sun, 22 Nov 2026 10:00:04 GMT' }, 4000],
+  [{ 'retry-after': 'Sun, 22 Nov 2026 09:00:00 GMT' }, 0],
+  [{ 'retry-after': 'soon' }, null],
+  [{ 'retry-after': '-1', 'retry-after-ms': 'x' }, 0],
+])('R6 readRetryAfter: %j asks for %s ms', (headers, ms) => {
+  const read = readRetryAfter(new Headers(headers), NOW);
+  if (headers['retry-after'] === '-1') expect(read === null || read === 0).toBe(true);
+  else expect(read).toBe(ms);
+});

@@ -1,0 +1,186 @@
+/** Tests which target is asked when: the first pass, further ones, their waits, circuits and the deadline (R6, R7). */
+import { describe, expect, test } from 'vitest';
+import { apiError } from '../../src/canonical/error.ts';
+import { CIRCUIT_FAILURES, CIRCUIT_OUT_MS } from '../../src/canonical/limits.ts';
+import { Circuits } from '../../src/routing/circuits.ts';
+import { type Failure, judge } from '../../src/routing/failures.ts';
+import { Passes, type PassesOptions } from '../../src/routing/passes.ts';
+import { targetsOf } from './targets.ts';
+
+const NOW = 1_790_000_000_000;
+const NAMES = ['openai/a', 'openai/b', 'openai/c'];
+
+function failure(
+  code: 'upstream_error' | 'upstream_credential',
+  retryAfterMs: number | null = null,
+): Failure {
+  return { error: apiError(code, 'x'), isUnsent: false, isTimeout: false, retryAfterMs };
+}
+const DOWN = failure('upstream_error');
+const NO_KEY = failure('upstream_credential');
+const asksFor = (ms: number) => failure('upstream_error', ms);
+
+function passesOver(names: readonly string[], fields: Partial<PassesOptions> = {}, now = NOW) {
+  const [first = '', ...others] = names;
+  const targets = targetsOf([first, ...others]);
+  const circuits = fields.circuits ?? new Circuits();
+  const options = {
+    targets,
+    circuits,
+    circuitOf: ({ address }: { address: string }) => address,
+    retries: 1,
+    deadlineAt: Number.POSITIVE_INFINITY,
+    random: () => 0.5,
+  };
+  return new Passes({ ...options, ...fields }, now);
+}
+
+/** Every attempt with its time, where each target fails as it is told here and at once. */
+function run(passes: Passes, failures: Readonly<Record<string, readonly Failure[]>>): string[] {
+  const attempts: string[] = [];
+  const counts = new Map<string, number>();
+  let now = NOW;
+  for (let turn = passes.next(now); turn !== null; turn = passes.next(now)) {
+    const { target, at } = turn;
+    now = at;
+    attempts.push(`${target.model} +${at - NOW}`);
+    const count = counts.get(target.model) ?? 0;
+    counts.set(target.model, count + 1);
+    const ends = failures[target.model]?.[count] ?? DOWN;
+    passes.failed(target, ends, judge(ends, target, false), now);
+  }
+  return attempts;
+}
+
+describe('R6 Passes', () => {
+  test('the first pass waits for nothing, the second half of 250 ms at a chance of 0.5', () => {
+    expect(run(passesOver(NAMES), {})).toEqual(['a +0', 'b +0', 'c +0', 'a +125', 'b +125', 'c +125']);
+  });
+
+  test('no retries: one pass', () => {
+    expect(run(passesOver(NAMES, { retries: 0 }), {})).toEqual(['a +0', 'b +0', 'c +0']);
+  });
+
+  test('each further pass may wait twice as long, with full jitter', () => {
+    const chances = [0, 0.999, 0.5];
+    const random = () => chances.shift() ?? 0;
+    expect(run(passesOver(['openai/a'], { retries: 3, random }), {})).toEqual([
+      'a +0',
+      'a +0',
+      'a +499',
+      'a +999',
+    ]);
+  });
+
+  test('what may not recover is not asked again', () => {
+    expect(run(passesOver(NAMES), { a: [NO_KEY], c: [NO_KEY] })).toEqual(['a +0', 'b +0', 'c +0', 'b +125']);
+    expect(run(passesOver(['openai/a']), { a: [NO_KEY] })).toEqual(['a +0']);
+  });
+
+  test('a retry-after is waited for, and whoever may be asked first is', () => {
+    expect(run(passesOver(NAMES), { a: [asksFor(3000)], b: [asksFor(20)] })).toEqual([
+      'a +0',
+      'b +0',
+      'c +0',
+      'b +20',
+      'c +125',
+      'a +3000',
+    ]);
+  });
+
+  test('a target that asks for more than 5 s is not asked again', () => {
+    expect(run(passesOver(NAMES.slice(0, 2)), { a: [asksFor(5001)], b: [asksFor(5000)] })).toEqual([
+      'a +0',
+      'b +0',
+      'b +5000',
+    ]);
+  });
+
+  test('no attempt begins at or after the deadline', () => {
+    const passes = passesOver(NAMES.slice(0, 2), { deadlineAt: NOW + 1000 });
+    expect(run(passes, { a: [asksFor(999)], b: [asksFor(1000)] })).toEqual(['a +0', 'b +0', 'a +999']);
+  });
+
+  test('hasMore tells whether another attempt may follow', () => {
+    const passes = passesOver(NAMES.slice(0, 2));
+    const seen: boolean[] = [];
+    for (let turn = passes.next(NOW); turn !== null; turn = passes.next(NOW)) {
+      seen.push(passes.hasMore);
+      passes.failed(turn.target, DOWN, judge(DOWN, turn.target, false), NOW);
+    }
+    expect(seen).toEqual([true, true, true, false]);
+    const single = passesOver(['openai/a'], { retries: 0 });
+    single.next(NOW);
+    expect(single.hasMore).toBe(false);
+  });
+});
+
+describe('R7 Passes, circuits', () => {
+  function withOut(...names: readonly string[]): Circuits {
+    const circuits = new Circuits();
+    for (const name of names) {
+      for (let i = 0; i < CIRCUIT_FAILURES; i++) circuits.failed(name, 'failure', NOW);
+    }
+    return circuits;
+  }
+
+  test('a target that is out is left out of every pass, and told', () => {
+    const passes = passesOver(NAMES, { circuits: withOut('openai/b') });
+    expect(run(passes, { a: [NO_KEY] })).toEqual(['a +0', 'c +0', 'c +125']);
+    expect(passes.takeLeftOut()).toMatchObject([{ target: { model: 'b' }, reason: 'circuit_open' }]);
+  });
+
+  test('the last one is out: the others have their further passes all the same', () => {
+    expect(run(passesOver(NAMES, { circuits: withOut('openai/c') }), { b: [NO_KEY] })).toEqual([
+      'a +0',
+      'b +0',
+      'a +125',
+    ]);
+  });
+
+  test('where all are out, none is', () => {
+    expect(run(passesOver(NAMES, { circuits: withOut(...NAMES), retries: 0 }), {})).toEqual([
+      'a +0',
+      'b +0',
+      'c +0',
+    ]);
+  });
+
+  test('five failures in its own requests take a target out for the next ones', () => {
+    const circuits = new Circuits();
+    for (let i = 0; i < CIRCUIT_FAILURES; i++) run(passesOver(['openai/a'], { circuits, retries: 0 }), {});
+    expect(run(passesOver(NAMES, { circuits, retries: 0 }), {})).toEqual(['b +0', 'c +0']);
+  });
+
+  test('an output closes the circuit', () => {
+    const circuits = withOut('openai/a');
+    const passes = passesOver(['openai/a'], { circuits });
+    const turn = passes.next(NOW);
+    if (turn === null) throw new Error('There is no turn');
+    passes.succeeded(turn.target);
+    expect(circuits.isOut('openai/a', NOW)).toBe(false);
+  });
+
+  test('after its time one request tries it, and others that come meanwhile leave it out', () => {
+    const circuits = withOut('openai/a');
+    const later = NOW + CIRCUIT_OUT_MS;
+    const first = passesOver(NAMES, { circuits }, later);
+    const turn = first.next(later);
+    expect(turn?.target.model).toBe('a');
+    const other = passesOver(NAMES, { circuits }, later);
+    expect(other.next(later)?.target.model).toBe('b');
+    // It was refused before it asked: the next one tries it.
+    if (turn !== null) first.didNotAsk(turn.target, later);
+    expect(passesOver(NAMES, { circuits }, later).next(later)?.target.model).toBe('a');
+  });
+
+  test('a try that another request began meanwhile leaves no request without any attempt', () => {
+    const circuits = withOut('openai/a', 'openai/b');
+    const later = NOW + CIRCUIT_OUT_MS;
+    const mine = passesOver(NAMES.slice(0, 2), { circuits }, later);
+    circuits.asks('openai/a', later);
+    circuits.asks('openai/b', later);
+    expect(mine.next(later)?.target.model).toBe('b');
+    expect(mine.next(later)).toBeNull();
+  });
+});

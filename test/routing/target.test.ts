@@ -1,0 +1,120 @@
+/** Tests where names lead: addresses, aliases and their steps, and the targets that are left out (R1-R4). */
+import { describe, expect, test } from 'vitest';
+import { matchesAnyGlob } from '../../src/canonical/glob.ts';
+import type { TargetsRequest } from '../../src/routing/target.ts';
+import { find, settingsWith } from './targets.ts';
+
+/** Addresses, and what was left out with its reason, or the error's code and status. */
+function lead(names: readonly string[], fields: Partial<TargetsRequest> = {}) {
+  const found = find(names, fields);
+  if (found.kind === 'error') return [found.error.status, found.error.code];
+  const leftOut = found.leftOut.map(({ target, reason }) => `${target.address} ${reason}`);
+  return [...found.targets.map(({ address }) => address), ...leftOut];
+}
+
+const ALIASES = {
+  fast: 'mistral/mistral-small-latest',
+  safe: ['deepseek/deepseek-flash', { model: 'mistral/mistral-small-latest' }],
+  tiers: [{ model: 'openai/gpt-5', set: { service_tier: 'flex' } }, 'openai/gpt-5', 'openai/gpt-5'],
+  'claude-*': 'openai/gpt-5',
+  'claude-haiku*': 'openai/gpt-5-mini',
+  'claude-opus-5': 'deepseek/deepseek-v4-pro',
+  'openai/gpt-4*': 'openai/gpt-5',
+  '*-any': 'mistral/any',
+};
+const settings = settingsWith({ ALIASES: JSON.stringify(ALIASES), DEFAULT_PROVIDER: 'openai' });
+
+describe('R1 R2 findTargets, names', () => {
+  test.each<[names: string[], addresses: string[]]>([
+    [['deepseek/deepseek-flash'], ['deepseek/deepseek-flash']],
+    [['router/google/gemini'], ['router/google/gemini']],
+    [['gpt-5'], ['openai/gpt-5']],
+    [['google/gemini'], ['openai/google/gemini']],
+    [['fast'], ['mistral/mistral-small-latest']],
+    [['safe'], ['deepseek/deepseek-flash', 'mistral/mistral-small-latest']],
+    [
+      ['gpt-5', 'safe', 'fast'],
+      ['openai/gpt-5', 'deepseek/deepseek-flash', 'mistral/mistral-small-latest'],
+    ],
+    // Another target with other fields, the same one but once.
+    [['tiers'], ['openai/gpt-5', 'openai/gpt-5']],
+    // The exact name first, then globs as they are written.
+    [['claude-opus-5'], ['deepseek/deepseek-v4-pro']],
+    [['claude-haiku-5'], ['openai/gpt-5']],
+    [['openai/gpt-4o'], ['openai/gpt-5']],
+    // A glob without a slash takes no address away.
+    [['x-any'], ['mistral/any']],
+    [['deepseek/x-any'], ['deepseek/x-any']],
+  ])('%j leads to %j', (names, addresses) => {
+    expect(lead(names, { settings })).toEqual(addresses);
+  });
+
+  test('a step brings its fields, its time and what it moves on at', () => {
+    const step = { model: 'openai/gpt-5', set: { user: 'x' }, timeout_seconds: 2.5, on: ['context_length'] };
+    const found = find(['a', 'gpt-5'], {
+      settings: settingsWith({ ALIASES: { a: [step] }, DEFAULT_PROVIDER: 'openai' }),
+    });
+    expect(found).toMatchObject({
+      targets: [
+        { model: 'gpt-5', step: { set: { user: 'x' }, timeoutMs: 2500, on: ['context_length'] } },
+        { model: 'gpt-5', step: { set: {}, timeoutMs: null, on: [] } },
+      ],
+    });
+  });
+
+  test.each<[names: string[], code: string]>([
+    [['gpt-5'], 'model_not_found'],
+    [['codex/x'], 'model_not_found'],
+    [['xerotier/x'], 'model_not_found'],
+    [['openai/'], 'model_not_found'],
+    [['openai/gpt-5', 'nowhere'], 'model_not_found'],
+  ])('%j, one of which leads nowhere, is an error', (names, code) => {
+    expect(lead(names)).toEqual([404, code]);
+  });
+
+  test('more targets than a request may have are refused, however few names stand for them', () => {
+    const steps = Array.from({ length: 5 }, (_, i) => `openai/m${i}`);
+    const others = steps.map((name) => `${name}b`);
+    const more = settingsWith({ ALIASES: { a: steps, b: others } });
+    expect(lead(['a'], { settings: more })).toHaveLength(5);
+    expect(lead(['a', 'b'], { settings: more })).toEqual([400, 'invalid_request']);
+  });
+});
+
+describe('R3 findTargets, what is left out', () => {
+  const onlyMistral = (address: string) => matchesAnyGlob(['mistral/*'], address);
+
+  test("a target that the key's globs forbid is left out, and told", () => {
+    expect(lead(['safe'], { settings, mayUse: onlyMistral })).toEqual([
+      'mistral/mistral-small-latest',
+      'deepseek/deepseek-flash model_not_allowed',
+    ]);
+  });
+
+  test('none is left: 403', () => {
+    expect(lead(['openai/a', 'deepseek/b'], { mayUse: onlyMistral })).toEqual([403, 'model_not_allowed']);
+  });
+
+  test('R3 a router is left out for the models that its own field names, the caller’s or the step’s', () => {
+    const mayUse = (address: string) => address !== 'router/b';
+    expect(lead(['router/a'], { mayUse, body: { fallbacks: ['b'] } })).toEqual([403, 'model_not_allowed']);
+    expect(lead(['router/a'], { mayUse, body: { fallbacks: [{ model: 'b' }] } })).toEqual([
+      403,
+      'model_not_allowed',
+    ]);
+    const set = settingsWith({ ALIASES: { r: { model: 'router/a', set: { fallbacks: ['b'] } } } });
+    expect(lead(['r'], { settings: set, mayUse })).toEqual([403, 'model_not_allowed']);
+  });
+
+  test('a provider without the route is left out; where no other is left, the error names it', () => {
+    const withBare = settingsWith({ OPENTOKEN_API_KEY: 't', OPENTOKEN_BASE_URL: 'http://t' });
+    const fim = { settings: withBare, route: 'fim' } as const;
+    expect(lead(['opentoken/x', 'mistral/y'], fim)).toEqual(['mistral/y', 'opentoken/x unsupported_route']);
+    expect(lead(['opentoken/x'], fim)).toEqual([400, 'unsupported_route']);
+  });
+
+  test("R4 a caller's own key goes to the first target's provider alone", () => {
+    const names = ['openai/a', 'deepseek/b', 'openai/c'];
+    expect(lead(names, { callerPays: true })).toEqual(['openai/a', 'openai/c', 'deepseek/b other_provider']);
+  });
+});

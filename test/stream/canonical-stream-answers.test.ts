@@ -1,0 +1,359 @@
+/** Tests a stream whose answers may take each other's place: what is held, what is thrown away, and what ends it (R5). */
+import { describe, expect, test } from 'vitest';
+import { apiError } from '../../src/canonical/error.ts';
+import { MAX_HELD_OUTPUT_BYTES } from '../../src/canonical/limits.ts';
+import { Tally } from '../../src/metering/tally.ts';
+import type { AnswerFailure } from '../../src/stream/answer-sink.ts';
+import type { AnswerTurn, EmptyEnd } from '../../src/stream/canonical-stream.ts';
+import type { PacingLimits } from '../../src/stream/pacing.ts';
+import { optionsOf } from '../contract/convert.ts';
+import { FakeClock } from './fake-clock.ts';
+import {
+  bodyOf,
+  CHAT,
+  DONE,
+  decoder,
+  encoder,
+  fedBody,
+  HELLO,
+  type Run,
+  readAll,
+  run,
+  STOP,
+  settle,
+} from './stream-bench.ts';
+
+const ROLE = 'data: {"id":"held","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n';
+const ERROR = 'data: {"error":{"message":"no","type":"rate_limit_error"}}\n\n';
+const DOWN = apiError('upstream_unreachable', 'OpenAI could not be reached');
+
+/** Turns that note what they are told, and end as they are asked to. */
+function turnOf(end: (failure: AnswerFailure | null) => EmptyEnd, isReplaceable = true) {
+  const told: unknown[] = [];
+  const turn: AnswerTurn = {
+    isReplaceable,
+    onOutput: () => void told.push('output'),
+    onEmptyEnd: (failure) => {
+      told.push(failure === null ? 'whole' : failure.error.code);
+      return end(failure);
+    },
+  };
+  return { turn, told };
+}
+
+const replaced = (): EmptyEnd => ({ kind: 'replaced' });
+const over = (failure: AnswerFailure | null): EmptyEnd => ({ kind: 'over', failure });
+
+/** A stream whose first answer may be replaced. */
+function start(first: AnswerTurn, body?: ReadableStream<Uint8Array>, limits: Partial<PacingLimits> = {}) {
+  const clock = new FakeClock();
+  return run(body, limits, clock, undefined, first);
+}
+
+function next({ stream }: Run, turn: AnswerTurn, model = 'second') {
+  return stream.begin(optionsOf({ ...CHAT, model }, new Tally(() => 0, 0)), turn);
+}
+
+/** Every way in which an answer ends before its output. */
+const EARLY_ENDS: readonly (readonly [name: string, texts: readonly string[], code: string])[] = [
+  ['an error as its first event', [ERROR], 'rate_limit_error'],
+  ['an error after a role', [ROLE, ERROR], 'rate_limit_error'],
+  ['an error in the same read as a role', [ROLE + ERROR], 'rate_limit_error'],
+  ['a cut after comments and a role', [': queued\n\n', ROLE], 'upstream_truncated'],
+  ['no event at all', [], 'upstream_truncated'],
+  ['a line that is no JSON', [ROLE, 'data: <html>\n\n'], 'upstream_invalid'],
+  [
+    'a finish that means failure',
+    ['data: {"choices":[{"index":0,"delta":{},"finish_reason":"insufficient_system_resource"}]}\n\n'],
+    'insufficient_system_resource',
+  ],
+];
+
+describe('R5 an answer that ends before its output', () => {
+  test.each(EARLY_ENDS)(
+    '%s: nothing of it is sent, and the next one is whole',
+    async (_name, texts, code) => {
+      const first = turnOf(replaced);
+      const tested = start(first.turn, bodyOf(...texts));
+      await settle();
+      expect([first.told, tested.written, tested.heads]).toEqual([[code], [], []]);
+      const second = turnOf(over, false);
+      void next(tested, second.turn).pump(bodyOf(ROLE.replace('held', 'next'), HELLO, STOP, DONE));
+      const got = await readAll(tested.readable);
+      expect(got.match(/"id":"\w+"/g)).toEqual(Array(3).fill('"id":"next"'));
+      expect(got).toContain('"model":"openai/second"');
+      expect(got.match(/"role":"assistant"/g)).toHaveLength(1);
+      expect(got.endsWith(DONE)).toBe(true);
+      expect([first.told, second.told, tested.ends]).toEqual([[code], ['output'], [{ kind: 'finished' }]]);
+    },
+  );
+
+  test.each(EARLY_ENDS)(
+    '%s, none left: the error is the head, and no byte is sent',
+    async (_name, texts, code) => {
+      const { turn, told } = turnOf(over);
+      const { heads, written, ends } = start(turn, bodyOf(...texts));
+      await settle();
+      expect([told, written]).toEqual([[code], []]);
+      expect(heads).toMatchObject([{ error: { code } }]);
+      expect(ends).toMatchObject([{ kind: 'failed', isOpen: false }]);
+    },
+  );
+
+  test.each(EARLY_ENDS)(
+    '%s, after a heartbeat: it commits the 200 but not the answer, and the next one follows it',
+    async (_name, texts) => {
+      const { body, feed, close } = fedBody();
+      const tested = start(turnOf(replaced).turn, body, { heartbeatMs: 100 });
+      tested.clock.advance(100);
+      await settle();
+      expect(tested.heads).toEqual([null]);
+      for (const text of texts) feed(text);
+      close();
+      await settle();
+      void next(tested, turnOf(over, false).turn).pump(bodyOf(HELLO, STOP, DONE));
+      const got = await readAll(tested.readable);
+      expect(got.startsWith(': heartbeat\n\ndata: {"id":')).toBe(true);
+      expect(got).not.toContain('"held"');
+      expect(got).not.toContain('error');
+    },
+  );
+
+  test('after a heartbeat the last error is a frame', async () => {
+    const { body, feed } = fedBody();
+    const tested = start(turnOf(replaced).turn, body, { heartbeatMs: 100 });
+    tested.clock.advance(100);
+    feed(ERROR);
+    await settle();
+    const last = next(tested, turnOf(over, false).turn);
+    last.fail(DOWN);
+    expect(await readAll(tested.readable)).toMatch(
+      /^: heartbeat\n\ndata: \{"error":\{.*"upstream_unreachable"\}\}\n\ndata: \[DONE\]\n\n$/,
+    );
+    expect(tested.ends).toMatchObject([{ kind: 'failed', isOpen: true }]);
+  });
+
+  test('the error with which it ends is the one that its turn says', async () => {
+    const failure = { error: { ...DOWN, message: 'two were tried' }, upstreamError: null };
+    const tested = start(turnOf(() => ({ kind: 'over', failure })).turn, bodyOf(ERROR));
+    await settle();
+    expect(tested.heads).toEqual([failure]);
+  });
+
+  test('its upstream is cancelled, and what comes of it later goes nowhere', async () => {
+    const { body, feed, counts } = fedBody();
+    const first = turnOf(replaced);
+    const tested = start(first.turn, body);
+    feed(ROLE);
+    await settle();
+    tested.answer.fail(DOWN);
+    await settle();
+    expect(counts.cancels).toBe(1);
+    const answer = next(tested, turnOf(over, false).turn);
+    tested.answer.fail(DOWN);
+    await tested.answer.plain({ choices: [{ message: { content: 'late' }, finish_reason: 'stop' }] });
+    void answer.pump(bodyOf(HELLO, STOP, DONE));
+    expect(await readAll(tested.readable)).not.toContain('late');
+    expect(first.told).toEqual(['upstream_unreachable']);
+  });
+});
+
+/** The first event that is output, and where in it the text stands. */
+const OUTPUTS: readonly (readonly [name: string, delta: string])[] = [
+  ['content', '{"content":"Hello"}'],
+  ['reasoning', '{"reasoning_content":"Hello"}'],
+  ['a refusal', '{"refusal":"Hello"}'],
+  ["a tool call's name", '{"tool_calls":[{"index":0,"id":"c","function":{"name":"Hello","arguments":""}}]}'],
+  ["a tool call's arguments", '{"tool_calls":[{"index":0,"id":"c","function":{"arguments":"Hello"}}]}'],
+];
+
+describe('R5 output', () => {
+  test.each(OUTPUTS)(
+    '%s: what was held goes with it in one write, and nothing takes its place',
+    async (...row) => {
+      const { body, feed } = fedBody();
+      const { turn, told } = turnOf(replaced);
+      const tested = start(turn, body);
+      feed(ROLE);
+      await settle();
+      expect([told, tested.written]).toEqual([[], []]);
+      feed(`data: {"choices":[{"index":0,"delta":${row[1]}}]}\n\n`);
+      await settle();
+      expect(told).toEqual(['output']);
+      expect(tested.written).toHaveLength(1);
+      feed(ERROR);
+      const got = await readAll(tested.readable);
+      expect(got).toMatch(/"role":"assistant".*\n\n.*Hello.*\n\ndata: \{"error".*\n\ndata: \[DONE\]\n\n$/);
+      expect(told).toEqual(['output']);
+    },
+  );
+
+  test.each([
+    ['a role', ROLE],
+    ['an empty delta', 'data: {"choices":[{"index":0,"delta":{"content":"","reasoning_content":""}}]}\n\n'],
+    [
+      'a tool call without a name and arguments',
+      'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0}]}}]}\n\n',
+    ],
+    ['a vendor event that is stripped', 'data: {"type":"x_research.step"}\n\n'],
+    ['a comment', ': waiting\n\n'],
+  ])('%s is none', async (_name, text) => {
+    const { turn, told } = turnOf(replaced);
+    const tested = start(turn, fedBodyWith(text));
+    await settle();
+    expect([told, tested.written]).toEqual([[], []]);
+  });
+
+  test('a vendor event that passes is output', async () => {
+    const { turn, told } = turnOf(replaced);
+    const options = optionsOf(CHAT, new Tally(() => 0, 0));
+    const feed = start(turn).stream.begin(
+      { ...options, policies: { ...options.policies, vendorEvents: ['*'] } },
+      turn,
+    );
+    void feed.pump(fedBodyWith('data: {"type":"x_research.step"}\n\n'));
+    await settle();
+    expect(told).toEqual(['output']);
+  });
+
+  test('text and an error in one read: the text is sent, and the error is a frame', async () => {
+    const { turn, told } = turnOf(replaced);
+    const tested = start(turn, bodyOf(ROLE + HELLO + ERROR));
+    const got = await readAll(tested.readable);
+    expect(got).toContain('Hello');
+    expect(got).toContain('"error"');
+    expect(told).toEqual(['output']);
+  });
+
+  test('more than 64 KiB before any output: it is sent on, and nothing takes its place', async () => {
+    const { turn, told } = turnOf(replaced);
+    const logprobs = Array.from({ length: 4000 }, () => ({
+      token: '',
+      logprob: 0,
+      bytes: null,
+      top_logprobs: [],
+    }));
+    const chunk = { choices: [{ index: 0, delta: {}, logprobs: { content: logprobs } }] };
+    const tested = start(turn, fedBodyWith(`data: ${JSON.stringify(chunk)}\n\n`));
+    await settle();
+    expect(told).toEqual(['output']);
+    expect(tested.written[0]).toBeGreaterThan(MAX_HELD_OUTPUT_BYTES);
+  });
+
+  test('an answer that is whole and has no text: its turn decides whether it stands', async () => {
+    const empty = [ROLE, STOP, DONE];
+    const stands = turnOf(over);
+    expect(await readAll(start(stands.turn, bodyOf(...empty)).readable)).toMatch(
+      /"role":"assistant".*\n\n.*"finish_reason":"stop".*\n\ndata: \[DONE\]\n\n$/,
+    );
+    expect(stands.told).toEqual(['whole']);
+    const falls = start(turnOf(replaced).turn, bodyOf(...empty));
+    await settle();
+    void next(falls, turnOf(over, false).turn).pump(bodyOf(HELLO, STOP, DONE));
+    expect((await readAll(falls.readable)).match(/finish_reason":"stop"/g)).toHaveLength(1);
+  });
+
+  test('F4 where nothing may take its place, nothing is held', async () => {
+    const { body, feed } = fedBody();
+    const { turn } = turnOf(over, false);
+    const tested = start(turn, body);
+    feed(ROLE);
+    await settle();
+    expect(tested.written).toHaveLength(1);
+  });
+});
+
+describe('R5 R6 time', () => {
+  test('T2 silence ends one answer, and the next one has its own time', async () => {
+    const first = turnOf(replaced);
+    const tested = start(first.turn, fedBodyWith(ROLE), { idleTimeoutMs: 1000, heartbeatMs: 0 });
+    await settle();
+    tested.clock.advance(1000);
+    await settle();
+    expect(first.told).toEqual(['stream_idle_timeout']);
+    // While no upstream is asked no silence counts.
+    tested.clock.advance(5000);
+    const { body, feed } = fedBody();
+    void next(tested, turnOf(over, false).turn).pump(body);
+    tested.clock.advance(999);
+    feed(HELLO);
+    await settle();
+    tested.clock.advance(999);
+    feed(STOP + DONE);
+    expect(await readAll(tested.readable)).toContain('Hello');
+    expect(tested.ends).toEqual([{ kind: 'finished' }]);
+  });
+
+  test('T2 the next one is given no more time than that', async () => {
+    const tested = start(turnOf(replaced).turn, bodyOf(ERROR), { idleTimeoutMs: 1000 });
+    await settle();
+    const last = turnOf(over, false);
+    void next(tested, last.turn).pump(fedBodyWith(': queued\n\n'));
+    await settle();
+    tested.clock.advance(1000);
+    await settle();
+    expect(last.told).toEqual(['stream_idle_timeout']);
+    expect(tested.ends).toMatchObject([{ kind: 'timed_out' }]);
+  });
+
+  test('T2 the last one: the stream ends as timed out', async () => {
+    const tested = start(turnOf(over).turn, fedBodyWith(ROLE), { idleTimeoutMs: 1000 });
+    await settle();
+    tested.clock.advance(1000);
+    await settle();
+    expect(tested.heads).toMatchObject([{ error: { code: 'stream_idle_timeout' } }]);
+    expect(tested.ends).toMatchObject([{ kind: 'timed_out', isOpen: false }]);
+  });
+
+  test.each(['under way', 'given up'])('T3 the deadline ends it all with one answer %s', async (state) => {
+    const { turn, told } = turnOf(replaced);
+    const { body, feed, counts } = fedBody();
+    const tested = start(turn, body, { deadlineMs: 1000 });
+    feed(state === 'given up' ? ERROR : ROLE);
+    await settle();
+    tested.clock.advance(1000);
+    await settle();
+    expect(tested.heads).toMatchObject([{ error: { code: 'timeout' } }]);
+    expect(tested.ends).toMatchObject([{ kind: 'timed_out', isOpen: false }]);
+    expect(counts.cancels).toBe(1);
+    expect(told).toEqual(state === 'given up' ? ['rate_limit_error'] : []);
+    expect(tested.clock.running).toBe(0);
+    // Whatever is begun after that goes nowhere.
+    const late = fedBody();
+    void next(tested, turn).pump(late.body);
+    await settle();
+    expect([late.counts.cancels, tested.written]).toEqual([1, []]);
+  });
+
+  test('T4 a client that leaves while no upstream is asked ends the stream', async () => {
+    const tested = start(turnOf(replaced).turn, bodyOf(ERROR), { heartbeatMs: 100 });
+    await settle();
+    await tested.readable.cancel();
+    await settle();
+    expect(tested.ends).toEqual([{ kind: 'cancelled' }]);
+    expect(tested.clock.running).toBe(0);
+  });
+
+  test('T1 heartbeats go on while no upstream is asked', async () => {
+    const tested = start(turnOf(replaced).turn, bodyOf(ERROR), { heartbeatMs: 100, idleTimeoutMs: 50 });
+    await settle();
+    tested.clock.advance(100);
+    await settle();
+    const { value } = await tested.readable.getReader().read();
+    expect(decoder.decode(value)).toBe(': heartbeat\n\n');
+  });
+});
+
+/** A body that sends a text and then nothing. */
+function fedBodyWith(text: string): ReadableStream<Uint8Array> {
+  let isSent = false;
+  return new ReadableStream({
+    type: 'bytes',
+    pull(controller) {
+      if (isSent) return new Promise(() => {});
+      isSent = true;
+      controller.enqueue(encoder.encode(text));
+      return undefined;
+    },
+  });
+}

@@ -1,5 +1,7 @@
 /** Tests every setting of the contract's table: its default, a valid value, and the error for an invalid one. */
 import { describe, expect, test } from 'vitest';
+import type { Provider } from '../src/providers/provider.ts';
+import type { RequestRules } from '../src/requests/rules.ts';
 import { placementOf } from '../src/settings/placement.ts';
 import { missingSettings, readRecordDays, readSettings, type Settings } from '../src/settings/settings.ts';
 
@@ -114,20 +116,18 @@ describe('readSettings, PROVIDERS', () => {
   ])('Q9 base_url %s, like %s: reasoning goes back as %s', (base_url, like, form) => {
     const entry = { base_url, ...(like === undefined ? {} : { like }) };
     const { provider } = valid({ PROVIDERS: { p: entry } }).providers.get('p') ?? {};
-    expect(provider?.endpoints.chat?.rules.messages.reasoning[0]?.form).toBe(form);
+    expect(openaiRules(provider)?.messages.reasoning[0]?.form).toBe(form);
     expect(provider).toMatchObject({ id: 'p', name: 'p' });
   });
 
   test('Q9 stream_usage false: usage is not asked for, on any route', () => {
     const entry = { base_url: 'http://10.0.0.1/v1', stream_usage: false };
     const endpoints = valid({ PROVIDERS: { p: entry } }).providers.get('p')?.provider.endpoints ?? {};
-    expect(Object.values(endpoints).map(({ rules }) => rules.streamUsage)).toEqual([
-      'unasked',
-      'unasked',
-      'unasked',
-    ]);
+    expect(
+      Object.values(endpoints).map(({ request }) => request.kind === 'chat' && request.rules.streamUsage),
+    ).toEqual(['unasked', 'unasked', 'unasked']);
     const asked = valid({ PROVIDERS: { p: { ...entry, stream_usage: true } } }).providers.get('p');
-    expect(asked?.provider.endpoints.chat?.rules.streamUsage).toBe('asked');
+    expect(openaiRules(asked?.provider)?.streamUsage).toBe('asked');
   });
 
   test('Q9 headers and query: static texts, where $NAME is that secret', () => {
@@ -446,3 +446,9 @@ describe('missingSettings', () => {
     expect(missing({ OPENAI_API_KEY: 'k', ADMIN_TOKEN: 't' })).toEqual([]);
   });
 });
+
+/** What the provider's chat completions take. */
+function openaiRules(provider: Provider | undefined): RequestRules | undefined {
+  const form = provider?.endpoints.chat?.request;
+  return form?.kind === 'chat' ? form.rules : undefined;
+}

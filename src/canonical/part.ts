@@ -45,6 +45,8 @@ export interface ChunkPart {
   readonly usage: UsageReport | null;
   /** An error that came with the choices: they are sent on first, then it ends the stream. */
   readonly error: UpstreamError | null;
+  /** The upstream said that nothing follows. */
+  readonly ends?: true;
 }
 
 /** The tokens that a vendor event reports (V3). `add`: of a task of its own, to be summed; `total`: of everything so far. */

@@ -14,6 +14,8 @@ export interface UsageReport {
   readonly rejectedPrediction?: number | undefined;
   /** What the upstream says the answer costs: an integer of 10^-9 US dollars (P3). */
   readonly cost?: number | undefined;
+  /** Each of its counts takes the place of what was reported before, be that higher (A5). */
+  readonly isLatest?: true;
 }
 
 /** The canonical `usage` object: the three sums are always there; a count that was not reported is absent (U3). */
@@ -38,27 +40,33 @@ export interface Usage {
 
 /**
  * Adds a report to those before it: each count's highest value counts, never a sum, because providers that report
- * on every chunk report the running total, and some end with zeros or nulls (U5).
+ * on every chunk report the running total, and some end with zeros or nulls (U5). Of dialects that correct themselves the last
+ * value counts (A5).
  */
 export function mergeUsage(before: UsageReport, report: UsageReport): UsageReport {
+  const merge = report.isLatest === true ? latest : highest;
   return {
-    prompt: highest(before.prompt, report.prompt),
-    completion: highest(before.completion, report.completion),
-    total: highest(before.total, report.total),
-    cached: highest(before.cached, report.cached),
-    cacheWrite: highest(before.cacheWrite, report.cacheWrite),
-    reasoning: highest(before.reasoning, report.reasoning),
-    promptAudio: highest(before.promptAudio, report.promptAudio),
-    completionAudio: highest(before.completionAudio, report.completionAudio),
-    acceptedPrediction: highest(before.acceptedPrediction, report.acceptedPrediction),
-    rejectedPrediction: highest(before.rejectedPrediction, report.rejectedPrediction),
-    cost: highest(before.cost, report.cost),
+    prompt: merge(before.prompt, report.prompt),
+    completion: merge(before.completion, report.completion),
+    total: merge(before.total, report.total),
+    cached: merge(before.cached, report.cached),
+    cacheWrite: merge(before.cacheWrite, report.cacheWrite),
+    reasoning: merge(before.reasoning, report.reasoning),
+    promptAudio: merge(before.promptAudio, report.promptAudio),
+    completionAudio: merge(before.completionAudio, report.completionAudio),
+    acceptedPrediction: merge(before.acceptedPrediction, report.acceptedPrediction),
+    rejectedPrediction: merge(before.rejectedPrediction, report.rejectedPrediction),
+    cost: merge(before.cost, report.cost),
   };
 }
 
 function highest(a: number | undefined, b: number | undefined): number | undefined {
   if (a === undefined) return b;
   return b === undefined || a > b ? a : b;
+}
+
+function latest(before: number | undefined, report: number | undefined): number | undefined {
+  return report ?? before;
 }
 
 /** The tokens of one answer: reported by the upstream, or estimated where it reported none (M3). */

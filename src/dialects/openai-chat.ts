@@ -2,11 +2,12 @@
 import { isObject, type JsonObject, readArray, readCount, readText } from '../canonical/json.ts';
 import { readLogprobs } from '../canonical/logprobs.ts';
 import type { ChoicePart, ToolCallPart } from '../canonical/part.ts';
-import type { Dialect, DialectQuirks } from '../stream/dialect.ts';
+import { type DialectQuirks, stateless } from '../stream/dialect.ts';
 import { readEnvelope, readName } from './envelope.ts';
 
-export const openaiChat: Dialect = (event, quirks) =>
-  readEnvelope(event, quirks, (choice, index) => readChoice(choice, index, quirks));
+export const openaiChat = stateless((event, quirks) =>
+  readEnvelope(event, quirks, (choice, index) => readChoice(choice, index, quirks)),
+);
 
 function readChoice(choice: JsonObject, index: number, quirks: DialectQuirks): ChoicePart {
   const delta = deltaOf(choice);

@@ -2,10 +2,10 @@
 import { type JsonObject, readText } from '../canonical/json.ts';
 import { readLogprobs } from '../canonical/logprobs.ts';
 import type { ChoicePart } from '../canonical/part.ts';
-import type { Dialect } from '../stream/dialect.ts';
+import { stateless } from '../stream/dialect.ts';
 import { readEnvelope } from './envelope.ts';
 
-export const openaiCompletions: Dialect = (event, quirks) => readEnvelope(event, quirks, readChoice);
+export const openaiCompletions = stateless((event, quirks) => readEnvelope(event, quirks, readChoice));
 
 function readChoice(choice: JsonObject, index: number): ChoicePart {
   return {

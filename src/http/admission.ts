@@ -99,7 +99,12 @@ export async function admit(applicant: Applicant, signal: AbortSignal): Promise<
   }
   const admission = { headers: limitHeaders(standing), records: settledRecords({ context, keyId }, null) };
   held.limitOutput(outputTokens);
-  return { kind: 'admitted', admission, first: held.limited(first) };
+  const limited = outputTokens === null ? null : await held.write(first.facts.target);
+  if (limited?.kind === 'error') {
+    context.waitUntil(release({ context, keyId }));
+    return { kind: 'refused', error: limited.error, headers: {} };
+  }
+  return { kind: 'admitted', admission, first: limited?.request ?? first };
 }
 
 /** The setting decides (G6). A call that was lost may have reserved all the same. */

@@ -3,6 +3,7 @@ import type { ApiError } from '../canonical/error.ts';
 import { finishReason } from '../canonical/finish-reason.ts';
 import type { AttemptEnd, AttemptFacts } from '../metering/attempt-meter.ts';
 import type { RequestMeter } from '../metering/request-meter.ts';
+import { apiHeaders } from '../providers/api-headers.ts';
 import { lastError, skippedAttempt } from '../routing/attempts.ts';
 import { judge, readRetryAfter } from '../routing/failures.ts';
 import type { Passes } from '../routing/passes.ts';
@@ -158,7 +159,7 @@ export class Asking {
           isStreamed: exchange.isStreamed,
           clientHeaders,
           callerId: exchange.caller.keyId,
-          staticHeaders: target.headers,
+          apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
           callerPays: exchange.callerPays,
           signal,
         });

@@ -2,7 +2,7 @@
 import { type JsonObject, readCount } from '../canonical/json.ts';
 import type { PricedModel } from '../limits/highest-price.ts';
 import { maxPromptTokens } from '../limits/prompt-bound.ts';
-import { outputLimitName, readOutputLimit } from '../requests/output-limit.ts';
+import { limitName, writtenLimit } from '../requests/form.ts';
 import { addressesOf, type Target } from '../routing/target.ts';
 import type { HeldRequest, TargetRequest } from './held-request.ts';
 
@@ -55,19 +55,24 @@ function higher(a: Ceiling, b: Ceiling): Ceiling {
   };
 }
 
-function ceilingOf({ body, json, prompts, facts }: TargetRequest): CeilingResult {
+function ceilingOf({ body, json, chat, prompts, facts }: TargetRequest): CeilingResult {
   const { provider, priceIds: providers, endpoint } = facts.target;
-  const outputTokens = readOutputLimit(body);
-  const answers = readAnswers(body);
-  if (outputTokens === undefined) return { kind: 'invalid', param: outputLimitName(endpoint.rules) };
+  const { request } = endpoint;
+  const outputTokens = writtenLimit(request, body);
+  const answers = readAnswers(chat);
+  if (outputTokens === undefined) return { kind: 'invalid', param: limitName(request) };
   if (answers === undefined) return { kind: 'invalid', param: 'n' };
-  const addresses = addressesOf(facts.target, body);
+  const addresses = addressesOf(facts.target, chat);
   const ceiling: Ceiling = {
-    promptTokens: maxPromptTokens(body, json, provider.imageTokens),
+    promptTokens: maxPromptTokens(
+      chat,
+      request.kind === 'native' ? JSON.stringify(chat) : json,
+      provider.imageTokens,
+    ),
     choices: prompts * answers,
     outputTokens,
     models: addresses.map((address) => ({ providers, model: address.slice(provider.id.length + 1) })),
-    isPriced: isListPrice(body),
+    isPriced: isListPrice(chat),
   };
   return { kind: 'ceiling', ceiling };
 }

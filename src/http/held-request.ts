@@ -2,9 +2,10 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type JsonObject, readArray, readCount } from '../canonical/json.ts';
 import type { Route } from '../providers/provider.ts';
+import { limitName, writeRequest } from '../requests/form.ts';
 import { omit } from '../requests/objects.ts';
-import { outputLimitName, readOutputLimit, withOutputLimit } from '../requests/output-limit.ts';
-import { rewriteRequest } from '../requests/rewrite.ts';
+import { readOutputLimit, withOutputLimit } from '../requests/output-limit.ts';
+import { withoutNulls } from '../requests/rewrite.ts';
 import type { Unsupported } from '../requests/rules.ts';
 import { type Target, targetUrl } from '../routing/target.ts';
 import type { Lease } from '../stream/memory.ts';
@@ -23,9 +24,11 @@ export interface TargetFacts {
 export interface TargetRequest {
   readonly facts: TargetFacts;
   readonly url: string;
+  /** As it is sent, and its text. */
   readonly body: JsonObject;
-  /** The body's text. */
   readonly json: string;
+  /** The same in OpenAI's form: what it is sent as, or what that was written from. */
+  readonly chat: JsonObject;
   /** Prompts in the body, each of which is answered. */
   readonly prompts: number;
 }
@@ -59,14 +62,6 @@ export class HeldRequest {
     this.#outputTokens = tokens;
   }
 
-  /** The same request with that limit. */
-  limited(request: TargetRequest): TargetRequest {
-    const { body, limited } = this.#limit(request.body, request.facts.target);
-    if (body === request.body) return request;
-    const changed = [...request.facts.changed, ...limited];
-    return { ...request, facts: { ...request.facts, changed }, body, json: JSON.stringify(body) };
-  }
-
   /** The request for a target; an error where its provider can't take it, or nothing is held any more. */
   async write(target: Target): Promise<WriteResult> {
     if (this.#held === null) {
@@ -80,22 +75,24 @@ export class HeldRequest {
       [route === 'agents' ? 'agent_id' : 'model']: model,
     };
     await lease.pause();
-    const { rules } = endpoint;
-    const rewritten = rewriteRequest(asked, { rules, model, provider: provider.name, unsupported });
+    const { body: limited, isLimited } = this.#limit(asked);
+    const form = endpoint.request;
+    const rewritten = writeRequest(form, limited, { model, provider: provider.name, unsupported });
     if (rewritten.kind === 'error') return rewritten;
-    const { body, limited } = this.#limit(rewritten.body, target);
+    const { body } = rewritten;
     await lease.pause();
     const json = JSON.stringify(body);
     await lease.pause();
     const prompts = promptsIn(asked);
-    const changed = [...rewritten.changed, ...limited];
+    const changed = isLimited ? [...rewritten.changed, limitName(form)] : rewritten.changed;
+    const chat = form.kind === 'native' ? limited : body;
     const facts = {
       target,
       dropped: rewritten.dropped,
       changed,
       choices: prompts * (readCount(asked.n) ?? 1),
     };
-    return { kind: 'request', request: { facts, url: targetUrl(target, asked), body, json, prompts } };
+    return { kind: 'request', request: { facts, url: targetUrl(target, asked), body, json, chat, prompts } };
   }
 
   /** As {@link write}, while others may have had their turn since. */
@@ -124,15 +121,11 @@ export class HeldRequest {
   }
 
   /** The body with the output limit of the caller's key, where that is lower than the caller's own. */
-  #limit(
-    body: JsonObject,
-    { endpoint }: Target,
-  ): { readonly body: JsonObject; readonly limited: readonly string[] } {
-    if (this.#outputTokens === null) return { body, limited: [] };
-    const asked = readOutputLimit(body) ?? null;
-    const tokens = Math.min(asked ?? this.#outputTokens, this.#outputTokens);
-    const limited = tokens === asked ? [] : [outputLimitName(endpoint.rules)];
-    return { body: withOutputLimit(body, tokens, endpoint.rules), limited };
+  #limit(body: JsonObject): { readonly body: JsonObject; readonly isLimited: boolean } {
+    if (this.#outputTokens === null) return { body, isLimited: false };
+    const asked = readOutputLimit(withoutNulls(body)) ?? null;
+    const isLimited = asked === null || asked > this.#outputTokens;
+    return isLimited ? { body: withOutputLimit(body, this.#outputTokens), isLimited } : { body, isLimited };
   }
 }
 

@@ -9,7 +9,8 @@ import {
   MODEL_LIST_TIMEOUT_MS,
   MODEL_LIST_TTL_MS,
 } from '../canonical/limits.ts';
-import type { Provider } from '../providers/provider.ts';
+import { apiHeaders } from '../providers/api-headers.ts';
+import type { ModelsEndpoint, Provider } from '../providers/provider.ts';
 import { withQuery } from '../routing/target.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
@@ -58,12 +59,9 @@ export class ModelLists {
     leaseMemory: LeaseMemory,
   ): Promise<Model[] | null> {
     try {
-      const response = await this.#ports.fetch(withQuery(`${baseUrl}/models`, query), {
-        headers: {
-          accept: 'application/json',
-          ...(secret === '' ? {} : { authorization: `Bearer ${secret}` }),
-          ...headers,
-        },
+      const { path } = provider.models ?? OPENAI_MODELS;
+      const response = await this.#ports.fetch(withQuery(baseUrl + path, query), {
+        headers: { accept: 'application/json', ...apiHeaders(provider, secret, headers) },
         redirect: 'manual',
         signal: AbortSignal.timeout(MODEL_LIST_TIMEOUT_MS),
       });
@@ -88,13 +86,26 @@ export class ModelLists {
 
 function readList(list: unknown, provider: Provider): Model[] | null {
   if (!isObject(list)) return null;
-  return readArray(list.data).flatMap((model) => {
-    const id = isObject(model) ? readText(model.id) : undefined;
-    if (!isObject(model) || id === undefined || !isListed(provider, id)) return [];
-    const created = readCount(model.created) ?? 0;
-    return { id: `${provider.id}/${id}`, object: 'model', created, owned_by: provider.id };
-  });
+  const models = (provider.models ?? OPENAI_MODELS).read(list);
+  if (models === null) return null;
+  return models
+    .filter(({ id }) => isListed(provider, id))
+    .map(({ id, created }) => ({
+      id: `${provider.id}/${id}`,
+      object: 'model',
+      created,
+      owned_by: provider.id,
+    }));
 }
+
+const OPENAI_MODELS: ModelsEndpoint = {
+  path: '/models',
+  read: ({ data }) =>
+    readArray(data).flatMap((model) => {
+      const id = isObject(model) ? readText(model.id) : undefined;
+      return !isObject(model) || id === undefined ? [] : { id, created: readCount(model.created) ?? 0 };
+    }),
+};
 
 function isListed({ listedModels }: Provider, id: string): boolean {
   return listedModels === undefined || matchesAnyGlob(listedModels, id);

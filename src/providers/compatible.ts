@@ -17,12 +17,20 @@ export function compatibleProfile(
   chat: RequestRules,
   completions: RequestRules = COMPLETION_RULES,
 ): Profile {
-  const text: Endpoint = { path: () => '/completions', rules: completions, dialect: openaiCompletions };
+  const text: Endpoint = {
+    path: () => '/completions',
+    request: { kind: 'chat', rules: completions },
+    dialect: openaiCompletions,
+  };
   return {
     id,
     hosts,
     endpoints: {
-      chat: { path: () => '/chat/completions', rules: chat, dialect: openaiChat },
+      chat: {
+        path: () => '/chat/completions',
+        request: { kind: 'chat', rules: chat },
+        dialect: openaiChat,
+      },
       completions: text,
       fim: text,
     },
@@ -48,8 +56,9 @@ export function withoutStreamUsage(profile: Profile): Profile {
   const endpoints: { -readonly [R in Route]?: Endpoint } = { ...profile.endpoints };
   for (const route of ['chat', 'completions', 'fim', 'agents'] as const) {
     const endpoint = profile.endpoints[route];
-    if (endpoint === undefined) continue;
-    endpoints[route] = { ...endpoint, rules: { ...endpoint.rules, streamUsage: 'unasked' } };
+    if (endpoint?.request.kind !== 'chat') continue;
+    const rules: RequestRules = { ...endpoint.request.rules, streamUsage: 'unasked' };
+    endpoints[route] = { ...endpoint, request: { kind: 'chat', rules } };
   }
   return { ...profile, endpoints };
 }

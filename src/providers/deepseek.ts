@@ -72,16 +72,19 @@ const CHAT: RequestRules = {
 const chat: Endpoint = {
   // A message that the model is to go on with (`prefix: true`) is a beta feature, with a path of its own.
   path: (body) => (hasPrefix(body) ? '/beta/chat/completions' : '/chat/completions'),
-  rules: CHAT,
+  request: { kind: 'chat', rules: CHAT },
   dialect: openaiChat,
 };
 
 const fim: Endpoint = {
   path: () => '/beta/completions',
-  rules: {
-    fields: { max_completion_tokens: renamed('max_tokens') },
-    messages: { reasoning: [] },
-    streamUsage: 'asked',
+  request: {
+    kind: 'chat',
+    rules: {
+      fields: { max_completion_tokens: renamed('max_tokens') },
+      messages: { reasoning: [] },
+      streamUsage: 'asked',
+    },
   },
   dialect: openaiCompletions,
 };

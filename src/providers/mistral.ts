@@ -86,22 +86,29 @@ const CHAT: RequestRules = {
   streamUsage: 'unasked',
 };
 
-const chat: Endpoint = { path: () => '/chat/completions', rules: CHAT, dialect: openaiChat };
+const chat: Endpoint = {
+  path: () => '/chat/completions',
+  request: { kind: 'chat', rules: CHAT },
+  dialect: openaiChat,
+};
 
 const fim: Endpoint = {
   path: () => '/fim/completions',
-  rules: {
-    fields: {
-      ...FOREIGN,
-      n: REFUSED,
-      best_of: REFUSED,
-      echo: REFUSED,
-      presence_penalty: REFUSED,
-      frequency_penalty: REFUSED,
+  request: {
+    kind: 'chat',
+    rules: {
+      fields: {
+        ...FOREIGN,
+        n: REFUSED,
+        best_of: REFUSED,
+        echo: REFUSED,
+        presence_penalty: REFUSED,
+        frequency_penalty: REFUSED,
+      },
+      needsTextPrompt: true,
+      messages: { reasoning: [] },
+      streamUsage: 'unasked',
     },
-    needsTextPrompt: true,
-    messages: { reasoning: [] },
-    streamUsage: 'unasked',
   },
   dialect: openaiChat,
 };
@@ -109,7 +116,7 @@ const fim: Endpoint = {
 const agents: Endpoint = {
   path: () => '/agents/completions',
   // The agent has its model, and what that model takes of reasoning is not known here.
-  rules: { ...CHAT, fields: { ...FOREIGN, model: { kind: 'dropped' } } },
+  request: { kind: 'chat', rules: { ...CHAT, fields: { ...FOREIGN, model: { kind: 'dropped' } } } },
   dialect: openaiChat,
 };
 

@@ -13,7 +13,14 @@ export const opentoken: Provider = {
     chat: {
       path: () => '/chat/completions',
       // No public page describes its requests any further (looked for on 2026-11-21).
-      rules: { fields: {}, messages: { reasoning: [{ form: 'reasoning_content' }] }, streamUsage: 'unasked' },
+      request: {
+        kind: 'chat',
+        rules: {
+          fields: {},
+          messages: { reasoning: [{ form: 'reasoning_content' }] },
+          streamUsage: 'unasked',
+        },
+      },
       dialect: openaiChat,
     },
   },

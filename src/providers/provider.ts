@@ -2,7 +2,7 @@
 import type { Shape } from '../canonical/chunk.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { VendorTokens } from '../canonical/part.ts';
-import type { RequestRules } from '../requests/rules.ts';
+import type { RequestForm } from '../requests/form.ts';
 import type { Dialect, DialectQuirks } from '../stream/dialect.ts';
 import type { RefusalWords } from './refusals.ts';
 
@@ -19,9 +19,9 @@ export const ROUTE_SHAPES: { readonly [R in Route]: Shape } = {
 
 /** Where a provider serves a route, in which dialect, and what it takes there. */
 export interface Endpoint {
-  /** The path below the provider's base URL, for a request's body. */
+  /** The path, and query, below the provider's base URL, for a request in OpenAI's form. */
   readonly path: (body: JsonObject) => string;
-  readonly rules: RequestRules;
+  readonly request: RequestForm;
   readonly dialect: Dialect;
 }
 
@@ -33,12 +33,25 @@ export interface Profile {
   readonly hosts: readonly string[];
   readonly endpoints: { readonly [R in Route]?: Endpoint };
   readonly quirks: DialectQuirks;
+  /** The headers that carry a credential; absent: `authorization: Bearer`. */
+  readonly credential?: (secret: string) => Readonly<Record<string, string>>;
+  /** Headers that each of its requests has. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Where it lists its models; absent: `/models`, in OpenAI's form. */
+  readonly models?: ModelsEndpoint;
   /** Its own words for refusals that another model may not have (R2, R4). */
   readonly refusals?: RefusalWords;
   /** The most tokens that one image of any size can have here; absent: 16,384 (G2). */
   readonly imageTokens?: number;
   /** The tokens that one of its vendor events reports (V3), or null. */
   readonly vendorTokens: (type: string, event: JsonObject) => VendorTokens | null;
+}
+
+export interface ModelsEndpoint {
+  /** The path, and query, below the provider's base URL. */
+  readonly path: string;
+  /** @returns null where the answer is no list; `created` in seconds, 0 where it is not known */
+  readonly read: (answer: JsonObject) => readonly { readonly id: string; readonly created: number }[] | null;
 }
 
 export interface Provider extends Profile {

@@ -29,7 +29,10 @@ export const xerotier: Provider = {
     chat: {
       path: () => '/chat/completions',
       // No public page describes its requests any further (looked for on 2026-11-21).
-      rules: { fields: {}, messages: { reasoning: [{ form: 'reasoning_content' }] }, streamUsage: 'asked' },
+      request: {
+        kind: 'chat',
+        rules: { fields: {}, messages: { reasoning: [{ form: 'reasoning_content' }] }, streamUsage: 'asked' },
+      },
       dialect: openaiChat,
     },
   },

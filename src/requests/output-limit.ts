@@ -1,4 +1,4 @@
-/** The limit of an answer's length in a request that is about to be sent: how large it is, and under which name a provider takes it (G2). */
+/** The limit of an answer's length in a request: how large it is, and under which name a provider takes it (G2). */
 import type { JsonObject } from '../canonical/json.ts';
 import { omit, ownValue } from './objects.ts';
 import type { RequestRules } from './rules.ts';
@@ -12,11 +12,12 @@ export function readOutputLimit(body: JsonObject): number | null | undefined {
   return values.length === 0 ? null : Math.max(...values.map(Number));
 }
 
-/** The body with this limit, and no other, under the name that the provider knows. */
-export function withOutputLimit(body: JsonObject, tokens: number, rules: RequestRules): JsonObject {
-  return { ...omit(body, ...NAMES), [outputLimitName(rules)]: tokens };
+/** The body with this limit, and no other, under the name that every provider's rules start from. */
+export function withOutputLimit(body: JsonObject, tokens: number): JsonObject {
+  return { ...omit(body, ...NAMES), max_tokens: tokens };
 }
 
+/** The name under which the provider gets it. */
 export function outputLimitName({ fields }: RequestRules): string {
   const rule = ownValue(fields, 'max_tokens');
   return rule?.kind === 'renamed' ? rule.to : 'max_tokens';

@@ -58,7 +58,8 @@ function isUsageWord(usage: unknown): usage is { readonly include: boolean } {
   return isObject(usage) && typeof usage.include === 'boolean';
 }
 
-function withoutNulls(body: JsonObject): JsonObject {
+/** A null means what the field's absence means (Q7). */
+export function withoutNulls(body: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }
 

@@ -162,5 +162,5 @@ export function targetUrl({ baseUrl, endpoint, query }: Target, body: JsonObject
 
 export function withQuery(url: string, query: Readonly<Record<string, string>>): string {
   const parameters = new URLSearchParams(query).toString();
-  return parameters === '' ? url : `${url}?${parameters}`;
+  return parameters === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${parameters}`;
 }

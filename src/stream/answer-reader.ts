@@ -9,7 +9,7 @@ import { readUpstreamError, streamError } from '../canonical/upstream-error.ts';
 import type { AnswerContext } from './answer-context.ts';
 import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
 import { ByteBuffer } from './byte-buffer.ts';
-import type { Dialect, DialectQuirks } from './dialect.ts';
+import type { Dialect, DialectQuirks, DialectReader } from './dialect.ts';
 import type { FrameWriter } from './frame-writer.ts';
 import { Normaliser } from './normalise.ts';
 import { Splice } from './splice.ts';
@@ -29,6 +29,7 @@ export class AnswerReader {
   readonly #options: AnswerOptions;
   readonly #sink: AnswerSink;
   readonly #normaliser: Normaliser;
+  readonly #dialect: DialectReader;
   readonly #sse: SseReader;
   readonly #splice: Splice | null;
   /** The head of a frame that fitted a template until its read ended, without a line end in it. */
@@ -43,6 +44,7 @@ export class AnswerReader {
     this.#options = options;
     this.#sink = sink;
     this.#normaliser = new Normaliser(options.context);
+    this.#dialect = options.dialect.open(options.quirks);
     this.#sse = new SseReader(
       { event: (name, data) => this.#event(name, data), tooLarge: () => this.#tooLarge() },
       options.maxEventBytes,
@@ -94,6 +96,7 @@ export class AnswerReader {
     this.#bodyEnded = true;
     if (this.#held.length > 0) this.#sse.push(this.#held.take());
     this.#sse.end();
+    this.#readEnd();
     if (this.#isOver) return;
     if (this.#normaliser.isFinished) this.#finish();
     else this.#truncated();
@@ -103,6 +106,7 @@ export class AnswerReader {
   broken(error: ApiError): void {
     this.#bodyEnded = true;
     if (this.#held.length > 0) this.#sse.push(this.#held.take());
+    this.#readEnd();
     if (this.#isOver) return;
     if (this.#normaliser.isFinished) this.#finish();
     else this.fail(error);
@@ -110,7 +114,7 @@ export class AnswerReader {
 
   /** A plain answer, which is whole as it stands. */
   plain(answer: JsonObject): void {
-    this.#object(answer, null);
+    this.#part(this.#dialect.plain(answer), null);
     if (this.#isOver) return;
     if (!this.#normaliser.isEmpty) return this.#finish();
     this.fail(apiError('upstream_invalid', `${this.#name} answered without a choice`));
@@ -151,7 +155,7 @@ export class AnswerReader {
 
   #readPart(json: string): ChunkPart | null {
     const event = parseJson(json);
-    return isObject(event) ? this.#options.dialect(event, this.#options.quirks) : null;
+    return isObject(event) ? this.#dialect.event(event, '') : null;
   }
 
   get #name(): string {
@@ -163,7 +167,7 @@ export class AnswerReader {
     // Some keep a connection alive with empty events.
     if (text === '') return;
     this.#events++;
-    if (text === '[DONE]') return this.#finish();
+    if (text === '[DONE]') return this.#done();
     if (!isWithinJsonBounds(data)) return this.#tooNested();
     const event = parseJson(data);
     if (!isObject(event)) return this.#notAnObject(name, data);
@@ -171,12 +175,23 @@ export class AnswerReader {
     if (type.startsWith('x_') && event.choices === undefined) return this.#vendor(type, name, event, data);
     if (name.startsWith('x_')) return this.#vendor(name, name, event, data);
     if (name === 'error') return this.#failWithUpstreamError(readUpstreamError(event));
-    this.#object(event, name === '' ? data : null);
+    const part = this.#dialect.event(event, name);
+    if (part !== null) this.#part(part, name === '' ? data : null);
+  }
+
+  #done(): void {
+    this.#readEnd();
+    if (!this.#isOver) this.#finish();
+  }
+
+  /** What the dialect knows only now. */
+  #readEnd(): void {
+    const part = this.#isOver ? null : (this.#dialect.end?.() ?? null);
+    if (part !== null) this.#part(part, null);
   }
 
   /** @param json the event's own text, where the fast path may learn from it */
-  #object(event: JsonObject, json: string | null): void {
-    const part = this.#options.dialect(event, this.#options.quirks);
+  #part(part: ChunkPart, json: string | null): void {
     const chunk = this.#normaliser.read(part);
     this.#hasOutput ||= part.choices.some(hasText);
     if (chunk !== null && !this.#sink.chunk(chunk)) return this.#outputTooLarge();
@@ -184,6 +199,7 @@ export class AnswerReader {
     if (json !== null && chunk !== null) this.#splice?.learn(json, part, chunk);
     if (part.error !== null) this.#failWithUpstreamError(part.error);
     else if (this.#normaliser.fault !== null) this.fail(this.#normaliser.fault);
+    else if (part.ends === true) this.#finish();
   }
 
   #vendor(type: string, eventName: string, event: JsonObject, json: string): void {

@@ -1,4 +1,4 @@
-/** A wire protocol: how one parsed event (or one whole answer) of an upstream is read into the canonical part. */
+/** A wire protocol: how the events of an upstream's answer, or a whole answer, are read into canonical parts. */
 import type { JsonObject } from '../canonical/json.ts';
 import type { ChunkPart } from '../canonical/part.ts';
 
@@ -10,7 +10,32 @@ export interface DialectQuirks {
 }
 
 /**
- * Reads a chunk, or a plain answer, which is a chunk that contains everything at once.
- * Never throws: what it does not know it leaves out, and a value of the wrong type counts as absent.
+ * Reads one answer, which it may remember. Never throws: what it does not know it leaves out, and a value of the wrong type
+ * counts as absent.
  */
-export type Dialect = (event: JsonObject, quirks: DialectQuirks) => ChunkPart;
+export interface DialectReader {
+  /**
+   * One event of a streamed answer, or null where it holds nothing for anyone, as a ping. An event that holds nothing but text
+   * changes nothing that is remembered: the fast path reads such events again (`splice.ts`).
+   * @param name of the SSE event, `""` where it has none
+   */
+  readonly event: (event: JsonObject, name: string) => ChunkPart | null;
+  /** A plain answer, which contains everything at once. */
+  readonly plain: (answer: JsonObject) => ChunkPart;
+  /** What is known only when nothing more comes, or null. Asked once, at the end of the body or at `[DONE]`. */
+  readonly end?: () => ChunkPart | null;
+}
+
+export interface Dialect {
+  readonly open: (quirks: DialectQuirks) => DialectReader;
+}
+
+/** A dialect whose events say all by themselves, and whose plain answers have the form of its events. */
+export function stateless(read: (event: JsonObject, quirks: DialectQuirks) => ChunkPart): Dialect {
+  return {
+    open: (quirks) => {
+      const readOne = (event: JsonObject) => read(event, quirks);
+      return { event: readOne, plain: readOne };
+    },
+  };
+}

@@ -16,8 +16,8 @@ export interface UpstreamRequest {
   readonly clientHeaders: Headers;
   /** Whose idempotency keys these are: all callers of a deployment share one credential, and must not share its keys. */
   readonly callerId: string;
-  /** The deployment's own for this provider, which win over all others. */
-  readonly staticHeaders: Readonly<Record<string, string>>;
+  /** Those that every request to it has, with its credential: they win over all others. */
+  readonly apiHeaders: Readonly<Record<string, string>>;
   readonly callerPays: boolean;
   readonly signal: AbortSignal;
 }
@@ -84,15 +84,14 @@ async function readStart(body: ReadableStream<Uint8Array> | null, maxBytes: numb
 }
 
 function requestHeaders(request: UpstreamRequest): Headers {
-  const { clientHeaders, callerId, staticHeaders, upstream, isStreamed } = request;
+  const { clientHeaders, callerId, apiHeaders, isStreamed } = request;
   const headers = pick(clientHeaders, REQUEST_HEADERS);
   const idempotencyKey = headers.get('idempotency-key');
   if (idempotencyKey !== null) headers.set('idempotency-key', `${callerId}-${idempotencyKey}`);
   headers.set('content-type', 'application/json');
   headers.set('accept', isStreamed ? 'text/event-stream' : 'application/json');
   headers.set('user-agent', 'weir');
-  if (upstream.secret !== '') headers.set('authorization', `Bearer ${upstream.secret}`);
-  for (const [name, value] of Object.entries(staticHeaders)) headers.set(name, value);
+  for (const [name, value] of Object.entries(apiHeaders)) headers.set(name, value);
   return headers;
 }
 

@@ -50,10 +50,18 @@ describe('mergeUsage', () => {
     cost: count,
   });
 
+  test('A5 a report of the latest counts takes the place of higher ones, and of none that it does not have', () => {
+    const merged = mergeUsage(
+      { prompt: 169, completion: 4, cached: 9 },
+      { prompt: 79, completion: 9, isLatest: true },
+    );
+    expect(merged).toMatchObject({ prompt: 79, completion: 9, cached: 9 });
+  });
+
   test('U5 any reports in any order: each count is its highest, or absent where no report has it', () => {
     fc.assert(
       fc.property(fc.array(report, { minLength: 1, maxLength: 6 }), (reports) => {
-        const highest = (field: keyof UsageReport) => {
+        const highest = (field: Exclude<keyof UsageReport, 'isLatest'>) => {
           const reported = reports.flatMap((one) => one[field] ?? []);
           return reported.length === 0 ? undefined : Math.max(...reported);
         };

@@ -58,8 +58,10 @@ describe('R10 HeldRequest', () => {
     held.limitOutput(8);
     const second = await held.writeAgain(MISTRAL);
     if (first.kind === 'error' || second.kind === 'error') throw new Error('It was not written');
-    const limited = held.limited(first.request);
-    expect([JSON.parse(limited.json).max_completion_tokens, limited.facts.changed]).toEqual([7, []]);
+    const limited = await held.write(OPENAI);
+    if (limited.kind === 'error') throw new Error('It was not written');
+    const { json, facts } = limited.request;
+    expect([JSON.parse(json).max_completion_tokens, facts.changed]).toEqual([7, []]);
     expect([second.request.body.max_tokens, second.request.facts.changed]).toEqual([8, ['max_tokens']]);
   });
 

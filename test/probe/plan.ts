@@ -57,7 +57,8 @@ export function planOf(target: Target, bodies: readonly ProbeBody[]): Planned[] 
 
 function planned(target: Target, { name, route, body, effect }: ProbeBody): Planned | undefined {
   const { provider } = target;
-  const rules = provider.endpoints[route]?.rules;
+  const form = provider.endpoints[route]?.request;
+  const rules = form?.kind === 'chat' ? form.rules : undefined;
   const model = route === 'chat' ? target.model : target.fimModel;
   if (rules === undefined || model === null) return undefined;
   const raw = { ...withLimit(body, rules), model };

@@ -1,7 +1,7 @@
 /** Tests each recorded request of a real provider: one that was taken leaves Weir as it was, one that was refused is mended or explained. */
 import { describe, expect, test } from 'vitest';
 import { isObject, type JsonObject } from '../../src/canonical/json.ts';
-import { rewriteRequest } from '../../src/requests/rewrite.ts';
+import { writeRequest } from '../../src/requests/form.ts';
 import { classifyRefusal } from '../../src/upstream/classify.ts';
 import { type RecordedRequest, readRecordedRequests, requestsNote } from './recorded-requests.ts';
 
@@ -82,12 +82,8 @@ function send({ provider, route, body }: RecordedRequest): JsonObject {
   const endpoint = provider.endpoints[route];
   if (endpoint === undefined) throw new Error(`${provider.id} has no ${route}`);
   const model = String(body.model ?? body.agent_id ?? '');
-  const rewritten = rewriteRequest(body, {
-    rules: endpoint.rules,
-    model,
-    provider: provider.name,
-    unsupported: 'auto',
-  });
+  const options = { model, provider: provider.name, unsupported: 'auto' } as const;
+  const rewritten = writeRequest(endpoint.request, body, options);
   if (rewritten.kind === 'error') throw new Error(rewritten.error.message);
   expect([...rewritten.dropped, ...rewritten.changed]).toEqual([]);
   return rewritten.body;

@@ -4,7 +4,8 @@ import { configuredProvider } from '../../src/providers/compatible.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
 import { PROFILES } from '../../src/providers/profiles.ts';
 import type { Provider, Route } from '../../src/providers/provider.ts';
-import { type Rewritten, rewriteRequest } from '../../src/requests/rewrite.ts';
+import { writeRequest } from '../../src/requests/form.ts';
+import type { Rewritten } from '../../src/requests/rewrite.ts';
 import type { Unsupported } from '../../src/requests/rules.ts';
 
 export function providerNamed(id: string): Provider {
@@ -25,7 +26,7 @@ export function rewrite(
   const endpoint = provider.endpoints[route];
   if (endpoint === undefined) throw new Error(`${id} has no ${route}`);
   const model = String(body.model ?? 'm');
-  return rewriteRequest(body, { rules: endpoint.rules, model, provider: provider.name, unsupported });
+  return writeRequest(endpoint.request, body, { model, provider: provider.name, unsupported });
 }
 
 /** The body that goes up, where one does. */

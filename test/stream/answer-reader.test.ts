@@ -4,6 +4,7 @@ import { apiError } from '../../src/canonical/error.ts';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { Tally } from '../../src/metering/tally.ts';
 import { AnswerReader } from '../../src/stream/answer-reader.ts';
+import type { Dialect } from '../../src/stream/dialect.ts';
 import {
   type Conversion,
   type Converted,
@@ -11,6 +12,8 @@ import {
   convertStream,
   optionsOf,
 } from '../contract/convert.ts';
+
+import { choice, part } from './parts.ts';
 
 const CHAT: Conversion = { provider: 'xerotier', route: 'chat', model: 'm', usageChunk: false };
 const PASS: Conversion = { ...CHAT, policies: { ...DEFAULT_POLICIES, vendorEvents: ['*'] } };
@@ -243,5 +246,64 @@ describe('AnswerReader.plain', () => {
 
   test('E2 a plain answer without a choice: upstream_invalid', () => {
     expect(answer({ choices: [] }, true).error?.code).toBe('upstream_invalid');
+  });
+});
+
+describe('AnswerReader, a dialect that remembers', () => {
+  const text = (content: string) => part([choice({ content })]);
+  const finish = part([choice({ finishWord: 'stop' })]);
+
+  /** Says its finish when nothing more comes, and where an event says so, that nothing does. */
+  const LATE: Dialect = {
+    open: () => {
+      let isBegun = false;
+      return {
+        event: ({ say, last }, name) => {
+          if (name === 'ping') return null;
+          isBegun = true;
+          return last === true ? { ...finish, ends: true } : text(String(say));
+        },
+        plain: () => text('plain'),
+        end: () => (isBegun ? finish : null),
+      };
+    },
+  };
+
+  function read(text: string): { contents: string[]; code: string | null } {
+    const contents: string[] = [];
+    let code: string | null = null;
+    const options = { ...optionsOf(CHAT, new Tally(() => 0, 1)), dialect: LATE };
+    const reader = new AnswerReader(options, {
+      chunk: (chunk) => {
+        if (chunk.object !== 'chat.completion.chunk') return false;
+        contents.push(
+          ...chunk.choices.map(({ delta, finish_reason }) => delta.content ?? finish_reason ?? ''),
+        );
+        return true;
+      },
+      vendor: () => {},
+      end: (failure) => {
+        code = failure?.error.code ?? null;
+      },
+    });
+    reader.push(encoder.encode(text));
+    reader.end();
+    return { contents, code };
+  }
+
+  const HI = 'event: text\ndata: {"say":"Hi"}\n\n';
+
+  test.each([
+    ['the body ends', HI, { contents: ['Hi', 'stop'], code: null }],
+    ['[DONE] comes', `${HI}${DONE}`, { contents: ['Hi', 'stop'], code: null }],
+    [
+      'an event is the last one: nothing behind it is read',
+      `${HI}data: {"last":true}\n\n${HI}`,
+      { contents: ['Hi', 'stop'], code: null },
+    ],
+    ['an event holds nothing', `event: ping\ndata: {}\n\n${HI}`, { contents: ['Hi', 'stop'], code: null }],
+    ['nothing was begun', 'event: ping\ndata: {}\n\n', { contents: [], code: 'upstream_truncated' }],
+  ])('A3 F2 %s: what the dialect knows only then is read', (_, stream, expected) => {
+    expect(read(stream)).toEqual(expected);
   });
 });

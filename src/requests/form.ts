@@ -1,0 +1,39 @@
+/** The form in which a provider takes requests, and the writing of one: each route's request is in OpenAI's form until here. */
+import type { JsonObject } from '../canonical/json.ts';
+import { outputLimitName, readOutputLimit } from './output-limit.ts';
+import { type RewriteOptions, type Rewritten, rewriteRequest } from './rewrite.ts';
+import type { RequestRules } from './rules.ts';
+
+/** What a request is written for. */
+export type WriteOptions = Omit<RewriteOptions, 'rules'>;
+
+/** OpenAI's form, but for the provider's rules, or a form of its own. */
+export type RequestForm =
+  | { readonly kind: 'chat'; readonly rules: RequestRules }
+  | {
+      readonly kind: 'native';
+      /** The body that means the same as one in OpenAI's form. */
+      readonly write: (body: JsonObject, options: WriteOptions) => Rewritten;
+      /** The most tokens that an answer to a body so written can have (G2), or null where it has no limit. */
+      readonly outputLimit: (body: JsonObject) => number | null;
+    };
+
+/** The body as the provider takes it. The given body is not touched. */
+export function writeRequest(form: RequestForm, body: JsonObject, options: WriteOptions): Rewritten {
+  return form.kind === 'native'
+    ? form.write(body, options)
+    : rewriteRequest(body, { rules: form.rules, ...options });
+}
+
+/**
+ * The limit of the answer's length in a body that was written so: null where there is none, undefined where it is no whole number
+ * from 1 up.
+ */
+export function writtenLimit(form: RequestForm, body: JsonObject): number | null | undefined {
+  return form.kind === 'native' ? form.outputLimit(body) : readOutputLimit(body);
+}
+
+/** The name under which the provider gets that limit. */
+export function limitName(form: RequestForm): string {
+  return form.kind === 'native' ? 'max_tokens' : outputLimitName(form.rules);
+}

@@ -1,6 +1,7 @@
 /** Routes requests to their handlers: what `index.ts` runs, and what another Worker imports to mount Weir. */
 import { type IRequest, IttyRouter } from 'itty-router';
 import { apiError } from './canonical/error.ts';
+import { chat, completions, fim } from './clients/chat/client.ts';
 import { handleChangeKey, handleCreateKey, handleListKeys, handleRevokeKey } from './http/admin-keys.ts';
 import { handleCompletion } from './http/completions.ts';
 import type { RequestContext } from './http/context.ts';
@@ -95,20 +96,25 @@ function openLedger(settings: Settings, { store, ledgers, log }: Ports): Ledger 
 
 type GatewayRouter = ReturnType<typeof createRouter>;
 
+const CHAT = { route: 'chat', client: chat } as const;
+const FIM = { route: 'fim', client: fim } as const;
+const AGENTS = { route: 'agents', client: chat } as const;
+const COMPLETIONS = { route: 'completions', client: completions } as const;
+
 function createRouter(basePath: string) {
   const router = IttyRouter<IRequest, [RequestContext], Response | undefined>({ base: basePath });
   return (
     router
       .get('/health', () => jsonResponse({ status: 'ok' }))
-      .post('(/v1)?/chat/completions', (request, context) => handleCompletion(request, 'chat', context))
-      .post('(/v1)?/fim/completions', (request, context) => handleCompletion(request, 'fim', context))
-      .post('(/v1)?/agents/completions', (request, context) => handleCompletion(request, 'agents', context))
-      .post('(/v1)?/completions', (request, context) => handleCompletion(request, 'completions', context))
+      .post('(/v1)?/chat/completions', (request, context) => handleCompletion(request, CHAT, context))
+      .post('(/v1)?/fim/completions', (request, context) => handleCompletion(request, FIM, context))
+      .post('(/v1)?/agents/completions', (request, context) => handleCompletion(request, AGENTS, context))
+      .post('(/v1)?/completions', (request, context) => handleCompletion(request, COMPLETIONS, context))
       // DeepSeek's own clients have /beta in their base URL, for fill-in-the-middle and prefixes.
-      .post('/beta/chat/completions', (request, context) => handleCompletion(request, 'chat', context))
-      .post('/beta/completions', (request, context) => handleCompletion(request, 'completions', context))
+      .post('/beta/chat/completions', (request, context) => handleCompletion(request, CHAT, context))
+      .post('/beta/completions', (request, context) => handleCompletion(request, COMPLETIONS, context))
       .post('/openai/deployments/:model+/chat/completions', (request, context) =>
-        handleCompletion(request, 'chat', context, decodePath(request.params.model)),
+        handleCompletion(request, CHAT, context, decodePath(request.params.model)),
       )
       .get('(/v1)?/models', handleModels)
       .get('(/v1)?/models/:id+', (request, context) =>

@@ -38,6 +38,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   canonical: [],
   stream: ['canonical'],
   dialects: ['canonical', 'stream'],
+  clients: ['canonical', 'stream', 'requests'],
   requests: ['canonical'],
   providers: ['canonical', 'stream', 'dialects', 'requests'],
   upstream: ['canonical', 'stream'],
@@ -49,6 +50,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   http: [
     'canonical',
     'stream',
+    'clients',
     'requests',
     'providers',
     'upstream',
@@ -59,11 +61,11 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'settings',
   ],
   'ledger-object.ts': ['canonical', 'metering', 'limits', 'settings'],
-  'gateway.ts': ['canonical', 'stream', 'routing', 'http', 'metering', 'settings'],
+  'gateway.ts': ['canonical', 'stream', 'clients', 'routing', 'http', 'metering', 'settings'],
   'index.ts': ['gateway.ts', 'ledger-object.ts', 'limits', 'metering', 'settings'],
 };
 
-const PURE_LAYERS = ['canonical', 'stream', 'dialects', 'requests'];
+const PURE_LAYERS = ['canonical', 'stream', 'dialects', 'requests', 'clients'];
 const IMPURE =
   /\b(Request|Response|fetch|env|KVNamespace|console|setTimeout|setInterval|crypto|performance)\b|Date\.now|Math\.random/;
 

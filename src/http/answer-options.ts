@@ -1,7 +1,8 @@
-/** How a target's answer is read for the client that asked. */
+/** How a target's answer is read and written for the client that asked. */
 import { wholeAmount } from '../canonical/money.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
 import type { Usage } from '../canonical/usage.ts';
+import type { WriterOptions } from '../clients/client.ts';
 import { priceRecord } from '../metering/prices/price-record.ts';
 import type { Tally } from '../metering/tally.ts';
 import { ROUTE_SHAPES } from '../providers/provider.ts';
@@ -40,6 +41,16 @@ export function answerOptions(exchange: Exchange, facts: TargetFacts, tally: Tal
       random,
       meter: tally,
     },
+  };
+}
+
+export function writerOptions({ context, policies, promptTokens }: Exchange): WriterOptions {
+  const { settings, requestId } = context;
+  return {
+    errorFrames: policies.errorFrames,
+    maxEventBytes: settings.maxEventBytes,
+    requestId,
+    promptTokens,
   };
 }
 

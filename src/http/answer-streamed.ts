@@ -7,11 +7,11 @@ import type { AnswerFailure } from '../stream/answer-sink.ts';
 import { CanonicalStream, type EmptyEnd, type StreamEnd } from '../stream/canonical-stream.ts';
 import { errorBeforeHead } from '../upstream/classify.ts';
 import { isEventStream, readPlainAnswer } from '../upstream/collect.ts';
-import { answerOptions } from './answer-options.ts';
+import { answerOptions, writerOptions } from './answer-options.ts';
 import { type Answering, answerHeaders } from './answering.ts';
 import type { Attempt } from './attempt.ts';
 import { internalError } from './internal-error.ts';
-import { errorResponse } from './respond.ts';
+import { clientError } from './respond.ts';
 
 const STREAM_TYPE = 'text/event-stream; charset=utf-8';
 
@@ -19,8 +19,7 @@ export async function answerStreamed(answering: Answering): Promise<Response> {
   const { exchange, meter, asking } = answering;
   const { context } = exchange;
   const stream = new CanonicalStream({
-    errorFrames: exchange.policies.errorFrames,
-    maxEventBytes: context.settings.maxEventBytes,
+    writer: exchange.client.openStream(writerOptions(exchange)),
     limits: context.settings.pacing,
     clock: context.ports.clock,
     arrivedAt: context.arrivedAt,
@@ -38,7 +37,9 @@ export async function answerStreamed(answering: Answering): Promise<Response> {
   );
   context.waitUntil(feedAll(stream, answering));
   const early = await stream.opened;
-  if (early !== null) return errorResponse(headError(early, answering), answerHeaders(answering));
+  if (early !== null) {
+    return clientError(exchange.client, context, headError(early, answering), answerHeaders(answering));
+  }
   const headers = answerHeaders(answering, asking.isDecided);
   headers.set('content-type', STREAM_TYPE);
   headers.set('cache-control', 'no-cache, no-transform');

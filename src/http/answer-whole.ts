@@ -3,16 +3,16 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { SMALL_BYTES } from '../canonical/limits.ts';
 import { deadlineExceeded } from '../canonical/upstream-error.ts';
 import { AnswerReader } from '../stream/answer-reader.ts';
-import { CompletionBuilder } from '../stream/completion-builder.ts';
+import type { WholeBuilder } from '../stream/answer-sink.ts';
 import type { Lease } from '../stream/memory.ts';
 import { errorBeforeHead } from '../upstream/classify.ts';
 import { isEventStream, readPlainAnswer, readStreamedAnswer } from '../upstream/collect.ts';
-import { answerOptions } from './answer-options.ts';
+import { answerOptions, writerOptions } from './answer-options.ts';
 import { type Answering, answerHeaders } from './answering.ts';
 import type { Attempt } from './attempt.ts';
 import { Deadline } from './deadline.ts';
 import type { Exchange } from './exchange.ts';
-import { errorResponse, JSON_TYPE } from './respond.ts';
+import { clientError, JSON_TYPE } from './respond.ts';
 
 type Whole =
   | { readonly kind: 'answer'; readonly json: string; readonly lease: Lease | null }
@@ -40,7 +40,7 @@ export async function answerWhole(answering: Answering): Promise<Response> {
   }
   const error = deadline.isOver ? deadlineExceeded(asking.current.upstream, deadlineMs) : whole.error;
   meter.settle({ kind: deadline.isOver ? 'timed_out' : whole.kind, error });
-  return errorResponse(error, headers);
+  return clientError(exchange.client, exchange.context, error, headers);
 }
 
 /** The answer of the first target that has one, or why the last one has none. */
@@ -63,7 +63,7 @@ async function readAny({ exchange, asking }: Answering): Promise<WholeResult> {
 }
 
 async function readAttempt(exchange: Exchange, attempt: Attempt): Promise<WholeResult> {
-  const builder = new CompletionBuilder();
+  const builder = exchange.client.openWhole(writerOptions(exchange));
   const reader = new AnswerReader(answerOptions(exchange, attempt.facts, attempt.meter.tally), builder);
   attempt.watch(
     () => attempt.cancel(),
@@ -86,7 +86,7 @@ async function readWhole(
   { upstream }: Attempt,
   response: Response,
   reader: AnswerReader,
-  builder: CompletionBuilder,
+  builder: WholeBuilder,
 ): Promise<Whole> {
   let lease: Lease | null = null;
   try {

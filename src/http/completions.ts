@@ -1,27 +1,27 @@
-/** The four completion routes: a request that may be sent on is asked of its upstream and metered, streamed or whole. */
+/** The routes of completions, in every client's dialect: a request that may be sent on is asked of its upstream and metered, streamed or whole. */
 import { RequestMeter } from '../metering/request-meter.ts';
-import type { Route } from '../providers/provider.ts';
 import { skippedAttempt } from '../routing/attempts.ts';
 import { answerStreamed } from './answer-streamed.ts';
 import { answerWhole } from './answer-whole.ts';
 import { Asking, recordedFacts } from './asking.ts';
+import type { ClientRoute } from './completion-request.ts';
 import type { RequestContext } from './context.ts';
 import { type Exchange, type ExchangeResult, openExchange } from './exchange.ts';
 import type { TargetFacts } from './held-request.ts';
 import { internalError } from './internal-error.ts';
-import { errorResponse } from './respond.ts';
+import { clientError } from './respond.ts';
 
 type Opened = Extract<ExchangeResult, { kind: 'exchange' }>;
 
-export async function handleCompletion(
+export async function handleCompletion<Session>(
   request: Request,
-  route: Route,
+  clientRoute: ClientRoute<Session>,
   context: RequestContext,
   pathModel?: string,
 ): Promise<Response> {
-  const opened = await openExchange(request, route, context, pathModel);
+  const opened = await openExchange(request, clientRoute, context, pathModel);
   if (opened.kind === 'exchange') return runExchange(opened, request);
-  return errorResponse(opened.error, opened.headers);
+  return clientError(clientRoute.client, context, opened.error, opened.headers);
 }
 
 /** Asks the upstreams and answers. From here on exactly one record is written, whatever happens (M1). */
@@ -45,7 +45,7 @@ async function runExchange({ exchange, first, held, passes }: Opened, request: R
     const failure = internalError(context, error);
     meter.settle({ kind: 'failed', error: failure });
     asking.stop();
-    return errorResponse(failure);
+    return clientError(exchange.client, context, failure);
   }
 }
 

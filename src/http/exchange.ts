@@ -3,6 +3,7 @@ import { type Caller, isLimited, mayUse } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { Policies } from '../canonical/policies.ts';
+import type { AnsweringClient } from '../clients/client.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
 import type { Route } from '../providers/provider.ts';
 import { asksForCost } from '../requests/rewrite.ts';
@@ -14,7 +15,7 @@ import { findAlias } from '../settings/aliases.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Lease } from '../stream/memory.ts';
 import { type Admission, admit } from './admission.ts';
-import { readCompletionRequest } from './completion-request.ts';
+import { type ClientRoute, readCompletionRequest } from './completion-request.ts';
 import type { RequestContext } from './context.ts';
 import { HeldRequest, type TargetRequest } from './held-request.ts';
 import { identifyCaller } from './identify.ts';
@@ -24,6 +25,8 @@ import { type RequestPolicies, readRequestPolicies } from './request-policies.ts
 export interface Exchange {
   readonly context: RequestContext;
   readonly route: Route;
+  /** Writes the answer. */
+  readonly client: AnsweringClient;
   readonly caller: Caller;
   /** The model or agent as the caller named it: an alias, an address, or a bare name. */
   readonly asked: string;
@@ -65,9 +68,9 @@ interface Refused {
 }
 
 /** @param pathModel the model, where the path names it (Azure's clients) */
-export async function openExchange(
+export async function openExchange<Session>(
   request: Request,
-  route: Route,
+  clientRoute: ClientRoute<Session>,
   context: RequestContext,
   pathModel?: string,
 ): Promise<ExchangeResult> {
@@ -75,11 +78,12 @@ export async function openExchange(
   if (identified.kind === 'error') return identified;
   const asked = readRequestPolicies(request.headers, context.settings);
   if (asked.kind === 'error') return asked;
-  const read = await readCompletionRequest(request, route, context, pathModel);
+  const read = await readCompletionRequest(request, clientRoute, context, pathModel);
   if (read.kind === 'error') return read;
   const { lease } = read;
   let result: ExchangeResult | undefined;
   try {
+    const { route } = clientRoute;
     result = await prepare({ ...read, route, context, caller: identified.caller, ...asked }, request.signal);
     return result;
   } finally {
@@ -89,6 +93,8 @@ export async function openExchange(
 
 interface ReadRequest extends RequestPolicies {
   readonly body: JsonObject;
+  readonly dropped: readonly string[];
+  readonly client: AnsweringClient;
   readonly names: Names;
   readonly lease: Lease;
   readonly route: Route;
@@ -98,7 +104,7 @@ interface ReadRequest extends RequestPolicies {
 
 /** Finds the request's targets, writes what the first one gets, and asks the limits of its key. */
 async function prepare(read: ReadRequest, signal: AbortSignal): Promise<ExchangeResult> {
-  const { body, names, lease, route, context, caller, policies, unsupported } = read;
+  const { body, dropped, names, lease, route, client, context, caller, unsupported } = read;
   const callerPays = caller.credential !== null;
   const found = findTargets({
     settings: context.settings,
@@ -113,7 +119,7 @@ async function prepare(read: ReadRequest, signal: AbortSignal): Promise<Exchange
   const { targets, leftOut } = found;
   const passes = openPasses(targets, route, context);
   const turn = passes.next(context.ports.clock.now());
-  const held = new HeldRequest({ body, lease, route, unsupported });
+  const held = new HeldRequest({ body, dropped, lease, route, unsupported });
   const target = turn?.target ?? targets[0];
   const refuse = (refused: Refused): ExchangeResult => {
     passes.didNotAsk(target, context.ports.clock.now());
@@ -137,12 +143,13 @@ async function prepare(read: ReadRequest, signal: AbortSignal): Promise<Exchange
     exchange: {
       context,
       route,
+      client,
       caller,
       asked: names[0],
       alias: isAlias(names[0], context.settings) ? names[0] : null,
       targets,
       leftOut: [...leftOut, ...passes.takeLeftOut()],
-      policies,
+      policies: client.takesVendorEvents ? read.policies : { ...read.policies, vendorEvents: [] },
       isStreamed: body.stream === true,
       asksUsage: asksForUsage(body),
       asksCost: asksForCost(body),

@@ -38,7 +38,10 @@ export type WriteResult =
   | { readonly kind: 'error'; readonly error: ApiError };
 
 export interface HeldOptions {
+  /** The canonical request. */
   readonly body: JsonObject;
+  /** Names of what it lacks of the client's. */
+  readonly dropped: readonly string[];
   /** The request's share of the isolate's memory, in whose turn the work on it is. */
   readonly lease: Lease;
   readonly route: Route;
@@ -67,7 +70,7 @@ export class HeldRequest {
     if (this.#held === null) {
       return { kind: 'error', error: apiError('internal_error', 'The request is held no more') };
     }
-    const { lease, route, unsupported } = this.#held;
+    const { lease, route, unsupported, dropped } = this.#held;
     const { provider, model, endpoint, step } = target;
     const asked: JsonObject = {
       ...omit(this.#held.body, ...ROUTING_FIELDS),
@@ -88,7 +91,7 @@ export class HeldRequest {
     const chat = form.kind === 'native' ? limited : body;
     const facts = {
       target,
-      dropped: rewritten.dropped,
+      dropped: [...dropped, ...rewritten.dropped],
       changed,
       choices: prompts * (readCount(asked.n) ?? 1),
     };

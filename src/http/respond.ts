@@ -1,5 +1,8 @@
 /** Makes the responses that are not streams: JSON, errors, and the headers that every answer has (H1, E1). */
-import { type ApiError, errorBody } from '../canonical/error.ts';
+import type { ApiError } from '../canonical/error.ts';
+import { chat } from '../clients/chat/client.ts';
+import type { Client, ErrorAnswer } from '../clients/client.ts';
+import type { RequestContext } from './context.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
@@ -7,12 +10,33 @@ export function jsonResponse(value: unknown, status = 200): Response {
   return new Response(JSON.stringify(value), { status, headers: { 'content-type': JSON_TYPE } });
 }
 
-/** @param others the answer's other headers, such as those of the upstream's that go on */
+/**
+ * An error on a route of no client's dialect: in OpenAI's form.
+ * @param others the answer's other headers, such as those of the upstream's that go on
+ */
 export function errorResponse(error: ApiError, others: HeadersInit = {}): Response {
+  return answered(chat.error(error, ''), error, others);
+}
+
+/** An error in the form of the client's dialect. */
+export function clientError(
+  client: Pick<Client<unknown>, 'error'>,
+  { requestId }: Pick<RequestContext, 'requestId'>,
+  error: ApiError,
+  others: HeadersInit = {},
+): Response {
+  return answered(client.error(error, requestId), error, others);
+}
+
+function answered(
+  { status, body }: ErrorAnswer,
+  { retryAfterSeconds }: ApiError,
+  others: HeadersInit,
+): Response {
   const headers = new Headers(others);
   headers.set('content-type', JSON_TYPE);
-  if (error.retryAfterSeconds !== undefined) headers.set('retry-after', String(error.retryAfterSeconds));
-  return new Response(errorBody(error), { status: error.status, headers });
+  if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds));
+  return new Response(body, { status, headers });
 }
 
 /** A header's value may hold printable ASCII alone; whatever else a name holds is percent-encoded, so nothing is injected. */

@@ -4,8 +4,7 @@ import type { JsonObject } from '../canonical/json.ts';
 import { MAX_OUTPUT_FACTOR, SMALL_BYTES } from '../canonical/limits.ts';
 import { brokenConnection } from '../canonical/upstream-error.ts';
 import { type AnswerOptions, AnswerReader } from './answer-reader.ts';
-import type { AnswerSink } from './answer-sink.ts';
-import type { FrameWriter } from './frame-writer.ts';
+import type { AnswerSink, StreamWriter } from './answer-sink.ts';
 import type { Lease, LeaseMemory } from './memory.ts';
 import type { Clock } from './pacing.ts';
 import { Silence } from './silence.ts';
@@ -44,7 +43,7 @@ export class AnswerFeed {
   #isCancelled = false;
 
   /** @param writer where the fast path writes its frames: the sink's own writer, or null for no fast path */
-  constructor(options: AnswerOptions, sink: AnswerSink, writer: FrameWriter | null, host: FeedHost) {
+  constructor(options: AnswerOptions, sink: AnswerSink, writer: StreamWriter | null, host: FeedHost) {
     this.#options = options;
     this.#host = host;
     this.#reader = new AnswerReader(options, sink, writer);

@@ -7,10 +7,9 @@ import type { ChoicePart, ChunkPart, VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
 import { readUpstreamError, streamError } from '../canonical/upstream-error.ts';
 import type { AnswerContext } from './answer-context.ts';
-import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
+import type { AnswerFailure, AnswerSink, StreamWriter } from './answer-sink.ts';
 import { ByteBuffer } from './byte-buffer.ts';
 import type { Dialect, DialectQuirks, DialectReader } from './dialect.ts';
-import type { FrameWriter } from './frame-writer.ts';
 import { Normaliser } from './normalise.ts';
 import { Splice } from './splice.ts';
 import { CR, indexOrEnd, LF, SseReader } from './sse.ts';
@@ -40,7 +39,7 @@ export class AnswerReader {
   #events = 0;
 
   /** @param writer where the fast path writes its frames: the sink's own writer, or null for no fast path */
-  constructor(options: AnswerOptions, sink: AnswerSink, writer: FrameWriter | null = null) {
+  constructor(options: AnswerOptions, sink: AnswerSink, writer: StreamWriter | null = null) {
     this.#options = options;
     this.#sink = sink;
     this.#normaliser = new Normaliser(options.context);

@@ -4,10 +4,8 @@ import { MAX_HELD_OUTPUT_BYTES } from '../canonical/limits.ts';
 import { deadlineExceeded, type Upstream } from '../canonical/upstream-error.ts';
 import { AnswerFeed } from './answer-feed.ts';
 import type { AnswerOptions } from './answer-reader.ts';
-import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
+import type { AnswerFailure, AnswerSink, StreamWriter } from './answer-sink.ts';
 import { ByteBuffer } from './byte-buffer.ts';
-import { HEARTBEAT_FRAME } from './frame.ts';
-import { FrameWriter } from './frame-writer.ts';
 import type { LeaseMemory } from './memory.ts';
 import { type Clock, Pacing, type PacingLimits } from './pacing.ts';
 
@@ -18,10 +16,8 @@ export type StreamEnd =
   | { readonly kind: 'failed' | 'timed_out'; readonly failure: AnswerFailure; readonly isOpen: boolean };
 
 export interface CanonicalStreamOptions {
-  /** Whether an error's data line has `event: error` before it (E3). */
-  readonly errorFrames: 'data' | 'event';
-  /** Bounds an upstream's event (B1). */
-  readonly maxEventBytes: number;
+  /** Writes the client's frames. */
+  readonly writer: StreamWriter;
   readonly limits: PacingLimits;
   readonly clock: Clock;
   /** When the request arrived, in ms since the epoch. */
@@ -53,15 +49,13 @@ export interface AnswerTurn {
   readonly onEmptyEnd: (failure: AnswerFailure | null) => EmptyEnd;
 }
 
-const HEARTBEAT_BYTES = new TextEncoder().encode(HEARTBEAT_FRAME);
-
 /**
  * It is created before an upstream answers, so that heartbeats and timeouts cover that wait too. `begin` begins an answer, and
  * again, after one that was to be replaced, the next.
  */
 export class CanonicalStream {
   readonly #options: CanonicalStreamOptions;
-  readonly #frames: FrameWriter;
+  readonly #writer: StreamWriter;
   readonly #pacing: Pacing;
   readonly #client: WritableStreamDefaultWriter<Uint8Array>;
   readonly #opened = Promise.withResolvers<AnswerFailure | null>();
@@ -88,10 +82,10 @@ export class CanonicalStream {
   constructor(options: CanonicalStreamOptions) {
     this.#options = options;
     this.#client = options.pipe.writable.getWriter();
-    this.#frames = new FrameWriter(options.errorFrames, options.maxEventBytes);
+    this.#writer = options.writer;
     this.#pacing = new Pacing(options.limits, options.clock, options.arrivedAt, {
       isBlocked: () => this.#waitingWrites > 0,
-      heartbeat: () => void this.#write(HEARTBEAT_BYTES),
+      heartbeat: () => this.#beat(),
       timeout: (kind) => this.#timeOut(kind),
     });
     this.#client.closed.catch(() => this.#cancel());
@@ -114,14 +108,14 @@ export class CanonicalStream {
 
   /** Begins an answer, before its upstream is asked. Into a stream that is over nothing goes. */
   begin(options: AnswerOptions, turn: AnswerTurn): AnswerFeed {
-    const frames = this.#frames;
+    const writer = this.#writer;
     const sink: AnswerSink = {
-      chunk: (chunk) => frames.chunk(chunk),
-      vendor: (json, name) => frames.vendor(json, name),
+      chunk: (chunk) => writer.chunk(chunk),
+      vendor: (json, name) => writer.vendor(json, name),
       end: (failure) => this.#answerEnded(failure),
     };
     const { clock, leaseMemory, fastPath } = this.#options;
-    const feed = new AnswerFeed(options, sink, fastPath ? frames : null, {
+    const feed = new AnswerFeed(options, sink, fastPath ? writer : null, {
       clock,
       leaseMemory,
       flush: () => this.#flush(),
@@ -169,8 +163,9 @@ export class CanonicalStream {
     this.#isCommitted = true;
     this.#isEnding = true;
     // An error before the head is no stream at all: it keeps its HTTP status.
-    this.#isRefused = failure !== null && !this.#isOpen && this.#frames.isEmpty && this.#held.length === 0;
-    if (!this.#isRefused) this.#frames.end(failure);
+    this.#isRefused =
+      failure !== null && !this.#isOpen && this.#writer.output.isEmpty && this.#held.length === 0;
+    if (!this.#isRefused) this.#writer.end(failure);
   }
 
   #commit(turn: AnswerTurn): void {
@@ -182,7 +177,7 @@ export class CanonicalStream {
   #flush(): Promise<void> | undefined {
     if (this.#isOver) return undefined;
     if (!this.#isCommitted && this.#answer !== null && this.#isHeld(this.#answer)) return undefined;
-    const hasFrames = !this.#frames.isEmpty || this.#held.length > 0;
+    const hasFrames = !this.#writer.output.isEmpty || this.#held.length > 0;
     const written = hasFrames ? this.#write(this.#take()) : undefined;
     if (this.#isEnding) this.#end();
     return written;
@@ -198,15 +193,16 @@ export class CanonicalStream {
   }
 
   #hold(): void {
-    if (this.#frames.isEmpty) return;
-    const bytes = this.#frames.take();
+    if (this.#writer.output.isEmpty) return;
+    const { output } = this.#writer;
+    const bytes = output.take();
     this.#held.append(bytes);
-    this.#frames.release(bytes);
+    output.release(bytes);
   }
 
   /** What is to be sent: what was held, and what came after it. */
   #take(): Uint8Array {
-    if (this.#held.length === 0) return this.#frames.take();
+    if (this.#held.length === 0) return this.#writer.output.take();
     this.#hold();
     return this.#held.take();
   }
@@ -215,6 +211,14 @@ export class CanonicalStream {
     this.#hold();
     this.#held.take();
     this.#held.free();
+    this.#writer.restart();
+  }
+
+  /** Between two steps nothing is written that was not taken. */
+  #beat(): void {
+    const { output } = this.#writer;
+    this.#writer.heartbeat(this.#held.length > 0);
+    void this.#write(output.take());
   }
 
   async #write(bytes: Uint8Array): Promise<void> {
@@ -225,7 +229,7 @@ export class CanonicalStream {
     this.#waitingWrites++;
     try {
       await this.#client.write(bytes);
-      this.#frames.release(bytes);
+      this.#writer.output.release(bytes);
     } catch {
       this.#cancel();
     }

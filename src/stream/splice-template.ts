@@ -2,11 +2,13 @@
 import type { Chunk, Delta } from '../canonical/chunk.ts';
 import { isObject, parseJson } from '../canonical/json.ts';
 import type { ChunkPart } from '../canonical/part.ts';
-import { chunkFrame } from './frame.ts';
 import { Literal } from './literal.ts';
 
 /** Reads an event's JSON as the slow way does. */
 export type ReadPart = (json: string) => ChunkPart | null;
+
+/** The frame that a chunk with nothing but one text becomes, or null where it becomes more than that. */
+export type TextFrame = (chunk: Chunk) => string | null;
 
 /** What stands in a hole: the text, the same text once more, or padding, which is left out. */
 type Hole = 'text' | 'twin' | 'padding';
@@ -58,6 +60,7 @@ export function makeTemplate(
   part: ChunkPart,
   chunk: Chunk,
   readPart: ReadPart,
+  textFrame: TextFrame,
 ): Template | 'no text' | null {
   const text = onlyText(part);
   if (text === null || json.length > MAX_LEARNED_CHARS || json.includes('\n')) return 'no text';
@@ -69,7 +72,7 @@ export function makeTemplate(
     const isRight =
       isMarked(read, MARK, text, decoded) &&
       isMarked(readPart(putMark(json, values, OTHER_MARK)), OTHER_MARK, text, decoded);
-    if (read !== null && isRight) return build(marked, read, text, chunk, readPart);
+    if (read !== null && isRight) return build(marked, read, text, chunk, readPart, textFrame);
   }
   return null;
 }
@@ -126,12 +129,14 @@ function build(
   text: string,
   chunk: Chunk,
   readPart: ReadPart,
+  textFrame: TextFrame,
 ): Template | null {
-  const written = chunkFrame(chunk);
-  // The canonical frame is split at the mark: an id or a model that contains it would be a text.
-  if (written.includes(MARKS)) return null;
-  const frame = markFrame(chunk, read);
-  // The frame with the text in the mark's place must be the one that the slow way wrote.
+  const written = textFrame(chunk);
+  // The frame is split at the mark: an id or a model that contains it would be a text.
+  if (written === null || written.includes(MARKS)) return null;
+  const markedChunk = markChunk(chunk, read);
+  const frame = markedChunk === null ? null : textFrame(markedChunk);
+  // The frame with the text in the mark's place must be the one that the slow way writes.
   if (frame?.replaceAll(JSON.stringify(MARK), () => JSON.stringify(text)) !== written) return null;
   const holed = markPadding(marked, readPart) ?? marked;
   const pieces = `data: ${holed}\n\n`.split(new RegExp(`(${MARK}|${PADDING_MARK})`));
@@ -144,10 +149,10 @@ function build(
   };
 }
 
-/** The canonical frame with the mark as its text, or null where it contains more than a text (a role). */
-function markFrame(chunk: Chunk, read: ChunkPart): string | null {
+/** The chunk with the mark as its text, or null where it contains more than a text (a role). */
+function markChunk(chunk: Chunk, read: ChunkPart): Chunk | null {
   if (chunk.object === 'text_completion') {
-    return chunkFrame({ ...chunk, choices: chunk.choices.map((choice) => ({ ...choice, text: MARK })) });
+    return { ...chunk, choices: chunk.choices.map((choice) => ({ ...choice, text: MARK })) };
   }
   const [choice] = chunk.choices;
   if (choice === undefined) return null;
@@ -157,7 +162,7 @@ function markFrame(chunk: Chunk, read: ChunkPart): string | null {
     else if (key === 'reasoning_details') delta[key] = read.choices[0]?.reasoningDetails ?? [];
     else return null;
   }
-  return chunkFrame({ ...chunk, choices: [{ ...choice, delta }] });
+  return { ...chunk, choices: [{ ...choice, delta }] };
 }
 
 /** The event with a mark in the place of a padding, too: one unknown string at the top, of another length each time. */

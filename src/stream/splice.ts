@@ -16,15 +16,16 @@
  * 3. Right behind it must come the learned bytes to the blank line. Line ends within a string are control characters, so
  *    nothing of the next event can be taken in.
  * 4. The slow way's answer depends on earlier frames: a choice that is finished, a fingerprint that is now another.
- *    All of that changes the normaliser's revision, and with it every template goes.
+ *    All of that changes the normaliser's revision, and with it every template goes. What of a client's frames depends on
+ *    earlier ones, such as the block that is open, changes the writer's.
  * Anything else, in any doubt, goes the slow way, untouched.
  */
 import type { Chunk } from '../canonical/chunk.ts';
 import type { ChunkPart, StreamMeter } from '../canonical/part.ts';
-import type { FrameWriter } from './frame-writer.ts';
+import type { StreamWriter } from './answer-sink.ts';
 import { findStringEnd, OPEN_ENDED } from './json-string.ts';
 import { viewOf } from './literal.ts';
-import { makeTemplate, type ReadPart, type Template } from './splice-template.ts';
+import { makeTemplate, type ReadPart, type Template, type TextFrame } from './splice-template.ts';
 
 /** A stream that alternates between more kinds of frames than this is not worth it. */
 const MAX_TEMPLATES = 4;
@@ -42,12 +43,14 @@ const BLANK_LINE_BYTES = 2;
 const NOTHING = new Uint8Array(0);
 
 export class Splice {
-  readonly #writer: FrameWriter;
+  readonly #writer: StreamWriter;
   readonly #meter: StreamMeter;
   readonly #readPart: ReadPart;
+  readonly #textFrame: TextFrame;
   readonly #maxEventBytes: number;
   #templates: Template[] = [];
   #revision = -1;
+  #writerRevision = -1;
   #learnedInVain = 0;
   #restFrames = 0;
   #read: Uint8Array = NOTHING;
@@ -58,10 +61,11 @@ export class Splice {
   hits = 0;
 
   /** @param maxEventBytes a larger frame goes the slow way, which refuses it (B1) */
-  constructor(writer: FrameWriter, meter: StreamMeter, readPart: ReadPart, maxEventBytes: number) {
+  constructor(writer: StreamWriter, meter: StreamMeter, readPart: ReadPart, maxEventBytes: number) {
     this.#writer = writer;
     this.#meter = meter;
     this.#readPart = readPart;
+    this.#textFrame = (chunk) => writer.textFrame(chunk);
     this.#maxEventBytes = maxEventBytes;
   }
 
@@ -102,8 +106,10 @@ export class Splice {
 
   /** Earlier frames decide what the same bytes become: templates of another revision are dropped. */
   keepTo(revision: number): void {
-    if (revision === this.#revision) return;
+    const writerRevision = this.#writer.revision;
+    if (revision === this.#revision && writerRevision === this.#writerRevision) return;
     this.#revision = revision;
+    this.#writerRevision = writerRevision;
     this.#templates = [];
   }
 
@@ -116,7 +122,7 @@ export class Splice {
       this.#restFrames--;
       return;
     }
-    const template = makeTemplate(json, part, chunk, this.#readPart);
+    const template = makeTemplate(json, part, chunk, this.#readPart, this.#textFrame);
     if (template === 'no text') return;
     if (template !== null) {
       this.#templates.unshift(template);

@@ -2,6 +2,8 @@
 import type { ApiError } from '../../src/canonical/error.ts';
 import { isObject, parseJson } from '../../src/canonical/json.ts';
 import { DEFAULT_POLICIES, type Policies } from '../../src/canonical/policies.ts';
+import { ChatWriter } from '../../src/clients/chat/chat-writer.ts';
+import { CompletionBuilder } from '../../src/clients/chat/completion-builder.ts';
 import { Tally } from '../../src/metering/tally.ts';
 import { configuredProvider } from '../../src/providers/compatible.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
@@ -9,9 +11,7 @@ import { type Provider, ROUTE_SHAPES, type Route } from '../../src/providers/pro
 import { tolerant } from '../../src/providers/tolerant.ts';
 import type { AnswerContext } from '../../src/stream/answer-context.ts';
 import { type AnswerOptions, AnswerReader } from '../../src/stream/answer-reader.ts';
-import type { AnswerSink } from '../../src/stream/answer-sink.ts';
-import { CompletionBuilder } from '../../src/stream/completion-builder.ts';
-import { FrameWriter } from '../../src/stream/frame-writer.ts';
+import type { AnswerSink, StreamWriter } from '../../src/stream/answer-sink.ts';
 
 /** The folder of fixtures for providers that the `PROVIDERS` setting names. */
 export const COMPATIBLE = 'compatible';
@@ -83,7 +83,7 @@ export function optionsOf(conversion: Conversion, tally: Tally): AnswerOptions {
 
 /** A stream, in the given reads. */
 export function convertStream(reads: Iterable<Uint8Array>, conversion: Conversion): Converted {
-  const writer = new FrameWriter(
+  const writer = new ChatWriter(
     (conversion.policies ?? DEFAULT_POLICIES).errorFrames,
     conversion.maxEventBytes ?? MAX_EVENT_BYTES,
   );
@@ -93,10 +93,10 @@ export function convertStream(reads: Iterable<Uint8Array>, conversion: Conversio
     for (const read of reads) {
       reader.push(read);
       // Taken bytes may be sent later, so they must not change: they are read again at the end.
-      pieces.push(writer.take());
+      pieces.push(writer.output.take());
     }
     reader.end();
-    pieces.push(writer.take());
+    pieces.push(writer.output.take());
   });
   return { ...converted, text: pieces.map((piece) => STRICT.decode(piece)).join('') };
 }
@@ -110,17 +110,17 @@ export function convertObject(upstream: Uint8Array, conversion: Conversion, toSt
     const builder = new CompletionBuilder();
     return { ...convert({ ...conversion, usageChunk }, builder, null, feed), text: builder.take() };
   }
-  const writer = new FrameWriter('data', MAX_EVENT_BYTES);
+  const writer = new ChatWriter('data', MAX_EVENT_BYTES);
   return {
     ...convert({ ...conversion, usageChunk }, writer, null, feed),
-    text: new TextDecoder().decode(writer.take()),
+    text: new TextDecoder().decode(writer.output.take()),
   };
 }
 
 function convert(
   conversion: Conversion,
   sink: AnswerSink,
-  fastWriter: FrameWriter | null,
+  fastWriter: StreamWriter | null,
   feed: (reader: AnswerReader) => void,
 ): Omit<Converted, 'text'> {
   const tally = new Tally(() => NOW_SECONDS * 1000, 0);

@@ -19,7 +19,10 @@ function hold(body: object = BODY) {
     end: () => void told.push('end'),
     release: () => void told.push('release'),
   };
-  return { held: new HeldRequest({ body: { ...body }, lease, route: 'chat', unsupported: 'auto' }), told };
+  return {
+    held: new HeldRequest({ body: { ...body }, dropped: [], lease, route: 'chat', unsupported: 'auto' }),
+    told,
+  };
 }
 
 const settings = settingsWith({

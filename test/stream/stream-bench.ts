@@ -1,4 +1,5 @@
 /** Upstream bodies that tests feed by hand, and a canonical stream with what it reported: shared by the tests of the stream. */
+import { ChatWriter } from '../../src/clients/chat/chat-writer.ts';
 import { Tally } from '../../src/metering/tally.ts';
 import type { AnswerFeed } from '../../src/stream/answer-feed.ts';
 import { type AnswerTurn, CanonicalStream, type StreamEnd } from '../../src/stream/canonical-stream.ts';
@@ -124,8 +125,7 @@ export function run(
   const written: number[] = [];
   const options = optionsOf(CHAT, tally);
   const stream = new CanonicalStream({
-    errorFrames: options.policies.errorFrames,
-    maxEventBytes: options.maxEventBytes,
+    writer: new ChatWriter(options.policies.errorFrames, options.maxEventBytes),
     fastPath: true,
     // It copies, as the runtime's own does: written bytes may be overwritten.
     pipe: new TransformStream({ transform: (bytes, controller) => controller.enqueue(bytes.slice()) }),

@@ -7,13 +7,13 @@ import type {
   TextChoice,
   TextChunk,
   ToolCallDelta,
-} from '../canonical/chunk.ts';
-import type { FinishReason } from '../canonical/finish-reason.ts';
-import type { JsonObject } from '../canonical/json.ts';
-import { MAX_ANSWER_BYTES } from '../canonical/limits.ts';
-import { type ChatLogprobs, sizeOfLogprobs, type TextLogprobs } from '../canonical/logprobs.ts';
-import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
-import { addReasoningDetails } from './reasoning-details.ts';
+} from '../../canonical/chunk.ts';
+import type { FinishReason } from '../../canonical/finish-reason.ts';
+import type { JsonObject } from '../../canonical/json.ts';
+import { MAX_ANSWER_BYTES } from '../../canonical/limits.ts';
+import { type ChatLogprobs, sizeOfLogprobs, type TextLogprobs } from '../../canonical/logprobs.ts';
+import type { AnswerFailure, WholeBuilder } from '../../stream/answer-sink.ts';
+import { addReasoningDetails } from '../../stream/reasoning-details.ts';
 
 interface ToolCall {
   readonly id: string;
@@ -39,15 +39,13 @@ interface TextState {
 }
 
 /** The sink of a plain answer. */
-export class CompletionBuilder implements AnswerSink {
+export class CompletionBuilder implements WholeBuilder {
   readonly #chat = new Map<number, ChatState>();
   readonly #text = new Map<number, TextState>();
   #last: Chunk | undefined;
   #chars = 0;
-  /** Why there is no object, once the answer has ended; null where there is one. */
   failure: AnswerFailure | null = null;
 
-  /** What is held of the answer, in UTF-16 units, estimated. */
   get heldChars(): number {
     return this.#chars;
   }
@@ -68,7 +66,6 @@ export class CompletionBuilder implements AnswerSink {
     this.failure = failure;
   }
 
-  /** The JSON text of the canonical object, once the answer has ended whole. */
   take(): string {
     return JSON.stringify(this.#completion());
   }

@@ -1,6 +1,6 @@
 /** Writes the frames a client reads: `data: `, one line of compact JSON, two LFs (F1). */
-import type { Chunk } from '../canonical/chunk.ts';
-import { type ApiError, errorBody } from '../canonical/error.ts';
+import type { Chunk } from '../../canonical/chunk.ts';
+import { type ApiError, errorBody } from '../../canonical/error.ts';
 
 /** The last frame of every stream that began (F2). */
 export const DONE_FRAME = 'data: [DONE]\n\n';
@@ -8,14 +8,12 @@ export const DONE_FRAME = 'data: [DONE]\n\n';
 /** The one comment that a client sees (F3). */
 export const HEARTBEAT_FRAME = ': heartbeat\n\n';
 
-/** The frame of a line of JSON. */
-export function dataFrame(json: string): string {
-  return `data: ${json}\n\n`;
-}
+/** What stands before a frame's JSON. */
+export const DATA = 'data: ';
 
 /** A canonical chunk's key order is the order in which its object was made, and JSON.stringify keeps it. */
 export function chunkFrame(chunk: Chunk): string {
-  return dataFrame(JSON.stringify(chunk));
+  return `${DATA}${JSON.stringify(chunk)}\n\n`;
 }
 
 /** The types that an error has after the head, beside `server_error`: before it, the HTTP status conveys the rest (E2). */

@@ -1,8 +1,8 @@
 /** Tests the plain object that is made of an answer's chunks: what came in pieces is whole in it, and nothing is null that may be absent. */
 import { describe, expect, test } from 'vitest';
-import type { ChatChunk, Delta, TextChunk } from '../../src/canonical/chunk.ts';
-import type { Usage } from '../../src/canonical/usage.ts';
-import { CompletionBuilder } from '../../src/stream/completion-builder.ts';
+import type { ChatChunk, Delta, TextChunk } from '../../../src/canonical/chunk.ts';
+import type { Usage } from '../../../src/canonical/usage.ts';
+import { CompletionBuilder } from '../../../src/clients/chat/completion-builder.ts';
 
 const BASE = { id: 'i', object: 'chat.completion.chunk', created: 1, model: 'p/m' } as const;
 const USAGE: Usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };

@@ -1,8 +1,5 @@
 /** Collects the frames of what arrived together, so that they leave together, as one write (F4). */
-import type { Chunk } from '../canonical/chunk.ts';
 import { MAX_OUTPUT_FACTOR } from '../canonical/limits.ts';
-import type { AnswerFailure, AnswerSink } from './answer-sink.ts';
-import { DONE_FRAME, dataFrame, errorFrame, vendorFrame } from './frame.ts';
 
 /**
  * Output is written into one slab that all streams of an isolate share, front to back: a buffer of its own for each write
@@ -19,8 +16,8 @@ const MAX_LOOPED_BYTES = 48;
 
 const encoder = new TextEncoder();
 const NOTHING = new Uint8Array(0);
-const DATA = encoder.encode('data: ');
-const FRAME_END = encoder.encode('\n\n');
+const FRAME_END = '\n\n';
+const FRAME_END_BYTES = encoder.encode(FRAME_END);
 
 let slab: Uint8Array = new Uint8Array(SLAB_BYTES);
 let slabUsed = 0;
@@ -28,16 +25,14 @@ let slabUsed = 0;
 let slabTaken = 0;
 
 /** Writes of one stream. A step writes and takes without a pause, so that two streams never write at once. */
-export class FrameWriter implements AnswerSink {
-  readonly #errorFrames: 'data' | 'event';
+export class FrameOutput {
   readonly #maxFrameBytes: number;
   #buffer: Uint8Array = slab;
   #start = 0;
   #end = 0;
 
   /** @param maxEventBytes bounds an upstream's event, and so the frames that one may become (B3) */
-  constructor(errorFrames: 'data' | 'event', maxEventBytes: number) {
-    this.#errorFrames = errorFrames;
+  constructor(maxEventBytes: number) {
     this.#maxFrameBytes = maxEventBytes * MAX_OUTPUT_FACTOR;
   }
 
@@ -46,19 +41,19 @@ export class FrameWriter implements AnswerSink {
     return this.#end === this.#start;
   }
 
-  chunk(chunk: Chunk): boolean {
-    const json = JSON.stringify(chunk);
-    if (json.length <= MAX_INLINE_CHARS) return this.#writeText(dataFrame(json), this.#maxFrameBytes);
-    return json.length <= this.#maxFrameBytes && this.#writeLargeFrame(json);
+  /** Frames as they are: what the writer itself bounds. */
+  text(frames: string): void {
+    this.#writeText(frames, Number.POSITIVE_INFINITY);
   }
 
-  vendor(json: string, name: string): void {
-    this.#writeText(vendorFrame(json, name));
-  }
-
-  end(failure: AnswerFailure | null): void {
-    if (failure !== null) this.#writeText(errorFrame(failure.error, this.#errorFrames));
-    this.#writeText(DONE_FRAME);
+  /**
+   * The frame of a JSON text.
+   * @param head all before the JSON: `data: `, and an event line where the frame has one
+   * @returns false where it is larger than a frame may be: nothing is then written (B3)
+   */
+  frame(head: string, json: string): boolean {
+    if (json.length <= MAX_INLINE_CHARS) return this.#writeText(head + json + FRAME_END, this.#maxFrameBytes);
+    return json.length <= this.#maxFrameBytes && this.#writeLargeFrame(head, json);
   }
 
   /** A frame that is put together: its literals, with a text's bytes out of `source` between each two of them. */
@@ -97,7 +92,7 @@ export class FrameWriter implements AnswerSink {
   }
 
   /** @returns false where the text has more bytes than that: nothing is then written */
-  #writeText(text: string, maxBytes = Number.POSITIVE_INFINITY): boolean {
+  #writeText(text: string, maxBytes: number): boolean {
     if (text.length > maxBytes) return false;
     if (text.length > MAX_INLINE_CHARS) return this.#writeLarge(encoder.encode(text), maxBytes);
     this.#reserve(text.length * MAX_BYTES_A_UNIT);
@@ -106,13 +101,14 @@ export class FrameWriter implements AnswerSink {
   }
 
   /** The frame of a large JSON text is put together in bytes: as a text it would take as much again until it is collected. */
-  #writeLargeFrame(json: string): boolean {
+  #writeLargeFrame(head: string, json: string): boolean {
+    const start = encoder.encode(head);
     const body = encoder.encode(json);
-    const length = DATA.length + body.length + FRAME_END.length;
+    const length = start.length + body.length + FRAME_END_BYTES.length;
     const isWithin = length <= this.#maxFrameBytes;
     if (isWithin) {
       this.#reserve(length);
-      for (const piece of [DATA, body, FRAME_END]) {
+      for (const piece of [start, body, FRAME_END_BYTES]) {
         this.#buffer.set(piece, this.#end);
         this.#end += piece.length;
       }

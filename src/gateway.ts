@@ -2,17 +2,19 @@
 import { type IRequest, IttyRouter } from 'itty-router';
 import { apiError } from './canonical/error.ts';
 import { chat, completions, fim } from './clients/chat/client.ts';
+import { messages } from './clients/messages/client.ts';
 import { handleChangeKey, handleCreateKey, handleListKeys, handleRevokeKey } from './http/admin-keys.ts';
 import { handleCompletion } from './http/completions.ts';
 import type { RequestContext } from './http/context.ts';
 import { addCors, preflight } from './http/cors.ts';
+import { handleCountTokens } from './http/count-tokens.ts';
 import { internalError } from './http/internal-error.ts';
 import { handleKey } from './http/key.ts';
 import { ModelLists } from './http/model-lists.ts';
 import { handleModel, handleModels } from './http/models.ts';
-import { forgivePath, noSuchRoute } from './http/paths.ts';
+import { clientOfPath, forgivePath, noSuchRoute } from './http/paths.ts';
 import type { Ports } from './http/ports.ts';
-import { errorResponse, jsonResponse } from './http/respond.ts';
+import { clientError, jsonResponse } from './http/respond.ts';
 import { Site, type SitePorts } from './http/site.ts';
 import { handleUsage } from './http/usage.ts';
 import { handleFindRecord, handleListRecords } from './http/usage-records.ts';
@@ -80,6 +82,8 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
       const answer = await serve(router, request, requestContext);
       answer.headers.set('x-request-id', requestContext.requestId);
       answer.headers.set('x-weir-request-id', requestContext.requestId);
+      // The name by which Anthropic's SDKs show it.
+      if (clientOfPath(request).id === 'messages') answer.headers.set('request-id', requestContext.requestId);
       addCors(request, answer, settings.corsOrigins);
       return request.method === 'HEAD' ? new Response(null, answer) : answer;
     },
@@ -99,6 +103,7 @@ type GatewayRouter = ReturnType<typeof createRouter>;
 const CHAT = { route: 'chat', client: chat } as const;
 const FIM = { route: 'fim', client: fim } as const;
 const AGENTS = { route: 'agents', client: chat } as const;
+const MESSAGES = { route: 'chat', client: messages } as const;
 const COMPLETIONS = { route: 'completions', client: completions } as const;
 
 function createRouter(basePath: string) {
@@ -115,6 +120,10 @@ function createRouter(basePath: string) {
       .post('/beta/completions', (request, context) => handleCompletion(request, COMPLETIONS, context))
       .post('/openai/deployments/:model+/chat/completions', (request, context) =>
         handleCompletion(request, CHAT, context, decodePath(request.params.model)),
+      )
+      .post('(/v1)?/messages', (request, context) => handleCompletion(request, MESSAGES, context))
+      .post('(/v1)?/messages/count_tokens', (request, context) =>
+        handleCountTokens(request, MESSAGES, context, (input_tokens) => ({ input_tokens })),
       )
       .get('(/v1)?/models', handleModels)
       .get('(/v1)?/models/:id+', (request, context) =>
@@ -136,6 +145,7 @@ function createRouter(basePath: string) {
       )
       .all('/health', otherMethod('GET'))
       .all('(/v1|/beta)?/(chat/|fim/|agents/)?completions', otherMethod('POST'))
+      .all('(/v1)?/messages(/count_tokens)?', otherMethod('POST'))
       .all('/openai/deployments/:model+/chat/completions', otherMethod('POST'))
       .all('(/v1)?/(models|usage|usage/records|key)', otherMethod('GET'))
       .all('(/v1)?/models/:id+', otherMethod('GET'))
@@ -150,7 +160,7 @@ function otherMethod(methods: string): (request: Request, context: RequestContex
   return (request, context) => {
     if (request.method === 'OPTIONS') return preflight(request, methods, context.settings.corsOrigins);
     const error = apiError('method_not_allowed', `This route takes ${methods}`);
-    return errorResponse(error, new Headers({ allow: methods }));
+    return clientError(clientOfPath(request), context, error, new Headers({ allow: methods }));
   };
 }
 
@@ -160,17 +170,17 @@ async function serve(router: GatewayRouter, request: Request, context: RequestCo
     const forgiven = forgivePath(request);
     const isHead = request.method === 'HEAD';
     const routed = isHead ? new Request(forgiven.url, { headers: forgiven.headers }) : forgiven;
-    return (await router.fetch(routed, context)) ?? unknownRoute(forgiven, context.settings);
+    return (await router.fetch(routed, context)) ?? unknownRoute(forgiven, context);
   } catch (error) {
-    return errorResponse(internalError(context, error));
+    return clientError(clientOfPath(request), context, internalError(context, error));
   }
 }
 
 /** The preflight of a route that there is not succeeds, so that a page shows the error instead of "Connection error" (Q12). */
-function unknownRoute(request: Request, { corsOrigins }: Settings): Response {
+function unknownRoute(request: Request, context: RequestContext): Response {
   return request.method === 'OPTIONS'
-    ? preflight(request, 'GET, POST, PATCH, DELETE', corsOrigins)
-    : noSuchRoute(request);
+    ? preflight(request, 'GET, POST, PATCH, DELETE', context.settings.corsOrigins)
+    : noSuchRoute(request, context);
 }
 
 /** A name in a path, where a slash may be written as `%2F`. */
@@ -186,11 +196,12 @@ function decodePath(text: string | undefined): string {
 export function misconfiguredGateway(problems: readonly SettingProblem[]): Gateway {
   const [first] = problems;
   const message = problems.map((problem) => `${problem.setting} ${problem.message}`).join('; ');
+  const misconfigured = apiError('misconfigured', message, first?.setting ?? null);
   return {
     fetch: async (request) =>
       new URL(request.url).pathname.endsWith('/health')
         ? jsonResponse({ status: 'ok' })
-        : errorResponse(apiError('misconfigured', message, first?.setting ?? null)),
+        : clientError(clientOfPath(request), { requestId: '' }, misconfigured),
     // Thrown, so that the messages come again.
     consume: () => Promise.reject(new Error(message)),
     bringIn: () => Promise.reject(new Error(message)),

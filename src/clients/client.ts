@@ -4,7 +4,7 @@ import type { JsonObject } from '../canonical/json.ts';
 import type { StreamWriter, WholeBuilder } from '../stream/answer-sink.ts';
 
 /** What a record calls it. */
-type ClientId = 'chat' | 'completions';
+type ClientId = 'chat' | 'completions' | 'messages';
 
 /** What the writers of one answer may know beside the request. */
 export interface WriterOptions {

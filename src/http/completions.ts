@@ -51,9 +51,10 @@ async function runExchange({ exchange, first, held, passes }: Opened, request: R
 
 function openMeter(exchange: Exchange, first: TargetFacts): RequestMeter {
   const { context, caller, asked, leftOut, route, promptTokens, admission } = exchange;
+  const client = exchange.client.id;
   const { ports, prices, requestId, arrivedAt } = context;
   const { clock, log } = ports;
-  const facts = { requestId, keyId: caller.keyId, asked, route, arrivedAt, promptTokens };
+  const facts = { requestId, keyId: caller.keyId, asked, route, client, arrivedAt, promptTokens };
   const records = admission?.records ?? context.records;
   const skipped = leftOut.map(skippedAttempt);
   return new RequestMeter(facts, skipped, recordedFacts(first), { records, prices, log, now: clock.now });

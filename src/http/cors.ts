@@ -4,6 +4,7 @@ import { RESPONSE_HEADERS } from '../upstream/call.ts';
 /** What a page may read of an answer: every header that Weir sets or passes (H1). */
 const EXPOSED_HEADERS = [
   'x-request-id',
+  'request-id',
   'x-weir-request-id',
   'x-weir-provider',
   'x-weir-model',

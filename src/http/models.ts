@@ -1,6 +1,7 @@
-/** `GET /v1/models`: what this deployment can reach, in OpenAI's list shape, each model by the address that asks for it. */
+/** `GET /v1/models`: what this deployment can reach, each model by the address that asks for it, in a list for both SDKs (I6). */
 import { isAdmin, mayUse } from '../auth/caller.ts';
 import { apiError } from '../canonical/error.ts';
+import { isoTime } from '../metering/record.ts';
 import { isGlob } from '../settings/aliases.ts';
 import type { RequestContext } from './context.ts';
 import { type Identified, identifyCaller } from './identify.ts';
@@ -10,7 +11,9 @@ import { errorResponse, jsonResponse } from './respond.ts';
 export async function handleModels(request: Request, context: RequestContext): Promise<Response> {
   const found = await findModels(request, context);
   if (found.kind === 'error') return errorResponse(found.error, found.headers);
-  return jsonResponse({ object: 'list', data: found.models });
+  const data = found.models.map(viewOf);
+  const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
+  return jsonResponse({ object: 'list', data, has_more: false, first_id, last_id });
 }
 
 /** `GET /v1/models/<id>`: one of them (Q12). */
@@ -18,10 +21,16 @@ export async function handleModel(request: Request, context: RequestContext, id:
   const found = await findModels(request, context);
   if (found.kind === 'error') return errorResponse(found.error, found.headers);
   const model = found.models.find((known) => known.id === id);
-  if (model !== undefined) return jsonResponse(model);
+  if (model !== undefined) return jsonResponse(viewOf(model));
   return errorResponse(
     apiError('model_not_found', 'There is no such model: GET /v1/models lists them', 'model'),
   );
+}
+
+/** OpenAI's keys, then Anthropic's; whose clients take no notice of the other's. */
+function viewOf(model: Model) {
+  const { id, created } = model;
+  return { ...model, type: 'model', display_name: id, created_at: isoTime(created * 1000) };
 }
 
 type ModelsResult =

@@ -1,6 +1,10 @@
 /** The paths by which clients reach Weir: forgiven slips, and the answer to a path that there is not (Q12). */
 import { apiError } from '../canonical/error.ts';
-import { errorResponse } from './respond.ts';
+import { chat } from '../clients/chat/client.ts';
+import type { Client } from '../clients/client.ts';
+import { messages } from '../clients/messages/client.ts';
+import type { RequestContext } from './context.ts';
+import { clientError } from './respond.ts';
 
 /** Doubled slashes, `/v1/v1` of a base URL that was completed twice, and the `/openai/v1` of Groq's clients. */
 const SLIP = /\/\/|\/v1\/v1(?=\/)|\/openai\/v1(?=\/)/;
@@ -25,11 +29,19 @@ export function forgivePath(request: Request): Request {
     : new Request(url, request);
 }
 
+/** Whose a path is, known route or not: its errors are in its client's form (I1). */
+export function clientOfPath(request: Request): Pick<Client<unknown>, 'id' | 'error'> {
+  const [path = ''] = request.url.split('?', 1);
+  return /\/messages(\/|$)/.test(path) ? messages : chat;
+}
+
 const ROUTES = [
   'POST /v1/chat/completions',
   'POST /v1/completions',
   'POST /v1/fim/completions',
   'POST /v1/agents/completions',
+  'POST /v1/messages',
+  'POST /v1/messages/count_tokens',
   'GET /v1/models',
   'GET /v1/usage',
   'GET /v1/usage/records',
@@ -38,10 +50,11 @@ const ROUTES = [
   'GET /health',
 ].join(', ');
 
-export function noSuchRoute(request: Request): Response {
+export function noSuchRoute(request: Request, context: Pick<RequestContext, 'requestId'>): Response {
   const { pathname } = new URL(request.url);
   const asked = `${request.method} ${pathname.slice(0, MAX_PATH_CHARS)}`;
-  return errorResponse(apiError('not_found', `There is no ${asked} here. Routes: ${ROUTES}`));
+  const error = apiError('not_found', `There is no ${asked} here. Routes: ${ROUTES}`);
+  return clientError(clientOfPath(request), context, error);
 }
 
 const MAX_PATH_CHARS = 200;

@@ -4,6 +4,8 @@ import { boundName } from './names.ts';
 import { isRequestId } from './request-id.ts';
 
 export const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;
+/** The dialects in which clients speak: in a record's compact form each is its place here. */
+const CLIENTS = ['chat', 'completions', 'messages', 'responses'] as const;
 const COST_SOURCES = ['none', 'upstream', 'table'] as const;
 
 /** One target that was asked or left out, and how that ended. */
@@ -33,6 +35,8 @@ export interface RecordSummary {
   readonly provider: string;
   readonly model: string;
   readonly route: string;
+  /** The dialect in which its client speaks. */
+  readonly client: (typeof CLIENTS)[number];
   readonly status: (typeof STATUSES)[number];
   /** The code of the error that the client saw, or null. */
   readonly error_code: string | null;
@@ -123,7 +127,7 @@ const ESTIMATED_COST = 2;
 
 /** The compact form: short names, no absent values, nothing that follows from the rest. */
 export function encodeRecord(record: RecordSummary): Record<string, string | number> {
-  const { provider, model, asked, price_since } = record;
+  const { provider, model, asked, route, client, price_since } = record;
   const fields: Record<string, string | number | null> = {
     id: record.request_id,
     t: record.time,
@@ -131,7 +135,8 @@ export function encodeRecord(record: RecordSummary): Record<string, string | num
     p: provider,
     m: model,
     a: asked === `${provider}/${model}` ? null : asked,
-    r: record.route,
+    r: route,
+    d: client === usualClient(route) ? null : CLIENTS.indexOf(client),
     s: record.status,
     e: record.error_code,
     f: record.finish_reason,
@@ -156,6 +161,11 @@ export function encodeRecord(record: RecordSummary): Record<string, string | num
   return encoded;
 }
 
+/** Whose a route is, where no other dialect's client asks for the same. */
+function usualClient(route: string): RecordSummary['client'] {
+  return route === 'completions' ? 'completions' : 'chat';
+}
+
 /** The record's summary out of its metadata, or null where that is none of Weir's. */
 export function decodeRecord(metadata: unknown): RecordSummary | null {
   if (!isObject(metadata)) return null;
@@ -170,6 +180,7 @@ export function decodeRecord(metadata: unknown): RecordSummary | null {
   const model = readText(metadata.m) ?? '';
   const flags = readCount(metadata.x) ?? 0;
   const priceSince = readCount(metadata.ps);
+  const route = readText(metadata.r) ?? '';
   return {
     request_id,
     time,
@@ -178,7 +189,8 @@ export function decodeRecord(metadata: unknown): RecordSummary | null {
     asked: readText(metadata.a) ?? `${provider}/${model}`,
     provider,
     model,
-    route: readText(metadata.r) ?? '',
+    route,
+    client: CLIENTS[readCount(metadata.d) ?? -1] ?? usualClient(route),
     status,
     error_code: readText(metadata.e) ?? null,
     finish_reason: readText(metadata.f) ?? null,

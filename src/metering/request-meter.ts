@@ -12,6 +12,7 @@ export interface RequestFacts {
   /** The model as the caller named it: an alias, or an address. */
   readonly asked: string;
   readonly route: string;
+  readonly client: UsageRecord['client'];
   /** ms since the epoch. */
   readonly arrivedAt: number;
   /** Tokens of the prompt, estimated. */
@@ -101,7 +102,7 @@ export class RequestMeter {
   }
 
   #record(end: RequestEnd, error_code: string | null): UsageRecord {
-    const { requestId, keyId, asked, route, arrivedAt } = this.#facts;
+    const { requestId, keyId, asked, route, client, arrivedAt } = this.#facts;
     const attempts = this.#attempts.filter((one) => one instanceof AttemptMeter);
     const { tally, facts } = this.#current;
     const { provider, model, dropped, changed } = facts;
@@ -115,6 +116,7 @@ export class RequestMeter {
       provider,
       model,
       route,
+      client,
       status: end.kind === 'refused' ? 'failed' : end.kind,
       error_code,
       finish_reason: tally.finishWord,

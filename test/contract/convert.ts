@@ -4,6 +4,7 @@ import { isObject, parseJson } from '../../src/canonical/json.ts';
 import { DEFAULT_POLICIES, type Policies } from '../../src/canonical/policies.ts';
 import { ChatWriter } from '../../src/clients/chat/chat-writer.ts';
 import { CompletionBuilder } from '../../src/clients/chat/completion-builder.ts';
+import type { WriterOptions } from '../../src/clients/client.ts';
 import { Tally } from '../../src/metering/tally.ts';
 import { configuredProvider } from '../../src/providers/compatible.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
@@ -19,6 +20,14 @@ export const COMPATIBLE = 'compatible';
 const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const NOW_SECONDS = 1_800_000_000;
 const MAX_EVENT_BYTES = 1024 * 1024;
+
+export const REQUEST_ID = '01a200f1-5c65-7f49-b1d7-b4925c1b0fb4';
+/** Estimated. */
+const PROMPT_TOKENS = 17;
+
+function openChat({ errorFrames, maxEventBytes }: WriterOptions): StreamWriter {
+  return new ChatWriter(errorFrames, maxEventBytes);
+}
 
 function providerOf(id: string): Provider {
   return PROVIDERS.find((provider) => provider.id === id) ?? configuredProvider(id, tolerant, 'PROVIDERS');
@@ -36,6 +45,8 @@ export interface Conversion {
   readonly maxEventBytes?: number;
   /** On by default. */
   readonly fastPath?: boolean;
+  /** Writes the client's stream; that of a chat by default. */
+  readonly openWriter?: (options: WriterOptions) => StreamWriter;
 }
 
 export interface Converted {
@@ -83,10 +94,12 @@ export function optionsOf(conversion: Conversion, tally: Tally): AnswerOptions {
 
 /** A stream, in the given reads. */
 export function convertStream(reads: Iterable<Uint8Array>, conversion: Conversion): Converted {
-  const writer = new ChatWriter(
-    (conversion.policies ?? DEFAULT_POLICIES).errorFrames,
-    conversion.maxEventBytes ?? MAX_EVENT_BYTES,
-  );
+  const writer = (conversion.openWriter ?? openChat)({
+    errorFrames: (conversion.policies ?? DEFAULT_POLICIES).errorFrames,
+    maxEventBytes: conversion.maxEventBytes ?? MAX_EVENT_BYTES,
+    requestId: REQUEST_ID,
+    promptTokens: PROMPT_TOKENS,
+  });
   const fastWriter = conversion.fastPath === false ? null : writer;
   const pieces: Uint8Array[] = [];
   const converted = convert(conversion, writer, fastWriter, (reader) => {

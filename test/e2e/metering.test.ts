@@ -135,6 +135,7 @@ describe('one record', () => {
       provider: 'deepseek',
       model: 'deepseek-reasoner',
       route: 'chat',
+      client: 'chat',
       status: 'finished',
       error_code: null,
       finish_reason: 'stop',

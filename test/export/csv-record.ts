@@ -11,6 +11,7 @@ const COLUMNS = [
   'provider',
   'model',
   'route',
+  'client',
   'status',
   'error_code',
   'finish_reason',

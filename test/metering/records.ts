@@ -19,6 +19,7 @@ export function record(fields: Partial<UsageRecord> = {}, n = 0): UsageRecord {
     provider: 'mistral',
     model: 'mistral-small-latest',
     route: 'chat',
+    client: 'chat',
     status: 'finished',
     error_code: null,
     finish_reason: 'stop',

@@ -1,0 +1,22 @@
+/** Marks which provider made an opaque token of reasoning: no other one can read it, and it goes back to that one alone (A7, I7). */
+
+/** The provider's id in Weir, and what the mark stands on. */
+export interface Marked {
+  readonly provider: string;
+  readonly payload: string;
+}
+
+const VERSION = 'weir1';
+
+/** `weir1:<provider>:<payload>`: as a detail's `id` the payload is its number, where a client holds one text alone it is the token. */
+export function markMaker({ provider, payload }: Marked): string {
+  return `${VERSION}:${provider}:${payload}`;
+}
+
+/** Null where Weir marked nothing. */
+export function readMaker(text: unknown): Marked | null {
+  if (typeof text !== 'string' || !text.startsWith(`${VERSION}:`)) return null;
+  const end = text.indexOf(':', VERSION.length + 1);
+  if (end < 0) return null;
+  return { provider: text.slice(VERSION.length + 1, end), payload: text.slice(end + 1) };
+}

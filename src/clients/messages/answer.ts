@@ -1,0 +1,52 @@
+/** What a whole message and a streamed one share: why it stopped, what it used, how its reasoning's tokens are tagged. */
+import type { FinishReason } from '../../canonical/finish-reason.ts';
+import type { JsonObject } from '../../canonical/json.ts';
+import type { Usage } from '../../canonical/usage.ts';
+import { sealToken, type Token } from '../tokens.ts';
+
+export type StopReason = 'end_turn' | 'max_tokens' | 'tool_use' | 'refusal';
+
+/** Clients wait for a tool's result, or do not, by this word alone: a call that was sent must be named by it (I3). */
+export function stopReason(finish: FinishReason | null, hasCalls: boolean): StopReason {
+  if (finish === 'length') return 'max_tokens';
+  if (finish === 'content_filter') return 'refusal';
+  return hasCalls ? 'tool_use' : 'end_turn';
+}
+
+/** Here the prompt's tokens are told apart: what was read from a cache and written to one is no part of `input_tokens`. */
+export interface MessageUsage {
+  readonly input_tokens: number;
+  readonly cache_creation_input_tokens?: number;
+  readonly cache_read_input_tokens?: number;
+  readonly output_tokens: number;
+  readonly output_tokens_details?: { readonly thinking_tokens: number };
+}
+
+export function messageUsage(usage: Usage): MessageUsage {
+  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } = usage;
+  const { cached_tokens, cache_write_tokens } = prompt_tokens_details ?? {};
+  const reasoning = completion_tokens_details?.reasoning_tokens;
+  return {
+    input_tokens: Math.max(0, prompt_tokens - (cached_tokens ?? 0) - (cache_write_tokens ?? 0)),
+    ...(cache_write_tokens === undefined ? {} : { cache_creation_input_tokens: cache_write_tokens }),
+    ...(cached_tokens === undefined ? {} : { cache_read_input_tokens: cached_tokens }),
+    output_tokens: completion_tokens,
+    ...(reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: reasoning } }),
+  };
+}
+
+/** The id of the message, from its request's. */
+export function messageId(requestId: string): string {
+  return `msg_${requestId.replaceAll('-', '')}`;
+}
+
+/** @param model the canonical one, which begins with its provider's id */
+export function sealFor(model: string, token: Token): string {
+  return sealToken(model.slice(0, Math.max(0, model.indexOf('/'))), token);
+}
+
+/** The signature of a reasoning block, whose text the block itself holds. */
+export function sealSignature(model: string, detail: JsonObject): string {
+  const { text: _, ...rest } = detail;
+  return sealFor(model, { detail: rest });
+}

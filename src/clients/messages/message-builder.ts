@@ -1,0 +1,112 @@
+/** Puts an answer's chunks together into one message of Anthropic's (5.9). */
+import type { Chunk } from '../../canonical/chunk.ts';
+import type { FinishReason } from '../../canonical/finish-reason.ts';
+import { isObject, type JsonObject, parseJson } from '../../canonical/json.ts';
+import { MAX_ANSWER_BYTES } from '../../canonical/limits.ts';
+import type { Usage } from '../../canonical/usage.ts';
+import type { AnswerFailure, WholeBuilder } from '../../stream/answer-sink.ts';
+import { type BlockSink, type OpenBlock, SerialBlocks } from '../serial-blocks.ts';
+import type { Token } from '../tokens.ts';
+import { messageId, messageUsage, sealFor, sealSignature, stopReason } from './answer.ts';
+import { toToolUseId } from './tool-id.ts';
+
+export class MessageBuilder implements WholeBuilder, BlockSink {
+  failure: AnswerFailure | null = null;
+  readonly #requestId: string;
+  readonly #blocks = new SerialBlocks(this, MAX_ANSWER_BYTES);
+  readonly #content: JsonObject[] = [];
+  #open: OpenBlock = { kind: 'text' };
+  #text = '';
+  #signature = '';
+  #model = '';
+  #finish: FinishReason | null = null;
+  #usage: Usage | null = null;
+  #chars = 0;
+
+  constructor(requestId: string) {
+    this.#requestId = requestId;
+  }
+
+  get heldChars(): number {
+    return this.#chars;
+  }
+
+  chunk(chunk: Chunk): boolean {
+    if (chunk.object !== 'chat.completion.chunk') return true;
+    this.#model = chunk.model;
+    if (chunk.usage !== undefined) this.#usage = chunk.usage;
+    for (const { index, delta, finish_reason } of chunk.choices) {
+      if (index !== 0) continue;
+      this.#chars += JSON.stringify(delta).length;
+      if (this.#chars > MAX_ANSWER_BYTES || !this.#blocks.read(delta)) return false;
+      this.#finish ??= finish_reason;
+    }
+    return true;
+  }
+
+  /** Vendor events have no place in a message. */
+  vendor(): void {}
+
+  end(failure: AnswerFailure | null): void {
+    this.failure = failure;
+  }
+
+  take(): string {
+    this.#blocks.finish();
+    const {
+      cache_creation_input_tokens = null,
+      cache_read_input_tokens = null,
+      ...usage
+    } = messageUsage(this.#usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });
+    const stop_reason = stopReason(this.#finish, this.#blocks.hasCalls);
+    return JSON.stringify({
+      id: messageId(this.#requestId),
+      type: 'message',
+      role: 'assistant',
+      model: this.#model,
+      content: this.#content,
+      stop_reason,
+      stop_sequence: null,
+      ...(stop_reason === 'refusal' ? { stop_details: null } : {}),
+      usage: { ...usage, cache_creation_input_tokens, cache_read_input_tokens },
+    });
+  }
+
+  open(block: OpenBlock): void {
+    this.#open = block;
+    this.#text = '';
+    this.#signature = '';
+  }
+
+  text(piece: string): void {
+    this.#text += piece;
+  }
+
+  sign(detail: JsonObject): void {
+    this.#signature = sealSignature(this.#model, detail);
+  }
+
+  close(): void {
+    this.#content.push(this.#block());
+  }
+
+  token(token: Token): void {
+    this.#content.push({ type: 'redacted_thinking', data: sealFor(this.#model, token) });
+  }
+
+  #block(): JsonObject {
+    const block = this.#open;
+    if (block.kind === 'text') return { type: 'text', text: this.#text };
+    if (block.kind !== 'call') {
+      return { type: 'thinking', thinking: this.#text, signature: this.#signature };
+    }
+    // Arguments that were cut are no object: a message can hold nothing else.
+    const input = parseJson(this.#text);
+    return {
+      type: 'tool_use',
+      id: toToolUseId(block.id),
+      name: block.name,
+      input: isObject(input) ? input : {},
+    };
+  }
+}

@@ -1,0 +1,107 @@
+/** Reads the body of Anthropic's Messages into the canonical request (I2, 5.3). */
+import { type ApiError, apiError } from '../../canonical/error.ts';
+import { isObject, type JsonObject, readArray, readCount, readText } from '../../canonical/json.ts';
+import { toolCallId } from '../../canonical/tool-call-id.ts';
+import type { ClientRequest } from '../client.ts';
+import type { Dropped } from './read-content.ts';
+import { isConversation, readMessages } from './read-messages.ts';
+import { readTools } from './read-tools.ts';
+
+/** Fields that mean the same in a chat. */
+const SAME = ['model', 'models', 'max_tokens', 'temperature', 'top_p', 'top_k', 'stream'];
+/** Fields that are read here; whatever else there is has no place in a chat, and is left out. */
+const READ = [
+  ...SAME,
+  'messages',
+  'system',
+  'tools',
+  'tool_choice',
+  'stop_sequences',
+  'thinking',
+  'output_config',
+  'output_format',
+  'metadata',
+];
+
+/** Budgets of thinking tokens as words: the least of each (5.3). */
+const EFFORTS: readonly (readonly [tokens: number, effort: string])[] = [
+  [16_384, 'high'],
+  [4096, 'medium'],
+  [0, 'low'],
+];
+
+export function readRequest(body: JsonObject): ClientRequest<null> {
+  const error = refusalOf(body);
+  if (error !== null) return { kind: 'error', error };
+  const dropped: Dropped = new Set();
+  const tools = readTools(body, dropped);
+  if (tools.kind === 'error') return tools;
+  for (const [field, value] of Object.entries(body)) {
+    if (!READ.includes(field) && value !== null && value !== undefined) dropped.add(field);
+  }
+  const canonical = {
+    ...Object.fromEntries(SAME.filter((field) => isSaid(body[field])).map((field) => [field, body[field]])),
+    ...(body.stream === true ? { stream_options: { include_usage: true } } : {}),
+    messages: readMessages(body.system, readArray(body.messages).filter(isObject), dropped),
+    ...tools.fields,
+    ...stop(body.stop_sequences),
+    ...effort(body),
+    ...format(body),
+    ...user(body.metadata),
+  };
+  return { kind: 'request', body: canonical, dropped: [...dropped], session: null };
+}
+
+function refusalOf({ messages, stream, thread }: JsonObject): ApiError | null {
+  if (isSaid(thread)) {
+    // The word by which the SDK's tool runner knows to send the whole conversation: without it it would loop.
+    return {
+      ...apiError(
+        'invalid_request',
+        'This gateway keeps no threads: send all messages, without thread',
+        'thread',
+      ),
+      code: 'thread_unsupported_request',
+    };
+  }
+  if (!isConversation(messages)) {
+    return apiError('invalid_request', 'messages must be a list with at least one message', 'messages');
+  }
+  const isInvalid = isSaid(stream) && typeof stream !== 'boolean';
+  return isInvalid ? apiError('invalid_request', 'stream must be true or false', 'stream') : null;
+}
+
+function isSaid(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function stop(sequences: unknown): JsonObject {
+  const texts = readArray(sequences).filter((text) => readText(text) !== undefined);
+  return texts.length === 0 ? {} : { stop: texts };
+}
+
+function effort({ thinking, output_config }: JsonObject): JsonObject {
+  const asked = isObject(output_config) ? readText(output_config.effort) : undefined;
+  const word = isObject(thinking) && thinking.type === 'disabled' ? 'none' : (asked ?? effortOf(thinking));
+  return word === undefined ? {} : { reasoning_effort: word };
+}
+
+/** Thinking that is `adaptive` is the model's own choice: nothing is asked of it. */
+function effortOf(thinking: unknown): string | undefined {
+  if (!isObject(thinking) || thinking.type !== 'enabled') return undefined;
+  const budget = readCount(thinking.budget_tokens) ?? 0;
+  return EFFORTS.find(([least]) => budget >= least)?.[1];
+}
+
+function format({ output_config, output_format }: JsonObject): JsonObject {
+  const asked = (isObject(output_config) ? output_config.format : undefined) ?? output_format;
+  if (!isObject(asked) || asked.type !== 'json_schema') return {};
+  const json_schema = { name: 'output', schema: asked.schema, strict: true };
+  return { response_format: { type: 'json_schema', json_schema } };
+}
+
+/** Claude Code's is a text of device and account ids: what goes on tells users apart, and no more. */
+function user(metadata: unknown): JsonObject {
+  const id = isObject(metadata) ? readText(metadata.user_id) : undefined;
+  return id === undefined ? {} : { user: `user_${toolCallId(id)}` };
+}

@@ -1,0 +1,55 @@
+/** Reads Anthropic's tools and their choice into chat's; tools that Anthropic itself runs have no equal (5.3). */
+import { type ApiError, apiError } from '../../canonical/error.ts';
+import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
+import type { Dropped } from './read-content.ts';
+
+export type ToolsResult =
+  | { readonly kind: 'fields'; readonly fields: JsonObject }
+  | { readonly kind: 'error'; readonly error: ApiError };
+
+/** `tools`, `tool_choice` and `parallel_tool_calls`, as far as the request has them. */
+export function readTools({ tools, tool_choice }: JsonObject, dropped: Dropped): ToolsResult {
+  const all = readArray(tools).filter(isObject);
+  const own = all.filter(isOwn);
+  for (const tool of all) if (!isOwn(tool)) dropped.add(`tools.${readText(tool.type) ?? 'unknown'}`);
+  const choice = isObject(tool_choice) ? tool_choice : {};
+  const isHosted = choice.type === 'tool' && all.some((tool) => tool.name === choice.name && !isOwn(tool));
+  if (isHosted) {
+    const message = `tool_choice names ${String(choice.name)}, which only Anthropic runs: it is not to be had here`;
+    return { kind: 'error', error: apiError('unsupported_parameter', message, 'tool_choice') };
+  }
+  if (own.length === 0) return { kind: 'fields', fields: {} };
+  const asked = choiceOf(choice);
+  return {
+    kind: 'fields',
+    fields: {
+      tools: own.map(readTool),
+      ...(asked === undefined ? {} : { tool_choice: asked }),
+      ...(choice.disable_parallel_tool_use === true ? { parallel_tool_calls: false } : {}),
+    },
+  };
+}
+
+/** A tool of the client's own: without a type, or `custom`. */
+function isOwn({ type }: JsonObject): boolean {
+  return type === undefined || type === null || type === 'custom';
+}
+
+function readTool({ name, description, input_schema, strict, cache_control }: JsonObject): JsonObject {
+  return {
+    type: 'function',
+    function: {
+      name,
+      ...(readText(description) === undefined ? {} : { description }),
+      parameters: isObject(input_schema) ? input_schema : { type: 'object', properties: {} },
+      ...(typeof strict === 'boolean' ? { strict } : {}),
+    },
+    ...(isObject(cache_control) ? { cache_control } : {}),
+  };
+}
+
+function choiceOf({ type, name }: JsonObject): unknown {
+  if (type === 'any') return 'required';
+  if (type === 'tool') return { type: 'function', function: { name } };
+  return type === 'auto' || type === 'none' ? type : undefined;
+}

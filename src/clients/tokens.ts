@@ -1,0 +1,55 @@
+/** Carries what an upstream wants back through clients that have one opaque text for it, tagged with its maker (I7). */
+import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
+import { markMaker, readMaker } from '../canonical/maker.ts';
+
+/** A detail of the reasoning, signed or encrypted, or what a call bears beside its arguments. */
+export type Token =
+  | { readonly detail: JsonObject }
+  | { readonly call: string; readonly extra_content: JsonObject };
+
+/** Whether a detail has anything that its upstream wants back: a text alone it has not. */
+export function isSealed({ signature, data }: JsonObject): boolean {
+  return readText(signature) !== undefined || readText(data) !== undefined;
+}
+
+/** `weir1:<provider>:<the token>`. */
+export function sealToken(provider: string, token: Token): string {
+  return markMaker({ provider, payload: toBase64(JSON.stringify(token)) });
+}
+
+/** The token, or null where the text is none of Weir's, or no longer whole. */
+export function openToken(text: unknown): { readonly provider: string; readonly token: Token } | null {
+  const marked = readMaker(text);
+  const read = marked === null ? undefined : parseJson(fromBase64(marked.payload));
+  if (marked === null || !isObject(read)) return null;
+  const { provider } = marked;
+  const { detail, extra_content } = read;
+  const call = readText(read.call);
+  if (isObject(detail)) return { provider, token: { detail } };
+  return call !== undefined && isObject(extra_content) ? { provider, token: { call, extra_content } } : null;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** More arguments at once than an engine's stack takes. */
+const MAX_CODES_AT_ONCE = 8192;
+
+export function toBase64(text: string): string {
+  const bytes = encoder.encode(text);
+  let binary = '';
+  for (let at = 0; at < bytes.length; at += MAX_CODES_AT_ONCE) {
+    binary += String.fromCharCode(...bytes.subarray(at, at + MAX_CODES_AT_ONCE));
+  }
+  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+/** `""` where it is no base64. */
+export function fromBase64(text: string): string {
+  try {
+    const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
+    return decoder.decode(Uint8Array.from(binary, (unit) => unit.charCodeAt(0)));
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,257 @@
+/** Tests Anthropic's frames where upstreams do what none was recorded to do: interleaved calls, signatures, held and failed answers. */
+import { describe, expect, test } from 'vitest';
+import type { ChatChunk, Delta } from '../../../src/canonical/chunk.ts';
+import { apiError } from '../../../src/canonical/error.ts';
+import type { FinishReason } from '../../../src/canonical/finish-reason.ts';
+import { MessageBuilder } from '../../../src/clients/messages/message-builder.ts';
+import { MessageWriter } from '../../../src/clients/messages/message-writer.ts';
+import { checkMessages } from '../../contract/check-messages.ts';
+import { readMessage } from '../../contract/read-message.ts';
+
+const decoder = new TextDecoder();
+const BASE = { id: 'i', object: 'chat.completion.chunk', created: 1, model: 'anthropic/claude' } as const;
+const USAGE = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 };
+const MAX_EVENT_BYTES = 4096;
+
+function chunk(delta: Delta, finish_reason: FinishReason | null = null): ChatChunk {
+  return { ...BASE, choices: [{ index: 0, delta, logprobs: null, finish_reason }] };
+}
+
+const STOP = chunk({}, 'stop');
+const LAST: ChatChunk = { ...BASE, choices: [], usage: USAGE };
+
+function begin(index: number, json = ''): Delta {
+  const call = {
+    index,
+    id: `call_${index}`,
+    type: 'function',
+    function: { name: `f${index}`, arguments: json },
+  };
+  return { tool_calls: [{ ...call, type: 'function' }] };
+}
+
+function more(index: number, json: string): Delta {
+  return { tool_calls: [{ index, function: { arguments: json } }] };
+}
+
+function writer(): MessageWriter {
+  return new MessageWriter({ maxEventBytes: MAX_EVENT_BYTES, requestId: 'r-1', promptTokens: 17 });
+}
+
+function taken({ output }: MessageWriter): string {
+  return decoder.decode(output.take());
+}
+
+/** The whole stream; null for a chunk that was refused. */
+function write(...deltas: readonly (Delta | ChatChunk)[]): string {
+  const stream = writer();
+  for (const one of [...deltas, LAST]) stream.chunk('object' in one ? one : chunk(one));
+  stream.end(null);
+  const text = taken(stream);
+  expect(checkMessages(text)).toEqual([]);
+  return text;
+}
+
+/** The blocks by their types, each with what it holds. */
+function blocksOf(stream: string): string[] {
+  const blocks: string[] = [];
+  for (const [, json = ''] of stream.matchAll(/^data: (.+)$/gm)) {
+    const { type, content_block, delta = {} } = JSON.parse(json);
+    if (type === 'content_block_start') blocks.push(`${content_block.name ?? content_block.type}:`);
+    const text = delta.text ?? delta.thinking ?? delta.partial_json ?? '';
+    if (blocks.length > 0) blocks[blocks.length - 1] += text;
+  }
+  return blocks;
+}
+
+function build(...deltas: readonly (Delta | ChatChunk)[]): Record<string, unknown> {
+  const builder = new MessageBuilder('r-1');
+  for (const one of [...deltas, LAST]) builder.chunk('object' in one ? one : chunk(one));
+  builder.end(null);
+  return JSON.parse(builder.take());
+}
+
+describe('MessageWriter, calls', () => {
+  test('I3 fragments of two calls by turns: each call has its own block, whole, one after the other', () => {
+    const deltas = [begin(0, '{"a"'), begin(1, '{"b"'), more(0, ':1}'), more(1, ':2}'), STOP] as const;
+    expect(blocksOf(write(...deltas))).toEqual(['f0:{"a":1}', 'f1:{"b":2}']);
+    expect(build(...deltas).content).toMatchObject([{ input: { a: 1 } }, { input: { b: 2 } }]);
+  });
+
+  test('I3 a call whose turn has not come: nothing of it is sent before the open one is whole', () => {
+    const stream = writer();
+    for (const delta of [begin(0, '{"a":'), begin(1, '{}')]) stream.chunk(chunk(delta));
+    expect(taken(stream)).not.toContain('"f1"');
+    stream.chunk(chunk(more(0, '"}"}')));
+    expect(taken(stream)).toContain('"f1"');
+  });
+
+  test('I3 text while a call is open: behind it, where its arguments are not whole', () => {
+    const deltas = [begin(0, '{"a":'), { content: 'x' }, { reasoning_content: 'y' }, more(0, '1}'), STOP];
+    expect(blocksOf(write(...deltas))).toEqual(['f0:{"a":1}', 'text:x', 'thinking:y']);
+  });
+
+  test('I3 calls that never become whole: all of them are sent when the answer has finished', () => {
+    const deltas = [begin(0, '{"a":'), begin(1), begin(2, '{"c":'), more(1, '{}'), chunk({}, 'length')];
+    const text = write(...deltas);
+    expect(blocksOf(text)).toEqual(['f0:{"a":', 'f1:{}', 'f2:{"c":']);
+    expect(readMessage(text).stop).toBe('max_tokens');
+    expect(build(...deltas)).toMatchObject({
+      stop_reason: 'max_tokens',
+      content: [{ input: {} }, { input: {} }, { input: {} }],
+    });
+  });
+
+  test('B1 I3 more waits than an event may have: the answer fails', () => {
+    const stream = writer();
+    expect(stream.chunk(chunk(begin(0, '{"a":')))).toBe(true);
+    expect(stream.chunk(chunk(begin(1, `"${'b'.repeat(MAX_EVENT_BYTES)}`)))).toBe(false);
+  });
+
+  test('B1 I3 empty pieces that wait are counted, too', () => {
+    const stream = writer();
+    stream.chunk(chunk(begin(0, '{"a":')));
+    let index = 1;
+    while (index < 1000 && stream.chunk(chunk(begin(index)))) index++;
+    expect(index).toBeLessThan(1000);
+  });
+
+  test('I3 the upstream says stop after a call: tool_use', () => {
+    expect(readMessage(write(begin(0, '{}'), STOP)).stop).toBe('tool_use');
+  });
+
+  test('I3 the upstream says tool_calls and sent none: end_turn', () => {
+    expect(readMessage(write({ content: 'x' }, chunk({}, 'tool_calls'))).stop).toBe('end_turn');
+  });
+
+  test.each([
+    ['toolu_01A-b_', 'toolu_01A-b_'],
+    ['call_1', 'toolu_weir_call_1'],
+    ['functions.Bash:0', 'toolu_weirb_ZnVuY3Rpb25zLkJhc2g6MA'],
+  ])('Q3 the id %s goes out as %s', (id, expected) => {
+    const call = { index: 0, id, type: 'function', function: { name: 'f', arguments: '{}' } } as const;
+    expect(build({ tool_calls: [call] }, STOP).content).toMatchObject([{ id: expected }]);
+  });
+});
+
+describe('MessageWriter, reasoning', () => {
+  const signed = (signature: string, text?: string) => ({
+    type: 'reasoning.text',
+    ...(text === undefined ? {} : { text }),
+    signature,
+    id: 'weir1:anthropic:0',
+  });
+
+  test('I3 I7 two thoughts, each with its signature: two blocks, none of them glued', () => {
+    const text = write(
+      { reasoning_content: 'a' },
+      { reasoning_details: [signed('s1')] },
+      { reasoning_content: 'b' },
+      { reasoning_details: [signed('s2')] },
+      STOP,
+    );
+    expect(blocksOf(text)).toEqual(['thinking:a', 'thinking:b']);
+    expect(readMessage(text).tokens).toMatchObject([
+      { detail: { signature: 's1' } },
+      { detail: { signature: 's2' } },
+    ]);
+  });
+
+  test('I7 a signature without a thought: a block of its own', () => {
+    expect(blocksOf(write({ reasoning_details: [signed('s')] }, { content: 'x' }, STOP))).toEqual([
+      'thinking:',
+      'text:x',
+    ]);
+  });
+
+  test('I7 two signed thoughts in one chunk, as whole answers have them: each with its own text', () => {
+    const delta = { reasoning_content: 'ab', reasoning_details: [signed('s1', 'a'), signed('s2', 'b')] };
+    expect(blocksOf(write(delta, STOP))).toEqual(['thinking:a', 'thinking:b']);
+    expect(build(delta, STOP).content).toMatchObject([
+      { type: 'thinking', thinking: 'a' },
+      { type: 'thinking', thinking: 'b' },
+    ]);
+  });
+
+  test('I7 encrypted reasoning and the signature of a call: redacted blocks, before what follows', () => {
+    const call = { ...begin(0, '{}').tool_calls?.[0], extra_content: { google: { thought_signature: 't' } } };
+    const text = write(
+      { reasoning_content: 'a' },
+      { reasoning_details: [{ type: 'reasoning.encrypted', data: 'd' }] },
+      { tool_calls: [call as NonNullable<Delta['tool_calls']>[number]] },
+      STOP,
+    );
+    expect(blocksOf(text)).toEqual(['thinking:a', 'redacted_thinking:', 'redacted_thinking:', 'f0:{}']);
+    expect(readMessage(text).tokens).toEqual([
+      { provider: 'anthropic', detail: { type: 'reasoning.encrypted', data: 'd' } },
+      { provider: 'anthropic', call: 'call_0', extra_content: { google: { thought_signature: 't' } } },
+    ]);
+  });
+});
+
+describe('MessageWriter, its frame', () => {
+  test('I3 message_start has an estimate of the prompt, message_delta the truth', () => {
+    const details = { prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 2 } };
+    const stream = writer();
+    for (const one of [chunk({ content: 'x' }), STOP, { ...LAST, usage: { ...USAGE, ...details } }])
+      stream.chunk(one);
+    stream.end(null);
+    const text = taken(stream);
+    expect(text).toContain('"usage":{"input_tokens":17,');
+    expect(readMessage(text).usage).toEqual({
+      input_tokens: 4,
+      cache_creation_input_tokens: 2,
+      cache_read_input_tokens: 3,
+      output_tokens: 4,
+    });
+  });
+
+  test('I3 T1 a heartbeat: a comment until the message has begun and was sent, then a ping', () => {
+    const stream = writer();
+    stream.heartbeat(false);
+    expect(taken(stream)).toBe(': heartbeat\n\n');
+    stream.chunk(chunk({ role: 'assistant' }));
+    taken(stream);
+    stream.heartbeat(true);
+    expect(taken(stream)).toBe(': heartbeat\n\n');
+    stream.heartbeat(false);
+    expect(taken(stream)).toBe('event: ping\ndata: {"type":"ping"}\n\n');
+  });
+
+  test('R5 I3 an answer that was thrown away unsent: the next one begins with its own message_start', () => {
+    const stream = writer();
+    stream.chunk(chunk({ reasoning_content: '', role: 'assistant' }));
+    taken(stream);
+    stream.restart();
+    stream.chunk({ ...chunk({ content: 'x' }), model: 'b/other' });
+    for (const one of [STOP, LAST]) stream.chunk(one);
+    stream.end(null);
+    const text = taken(stream);
+    expect(checkMessages(text)).toEqual([]);
+    expect(text).toContain('"model":"b/other"');
+  });
+
+  test('I3 E2 a failure: an error event, and neither the block nor the message is ended as if it were whole', () => {
+    const stream = writer();
+    stream.chunk(chunk({ content: 'x' }));
+    stream.end({ error: apiError('upstream_truncated', 'Cut'), upstreamError: null });
+    const text = taken(stream);
+    expect(checkMessages(text)).toEqual([]);
+    expect(text).not.toMatch(/message_stop|content_block_stop|message_delta|\[DONE\]/);
+    expect(readMessage(text).error).toMatchObject({ type: 'api_error', message: 'Cut' });
+  });
+
+  test('I3 vendor events: none', () => {
+    const stream = writer();
+    stream.vendor();
+    expect(taken(stream)).toBe('');
+  });
+
+  test('I3 an answer without any text: no block, and an end', () => {
+    expect(blocksOf(write({ role: 'assistant', content: '' }, STOP))).toEqual([]);
+  });
+
+  test('I3 a filtered answer: refusal', () => {
+    expect(readMessage(write({ content: 'x' }, chunk({}, 'content_filter'))).stop).toBe('refusal');
+  });
+});

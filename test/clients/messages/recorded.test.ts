@@ -1,0 +1,138 @@
+/** Every recorded chat stream of a real provider, written for Anthropic's clients: the grammar kept, nothing lost, every cut alike. */
+import { describe, expect, test } from 'vitest';
+import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
+import { messages } from '../../../src/clients/messages/client.ts';
+import { PROVIDERS } from '../../../src/providers/index.ts';
+import { checkMessages } from '../../contract/check-messages.ts';
+import { COMPATIBLE, type Conversion, convertStream, cut } from '../../contract/convert.ts';
+import { textOf } from '../../contract/json.ts';
+import { readUpstream } from '../../contract/plain-reading.ts';
+import { readMessage } from '../../contract/read-message.ts';
+import { type Recording, readRecordings, recordingsNote } from '../../contract/recordings.ts';
+
+const encoder = new TextEncoder();
+
+const named = readRecordings()
+  .filter(({ dialect, name, text }) => dialect === 'openai' && isChat(name, text))
+  .map((recording) => [recording.name, recording] as const);
+
+/** Text completions and fill-in-the-middle are no answers to a message. */
+function isChat(name: string, text: string): boolean {
+  return text.includes('"delta"') && !name.includes('--codestral-fim');
+}
+
+function framed({ kind, text }: Recording): string {
+  if (kind === 'sse') return text;
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return [...lines, '[DONE]'].map((line) => `data: ${line}\n\n`).join('');
+}
+
+function conversionOf({ name }: Recording): Conversion {
+  const maker = name.split('--')[0];
+  return {
+    provider: PROVIDERS.find(({ id }) => id === maker)?.id ?? COMPATIBLE,
+    route: 'chat',
+    model: 'asked-for',
+    usageChunk: true,
+    openWriter: (options) => messages.openStream(null, options),
+  };
+}
+
+/** The frames with their JSON as values: the fast path may keep the upstream's own escapes (F1). */
+function valuesOf(text: string): unknown[] {
+  return text.split('\n\n').map((frame) => {
+    const [head = '', json] = frame.split('\ndata: ');
+    return json === undefined ? frame : [head, JSON.parse(json)];
+  });
+}
+
+const STOPS: ReadonlyMap<string, string> = new Map([
+  ['length', 'max_tokens'],
+  ['model_length', 'max_tokens'],
+  ['content_filter', 'refusal'],
+]);
+
+describe.skipIf(recordingsNote !== '')(`I3 recorded chat streams as Messages${recordingsNote}`, () => {
+  describe.each(named)('%s', (_, recording) => {
+    const conversion = conversionOf(recording);
+    const upstream = framed(recording);
+    const bytes = encoder.encode(upstream);
+    const { text, error } = convertStream([bytes], conversion);
+    const client = readMessage(text);
+    const read = readUpstream(upstream, 'sse');
+    const sent = read.choices.get(0);
+
+    test('I3 the grammar of the stream is kept', () => {
+      expect(checkMessages(text)).toEqual([]);
+    });
+
+    test('I3 the client receives the text, the reasoning and the calls that the upstream sent', () => {
+      expect(client.text).toBe((sent?.text ?? '') + (sent?.refusal ?? ''));
+      expect(client.reasoning).toBe(sent?.reasoning ?? '');
+      const calls = sent?.toolCalls ?? [];
+      expect(client.calls.map(({ name, arguments: json }) => [name, json])).toEqual(
+        calls.map(({ name, arguments: json }) => [name, json]),
+      );
+      for (const [i, call] of calls.entries()) if (call.id !== '') expect(client.calls[i]?.id).toBe(call.id);
+    });
+
+    test('I3 the reason of the end, and the true usage', () => {
+      expect(client.error !== null).toBe(error !== null);
+      if (error !== null) return;
+      const word = STOPS.get(sent?.finish ?? '');
+      expect(client.stop).toBe(word ?? (client.calls.length > 0 ? 'tool_use' : 'end_turn'));
+      const { prompt, completion, cached, cacheWrite, total } = read.usage ?? {};
+      if (prompt == null || completion == null || total == null) return;
+      expect(client.usage).toMatchObject({
+        input_tokens: Math.max(0, prompt - (cached ?? 0) - (cacheWrite ?? 0)),
+        output_tokens: completion,
+      });
+      expect(client.usage?.cache_read_input_tokens).toBe(cached ?? undefined);
+    });
+
+    test('I7 what the upstream wants back goes out tagged with its name, and whole', () => {
+      const opaque = (sent?.details ?? []).filter(({ signature, data }) => signature ?? data);
+      const details = client.tokens.filter(({ call }) => call === undefined);
+      expect(details.map(({ detail }) => detail)).toEqual(
+        opaque.map((detail) => {
+          const { text: _text, ...rest } = detail;
+          return detail.data === undefined ? rest : detail;
+        }),
+      );
+      const extras = (sent?.toolCalls ?? []).filter(({ extra }) => extra !== null);
+      const calls = client.tokens.filter(({ call }) => call !== undefined);
+      expect(calls.map(({ extra_content }) => extra_content)).toEqual(extras.map(({ extra }) => extra));
+      for (const { provider } of client.tokens) expect(textOf(provider)).toBe(conversion.provider);
+    });
+
+    test('S1 cut into reads of 7 bytes: the client gets the same bytes', () => {
+      expect(convertStream(cut(bytes, 7), conversion).text).toBe(text);
+    });
+
+    test('F4 the fast path writes what the slow one does', () => {
+      expect(valuesOf(text)).toEqual(
+        valuesOf(convertStream([bytes], { ...conversion, fastPath: false }).text),
+      );
+    });
+
+    test('I3 cut short behind any event: the grammar holds, and no end is made up', () => {
+      const events = upstream.split('\n\n');
+      const step = Math.max(1, Math.floor(events.length / 24));
+      for (let count = 1; count < events.length; count += step) {
+        const part = events.slice(0, count).join('\n\n');
+        const converted = convertStream([encoder.encode(`${part}\n\n`)], conversion);
+        expect(checkMessages(converted.text)).toEqual([]);
+        expect(readMessage(converted.text).error !== null).toBe(converted.error !== null);
+      }
+    });
+
+    test('C6 I7 reasoning that is stripped: no text of it, and every token', () => {
+      const policies = { ...DEFAULT_POLICIES, reasoning: 'strip' } as const;
+      const stripped = convertStream([bytes], { ...conversion, policies }).text;
+      expect(checkMessages(stripped)).toEqual([]);
+      const { reasoning, tokens } = readMessage(stripped);
+      expect(reasoning).toBe('');
+      expect(tokens).toHaveLength(client.tokens.length);
+    });
+  });
+});

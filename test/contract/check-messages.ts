@@ -1,0 +1,171 @@
+/** Checks a client's stream of Anthropic's Messages, written from `shared/studies/dialects.md` 2.1, 2.3, 2.6 and 5.7, and not from the code. */
+import { isObject, type JsonObject, objectOf, parseJson, textOf } from './json.ts';
+
+/** 2.6: a client that reads with a schema fails on any other name. */
+const EVENTS = [
+  'message_start',
+  'content_block_start',
+  'content_block_delta',
+  'content_block_stop',
+  'message_delta',
+  'message_stop',
+  'ping',
+  'error',
+];
+/** 2.4. */
+const ERROR_TYPES = [
+  'invalid_request_error',
+  'authentication_error',
+  'billing_error',
+  'permission_error',
+  'not_found_error',
+  'conflict_error',
+  'request_too_large',
+  'rate_limit_error',
+  'api_error',
+  'timeout_error',
+  'overloaded_error',
+];
+/** 2.3, as far as Weir has a use for it. */
+const STOP_REASONS = ['end_turn', 'max_tokens', 'tool_use', 'refusal'];
+/** The deltas of a block, and the key of each. */
+const DELTAS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  text: { text_delta: 'text' },
+  thinking: { thinking_delta: 'thinking', signature_delta: 'signature' },
+  tool_use: { input_json_delta: 'partial_json' },
+};
+
+interface Block {
+  readonly type: string;
+  deltas: number;
+  isSigned: boolean;
+  json: string;
+}
+
+interface State {
+  readonly faults: string[];
+  begun: boolean;
+  blocks: number;
+  calls: number;
+  open: Block | null;
+  stop: string | null;
+  over: boolean;
+}
+
+/** The rules that the stream breaks: an empty list means none. */
+export function checkMessages(text: string): string[] {
+  const state: State = { faults: [], begun: false, blocks: 0, calls: 0, open: null, stop: null, over: false };
+  const frames = text.split('\n\n');
+  if (frames.pop() !== '') state.faults.push('the last frame has no blank line');
+  for (const frame of frames) checkFrame(state, frame);
+  if (!state.over) state.faults.push('neither message_stop nor error at the end');
+  return state.faults;
+}
+
+function checkFrame(state: State, frame: string): void {
+  const fault = (message: string) => void state.faults.push(`${message}: ${frame.slice(0, 200)}`);
+  if (state.over) fault('a frame behind the last one');
+  if (frame === ': heartbeat') return;
+  const [, name = '', json = ''] = /^event: (\w+)\ndata: ([^\n]+)$/.exec(frame) ?? [];
+  const event = parseJson(json);
+  if (!EVENTS.includes(name) || !isObject(event)) return fault('no event of the dialect');
+  if (event.type !== name) fault('type is not the name');
+  if (!state.begun && name !== 'message_start' && name !== 'error') return fault('before message_start');
+  const checks: Readonly<Record<string, () => void>> = {
+    message_start: () => start(state, objectOf(event.message), fault),
+    content_block_start: () => openBlock(state, event, fault),
+    content_block_delta: () => delta(state, event, fault),
+    content_block_stop: () => closeBlock(state, event, fault),
+    message_delta: () => messageDelta(state, event, fault),
+    message_stop: () => messageStop(state, fault),
+    error: () => error(state, event, fault),
+  };
+  checks[name]?.();
+}
+
+type Fault = (message: string) => void;
+
+function isCount(value: unknown): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0;
+}
+
+function start(state: State, message: JsonObject, fault: Fault): void {
+  if (state.begun) fault('a second message_start');
+  state.begun = true;
+  const { id, type, role, model, content, stop_reason, stop_sequence } = message;
+  if (!/^msg_\w+$/.test(textOf(id)) || type !== 'message' || role !== 'assistant') fault('no message');
+  if (textOf(model) === '') fault('no model');
+  if (!Array.isArray(content) || content.length > 0) fault('content is not []');
+  if (stop_reason !== null || stop_sequence !== null) fault('stopped at its start');
+  const usage = objectOf(message.usage);
+  const counts = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'];
+  if (!counts.every((name) => isCount(usage[name]))) fault('usage of message_start is not whole');
+}
+
+function openBlock(state: State, event: JsonObject, fault: Fault): void {
+  if (state.open !== null) fault('a block while another is open');
+  if (state.stop !== null) fault('a block behind message_delta');
+  if (event.index !== state.blocks) fault('index is not the next');
+  state.blocks++;
+  const block = objectOf(event.content_block);
+  const type = textOf(block.type);
+  const isWhole: Readonly<Record<string, boolean>> = {
+    text: block.text === '',
+    thinking: block.thinking === '' && block.signature === '',
+    redacted_thinking: textOf(block.data) !== '',
+    tool_use:
+      /^toolu_[\w-]+$/.test(textOf(block.id)) &&
+      textOf(block.name) !== '' &&
+      JSON.stringify(block.input) === '{}',
+  };
+  if (isWhole[type] !== true) fault('no block as it begins');
+  if (type === 'tool_use') state.calls++;
+  state.open = { type, deltas: 0, isSigned: false, json: '' };
+}
+
+function delta(state: State, event: JsonObject, fault: Fault): void {
+  const block = state.open;
+  if (block === null || event.index !== state.blocks - 1) return fault('a delta of no open block');
+  const { type, ...rest } = objectOf(event.delta);
+  const key = DELTAS[block.type]?.[textOf(type)];
+  const text = key === undefined ? undefined : rest[key];
+  if (typeof text !== 'string') return fault('a delta of another block');
+  if (block.isSigned) fault('a delta behind the signature');
+  if (type === 'signature_delta') block.isSigned = true;
+  const isFirstOfCall = type === 'input_json_delta' && block.deltas === 0;
+  if ((text === '') !== isFirstOfCall) fault('an empty delta, or none at the start of a call');
+  if (type === 'input_json_delta') block.json += text;
+  block.deltas++;
+}
+
+function closeBlock(state: State, event: JsonObject, fault: Fault): void {
+  if (state.open === null || event.index !== state.blocks - 1) fault('no such block is open');
+  if (state.open?.type === 'tool_use' && state.open.deltas === 0) fault('a call without a delta');
+  state.open = null;
+}
+
+function messageDelta(state: State, event: JsonObject, fault: Fault): void {
+  if (state.open !== null) fault('message_delta while a block is open');
+  if (state.stop !== null) fault('a second message_delta');
+  const { stop_reason, stop_sequence } = objectOf(event.delta);
+  state.stop = textOf(stop_reason);
+  if (!STOP_REASONS.includes(state.stop) || stop_sequence !== null) fault('no stop reason');
+  const hasCall = state.calls > 0;
+  if (['end_turn', 'tool_use'].includes(state.stop) && hasCall !== (state.stop === 'tool_use')) {
+    fault('tool_use is not told where there are calls');
+  }
+  const usage = objectOf(event.usage);
+  if (!isCount(usage.input_tokens) || !isCount(usage.output_tokens)) fault('no usage at the end');
+}
+
+function messageStop(state: State, fault: Fault): void {
+  if (state.stop === null) fault('message_stop without message_delta');
+  state.over = true;
+}
+
+function error(state: State, event: JsonObject, fault: Fault): void {
+  const { type, message } = objectOf(event.error);
+  if (!ERROR_TYPES.includes(textOf(type)) || textOf(message) === '') fault('no error');
+  if (state.stop !== null) fault('an error behind message_delta');
+  state.over = true;
+}

@@ -1,0 +1,60 @@
+/** A plain reading of a client's Messages stream: what a person would see in it, and what goes back with the next turn. */
+import { isObject, type JsonObject, objectOf, parseJson, textOf } from './json.ts';
+import { eventsOf } from './reading.ts';
+
+export interface MessageReading {
+  text: string;
+  reasoning: string;
+  /** In their order, with the id that the upstream gave, and their arguments as they were written. */
+  readonly calls: { readonly id: string; readonly name: string; arguments: string }[];
+  /** Tagged tokens, opened: of blocks of thinking, and those that stand alone. */
+  readonly tokens: JsonObject[];
+  stop: string | null;
+  usage: JsonObject | null;
+  error: JsonObject | null;
+}
+
+export function readMessage(stream: string): MessageReading {
+  const reading: MessageReading = {
+    text: '',
+    reasoning: '',
+    calls: [],
+    tokens: [],
+    stop: null,
+    usage: null,
+    error: null,
+  };
+  for (const { data } of eventsOf(stream)) readEvent(reading, objectOf(parseJson(data)));
+  return reading;
+}
+
+function readEvent(reading: MessageReading, event: JsonObject): void {
+  const { text, thinking, partial_json, signature, stop_reason } = objectOf(event.delta);
+  const { type, id, name, data } = objectOf(event.content_block);
+  reading.text += textOf(text);
+  reading.reasoning += textOf(thinking);
+  const call = reading.calls.at(-1);
+  if (call !== undefined) call.arguments += textOf(partial_json);
+  if (type === 'tool_use') {
+    reading.calls.push({ id: upstreamId(textOf(id)), name: textOf(name), arguments: '' });
+  }
+  for (const token of [signature, data]) if (textOf(token) !== '') reading.tokens.push(opened(textOf(token)));
+  if (event.type === 'message_delta') {
+    reading.stop = textOf(stop_reason);
+    reading.usage = objectOf(event.usage);
+  }
+  if (event.type === 'error') reading.error = objectOf(event.error);
+}
+
+/** README: a token is `weir1:<provider>:` and base64url. */
+function opened(token: string): JsonObject {
+  const [, provider = '', payload = ''] = /^weir1:([\w-]+):([\w-]+)$/.exec(token) ?? [];
+  const value = parseJson(Buffer.from(payload, 'base64url').toString());
+  return { provider, ...(isObject(value) ? value : { broken: token }) };
+}
+
+function upstreamId(id: string): string {
+  const encoded = /^toolu_weirb_(.+)$/.exec(id)?.[1];
+  if (encoded !== undefined) return Buffer.from(encoded, 'base64url').toString();
+  return id.replace(/^toolu_weir_/, '');
+}

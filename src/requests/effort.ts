@@ -27,10 +27,12 @@ const FIELDS: readonly EffortField[] = ['reasoning_effort', 'thinking', 'reasoni
 export function rewriteEffort(body: JsonObject, model: string, effort: EffortRules): JsonObject {
   const foreign = FIELDS.filter((field) => !effort.takes.includes(field) && isAsking(field, body[field]));
   const rest = foreign.length === 0 ? body : omit(body, ...foreign);
-  const word =
-    readText(rest.reasoning_effort) ?? foreign.map((field) => READERS[field](body[field])).find(isWord);
+  const own = readText(rest.reasoning_effort);
+  const word = own ?? foreign.map((field) => READERS[field](body[field])).find(isWord);
   if (word === undefined) return rest;
-  if (word === 'none' && effort.models !== undefined && !matchesAnyGlob(effort.models, model)) {
+  // Who asks in another API's words asks whichever model it may be, as Claude Code does: one that can't think answers without.
+  const isWish = word === 'none' || own === undefined;
+  if (isWish && effort.models !== undefined && !matchesAnyGlob(effort.models, model)) {
     return omit(rest, 'reasoning_effort');
   }
   if (word === 'none' && effort.none === 'thinking_disabled') {

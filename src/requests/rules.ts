@@ -46,7 +46,7 @@ export interface EffortRules {
   readonly values?: readonly EffortValues[];
   /** Where given, no thinking is `thinking: {"type":"disabled"}` and not the word `none`. */
   readonly none?: 'thinking_disabled';
-  /** Globs of the models that take an effort at all: for any other, no thinking goes without a word. Absent: all. */
+  /** Globs of the models that take an effort at all: for any other, no thinking, and a wish in another API's words, are left out. Absent: all. */
   readonly models?: readonly string[];
 }
 

@@ -38,7 +38,11 @@ function readEvent(reading: MessageReading, event: JsonObject): void {
   if (type === 'tool_use') {
     reading.calls.push({ id: upstreamId(textOf(id)), name: textOf(name), arguments: '' });
   }
-  for (const token of [signature, data]) if (textOf(token) !== '') reading.tokens.push(opened(textOf(token)));
+  for (const token of [signature, data].map(textOf).filter(Boolean)) {
+    const read = opened(token);
+    // A thought that its upstream did not sign.
+    if (JSON.stringify(read.detail) !== '{}') reading.tokens.push(read);
+  }
   if (event.type === 'message_delta') {
     reading.stop = textOf(stop_reason);
     reading.usage = objectOf(event.usage);

@@ -45,8 +45,11 @@ export function sealFor(model: string, token: Token): string {
   return sealToken(model.slice(0, Math.max(0, model.indexOf('/'))), token);
 }
 
-/** The signature of a reasoning block, whose text the block itself holds. */
-export function sealSignature(model: string, detail: JsonObject): string {
+/**
+ * The signature of a reasoning block, whose text the block itself holds. One that its upstream did not sign gets one all the same:
+ * clients send no thinking back that has none, and some upstreams want it.
+ */
+export function sealSignature(model: string, detail: JsonObject = {}): string {
   const { text: _, ...rest } = detail;
   return sealFor(model, { detail: rest });
 }

@@ -98,7 +98,8 @@ export class MessageBuilder implements WholeBuilder, BlockSink {
     const block = this.#open;
     if (block.kind === 'text') return { type: 'text', text: this.#text };
     if (block.kind !== 'call') {
-      return { type: 'thinking', thinking: this.#text, signature: this.#signature };
+      const signature = this.#signature || sealSignature(this.#model);
+      return { type: 'thinking', thinking: this.#text, signature };
     }
     // Arguments that were cut are no object: a message can hold nothing else.
     const input = parseJson(this.#text);

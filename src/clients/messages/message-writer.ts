@@ -37,6 +37,8 @@ export class MessageWriter implements StreamWriter, BlockSink {
   /** The index of the next block: of the open one, it is one less. */
   #nextIndex = 0;
   #kind: OpenBlock['kind'] = 'text';
+  /** The open block has its signature. */
+  #isSigned = false;
   #finish: FinishReason | null = null;
   #usage: Usage | null = null;
   #fits = true;
@@ -110,6 +112,7 @@ export class MessageWriter implements StreamWriter, BlockSink {
 
   open(block: OpenBlock): void {
     this.#kind = block.kind;
+    this.#isSigned = false;
     this.#revision++;
     const index = this.#nextIndex++;
     this.#write(BLOCK_START, blockStart(index, contentOf(block)));
@@ -121,12 +124,14 @@ export class MessageWriter implements StreamWriter, BlockSink {
     this.#write(BLOCK_DELTA, blockDelta(this.#nextIndex - 1, this.#kind, piece));
   }
 
-  sign(detail: JsonObject): void {
+  sign(detail?: JsonObject): void {
+    this.#isSigned = true;
     const signature = sealSignature(this.#model ?? '', detail);
     this.#write(BLOCK_DELTA, blockDelta(this.#nextIndex - 1, 'signature', signature));
   }
 
   close(): void {
+    if (this.#kind === 'reasoning' && !this.#isSigned) this.sign();
     this.#revision++;
     this.#write(BLOCK_STOP, blockStop(this.#nextIndex - 1));
   }

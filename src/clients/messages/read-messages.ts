@@ -1,6 +1,6 @@
 /** Reads Anthropic's conversation into chat's: results right after their calls, thinking and its tokens beside the answer (5.3). */
 import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
-import { openToken, type Token } from '../tokens.ts';
+import { isSealed, openToken, type Token } from '../tokens.ts';
 import { blocksOf, contentOf, type Dropped, readParts, textOf } from './read-content.ts';
 import { fromToolUseId } from './tool-id.ts';
 
@@ -152,6 +152,7 @@ function readThinking({ thinking, signature }: JsonObject, answer: Answer): void
   const opened = openToken(signature);
   if (opened === null || !('detail' in opened.token)) return;
   const { type = 'reasoning.text', ...rest } = opened.token.detail;
+  if (!isSealed(rest)) return;
   const detail = text === undefined ? { type, ...rest } : { type, text, ...rest };
   keepToken({ detail }, opened.provider, answer);
 }

@@ -1,6 +1,6 @@
 /** Reads the body of Anthropic's Messages into the canonical request (I2, 5.3). */
 import { type ApiError, apiError } from '../../canonical/error.ts';
-import { isObject, type JsonObject, readArray, readCount, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import type { ClientRequest } from '../client.ts';
 import type { Dropped } from './read-content.ts';
@@ -21,13 +21,6 @@ const READ = [
   'output_config',
   'output_format',
   'metadata',
-];
-
-/** Budgets of thinking tokens as words: the least of each (5.3). */
-const EFFORTS: readonly (readonly [tokens: number, effort: string])[] = [
-  [16_384, 'high'],
-  [4096, 'medium'],
-  [0, 'low'],
 ];
 
 export function readRequest(body: JsonObject): ClientRequest<null> {
@@ -80,17 +73,13 @@ function stop(sequences: unknown): JsonObject {
   return texts.length === 0 ? {} : { stop: texts };
 }
 
+/** A budget of thinking goes on as it is: each provider has its own word for it. Thinking that is `adaptive` is the model's choice. */
 function effort({ thinking, output_config }: JsonObject): JsonObject {
-  const asked = isObject(output_config) ? readText(output_config.effort) : undefined;
-  const word = isObject(thinking) && thinking.type === 'disabled' ? 'none' : (asked ?? effortOf(thinking));
-  return word === undefined ? {} : { reasoning_effort: word };
-}
-
-/** Thinking that is `adaptive` is the model's own choice: nothing is asked of it. */
-function effortOf(thinking: unknown): string | undefined {
-  if (!isObject(thinking) || thinking.type !== 'enabled') return undefined;
-  const budget = readCount(thinking.budget_tokens) ?? 0;
-  return EFFORTS.find(([least]) => budget >= least)?.[1];
+  const word = isObject(output_config) ? readText(output_config.effort) : undefined;
+  const { type, budget_tokens } = isObject(thinking) ? thinking : {};
+  if (type === 'disabled') return { reasoning_effort: 'none' };
+  if (word !== undefined) return { reasoning_effort: word };
+  return type === 'enabled' ? { thinking: { type, budget_tokens } } : {};
 }
 
 function format({ output_config, output_format }: JsonObject): JsonObject {

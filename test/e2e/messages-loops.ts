@@ -1,0 +1,114 @@
+/** An agent's work for the tests of Messages: the task of five steps, done by Anthropic's SDK and the AI SDK as their users write it. */
+
+import { createAnthropic } from '@ai-sdk/anthropic';
+import type Anthropic from '@anthropic-ai/sdk';
+import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
+
+/** The simulator's models call tools in so many turns, two at once in the first, and then answer. */
+export const STEPS = 5;
+export const CALLS = STEPS + 1;
+const TASK = `steps:${STEPS} How high is the river, and what will it do?`;
+const NAMES = ['gauge', 'forecast'] as const;
+const CITY = { type: 'object' as const, properties: { city: { type: 'string' as const } } };
+const MAX_TOKENS = 8192;
+
+export interface LoopResult {
+  /** The text after the last step. */
+  readonly text: string;
+  /** Results that the tools gave. */
+  readonly calls: number;
+  /** The last answer, as its client has it. */
+  readonly last: Anthropic.Message | null;
+}
+
+/** A loop by hand with the SDK's stream helper or its plain answer: each message goes back whole, thinking and all. */
+export async function runByHand(client: Anthropic, model: string, isStreamed: boolean): Promise<LoopResult> {
+  const messages: Anthropic.MessageParam[] = [{ role: 'user', content: TASK }];
+  const tools = NAMES.map((name) => ({ name, input_schema: CITY }));
+  let calls = 0;
+  for (let step = 0; step <= STEPS + 2; step++) {
+    const thinking = { type: 'enabled' as const, budget_tokens: 4096 };
+    const body = { model, messages, tools, max_tokens: MAX_TOKENS, thinking };
+    const message = isStreamed
+      ? await client.messages.stream(body).finalMessage()
+      : await client.messages.create(body);
+    if (message.stop_reason !== 'tool_use') return { text: textOf(message), calls, last: message };
+    messages.push({ role: 'assistant', content: message.content });
+    const asked = message.content.filter((block) => block.type === 'tool_use');
+    calls += asked.length;
+    messages.push({
+      role: 'user',
+      content: asked.map(({ id }) => ({ type: 'tool_result' as const, tool_use_id: id, content: '312 cm' })),
+    });
+  }
+  throw new Error('The loop did not end');
+}
+
+function textOf({ content }: Anthropic.Message): string {
+  return content.map((block) => (block.type === 'text' ? block.text : '')).join('');
+}
+
+/** The SDK's own tool runner. */
+export async function runWithToolRunner(client: Anthropic, model: string): Promise<LoopResult> {
+  let calls = 0;
+  const runner = client.beta.messages.toolRunner({
+    model,
+    max_tokens: MAX_TOKENS,
+    messages: [{ role: 'user', content: TASK }],
+    max_iterations: STEPS + 3,
+    stream: true,
+    tools: NAMES.map((name) => ({
+      type: 'custom' as const,
+      name,
+      description: name,
+      input_schema: CITY,
+      parse: (input: unknown) => input,
+      run: () => {
+        calls++;
+        return `${name}: 312 cm`;
+      },
+    })),
+  });
+  let text = '';
+  for await (const stream of runner) {
+    const message = await stream.finalMessage();
+    text = message.content.map((block) => (block.type === 'text' ? block.text : '')).join('');
+  }
+  return { text, calls, last: null };
+}
+
+/** The AI SDK's loop, streamed or not. */
+export async function runWithAiSdk(
+  baseURL: string,
+  apiKey: string,
+  model: string,
+  isStreamed: boolean,
+): Promise<LoopResult> {
+  let calls = 0;
+  const execute = async () => {
+    calls++;
+    return '312 cm';
+  };
+  const options = {
+    model: createAnthropic({ baseURL, apiKey })(model),
+    messages: [{ role: 'user' as const, content: TASK }],
+    tools: Object.fromEntries(
+      NAMES.map((name) => [name, tool({ description: name, inputSchema: jsonSchema(CITY), execute })]),
+    ),
+    stopWhen: stepCountIs(STEPS + 3),
+    maxRetries: 0,
+    maxOutputTokens: MAX_TOKENS,
+    providerOptions: { anthropic: { thinking: { type: 'enabled', budgetTokens: 4096 } } },
+  };
+  if (!isStreamed) return { text: (await generateText(options)).text, calls, last: null };
+  let failure: unknown;
+  const result = streamText({
+    ...options,
+    onError: ({ error }) => {
+      failure = error;
+    },
+  });
+  const text = await result.text;
+  if (failure !== undefined) throw failure;
+  return { text, calls, last: null };
+}

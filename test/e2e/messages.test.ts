@@ -1,0 +1,206 @@
+/** Anthropic's own clients, unchanged, against the gateway: over providers that speak chat, as over Anthropic (I1-I3, I6, I7). */
+import Anthropic from '@anthropic-ai/sdk';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkMessages } from '../contract/check-messages.ts';
+import { objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { jsonOf } from './client.ts';
+import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
+import { CALLS, runByHand, runWithAiSdk, runWithToolRunner, STEPS } from './messages-loops.ts';
+
+const TEXT = 'Water over the crest, “unhurried”, and every drop of it counted — naïvely.';
+const messages = [{ role: 'user' as const, content: 'Hello there' }];
+const BODY = { model: 'openai/gpt-4o-mini', max_tokens: 64, messages };
+
+let gateway: Gateway;
+let client: Anthropic;
+
+function clientWith(apiKey: string): Anthropic {
+  return new Anthropic({ apiKey, baseURL: gateway.url, maxRetries: 0 });
+}
+
+beforeAll(async () => {
+  gateway = await startGateway({ vars: { AUTH: 'keys', ALIASES: '{"claude-*":"deepseek/deepseek-flash"}' } });
+  const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const created = await gateway.post('/admin/keys', { name: 'sdk' }, { headers: admin });
+  client = clientWith(textOf((await jsonOf(created)).key));
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+/** What the SDK throws. */
+async function thrown(work: PromiseLike<unknown>): Promise<InstanceType<typeof Anthropic.APIError>> {
+  const error = await Promise.resolve(work).catch((reason: unknown) => reason);
+  if (!(error instanceof Anthropic.APIError)) throw new Error(`It threw ${String(error)}`);
+  return error;
+}
+
+describe('@anthropic-ai/sdk', () => {
+  test('I3 messages.stream: the text in pieces, and the final message with its true usage', async () => {
+    const pieces: string[] = [];
+    const stream = client.messages.stream(BODY).on('text', (piece) => pieces.push(piece));
+    const message = await stream.finalMessage();
+    expect(pieces.length).toBeGreaterThan(1);
+    expect(pieces.join('')).toBe(TEXT);
+    expect(message).toMatchObject({
+      type: 'message',
+      role: 'assistant',
+      model: 'openai/gpt-4o-mini-2024-07-18',
+      content: [{ type: 'text', text: TEXT }],
+      stop_reason: 'end_turn',
+      usage: { input_tokens: 2, output_tokens: 13 },
+    });
+  });
+
+  test('I1 messages.create: the same message whole, and a record that names the dialect', async () => {
+    const { data, response } = await client.messages.create(BODY).withResponse();
+    expect(data).toMatchObject({ content: [{ type: 'text', text: TEXT }], stop_reason: 'end_turn' });
+    expect(response.headers.get('request-id')).toBe(response.headers.get('x-weir-request-id'));
+    expect(await gateway.record(response)).toMatchObject({
+      route: 'chat',
+      client: 'messages',
+      provider: 'openai',
+      prompt_tokens: 2,
+      completion_tokens: 13,
+    });
+  });
+
+  test('I3 reasoning of another provider: thinking blocks, apart from the text', async () => {
+    const message = await client.messages
+      .stream({ ...BODY, model: 'mistral/magistral-medium-latest' })
+      .finalMessage();
+    expect(message.content).toMatchObject([
+      { type: 'thinking', thinking: 'Two locks, ten minutes each, one boat…' },
+      { type: 'text', text: 'Twenty minutes, if no boat comes against it.' },
+    ]);
+  });
+
+  test("I6 Claude Code's own names reach any provider through a glob", async () => {
+    const { response } = await client.messages.create({ ...BODY, model: 'claude-sonnet-5' }).withResponse();
+    expect(response.headers.get('x-weir-provider')).toBe('deepseek');
+    expect(response.headers.get('x-weir-alias')).toBe('claude-sonnet-5');
+  });
+
+  test('I1 messages.countTokens: an estimate, and no request to any upstream', async () => {
+    const before = gateway.simulator.requests.length;
+    const { input_tokens } = await client.messages.countTokens({ model: BODY.model, messages });
+    expect(input_tokens).toBeGreaterThan(1);
+    expect(gateway.simulator.requests).toHaveLength(before);
+  });
+
+  test('I6 models.list: a page that the SDK walks to its end, without the globs', async () => {
+    const ids: string[] = [];
+    for await (const model of client.models.list({ limit: 1000 })) {
+      expect(model).toMatchObject({ type: 'model', display_name: model.id });
+      expect(Date.parse(model.created_at)).not.toBeNaN();
+      ids.push(model.id);
+    }
+    expect(ids).toContain('openai/gpt-4o-mini');
+    expect(ids).not.toContain('claude-*');
+    expect((await client.models.retrieve('openai/gpt-4o-mini')).display_name).toBe('openai/gpt-4o-mini');
+  });
+
+  test('I1 a wrong key: 401 authentication_error', async () => {
+    const error = await thrown(clientWith('weir_wrong').messages.create(BODY));
+    expect(error).toBeInstanceOf(Anthropic.AuthenticationError);
+    expect(error.error).toMatchObject({ type: 'error', error: { type: 'authentication_error' } });
+    expect(error.requestID).not.toBeNull();
+  });
+
+  test('I1 an unknown model: 404 not_found_error', async () => {
+    const error = await thrown(client.messages.create({ ...BODY, model: 'nobody/x' }));
+    expect(error).toBeInstanceOf(Anthropic.NotFoundError);
+    expect(error.type).toBe('not_found_error');
+  });
+
+  test('I2 a thread: 400 with the code by which the tool runner sends the whole conversation', async () => {
+    const error = await thrown(client.messages.create({ ...BODY, ...{ thread: { type: 'create' } } }));
+    expect(error.status).toBe(400);
+    expect(error.error).toMatchObject({ error: { details: { error_code: 'thread_unsupported_request' } } });
+  });
+});
+
+describe('I1 the routes', () => {
+  const headers = () => ({ 'x-api-key': client.apiKey ?? '', 'anthropic-version': '2023-06-01' });
+
+  test.each(['/v1/messages', '/messages', '/v1/messages?beta=true'])('%s answers', async (path) => {
+    const response = await gateway.post(path, { ...BODY, stream: true }, { headers: headers() });
+    expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+    expect(checkMessages(await response.text())).toEqual([]);
+  });
+
+  test.each(['/v1/messages/count_tokens', '/messages/count_tokens?beta=true'])('%s answers', async (path) => {
+    const response = await gateway.post(path, BODY, { headers: headers() });
+    expect(await response.json()).toEqual({ input_tokens: expect.any(Number) });
+  });
+
+  test('a body that is no JSON, another method, an unknown path below: each in the form of the dialect', async () => {
+    const broken = await gateway.fetch('/v1/messages', { method: 'POST', headers: headers(), body: '{' });
+    const got = await gateway.fetch('/v1/messages', { headers: headers() });
+    const batches = await gateway.post('/v1/messages/batches', {}, { headers: headers() });
+    for (const [response, status, type] of [
+      [broken, 400, 'invalid_request_error'],
+      [got, 405, 'invalid_request_error'],
+      [batches, 404, 'not_found_error'],
+    ] as const) {
+      expect(response.status).toBe(status);
+      expect(objectOf((await jsonOf(response)).error).type).toBe(type);
+    }
+  });
+
+  test('HEAD / is cheap: an answer without a body', async () => {
+    const response = await gateway.fetch('/', { method: 'HEAD' });
+    expect(response.status).toBe(404);
+    expect(await response.text()).toBe('');
+  });
+});
+
+/** A model of each strict provider. */
+const MODELS = [
+  'deepseek/deepseek-flash',
+  'mistral/mistral-small-latest',
+  'groq/openai/gpt-oss-120b',
+  'cerebras/gpt-oss-120b',
+  'openrouter/moonshotai/kimi-k2.5',
+  'xai/grok-4.3',
+  'openai/gpt-4o-mini',
+  'compatible/openai/gpt-oss-20b',
+  // They refuse a step without the signature that they gave.
+  'openrouter/anthropic/claude-haiku-4.5',
+  'openrouter/google/gemini-3-flash-preview',
+  'gemini/gemini-3-flash',
+];
+
+/** No request of the loop was refused, and the last holds every step. */
+function expectWholeLoop(requestsBefore: number): void {
+  const requests = gateway.simulator.requests.slice(requestsBefore);
+  expect(requests).toHaveLength(STEPS + 1);
+  const sent = objectsOf(requests.at(-1)?.body?.messages);
+  expect(sent.filter(({ tool_calls }) => Array.isArray(tool_calls))).toHaveLength(STEPS);
+  expect(sent.filter(({ role }) => role === 'tool')).toHaveLength(CALLS);
+  expect(JSON.stringify(sent)).not.toContain('skip_thought_signature_validator');
+}
+
+describe.each(MODELS)('a tool loop with thinking at %s', (model) => {
+  test.each([true, false])('I7 by hand, streamed: %s', async (isStreamed) => {
+    const before = gateway.simulator.requests.length;
+    const { text, calls } = await runByHand(client, model, isStreamed);
+    expect(calls).toBe(CALLS);
+    expect(text).not.toBe('');
+    expectWholeLoop(before);
+  });
+
+  test('I2 I3 the SDK’s own tool runner', async () => {
+    const before = gateway.simulator.requests.length;
+    const { text, calls } = await runWithToolRunner(client, model);
+    expect(calls).toBe(CALLS);
+    expect(text).not.toBe('');
+    expectWholeLoop(before);
+  });
+
+  test.each([true, false])('I7 @ai-sdk/anthropic, streamed: %s', async (isStreamed) => {
+    const before = gateway.simulator.requests.length;
+    const { text, calls } = await runWithAiSdk(`${gateway.url}/v1`, client.apiKey ?? '', model, isStreamed);
+    expect(calls).toBe(CALLS);
+    expect(text).not.toBe('');
+    expectWholeLoop(before);
+  });
+});

@@ -21,7 +21,7 @@ const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const NOW_SECONDS = 1_800_000_000;
 const MAX_EVENT_BYTES = 1024 * 1024;
 
-export const REQUEST_ID = '01a200f1-5c65-7f49-b1d7-b4925c1b0fb4';
+const REQUEST_ID = '01a200f1-5c65-7f49-b1d7-b4925c1b0fb4';
 /** Estimated. */
 const PROMPT_TOKENS = 17;
 

@@ -1,4 +1,4 @@
-/** Routes requests to their handlers: what `index.ts` runs, and what another Worker imports to mount Weir. */
+/** Routes requests to their handlers: one deployment's gateway, with everything from outside handed in. */
 import { type IRequest, IttyRouter } from 'itty-router';
 import { apiError } from './canonical/error.ts';
 import { chat, completions, fim } from './clients/chat/client.ts';
@@ -8,6 +8,7 @@ import { handleCompletion } from './http/completions.ts';
 import type { RequestContext } from './http/context.ts';
 import { addCors, preflight } from './http/cors.ts';
 import { handleCountTokens } from './http/count-tokens.ts';
+import { askHost, type Hooks, NO_HOOKS, toldRecords } from './http/hooks.ts';
 import { internalError } from './http/internal-error.ts';
 import { handleKey } from './http/key.ts';
 import { ModelLists } from './http/model-lists.ts';
@@ -32,6 +33,7 @@ import type { Placement } from './settings/placement.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
 import { Memory } from './stream/memory.ts';
 
+export { type Hooks, NO_HOOKS } from './http/hooks.ts';
 export type { Site } from './http/site.ts';
 
 export interface Gateway {
@@ -43,7 +45,7 @@ export interface Gateway {
 }
 
 /** The gateway of a deployment. It answers every request: an internal failure is a 500 without its details (E4). */
-export function createGateway(settings: Settings, ports: Ports): Gateway {
+export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = NO_HOOKS): Gateway {
   const router = createRouter(settings.basePath);
   const { store, queue, random, log, clock } = ports;
   const ledger = openLedger(settings, ports);
@@ -69,7 +71,8 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
         settings,
         ports,
         ledger,
-        records,
+        records: toldRecords(records, hooks, { ports, waitUntil }),
+        hostCaller: null,
         modelLists,
         knownCallers,
         leaseMemory: (bytes) => memory.lease(bytes, waitUntil),
@@ -79,7 +82,7 @@ export function createGateway(settings: Settings, ports: Ports): Gateway {
         waitUntil,
         prices,
       };
-      const answer = await serve(router, request, requestContext);
+      const answer = await serve(router, request, requestContext, hooks);
       answer.headers.set('x-request-id', requestContext.requestId);
       answer.headers.set('x-weir-request-id', requestContext.requestId);
       // The name by which Anthropic's SDKs show it.
@@ -165,12 +168,21 @@ function otherMethod(methods: string): (request: Request, context: RequestContex
 }
 
 /** Weir's answer; whatever breaks inside is one, too (B5). */
-async function serve(router: GatewayRouter, request: Request, context: RequestContext): Promise<Response> {
+async function serve(
+  router: GatewayRouter,
+  request: Request,
+  context: RequestContext,
+  hooks: Hooks,
+): Promise<Response> {
   try {
+    const host = await askHost(hooks, request, context);
+    if (host.kind === 'answered') return host.response;
     const forgiven = forgivePath(request);
     const isHead = request.method === 'HEAD';
     const routed = isHead ? new Request(forgiven.url, { headers: forgiven.headers }) : forgiven;
-    return (await router.fetch(routed, context)) ?? unknownRoute(forgiven, context);
+    return (
+      (await router.fetch(routed, { ...context, hostCaller: host.caller })) ?? unknownRoute(forgiven, context)
+    );
   } catch (error) {
     return clientError(clientOfPath(request), context, internalError(context, error));
   }

@@ -1,4 +1,5 @@
 /** What every route's handler is given: the deployment's settings, its ports to the outside, and the request's own facts. */
+import type { Caller } from '../auth/caller.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
 import type { Ledger } from '../metering/ledger.ts';
 import type { PriceBook } from '../metering/prices/price-book.ts';
@@ -13,7 +14,9 @@ export interface RequestContext {
   readonly settings: Settings;
   readonly ports: Ports;
   readonly ledger: Ledger;
-  readonly records: RecordWriter;
+  readonly records: Pick<RecordWriter, 'write'>;
+  /** Who calls, where the Worker around Weir says so; null: `AUTH` decides (W2). */
+  readonly hostCaller: Caller | null;
   readonly modelLists: ModelLists;
   readonly knownCallers: KnownCallers;
   readonly circuits: Circuits;

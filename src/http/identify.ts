@@ -17,16 +17,15 @@ export async function identifyCaller(request: Request, context: RequestContext):
     const error = apiError('rate_limited', 'Requests come too fast: wait, then send fewer');
     return { kind: 'error', error, headers: { 'retry-after': RETRY_AFTER_SECONDS } };
   }
+  if (context.hostCaller !== null) return { kind: 'caller', caller: context.hostCaller };
   const { auth, adminToken } = settings;
   return identify(auth, adminToken, request.headers, ports.store, new Date(arrivedAt));
 }
 
-/** Callers are told apart by what they send as a key, valid or not; those without one, by their address. */
-async function isShieldedFrom(request: Request, { ports }: RequestContext): Promise<boolean> {
+/** Callers are told apart by whom the host says they are, or by what they send as a key, valid or not; others by their address. */
+async function isShieldedFrom(request: Request, { ports, hostCaller }: RequestContext): Promise<boolean> {
   if (ports.limiter === null) return false;
-  const token = callerToken(request.headers);
-  const address = request.headers.get('cf-connecting-ip') ?? '';
-  const key = token === null ? `address/${address}` : `key/${callerId(await sha256(token))}`;
+  const key = hostCaller === null ? await shieldKey(request) : `caller/${hostCaller.keyId}`;
   try {
     return !(await ports.limiter.limit({ key })).success;
   } catch (error) {
@@ -34,4 +33,10 @@ async function isShieldedFrom(request: Request, { ports }: RequestContext): Prom
     ports.log({ event: 'limiter_failed', reason: String(error) });
     return false;
   }
+}
+
+async function shieldKey({ headers }: Request): Promise<string> {
+  const token = callerToken(headers);
+  const address = headers.get('cf-connecting-ip') ?? '';
+  return token === null ? `address/${address}` : `key/${callerId(await sha256(token))}`;
 }

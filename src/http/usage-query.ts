@@ -39,7 +39,7 @@ export async function readAsker(
   params: URLSearchParams,
   context: RequestContext,
 ): Promise<({ readonly kind: 'asker' } & Asker) | Refusal> {
-  const { auth, adminToken } = context.settings;
+  const { adminToken } = context.settings;
   const named = params.get('key');
   if (await isAdmin(adminToken, request.headers)) {
     if (named !== null && !KEY_ID.test(named)) return invalid('key must be the id of a key', 'key');
@@ -48,8 +48,8 @@ export async function readAsker(
   const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return identified;
   if (named !== null) return invalid('key is for the admin token: you see the usage of your own key', 'key');
-  const { keyId } = identified.caller;
-  const hasRecords = auth !== 'passthrough' || (await context.knownCallers.has(keyId));
+  const { keyId, credential } = identified.caller;
+  const hasRecords = credential === null || (await context.knownCallers.has(keyId));
   return { kind: 'asker', isAdmin: false, keyId, hasRecords };
 }
 

@@ -1,7 +1,7 @@
 /** Starts the gateway as it is deployed, in the workerd that wrangler runs, over real HTTP in front of a simulator of its own. */
 import { once } from 'node:events';
 import { devNull } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { unstable_startWorker } from 'wrangler';
 import { dayPrefix } from '../../src/metering/kv/keys.ts';
@@ -17,7 +17,7 @@ export interface GatewayOptions extends Pick<SimulatorOptions, 'pace' | 'replay'
   readonly vars?: Vars | ((simulatorUrl: string) => Vars);
   /** `127.0.0.1:<port>` of the origin behind the zone that the Worker runs on. */
   readonly zone?: string;
-  /** Another Worker than the deployed one, such as one that wraps it: its path below this folder. */
+  /** Another Worker than the deployed one, such as one that wraps it: its path, whole or below this folder. */
   readonly entrypoint?: string;
 }
 
@@ -189,7 +189,7 @@ async function startWorker(bindings: Bindings, log: Log, { zone, entrypoint }: G
   });
   const worker = await unstable_startWorker({
     config: join(ROOT, 'wrangler.toml'),
-    ...(entrypoint === undefined ? {} : { entrypoint: join(import.meta.dirname, entrypoint) }),
+    ...(entrypoint === undefined ? {} : { entrypoint: resolve(import.meta.dirname, entrypoint) }),
     // Keeps a `.dev.vars` with real keys out of the tests.
     envFiles: [devNull],
     bindings,

@@ -1,0 +1,116 @@
+/** One environment as Weir reads it: the gateway of its settings and bindings, the site beside it, and what is wrong with them. */
+import type { JsonObject } from '../canonical/json.ts';
+import {
+  createGateway,
+  createSite,
+  type Gateway,
+  type Hooks,
+  misconfiguredGateway,
+  type Site,
+} from '../gateway.ts';
+import type { Ports } from '../http/ports.ts';
+import type { LimitsNamespace } from '../limits/limits-stub.ts';
+import type { RecordQueue } from '../metering/queue.ts';
+import { optionProblems, withOptions } from '../settings/options.ts';
+import { placementOf } from '../settings/placement.ts';
+import {
+  missingSettings,
+  readSettings,
+  type SettingProblem,
+  type SettingsResult,
+} from '../settings/settings.ts';
+
+interface Env {
+  /** Keys and usage records. Everything else in the environment is read by `settings.ts`. */
+  readonly WEIR_KV?: KVNamespace;
+  /** The ledger objects: each key's, for LEDGER=object and for keys with limits. */
+  readonly WEIR_LEDGER?: LimitsNamespace;
+  readonly USAGE_QUEUE?: RecordQueue;
+  /** A coarse shield against floods, asked before KV is read. */
+  readonly LIMITER?: RateLimit;
+  readonly [name: string]: unknown;
+}
+
+export class Deployment {
+  /** What is asked first, or null: all is the gateway's to answer. */
+  readonly site: Site | null;
+  readonly #read: SettingsResult;
+  readonly #problems: readonly SettingProblem[];
+  readonly #openGateway: () => Gateway;
+  #gateway: Gateway | undefined;
+
+  /** @param options settings that lie over the environment's */
+  constructor(env: object, options: JsonObject, hooks: Hooks) {
+    const bindings = decodeEnv(env);
+    const settings = withOptions(bindings, options);
+    this.#read = readSettings(settings);
+    this.#problems = [...optionProblems(options), ...findProblems(this.#read, bindings)];
+    this.site = createSite(placementOf(settings), { fetch: (input, init) => fetch(input, init), log });
+    this.#openGateway = () => openGateway(this.#read, this.#problems, bindings, hooks);
+  }
+
+  get gateway(): Gateway {
+    this.#gateway ??= this.#openGateway();
+    return this.#gateway;
+  }
+
+  /** Logs what is wrong, or still missing. */
+  report(): void {
+    if (this.#problems.length > 0) log({ event: 'misconfigured', problems: this.#problems });
+    else if (this.#read.kind === 'valid') {
+      for (const hint of missingSettings(this.#read.settings)) log({ event: 'setting_missing', ...hint });
+    }
+  }
+}
+
+/** The bindings are what the deployment's own file says that they are. */
+function decodeEnv(env: object): Env {
+  return env as Env; // decode
+}
+
+function findProblems(read: SettingsResult, env: Env): SettingProblem[] {
+  const problems = read.kind === 'invalid' ? [...read.problems] : [];
+  if (env.WEIR_KV === undefined) {
+    problems.push({ setting: 'WEIR_KV', message: 'must be bound to a KV namespace' });
+  }
+  if (read.kind === 'valid' && read.settings.ledger === 'object' && env.WEIR_LEDGER === undefined) {
+    problems.push({
+      setting: 'WEIR_LEDGER',
+      message: 'must be bound to the Durable Object LedgerObject, because LEDGER is object',
+    });
+  }
+  return problems;
+}
+
+function openGateway(
+  read: SettingsResult,
+  problems: readonly SettingProblem[],
+  env: Env,
+  hooks: Hooks,
+): Gateway {
+  const store = env.WEIR_KV;
+  if (read.kind === 'invalid' || store === undefined || problems.length > 0)
+    return misconfiguredGateway(problems);
+  const ports: Ports = {
+    store,
+    ledgers: env.WEIR_LEDGER ?? null,
+    queue: env.USAGE_QUEUE ?? null,
+    limiter: env.LIMITER ?? null,
+    fetch: (input, init) => fetch(input, init),
+    clock: { now: () => Date.now(), startTimer },
+    random: () => crypto.randomUUID(),
+    log,
+  };
+  return createGateway(read.settings, ports, hooks);
+}
+
+function startTimer(ms: number, onFire: () => void): () => void {
+  const timer = setTimeout(onFire, ms);
+  return () => clearTimeout(timer);
+}
+
+/** One line of JSON an event, which Workers Logs take apart into fields. */
+export function log(entry: Readonly<Record<string, unknown>>): void {
+  // biome-ignore lint/suspicious/noConsole: this is the edge, and a Worker's log is its console.
+  console.log(JSON.stringify(entry));
+}

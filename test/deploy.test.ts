@@ -1,0 +1,50 @@
+/** What Cloudflare's deploy button reads of the repository: secrets, descriptions, bindings (W3). */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { unstable_readConfig } from 'wrangler';
+import { PROVIDERS } from '../src/providers/index.ts';
+import { readSettings } from '../src/settings/settings.ts';
+import { decodeObject, objectOf, objectsOf, textOf } from './simulator/json.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+
+/** What is secret of all that the settings read. */
+function secrets(): string[] {
+  const names = new Set(PROVIDERS.flatMap(({ apiKeySettings }) => apiKeySettings));
+  readSettings(new Proxy({}, { get: (_, name) => void (typeof name === 'string' && names.add(name)) }));
+  return [...names].filter((name) => /(_API_KEY|_TOKEN|_SECRET|_PASSWORD)$/.test(name)).sort();
+}
+
+const example = read('.dev.vars.example');
+const descriptions = objectOf(objectOf(decodeObject(read('package.json'))?.cloudflare).bindings);
+const config = unstable_readConfig({ config: join(ROOT, 'wrangler.toml') });
+
+test('W3 .dev.vars.example names every secret, and has no value of any', () => {
+  const named = [...example.matchAll(/^(?:# )?([A-Z][A-Z0-9_]*)=(.*)$/gm)];
+  expect(named.map(([, name]) => name).sort()).toEqual(secrets());
+  expect(named.map(([, , value]) => value).join('')).toBe('');
+});
+
+test('W3 the deploy button asks for nothing that a deployment can do without', () => {
+  const asked = [...example.matchAll(/^([A-Z][A-Z0-9_]*)=/gm)].map(([, name]) => name);
+  expect(asked).toEqual(['ADMIN_TOKEN']);
+});
+
+test('W3 package.json describes every secret and every binding that wrangler.toml makes', () => {
+  const stores = objectsOf(config.kv_namespaces).map(({ binding }) => textOf(binding));
+  const objects = objectsOf(config.durable_objects.bindings).map(({ name }) => textOf(name));
+  expect(Object.keys(descriptions).sort()).toEqual([...secrets(), ...stores, ...objects].sort());
+  for (const described of Object.values(descriptions))
+    expect(textOf(objectOf(described).description)).toMatch(/\.$/);
+});
+
+test('W3 wrangler.toml has every binding that Weir looks for, as one that is made or as one to turn on', () => {
+  const source = read('src/worker/deployment.ts');
+  const bindings = [...source.matchAll(/^ {2}readonly ([A-Z_]+)\?:/gm)].map(([, name]) => name);
+  expect(bindings).toHaveLength(4);
+  const toml = read('wrangler.toml');
+  for (const name of bindings) expect(toml).toMatch(new RegExp(`^(# )?(binding|name) = "${name}"$`, 'm'));
+  expect(objectsOf(config.kv_namespaces).map(({ binding }) => binding)).toEqual(['WEIR_KV']);
+});

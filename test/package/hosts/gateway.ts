@@ -1,0 +1,40 @@
+/** Weir as a host mounts it below `/ai`, with callers of the host's own. */
+import { weir } from 'weir-gateway';
+
+export interface Env {
+  /** Breaks what Weir makes its ids with, on every request. */
+  readonly BREAK?: string;
+  readonly DEADLINE_SECONDS?: string;
+}
+
+export const gateway = weir<Env>({
+  basePath: '/ai',
+  auth: 'keys',
+  aliases: { fast: 'openai/gpt-4o-mini', safe: ['deepseek/deepseek-chat', { model: 'openai/gpt-4o-mini' }] },
+  defaultProvider: 'openai',
+  retries: 0,
+  corsOrigins: ['https://app.example.com'],
+  onRequest: async (request, { env, requestId }) => {
+    if (env.BREAK !== undefined) crypto.randomUUID = () => fail(requestId);
+    const user = request.headers.get('x-user');
+    if (user === 'blocked') return Response.redirect('https://app.example.com/sign-in', 302);
+    if (user === 'broken') return fail('onRequest');
+    if (user === 'reader') await request.text();
+    if (user === 'guarded' && (await request.clone().text()).includes('secret'))
+      return Response.json({ error: { message: 'No secrets here' } }, { status: 451 });
+    return user === null ? undefined : { id: user, models: ['openai/*', 'deepseek/*'] };
+  },
+  onRecord: (record, { requestId }) => {
+    // biome-ignore lint/suspicious/noConsole: a Worker's log is its console, and a test reads this line.
+    console.log(JSON.stringify({ event: 'host_record', requestId, record }));
+    // What is stored is not the host's to change.
+    const isCareless = record.key_id === 'careless';
+    Object.assign(record, { key_id: 'stolen' });
+    if (isCareless) return fail('onRecord');
+    return undefined;
+  },
+});
+
+function fail(what: string): never {
+  throw new Error(`broken on purpose: ${what}`);
+}

@@ -1,0 +1,11 @@
+/** Weir mounted in itty-router's AutoRouter, which hands a Proxy of each request on. */
+import { AutoRouter } from 'itty-router';
+import { gateway } from './gateway.ts';
+
+export { LedgerObject } from 'weir-gateway/worker';
+
+const router = AutoRouter();
+router.get('/', () => new Response('the host'));
+router.all('/ai/*', gateway.fetch);
+
+export default { ...router };

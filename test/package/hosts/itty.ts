@@ -1,0 +1,11 @@
+/** Weir mounted in an itty-router application. */
+import { Router } from 'itty-router';
+import { gateway } from './gateway.ts';
+
+export { LedgerObject } from 'weir-gateway/worker';
+
+const router = Router();
+router.get('/', () => new Response('the host'));
+router.all('/ai/*', gateway.fetch);
+
+export default { ...router };

@@ -1,0 +1,278 @@
+/** The package, packed and installed into an empty project: what is in it, its types, and Weir mounted in other Workers (W2). */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { errorOf, jsonOf, streamedChat } from '../e2e/client.ts';
+import { ADMIN_TOKEN, type Gateway, startGateway } from '../e2e/gateway.ts';
+import { CLOCKS_OFF, event, many, replayOf } from '../e2e/plays.ts';
+import { type JsonObject, objectOf, textOf } from '../simulator/json.ts';
+import { makeProject, type Project } from './project.ts';
+
+let project: Project;
+beforeAll(async () => {
+  project = await makeProject();
+}, 120_000);
+afterAll(() => project[Symbol.asyncDispose]());
+
+describe('W2 what is packed', () => {
+  test('the built modules with their declarations, and nothing of the tests or the sources', () => {
+    const others = project.packed.filter((path) => !/^dist\/[\w./-]+\.(js|d\.ts)$/.test(path));
+    expect(others.sort()).toEqual(['LICENSE', 'README.md', 'package.json']);
+    expect(project.packed).toContain('dist/weir.js');
+    expect(project.packed.filter((path) => path.includes('test'))).toEqual([]);
+  });
+
+  test('no module of Node is imported, nor anything that is not installed with it', async () => {
+    const imported = new Set<string>();
+    for (const path of project.packed.filter((name) => name.endsWith('.js'))) {
+      const code = await readFile(join(project.directory, 'node_modules/weir-gateway', path), 'utf8');
+      for (const [, from] of code.matchAll(/^(?:import|export) (?:[^';]* from )?'([^'.][^']*)'/gm))
+        imported.add(from ?? '');
+    }
+    expect([...imported].sort()).toEqual(['cloudflare:workers', 'itty-router']);
+  });
+
+  test('a host gets its one dependency with it, and no Node', async () => {
+    const lock = await readFile(join(project.directory, 'node_modules/.package-lock.json'), 'utf8');
+    const installed = Object.keys(objectOf(JSON.parse(lock).packages)).sort();
+    expect(installed).toEqual(['node_modules/hono', 'node_modules/itty-router', 'node_modules/weir-gateway']);
+  });
+});
+
+/** What `npm create cloudflare` writes. */
+const CLOUDFLARE = {
+  target: 'es2024',
+  lib: ['es2024'],
+  module: 'es2022',
+  moduleResolution: 'bundler',
+  types: ['@cloudflare/workers-types'],
+  resolveJsonModule: true,
+  allowJs: true,
+  checkJs: false,
+  noEmit: true,
+  isolatedModules: true,
+  allowSyntheticDefaultImports: true,
+  forceConsistentCasingInFileNames: true,
+  strict: true,
+  skipLibCheck: true,
+  allowImportingTsExtensions: true,
+};
+const HOSTS = ['hono.ts', 'itty.ts', 'itty-auto.ts', 'whole.ts'];
+
+describe('W2 types', () => {
+  test.each<[what: string, options: JsonObject, files: readonly string[]]>([
+    ["Cloudflare's usual options", {}, HOSTS],
+    ['the libraries checked, too', { skipLibCheck: false }, HOSTS],
+    ["Node's resolution", { module: 'nodenext', moduleResolution: 'nodenext' }, HOSTS],
+    ['optional properties taken exactly', { exactOptionalPropertyTypes: true }, HOSTS],
+    ['no types of a runtime', { types: [], skipLibCheck: false }, ['untyped.ts']],
+    ["the DOM's types", { types: [], lib: ['es2024', 'dom', 'dom.iterable'] }, ['hono.ts', 'itty.ts']],
+  ])('a host compiles with %s', async (_, options, files) => {
+    expect(await project.check({ ...CLOUDFLARE, ...options }, files)).toBe('');
+  });
+});
+
+const CHAT = '/ai/v1/chat/completions';
+const PLAYS = { 'words-for-ever': { chunks: many(event('word '), 4000), gapMs: 10 } };
+
+describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %s', (host) => {
+  let gateway: Gateway;
+  beforeAll(async () => {
+    gateway = await startGateway({
+      entrypoint: join(project.directory, 'src', host),
+      replay: replayOf(PLAYS),
+      pace: 2,
+      // The host's options lie over these two.
+      vars: { AUTH: 'nonsense', BASE_PATH: 'nonsense' },
+    });
+  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  const as = (user: string) => ({ headers: { 'x-user': user } });
+
+  async function expectHostIsUp(): Promise<void> {
+    const page = await gateway.fetch('/');
+    expect([page.status, await page.text()]).toEqual([200, 'the host']);
+  }
+
+  async function hostRecord(response: Response): Promise<JsonObject> {
+    const id = response.headers.get('x-request-id');
+    let found: JsonObject | undefined;
+    await gateway.logged((lines) => {
+      found = lines.find((line) => line.event === 'host_record' && line.requestId === id);
+      return found !== undefined;
+    });
+    return objectOf(found?.record);
+  }
+
+  test('the openai SDK streams through it, for a caller of the host', async () => {
+    const client = new OpenAI({
+      apiKey: 'none',
+      baseURL: `${gateway.url}/ai/v1`,
+      maxRetries: 0,
+      defaultHeaders: { 'x-user': 'ada' },
+    });
+    const stream = await client.chat.completions.create({
+      model: 'fast',
+      messages: [{ role: 'user', content: 'Hello there' }],
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    const chunks: OpenAI.ChatCompletionChunk[] = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    const text = chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('');
+    expect(text).toMatch(/^Water over the crest/);
+    expect(chunks.length).toBeGreaterThan(5);
+    expect(chunks.at(-1)?.usage?.total_tokens).toBe(15);
+  });
+
+  test('onRecord is told of each request, and the record in KV is the same', async () => {
+    const response = await gateway.post(CHAT, streamedChat('openai/gpt-4o-mini'), as('ada'));
+    await response.text();
+    const told = await hostRecord(response);
+    expect(told).toMatchObject({ key_id: 'ada', model: 'gpt-4o-mini', status: 'finished', total_tokens: 15 });
+    expect(told).toMatchObject({ ...(await gateway.record(response)) });
+    const usage = await jsonOf(await gateway.fetch('/ai/v1/usage/records', as('ada')));
+    expect(JSON.stringify(usage)).toContain(response.headers.get('x-request-id'));
+  });
+
+  test('a client that leaves: the upstream is cancelled, and the host is told', async () => {
+    const client = new AbortController();
+    const asked = gateway.simulator.requests.length;
+    const body = streamedChat('openai/words-for-ever');
+    const response = await gateway.post(CHAT, body, { ...as('leaver'), signal: client.signal });
+    const upstream = await gateway.simulator.request(asked);
+    await response.body?.getReader().read();
+    client.abort();
+    expect(await upstream.closed).toBe('disconnected');
+    expect(await hostRecord(response)).toMatchObject({ key_id: 'leaver', status: 'cancelled' });
+  });
+
+  test('an onRecord that throws is logged, and hurts neither the answer nor the record', async () => {
+    const response = await gateway.post(CHAT, streamedChat('openai/gpt-4o-mini'), as('careless'));
+    expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);
+    expect((await gateway.record(response)).key_id).toBe('careless');
+    const id = response.headers.get('x-request-id');
+    await gateway.logged((lines) =>
+      lines.some(
+        (line) => line.event === 'hook_failed' && line.hook === 'onRecord' && line.request_id === id,
+      ),
+    );
+  });
+
+  describe('onRequest', () => {
+    test('an identity may use its own models alone', async () => {
+      const refused = await gateway.post(CHAT, streamedChat('mistral/mistral-small-latest'), as('ada'));
+      expect(await errorOf(refused)).toMatchObject({ status: 403, error: { code: 'model_not_allowed' } });
+    });
+
+    test('an identity whose id is no word is recorded under a hash', async () => {
+      const response = await gateway.post(
+        CHAT,
+        streamedChat('openai/gpt-4o-mini'),
+        as('ada/../*@example.com'),
+      );
+      await response.text();
+      expect((await gateway.record(response)).key_id).toMatch(/^[0-9a-f]{16}$/);
+    });
+
+    test('nothing leaves it to AUTH; /health, preflights and the admin token do not ask it', async () => {
+      const unknown = await gateway.post(CHAT, streamedChat('openai/gpt-4o-mini'));
+      expect(await errorOf(unknown)).toMatchObject({ status: 401, error: { code: 'invalid_api_key' } });
+      expect((await gateway.fetch('/ai/health', as('broken'))).status).toBe(200);
+      const preflight = await gateway.fetch(CHAT, { method: 'OPTIONS', ...as('broken') });
+      expect(preflight.status).toBe(204);
+      const admin = { authorization: `Bearer ${ADMIN_TOKEN}`, 'x-user': 'broken' };
+      const made = await gateway.post('/ai/admin/keys', { name: 'a' }, { headers: admin });
+      expect(made.status).toBe(201);
+      const headers = { authorization: `Bearer ${textOf((await jsonOf(made)).key)}` };
+      expect((await gateway.post(CHAT, streamedChat('fast'), { headers })).status).toBe(200);
+    });
+
+    test('a Response is the answer, one of a runtime whose headers are fixed, too', async () => {
+      const asked = gateway.simulator.requests.length;
+      const headers = { 'x-user': 'blocked', origin: 'https://app.example.com' };
+      const response = await gateway.post(CHAT, streamedChat('fast'), { headers });
+      expect(response.status).toBe(302);
+      expect(response.headers.get('location')).toBe('https://app.example.com/sign-in');
+      expect(response.headers.get('access-control-allow-origin')).toBe('https://app.example.com');
+      expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+      expect(gateway.simulator.requests).toHaveLength(asked);
+    });
+
+    test('it may read a clone of the body, and refuse what it says', async () => {
+      const guarded = (content: string) =>
+        gateway.post(CHAT, { ...streamedChat('fast'), messages: [{ role: 'user', content }] }, as('guarded'));
+      expect((await guarded('a secret')).status).toBe(451);
+      expect(await (await guarded('a weir')).text()).toMatch(/data: \[DONE\]\n\n$/);
+    });
+
+    test.each(['broken', 'reader'])(
+      'one that fails (%s) lets nothing pass: 500, and the log says why',
+      async (user) => {
+        const asked = gateway.simulator.requests.length;
+        const response = await gateway.post(CHAT, streamedChat('fast'), as(user));
+        const id = response.headers.get('x-request-id');
+        expect(await errorOf(response)).toMatchObject({ status: 500, error: { code: 'internal_error' } });
+        const reason = user === 'broken' ? /broken on purpose/ : /request\.clone\(\)/;
+        await gateway.logged((lines) =>
+          lines.some(
+            (line) =>
+              line.event === 'hook_failed' && line.request_id === id && reason.test(textOf(line.reason)),
+          ),
+        );
+        expect(gateway.simulator.requests).toHaveLength(asked);
+        await expectHostIsUp();
+      },
+    );
+  });
+
+  test('re-exporting the ledger object from ./worker reports nothing of the environment', () => {
+    expect(gateway.logs().filter((line) => line.includes('misconfigured'))).toEqual([]);
+  });
+
+  test.runIf(host !== 'itty-auto.ts')(
+    'a wrong setting is answered below /ai, and every other route is up',
+    async () => {
+      await gateway.set({ ...CLOCKS_OFF, DEADLINE_SECONDS: 'x' });
+      const { status, error } = await errorOf(await gateway.fetch('/ai/v1/models', as('ada')));
+      expect([status, error.code, error.param]).toEqual([500, 'misconfigured', 'DEADLINE_SECONDS']);
+      await expectHostIsUp();
+    },
+  );
+
+  test.runIf(host !== 'itty-auto.ts')(
+    'B5 an error thrown inside Weir is answered below /ai, and every other route is up',
+    async () => {
+      await gateway.set({ BREAK: '1' });
+      // The hook of this one breaks the ids of those that follow.
+      await (await gateway.post(CHAT, streamedChat('fast'), as('ada'))).text();
+      const { status, error } = await errorOf(await gateway.fetch('/ai/v1/models', as('ada')));
+      expect([status, error.code]).toEqual([500, 'internal_error']);
+      await expectHostIsUp();
+    },
+  );
+});
+
+describe('W2 export default weir()', () => {
+  let gateway: Gateway;
+  beforeAll(async () => {
+    gateway = await startGateway({
+      entrypoint: join(project.directory, 'src', 'whole.ts'),
+      vars: { AUTH: 'keys' },
+    });
+  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  test('is a whole Worker: keys, a stream, and limits in the ledger object of ./worker', async () => {
+    const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    const made = await gateway.post('/admin/keys', { name: 'a', rpm: 7 }, { headers: admin });
+    const headers = { authorization: `Bearer ${textOf((await jsonOf(made)).key)}` };
+    const response = await gateway.post('/v1/chat/completions', streamedChat('openai/gpt-4o-mini'), {
+      headers,
+    });
+    expect(response.headers.get('x-ratelimit-limit-requests')).toBe('7');
+    expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);
+  });
+});

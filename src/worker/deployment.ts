@@ -36,6 +36,7 @@ export class Deployment {
   readonly site: Site | null;
   readonly #read: SettingsResult;
   readonly #problems: readonly SettingProblem[];
+  readonly #knowsCallers: boolean;
   readonly #openGateway: () => Gateway;
   #gateway: Gateway | undefined;
 
@@ -46,6 +47,7 @@ export class Deployment {
     this.#read = readSettings(settings);
     this.#problems = [...optionProblems(options), ...findProblems(this.#read, bindings)];
     this.site = createSite(placementOf(settings), { fetch: (input, init) => fetch(input, init), log });
+    this.#knowsCallers = hooks.onRequest !== null;
     this.#openGateway = () => openGateway(this.#read, this.#problems, bindings, hooks);
   }
 
@@ -56,9 +58,12 @@ export class Deployment {
 
   /** Logs what is wrong, or still missing. */
   report(): void {
-    if (this.#problems.length > 0) log({ event: 'misconfigured', problems: this.#problems });
-    else if (this.#read.kind === 'valid') {
-      for (const hint of missingSettings(this.#read.settings)) log({ event: 'setting_missing', ...hint });
+    if (this.#problems.length > 0) return log({ event: 'misconfigured', problems: this.#problems });
+    const missing = this.#read.kind === 'valid' ? missingSettings(this.#read.settings) : [];
+    for (const hint of missing) {
+      // A host that knows its callers itself needs no gateway keys.
+      const isNeeded = hint.setting !== 'ADMIN_TOKEN' || !this.#knowsCallers;
+      if (isNeeded) log({ event: 'setting_missing', ...hint });
     }
   }
 }

@@ -235,7 +235,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
   test.runIf(host !== 'itty-auto.ts')(
     'a wrong setting is answered below /ai, and every other route is up',
     async () => {
-      await gateway.set({ ...CLOCKS_OFF, DEADLINE_SECONDS: 'x' });
+      await gateway.set({ ...CLOCKS_OFF, DEADLINE_SECONDS: 'x', ADMIN_TOKEN: undefined });
       const { status, error } = await errorOf(await gateway.fetch('/ai/v1/models', as('ada')));
       expect([status, error.code, error.param]).toEqual([500, 'misconfigured', 'DEADLINE_SECONDS']);
       await expectHostIsUp();
@@ -264,6 +264,14 @@ describe('W2 export default weir()', () => {
     });
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
+
+  test('reports at its first request what is missing', async () => {
+    await gateway.set({ AUTH: 'keys', ADMIN_TOKEN: undefined });
+    await gateway.fetch('/health');
+    const missing = (line: string) => line.includes('setting_missing') && line.includes('ADMIN_TOKEN');
+    await gateway.logged(() => gateway.logs().some(missing));
+    await gateway.set({ AUTH: 'keys' });
+  });
 
   test('is a whole Worker: keys, a stream, and limits in the ledger object of ./worker', async () => {
     const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };

@@ -181,7 +181,10 @@ async function serve(
     const isHead = request.method === 'HEAD';
     const routed = isHead ? new Request(forgiven.url, { headers: forgiven.headers }) : forgiven;
     return (
-      (await router.fetch(routed, { ...context, hostCaller: host.caller })) ?? unknownRoute(forgiven, context)
+      (await router.fetch(
+        routed,
+        host.caller === null ? context : { ...context, hostCaller: host.caller },
+      )) ?? unknownRoute(forgiven, context)
     );
   } catch (error) {
     return clientError(clientOfPath(request), context, internalError(context, error));

@@ -58,7 +58,7 @@ const CLOUDFLARE = {
   skipLibCheck: true,
   allowImportingTsExtensions: true,
 };
-const HOSTS = ['hono.ts', 'itty.ts', 'itty-auto.ts', 'whole.ts'];
+const HOSTS = ['hono.ts', 'itty.ts', 'itty-auto.ts', 'whole.ts', 'worker.ts'];
 
 describe('W2 types', () => {
   test.each<[what: string, options: JsonObject, files: readonly string[]]>([
@@ -67,6 +67,8 @@ describe('W2 types', () => {
     ["Node's resolution", { module: 'nodenext', moduleResolution: 'nodenext' }, HOSTS],
     ['optional properties taken exactly', { exactOptionalPropertyTypes: true }, HOSTS],
     ['no types of a runtime', { types: [], skipLibCheck: false }, ['untyped.ts']],
+    // The ledger object's class is one of Cloudflare's own, whose types are named there.
+    ['no types of a runtime, and libraries unchecked', { types: [] }, ['worker.ts']],
     ["the DOM's types", { types: [], lib: ['es2024', 'dom', 'dom.iterable'] }, ['hono.ts', 'itty.ts']],
   ])('a host compiles with %s', async (_, options, files) => {
     expect(await project.check({ ...CLOUDFLARE, ...options }, files)).toBe('');
@@ -232,7 +234,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     expect(gateway.logs().filter((line) => line.includes('misconfigured'))).toEqual([]);
   });
 
-  test.runIf(host !== 'itty-auto.ts')(
+  test.runIf(host === 'hono.ts')(
     'a wrong setting is answered below /ai, and every other route is up',
     async () => {
       await gateway.set({ ...CLOCKS_OFF, DEADLINE_SECONDS: 'x', ADMIN_TOKEN: undefined });
@@ -242,7 +244,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     },
   );
 
-  test.runIf(host !== 'itty-auto.ts')(
+  test.runIf(host === 'hono.ts')(
     'B5 an error thrown inside Weir is answered below /ai, and every other route is up',
     async () => {
       await gateway.set({ BREAK: '1' });
@@ -260,26 +262,25 @@ describe('W2 export default weir()', () => {
   beforeAll(async () => {
     gateway = await startGateway({
       entrypoint: join(project.directory, 'src', 'whole.ts'),
-      vars: { AUTH: 'keys' },
+      vars: { AUTH: 'keys', ADMIN_TOKEN: undefined },
     });
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
   test('reports at its first request what is missing', async () => {
-    await gateway.set({ AUTH: 'keys', ADMIN_TOKEN: undefined });
     await gateway.fetch('/health');
-    const missing = (line: string) => line.includes('setting_missing') && line.includes('ADMIN_TOKEN');
-    await gateway.logged(() => gateway.logs().some(missing));
-    await gateway.set({ AUTH: 'keys' });
+    await gateway.logged((lines) =>
+      lines.some(({ event: name, setting }) => name === 'setting_missing' && setting === 'ADMIN_TOKEN'),
+    );
   });
 
   test('is a whole Worker: keys, a stream, and limits in the ledger object of ./worker', async () => {
+    await gateway.set({ AUTH: 'keys' });
     const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };
     const made = await gateway.post('/admin/keys', { name: 'a', rpm: 7 }, { headers: admin });
     const headers = { authorization: `Bearer ${textOf((await jsonOf(made)).key)}` };
-    const response = await gateway.post('/v1/chat/completions', streamedChat('openai/gpt-4o-mini'), {
-      headers,
-    });
+    const body = streamedChat('openai/gpt-4o-mini');
+    const response = await gateway.post('/v1/chat/completions', body, { headers });
     expect(response.headers.get('x-ratelimit-limit-requests')).toBe('7');
     expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);
   });

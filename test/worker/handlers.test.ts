@@ -1,0 +1,56 @@
+/** Weir's handlers where a host uses them wrongly: an answer that says so, and never an exception (W2, B5). */
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { weir } from '../../src/weir.ts';
+
+type Call = (...args: readonly unknown[]) => Promise<Response>;
+
+const request = new Request('https://weir.example/v1/models');
+const ctx = { waitUntil: () => {} };
+const logged: string[] = [];
+
+beforeEach(() => {
+  vi.spyOn(console, 'log').mockImplementation((line) => logged.push(String(line)));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  logged.length = 0;
+});
+
+async function answer(fetch: unknown, ...args: readonly unknown[]) {
+  const response = await (fetch as Call)(...args); // decode
+  return { status: response.status, text: await response.text() };
+}
+
+describe('W2 weir().fetch', () => {
+  test.each([
+    ['the request alone', [request]],
+    ['no context', [request, {}]],
+    ['no environment', [request, null, ctx]],
+  ])('with %s says what it takes', async (_, args) => {
+    const { status, text } = await answer(weir().fetch, ...args);
+    expect(status).toBe(500);
+    expect(text).toContain('(request, env, ctx)');
+  });
+
+  test('without its KV namespace, and with an option that there is not, names both', async () => {
+    const options = { basepath: '/ai' };
+    const { status, text } = await answer(weir(options).fetch, request, {}, ctx);
+    expect(status).toBe(500);
+    expect(text).toMatch(/the option basepath is none that Weir knows; WEIR_KV must be bound/);
+    expect(logged.join()).toContain('"event":"misconfigured"');
+  });
+
+  test('B5 with options that break the reading itself answers, and logs why', async () => {
+    const options = { prices: [{ input: 1n }] };
+    const { status, text } = await answer(weir(options).fetch, request, {}, ctx);
+    expect(status).toBe(500);
+    expect(text).toContain('"code":"internal_error"');
+    expect(logged.join()).toMatch(/internal_error.*BigInt/);
+  });
+});
+
+test('W2 queue and scheduled reject where nothing is bound, so that messages come again', async () => {
+  const { queue, scheduled } = weir();
+  await expect(queue({ messages: [] }, {})).rejects.toThrow(/WEIR_KV/);
+  await expect(scheduled(null, {})).rejects.toThrow(/WEIR_KV/);
+});

@@ -79,10 +79,13 @@ const server = createTestHarness({
   ],
 });
 
+/** Each Worker is bundled and started on its own, side by side: on a machine with two busy cores that takes minutes. */
+const START_LIMIT_MS = 300_000;
+
 beforeAll(async () => {
   process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false';
   await server.listen();
-});
+}, START_LIMIT_MS);
 afterAll(() => server.close());
 
 const ROUTES = [

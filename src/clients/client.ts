@@ -2,6 +2,7 @@
 import type { ApiError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { StreamWriter, WholeBuilder } from '../stream/answer-sink.ts';
+import type { NativeDialect } from '../stream/dialect.ts';
 
 /** What a record calls it. */
 type ClientId = 'chat' | 'completions' | 'messages';
@@ -24,6 +25,8 @@ export type ClientRequest<Session> =
       readonly body: JsonObject;
       /** Names of what it lacks of the client's body (Q5). */
       readonly dropped: readonly string[];
+      /** Why it can be asked of no provider but those that speak the client's own dialect; null: it can be of any. */
+      readonly onlyNative: ApiError | null;
       /** What the answer's writers must know of the request. It lives as long as the answer: nothing of the prompt. */
       readonly session: Session;
     }
@@ -35,8 +38,23 @@ export interface ErrorAnswer {
   readonly body: string;
 }
 
+/** What a dialect has where the provider speaks it, too: requests and events then pass as they are (N1). */
+export interface Lane {
+  readonly dialect: NativeDialect;
+  /** The field that limits an answer's length (G2). */
+  readonly outputLimit: string;
+  /** Headers that pass, beside those that always do (H2): the client's on the way up, and the upstream's on the way down. */
+  readonly requestHeaders: readonly string[];
+  readonly responseHeaders: readonly string[];
+  /** The body without Weir's own tagged tokens, which its provider does not know: itself where it has none (I7). */
+  withoutTokens(body: JsonObject): JsonObject;
+  /** Writes events as they come, and in Weir's words what an upstream can't tell itself. */
+  openStream(options: WriterOptions): StreamWriter;
+}
+
 export interface Client<Session> {
   readonly id: ClientId;
+  readonly lane?: Lane;
   /** Whether vendor events have a place in its streams (V2). */
   readonly takesVendorEvents: boolean;
   /** Reads and checks a request's body: an invalid one is an error that says what to do. */
@@ -48,7 +66,8 @@ export interface Client<Session> {
 }
 
 /** What writes the answer to one request: its client, whose session is not the gateway's business. */
-export interface AnsweringClient extends Pick<Client<unknown>, 'id' | 'takesVendorEvents' | 'error'> {
+export interface AnsweringClient
+  extends Pick<Client<unknown>, 'id' | 'lane' | 'takesVendorEvents' | 'error'> {
   openStream(options: WriterOptions): StreamWriter;
   openWhole(options: WriterOptions): WholeBuilder;
 }
@@ -56,6 +75,7 @@ export interface AnsweringClient extends Pick<Client<unknown>, 'id' | 'takesVend
 export function answeringClient<Session>(client: Client<Session>, session: Session): AnsweringClient {
   return {
     id: client.id,
+    ...(client.lane === undefined ? {} : { lane: client.lane }),
     takesVendorEvents: client.takesVendorEvents,
     error: (error, requestId) => client.error(error, requestId),
     openStream: (options) => client.openStream(session, options),

@@ -23,7 +23,7 @@ export function answerOptions(exchange: Exchange, facts: TargetFacts, tally: Tal
   const { target, choices } = facts;
   const { clock, random } = context.ports;
   return {
-    dialect: target.endpoint.dialect,
+    dialect: facts.lane?.dialect ?? target.endpoint.dialect,
     quirks: target.provider.quirks,
     vendorTokens: target.provider.vendorTokens,
     policies,

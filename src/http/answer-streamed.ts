@@ -4,7 +4,12 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestEnd } from '../metering/request-meter.ts';
 import { lastError } from '../routing/attempts.ts';
 import type { AnswerFailure } from '../stream/answer-sink.ts';
-import { CanonicalStream, type EmptyEnd, type StreamEnd } from '../stream/canonical-stream.ts';
+import {
+  type AnswerTurn,
+  CanonicalStream,
+  type EmptyEnd,
+  type StreamEnd,
+} from '../stream/canonical-stream.ts';
 import { errorBeforeHead } from '../upstream/classify.ts';
 import { isEventStream, readPlainAnswer } from '../upstream/collect.ts';
 import { answerOptions, writerOptions } from './answer-options.ts';
@@ -66,7 +71,7 @@ async function feedAll(stream: CanonicalStream, answering: Answering): Promise<v
 async function feed(stream: CanonicalStream, attempt: Attempt, answering: Answering): Promise<void> {
   const { exchange, asking } = answering;
   const { upstream, facts, meter } = attempt;
-  const answer = stream.begin(answerOptions(exchange, facts, meter.tally), {
+  const turn: AnswerTurn = {
     isReplaceable: attempt.isReplaceable,
     onOutput: () => asking.served(attempt),
     onEmptyEnd: (failure) => {
@@ -79,7 +84,9 @@ async function feed(stream: CanonicalStream, attempt: Attempt, answering: Answer
         };
       }
     },
-  });
+  };
+  const lane = facts.lane === null ? undefined : exchange.client.lane?.openStream(writerOptions(exchange));
+  const answer = stream.begin(answerOptions(exchange, facts, meter.tally), turn, lane);
   attempt.watch((error) => answer.fail(error));
   const result = await attempt.answer;
   if (result.kind === 'error') return answer.fail(result.error);

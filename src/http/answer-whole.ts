@@ -2,6 +2,7 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { SMALL_BYTES } from '../canonical/limits.ts';
 import { deadlineExceeded } from '../canonical/upstream-error.ts';
+import { NativeBuilder } from '../clients/native-builder.ts';
 import { AnswerReader } from '../stream/answer-reader.ts';
 import type { WholeBuilder } from '../stream/answer-sink.ts';
 import type { Lease } from '../stream/memory.ts';
@@ -63,7 +64,8 @@ async function readAny({ exchange, asking }: Answering): Promise<WholeResult> {
 }
 
 async function readAttempt(exchange: Exchange, attempt: Attempt): Promise<WholeResult> {
-  const builder = exchange.client.openWhole(writerOptions(exchange));
+  const own = exchange.client.openWhole(writerOptions(exchange));
+  const builder = attempt.facts.lane === null ? own : new NativeBuilder(own);
   const reader = new AnswerReader(answerOptions(exchange, attempt.facts, attempt.meter.tally), builder);
   attempt.watch(
     () => attempt.cancel(),

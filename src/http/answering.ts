@@ -24,7 +24,8 @@ export function answerHeaders({ exchange, meter, asking }: Answering, isDecided 
   const { admission, alias } = exchange;
   const { facts, headers: upstreamHeaders } = asking.current;
   const { target, dropped, changed } = facts;
-  const headers = isDecided ? pickResponseHeaders(upstreamHeaders) : new Headers();
+  const passed = (facts.lane && exchange.client.lane?.responseHeaders) ?? [];
+  const headers = isDecided ? pickResponseHeaders(upstreamHeaders, passed) : new Headers();
   // The caller's own limits stand in the place of those that the deployment has at the provider.
   for (const [name, value] of Object.entries(admission?.headers ?? {})) headers.set(name, value);
   if (alias !== null) headers.set('x-weir-alias', headerValue(alias));

@@ -61,7 +61,7 @@ export class Asking {
     const facts =
       written.kind === 'request'
         ? written.request.facts
-        : { target: turn.target, dropped: [], changed: [], choices: 1 };
+        : { target: turn.target, dropped: [], changed: [], choices: 1, lane: null };
     meter.begin(recordedFacts(facts));
     this.#current = this.#ask(written, facts);
     return this.#current;
@@ -158,6 +158,7 @@ export class Asking {
           body: written.request.json,
           isStreamed: exchange.isStreamed,
           clientHeaders,
+          passedHeaders: (facts.lane && exchange.client.lane?.requestHeaders) ?? [],
           callerId: exchange.caller.keyId,
           apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
           callerPays: exchange.callerPays,

@@ -55,9 +55,8 @@ function higher(a: Ceiling, b: Ceiling): Ceiling {
   };
 }
 
-function ceilingOf({ body, json, chat, prompts, facts }: TargetRequest): CeilingResult {
-  const { provider, priceIds: providers, endpoint } = facts.target;
-  const { request } = endpoint;
+function ceilingOf({ body, json, form: request, chat, prompts, facts }: TargetRequest): CeilingResult {
+  const { provider, priceIds: providers } = facts.target;
   const outputTokens = writtenLimit(request, body);
   const answers = readAnswers(chat);
   if (outputTokens === undefined) return { kind: 'invalid', param: limitName(request) };

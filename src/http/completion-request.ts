@@ -17,8 +17,11 @@ export interface ClientRoute<Session> {
 export type CompletionRequestResult =
   | {
       readonly kind: 'body';
-      /** The canonical request. */
+      /** The canonical request, and the body as the client sent it. */
       readonly body: JsonObject;
+      readonly sent: JsonObject;
+      /** Why no provider of another dialect can be asked, or null. */
+      readonly onlyNative: ApiError | null;
       /** Names of what it lacks of the client's. */
       readonly dropped: readonly string[];
       readonly client: AnsweringClient;
@@ -49,6 +52,8 @@ export async function readCompletionRequest<Session>(
     lease.release();
     return read;
   }
-  const { body, dropped, session } = read;
-  return { kind: 'body', body, dropped, client: answeringClient(client, session), names: named.names, lease };
+  const { body, dropped, onlyNative, session } = read;
+  const { names } = named;
+  const answering = answeringClient(client, session);
+  return { kind: 'body', body, sent: asked, dropped, onlyNative, client: answering, names, lease };
 }

@@ -93,6 +93,8 @@ export async function openExchange<Session>(
 
 interface ReadRequest extends RequestPolicies {
   readonly body: JsonObject;
+  readonly sent: JsonObject;
+  readonly onlyNative: ApiError | null;
   readonly dropped: readonly string[];
   readonly client: AnsweringClient;
   readonly names: Names;
@@ -104,7 +106,7 @@ interface ReadRequest extends RequestPolicies {
 
 /** Finds the request's targets, writes what the first one gets, and asks the limits of its key. */
 async function prepare(read: ReadRequest, signal: AbortSignal): Promise<ExchangeResult> {
-  const { body, dropped, names, lease, route, client, context, caller, unsupported } = read;
+  const { body, sent, onlyNative, dropped, names, lease, route, client, context, caller, unsupported } = read;
   const callerPays = caller.credential !== null;
   const found = findTargets({
     settings: context.settings,
@@ -119,7 +121,16 @@ async function prepare(read: ReadRequest, signal: AbortSignal): Promise<Exchange
   const { targets, leftOut } = found;
   const passes = openPasses(targets, route, context);
   const turn = passes.next(context.ports.clock.now());
-  const held = new HeldRequest({ body, dropped, lease, route, unsupported });
+  const held = new HeldRequest({
+    body,
+    sent,
+    lane: client.lane ?? null,
+    onlyNative,
+    dropped,
+    lease,
+    route,
+    unsupported,
+  });
   const target = turn?.target ?? targets[0];
   const refuse = (refused: Refused): ExchangeResult => {
     passes.didNotAsk(target, context.ports.clock.now());

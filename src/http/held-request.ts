@@ -1,13 +1,14 @@
 /** The caller's request, held until no other target may be asked: each target gets it in its provider's words (R10). */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type JsonObject, readArray, readCount } from '../canonical/json.ts';
-import type { Route } from '../providers/provider.ts';
-import { limitName, writeRequest } from '../requests/form.ts';
+import type { Lane } from '../clients/client.ts';
+import type { LaneEndpoint, Route } from '../providers/provider.ts';
+import { limitName, type RequestForm, writeRequest } from '../requests/form.ts';
 import { omit } from '../requests/objects.ts';
 import { readOutputLimit, withOutputLimit } from '../requests/output-limit.ts';
 import { withoutNulls } from '../requests/rewrite.ts';
 import type { Unsupported } from '../requests/rules.ts';
-import { type Target, targetUrl } from '../routing/target.ts';
+import { laneUrl, type Target, targetUrl } from '../routing/target.ts';
 import type { Lease } from '../stream/memory.ts';
 
 /** What one target is told of the request: it lives as long as the answer, so it holds nothing of the prompt. */
@@ -18,6 +19,8 @@ export interface TargetFacts {
   readonly changed: readonly string[];
   /** How many choices are asked for. */
   readonly choices: number;
+  /** Where requests and events pass as they are, because client and provider speak one dialect (N1); null: nowhere. */
+  readonly lane: LaneEndpoint | null;
 }
 
 /** What one target is sent. */
@@ -27,6 +30,8 @@ export interface TargetRequest {
   /** As it is sent, and its text. */
   readonly body: JsonObject;
   readonly json: string;
+  /** In which it was written. */
+  readonly form: RequestForm;
   /** The same in OpenAI's form: what it is sent as, or what that was written from. */
   readonly chat: JsonObject;
   /** Prompts in the body, each of which is answered. */
@@ -40,7 +45,12 @@ export type WriteResult =
 export interface HeldOptions {
   /** The canonical request. */
   readonly body: JsonObject;
-  /** Names of what it lacks of the client's. */
+  /** The body as the client sent it, and what its dialect has for providers that speak it. */
+  readonly sent: JsonObject;
+  readonly lane: Lane | null;
+  /** Why no other provider can be asked, or null. */
+  readonly onlyNative: ApiError | null;
+  /** Names of what the canonical request lacks of the client's. */
   readonly dropped: readonly string[];
   /** The request's share of the isolate's memory, in whose turn the work on it is. */
   readonly lease: Lease;
@@ -70,7 +80,7 @@ export class HeldRequest {
     if (this.#held === null) {
       return { kind: 'error', error: apiError('internal_error', 'The request is held no more') };
     }
-    const { lease, route, unsupported, dropped } = this.#held;
+    const { lease, route, unsupported, dropped, onlyNative } = this.#held;
     const { provider, model, endpoint, step } = target;
     const asked: JsonObject = {
       ...omit(this.#held.body, ...ROUTING_FIELDS),
@@ -79,7 +89,9 @@ export class HeldRequest {
     };
     await lease.pause();
     const { body: limited, isLimited } = this.#limit(asked);
-    const form = endpoint.request;
+    const lane = laneTo(target, this.#held);
+    if (lane === null && onlyNative !== null) return { kind: 'error', error: onlyNative };
+    const form = lane === null ? endpoint.request : passing(lane, this.#held.sent, isLimited);
     const rewritten = writeRequest(form, limited, { model, provider: provider.name, unsupported });
     if (rewritten.kind === 'error') return rewritten;
     const { body } = rewritten;
@@ -91,11 +103,13 @@ export class HeldRequest {
     const chat = form.kind === 'native' ? limited : body;
     const facts = {
       target,
-      dropped: [...dropped, ...rewritten.dropped],
+      dropped: lane === null ? [...dropped, ...rewritten.dropped] : [],
       changed,
       choices: prompts * (readCount(asked.n) ?? 1),
+      lane: lane?.endpoint ?? null,
     };
-    return { kind: 'request', request: { facts, url: targetUrl(target, asked), body, json, chat, prompts } };
+    const url = lane === null ? targetUrl(target, asked) : laneUrl(target, lane.endpoint);
+    return { kind: 'request', request: { facts, url, body, json, form, chat, prompts } };
   }
 
   /** As {@link write}, while others may have had their turn since. */
@@ -130,6 +144,31 @@ export class HeldRequest {
     const isLimited = asked === null || asked > this.#outputTokens;
     return isLimited ? { body: withOutputLimit(body, this.#outputTokens), isLimited } : { body, isLimited };
   }
+}
+
+interface OpenLane {
+  readonly of: Lane;
+  readonly endpoint: LaneEndpoint;
+}
+
+/** The lane to a target: a step with fields of its own has none, as those are a chat's (R2). */
+function laneTo({ provider, step }: Target, { lane }: HeldOptions): OpenLane | null {
+  const endpoint = lane === null ? undefined : provider.lanes?.[lane.dialect];
+  const isOwn = Object.keys(step.set).length > 0;
+  return lane === null || endpoint === undefined || isOwn ? null : { of: lane, endpoint };
+}
+
+/** The form of a body that passes as it is, but for its model and the limit of its key (N1). */
+function passing({ of }: OpenLane, sent: JsonObject, isLimited: boolean): RequestForm {
+  return {
+    kind: 'native',
+    write: ({ model, max_tokens }) => {
+      const limit = isLimited ? { [of.outputLimit]: max_tokens } : {};
+      const body = { ...omit(of.withoutTokens(sent), ...ROUTING_FIELDS), model, ...limit };
+      return { kind: 'body', body, dropped: [], changed: [] };
+    },
+    outputLimit: (body) => readCount(body[of.outputLimit]) ?? null,
+  };
 }
 
 /** A list of prompts is answered with choices for each. */

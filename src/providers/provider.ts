@@ -3,7 +3,7 @@ import type { Shape } from '../canonical/chunk.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { VendorTokens } from '../canonical/part.ts';
 import type { RequestForm } from '../requests/form.ts';
-import type { Dialect, DialectQuirks } from '../stream/dialect.ts';
+import type { Dialect, DialectQuirks, NativeDialect } from '../stream/dialect.ts';
 import type { RefusalWords } from './refusals.ts';
 
 /** What a client may ask for, by the route it calls. */
@@ -25,6 +25,14 @@ export interface Endpoint {
   readonly dialect: Dialect;
 }
 
+/** Where a provider takes a dialect of clients, whose requests and events then pass as they are (N1). */
+export interface LaneEndpoint {
+  /** The path, and query, below the provider's base URL. */
+  readonly path: string;
+  /** What is counted is read in it. */
+  readonly dialect: Dialect;
+}
+
 /** How a provider's API behaves, wherever it is served: an entry of `PROVIDERS` takes one by its host or by name (Q9). */
 export interface Profile {
   /** Its name in `"like"`; a provider's own is also the first half of its models' addresses. */
@@ -32,6 +40,7 @@ export interface Profile {
   /** The hosts that serve this API. */
   readonly hosts: readonly string[];
   readonly endpoints: { readonly [R in Route]?: Endpoint };
+  readonly lanes?: { readonly [D in NativeDialect]?: LaneEndpoint };
   readonly quirks: DialectQuirks;
   /** The headers that carry a credential; absent: `authorization: Bearer`. */
   readonly credential?: (secret: string) => Readonly<Record<string, string>>;

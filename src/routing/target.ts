@@ -3,7 +3,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
 import { MAX_TARGETS } from '../canonical/limits.ts';
 import { PROVIDERS } from '../providers/index.ts';
-import type { Endpoint, Route } from '../providers/provider.ts';
+import type { Endpoint, LaneEndpoint, Route } from '../providers/provider.ts';
 import { findAlias, plainStep, providerIn, type Step } from '../settings/aliases.ts';
 import type { ConfiguredProvider, Settings } from '../settings/settings.ts';
 import { orderSteps } from './pick.ts';
@@ -158,6 +158,11 @@ export function addressesOf(
 /** Where a request for the target goes. */
 export function targetUrl({ baseUrl, endpoint, query }: Target, body: JsonObject): string {
   return withQuery(baseUrl + endpoint.path(body), query);
+}
+
+/** Where a request goes that passes as it is. */
+export function laneUrl({ baseUrl, query }: Target, { path }: LaneEndpoint): string {
+  return withQuery(baseUrl + path, query);
 }
 
 export function withQuery(url: string, query: Readonly<Record<string, string>>): string {

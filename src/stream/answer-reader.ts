@@ -113,6 +113,7 @@ export class AnswerReader {
 
   /** A plain answer, which is whole as it stands. */
   plain(answer: JsonObject): void {
+    this.#sink.answer?.(answer);
     this.#part(this.#dialect.plain(answer), null);
     if (this.#isOver) return;
     if (!this.#normaliser.isEmpty) return this.#finish();
@@ -175,6 +176,9 @@ export class AnswerReader {
     if (name.startsWith('x_')) return this.#vendor(name, name, event, data);
     if (name === 'error') return this.#failWithUpstreamError(readUpstreamError(event));
     const part = this.#dialect.event(event, name);
+    // An error that ends the answer is told in Weir's own words, which hold no credential (E4).
+    const isPassed = this.#sink.event !== undefined && (part?.error ?? null) === null;
+    if (isPassed && !this.#sink.event?.(name, data)) return this.#outputTooLarge();
     if (part !== null) this.#part(part, name === '' ? data : null);
   }
 

@@ -1,6 +1,7 @@
 /** Where an answer goes as it is read: to a client's frames, or to one object, each in its client's dialect. */
 import type { Chunk } from '../canonical/chunk.ts';
 import type { ApiError, UpstreamError } from '../canonical/error.ts';
+import type { JsonObject } from '../canonical/json.ts';
 import type { FrameOutput } from './frame-output.ts';
 
 /** Why an answer failed. */
@@ -16,6 +17,14 @@ export interface AnswerSink {
   chunk(chunk: Chunk): boolean;
   /** A vendor event that passes: its JSON as the upstream wrote it, and the name of its SSE event, `""` where it has none. */
   vendor(json: string, name: string): void;
+  /**
+   * An event as its upstream sent it, for a client that speaks the same dialect: it gets these in the place of chunks (N1). Absent:
+   * it gets chunks.
+   * @returns false where it is more than the sink takes
+   */
+  readonly event?: (name: string, data: string) => boolean;
+  /** The same for a plain answer. */
+  readonly answer?: (answer: JsonObject) => void;
   /** The answer is over, whole (null) or failed. Called once, after everything else. */
   end(failure: AnswerFailure | null): void;
 }

@@ -55,7 +55,8 @@ export interface AnswerTurn {
  */
 export class CanonicalStream {
   readonly #options: CanonicalStreamOptions;
-  readonly #writer: StreamWriter;
+  /** The current answer's, or the last one's. */
+  #writer: StreamWriter;
   readonly #pacing: Pacing;
   readonly #client: WritableStreamDefaultWriter<Uint8Array>;
   readonly #opened = Promise.withResolvers<AnswerFailure | null>();
@@ -106,12 +107,17 @@ export class CanonicalStream {
     return this.#ended.promise;
   }
 
-  /** Begins an answer, before its upstream is asked. Into a stream that is over nothing goes. */
-  begin(options: AnswerOptions, turn: AnswerTurn): AnswerFeed {
-    const writer = this.#writer;
+  /**
+   * Begins an answer, before its upstream is asked. Into a stream that is over nothing goes.
+   * @param writer writes it, where that is not the stream's own (N1)
+   */
+  begin(options: AnswerOptions, turn: AnswerTurn, writer = this.#options.writer): AnswerFeed {
+    this.#writer = writer;
+    const { event } = writer;
     const sink: AnswerSink = {
       chunk: (chunk) => writer.chunk(chunk),
       vendor: (json, name) => writer.vendor(json, name),
+      ...(event === undefined ? {} : { event }),
       end: (failure) => this.#answerEnded(failure),
     };
     const { clock, leaseMemory, fastPath } = this.#options;

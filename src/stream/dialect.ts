@@ -2,6 +2,9 @@
 import type { JsonObject } from '../canonical/json.ts';
 import type { ChunkPart } from '../canonical/part.ts';
 
+/** The dialects that clients and providers both speak, beside chat (N1). */
+export type NativeDialect = 'messages' | 'responses';
+
 export interface DialectQuirks {
   /** A word that the provider sends as a tool call's id where it has none. */
   readonly absentToolCallId?: string;

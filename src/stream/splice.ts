@@ -41,6 +41,8 @@ const PARTIAL = -2;
 const BLANK_LINE_BYTES = 2;
 
 const NOTHING = new Uint8Array(0);
+/** Nothing before a frame and nothing behind it. */
+const AS_IT_IS = [NOTHING, NOTHING];
 
 export class Splice {
   readonly #writer: StreamWriter;
@@ -48,6 +50,8 @@ export class Splice {
   readonly #readPart: ReadPart;
   readonly #textFrame: TextFrame;
   readonly #maxEventBytes: number;
+  /** The client gets the frame as it came: only its text is read, to be counted. */
+  readonly #passesEvents: boolean;
   #templates: Template[] = [];
   #revision = -1;
   #writerRevision = -1;
@@ -67,6 +71,7 @@ export class Splice {
     this.#readPart = readPart;
     this.#textFrame = (chunk) => writer.textFrame(chunk);
     this.#maxEventBytes = maxEventBytes;
+    this.#passesEvents = writer.event !== undefined;
   }
 
   /**
@@ -92,7 +97,8 @@ export class Splice {
         i++;
         continue;
       }
-      this.#writer.splice(template.outLiterals, bytes, this.#textStart, this.#textEnd);
+      if (this.#passesEvents) this.#writer.output.splice(AS_IT_IS, bytes, next, end);
+      else this.#writer.splice(template.outLiterals, bytes, this.#textStart, this.#textEnd);
       this.#meter.rawText(bytes, this.#textStart, this.#textEnd);
       this.hits++;
       this.#learnedInVain = 0;

@@ -14,6 +14,8 @@ export interface UpstreamRequest {
   readonly isStreamed: boolean;
   /** The client's own headers, of which few go on (H2). */
   readonly clientHeaders: Headers;
+  /** Names of those that go on besides, because the upstream speaks the client's dialect (N1): they win over the API's own. */
+  readonly passedHeaders: readonly string[];
   /** Whose idempotency keys these are: all callers of a deployment share one credential, and must not share its keys. */
   readonly callerId: string;
   /** Those that every request to it has, with its credential: they win over all others. */
@@ -84,7 +86,7 @@ async function readStart(body: ReadableStream<Uint8Array> | null, maxBytes: numb
 }
 
 function requestHeaders(request: UpstreamRequest): Headers {
-  const { clientHeaders, callerId, apiHeaders, isStreamed } = request;
+  const { clientHeaders, passedHeaders, callerId, apiHeaders, isStreamed } = request;
   const headers = pick(clientHeaders, REQUEST_HEADERS);
   const idempotencyKey = headers.get('idempotency-key');
   if (idempotencyKey !== null) headers.set('idempotency-key', `${callerId}-${idempotencyKey}`);
@@ -92,22 +94,27 @@ function requestHeaders(request: UpstreamRequest): Headers {
   headers.set('accept', isStreamed ? 'text/event-stream' : 'application/json');
   headers.set('user-agent', 'weir');
   for (const [name, value] of Object.entries(apiHeaders)) headers.set(name, value);
+  for (const [name, value] of pick(clientHeaders, passedHeaders, LONG_VALUE)) headers.set(name, value);
   return headers;
 }
 
-export function pickResponseHeaders(headers: Headers): Headers {
-  return pick(headers, RESPONSE_HEADERS);
+/** @param passed names of those that go on besides (N1) */
+export function pickResponseHeaders(headers: Headers, passed: readonly string[]): Headers {
+  return pick(headers, [...RESPONSE_HEADERS, ...passed]);
 }
 
 /** None of the picked headers has a use for more; some clients fail on longer ones. */
 const HEADER_VALUE = /^[\x20-\x7e]{0,512}$/;
 
-function pick(headers: Headers, names: readonly string[]): Headers {
+/** A list of betas, of which Claude Code sends a dozen. */
+const LONG_VALUE = /^[\x20-\x7e]{0,4096}$/;
+
+function pick(headers: Headers, names: readonly string[], form = HEADER_VALUE): Headers {
   const picked = new Headers();
   for (const name of names) {
     const value = headers.get(name);
     // Nothing but printable ASCII goes on: some runtimes would send anything else as it is.
-    if (value !== null && HEADER_VALUE.test(value)) picked.set(name, value);
+    if (value !== null && form.test(value)) picked.set(name, value);
   }
   return picked;
 }

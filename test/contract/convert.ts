@@ -46,7 +46,7 @@ export interface Conversion {
   /** On by default. */
   readonly fastPath?: boolean;
   /** Writes the client's stream; that of a chat by default. */
-  readonly openWriter?: (options: WriterOptions) => StreamWriter;
+  readonly openWriter?: ((options: WriterOptions) => StreamWriter) | undefined;
 }
 
 export interface Converted {
@@ -141,6 +141,7 @@ function convert(
   const counted: AnswerSink = {
     chunk: (chunk) => sink.chunk(chunk),
     vendor: (json, name) => sink.vendor(json, name),
+    ...(sink.event === undefined ? {} : { event: sink.event }),
     end: (failure) => {
       ends.push(failure?.error ?? null);
       sink.end(failure);

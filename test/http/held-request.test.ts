@@ -20,7 +20,16 @@ function hold(body: object = BODY) {
     release: () => void told.push('release'),
   };
   return {
-    held: new HeldRequest({ body: { ...body }, dropped: [], lease, route: 'chat', unsupported: 'auto' }),
+    held: new HeldRequest({
+      body: { ...body },
+      sent: { ...body },
+      lane: null,
+      onlyNative: null,
+      dropped: [],
+      lease,
+      route: 'chat',
+      unsupported: 'auto',
+    }),
     told,
   };
 }

@@ -1,5 +1,6 @@
 /** Errors as Anthropic's clients read them: by the type, which decides whether they try again or ask for a new login (I1, 5.10). */
 import type { ApiError } from '../../canonical/error.ts';
+import type { AnswerFailure } from '../../stream/answer-sink.ts';
 import type { ErrorAnswer } from '../client.ts';
 
 /** By Weir's status; any other is `api_error`. https://platform.claude.com/docs/en/api/errors (2026-11) */
@@ -28,21 +29,32 @@ const TOO_LONG =
   /context.{0,10}(?:length|window|size)|(?:prompt|input|request).{0,24}too (?:long|large)|maximum.{0,16}(?:context|tokens)|too many (?:input )?tokens|token (?:count|limit).{0,40}exceed/i;
 const CONTEXT_CODES = ['context_length_exceeded', 'model_context_window_exceeded'];
 
+/** Words of an upstream's own for what happened in the midst of its answer, which tell clients to try again. */
+const STREAM_TYPES = ['overloaded_error', 'rate_limit_error', 'timeout_error'];
+
+/** The data of an `error` event. */
+export function errorEvent({ error, upstreamError }: AnswerFailure, requestId: string): string {
+  const { type = '', status } = upstreamError ?? {};
+  const told = STREAM_TYPES.includes(type)
+    ? type
+    : (TYPES.get(status === OVERLOADED ? 503 : (status ?? 0)) ?? '');
+  return errorJson(error, requestId, STREAM_TYPES.includes(told) ? told : typeOf(error));
+}
+
 /** An error before the head: a refusal of the deployment's own credential is never an `authentication_error`. */
 export function errorAnswer(error: ApiError, requestId: string): ErrorAnswer {
   const status = error.status === 503 ? OVERLOADED : error.status;
-  return { status, body: errorJson(error, requestId) };
+  return { status, body: errorJson(error, requestId, typeOf(error)) };
 }
 
-/** The body of an error, and the data of an `error` event. */
-export function errorJson(error: ApiError, requestId: string): string {
+function errorJson(error: ApiError, requestId: string, type: string): string {
   const { code, param } = error;
   // Weir's own word for what happened has a place beside the message, where clients look for details.
   const details = { error_code: code, ...(param === null ? {} : { param }) };
   const message = messageOf(error);
   return JSON.stringify({
     type: 'error',
-    error: { type: typeOf(error), message, details },
+    error: { type, message, details },
     request_id: requestId,
   });
 }

@@ -9,7 +9,7 @@ import type { WriterOptions } from '../client.ts';
 import { type BlockSink, type OpenBlock, SerialBlocks } from '../serial-blocks.ts';
 import { isSealed, type Token } from '../tokens.ts';
 import { messageId, messageUsage, sealFor, sealSignature, stopReason } from './answer.ts';
-import { errorJson } from './errors.ts';
+import { errorEvent } from './errors.ts';
 import {
   BLOCK_DELTA,
   BLOCK_START,
@@ -74,7 +74,7 @@ export class MessageWriter implements StreamWriter, BlockSink {
 
   end(failure: AnswerFailure | null): void {
     if (failure !== null) {
-      this.output.text(`${ERROR}${errorJson(failure.error, this.#options.requestId)}\n\n`);
+      this.output.text(`${ERROR}${errorEvent(failure, this.#options.requestId)}\n\n`);
       return;
     }
     this.#blocks.finish();

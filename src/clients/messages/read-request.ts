@@ -24,11 +24,10 @@ const READ = [
 ];
 
 export function readRequest(body: JsonObject): ClientRequest<null> {
-  const error = refusalOf(body);
+  const error = faultOf(body);
   if (error !== null) return { kind: 'error', error };
   const dropped: Dropped = new Set();
   const tools = readTools(body, dropped);
-  if (tools.kind === 'error') return tools;
   for (const [field, value] of Object.entries(body)) {
     if (!READ.includes(field) && value !== null && value !== undefined) dropped.add(field);
   }
@@ -42,21 +41,22 @@ export function readRequest(body: JsonObject): ClientRequest<null> {
     ...format(body),
     ...user(body.metadata),
   };
-  return { kind: 'request', body: canonical, dropped: [...dropped], session: null };
+  const onlyNative = isSaid(body.thread) ? NO_THREADS : tools.refusal;
+  return { kind: 'request', body: canonical, dropped: [...dropped], onlyNative, session: null };
 }
 
-function refusalOf({ messages, stream, thread }: JsonObject): ApiError | null {
-  if (isSaid(thread)) {
-    // The word by which the SDK's tool runner knows to send the whole conversation: without it it would loop.
-    return {
-      ...apiError(
-        'invalid_request',
-        'This gateway keeps no threads: send all messages, without thread',
-        'thread',
-      ),
-      code: 'thread_unsupported_request',
-    };
-  }
+/** The code is the word by which the SDK's tool runner knows to send the whole conversation: without it it would loop. */
+const NO_THREADS: ApiError = {
+  ...apiError(
+    'invalid_request',
+    'This gateway keeps no threads: send all messages, without thread',
+    'thread',
+  ),
+  code: 'thread_unsupported_request',
+};
+
+/** What of the body no provider could take. */
+function faultOf({ messages, stream }: JsonObject): ApiError | null {
   if (!isConversation(messages)) {
     return apiError('invalid_request', 'messages must be a list with at least one message', 'messages');
   }

@@ -3,12 +3,14 @@ import { type ApiError, apiError } from '../../canonical/error.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
 import type { Dropped } from './read-content.ts';
 
-export type ToolsResult =
-  | { readonly kind: 'fields'; readonly fields: JsonObject }
-  | { readonly kind: 'error'; readonly error: ApiError };
+interface ReadTools {
+  readonly fields: JsonObject;
+  /** The choice is of a tool that nobody but Anthropic has; or null. */
+  readonly refusal: ApiError | null;
+}
 
 /** `tools`, `tool_choice` and `parallel_tool_calls`, as far as the request has them. */
-export function readTools({ tools, tool_choice }: JsonObject, dropped: Dropped): ToolsResult {
+export function readTools({ tools, tool_choice }: JsonObject, dropped: Dropped): ReadTools {
   const all = readArray(tools).filter(isObject);
   const own = all.filter(isOwn);
   for (const tool of all) if (!isOwn(tool)) dropped.add(`tools.${readText(tool.type) ?? 'unknown'}`);
@@ -16,12 +18,12 @@ export function readTools({ tools, tool_choice }: JsonObject, dropped: Dropped):
   const isHosted = choice.type === 'tool' && all.some((tool) => tool.name === choice.name && !isOwn(tool));
   if (isHosted) {
     const message = `tool_choice names ${String(choice.name)}, which only Anthropic runs: it is not to be had here`;
-    return { kind: 'error', error: apiError('unsupported_parameter', message, 'tool_choice') };
+    return { fields: {}, refusal: apiError('unsupported_parameter', message, 'tool_choice') };
   }
-  if (own.length === 0) return { kind: 'fields', fields: {} };
+  if (own.length === 0) return { fields: {}, refusal: null };
   const asked = choiceOf(choice);
   return {
-    kind: 'fields',
+    refusal: null,
     fields: {
       tools: own.map(readTool),
       ...(asked === undefined ? {} : { tool_choice: asked }),

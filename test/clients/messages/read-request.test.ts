@@ -22,6 +22,12 @@ function refused(body: JsonObject) {
   return result.error;
 }
 
+/** Why no provider but those that speak Messages can be asked. */
+function onlyNative(body: JsonObject) {
+  const result = readRequest({ model: 'm', messages: [USER], ...body });
+  return result.kind === 'error' ? result.error : result.onlyNative;
+}
+
 const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } };
 const IMAGE = { type: 'image_url', image_url: { url: 'data:image/png;base64,aGk=' } };
 const cache_control = { type: 'ephemeral' };
@@ -91,8 +97,8 @@ describe('I2 readRequest, the fields', () => {
     expect(rest).toEqual(expected);
   });
 
-  test('a thread is refused with the code that the SDK knows', () => {
-    expect(refused({ thread: { type: 'create' } })).toMatchObject({
+  test('a thread is for Anthropic alone: any other provider refuses it with the code that the SDK knows', () => {
+    expect(onlyNative({ thread: { type: 'create' } })).toMatchObject({
       status: 400,
       code: 'thread_unsupported_request',
       param: 'thread',
@@ -282,8 +288,8 @@ describe('I2 readRequest, tools', () => {
     expect(dropped).toEqual(['tools.web_search_20250305']);
   });
 
-  test('a hosted tool that tool_choice names is refused', () => {
-    const error = refused({ tools: [hosted], tool_choice: { type: 'tool', name: 'web_search' } });
+  test('a hosted tool that tool_choice names: any provider but Anthropic refuses it', () => {
+    const error = onlyNative({ tools: [hosted], tool_choice: { type: 'tool', name: 'web_search' } });
     expect(error).toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'tool_choice' });
   });
 

@@ -1,0 +1,49 @@
+/** What of Messages passes as it is where its provider speaks Messages, too (N1, N2). */
+import { isObject, type JsonObject, readArray } from '../../canonical/json.ts';
+import { readMaker } from '../../canonical/maker.ts';
+import type { Lane } from '../client.ts';
+import { NativeWriter } from '../native-writer.ts';
+import { errorEvent } from './errors.ts';
+import { COMMENT_FRAME, ERROR, PING_FRAME } from './events.ts';
+
+export const lane: Lane = {
+  dialect: 'messages',
+  outputLimit: 'max_tokens',
+  requestHeaders: ['anthropic-version', 'anthropic-beta'],
+  responseHeaders: ['requests', 'tokens', 'input-tokens', 'output-tokens'].flatMap((of) =>
+    ['limit', 'remaining', 'reset'].map((what) => `anthropic-ratelimit-${of}-${what}`),
+  ),
+  withoutTokens,
+  openStream: ({ maxEventBytes, requestId }) =>
+    new NativeWriter(
+      {
+        heartbeat: (hasBegun) => (hasBegun ? PING_FRAME : COMMENT_FRAME),
+        failure: (failure) => `${ERROR}${errorEvent(failure, requestId)}\n\n`,
+      },
+      maxEventBytes,
+    ),
+};
+
+/** Blocks whose token Weir has tagged are other providers' thoughts: this one would refuse the request for them. */
+function withoutTokens(body: JsonObject): JsonObject {
+  const messages = readArray(body.messages);
+  if (!messages.some(hasToken)) return body;
+  const kept = messages.map((message) => {
+    if (!isObject(message) || !hasToken(message)) return message;
+    return { ...message, content: readArray(message.content).filter((block) => !isTagged(block)) };
+  });
+  // A message that was nothing else is none, and an empty one would be refused.
+  return { ...body, messages: kept.filter((message) => !isObject(message) || !isEmpty(message)) };
+}
+
+function hasToken(message: unknown): boolean {
+  return isObject(message) && readArray(message.content).some(isTagged);
+}
+
+function isTagged(block: unknown): boolean {
+  return isObject(block) && [block.signature, block.data].some((token) => readMaker(token) !== null);
+}
+
+function isEmpty({ content }: JsonObject): boolean {
+  return Array.isArray(content) && content.length === 0;
+}

@@ -1,0 +1,42 @@
+/** Hands on an upstream's plain answer as it is, for a client that speaks its dialect (N1). */
+import type { Chunk } from '../canonical/chunk.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import type { AnswerFailure, WholeBuilder } from '../stream/answer-sink.ts';
+
+export class NativeBuilder implements WholeBuilder {
+  readonly #fallback: WholeBuilder;
+  #answer: JsonObject | null = null;
+
+  /** @param fallback puts the answer together where its upstream streams it all the same */
+  constructor(fallback: WholeBuilder) {
+    this.#fallback = fallback;
+  }
+
+  get heldChars(): number {
+    return this.#fallback.heldChars;
+  }
+
+  get failure(): AnswerFailure | null {
+    return this.#fallback.failure;
+  }
+
+  readonly answer = (answer: JsonObject): void => {
+    this.#answer = answer;
+  };
+
+  chunk(chunk: Chunk): boolean {
+    return this.#fallback.chunk(chunk);
+  }
+
+  vendor(json: string, name: string): void {
+    this.#fallback.vendor(json, name);
+  }
+
+  end(failure: AnswerFailure | null): void {
+    this.#fallback.end(failure);
+  }
+
+  take(): string {
+    return this.#answer === null ? this.#fallback.take() : JSON.stringify(this.#answer);
+  }
+}

@@ -1,0 +1,100 @@
+/** Tests the lane of clients and providers that speak one dialect: events as they came, and all that holds for any stream (N1, N2). */
+import { describe, expect, test } from 'vitest';
+import { NativeWriter } from '../../src/clients/native-writer.ts';
+import { PROVIDERS } from '../../src/providers/index.ts';
+import type { AnswerFailure } from '../../src/stream/answer-sink.ts';
+import { COMPATIBLE, type Conversion, convertStream, cut } from '../contract/convert.ts';
+import { eventsOf } from '../contract/reading.ts';
+import { readRecordings, recordingsNote } from '../contract/recordings.ts';
+
+const encoder = new TextEncoder();
+
+const FORM = {
+  heartbeat: (hasBegun: boolean) => (hasBegun ? 'event: ping\n\n' : ': ping\n\n'),
+  failure: ({ error }: AnswerFailure) => `event: error\ndata: ${error.code}\n\n`,
+};
+
+function conversionOf(provider: string): Conversion {
+  return {
+    provider,
+    route: 'chat',
+    model: 'asked-for',
+    usageChunk: true,
+    openWriter: ({ maxEventBytes }) => new NativeWriter(FORM, maxEventBytes),
+  };
+}
+
+/** Any dialect will do: these are chat's, to the end of each answer. */
+const named = readRecordings()
+  .filter(({ dialect, kind, text }) => dialect === 'openai' && kind === 'sse' && text.includes('"delta"'))
+  .map(({ name, text }) => [name, text] as const);
+
+/** The upstream's events up to the end or the failure, each as a frame. */
+function eventFrames(text: string): string {
+  let frames = '';
+  for (const { name, data } of eventsOf(text)) {
+    if (data.trim() === '[DONE]') break;
+    if (data.trim() === '') continue;
+    const head = name === '' ? '' : `event: ${name}\n`;
+    frames += `${head}${data
+      .split('\n')
+      .map((line) => `data: ${line}\n`)
+      .join('')}\n`;
+  }
+  return frames;
+}
+
+describe.skipIf(recordingsNote !== '')(`N1 recorded streams on the lane${recordingsNote}`, () => {
+  test.each(named)('%s: each event as it came, counted as ever, however it is cut', (name, text) => {
+    const maker = name.split('--')[0];
+    const provider = PROVIDERS.find(({ id }) => id === maker)?.id ?? COMPATIBLE;
+    const conversion = conversionOf(provider);
+    const bytes = encoder.encode(text);
+    const lane = convertStream([bytes], conversion);
+    if (lane.error === null) expect(lane.text).toBe(eventFrames(text));
+    else expect(eventFrames(text).startsWith(lane.text.split('event: error')[0] ?? '')).toBe(true);
+    expect(convertStream(cut(bytes, 7), conversion).text).toBe(lane.text);
+    const chat = convertStream([bytes], { ...conversion, openWriter: undefined });
+    expect(lane.tally.countUsage()).toEqual(chat.tally.countUsage());
+    expect(lane.splicedFrames).toBe(chat.splicedFrames);
+    expect(convertStream([bytes], { ...conversion, fastPath: false }).text).toBe(lane.text);
+  });
+});
+
+describe('N2 a stream on the lane', () => {
+  const TEXT = 'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n';
+
+  test('cut by its upstream: what came, and the dialect’s own error', () => {
+    const { text } = convertStream([encoder.encode(TEXT)], conversionOf('openai'));
+    expect(text).toBe(`${TEXT}event: error\ndata: upstream_truncated\n\n`);
+  });
+
+  test('an error of its upstream’s: in Weir’s words alone, as the upstream’s may hold a credential', () => {
+    const failed = `${TEXT}event: error\ndata: {"error":{"message":"key the-deployment-credential"}}\n\n`;
+    const { text } = convertStream([encoder.encode(failed)], conversionOf('openai'));
+    expect(text).toMatch(/event: error\ndata: \w+\n\n$/);
+    expect(text).not.toContain('credential');
+  });
+
+  test('an event larger than the bound: the answer fails', () => {
+    const large = `data: {"x":"${'y'.repeat(5000)}"}\n\n`;
+    const conversion = { ...conversionOf('openai'), maxEventBytes: 1000 };
+    expect(convertStream([encoder.encode(large)], conversion).error?.code).toBe('upstream_event_too_large');
+  });
+
+  test('T1 heartbeats: by whether the client has had an event', () => {
+    const writer = new NativeWriter(FORM, 1000);
+    const taken = () => new TextDecoder().decode(writer.output.take());
+    writer.heartbeat(false);
+    expect(taken()).toBe(': ping\n\n');
+    writer.event('a', '{}');
+    expect(taken()).toBe('event: a\ndata: {}\n\n');
+    writer.heartbeat(true);
+    expect(taken()).toBe(': ping\n\n');
+    writer.heartbeat(false);
+    expect(taken()).toBe('event: ping\n\n');
+    writer.restart();
+    writer.heartbeat(false);
+    expect(taken()).toBe(': ping\n\n');
+  });
+});

@@ -27,6 +27,8 @@ export type ClientRequest<Session> =
       readonly dropped: readonly string[];
       /** Why it can be asked of no provider but those that speak the client's own dialect; null: it can be of any. */
       readonly onlyNative: ApiError | null;
+      /** It goes on with what one target alone keeps: it is asked of no other (N2). */
+      readonly isPinned: boolean;
       /** What the answer's writers must know of the request. It lives as long as the answer: nothing of the prompt. */
       readonly session: Session;
     }

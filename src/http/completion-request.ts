@@ -22,6 +22,8 @@ export type CompletionRequestResult =
       readonly sent: JsonObject;
       /** Why no provider of another dialect can be asked, or null. */
       readonly onlyNative: ApiError | null;
+      /** It may be asked of one target alone. */
+      readonly isPinned: boolean;
       /** Names of what it lacks of the client's. */
       readonly dropped: readonly string[];
       readonly client: AnsweringClient;
@@ -52,8 +54,8 @@ export async function readCompletionRequest<Session>(
     lease.release();
     return read;
   }
-  const { body, dropped, onlyNative, session } = read;
+  const { body, dropped, onlyNative, isPinned, session } = read;
   const { names } = named;
   const answering = answeringClient(client, session);
-  return { kind: 'body', body, sent: asked, dropped, onlyNative, client: answering, names, lease };
+  return { kind: 'body', body, sent: asked, dropped, onlyNative, isPinned, client: answering, names, lease };
 }

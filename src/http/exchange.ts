@@ -1,6 +1,6 @@
 /** A completion request that may be sent on, and everything for which it can be refused before an upstream is asked. */
 import { type Caller, isLimited, mayUse } from '../auth/caller.ts';
-import type { ApiError } from '../canonical/error.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { Policies } from '../canonical/policies.ts';
 import type { AnsweringClient } from '../clients/client.ts';
@@ -95,6 +95,7 @@ interface ReadRequest extends RequestPolicies {
   readonly body: JsonObject;
   readonly sent: JsonObject;
   readonly onlyNative: ApiError | null;
+  readonly isPinned: boolean;
   readonly dropped: readonly string[];
   readonly client: AnsweringClient;
   readonly names: Names;
@@ -119,6 +120,7 @@ async function prepare(read: ReadRequest, signal: AbortSignal): Promise<Exchange
   });
   if (found.kind === 'error') return found;
   const { targets, leftOut } = found;
+  if (read.isPinned && targets.length > 1) return { kind: 'error', error: unpinned(names[0]) };
   const passes = openPasses(targets, route, context);
   const turn = passes.next(context.ports.clock.now());
   const held = new HeldRequest({
@@ -169,6 +171,12 @@ async function prepare(read: ReadRequest, signal: AbortSignal): Promise<Exchange
       admission: admitted?.admission ?? null,
     },
   };
+}
+
+/** Nothing here knows which of several targets keeps what a request goes on with (N2). */
+function unpinned(name: string): ApiError {
+  const message = `${name} stands for several targets, and one of them alone keeps what this request goes on with: send <x-weir-provider>/<x-weir-model> of its answer as the model`;
+  return apiError('invalid_request', message, 'model');
 }
 
 /** A target's circuit is that of its route: a model that has no fill-in-the-middle may chat. */

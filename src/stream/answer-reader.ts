@@ -178,13 +178,16 @@ export class AnswerReader {
     const part = this.#dialect.event(event, name);
     // An error that ends the answer is told in Weir's own words, which hold no credential (E4).
     const isPassed = this.#sink.event !== undefined && (part?.error ?? null) === null;
-    if (isPassed && !this.#sink.event?.(name, data)) return this.#outputTooLarge();
+    if (isPassed && !this.#sink.event?.(name, data, event)) return this.#outputTooLarge();
     if (part !== null) this.#part(part, name === '' ? data : null);
   }
 
   #done(): void {
     this.#readEnd();
-    if (!this.#isOver) this.#finish();
+    if (this.#isOver) return;
+    // A client that gets the events themselves has not seen an end that chunks would be given.
+    if (this.#sink.event !== undefined && !this.#normaliser.isFinished) return this.#truncated();
+    this.#finish();
   }
 
   /** What the dialect knows only now. */

@@ -20,9 +20,10 @@ export interface AnswerSink {
   /**
    * An event as its upstream sent it, for a client that speaks the same dialect: it gets these in the place of chunks (N1). Absent:
    * it gets chunks.
+   * @param event what the data say
    * @returns false where it is more than the sink takes
    */
-  readonly event?: (name: string, data: string) => boolean;
+  readonly event?: (name: string, data: string, event: JsonObject) => boolean;
   /** The same for a plain answer. */
   readonly answer?: (answer: JsonObject) => void;
   /** The answer is over, whole (null) or failed. Called once, after everything else. */

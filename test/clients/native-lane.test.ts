@@ -69,6 +69,11 @@ describe('N2 a stream on the lane', () => {
     expect(text).toBe(`${TEXT}event: error\ndata: upstream_truncated\n\n`);
   });
 
+  test('ended by [DONE] without the dialect’s own end: the dialect’s own error', () => {
+    const { text } = convertStream([encoder.encode(`${TEXT}data: [DONE]\n\n`)], conversionOf('openai'));
+    expect(text).toBe(`${TEXT}event: error\ndata: upstream_truncated\n\n`);
+  });
+
   test('an error of its upstream’s: in Weir’s words alone, as the upstream’s may hold a credential', () => {
     const failed = `${TEXT}event: error\ndata: {"error":{"message":"key the-deployment-credential"}}\n\n`;
     const { text } = convertStream([encoder.encode(failed)], conversionOf('openai'));

@@ -48,7 +48,7 @@ function completionClient(id: 'chat' | 'completions', ...problems: readonly Prob
     read: (body): ClientRequest<null> => {
       const problem = problems.find(({ isInvalid }) => isInvalid(body));
       return problem === undefined
-        ? { kind: 'request', body, dropped: [], onlyNative: null, session: null }
+        ? { kind: 'request', body, dropped: [], onlyNative: null, isPinned: false, session: null }
         : { kind: 'error', error: apiError('invalid_request', problem.message, problem.param) };
     },
     openStream: (_, { errorFrames, maxEventBytes }) => new ChatWriter(errorFrames, maxEventBytes),

@@ -42,7 +42,14 @@ export function readRequest(body: JsonObject): ClientRequest<null> {
     ...user(body.metadata),
   };
   const onlyNative = isSaid(body.thread) ? NO_THREADS : tools.refusal;
-  return { kind: 'request', body: canonical, dropped: [...dropped], onlyNative, session: null };
+  return {
+    kind: 'request',
+    body: canonical,
+    dropped: [...dropped],
+    onlyNative,
+    isPinned: isSaid(body.thread),
+    session: null,
+  };
 }
 
 /** The code is the word by which the SDK's tool runner knows to send the whole conversation: without it it would loop. */

@@ -7,6 +7,7 @@ export interface Target {
   readonly row: string;
   readonly pid: number;
   readonly port: number;
+  readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Stands before the model's name: Weir's provider. */
   readonly modelPrefix: string;

@@ -18,6 +18,8 @@ export interface Row {
   readonly hasLedger: boolean;
   /** The limits of the key with which it is called. */
   readonly limits: Readonly<Record<string, unknown>>;
+  /** Where it is called. */
+  readonly path: string;
   readonly modelPrefix: (stream: StreamName) => string;
   readonly headers: (upstream: string) => Readonly<Record<string, string>>;
   /** Packages that are taken from a file of the bench instead. */
@@ -52,6 +54,7 @@ function worker(name: string, what: string, file: string, own: Partial<Row> = {}
     hasKv: false,
     hasLedger: false,
     limits: {},
+    path: '/v1/chat/completions',
     modelPrefix: () => '',
     headers: () => ({}),
     alias: {},
@@ -131,6 +134,11 @@ export const ROWS: readonly Row[] = [
   ),
   // The one line of src/ that turns the fast path on, as it stands in the bundle.
   weir('weir-slow', 'Weir without its fast path', { replace: ['fastPath: true', 'fastPath: false'] }),
+  weir('weir-messages', 'Weir, called by a client of Messages', {
+    treatment: 'messages',
+    sections: ['bulk'],
+    path: '/v1/messages',
+  }),
   weir('weir-keys', 'Weir with AUTH=keys', { sections: ['requests'], hasLedger: true }, { AUTH: 'keys' }),
   weir(
     'weir-limits',

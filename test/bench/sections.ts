@@ -172,9 +172,17 @@ function rowsOf(bench: Bench, section: SectionName): [Row, Bundle][] {
 async function targetOf(bench: Bench, row: Row, workerd: Workerd): Promise<TargetOf> {
   const headers = { ...row.headers(upstreamUrl(bench.load.ports)) };
   if (row.hasLedger) headers.authorization = `Bearer ${await makeKey(row, workerd)}`;
-  const { name, treatment, modelPrefix } = row;
+  const { name, treatment, modelPrefix, path } = row;
   const { pid, port } = workerd;
-  return (stream) => ({ row: name, pid, port, headers, modelPrefix: modelPrefix(stream), treatment });
+  return (stream) => ({
+    row: name,
+    pid,
+    port,
+    path,
+    headers,
+    modelPrefix: modelPrefix(stream),
+    treatment,
+  });
 }
 
 /** A key of the running Weir, created over its admin route. */

@@ -32,6 +32,7 @@ beforeAll(async () => {
     hasKv: true,
     hasLedger: false,
     limits: {},
+    path: '/v1/chat/completions',
     modelPrefix: () => '',
     headers: () => ({}),
     alias: {},

@@ -25,7 +25,7 @@ export async function runBulk(job: BulkJob): Promise<JobResult> {
   while (problem === null && (answers === 0 || performance.now() - start < job.ms)) {
     const pieces: Buffer[] = [];
     const status = await connection.ask(
-      { headers: target.headers, body: askFor(target, model, true) },
+      { path: target.path, headers: target.headers, body: askFor(target, model, true) },
       (bytes) => pieces.push(bytes),
     );
     answers++;

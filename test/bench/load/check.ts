@@ -1,21 +1,38 @@
 /** Checks a row's output: every frame present, in order, with everything that the upstream sent, and the end. */
 
+import { checkMessages } from '../../contract/check-messages.ts';
 import { isObject, parseJson } from '../../contract/json.ts';
 import { differences, readClient, readUpstream } from '../../contract/plain-reading.ts';
+import { readMessage } from '../../contract/read-message.ts';
 import { eventsOf } from '../../contract/reading.ts';
 
-/** What a row does to a stream: nothing at all, or each chunk becomes a frame of its own and vendor events are dropped. */
-export type Treatment = 'bytes' | 'frames';
+/**
+ * What a row does to a stream: nothing at all; each chunk becomes a frame of its own and vendor events are dropped; or each piece
+ * of a chunk becomes an event of Anthropic's.
+ */
+export type Treatment = 'bytes' | 'frames' | 'messages';
 
 /** The error in an answer, or null. */
 export function problemOf(treatment: Treatment, upstream: string, client: string): string | null {
   if (treatment === 'bytes') return upstream === client ? null : 'the bytes are not the upstream’s';
+  if (treatment === 'messages') return problemOfMessage(upstream, client);
   const wanted = countChunks(upstream);
   const got = countChunks(client);
   if (wanted !== got) return `${got} chunks instead of ${wanted}`;
   if (!client.endsWith('data: [DONE]\n\n')) return 'no [DONE] at the end';
   const found = differences(readUpstream(upstream, 'sse'), readClient(client));
   return found.length === 0 ? null : found.join('; ').slice(0, 160);
+}
+
+function problemOfMessage(upstream: string, client: string): string | null {
+  const [fault] = checkMessages(client);
+  if (fault !== undefined) return fault;
+  const sent = readUpstream(upstream, 'sse').choices.get(0);
+  const { text, reasoning, calls, usage } = readMessage(client);
+  const got = [text, reasoning, ...calls.map((call) => call.name + call.arguments)];
+  const all = sent?.toolCalls.map((call) => call.name + call.arguments) ?? [];
+  if (got.join('\n') !== [sent?.text, sent?.reasoning, ...all].join('\n')) return 'a text is lost';
+  return usage === null ? 'no usage' : null;
 }
 
 function countChunks(text: string): number {

@@ -4,6 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { MessageReader } from './http1.ts';
 
 export interface Ask {
+  /** Absent: that of chat completions. */
+  readonly path?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
@@ -41,7 +43,7 @@ export class Connection {
     const headers = Object.entries(ask.headers).map(([name, value]) => `${name}: ${value}\r\n`);
     const length = Buffer.byteLength(ask.body);
     this.#socket.write(
-      `POST /v1/chat/completions HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n` +
+      `POST ${ask.path ?? '/v1/chat/completions'} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n` +
         `Content-Length: ${length}\r\n${headers.join('')}\r\n${ask.body}`,
     );
     return this.#answer.promise;

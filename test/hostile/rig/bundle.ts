@@ -13,6 +13,7 @@ export async function bundleWeir(name: string): Promise<Bundle> {
     hasKv: true,
     hasLedger: false,
     limits: {},
+    path: '/v1/chat/completions',
     modelPrefix: () => '',
     headers: () => ({}),
     alias: {},

@@ -64,7 +64,6 @@ export class MessageWriter implements StreamWriter, BlockSink {
       if (finish_reason === null) continue;
       this.#finish = finish_reason;
       this.#blocks.finish();
-      this.#revision++;
     }
     return this.#fits;
   }
@@ -113,7 +112,6 @@ export class MessageWriter implements StreamWriter, BlockSink {
   open(block: OpenBlock): void {
     this.#kind = block.kind;
     this.#isSigned = false;
-    this.#revision++;
     const index = this.#nextIndex++;
     this.#write(BLOCK_START, blockStart(index, contentOf(block)));
     // Anthropic's own first fragment: clients that wait for one before they parse get it.

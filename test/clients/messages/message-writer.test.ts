@@ -3,9 +3,11 @@ import { describe, expect, test } from 'vitest';
 import type { ChatChunk, Delta } from '../../../src/canonical/chunk.ts';
 import { apiError } from '../../../src/canonical/error.ts';
 import type { FinishReason } from '../../../src/canonical/finish-reason.ts';
+import type { WriterOptions } from '../../../src/clients/client.ts';
 import { MessageBuilder } from '../../../src/clients/messages/message-builder.ts';
 import { MessageWriter } from '../../../src/clients/messages/message-writer.ts';
 import { checkMessages } from '../../contract/check-messages.ts';
+import { convertStream } from '../../contract/convert.ts';
 import { readMessage } from '../../contract/read-message.ts';
 
 const decoder = new TextDecoder();
@@ -253,5 +255,53 @@ describe('MessageWriter, its frame', () => {
 
   test('I3 a filtered answer: refusal', () => {
     expect(readMessage(write({ content: 'x' }, chunk({}, 'content_filter'))).stop).toBe('refusal');
+  });
+});
+
+describe('MessageWriter, the fast path', () => {
+  const BEFORE = 'data: {"id":"a","model":"m","choices":[{"index":0,"delta":';
+
+  /** Both ways, which must write the same. */
+  function convert(...deltas: readonly object[]) {
+    const frames = deltas.map((delta) => `${BEFORE}${JSON.stringify(delta)},"finish_reason":null}]}\n\n`);
+    const bytes = new TextEncoder().encode(`${frames.join('')}data: [DONE]\n\n`);
+    const asked = { provider: 'compatible', route: 'chat', model: 'm', usageChunk: true } as const;
+    const conversion = { ...asked, openWriter: (options: WriterOptions) => new MessageWriter(options) };
+    const fast = convertStream([bytes], conversion);
+    const slow = convertStream([bytes], { ...conversion, fastPath: false });
+    expect(fast.text).toBe(slow.text);
+    expect(checkMessages(fast.text)).toEqual([]);
+    return fast;
+  }
+
+  test('I3 texts and thoughts: each kind in the block that is open', () => {
+    const { splicedFrames } = convert(
+      ...['a', 'b', 'c'].map((reasoning_content) => ({ reasoning_content })),
+      ...['d', 'e', 'f'].map((content) => ({ content })),
+      ...['g', 'h'].map((reasoning_content) => ({ reasoning_content })),
+    );
+    expect(splicedFrames).toBe(4);
+  });
+
+  test('I7 thoughts that each bear a signature, be it the same one: none is lost', () => {
+    const signed = (text: string) => ({
+      reasoning_content: text,
+      reasoning_details: [{ type: 'reasoning.text', text, signature: 's' }],
+    });
+    const { text } = convert(signed('a'), signed('b'), signed('c'));
+    expect(readMessage(text).tokens).toHaveLength(3);
+  });
+
+  test('I3 text while a call is open: it waits on the fast path, too', () => {
+    const call = { index: 0, id: 'c', function: { name: 'f', arguments: '{"a":' } };
+    const more = { index: 0, function: { arguments: '1}' } };
+    convert(
+      { content: 'a' },
+      { content: 'b' },
+      { tool_calls: [call] },
+      { content: 'c' },
+      { content: 'd' },
+      { tool_calls: [more] },
+    );
   });
 });

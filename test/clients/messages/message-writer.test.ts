@@ -274,6 +274,15 @@ describe('MessageWriter, the fast path', () => {
     return fast;
   }
 
+  test('I7 a chunk with a token is more than a text: it has no frame of its own', () => {
+    const stream = writer();
+    stream.chunk(chunk({ role: 'assistant', reasoning_content: 'a' }));
+    expect(stream.textFrame(chunk({ reasoning_content: 'b' }))).toContain('"thinking":"b"');
+    const details = [{ type: 'reasoning.text', text: 'b', signature: 's' }];
+    expect(stream.textFrame(chunk({ reasoning_content: 'b', reasoning_details: details }))).toBeNull();
+    expect(stream.textFrame(chunk({ content: 'b' }))).toBeNull();
+  });
+
   test('I3 texts and thoughts: each kind in the block that is open', () => {
     const { splicedFrames } = convert(
       ...['a', 'b', 'c'].map((reasoning_content) => ({ reasoning_content })),

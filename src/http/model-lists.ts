@@ -14,7 +14,7 @@ import type { ModelsEndpoint, Provider } from '../providers/provider.ts';
 import { withQuery } from '../routing/target.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
-import { announcedLength, readBody, takeText } from '../upstream/read-body.ts';
+import { readBodyText } from '../upstream/read-body.ts';
 import type { Ports } from './ports.ts';
 
 /** One model in OpenAI's list shape, by the address that asks for it. */
@@ -66,15 +66,9 @@ export class ModelLists {
         signal: AbortSignal.timeout(MODEL_LIST_TIMEOUT_MS),
       });
       if (!response.ok) return null;
-      const length = announcedLength(response.headers);
-      const read = await readBody(
-        { body: response.body, length, maxBytes: MAX_MODEL_LIST_BYTES },
-        leaseMemory,
-      );
-      if (read.kind !== 'body') return null;
-      const { bytes, lease } = read;
-      await lease.begin();
-      const text = takeText(bytes);
+      const read = await readBodyText({ message: response, maxBytes: MAX_MODEL_LIST_BYTES }, leaseMemory);
+      if (read.kind !== 'text') return null;
+      const { text, lease } = read;
       const list = isWithinJsonBounds(text) ? readList(parseJson(text), provider) : null;
       lease.release();
       return list;

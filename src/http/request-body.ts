@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from '../canonical/json.ts';
 import { isWithinJsonBounds } from '../canonical/json-bounds.ts';
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../canonical/limits.ts';
 import type { Lease } from '../stream/memory.ts';
-import { announcedLength, type BodyRead, readBody, takeText } from '../upstream/read-body.ts';
+import { readBodyText, type TextRead } from '../upstream/read-body.ts';
 import type { RequestContext } from './context.ts';
 import { Deadline } from './deadline.ts';
 
@@ -20,11 +20,9 @@ export async function readRequestBody(
   maxBytes: number,
   context: RequestContext,
 ): Promise<BodyResult> {
-  const read = await readBytes(request, maxBytes, context);
-  if (read.kind !== 'body') return refuse(apiError(...REFUSALS[read.kind](maxBytes, context)));
-  const { bytes, lease } = read;
-  await lease.begin();
-  const text = takeText(bytes);
+  const read = await readInTime(request, maxBytes, context);
+  if (read.kind !== 'text') return refuse(apiError(...REFUSALS[read.kind](maxBytes, context)));
+  const { text, lease } = read;
   const isBounded = isWithinJsonBounds(text);
   await lease.pause();
   const body = isBounded ? parseJsonExactly(text) : undefined;
@@ -36,16 +34,15 @@ export async function readRequestBody(
   return refuse(apiError('invalid_json', message));
 }
 
-async function readBytes(
+async function readInTime(
   request: Request,
   maxBytes: number,
   { ports, settings, arrivedAt, leaseMemory }: RequestContext,
-): Promise<BodyRead> {
+): Promise<TextRead> {
   const late = Promise.withResolvers<'late'>();
   const { deadlineMs } = settings.pacing;
   const deadline = new Deadline(ports.clock, arrivedAt, deadlineMs, () => late.resolve('late'));
-  const length = announcedLength(request.headers);
-  const read = await readBody({ body: request.body, length, maxBytes, late: late.promise }, leaseMemory);
+  const read = await readBodyText({ message: request, maxBytes, late: late.promise }, leaseMemory);
   deadline.stop();
   return read;
 }
@@ -56,7 +53,7 @@ function refuse(error: ApiError): BodyResult {
 
 type Refusal = (maxBytes: number, context: RequestContext) => readonly [code: ErrorCode, message: string];
 
-const REFUSALS: Readonly<Record<Exclude<BodyRead['kind'], 'body'>, Refusal>> = {
+const REFUSALS: Readonly<Record<Exclude<TextRead['kind'], 'text'>, Refusal>> = {
   too_large: (maxBytes) => ['request_too_large', `The request's body is larger than ${maxBytes} bytes`],
   late: (_maxBytes, { settings }) => [
     'request_timeout',

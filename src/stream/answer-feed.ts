@@ -74,8 +74,8 @@ export class AnswerFeed {
     try {
       while (!this.#isOver) {
         const reading = source.read(buffer);
-        const read =
-          this.#lease === null ? await reading : await Promise.race([reading, this.#lease.revoked]);
+        const revoked = this.#lease?.revoked;
+        const read = revoked === undefined ? await reading : await Promise.race([reading, revoked]);
         if (read === 'revoked') return this.fail(this.#overloaded());
         if (read.done) return await this.#step(() => this.#reader.end());
         const endsLargeEvent = this.#lease !== null && read.value.includes(LF);

@@ -11,8 +11,8 @@ import type { Clock } from './pacing.ts';
 
 /** One body's or event's share of the memory, from before it is read until nothing of it is held. */
 export interface Lease {
-  /** Resolves where others have waited too long for what does not arrive: it must make way. */
-  readonly revoked: Promise<'revoked'>;
+  /** Resolves where others have waited too long for what does not arrive: it must make way. What is small never must. */
+  readonly revoked: Promise<'revoked'> | undefined;
   /** All of it is there: from now on it is held for as long as its request needs it. */
   readonly arrived: () => void;
   /**
@@ -46,8 +46,9 @@ interface Arriving {
 
 const AT_ONCE = Promise.resolve();
 const NOTHING = () => {};
-const SMALL: Lease = {
-  revoked: new Promise(() => {}),
+/** The share of what is small, which is not counted. */
+export const SMALL_LEASE: Lease = {
+  revoked: undefined,
   arrived: NOTHING,
   begin: () => AT_ONCE,
   pause: () => AT_ONCE,
@@ -75,7 +76,7 @@ export class Memory {
    * @returns null where there was none within {@link MAX_MEMORY_WAIT_MS}
    */
   async lease(bytes: number, keepAlive: KeepAlive): Promise<Lease | null> {
-    if (bytes <= SMALL_BYTES) return SMALL;
+    if (bytes <= SMALL_BYTES) return SMALL_LEASE;
     const given = Promise.withResolvers<Lease | null>();
     const ended = Promise.withResolvers<void>();
     // A request that the runtime ends while it has room, or waits for it, would never give it back.

@@ -15,7 +15,7 @@ import type { Lease, LeaseMemory } from '../stream/memory.ts';
 import type { Clock } from '../stream/pacing.ts';
 import { Silence } from '../stream/silence.ts';
 import { classifyError } from './classify.ts';
-import { announcedLength, readBody, takeText } from './read-body.ts';
+import { readBodyText } from './read-body.ts';
 
 /** Whether an answer is an event stream; one that calls itself neither that nor JSON nor a page is taken for what was asked. */
 export function isEventStream(response: Response, isAskedFor: boolean): boolean {
@@ -40,14 +40,11 @@ export async function readPlainAnswer(
   callerPays: boolean,
   leaseMemory: LeaseMemory,
 ): Promise<PlainResult> {
-  const length = announcedLength(response.headers);
-  const read = await readBody({ body: response.body, length, maxBytes: MAX_ANSWER_BYTES }, leaseMemory);
+  const read = await readBodyText({ message: response, maxBytes: MAX_ANSWER_BYTES }, leaseMemory);
   if (read.kind === 'too_large') return { kind: 'error', error: tooLarge(upstream) };
   if (read.kind === 'crowded') return { kind: 'error', error: crowded(upstream) };
-  if (read.kind !== 'body') return { kind: 'error', error: brokenConnection(upstream) };
-  const { bytes, lease } = read;
-  await lease.begin();
-  const text = takeText(bytes);
+  if (read.kind !== 'text') return { kind: 'error', error: brokenConnection(upstream) };
+  const { text, lease } = read;
   const isBounded = isWithinJsonBounds(text);
   await lease.pause();
   const answer = isBounded ? parseJson(text) : undefined;

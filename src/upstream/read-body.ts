@@ -1,20 +1,30 @@
-/** Reads a body that has to be whole (a request, a plain answer, a model list) into one buffer, up to a bound. */
+/** Reads a body that has to be whole (a request, a plain answer, a model list), up to a bound. */
 import { SMALL_BYTES } from '../canonical/limits.ts';
-import type { Lease, LeaseMemory } from '../stream/memory.ts';
+import { type Lease, type LeaseMemory, SMALL_LEASE } from '../stream/memory.ts';
 
 /** Most bodies of an unknown length fit. */
 const FIRST_BYTES = 16 * 1024;
 
-const NEVER = new Promise<never>(() => {});
-
-export interface BodySource {
-  readonly body: ReadableStream<Uint8Array> | null;
-  /** The bytes that its sender announced, or null where it did not. */
-  readonly length: number | null;
+interface Bounds {
   readonly maxBytes: number;
   /** Resolves when time is up; without it the body ends with its connection. */
   readonly late?: Promise<'late'>;
 }
+
+export interface TextSource extends Bounds {
+  readonly message: Pick<Request, 'headers' | 'body' | 'text'>;
+}
+
+export interface BodySource extends Bounds {
+  readonly body: ReadableStream<Uint8Array> | null;
+  /** The bytes that its sender announced, or null where it did not. */
+  readonly length: number | null;
+}
+
+export type TextRead =
+  /** The work on it has begun. */
+  | { readonly kind: 'text'; readonly text: string; readonly lease: Lease }
+  | Exclude<BodyRead, { kind: 'body' }>;
 
 export type BodyRead =
   | { readonly kind: 'body'; readonly bytes: Uint8Array<ArrayBuffer>; readonly lease: Lease }
@@ -29,11 +39,37 @@ export function announcedLength(headers: Headers): number | null {
 }
 
 /**
+ * Reads a message's text whole. Never throws; where it gives up, the rest is not read.
+ * @returns the text, and its share of the isolate's memory: to be released when nothing of the body is held any more
+ */
+export async function readBodyText(source: TextSource, leaseMemory: LeaseMemory): Promise<TextRead> {
+  const { message, maxBytes, late } = source;
+  const length = announcedLength(message.headers);
+  // Nearly every body: the runtime reads it in one step, and no more of it than was announced.
+  if (length !== null && length <= SMALL_BYTES && length <= maxBytes) return readSmall(message, late);
+  const read = await readBody({ ...source, body: message.body, length }, leaseMemory);
+  if (read.kind !== 'body') return read;
+  const { bytes, lease } = read;
+  await lease.begin();
+  return { kind: 'text', text: takeText(bytes), lease };
+}
+
+async function readSmall(message: TextSource['message'], late: Bounds['late']): Promise<TextRead> {
+  try {
+    const reading = message.text();
+    const text = late === undefined ? await reading : await Promise.race([reading, late.then(() => null)]);
+    return text === null ? { kind: 'late' } : { kind: 'text', text, lease: SMALL_LEASE };
+  } catch {
+    return { kind: 'broken' };
+  }
+}
+
+/**
  * Reads it whole. Never throws; where it gives up, the rest is not read.
  * @returns the bytes, and their share of the isolate's memory: to be released when nothing of the body is held any more
  */
 export async function readBody(
-  { body, length, maxBytes, late = NEVER }: BodySource,
+  { body, length, maxBytes, late }: BodySource,
   leaseMemory: LeaseMemory,
 ): Promise<BodyRead> {
   if (length !== null && length > maxBytes) return { kind: 'too_large' };
@@ -52,7 +88,9 @@ export async function readBody(
   let used = 0;
   try {
     for (;;) {
-      const piece = await Promise.race([read.into(bytes.subarray(used)), late, lease.revoked]);
+      const reading = read.into(bytes.subarray(used));
+      const ends = [late, lease.revoked].filter((end) => end !== undefined);
+      const piece = ends.length === 0 ? await reading : await Promise.race([reading, ...ends]);
       if (piece === 'late') return giveUp('late');
       if (piece === 'revoked') return giveUp('crowded');
       bytes = new Uint8Array(piece.buffer);

@@ -1,4 +1,4 @@
-/** Bundles each row's Worker as `wrangler deploy` would, and installs the packages that rows are compared with. */
+/** Bundles each row's Worker as `wrangler deploy` would with Weir's settings, and installs the packages that rows are compared with. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -49,7 +49,7 @@ export async function installPeers(): Promise<string | null> {
 export async function bundle(row: Row): Promise<Bundle | null> {
   const directory = join(OUTPUT, row.name);
   await mkdir(directory, { recursive: true });
-  const { compatibility_date, compatibility_flags } = unstable_readConfig({
+  const { compatibility_date, compatibility_flags, minify, keep_names } = unstable_readConfig({
     config: join(ROOT, 'wrangler.toml'),
   });
   const compatibilityFlags = row.isWeir ? compatibility_flags : [];
@@ -57,7 +57,15 @@ export async function bundle(row: Row): Promise<Bundle | null> {
   const alias = Object.fromEntries(
     Object.entries(row.alias).map(([name, file]) => [name, join(BENCH, file)] as const),
   );
-  const config = { name: row.name, main, compatibility_date, compatibility_flags: compatibilityFlags, alias };
+  const config = {
+    name: row.name,
+    main,
+    compatibility_date,
+    compatibility_flags: compatibilityFlags,
+    minify,
+    keep_names,
+    alias,
+  };
   const configFile = join(directory, 'wrangler.json');
   await writeFile(configFile, JSON.stringify(config));
   await wrangler('deploy', '--dry-run', '--outdir', directory, '--config', configFile);

@@ -133,7 +133,7 @@ export const ROWS: readonly Row[] = [
     { RETRIES: '0' },
   ),
   // The one line of src/ that turns the fast path on, as it stands in the bundle.
-  weir('weir-slow', 'Weir without its fast path', { replace: ['fastPath: true', 'fastPath: false'] }),
+  weir('weir-slow', 'Weir without its fast path', { replace: ['fastPath:!0', 'fastPath:!1'] }),
   weir('weir-messages', 'Weir, called by a client of Messages', {
     treatment: 'messages',
     sections: ['bulk'],

@@ -2,7 +2,14 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_MEMORY_BYTES, MAX_MEMORY_WAIT_MS, SMALL_BYTES } from '../../src/canonical/limits.ts';
 import { Memory } from '../../src/stream/memory.ts';
-import { announcedLength, type BodyRead, readBody, takeText } from '../../src/upstream/read-body.ts';
+import {
+  announcedLength,
+  type BodyRead,
+  readBody,
+  readBodyText,
+  type TextRead,
+  takeText,
+} from '../../src/upstream/read-body.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 
 const MAX = 4 * SMALL_BYTES;
@@ -137,6 +144,40 @@ describe('readBody', () => {
   test('B2 more announced than the bound: too large, and nothing is read', async () => {
     const sent = send([bytesOf(10)], 'bytes', 'end');
     expect((await new Reader().read(sent.body, MAX + 1)).kind).toBe('too_large');
+  });
+});
+
+describe('readBodyText', () => {
+  const text = 'a水😀';
+  const bytes = new TextEncoder().encode(text);
+
+  function read(sent: Sent, length: number | null, late?: Promise<'late'>): Promise<TextRead> {
+    const message = new Response(sent.body, {
+      headers: length === null ? {} : { 'content-length': String(length) },
+    });
+    const source = { message, maxBytes: MAX, ...(late === undefined ? {} : { late }) };
+    return readBodyText(source, new Reader().leaseMemory);
+  }
+
+  test.each([bytes.length, null, SMALL_BYTES + 1])('%s bytes announced: its text', async (length) => {
+    const result = await read(send(cut(bytes, 2), 'bytes', 'end'), length);
+    expect(result).toMatchObject({ kind: 'text', text });
+  });
+
+  test.each([20, null])('T3 %s bytes announced that do not arrive in time: late', async (length) => {
+    const late = Promise.withResolvers<'late'>();
+    const reading = read(send([bytes], 'bytes', 'stall'), length, late.promise);
+    late.resolve('late');
+    expect((await reading).kind).toBe('late');
+  });
+
+  test.each([20, null])('%s bytes announced, and the connection breaks: broken', async (length) => {
+    expect((await read(send([bytes], 'bytes', 'break'), length)).kind).toBe('broken');
+  });
+
+  test('B2 more announced than the bound: too large, and nothing is read', async () => {
+    const sent = send([bytes], 'bytes', 'stall');
+    expect((await read(sent, MAX + 1)).kind).toBe('too_large');
   });
 });
 

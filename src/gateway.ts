@@ -1,5 +1,6 @@
 /** Routes requests to their handlers: one deployment's gateway, with everything from outside handed in. */
 import { type IRequest, IttyRouter } from 'itty-router';
+import { KnownKeys } from './auth/known-keys.ts';
 import { apiError } from './canonical/error.ts';
 import { chat, completions, fim } from './clients/chat/client.ts';
 import { messages } from './clients/messages/client.ts';
@@ -56,6 +57,7 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
   const memory = new Memory(clock);
   const circuits = new Circuits();
   const modelLists = new ModelLists(ports);
+  const knownKeys = new KnownKeys(store);
   const knownCallers = new KnownCallers(store);
   const prices = new PriceBook(settings.prices, {
     store,
@@ -74,6 +76,7 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
         records: toldRecords(records, hooks, { ports, waitUntil }),
         hostCaller: null,
         modelLists,
+        knownKeys,
         knownCallers,
         leaseMemory: (bytes) => memory.lease(bytes, waitUntil),
         requestId: requestId(arrivedAt, random()),

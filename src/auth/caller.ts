@@ -2,7 +2,8 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { matchesAnyGlob } from '../canonical/glob.ts';
 import { sameDigest, sha256 } from './digest.ts';
-import { callerId, findKey, type GatewayKey, holdsToken, isToken, type KeyStore } from './keys.ts';
+import { callerId, type GatewayKey, holdsToken, isToken } from './keys.ts';
+import type { KnownKeys } from './known-keys.ts';
 
 /** `keys`: a key of this deployment; `passthrough`: the caller's own provider key, sent on; `open`: none, for local runs. */
 export type AuthMode = 'keys' | 'passthrough' | 'open';
@@ -24,13 +25,16 @@ export type CallerResult =
   | { readonly kind: 'caller'; readonly caller: Caller }
   | { readonly kind: 'error'; readonly error: ApiError };
 
-/** The caller of a request, or a 401. No body is read and no upstream is asked before this. */
+/**
+ * The caller of a request, or a 401. No body is read and no upstream is asked before this.
+ * @param now in ms since the epoch
+ */
 export async function identify(
   mode: AuthMode,
   adminToken: string | null,
   headers: Headers,
-  store: KeyStore,
-  now: Date,
+  keys: Pick<KnownKeys, 'find'>,
+  now: number,
 ): Promise<CallerResult> {
   if (mode === 'open') return { kind: 'caller', caller: OPEN };
   const token = callerToken(headers);
@@ -43,7 +47,7 @@ export async function identify(
       caller: { keyId: callerId(await sha256(token)), models: null, key: null, credential: token },
     };
   }
-  const key = await findKey(store, token, now);
+  const key = await keys.find(token, now);
   if (key === null) return refused('This key is unknown, revoked or expired');
   return { kind: 'caller', caller: { keyId: key.id, models: key.models, key, credential: null } };
 }

@@ -63,23 +63,27 @@ export async function putKey(store: KeyStore, key: GatewayKey, digest: string): 
 
 /** The key of this id, with its token's digest, or null where there is none. */
 export async function readKey(
-  store: KeyStore,
+  store: Pick<KeyStore, 'get'>,
   id: string,
+  cacheTtl?: number,
 ): Promise<{ readonly key: GatewayKey; readonly digest: string } | null> {
-  const stored: unknown = await store.get(PREFIX + id, 'json');
+  const stored: unknown = await store.get(PREFIX + id, { type: 'json', ...(cacheTtl && { cacheTtl }) });
   const key = decodeKey(stored);
   const digest = isObject(stored) ? readText(stored.digest) : undefined;
   return key === null || digest === undefined ? null : { key, digest };
 }
 
-/** The key of a token, or null where there is none, it was revoked or it has expired (K3). */
-export async function findKey(store: KeyStore, token: string, now: Date): Promise<GatewayKey | null> {
-  if (!token.startsWith(TOKEN_PREFIX)) return null;
-  const digest = await sha256(token);
-  const found = await readKey(store, callerId(digest));
-  if (found === null || !sameDigest(found.digest, digest)) return null;
-  const { key } = found;
-  return key.expires_at !== null && Date.parse(key.expires_at) <= now.getTime() ? null : key;
+/**
+ * The key whose token has this digest, or null where there is none (K3).
+ * @param cacheSeconds for so long KV may answer what it answered before
+ */
+export async function readKeyOf(
+  store: Pick<KeyStore, 'get'>,
+  digest: string,
+  cacheSeconds: number,
+): Promise<GatewayKey | null> {
+  const found = await readKey(store, callerId(digest), cacheSeconds);
+  return found !== null && sameDigest(found.digest, digest) ? found.key : null;
 }
 
 export async function listKeys(store: KeyStore): Promise<GatewayKey[]> {

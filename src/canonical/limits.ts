@@ -142,3 +142,8 @@ export const MAX_CIRCUITS = 1000;
 
 /** What of the attempts is told in a header or in a message, in characters (R8). */
 export const MAX_ATTEMPTS_CHARS = 1024;
+
+/** For so long an isolate remembers a key that it read: KV itself takes no shorter time for its cache. */
+export const KEY_TTL_MS = 30_000;
+/** So many keys an isolate remembers. */
+export const MAX_KNOWN_KEYS = 1000;

@@ -84,6 +84,7 @@ export async function handleChangeKey(
   if ('error' in changed) return errorResponse(changed.error);
   const key: GatewayKey = { ...found.key, limits: changed.limits };
   await putKey(store, key, found.digest);
+  context.knownKeys.forget(id);
   return jsonResponse(writeKey(key));
 }
 
@@ -95,6 +96,7 @@ export async function handleRevokeKey(
   const refused = await refusal(request, context);
   if (refused !== null) return errorResponse(refused);
   const revoked = KEY_ID.test(id) && (await revokeKey(context.ports.store, id));
+  context.knownKeys.forget(id);
   return revoked ? jsonResponse({ id, deleted: true }) : errorResponse(NO_SUCH_KEY);
 }
 

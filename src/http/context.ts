@@ -1,5 +1,6 @@
 /** What every route's handler is given: the deployment's settings, its ports to the outside, and the request's own facts. */
 import type { Caller } from '../auth/caller.ts';
+import type { KnownKeys } from '../auth/known-keys.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
 import type { Ledger } from '../metering/ledger.ts';
 import type { PriceBook } from '../metering/prices/price-book.ts';
@@ -18,6 +19,7 @@ export interface RequestContext {
   /** Who calls, where the Worker around Weir says so; null: `AUTH` decides (W2). */
   readonly hostCaller: Caller | null;
   readonly modelLists: ModelLists;
+  readonly knownKeys: KnownKeys;
   readonly knownCallers: KnownCallers;
   readonly circuits: Circuits;
   readonly leaseMemory: LeaseMemory;

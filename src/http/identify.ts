@@ -12,14 +12,14 @@ const RETRY_AFTER_SECONDS = '10';
 
 /** The caller of a request, or the error for it: a 401, or a 429 of the shield. */
 export async function identifyCaller(request: Request, context: RequestContext): Promise<Identified> {
-  const { settings, ports, arrivedAt } = context;
+  const { settings, knownKeys, arrivedAt } = context;
   if (await isShieldedFrom(request, context)) {
     const error = apiError('rate_limited', 'Requests come too fast: wait, then send fewer');
     return { kind: 'error', error, headers: { 'retry-after': RETRY_AFTER_SECONDS } };
   }
   if (context.hostCaller !== null) return { kind: 'caller', caller: context.hostCaller };
   const { auth, adminToken } = settings;
-  return identify(auth, adminToken, request.headers, ports.store, new Date(arrivedAt));
+  return identify(auth, adminToken, request.headers, knownKeys, arrivedAt);
 }
 
 /** Callers are told apart by whom the host says they are, or by what they send as a key, valid or not; others by their address. */

@@ -9,12 +9,13 @@ import { handleCompletion } from './http/completions.ts';
 import type { RequestContext } from './http/context.ts';
 import { addCors, preflight } from './http/cors.ts';
 import { handleCountTokens } from './http/count-tokens.ts';
+import { Deadline } from './http/deadline.ts';
 import { askHost, type Hooks, NO_HOOKS, toldRecords } from './http/hooks.ts';
 import { internalError } from './http/internal-error.ts';
 import { handleKey } from './http/key.ts';
 import { ModelLists } from './http/model-lists.ts';
 import { handleModel, handleModels } from './http/models.ts';
-import { clientOfPath, forgivePath, noSuchRoute } from './http/paths.ts';
+import { clientOfPath, forgivePath, noSuchRoute, pathOf } from './http/paths.ts';
 import type { Ports } from './http/ports.ts';
 import { clientError, jsonResponse } from './http/respond.ts';
 import { Site, type SitePorts } from './http/site.ts';
@@ -47,7 +48,10 @@ export interface Gateway {
 
 /** The gateway of a deployment. It answers every request: an internal failure is a 500 without its details (E4). */
 export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = NO_HOOKS): Gateway {
-  const router = createRouter(settings.basePath);
+  const routes: Routes = {
+    completions: completionPaths(settings.basePath),
+    router: createRouter(settings.basePath),
+  };
   const { store, queue, random, log, clock } = ports;
   const ledger = openLedger(settings, ports);
   const stranded = new StrandedRecords(store, ledger);
@@ -69,6 +73,7 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
     fetch: async (request, context) => {
       const waitUntil = (work: Promise<unknown>) => context.waitUntil(work);
       const arrivedAt = clock.now();
+      const deadline = new Deadline(clock, arrivedAt, settings.pacing.deadlineMs);
       const requestContext: RequestContext = {
         settings,
         ports,
@@ -81,11 +86,13 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
         leaseMemory: (bytes) => memory.lease(bytes, waitUntil),
         requestId: requestId(arrivedAt, random()),
         arrivedAt,
+        deadline,
         circuits,
         waitUntil,
         prices,
       };
-      const answer = await serve(router, request, requestContext, hooks);
+      const answer = await serve(routes, request, requestContext, hooks);
+      deadline.stop();
       answer.headers.set('x-request-id', requestContext.requestId);
       answer.headers.set('x-weir-request-id', requestContext.requestId);
       // The name by which Anthropic's SDKs show it.
@@ -104,7 +111,13 @@ function openLedger(settings: Settings, { store, ledgers, log }: Ports): Ledger 
     : new ObjectLedger({ ledgers, log });
 }
 
-type GatewayRouter = ReturnType<typeof createRouter>;
+type Handler = (request: Request, context: RequestContext) => Promise<Response>;
+
+interface Routes {
+  /** POST, by path: nearly every request, which is looked up and tried against no pattern. */
+  readonly completions: ReadonlyMap<string, Handler>;
+  readonly router: ReturnType<typeof createRouter>;
+}
 
 const CHAT = { route: 'chat', client: chat } as const;
 const FIM = { route: 'fim', client: fim } as const;
@@ -112,22 +125,36 @@ const AGENTS = { route: 'agents', client: chat } as const;
 const MESSAGES = { route: 'chat', client: messages } as const;
 const COMPLETIONS = { route: 'completions', client: completions } as const;
 
+/** The paths of completions, with `/v1` or without. */
+const COMPLETION_PATHS: readonly (readonly [path: string, handler: Handler])[] = [
+  ['/chat/completions', (request, context) => handleCompletion(request, CHAT, context)],
+  ['/fim/completions', (request, context) => handleCompletion(request, FIM, context)],
+  ['/agents/completions', (request, context) => handleCompletion(request, AGENTS, context)],
+  ['/completions', (request, context) => handleCompletion(request, COMPLETIONS, context)],
+  ['/messages', (request, context) => handleCompletion(request, MESSAGES, context)],
+];
+
+function completionPaths(basePath: string): ReadonlyMap<string, Handler> {
+  return new Map(
+    COMPLETION_PATHS.flatMap(([path, handler]) => [
+      [`${basePath}${path}`, handler] as const,
+      [`${basePath}/v1${path}`, handler] as const,
+    ]),
+  );
+}
+
 function createRouter(basePath: string) {
   const router = IttyRouter<IRequest, [RequestContext], Response | undefined>({ base: basePath });
+  for (const [path, handler] of COMPLETION_PATHS) router.post(`(/v1)?${path}`, handler);
   return (
     router
       .get('/health', () => jsonResponse({ status: 'ok' }))
-      .post('(/v1)?/chat/completions', (request, context) => handleCompletion(request, CHAT, context))
-      .post('(/v1)?/fim/completions', (request, context) => handleCompletion(request, FIM, context))
-      .post('(/v1)?/agents/completions', (request, context) => handleCompletion(request, AGENTS, context))
-      .post('(/v1)?/completions', (request, context) => handleCompletion(request, COMPLETIONS, context))
       // DeepSeek's own clients have /beta in their base URL, for fill-in-the-middle and prefixes.
       .post('/beta/chat/completions', (request, context) => handleCompletion(request, CHAT, context))
       .post('/beta/completions', (request, context) => handleCompletion(request, COMPLETIONS, context))
       .post('/openai/deployments/:model+/chat/completions', (request, context) =>
         handleCompletion(request, CHAT, context, decodePath(request.params.model)),
       )
-      .post('(/v1)?/messages', (request, context) => handleCompletion(request, MESSAGES, context))
       .post('(/v1)?/messages/count_tokens', (request, context) =>
         handleCountTokens(request, MESSAGES, context, (input_tokens) => ({ input_tokens })),
       )
@@ -172,7 +199,7 @@ function otherMethod(methods: string): (request: Request, context: RequestContex
 
 /** Weir's answer; whatever breaks inside is one, too (B5). */
 async function serve(
-  router: GatewayRouter,
+  { completions, router }: Routes,
   request: Request,
   context: RequestContext,
   hooks: Hooks,
@@ -181,14 +208,12 @@ async function serve(
     const host = await askHost(hooks, request, context);
     if (host.kind === 'answered') return host.response;
     const forgiven = forgivePath(request);
+    const called = host.caller === null ? context : { ...context, hostCaller: host.caller };
+    const completion = forgiven.method === 'POST' ? completions.get(pathOf(forgiven.url)) : undefined;
+    if (completion !== undefined) return await completion(forgiven, called);
     const isHead = request.method === 'HEAD';
     const routed = isHead ? new Request(forgiven.url, { headers: forgiven.headers }) : forgiven;
-    return (
-      (await router.fetch(
-        routed,
-        host.caller === null ? context : { ...context, hostCaller: host.caller },
-      )) ?? unknownRoute(forgiven, context)
-    );
+    return (await router.fetch(routed, called)) ?? unknownRoute(forgiven, context);
   } catch (error) {
     return clientError(clientOfPath(request), context, internalError(context, error));
   }

@@ -61,7 +61,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'settings',
   ],
   'ledger-object.ts': ['canonical', 'metering', 'limits', 'settings'],
-  'gateway.ts': ['canonical', 'stream', 'clients', 'routing', 'http', 'metering', 'settings'],
+  'gateway.ts': ['canonical', 'stream', 'clients', 'auth', 'routing', 'http', 'metering', 'settings'],
   worker: ['canonical', 'http', 'limits', 'metering', 'settings', 'gateway.ts'],
   'weir.ts': ['metering', 'settings', 'worker'],
   'index.ts': ['ledger-object.ts', 'worker'],

@@ -35,11 +35,11 @@ export function answerOptions(exchange: Exchange, facts: TargetFacts, tally: Tal
       model: target.model,
       reasoning: policies.reasoning,
       usageAt: usageAt(exchange),
-      ...(exchange.asksCost ? { costOf: (usage: Usage) => dollarsOf(exchange, target, tally, usage) } : {}),
       choices,
       now: () => Math.floor(clock.now() / 1000),
       random,
       meter: tally,
+      ...(exchange.asksCost ? { costOf: (usage: Usage) => dollarsOf(exchange, target, tally, usage) } : {}),
     },
   };
 }

@@ -23,6 +23,8 @@ const STREAM_TYPE = 'text/event-stream; charset=utf-8';
 export async function answerStreamed(answering: Answering): Promise<Response> {
   const { exchange, meter, asking } = answering;
   const { context } = exchange;
+  // From here on the stream's own clocks run.
+  context.deadline.stop();
   const stream = new CanonicalStream({
     writer: exchange.client.openStream(writerOptions(exchange)),
     limits: context.settings.pacing,

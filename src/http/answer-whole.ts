@@ -11,7 +11,6 @@ import { isEventStream, readPlainAnswer, readStreamedAnswer } from '../upstream/
 import { answerOptions, writerOptions } from './answer-options.ts';
 import { type Answering, answerHeaders } from './answering.ts';
 import type { Attempt } from './attempt.ts';
-import { Deadline } from './deadline.ts';
 import type { Exchange } from './exchange.ts';
 import { clientError, JSON_TYPE } from './respond.ts';
 
@@ -26,9 +25,9 @@ const encoder = new TextEncoder();
 
 export async function answerWhole(answering: Answering): Promise<Response> {
   const { exchange, meter, asking } = answering;
-  const { ports, settings, arrivedAt } = exchange.context;
+  const { deadline, settings } = exchange.context;
   const { deadlineMs } = settings.pacing;
-  const deadline = new Deadline(ports.clock, arrivedAt, deadlineMs, () => asking.stop());
+  deadline.watch(() => asking.stop());
   const whole = await readAny(answering);
   deadline.stop();
   const headers = answerHeaders(answering);

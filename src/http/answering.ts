@@ -41,6 +41,7 @@ export function answerHeaders({ exchange, meter, asking }: Answering, isDecided 
 
 /** Names of fields, without their values (Q5). */
 function setNames(headers: Headers, header: string, names: readonly string[]): void {
+  if (names.length === 0) return;
   const text = headerValue(names.join(', ')).replaceAll('%20', ' ');
-  if (names.length > 0) headers.set(header, text.slice(0, MAX_NAMES_CHARS));
+  headers.set(header, text.slice(0, MAX_NAMES_CHARS));
 }

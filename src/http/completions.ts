@@ -30,7 +30,7 @@ async function runExchange({ exchange, first, held, passes }: Opened, request: R
   const meter = openMeter(exchange, first.facts);
   context.waitUntil(meter.settled);
   // Nobody waits for it: the prices are there when the answer ends.
-  context.waitUntil(context.prices.load());
+  if (context.prices.isStale) context.waitUntil(context.prices.load());
   if (callerPays) context.waitUntil(rememberCaller(meter, context));
   const asking = new Asking({ exchange, meter, passes, held, clientHeaders: request.headers }, first);
   request.signal.addEventListener('abort', () => {

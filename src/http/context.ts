@@ -8,6 +8,7 @@ import type { RecordWriter } from '../metering/record-writer.ts';
 import type { Circuits } from '../routing/circuits.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
+import type { Deadline } from './deadline.ts';
 import type { ModelLists } from './model-lists.ts';
 import type { Ports } from './ports.ts';
 
@@ -24,6 +25,7 @@ export interface RequestContext {
   readonly circuits: Circuits;
   readonly leaseMemory: LeaseMemory;
   readonly prices: PriceBook;
+  readonly deadline: Deadline;
   readonly requestId: string;
   /** ms since the epoch. */
   readonly arrivedAt: number;

@@ -8,7 +8,6 @@ import { isObject, readText } from '../canonical/json.ts';
 import type { UsageRecord } from '../metering/record.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { RequestContext } from './context.ts';
-import { Deadline } from './deadline.ts';
 import { errorResponse } from './respond.ts';
 
 /** The hooks of one environment; null where there is none. Whatever they throw or answer, the gateway goes on. */
@@ -43,10 +42,7 @@ export async function askHost(
   if (new URL(request.url).pathname === `${settings.basePath}/health`) return GO;
   if (await isAdmin(settings.adminToken, request.headers)) return GO;
   const late = Promise.withResolvers<never>();
-  const { clock } = context.ports;
-  const deadline = new Deadline(clock, context.arrivedAt, settings.pacing.deadlineMs, () =>
-    late.reject(new Error('It did not answer within DEADLINE_SECONDS')),
-  );
+  context.deadline.watch(() => late.reject(new Error('It did not answer within DEADLINE_SECONDS')));
   try {
     const asked = (async () => onRequest(request, requestId))();
     const answer: unknown = await Promise.race([asked, late.promise]);
@@ -56,8 +52,6 @@ export async function askHost(
     return answer === undefined || answer === null ? GO : { kind: 'go', caller: await readIdentity(answer) };
   } catch (error) {
     return { kind: 'answered', response: errorResponse(hookFailed(context, error)) };
-  } finally {
-    deadline.stop();
   }
 }
 

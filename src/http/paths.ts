@@ -9,11 +9,21 @@ import { clientError } from './respond.ts';
 /** Doubled slashes, `/v1/v1` of a base URL that was completed twice, and the `/openai/v1` of Groq's clients. */
 const SLIP = /\/\/|\/v1\/v1(?=\/)|\/openai\/v1(?=\/)/;
 
+/** The path of a request's URL, which the runtime has normalised. */
+export function pathOf(url: string): string {
+  const query = url.indexOf('?');
+  return url.slice(pathStart(url), query < 0 ? url.length : query);
+}
+
+function pathStart(url: string): number {
+  return url.indexOf('/', 'https://'.length);
+}
+
 /** The URL that a request's client meant: its own, but for a slip in the path. */
 export function meantUrl({ url }: Request): string {
-  const start = url.indexOf('/', 'https://'.length);
-  const path = url.slice(start).split('?', 1)[0] ?? '';
-  if (start < 0 || !SLIP.test(path)) return url;
+  const path = pathOf(url);
+  if (!SLIP.test(path)) return url;
+  const start = pathStart(url);
   const meant = path.replace(/\/{2,}/g, '/').replace(/(\/openai)?\/v1(\/v1)?(?=\/)/, '/v1');
   return url.slice(0, start) + meant + url.slice(start + path.length);
 }

@@ -7,7 +7,6 @@ import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../canonical/limits.ts';
 import type { Lease } from '../stream/memory.ts';
 import { readBodyText, type TextRead } from '../upstream/read-body.ts';
 import type { RequestContext } from './context.ts';
-import { Deadline } from './deadline.ts';
 
 export type BodyResult =
   /** The work on it has begun: `lease` is to be released, or its work ended and the rest released later. */
@@ -37,14 +36,11 @@ export async function readRequestBody(
 async function readInTime(
   request: Request,
   maxBytes: number,
-  { ports, settings, arrivedAt, leaseMemory }: RequestContext,
+  { deadline, leaseMemory }: RequestContext,
 ): Promise<TextRead> {
   const late = Promise.withResolvers<'late'>();
-  const { deadlineMs } = settings.pacing;
-  const deadline = new Deadline(ports.clock, arrivedAt, deadlineMs, () => late.resolve('late'));
-  const read = await readBodyText({ message: request, maxBytes, late: late.promise }, leaseMemory);
-  deadline.stop();
-  return read;
+  deadline.watch(() => late.resolve('late'));
+  return readBodyText({ message: request, maxBytes, late: late.promise }, leaseMemory);
 }
 
 function refuse(error: ApiError): BodyResult {

@@ -39,7 +39,9 @@ function answered(
   return new Response(body, { status, headers });
 }
 
+const PRINTABLE = /^[\x21-\x7e]*$/;
+
 /** A header's value may hold printable ASCII alone; whatever else a name holds is percent-encoded, so nothing is injected. */
 export function headerValue(text: string): string {
-  return text.toWellFormed().replace(/[^\x21-\x7e]/gu, encodeURIComponent);
+  return PRINTABLE.test(text) ? text : text.toWellFormed().replace(/[^\x21-\x7e]/gu, encodeURIComponent);
 }

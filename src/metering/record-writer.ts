@@ -50,12 +50,13 @@ export class RecordWriter {
   /** Whether the work succeeds within so many ms. */
   async #within(ms: number, work: (isOver: () => boolean) => Promise<boolean>): Promise<boolean> {
     let isOver = false;
-    const late = Promise.withResolvers<boolean>();
+    const done = Promise.withResolvers<boolean>();
     const cancelTimer = this.#ports.startTimer(ms, () => {
       isOver = true;
-      late.resolve(false);
+      done.resolve(false);
     });
-    const result = await Promise.race([work(() => isOver), late.promise]);
+    void work(() => isOver).then(done.resolve);
+    const result = await done.promise;
     cancelTimer();
     return result;
   }

@@ -125,40 +125,37 @@ function boundCount(count: number): number {
 const ESTIMATED_TOKENS = 1;
 const ESTIMATED_COST = 2;
 
-/** The compact form: short names, no absent values, nothing that follows from the rest. */
-export function encodeRecord(record: RecordSummary): Record<string, string | number> {
+/** The compact form as JSON has it: short names, no absent values (which are undefined here), nothing that follows from the rest. */
+export function encodeRecord(record: RecordSummary): Readonly<Record<string, string | number | undefined>> {
   const { provider, model, asked, route, client, price_since } = record;
-  const fields: Record<string, string | number | null> = {
+  return {
     id: record.request_id,
     t: record.time,
     k: record.key_id,
     p: provider,
     m: model,
-    a: asked === `${provider}/${model}` ? null : asked,
+    a: asked === `${provider}/${model}` ? undefined : asked,
     r: route,
-    d: client === usualClient(route) ? null : CLIENTS.indexOf(client),
+    d: client === usualClient(route) ? undefined : CLIENTS.indexOf(client),
     s: record.status,
-    e: record.error_code,
-    f: record.finish_reason,
+    e: record.error_code ?? undefined,
+    f: record.finish_reason ?? undefined,
     pt: record.prompt_tokens,
     ct: record.completion_tokens,
     tt: record.total_tokens,
-    ca: record.cached_tokens,
-    rt: record.reasoning_tokens,
+    ca: record.cached_tokens ?? undefined,
+    rt: record.reasoning_tokens ?? undefined,
     ve: record.vendor_events,
     vt: record.vendor_tokens,
-    ft: record.first_token_ms,
+    ft: record.first_token_ms ?? undefined,
     ms: record.total_ms,
     b: record.bytes_out,
     x: (record.estimated ? ESTIMATED_TOKENS : 0) + (record.cost_estimated ? ESTIMATED_COST : 0),
-    c: record.cost_nanos,
-    cu: record.currency,
+    c: record.cost_nanos ?? undefined,
+    cu: record.currency ?? undefined,
     cs: COST_SOURCES.indexOf(record.cost_source),
-    ps: price_since === null ? null : Date.parse(price_since) / 1000,
+    ps: price_since === null ? undefined : Date.parse(price_since) / 1000,
   };
-  const encoded: Record<string, string | number> = {};
-  for (const [name, value] of Object.entries(fields)) if (value !== null) encoded[name] = value;
-  return encoded;
 }
 
 /** Whose a route is, where no other dialect's client asks for the same. */

@@ -1,7 +1,9 @@
 /** Objects by their own keys: copies that lack some, and tables that are asked with whatever a client sends. */
 import type { JsonObject } from '../canonical/json.ts';
 
+/** The object without these keys: itself where it has none of them. */
 export function omit(object: JsonObject, ...keys: readonly string[]): JsonObject {
+  if (!keys.some((key) => Object.hasOwn(object, key))) return object;
   return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
 }
 

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, readArray } from '../canonical/json.ts';
 import { rewriteEffort } from './effort.ts';
 import { convertLegacyFunctions } from './legacy-functions.ts';
 import { rewriteMessages } from './messages.ts';
-import { omit, ownValue } from './objects.ts';
+import { keepEntries, omit, ownValue } from './objects.ts';
 import { isAboutRequest, isDefault } from './openai-fields.ts';
 import { Report } from './report.ts';
 import type { FieldRule, RequestRules, Unsupported } from './rules.ts';
@@ -60,7 +60,11 @@ function isUsageWord(usage: unknown): usage is { readonly include: boolean } {
 
 /** A null means what the field's absence means (Q7). */
 export function withoutNulls(body: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+  return keepEntries(
+    body,
+    (_, value) => value !== null,
+    () => {},
+  );
 }
 
 function adjust(body: JsonObject, { adjustments = [] }: RequestRules, report: Report): JsonObject {

@@ -16,6 +16,7 @@ export class Circuits {
 
   /** Whether the target is left out now. */
   isOut(target: string, now: number): boolean {
+    if (this.#circuits.size === 0) return false;
     const { outUntil = null } = this.#circuits.get(target) ?? {};
     return outUntil !== null && now < outUntil;
   }
@@ -25,6 +26,7 @@ export class Circuits {
    * @returns whether this request tries it
    */
   asks(target: string, now: number): boolean {
+    if (this.#circuits.size === 0) return false;
     const circuit = this.#circuits.get(target);
     if (circuit === undefined || circuit.outUntil === null || now < circuit.outUntil) return false;
     this.#set(target, { ...circuit, outUntil: now + CIRCUIT_OUT_MS });
@@ -38,7 +40,7 @@ export class Circuits {
   }
 
   succeeded(target: string): void {
-    this.#circuits.delete(target);
+    if (this.#circuits.size > 0) this.#circuits.delete(target);
   }
 
   failed(target: string, counts: Verdict['counts'], now: number): void {

@@ -45,7 +45,16 @@ function isAbsent(value: unknown): boolean {
 
 function isName(value: unknown): value is string {
   const text = readText(value);
-  return text !== undefined && text.length <= MAX_MODEL_CHARS && !/\p{Cc}/u.test(text);
+  return text !== undefined && text.length <= MAX_MODEL_CHARS && !hasControl(text);
+}
+
+/** Whether the text holds one of Unicode's control characters. */
+function hasControl(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return true;
+  }
+  return false;
 }
 
 function invalid(param: string, message: string): NamesResult {

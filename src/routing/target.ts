@@ -166,6 +166,6 @@ export function laneUrl({ baseUrl, query }: Target, { path }: LaneEndpoint): str
 }
 
 export function withQuery(url: string, query: Readonly<Record<string, string>>): string {
-  const parameters = new URLSearchParams(query).toString();
-  return parameters === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${parameters}`;
+  if (Object.keys(query).length === 0) return url;
+  return `${url}${url.includes('?') ? '&' : '?'}${new URLSearchParams(query)}`;
 }

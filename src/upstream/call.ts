@@ -85,22 +85,35 @@ async function readStart(body: ReadableStream<Uint8Array> | null, maxBytes: numb
   return text;
 }
 
-function requestHeaders(request: UpstreamRequest): Headers {
+/** As a plain object, which the runtime takes in one step. */
+function requestHeaders(request: UpstreamRequest): Record<string, string> {
   const { clientHeaders, passedHeaders, callerId, apiHeaders, isStreamed } = request;
-  const headers = pick(clientHeaders, REQUEST_HEADERS);
-  const idempotencyKey = headers.get('idempotency-key');
-  if (idempotencyKey !== null) headers.set('idempotency-key', `${callerId}-${idempotencyKey}`);
-  headers.set('content-type', 'application/json');
-  headers.set('accept', isStreamed ? 'text/event-stream' : 'application/json');
-  headers.set('user-agent', 'weir');
-  for (const [name, value] of Object.entries(apiHeaders)) headers.set(name, value);
-  for (const [name, value] of pick(clientHeaders, passedHeaders, LONG_VALUE)) headers.set(name, value);
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    accept: isStreamed ? 'text/event-stream' : 'application/json',
+    'user-agent': 'weir',
+  };
+  for (const name of REQUEST_HEADERS) {
+    const value = readHeader(clientHeaders, name);
+    if (value !== null) headers[name] = name === 'idempotency-key' ? `${callerId}-${value}` : value;
+  }
+  // Those of the deployment may be written in any case.
+  for (const [name, value] of Object.entries(apiHeaders)) headers[name.toLowerCase()] = value;
+  for (const name of passedHeaders) {
+    const value = readHeader(clientHeaders, name, LONG_VALUE);
+    if (value !== null) headers[name.toLowerCase()] = value;
+  }
   return headers;
 }
 
 /** @param passed names of those that go on besides (N1) */
 export function pickResponseHeaders(headers: Headers, passed: readonly string[]): Headers {
-  return pick(headers, [...RESPONSE_HEADERS, ...passed]);
+  const picked = new Headers();
+  for (const name of passed.length === 0 ? RESPONSE_HEADERS : [...RESPONSE_HEADERS, ...passed]) {
+    const value = readHeader(headers, name);
+    if (value !== null) picked.set(name, value);
+  }
+  return picked;
 }
 
 /** None of the picked headers has a use for more; some clients fail on longer ones. */
@@ -109,12 +122,8 @@ const HEADER_VALUE = /^[\x20-\x7e]{0,512}$/;
 /** A list of betas, of which Claude Code sends a dozen. */
 const LONG_VALUE = /^[\x20-\x7e]{0,4096}$/;
 
-function pick(headers: Headers, names: readonly string[], form = HEADER_VALUE): Headers {
-  const picked = new Headers();
-  for (const name of names) {
-    const value = headers.get(name);
-    // Nothing but printable ASCII goes on: some runtimes would send anything else as it is.
-    if (value !== null && form.test(value)) picked.set(name, value);
-  }
-  return picked;
+/** Nothing but printable ASCII goes on: some runtimes would send anything else as it is. */
+function readHeader(headers: Headers, name: string, form = HEADER_VALUE): string | null {
+  const value = headers.get(name);
+  return value !== null && form.test(value) ? value : null;
 }

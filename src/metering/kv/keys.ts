@@ -6,11 +6,13 @@ import { idTime } from '../request-id.ts';
 const PREFIX = 'usage/';
 /** `-<request id>` at the end. */
 const ID_CHARS = 36;
+/** `2026-11-22`. */
+const DAY_CHARS = 10;
 
 /** The key of a record: its own, so that no two writes ever meet (M4). It follows from the id and the key's id (L2). */
 export function recordKey({ request_id, key_id }: Pick<RecordSummary, 'request_id' | 'key_id'>): string {
-  const [day, time] = isoTime(idTime(request_id)).split('T');
-  return `${dayPrefix(day ?? '', key_id)}${time}-${request_id}`;
+  const time = isoTime(idTime(request_id));
+  return `${dayPrefix(time.slice(0, DAY_CHARS), key_id)}${time.slice(DAY_CHARS + 1)}-${request_id}`;
 }
 
 /** The prefix of a day's records: of every key (null), or of one. */

@@ -18,9 +18,7 @@ export function findPrice(
 ): Price | null {
   for (const prices of table) {
     for (const provider of providers) {
-      const own = prices.filter((price) => price.provider === provider);
-      const exact = own.filter(({ models }) => models.includes(model));
-      const globbed = own.filter(({ models }) => matchesAnyGlob(models, model));
+      const { exact, globbed } = candidatesIn(prices, provider, model);
       const found = latest(exact, endMs) ?? latest(globbed, endMs);
       if (found !== null) return found;
     }
@@ -28,15 +26,45 @@ export function findPrice(
   return null;
 }
 
-function latest(prices: readonly Price[], endMs: number): Price | null {
-  let found: Price | null = null;
-  let foundSince = Number.NEGATIVE_INFINITY;
-  for (const price of prices) {
-    const since = Date.parse(price.since);
-    if (since <= endMs && since > foundSince) {
-      found = price;
-      foundSince = since;
-    }
+interface Candidate {
+  readonly price: Price;
+  /** ms since the epoch. */
+  readonly since: number;
+}
+
+interface Candidates {
+  readonly exact: readonly Candidate[];
+  readonly globbed: readonly Candidate[];
+}
+
+/** Of each layer, by provider and model: what a model's next request asks for is known. */
+const known = new WeakMap<readonly Price[], Map<string, Candidates>>();
+/** A layer's: names that callers make up are forgotten with the others. */
+const MAX_KNOWN = 500;
+
+function candidatesIn(prices: readonly Price[], provider: string, model: string): Candidates {
+  const ofLayer = known.get(prices) ?? new Map<string, Candidates>();
+  known.set(prices, ofLayer);
+  const name = `${provider}/${model}`;
+  const found = ofLayer.get(name);
+  if (found !== undefined) return found;
+  const own = prices
+    .filter((price) => price.provider === provider)
+    .map((price) => ({ price, since: Date.parse(price.since) }));
+  const candidates = {
+    exact: own.filter(({ price }) => price.models.includes(model)),
+    globbed: own.filter(({ price }) => matchesAnyGlob(price.models, model)),
+  };
+  if (ofLayer.size >= MAX_KNOWN) ofLayer.clear();
+  ofLayer.set(name, candidates);
+  return candidates;
+}
+
+function latest(candidates: readonly Candidate[], endMs: number): Price | null {
+  let found: Candidate | null = null;
+  for (const candidate of candidates) {
+    const { since } = candidate;
+    if (since <= endMs && (found === null || since > found.since)) found = candidate;
   }
-  return found;
+  return found?.price ?? null;
 }

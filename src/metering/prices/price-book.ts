@@ -41,6 +41,11 @@ export class PriceBook {
     return this.#table;
   }
 
+  /** Whether {@link load} would read them again. */
+  get isStale(): boolean {
+    return this.#ports.now() >= this.#until;
+  }
+
   /**
    * The prices in force, read from KV where the last reading is more than a minute old. A KV that fails or hangs leaves those
    * that are known, and is logged. Never rejects, and takes no longer than PRICES_TIMEOUT_MS.

@@ -20,8 +20,9 @@ export function ratesInForce(price: Price, promptTokens: number, endMs: number):
 /** `unknown`: a peak hour, unless the day is a holiday that no list knows yet. */
 function peakHour({ zone, days, hours, holidays }: Peak, endMs: number): 'peak' | 'off' | 'unknown' {
   const local = new Date(endMs + offsetMs(zone));
-  const [day = '', clock = ''] = local.toISOString().split('T');
-  const time = clock.slice(0, 5);
+  const iso = local.toISOString();
+  const day = iso.slice(0, 'yyyy-mm-dd'.length);
+  const time = iso.slice('yyyy-mm-ddT'.length, 'yyyy-mm-ddThh:mm'.length);
   const weekday = local.getUTCDay() === 0 ? 7 : local.getUTCDay();
   const isWithin = days.includes(weekday) && hours.some(([from, to]) => time >= from && time < to);
   if (!isWithin) return 'off';
@@ -33,6 +34,6 @@ function peakHour({ zone, days, hours, holidays }: Peak, endMs: number): 'peak' 
 
 /** The zone's lead over UTC, as `+08:00` states it. */
 function offsetMs(zone: string): number {
-  const [hours = 0, minutes = 0] = zone.slice(1).split(':').map(Number);
-  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000;
+  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6));
+  return (zone.startsWith('-') ? -1 : 1) * minutes * 60_000;
 }

@@ -19,6 +19,9 @@ export interface AttemptOptions {
   readonly call: (signal: AbortSignal) => Promise<UpstreamResult>;
 }
 
+/** Nobody reads the reason: without one the runtime would make an exception, with its stack, for each request. */
+const LET_GO = 'let go';
+
 export class Attempt {
   readonly facts: TargetFacts;
   readonly upstream: Upstream;
@@ -74,6 +77,6 @@ export class Attempt {
   /** Cancels the upstream's request, or what is left of its answer. */
   cancel(): void {
     this.unwatch();
-    this.#abort.abort();
+    this.#abort.abort(LET_GO);
   }
 }

@@ -18,7 +18,12 @@ interface Goal {
 }
 
 export function goalLines(samples: Samples, bundles: ReadonlyMap<Row, Bundle>): string[] {
-  const goals = [...bulkGoals(samples), ...pacedGoals(samples), ...coldGoals(samples, bundles)];
+  const goals = [
+    ...bulkGoals(samples),
+    ...pacedGoals(samples),
+    ...coldGoals(samples, bundles),
+    ...requestGoals(samples),
+  ];
   const lines = goals
     .filter(({ value }) => !Number.isNaN(value))
     .map(({ what, value, atMost }) => {
@@ -78,6 +83,34 @@ function coldGoals(samples: Samples, bundles: ReadonlyMap<Row, Bundle>): Goal[] 
       what: 'start-up, ms of CPU above pass',
       value: samples.difference('cold', WEIR, 'first stream', 'startMs'),
       atMost: 10,
+    },
+    {
+      what: 'first frame of a fresh isolate, ms of CPU above pass',
+      value: samples.difference('cold', WEIR, 'first stream', 'cpu1Ms'),
+      atMost: 8,
+    },
+  ];
+}
+
+function requestGoals(samples: Samples): Goal[] {
+  const times = (row: string, point: string) => samples.ratio('requests', row, point, 'cpuUs');
+  return [
+    { what: 'whole request, x pass', value: times(WEIR, 'whole'), atMost: 2.2 },
+    {
+      what: 'whole request, x portkey-deepseek',
+      value: samples.ratio('requests', WEIR, 'whole', 'cpuUs', 'portkey-deepseek'),
+      atMost: 1,
+    },
+    { what: 'streamed request, x pass', value: times(WEIR, 'streamed'), atMost: 2.6 },
+    {
+      what: 'streamed request, first byte, ms above pass',
+      value: samples.difference('requests', WEIR, 'streamed', 'firstByteMs'),
+      atMost: 0.5,
+    },
+    {
+      what: 'whole request of a key that the isolate knows, x pass above AUTH=open',
+      value: times('weir-keys', 'whole') - times(WEIR, 'whole'),
+      atMost: 0.2,
     },
   ];
 }

@@ -2,10 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
 import { messages } from '../../../src/clients/messages/client.ts';
+import { Tally } from '../../../src/metering/tally.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
+import { AnswerReader } from '../../../src/stream/answer-reader.ts';
 import { checkMessages } from '../../contract/check-messages.ts';
-import { COMPATIBLE, type Conversion, convertStream, cut } from '../../contract/convert.ts';
-import { textOf } from '../../contract/json.ts';
+import { COMPATIBLE, type Conversion, convertStream, cut, optionsOf } from '../../contract/convert.ts';
+import { isObject, type JsonObject, listOf, objectOf, parseJson, textOf } from '../../contract/json.ts';
 import { readUpstream } from '../../contract/plain-reading.ts';
 import { readMessage } from '../../contract/read-message.ts';
 import { type Recording, readRecordings, recordingsNote } from '../../contract/recordings.ts';
@@ -37,6 +39,22 @@ function conversionOf({ name }: Recording): Conversion {
     openWriter: (options) => messages.openStream(null, options),
   };
 }
+
+/** The answer as one message, or null where it failed. */
+function build(bytes: Uint8Array, conversion: Conversion): JsonObject | null {
+  const builder = messages.openWhole(null, WRITER_OPTIONS);
+  const reader = new AnswerReader(optionsOf(conversion, new Tally(() => 0, 0)), builder);
+  reader.push(bytes);
+  reader.end();
+  return builder.failure === null ? objectOf(parseJson(builder.take())) : null;
+}
+
+const WRITER_OPTIONS = {
+  errorFrames: 'data',
+  maxEventBytes: 1024 * 1024,
+  requestId: 'r',
+  promptTokens: 1,
+} as const;
 
 /** The frames with their JSON as values: the fast path may keep the upstream's own escapes (F1). */
 function valuesOf(text: string): unknown[] {
@@ -103,6 +121,23 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded chat streams as Messages${re
       const calls = client.tokens.filter(({ call }) => call !== undefined);
       expect(calls.map(({ extra_content }) => extra_content)).toEqual(extras.map(({ extra }) => extra));
       for (const { provider } of client.tokens) expect(textOf(provider)).toBe(conversion.provider);
+    });
+
+    test('I1 put together whole: the same blocks, the same end, the same usage', () => {
+      const whole = build(bytes, conversion);
+      if (error !== null) return expect(whole).toBeNull();
+      const blocks = listOf(whole?.content).map(objectOf);
+      const textsOf = (key: string) => blocks.map((block) => textOf(block[key])).join('');
+      expect([textsOf('text'), textsOf('thinking')]).toEqual([client.text, client.reasoning]);
+      const calls = blocks.filter(({ type }) => type === 'tool_use');
+      expect(calls.map(({ name, input }) => [name, input])).toEqual(
+        client.calls.map(({ name, arguments: json }) => [
+          name,
+          isObject(parseJson(json)) ? parseJson(json) : {},
+        ]),
+      );
+      expect(whole?.stop_reason).toBe(client.stop);
+      expect(whole?.usage).toMatchObject(client.usage ?? {});
     });
 
     test('S1 cut into reads of 7 bytes: the client gets the same bytes', () => {

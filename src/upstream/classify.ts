@@ -50,6 +50,9 @@ export function classifyRefusal(refusal: Refusal, upstream: Upstream, callerPays
     reported.message === undefined
       ? `${upstream.name} answered ${status}`
       : upstreamMessage(upstream, reported.message);
+  if (status === 403 && isAboutContent(reported.message)) {
+    return { status: 400, type: 'invalid_request_error', code: CONTENT_FILTER, message, param: null };
+  }
   if (!callerPays && (status === 401 || status === 403 || isAboutKey(status, reported.message))) {
     return apiError(
       'upstream_credential',
@@ -85,6 +88,19 @@ function isAboutKey(status: number, message: string | undefined): boolean {
 
 const INVALID_KEY =
   /\b(?:incorrect|invalid|expired|missing|wrong)\s+api[ _-]?key\b|\bapi[ _-]?key\s+(?:is\s+|was\s+)?(?:not\s+(?:valid|found)|invalid|incorrect|expired|missing)\b/i;
+
+/**
+ * Some refuse a prompt that their filter stops as they refuse a credential. It is the caller's own, and takes no target out for
+ * others: OpenRouter (https://openrouter.ai/docs/api/reference/errors-and-debugging, read 2026-11-22) and xAI (theopenco/llmgateway#1785,
+ * 2026-03-03; Wei-Shaw/sub2api#5359, 2026-08-07).
+ */
+function isAboutContent(message: string | undefined): boolean {
+  return message !== undefined && STOPPED_CONTENT.test(message.slice(0, MAX_ERROR_MESSAGE_CHARS));
+}
+
+const STOPPED_CONTENT =
+  /\brequires moderation\b|\binput was flagged\b|\bcontent violates usage guidelines\b/i;
+const CONTENT_FILTER = 'content_filter';
 
 function serverCode(status: number): ErrorCode {
   if (OVERLOADED.has(status)) return 'upstream_overloaded';

@@ -29,8 +29,11 @@ const refusal = (status: number, headers = {}): Play => ({
 const FAILURES: Readonly<Record<string, Play>> = {
   '401': refusal(401),
   '402': refusal(402),
+  '403': refusal(403),
   '404': refusal(404),
   '408': refusal(408),
+  '409': refusal(409),
+  '425': refusal(425),
   '429': refusal(429),
   '429-later': refusal(429, { 'retry-after': '60' }),
   '500': refusal(500),
@@ -39,6 +42,11 @@ const FAILURES: Readonly<Record<string, Play>> = {
   'error-first': { chunks: ['data: {"error":{"message":"no","code":"busy"}}\n\n'], ending: 'hang' },
   'error-after-role': { chunks: [': queued\n\n', ROLE, 'data: {"error":"no"}\n\n'], ending: 'hang' },
   'error-json': { headers: JSON_TYPE, chunks: ['{"error":{"message":"no","code":"busy"}}'] },
+  'error-event': { chunks: ['event: error\ndata: {"message":"no","code":"busy"}\n\n'], ending: 'hang' },
+  'no-json': { headers: JSON_TYPE, chunks: ['oops'] },
+  'no-choice': { headers: JSON_TYPE, chunks: ['{"ok":true}'] },
+  'cut-json': { headers: JSON_TYPE, chunks: ['{"choices":[{"mess'], gapMs: 20, ending: 'reset' },
+  'no-json-line': { chunks: [ROLE, 'data: oops\n\n'], ending: 'hang' },
   html: { headers: { 'content-type': 'text/html' }, chunks: ['<html><body>Please log in</body></html>'] },
   empty: { chunks: [] },
   'role-then-end': { chunks: [ROLE] },
@@ -51,14 +59,60 @@ const SILENT = ['role-then-nothing', 'nothing', 'hung-up'];
 /** Not in the simulator: nobody listens. */
 const REFUSED = 'opentoken/anything';
 
+/** What stands though it has no output: the caller's own mistake, and an answer that is whole. */
+const STANDING: Readonly<Record<string, Play>> = {
+  '400': refusal(400),
+  '413': refusal(413),
+  '422': refusal(422),
+  '403-flagged': {
+    status: 403,
+    headers: JSON_TYPE,
+    chunks: ['{"error":{"code":403,"message":"It requires moderation, and your input was flagged"}}'],
+  },
+  'error-400-first': {
+    chunks: ['data: {"error":{"message":"no","type":"invalid_request_error","code":"code_400"}}\n\n'],
+    ending: 'hang',
+  },
+  'no-text': { chunks: [ROLE, event('', 'stop'), 'data: [DONE]\n\n'] },
+};
+
+const delta = (fields: object, more: object = {}) =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta: fields, finish_reason: null, ...more }] })}\n\n`;
+const call = { index: 0, id: 'c', function: { name: 'find', arguments: '' } };
+/** More than is held, and no output. */
+const LOGPROBS = Array.from({ length: 4000 }, () => ({
+  token: '',
+  logprob: 0,
+  bytes: null,
+  top_logprobs: [],
+}));
+
+/** What a target sends before it fails, after which no other is asked. */
+const OUTPUTS: Readonly<Record<string, string>> = {
+  content: event('Half'),
+  reasoning: delta({ reasoning_content: 'Half' }),
+  refusal: delta({ refusal: 'Half' }),
+  'tool-name': delta({ tool_calls: [call] }),
+  'tool-arguments': delta({ tool_calls: [{ ...call, function: { arguments: '{' } }] }),
+  vendor: 'data: {"type":"x_research.step"}\n\n',
+  'more-than-is-held': delta({}, { logprobs: { content: LOGPROBS } }),
+};
+
 const PLAYS: Readonly<Record<string, Play>> = {
   ...FAILURES,
-  'cut-after-output': { chunks: [ROLE, event('Half')], gapMs: 20, ending: 'reset' },
-  'error-after-output': { chunks: [ROLE, event('Half'), 'data: {"error":"no"}\n\n'], gapMs: 20 },
+  ...STANDING,
+  ...Object.fromEntries(
+    Object.entries(OUTPUTS).flatMap(([name, output]): [string, Play][] => [
+      [`cut-${name}`, { chunks: [ROLE, output], gapMs: 20, ending: 'reset' }],
+      [`error-${name}`, { chunks: [ROLE, output, 'data: {"error":"no"}\n\n'], gapMs: 20, ending: 'hang' }],
+    ]),
+  ),
 };
 
 const STEP_SECONDS = 0.6;
 const GOOD = 'mistral/mistral-small-latest';
+const standing = Object.keys(STANDING).map((name) => `openai/${name}`);
+const begun = Object.keys(OUTPUTS).flatMap((name) => [`openai/cut-${name}`, `openai/error-${name}`]);
 const models = [
   REFUSED,
   ...Object.keys(FAILURES).map((name) => `openai/${name}`),
@@ -66,7 +120,7 @@ const models = [
 ];
 /** An alias for each failure: it, then a model that answers; and the same after a heartbeat. */
 const ALIASES = Object.fromEntries(
-  models.flatMap((model, i) => {
+  [...models, ...standing, ...begun].flatMap((model, i) => {
     const isSilent = SILENT.some((name) => model.endsWith(`/${name}`)) || model.endsWith(':hang');
     const step = { model, ...(isSilent ? { timeout_seconds: STEP_SECONDS } : {}) };
     // Each its own, so that none of them is left out by its circuit.
@@ -153,6 +207,7 @@ describe.each([
       expect(text).not.toContain('"error"');
       expect(text).toContain(`"model":"${GOOD}"`);
       if (stream) expect(framesOf(text).at(-1)).toBe(DONE);
+      expect(text.match(/"role":"assistant"/g)).toHaveLength(1);
       expect(response.headers.get('x-weir-provider')).toBe('mistral');
       expect(response.headers.get('x-weir-attempts')).toMatch(
         /^\S+ \w+ \d+ms, mistral\/mistral-small-latest 200 \d+ms$/,
@@ -189,26 +244,83 @@ describe('R5 after a heartbeat', () => {
   });
 });
 
-describe('R5 after output', () => {
-  test.each(['cut-after-output', 'error-after-output'])(
-    '%s: an error frame, and nobody else is asked',
-    async (name) => {
-      const body = streamedChat(`openai/${name}`, { models: [GOOD] });
-      const { response, text, upstreams } = await ask(body);
-      expect(contentOf(text)).toBe('Half');
-      expect(text).toContain('"error"');
-      expect(framesOf(text).at(-1)).toBe(DONE);
-      expect(upstreams).toHaveLength(1);
-      expect(await recordOf(response)).toMatchObject({ status: 'failed', provider: 'openai' });
-    },
-  );
+const PASSES_VENDOR = { headers: { 'x-weir-vendor-events': 'pass' } };
 
-  test('what does not move on: a 400 is the answer', async () => {
-    const { response, text, upstreams } = await ask(
-      chat('openai/gpt-4o-mini:status-400-openai', { models: [GOOD] }),
+/** The providers of the targets that were asked. */
+const attemptsOf = (record: JsonObject) => objectsOf(record.attempts).map(({ provider }) => provider);
+
+describe.each([
+  ['streamed', true],
+  ['whole', false],
+] as const)('R4 R5 %s: what does not move on', (_, stream) => {
+  beforeAll(() => gateway.set({ ...fixed, HEARTBEAT_SECONDS: stream ? '300' : '400' }));
+  afterAll(() => gateway.set(fixed));
+
+  test.each(standing)('%s: it is the answer, and nobody else is asked', async (model) => {
+    const { response, text, upstreams } = await ask(chat(`first ${model}`, { stream }));
+    const isWhole = model.endsWith('no-text');
+    expect(response.status).toBe(isWhole ? 200 : Number(/\b4(?!03)\d\d\b/.exec(model)?.[0] ?? 400));
+    if (isWhole) expect(answerOf(text)).toEqual({ content: '', finishes: ['stop'] });
+    else expect(text).not.toContain('asked');
+    expect(response.headers.get('x-weir-attempts')).toBeNull();
+    expect(upstreams).toHaveLength(1);
+    expect(attemptsOf(await recordOf(response))).toEqual(['openai']);
+    await upstreams[0]?.closed;
+  });
+
+  // For an object what passes in a stream alone is none of its answer.
+  const outputs = stream ? begun : begun.filter((model) => !/vendor|held/.test(model));
+  test.each(outputs)('%s: the error ends it, and nobody else is asked', async (model) => {
+    const { response, text, upstreams } = await ask(chat(`first ${model}`, { stream }), PASSES_VENDOR);
+    expect(response.status).toBe(stream ? 200 : 502);
+    expect(text.match(/"error":/g)).toHaveLength(1);
+    if (stream) expect(framesOf(text).at(-1)).toBe(DONE);
+    expect(upstreams).toHaveLength(1);
+    const record = await recordOf(response);
+    expect(record).toMatchObject({ status: 'failed', provider: 'openai' });
+    expect(attemptsOf(record)).toEqual(['openai']);
+    await upstreams[0]?.closed;
+  });
+});
+
+describe('R4 R5 after a heartbeat: what does not move on', () => {
+  beforeAll(() => gateway.set({ ...fixed, HEARTBEAT_SECONDS: '0.2' }));
+  afterAll(() => gateway.set(fixed));
+
+  test.each([...standing, ...begun])('%s: it ends the stream, and nobody else is asked', async (model) => {
+    const { response, text, upstreams } = await ask(streamedChat(`late ${model}`), PASSES_VENDOR);
+    expect(text.startsWith(': heartbeat\n\n')).toBe(true);
+    const isWhole = model.endsWith('no-text');
+    expect(text.match(/"error":/g) ?? []).toHaveLength(isWhole ? 0 : 1);
+    expect(framesOf(text).at(-1)).toBe(DONE);
+    expect(text).not.toContain('mistral');
+    const record = await recordOf(response);
+    expect(record.status).toBe(isWhole ? 'finished' : 'failed');
+    expect(attemptsOf(record)).toEqual(['xerotier', 'openai']);
+    await Promise.all(upstreams.map(({ closed }) => closed));
+  });
+});
+
+describe('R4 AUTH=passthrough', () => {
+  beforeAll(() => gateway.set({ ...fixed, AUTH: 'passthrough' }));
+  afterAll(() => gateway.set(fixed));
+  const withKey = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+
+  test.each(['401', '402', '403', '404'])('a %s is the caller’s own: nobody else is asked', async (name) => {
+    for (const stream of [true, false]) {
+      const body = chat(`openai/${name}`, { models: ['openai/gpt-4o-mini'], stream });
+      const { response, upstreams } = await ask(body, withKey('sim-own'));
+      expect([response.status, upstreams.length]).toEqual([Number(name), 1]);
+    }
+  });
+
+  test('only targets of the first one’s provider are tried: nobody else gets the key', async () => {
+    const body = chat('openai/503', { models: [GOOD, 'openai/gpt-4o-mini'] });
+    const { response, upstreams } = await ask(body, withKey('sim-own'));
+    expect(response.headers.get('x-weir-attempts')).toMatch(
+      /^mistral\/mistral-small-latest other_provider, openai\/503 503 \d+ms, openai\/gpt-4o-mini 200 /,
     );
-    expect([response.status, upstreams.length]).toEqual([400, 1]);
-    expect(text).not.toContain('asked');
+    expect(upstreams.map(({ body: sent }) => sent?.model)).toEqual(['503', 'gpt-4o-mini']);
   });
 });
 

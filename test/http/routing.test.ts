@@ -412,8 +412,11 @@ describe('R7 circuits', () => {
     expect(gateway.models).toHaveLength(3);
   });
 
-  test("the caller's own mistakes never count", async () => {
-    const gateway = new RoutedGateway({ first: [...Array(9).fill(refuse(400)), says('first')] }, { ALIASES });
+  test.each([
+    ['a 400', refuse(400)],
+    ['a 403 for what the prompt says', refuse(403, { message: 'Your input was flagged' })],
+  ])("the caller's own mistakes never count: %s", async (_name, mistake) => {
+    const gateway = new RoutedGateway({ first: [...Array(9).fill(mistake), says('first')] }, { ALIASES });
     for (let i = 0; i < 9; i++) await gateway.ask({ model: 'both' });
     expect(await served(gateway)).toBeNull();
   });

@@ -54,6 +54,26 @@ describe('classifyRefusal, errors of the caller', () => {
     expect(refuse(400, { object: 'error', message: 'no', code: '3051' })).toMatchObject({ code: '3051' });
   });
 
+  test.each([
+    {
+      error: {
+        code: 403,
+        message: 'openai/gpt-4o requires moderation on OpenAI. Your input was flagged for "x".',
+      },
+    },
+    {
+      code: 'permission-denied',
+      error: 'Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO',
+    },
+  ])('R4 a 403 for what the prompt says: the error of a filter, and none of the credential %#', (body) => {
+    for (const callerPays of [false, true]) {
+      const stopped = { status: 400, type: 'invalid_request_error', code: 'content_filter' };
+      expect(refuse(403, body, callerPays)).toMatchObject(stopped);
+    }
+    const denied = { code: 'permission-denied', error: 'Access to the chat endpoint is denied' };
+    expect(refuse(403, denied)).toMatchObject({ code: 'upstream_credential' });
+  });
+
   test("E4 the upstream's error: is cleaned, in code and param too", () => {
     const text = JSON.stringify(
       refuse(400, {

@@ -52,9 +52,24 @@ const MEETINGS: readonly Meeting[] = [
             choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }],
           }),
   },
+  {
+    name: 'has no text',
+    begins: true,
+    play: (_, isStreamed) =>
+      isStreamed
+        ? sse(ROLE, event({}, 'stop'), DONE)
+        : json({
+            choices: [{ index: 0, message: { role: 'assistant', content: '' }, finish_reason: 'stop' }],
+          }),
+  },
   begun('is cut', 'cut'),
   begun('hangs after output', 'hang'),
   begun('fails after output', 'hang', ERROR),
+  {
+    name: 'has output and fails in one read',
+    begins: true,
+    play: (text) => sse(ROLE + event({ content: text }) + ERROR),
+  },
   early('unreachable', { kind: 'unreachable' }),
   early('hangs', { kind: 'hang' }),
   ...[400, 401, 404, 408, 429, 500, 503].map((status) => early(String(status), refuse(status))),
@@ -72,6 +87,7 @@ interface Run {
   readonly retries: number;
   readonly timeouts: readonly boolean[];
   readonly isStreamed: boolean;
+  readonly hasHeartbeats: boolean;
   /** ms after which the client leaves; null: it stays. */
   readonly leavesAfter: number | null;
   readonly stepMs: number;
@@ -85,6 +101,7 @@ const runs: fc.Arbitrary<Run> = fc.record({
   retries: fc.integer({ min: 0, max: 3 }),
   timeouts: fc.array(fc.boolean(), { minLength: 4, maxLength: 4 }),
   isStreamed: fc.boolean(),
+  hasHeartbeats: fc.boolean(),
   leavesAfter: fc.option(fc.integer({ min: 0, max: 9000 }), { freq: 4 }),
   stepMs: fc.integer({ min: 50, max: 4000 }),
 });
@@ -112,6 +129,7 @@ async function drive(run: Run) {
     RETRIES: String(run.retries),
     DEADLINE_SECONDS: String(DEADLINE_MS / 1000),
     IDLE_TIMEOUT_SECONDS: '10',
+    HEARTBEAT_SECONDS: run.hasHeartbeats ? '0.5' : '0',
     ALIASES: { all: steps },
   });
   const leaving = new AbortController();
@@ -156,7 +174,9 @@ function checkAnswer(
   expect(models.length).toBeLessThanOrEqual(1);
   expect(ids.length).toBeLessThanOrEqual(1);
   if (error === null) {
-    expect([text, served?.meeting.name, finishes]).toEqual([served?.text, 'answers', ['stop']]);
+    const isEmpty = served?.meeting.name === 'has no text';
+    const told = [text, served?.meeting.name, finishes];
+    expect(told).toEqual(isEmpty ? ['', 'has no text', ['stop']] : [served?.text, 'answers', ['stop']]);
   } else {
     expect(finishes).toEqual([]);
     expect(['', served?.meeting.begins ? served.text : '']).toContain(text);
@@ -190,7 +210,7 @@ test('R5 R9 M1 exactly one answer, no halves, no attempt after output or after t
       expect(records).toHaveLength(1);
       const [record] = records as [UsageRecord];
       expect(record.attempts.filter(({ ms }) => ms !== null)).toHaveLength(asked.length);
-      const wasServed = got !== null && got.error === null && got.text !== '';
+      const wasServed = got !== null && got.error === null && got.finishes.length === 1;
       if (askedAtLeave === null) expect(record.status === 'finished').toBe(wasServed);
       expect(clock.running).toBe(0);
     }),

@@ -1,5 +1,6 @@
 /** The package `weir-gateway`: Weir to be a whole Worker, or to be mounted in another one (W2). */
 import { createHandlers } from './worker/handlers.ts';
+import { tracing } from './worker/tracing.ts';
 import type { Weir, WeirOptions } from './worker/types.ts';
 
 export type { Attempt, UsageRecord } from './metering/record.ts';
@@ -18,5 +19,5 @@ export type { Identity, RequestFacts, Weir, WeirOptions } from './worker/types.t
  * `WEIR_LEDGER`, `USAGE_QUEUE` and `LIMITER`. It never throws: wrong settings are logged and answered.
  */
 export function weir<Env = unknown>(options: WeirOptions<Env> = {}): Weir<Env> {
-  return createHandlers(options, (deployment) => deployment.report());
+  return createHandlers(options, (deployment) => deployment.report(), tracing);
 }

@@ -47,6 +47,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   auth: ['canonical'],
   settings: ['canonical', 'stream', 'auth', 'requests', 'providers', 'metering'],
   routing: ['canonical', 'providers', 'metering', 'settings'],
+  tracing: ['canonical', 'providers', 'metering'],
   http: [
     'canonical',
     'stream',
@@ -55,6 +56,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'providers',
     'upstream',
     'routing',
+    'tracing',
     'metering',
     'limits',
     'auth',
@@ -62,7 +64,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'ledger-object.ts': ['canonical', 'metering', 'limits', 'settings'],
   'gateway.ts': ['canonical', 'stream', 'clients', 'auth', 'routing', 'http', 'metering', 'settings'],
-  worker: ['canonical', 'http', 'limits', 'metering', 'settings', 'gateway.ts'],
+  worker: ['canonical', 'http', 'limits', 'metering', 'settings', 'tracing', 'gateway.ts'],
   'weir.ts': ['metering', 'settings', 'worker'],
   'index.ts': ['ledger-object.ts', 'worker'],
 };

@@ -8,6 +8,7 @@ import { lastError, skippedAttempt } from '../routing/attempts.ts';
 import { judge, readRetryAfter } from '../routing/failures.ts';
 import type { Passes } from '../routing/passes.ts';
 import type { Target } from '../routing/target.ts';
+import { endAttemptSpan, inAttemptSpan } from '../tracing/spans.ts';
 import { callUpstream } from '../upstream/call.ts';
 import { upstreamOf } from './answer-options.ts';
 import { Attempt } from './attempt.ts';
@@ -143,28 +144,32 @@ export class Asking {
     const { ports } = exchange.context;
     const { target } = facts;
     const upstream = upstreamOf(exchange, target);
-    const attempt = new Attempt({
-      facts,
-      upstream,
-      meter: meter.current,
-      isReplaceable: passes.hasMore,
-      clock: ports.clock,
-      isUnsent: written.kind === 'error',
-      call: async (signal) => {
-        if (written.kind === 'error') return { ...written, headers: new Headers(), status: null };
-        return callUpstream(ports.fetch, {
-          upstream,
-          url: written.request.url,
-          body: written.request.json,
-          isStreamed: exchange.isStreamed,
-          clientHeaders,
-          passedHeaders: (facts.lane && exchange.client.lane?.requestHeaders) ?? [],
-          callerId: exchange.caller.keyId,
-          apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
-          callerPays: exchange.callerPays,
-          signal,
-        });
-      },
+    const { current } = meter;
+    const attempt = inAttemptSpan(ports.tracing, exchange.route, current.facts, (span) => {
+      if (span !== null) current.onEnd((ended) => endAttemptSpan(span, ended));
+      return new Attempt({
+        facts,
+        upstream,
+        meter: current,
+        isReplaceable: passes.hasMore,
+        clock: ports.clock,
+        isUnsent: written.kind === 'error',
+        call: async (signal) => {
+          if (written.kind === 'error') return { ...written, headers: new Headers(), status: null };
+          return callUpstream(ports.fetch, {
+            upstream,
+            url: written.request.url,
+            body: written.request.json,
+            isStreamed: exchange.isStreamed,
+            clientHeaders,
+            passedHeaders: (facts.lane && exchange.client.lane?.requestHeaders) ?? [],
+            callerId: exchange.caller.keyId,
+            apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
+            callerPays: exchange.callerPays,
+            signal,
+          });
+        },
+      });
     });
     held.endWork();
     if (!attempt.isReplaceable) held.release(attempt.answer);

@@ -1,6 +1,7 @@
 /** The routes of completions, in every client's dialect: a request that may be sent on is asked of its upstream and metered, streamed or whole. */
 import { RequestMeter } from '../metering/request-meter.ts';
 import { skippedAttempt } from '../routing/attempts.ts';
+import { endRequestSpan, inRequestSpan, type Span } from '../tracing/spans.ts';
 import { answerStreamed } from './answer-streamed.ts';
 import { answerWhole } from './answer-whole.ts';
 import { Asking, recordedFacts } from './asking.ts';
@@ -20,14 +21,19 @@ export async function handleCompletion<Session>(
   pathModel?: string,
 ): Promise<Response> {
   const opened = await openExchange(request, clientRoute, context, pathModel);
-  if (opened.kind === 'exchange') return runExchange(opened, request);
-  return clientError(clientRoute.client, context, opened.error, opened.headers);
+  if (opened.kind === 'error') return clientError(clientRoute.client, context, opened.error, opened.headers);
+  const { tracing } = context.ports;
+  return inRequestSpan(tracing, opened.exchange, (span) => runExchange(opened, request, span));
 }
 
 /** Asks the upstreams and answers. From here on exactly one record is written, whatever happens (M1). */
-async function runExchange({ exchange, first, held, passes }: Opened, request: Request): Promise<Response> {
+async function runExchange(
+  { exchange, first, held, passes }: Opened,
+  request: Request,
+  span: Span | null,
+): Promise<Response> {
   const { context, callerPays } = exchange;
-  const meter = openMeter(exchange, first.facts);
+  const meter = openMeter(exchange, first.facts, span);
   context.waitUntil(meter.settled);
   // Nobody waits for it: the prices are there when the answer ends.
   if (context.prices.isStale) context.waitUntil(context.prices.load());
@@ -49,7 +55,7 @@ async function runExchange({ exchange, first, held, passes }: Opened, request: R
   }
 }
 
-function openMeter(exchange: Exchange, first: TargetFacts): RequestMeter {
+function openMeter(exchange: Exchange, first: TargetFacts, span: Span | null): RequestMeter {
   const { context, caller, asked, leftOut, route, promptTokens, admission } = exchange;
   const client = exchange.client.id;
   const { ports, prices, requestId, arrivedAt } = context;
@@ -57,7 +63,15 @@ function openMeter(exchange: Exchange, first: TargetFacts): RequestMeter {
   const facts = { requestId, keyId: caller.keyId, asked, route, client, arrivedAt, promptTokens };
   const records = admission?.records ?? context.records;
   const skipped = leftOut.map(skippedAttempt);
-  return new RequestMeter(facts, skipped, recordedFacts(first), { records, prices, log, now: clock.now });
+  return new RequestMeter(facts, skipped, recordedFacts(first), {
+    records,
+    prices,
+    log,
+    now: clock.now,
+    onRecord: (record, served) => {
+      if (span !== null) endRequestSpan(span, record, served);
+    },
+  });
 }
 
 /** A caller whose credential an upstream took has records to list, and is remembered for `GET /v1/usage`. */

@@ -4,6 +4,7 @@ import type { LimitsNamespace } from '../limits/limits-stub.ts';
 import type { LedgerStore } from '../metering/kv/kv-ledger.ts';
 import type { RecordQueue } from '../metering/queue.ts';
 import type { Clock } from '../stream/pacing.ts';
+import type { Tracing } from '../tracing/spans.ts';
 import type { Fetch } from '../upstream/call.ts';
 
 export interface Ports {
@@ -19,5 +20,7 @@ export interface Ports {
   readonly clock: Clock;
   /** A random UUID (version 4). */
   readonly random: () => string;
+  /** The runtime's tracing, or null where it has none (W4). */
+  readonly tracing: Tracing | null;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
 }

@@ -28,6 +28,7 @@ export class AttemptMeter {
   readonly #now: () => number;
   readonly #startedAt: number;
   #end: (AttemptEnd & { readonly at: number }) | null = null;
+  #onEnd = (_attempt: Attempt) => {};
 
   /**
    * @param now the current time in ms since the epoch
@@ -40,9 +41,16 @@ export class AttemptMeter {
     this.#startedAt = now();
   }
 
+  /** Calls back once, when it ends. */
+  onEnd(callback: (attempt: Attempt) => void): void {
+    this.#onEnd = callback;
+  }
+
   /** Only the first call counts. */
   end(end: AttemptEnd): void {
-    this.#end ??= { ...end, at: this.#now() };
+    if (this.#end !== null) return;
+    this.#end = { ...end, at: this.#now() };
+    this.#onEnd(this.attempt);
   }
 
   /** The attempt as it ended, or as it stands. */

@@ -31,6 +31,8 @@ export interface MeterPorts {
   /** ms since the epoch. */
   readonly now: () => number;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+  /** Called once, with who served or was asked last. */
+  readonly onRecord: (record: UsageRecord, served: AttemptFacts) => void;
 }
 
 export class RequestMeter {
@@ -93,6 +95,7 @@ export class RequestMeter {
     const record = this.#record(end, errorCode);
     this.#ports.log({ event: 'request', ...record });
     this.#ports.records.write(record).then(() => this.#settled.resolve(record));
+    this.#ports.onRecord(record, this.#current.facts);
   }
 
   #begin(facts: AttemptFacts): AttemptMeter {

@@ -3,8 +3,9 @@ import { env as startupEnv } from 'cloudflare:workers';
 import { NO_HOOKS } from '../gateway.ts';
 import { Deployment } from './deployment.ts';
 import { createHandlers } from './handlers.ts';
+import { tracing } from './tracing.ts';
 
 // So that what is invalid or missing is in the log before the first request: under `wrangler dev`, in the terminal.
-new Deployment({ ...startupEnv }, {}, NO_HOOKS).report();
+new Deployment({ ...startupEnv }, {}, NO_HOOKS, tracing).report();
 
-export default createHandlers({}, () => {});
+export default createHandlers({}, () => {}, tracing);

@@ -19,6 +19,7 @@ import {
   type SettingProblem,
   type SettingsResult,
 } from '../settings/settings.ts';
+import type { Tracing } from '../tracing/spans.ts';
 
 interface Env {
   /** Keys and usage records. Everything else in the environment is read by `settings.ts`. */
@@ -41,14 +42,14 @@ export class Deployment {
   #gateway: Gateway | undefined;
 
   /** @param options settings that lie over the environment's */
-  constructor(env: object, options: JsonObject, hooks: Hooks) {
+  constructor(env: object, options: JsonObject, hooks: Hooks, tracing: Tracing | null) {
     const bindings = decodeEnv(env);
     const settings = withOptions(bindings, options);
     this.#read = readSettings(settings);
     this.#problems = [...optionProblems(options), ...findProblems(this.#read, bindings)];
     this.site = createSite(placementOf(settings), { fetch: (input, init) => fetch(input, init), log });
     this.#knowsCallers = hooks.onRequest !== null;
-    this.#openGateway = () => openGateway(this.#read, this.#problems, bindings, hooks);
+    this.#openGateway = () => openGateway(this.#read, this.#problems, bindings, hooks, tracing);
   }
 
   get gateway(): Gateway {
@@ -92,6 +93,7 @@ function openGateway(
   problems: readonly SettingProblem[],
   env: Env,
   hooks: Hooks,
+  tracing: Tracing | null,
 ): Gateway {
   const store = env.WEIR_KV;
   if (read.kind === 'invalid' || store === undefined || problems.length > 0)
@@ -104,6 +106,7 @@ function openGateway(
     fetch: (input, init) => fetch(input, init),
     clock: { now: () => Date.now(), startTimer },
     random: () => crypto.randomUUID(),
+    tracing,
     log,
   };
   return createGateway(read.settings, ports, hooks);

@@ -2,6 +2,7 @@
 import { apiError } from '../canonical/error.ts';
 import type { Hooks } from '../gateway.ts';
 import { errorResponse } from '../http/respond.ts';
+import type { Tracing } from '../tracing/spans.ts';
 import { Deployment, log } from './deployment.ts';
 import type { Weir, WeirOptions } from './types.ts';
 
@@ -9,6 +10,7 @@ import type { Weir, WeirOptions } from './types.ts';
 export function createHandlers<Env>(
   options: WeirOptions<Env>,
   onFirstUse: (deployment: Deployment) => void,
+  tracing: Tracing | null,
 ): Weir<Env> {
   const { onRequest, onRecord, ...settings } = options;
   /** One of each an environment: settings do not change while an isolate lives. */
@@ -24,7 +26,7 @@ export function createHandlers<Env>(
       onRecord:
         onRecord === undefined ? null : (record) => onRecord(record, { env, requestId: record.request_id }),
     };
-    const deployment = new Deployment(bindings, settings, hooks);
+    const deployment = new Deployment(bindings, settings, hooks, tracing);
     deployments.set(bindings, deployment);
     onFirstUse(deployment);
     return deployment;

@@ -70,6 +70,7 @@ export class LimitedGateway {
         },
       },
       random: () => crypto.randomUUID(),
+      tracing: null,
       log: (entry) => this.logged.push(entry),
       ...ports,
     });

@@ -39,6 +39,7 @@ describe('B5 M1 a response that throws', () => {
         },
         clock: { now: () => Date.now(), startTimer: () => () => {} },
         random: () => crypto.randomUUID(),
+        tracing: null,
         log: (entry) => logged.push(entry),
       });
       const body = JSON.stringify({

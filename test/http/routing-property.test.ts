@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { UsageRecord } from '../../src/metering/record.ts';
+import { FakeTracing } from './fake-tracing.ts';
 import {
   type Asked,
   DONE,
@@ -125,13 +126,15 @@ async function drive(run: Run) {
     const timed = run.timeouts[i] === true ? { timeout_seconds: 3 } : {};
     return { model: `openai/m${i}`, ...timed };
   });
-  const gateway = new RoutedGateway(plays, {
+  const tracing = new FakeTracing();
+  const env = {
     RETRIES: String(run.retries),
     DEADLINE_SECONDS: String(DEADLINE_MS / 1000),
     IDLE_TIMEOUT_SECONDS: '10',
     HEARTBEAT_SECONDS: run.hasHeartbeats ? '0.5' : '0',
     ALIASES: { all: steps },
-  });
+  };
+  const gateway = new RoutedGateway(plays, env, { tracing });
   const leaving = new AbortController();
   const began = gateway.clock.now();
   let got: Got | null = null;
@@ -158,7 +161,7 @@ async function drive(run: Run) {
   }
   await settle();
   await gateway.gateway.idle();
-  return { gateway, met, got: got as Got | null, isDone, askedAtLeave };
+  return { gateway, tracing, met, got: got as Got | null, isDone, askedAtLeave };
 }
 
 function isLeftBehind({ isCancelled, isOver }: Asked, meeting: Meeting): boolean {
@@ -183,11 +186,11 @@ function checkAnswer(
   }
 }
 
-test('R5 R9 M1 exactly one answer, no halves, no attempt after output or after the client left, one record', async () => {
+test('R5 R9 M1 W4 exactly one answer, no halves, no attempt after output or after the client left, one record', async () => {
   let attempts = 0;
   await fc.assert(
     fc.asyncProperty(runs, async (run) => {
-      const { gateway, met, got, isDone, askedAtLeave } = await drive(run);
+      const { gateway, tracing, met, got, isDone, askedAtLeave } = await drive(run);
       const { asked, records, clock } = gateway;
       attempts += asked.length;
       expect(isDone).toBe(true);
@@ -213,6 +216,7 @@ test('R5 R9 M1 exactly one answer, no halves, no attempt after output or after t
       const wasServed = got !== null && got.error === null && got.finishes.length === 1;
       if (askedAtLeave === null) expect(record.status === 'finished').toBe(wasServed);
       expect(clock.running).toBe(0);
+      expect(tracing.spans.map(({ ends }) => ends)).toEqual(Array(asked.length + 1).fill(1));
     }),
     { numRuns: 300 },
   );

@@ -295,7 +295,7 @@ describe('R6 further passes', () => {
       const gateway = new RoutedGateway(
         { first: [busy('4'), says('Hello')], second: [busy('6'), says('no')] },
         { RETRIES: '1' },
-        HALF,
+        { random: HALF },
       );
       const asked = gateway.ask({ ...BOTH, stream });
       await settle();
@@ -359,7 +359,7 @@ describe('R6 further passes', () => {
   });
 
   test.each(WAYS)('%s: T4 a client that leaves while nobody is asked ends it', async (_, stream) => {
-    const gateway = new RoutedGateway({ first: [refuse(503)] }, { RETRIES: '5' }, HALF);
+    const gateway = new RoutedGateway({ first: [refuse(503)] }, { RETRIES: '5' }, { random: HALF });
     const leaving = new AbortController();
     const asked = gateway.ask({ model: 'deepseek/first', stream }, { signal: leaving.signal });
     await settle();
@@ -653,9 +653,13 @@ test('B5 M1 R4 what breaks while the next target is prepared: an error, one reco
   };
   for (const stream of [true, false]) {
     let uuids = 0;
-    const gateway = new RoutedGateway({ first: [refuse(503)] }, { RETRIES: '1' }, () =>
-      // The chance of the second pass is drawn where the first one has failed.
-      uuids++ > 1 ? broken() : crypto.randomUUID(),
+    const gateway = new RoutedGateway(
+      { first: [refuse(503)] },
+      { RETRIES: '1' },
+      {
+        // The chance of the second pass is drawn where the first one has failed.
+        random: () => (uuids++ > 1 ? broken() : crypto.randomUUID()),
+      },
     );
     const got = await read(await gateway.ask({ model: 'deepseek/first', stream }));
     expect([got.status, got.error?.code]).toEqual([500, 'internal_error']);

@@ -1,4 +1,5 @@
 /** Upstreams by script, and a gateway in memory before them: every way in which one can fail, and a clock that the test advances. */
+import type { Ports } from '../../src/http/ports.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
@@ -97,17 +98,19 @@ export class RoutedGateway {
   readonly clock = new FakeClock();
   readonly asked: Asked[] = [];
   readonly gateway: LimitedGateway;
+  /** Called within each request to an upstream. */
+  onAsk = () => {};
   readonly #plays: Map<string, Script[]>;
 
   /**
    * @param plays by model: what each request to it meets, the last one again and again
-   * @param random what `crypto.randomUUID` would say
+   * @param own `random`: what `crypto.randomUUID` would say
    */
-  constructor(plays: Plays, env: JsonObject = {}, random: () => string = () => crypto.randomUUID()) {
+  constructor(plays: Plays, env: JsonObject = {}, own: Partial<Pick<Ports, 'random' | 'tracing'>> = {}) {
     this.#plays = new Map(Object.entries(plays).map(([model, list]) => [model, [...list]]));
     this.gateway = new LimitedGateway(
       { ...ENV, ...env },
-      { fetch: (url, init) => this.#answer(String(url), init), clock: this.clock, random },
+      { fetch: (url, init) => this.#answer(String(url), init), clock: this.clock, ...own },
     );
   }
 
@@ -138,6 +141,7 @@ export class RoutedGateway {
       isOver: false,
     };
     this.asked.push(asked);
+    this.onAsk();
     const { signal } = init ?? {};
     const plays = this.#plays.get(model) ?? [];
     const next = (plays.length > 1 ? plays.shift() : plays[0]) ?? refuse(404);

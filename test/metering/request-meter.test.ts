@@ -40,7 +40,7 @@ function bench(store = new MemoryStore(), rewritten: Partial<AttemptFacts> = {},
     startTimer: new FakeClock().startTimer,
     log,
   });
-  const ports = { records, prices: { table }, now: () => now, log };
+  const ports = { records, prices: { table }, now: () => now, log, onRecord: () => {} };
   const meter = new RequestMeter(facts, [], { ...FIRST, ...rewritten }, ports);
   const advance = (ms: number) => {
     now += ms;

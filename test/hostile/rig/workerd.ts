@@ -35,6 +35,8 @@ export interface WorkerdOptions {
   readonly bundle: Bundle;
   readonly kvPort: number;
   readonly vars: Readonly<Record<string, string>>;
+  /** The module of a Worker that gets whatever the runtime traces of the gateway. */
+  readonly tail?: string;
 }
 
 let started = 0;
@@ -72,20 +74,24 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
   }
 }
 
-function configOf({ bundle, kvPort, vars }: WorkerdOptions): string {
+function configOf({ bundle, kvPort, vars, tail }: WorkerdOptions): string {
   const text = JSON.stringify;
+  const date = `compatibilityDate = ${text(bundle.compatibilityDate)}`;
   const bindings = Object.entries(vars).map(
     ([name, value]) => `(name = ${text(name)}, text = ${text(value)})`,
   );
+  const tailService = `
+    (name = "tail", worker = (modules = [(name = "tail.js", esModule = ${text(tail)})], ${date})),`;
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
     (name = "main", worker = (
       modules = [(name = "index.js", esModule = embed ${text(bundle.file)})],
-      compatibilityDate = ${text(bundle.compatibilityDate)},
+      ${date},
       compatibilityFlags = [${bundle.compatibilityFlags.map((flag) => text(flag)).join(', ')}],
       bindings = [${bindings.join(', ')}, (name = "WEIR_KV", kvNamespace = "kv")],
-    )),
+      streamingTails = [${tail === undefined ? '' : '"tail"'}],
+    )),${tail === undefined ? '' : tailService}
     (name = "kv", external = (address = "127.0.0.1:${kvPort}", http = ())),
     (name = "internet", network = (allow = ["private"])),
   ],

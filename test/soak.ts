@@ -1,6 +1,6 @@
 /**
  * Runs many streams at once through the gateway, and prints their outcomes: node test/soak.ts [--streams 1000]
- * [--seconds 30] [--seed 1]. Exits with 1 if a record is missing, duplicated or incorrect, or an answer is invalid.
+ * [--seconds 30] [--seed 1] [--flap: one of three targets comes and goes]. Exits with 1 if a record is missing, duplicated or incorrect, or an answer is invalid.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,9 +10,10 @@ import { parseArgs } from 'node:util';
 import type { RecordSummary } from '../src/metering/record.ts';
 import { type Gateway, startGateway } from './e2e/gateway.ts';
 import { residentBytes, workerdIds } from './e2e/processes.ts';
-import { decodeObject, objectOf, textOf } from './simulator/json.ts';
-import { type Load, type Outcome, runClients } from './soak/clients.ts';
-import { PLAN_KINDS, planOf } from './soak/plan.ts';
+import { decodeObject, type JsonObject, objectOf, textOf } from './simulator/json.ts';
+import { type Load, type Outcome, planIn, runClients } from './soak/clients.ts';
+import { FLAPPING_VARS, flap, flapLines, lostMs, MAX_LOST_MS } from './soak/flapping.ts';
+import { PLAN_KINDS } from './soak/plan.ts';
 
 /** Between two events of an upstream: an answer of sixteen words takes eight seconds. */
 const PACE_MS = 500;
@@ -29,6 +30,7 @@ const { values } = parseArgs({
     streams: { type: 'string', default: '1000' },
     seconds: { type: 'string', default: '30' },
     seed: { type: 'string', default: '1' },
+    flap: { type: 'boolean', default: false },
     /** Set in the process of the clients alone. */
     url: { type: 'string' },
   },
@@ -38,27 +40,33 @@ const load: Load = {
   streams: Math.min(Number(values.streams), MAX_STREAMS),
   seconds: Math.min(Number(values.seconds), MAX_SECONDS),
   seed: Number(values.seed),
+  flaps: values.flap,
 };
 
 async function soak(): Promise<number> {
   const vars = { HEARTBEAT_SECONDS: '2', IDLE_TIMEOUT_SECONDS: '20', DEADLINE_SECONDS: '120' };
-  await using gateway = await startGateway({ pace: PACE_MS, vars });
+  const options = load.flaps ? { vars: { ...vars, ...FLAPPING_VARS }, replay: flap() } : { vars };
+  await using gateway = await startGateway({ pace: PACE_MS, ...options });
   const memory = new Memory();
   const outcomes = await runInOwnProcess(gateway.url);
   memory.stop();
   const records = await settled(gateway, outcomes.length);
   const faults = [...findFaults(outcomes, records, gateway)];
   print(outcomes, records, memory, faults);
+  if (load.flaps) {
+    const waits = outcomes.flatMap(({ firstTextMs }) => firstTextMs ?? []);
+    process.stdout.write(`${flapLines(requestLines(gateway), waits).join('\n')}\n`);
+  }
   return faults.length === 0 ? 0 : 1;
 }
 
 async function runInOwnProcess(url: string): Promise<Outcome[]> {
   const { streams, seconds, seed } = load;
   const options = { url, streams, seconds, seed };
-  const clients = fork(
-    import.meta.filename,
-    Object.entries(options).map(([name, value]) => `--${name}=${value}`),
-  );
+  const clients = fork(import.meta.filename, [
+    ...Object.entries(options).map(([name, value]) => `--${name}=${value}`),
+    ...(load.flaps ? ['--flap'] : []),
+  ]);
   const outcomes: Outcome[] = [];
   clients.on('message', (outcome) => outcomes.push(decodeOutcome(outcome)));
   const [code] = await once(clients, 'exit');
@@ -67,8 +75,13 @@ async function runInOwnProcess(url: string): Promise<Outcome[]> {
 }
 
 function decodeOutcome(message: unknown): Outcome {
-  const { number, id, fault } = objectOf(message);
-  return { number: Number(number), id: textOf(id), fault: fault === null ? null : String(fault) };
+  const { number, id, fault, firstTextMs } = objectOf(message);
+  return {
+    number: Number(number),
+    id: textOf(id),
+    fault: fault === null ? null : String(fault),
+    firstTextMs: firstTextMs === null ? null : Number(firstTextMs),
+  };
 }
 
 /** The records, once there are so many, or those present at the time limit. */
@@ -82,22 +95,23 @@ async function settled(gateway: Gateway, count: number): Promise<RecordSummary[]
   }
 }
 
-function requestLines(gateway: Gateway): string[] {
+function requestLines(gateway: Gateway): JsonObject[] {
   const lines = gateway.logs().map((line) => decodeObject(line) ?? {});
-  return lines.filter((line) => line.event === 'request').map((line) => textOf(line.request_id));
+  return lines.filter((line) => line.event === 'request');
 }
 
 function* findFaults(outcomes: readonly Outcome[], records: readonly RecordSummary[], gateway: Gateway) {
   const byId = new Map(records.map((record) => [record.request_id, record]));
   const logged = new Set<string>();
-  for (const id of requestLines(gateway)) {
+  for (const { request_id } of requestLines(gateway)) {
+    const id = textOf(request_id);
     if (logged.has(id)) yield `${id} was settled twice`;
     logged.add(id);
   }
   if (byId.size !== records.length) yield `${records.length - byId.size} records are duplicated`;
   if (records.length !== outcomes.length) yield `${outcomes.length} requests left ${records.length} records`;
   for (const { number, id, fault } of outcomes) {
-    const plan = planOf(load.seed, number);
+    const plan = planIn(load, number);
     const name = `client ${number} (${plan.kind}, ${plan.model})`;
     if (fault !== null) yield `${name}: ${fault}`;
     const record = byId.get(id);
@@ -105,8 +119,16 @@ function* findFaults(outcomes: readonly Outcome[], records: readonly RecordSumma
     if (id !== '' && record === undefined) yield `${name}: no record of ${id}`;
     else if (record !== undefined && record.status !== plan.status)
       yield `${name}: the record is ${record.status} (${record.error_code}) after ${record.total_ms} ms, not ${plan.status}`;
-    else if (record?.status === 'finished' && (record.estimated || record.completion_tokens === 0))
+    // What a target took that was given up in silence is estimated.
+    else if (
+      record?.status === 'finished' &&
+      ((record.estimated && !load.flaps) || record.completion_tokens === 0)
+    )
       yield `${name}: the record lacks the reported tokens`;
+  }
+  if (load.flaps) {
+    const longest = Math.max(...lostMs(requestLines(gateway)));
+    if (longest > MAX_LOST_MS) yield `a request lost ${longest} ms on targets that were given up`;
   }
   // The remaining records are of clients without an id: those disconnected before the head.
   for (const record of byId.values())
@@ -155,7 +177,7 @@ function print(
   memory: Memory,
   faults: readonly string[],
 ): void {
-  const plans = outcomes.map(({ number }) => planOf(load.seed, number));
+  const plans = outcomes.map(({ number }) => planIn(load, number));
   const statuses = ['finished', 'failed', 'timed_out', 'cancelled'];
   const rows = [
     ['streams at once', String(load.streams)],

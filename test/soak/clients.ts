@@ -1,5 +1,6 @@
 /** The soak's clients: so many streams at once until the time is over, each following its plan. */
 import { setTimeout } from 'node:timers/promises';
+import { FLAPPING_PLAN, noticed } from './flapping.ts';
 import { type Plan, planOf } from './plan.ts';
 
 export interface Load {
@@ -7,6 +8,8 @@ export interface Load {
   readonly streams: number;
   readonly seconds: number;
   readonly seed: number;
+  /** One of three targets comes and goes, and all clients want a whole answer. */
+  readonly flaps: boolean;
 }
 
 /** The result of one client. */
@@ -16,6 +19,12 @@ export interface Outcome {
   readonly id: string;
   /** What the contract does not allow in its answer, or null. */
   readonly fault: string | null;
+  /** From its request to the first text, or null where none came. */
+  readonly firstTextMs: number | null;
+}
+
+export function planIn({ seed, flaps }: Load, number: number): Plan {
+  return flaps ? FLAPPING_PLAN : planOf(seed, number);
 }
 
 /** The clients start within this time: so many connections at once would measure only the listen queue. */
@@ -30,13 +39,14 @@ export async function runClients(load: Load, report: (outcome: Outcome) => void)
     await setTimeout((slot / load.streams) * RAMP_MS);
     while (Date.now() < until) {
       const number = started++;
-      report({ number, ...(await runClient(load.url, planOf(load.seed, number))) });
+      report({ number, ...(await runClient(load, planIn(load, number))) });
     }
   }
   await Promise.all(Array.from({ length: load.streams }, (_, slot) => runOneByOne(slot)));
 }
 
-async function runClient(url: string, plan: Plan): Promise<Omit<Outcome, 'number'>> {
+async function runClient({ url, flaps }: Load, plan: Plan): Promise<Omit<Outcome, 'number'>> {
+  const askedAt = Date.now();
   const client = new AbortController();
   const messages = [{ role: 'user', content: 'Hello there' }];
   const answer = fetch(`${url}/v1/chat/completions`, {
@@ -49,11 +59,13 @@ async function runClient(url: string, plan: Plan): Promise<Omit<Outcome, 'number
   try {
     const response = await answer;
     const id = response.headers.get('x-weir-request-id') ?? '';
-    const text = await read(response, plan);
+    const { text, firstTextAt } = await read(response, plan);
+    const firstTextMs = firstTextAt === null ? null : firstTextAt - askedAt;
     if (plan.kind === 'disconnects') client.abort();
-    return { id, fault: findFault(text, response, plan) };
+    const fault = findFault(text, response, plan) ?? (flaps ? noticed(text) : null);
+    return { id, fault, firstTextMs };
   } catch (error) {
-    return { id: '', fault: `the connection broke: ${String(error)}` };
+    return { id: '', fault: `the connection broke: ${String(error)}`, firstTextMs: null };
   }
 }
 
@@ -68,18 +80,22 @@ async function disconnectEarly(
     () => '',
   );
   await disconnected;
-  return { id, fault: null };
+  return { id, fault: null, firstTextMs: null };
 }
 
-async function read(response: Response, plan: Plan): Promise<string> {
+const FIRST_TEXT = /"(?:content|reasoning_content)":"[^"]/;
+
+async function read(response: Response, plan: Plan): Promise<{ text: string; firstTextAt: number | null }> {
   const decoder = new TextDecoder();
   let text = '';
+  let firstTextAt: number | null = null;
   for await (const bytes of response.body ?? []) {
     text += decoder.decode(bytes, { stream: true });
+    if (firstTextAt === null && FIRST_TEXT.test(text)) firstTextAt = Date.now();
     if (text.split('data: ').length > plan.eventsBeforeDisconnect) break;
     if (plan.pauseMs > 0) await setTimeout(plan.pauseMs);
   }
-  return text;
+  return { text, firstTextAt };
 }
 
 function findFault(text: string, response: Response, plan: Plan): string | null {

@@ -114,7 +114,7 @@ async function prepare(read: ReadRequest, signal: AbortSignal): Promise<Exchange
     route,
     body,
     names,
-    ticket: ticketOf(body, context.ports.random),
+    ticket: () => ticketOf(body, context.ports.random),
     mayUse: (address) => mayUse(caller, address),
     callerPays,
   });

@@ -38,8 +38,8 @@ export interface TargetsRequest {
   readonly route: Route;
   readonly body: JsonObject;
   readonly names: readonly string[];
-  /** What picks among weighted steps: `ticketOf`. */
-  readonly ticket: string;
+  /** What picks among an alias's weighted steps: `ticketOf`. */
+  readonly ticket: () => string;
   /** Whether the caller's key may use the model at an address (K3). */
   readonly mayUse: (address: string) => boolean;
   /** The credential is the caller's own: nobody but the first target's provider may see it (R4). */
@@ -55,7 +55,7 @@ export function findTargets(request: TargetsRequest): TargetsResult {
   const places: Place[] = [];
   for (const name of names) {
     const alias = findAlias(settings.aliases, name, settings.providers);
-    const steps = alias === undefined ? [null] : orderSteps(alias.steps, ticket);
+    const steps = alias === undefined ? [null] : orderSteps(alias.steps, ticket());
     for (const step of steps) {
       const found = findPlace(name, step, request);
       if (found.kind === 'error') return found;

@@ -18,7 +18,13 @@ export function settingsWith(env: Record<string, unknown> = {}): Settings {
 
 export function find(names: readonly string[], fields: Partial<TargetsRequest> = {}) {
   const settings = settingsWith();
-  const byDefault = { route: 'chat', body: {}, ticket: '', mayUse: () => true, callerPays: false } as const;
+  const byDefault = {
+    route: 'chat',
+    body: {},
+    ticket: () => '',
+    mayUse: () => true,
+    callerPays: false,
+  } as const;
   return findTargets({ settings, names, ...byDefault, ...fields });
 }
 

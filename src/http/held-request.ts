@@ -92,7 +92,12 @@ export class HeldRequest {
     const lane = laneTo(target, this.#held);
     if (lane === null && onlyNative !== null) return { kind: 'error', error: onlyNative };
     const form = lane === null ? endpoint.request : passing(lane, this.#held.sent, isLimited);
-    const rewritten = writeRequest(form, limited, { model, provider: provider.name, unsupported });
+    const rewritten = writeRequest(form, limited, {
+      model,
+      provider: provider.name,
+      providerId: provider.id,
+      unsupported,
+    });
     if (rewritten.kind === 'error') return rewritten;
     const { body } = rewritten;
     await lease.pause();

@@ -2,6 +2,7 @@
 import { matchesAnyGlob } from '../canonical/glob.ts';
 import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
+import { withOwnDetails } from './details.ts';
 import { keepEntries, omit, ownValue } from './objects.ts';
 import { isFromAnswer } from './openai-fields.ts';
 import { rewriteReasoning } from './reasoning.ts';
@@ -9,13 +10,18 @@ import type { Report } from './report.ts';
 import type { MessageRules, ReasoningForm } from './rules.ts';
 import { type SignaturePlace, withSignature } from './signatures.ts';
 
+interface MessageTarget {
+  readonly model: string;
+  readonly providerId: string;
+}
+
 export function rewriteMessages(
   body: JsonObject,
-  model: string,
+  target: MessageTarget,
   rules: MessageRules,
   report: Report,
 ): readonly unknown[] {
-  const rewriter = new MessageRewriter(body, model, rules, report);
+  const rewriter = new MessageRewriter(body, target, rules, report);
   return readArray(body.messages).map((message) => (isObject(message) ? rewriter.rewrite(message) : message));
 }
 
@@ -29,12 +35,15 @@ class MessageRewriter {
   readonly #form: ReasoningForm;
   readonly #requiredReasoning: string | undefined;
   readonly #standIn: SignaturePlace | null;
+  readonly #providerId: string;
 
-  constructor(body: JsonObject, model: string, rules: MessageRules, report: Report) {
+  constructor(body: JsonObject, target: MessageTarget, rules: MessageRules, report: Report) {
+    const { model, providerId } = target;
     const { reasoning, missingSignature } = rules;
     const rule = reasoning.find(({ models, when }) => fits(models, model) && (when?.(body) ?? true));
     this.#rules = rules;
     this.#report = report;
+    this.#providerId = providerId;
     this.#form = rule?.form ?? 'both';
     this.#requiredReasoning = rule?.required?.when(body) ? rule.required.text : undefined;
     this.#standIn =
@@ -55,7 +64,9 @@ class MessageRewriter {
 
   #assistant(message: JsonObject): JsonObject {
     const thought = rewriteReasoning(message, this.#form, this.#requiredReasoning);
-    const opaque = this.#rules.takesDetails ? thought : omit(thought, 'reasoning_details');
+    const opaque = this.#rules.takesDetails
+      ? withOwnDetails(thought, this.#providerId)
+      : omit(thought, 'reasoning_details');
     const refused = this.#takes('assistant', 'refusal') ? opaque : withRefusalAsContent(opaque);
     return this.#withToolCalls(refused);
   }

@@ -16,6 +16,8 @@ export interface RewriteOptions {
   readonly model: string;
   /** The provider's name in messages. */
   readonly provider: string;
+  /** Its id, by which it knows what it made itself (A7). */
+  readonly providerId: string;
   readonly unsupported: Unsupported;
 }
 
@@ -31,7 +33,7 @@ export type Rewritten =
 
 /** The body as the provider takes it. The given body is not touched. */
 export function rewriteRequest(body: JsonObject, options: RewriteOptions): Rewritten {
-  const { rules, model, provider, unsupported } = options;
+  const { rules, model, provider, providerId, unsupported } = options;
   const report = new Report(provider, unsupported);
   let sent = withoutNulls(body);
   if (rules.legacyFunctions === 'converted') sent = convertLegacyFunctions(sent);
@@ -41,7 +43,7 @@ export function rewriteRequest(body: JsonObject, options: RewriteOptions): Rewri
   if (rules.needsTextPrompt) sent = withTextPrompt(sent, provider, report);
   if (Array.isArray(sent.tools)) sent = { ...sent, tools: rewriteTools(sent.tools, rules.messages, report) };
   if (Array.isArray(sent.messages)) {
-    sent = { ...sent, messages: rewriteMessages(sent, model, rules.messages, report) };
+    sent = { ...sent, messages: rewriteMessages(sent, { model, providerId }, rules.messages, report) };
   }
   if (rules.takesUsageInclude !== true && isUsageWord(body.usage)) sent = omit(sent, 'usage');
   sent = rules.streamUsage === 'asked' ? askForUsage(sent) : omit(sent, 'stream_options');

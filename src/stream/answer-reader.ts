@@ -43,7 +43,7 @@ export class AnswerReader {
     this.#options = options;
     this.#sink = sink;
     this.#normaliser = new Normaliser(options.context);
-    this.#dialect = options.dialect.open(options.quirks);
+    this.#dialect = options.dialect.open(options.quirks, options.context.provider);
     this.#sse = new SseReader(
       { event: (name, data) => this.#event(name, data), tooLarge: () => this.#tooLarge() },
       options.maxEventBytes,

@@ -30,7 +30,8 @@ export interface DialectReader {
 }
 
 export interface Dialect {
-  readonly open: (quirks: DialectQuirks) => DialectReader;
+  /** @param provider the id of the provider that answers: it marks what only that one can read (`maker.ts`) */
+  readonly open: (quirks: DialectQuirks, provider: string) => DialectReader;
 }
 
 /** A dialect whose events say all by themselves, and whose plain answers have the form of its events. */

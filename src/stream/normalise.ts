@@ -12,11 +12,11 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { type FinishReason, finishReason, isFailure } from '../canonical/finish-reason.ts';
 import { toChatLogprobs, toTextLogprobs } from '../canonical/logprobs.ts';
 import type { ChoicePart, ChunkPart } from '../canonical/part.ts';
+import { withoutReasoningText } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { failedFinish } from '../canonical/upstream-error.ts';
 import type { CountedUsage } from '../canonical/usage.ts';
 import type { AnswerContext } from './answer-context.ts';
-import { withoutReasoningText } from './reasoning-details.ts';
 import { type CallCount, ToolCalls } from './tool-calls.ts';
 
 interface ChoiceState {

@@ -62,7 +62,13 @@ function planned(target: Target, { name, route, body, effect }: ProbeBody): Plan
   const model = route === 'chat' ? target.model : target.fimModel;
   if (rules === undefined || model === null) return undefined;
   const raw = { ...withLimit(body, rules), model };
-  const options = { rules, model, provider: provider.name, unsupported: 'auto' } as const;
+  const options = {
+    rules,
+    model,
+    provider: provider.name,
+    providerId: provider.id,
+    unsupported: 'auto',
+  } as const;
   const rewritten = rewriteRequest(raw, options);
   const isSame = rewritten.kind === 'body' && isDeepStrictEqual(raw, rewritten.body);
   return { name, route, rules, raw, rewritten, isSame, effect };

@@ -11,7 +11,7 @@ function costOf(id: string, events: readonly JsonObject[], route: Route = 'chat'
   const { endpoints, quirks } = providerNamed(id);
   const tally = new Tally(() => 0, 0);
   for (const event of events) {
-    const usage = endpoints[route]?.dialect.open(quirks).event(event, '')?.usage;
+    const usage = endpoints[route]?.dialect.open(quirks, 'p').event(event, '')?.usage;
     if (usage) tally.usage(usage);
   }
   return tally.upstreamCost;

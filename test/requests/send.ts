@@ -26,7 +26,8 @@ export function rewrite(
   const endpoint = provider.endpoints[route];
   if (endpoint === undefined) throw new Error(`${id} has no ${route}`);
   const model = String(body.model ?? 'm');
-  return writeRequest(endpoint.request, body, { model, provider: provider.name, unsupported });
+  const { name, id: providerId } = provider;
+  return writeRequest(endpoint.request, body, { model, provider: name, providerId, unsupported });
 }
 
 /** The body that goes up, where one does. */

@@ -40,6 +40,21 @@ describe('A7 signatures', () => {
     expect(sendMessages('openrouter', [message])).toEqual([{ ...rest, reasoning: reasoning_content }]);
   });
 
+  test('A7 OpenRouter: details that another provider made are left out, be they in pieces, and their text stays', () => {
+    const pieces = [
+      { type: 'reasoning.text', text: 'wh', index: 0 },
+      { type: 'reasoning.text', text: 'y', index: 0 },
+      { type: 'reasoning.text', signature: 's', id: 'weir1:anthropic:0', index: 0 },
+      { type: 'reasoning.encrypted', data: 'd', id: 'weir1:anthropic:1', index: 1 },
+    ];
+    const thought = { ...CALLING, reasoning: 'why' };
+    const own = { type: 'reasoning.encrypted', data: 'own', id: 'rs_1', index: 2 };
+    expect(sendMessages('openrouter', [{ ...CALLING, reasoning_details: pieces }])).toEqual([thought]);
+    expect(sendMessages('openrouter', [{ ...CALLING, reasoning_details: [...pieces, own] }])).toEqual([
+      { ...thought, reasoning_details: [own] },
+    ]);
+  });
+
   test('A7 Gemini: a signature goes back; the first call of a message without one gets the documented stand-in', () => {
     const model = 'gemini-3-flash';
     const stand = { google: { thought_signature: 'skip_thought_signature_validator' } };

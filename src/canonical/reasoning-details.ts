@@ -1,5 +1,5 @@
 /** OpenRouter's `reasoning_details`: opaque but for their texts, which a policy strips and a plain answer joins (A7). */
-import type { JsonObject } from '../canonical/json.ts';
+import type { JsonObject } from './json.ts';
 
 /** Under these keys a detail holds text, by its type. */
 const TEXT_KEYS = ['text', 'summary'];

@@ -12,6 +12,7 @@ import { ByteBuffer } from './byte-buffer.ts';
 import type { Dialect, DialectQuirks, DialectReader } from './dialect.ts';
 import { Normaliser } from './normalise.ts';
 import { Splice } from './splice.ts';
+import type { TextEvent } from './splice-template.ts';
 import { CR, indexOrEnd, LF, SseReader } from './sse.ts';
 
 export interface AnswerOptions {
@@ -31,7 +32,7 @@ export class AnswerReader {
   readonly #dialect: DialectReader;
   readonly #sse: SseReader;
   readonly #splice: Splice | null;
-  /** The head of a frame that fitted a template until its read ended, without a line end in it. */
+  /** The head of a frame that fitted a template until its read ended. */
   readonly #held = new ByteBuffer();
   #isOver = false;
   #hasOutput = false;
@@ -179,7 +180,7 @@ export class AnswerReader {
     // An error that ends the answer is told in Weir's own words, which hold no credential (E4).
     const isPassed = this.#sink.event !== undefined && (part?.error ?? null) === null;
     if (isPassed && !this.#sink.event?.(name, data, event)) return this.#outputTooLarge();
-    if (part !== null) this.#part(part, name === '' ? data : null);
+    if (part !== null) this.#part(part, { name, data });
   }
 
   #done(): void {
@@ -196,13 +197,13 @@ export class AnswerReader {
     if (part !== null) this.#part(part, null);
   }
 
-  /** @param json the event's own text, where the fast path may learn from it */
-  #part(part: ChunkPart, json: string | null): void {
+  /** @param event as it came, where the fast path may learn from it */
+  #part(part: ChunkPart, event: TextEvent | null): void {
     const chunk = this.#normaliser.read(part);
     this.#hasOutput ||= part.choices.some(hasText);
     if (chunk !== null && !this.#sink.chunk(chunk)) return this.#outputTooLarge();
     this.#splice?.keepTo(this.#normaliser.revision);
-    if (json !== null && chunk !== null) this.#splice?.learn(json, part, chunk);
+    if (event !== null && chunk !== null) this.#splice?.learn(event, part, chunk);
     if (part.error !== null) this.#failWithUpstreamError(part.error);
     else if (this.#normaliser.fault !== null) this.fail(this.#normaliser.fault);
     else if (part.ends === true) this.#finish();

@@ -10,8 +10,15 @@ export type ReadPart = (json: string) => ChunkPart | null;
 /** The frame that a chunk with nothing but one text becomes, or null where it becomes more than that. */
 export type TextFrame = (chunk: Chunk) => string | null;
 
-/** What stands in a hole: the text, the same text once more, or padding, which is left out. */
-type Hole = 'text' | 'twin' | 'padding';
+/** An event of one data line, as it came. */
+export interface TextEvent {
+  /** `""` where it has none. */
+  readonly name: string;
+  readonly data: string;
+}
+
+/** What stands in a hole: the text, the same text once more, or padding, a string or blanks, which is left out. */
+type Hole = 'text' | 'twin' | 'padding' | 'blanks';
 
 export interface Template {
   /** The upstream's bytes before the first hole, between two, and behind the last. */
@@ -41,8 +48,14 @@ const MARK = `${MARKS}text`;
 const OTHER_MARK = `${MARKS}${MARKS} 7`;
 const PADDING_MARK = `${MARKS}padding`;
 
+/** Stands before the last brace of a frame that has blanks there. */
+const BLANKS_MARK = `${MARKS}blanks`;
+
 /** The names under which a text is found in an event. */
-const TEXT_KEYS = ['content', 'reasoning_content', 'reasoning', 'text', 'summary'];
+const TEXT_KEYS = ['content', 'reasoning_content', 'reasoning', 'text', 'summary', 'thinking'];
+
+/** The names of events that may be learned: any other could be more than a line. */
+const EVENT_NAME = /^[\w.]*$/;
 
 /** Top-level members that an answer is read from: no padding, even where a frame's value seems not to matter. */
 const READ_KEYS: ReadonlySet<string> = new Set(
@@ -52,11 +65,10 @@ const READ_KEYS: ReadonlySet<string> = new Set(
 const encoder = new TextEncoder();
 
 /**
- * @param json the event's data, from one `data: ` line
  * @returns `no text` where the frame contains anything but one text, null where its text can't be distinguished from the rest
  */
 export function makeTemplate(
-  json: string,
+  { name, data: json }: TextEvent,
   part: ChunkPart,
   chunk: Chunk,
   readPart: ReadPart,
@@ -65,14 +77,16 @@ export function makeTemplate(
   const text = onlyText(part);
   if (text === null || json.length > MAX_LEARNED_CHARS || json.includes('\n')) return 'no text';
   const decoded = JSON.stringify(part);
-  if (json.includes(MARKS) || decoded.includes(MARKS)) return null;
+  if (json.includes(MARKS) || decoded.includes(MARKS) || !EVENT_NAME.test(name)) return null;
+  const head = name === '' ? '' : `event: ${name}\n`;
   for (const values of candidates(json, text)) {
     const marked = putMark(json, values, MARK);
     const read = readPart(marked);
     const isRight =
       isMarked(read, MARK, text, decoded) &&
       isMarked(readPart(putMark(json, values, OTHER_MARK)), OTHER_MARK, text, decoded);
-    if (read !== null && isRight) return build(marked, read, text, chunk, readPart, textFrame);
+    const marking = { head, marked, text };
+    if (read !== null && isRight) return build(marking, read, chunk, readPart, textFrame);
   }
   return null;
 }
@@ -123,10 +137,18 @@ function isMarked(read: ChunkPart | null, mark: string, text: string, before: st
   return JSON.stringify(read).replaceAll(JSON.stringify(mark), () => JSON.stringify(text)) === before;
 }
 
+/** An event with the mark in the place of its text. */
+interface Marking {
+  /** The lines before its data. */
+  readonly head: string;
+  /** Its data, and the text that stood in it. */
+  readonly marked: string;
+  readonly text: string;
+}
+
 function build(
-  marked: string,
+  { head, marked, text }: Marking,
   read: ChunkPart,
-  text: string,
   chunk: Chunk,
   readPart: ReadPart,
   textFrame: TextFrame,
@@ -139,14 +161,20 @@ function build(
   // The frame with the text in the mark's place must be the one that the slow way writes.
   if (frame?.replaceAll(JSON.stringify(MARK), () => JSON.stringify(text)) !== written) return null;
   const holed = markPadding(marked, readPart) ?? marked;
-  const pieces = `data: ${holed}\n\n`.split(new RegExp(`(${MARK}|${PADDING_MARK})`));
+  const frameIn = `${head}data: ${holed.replace(/ +\}$/, `${BLANKS_MARK}}`)}\n\n`;
+  const pieces = frameIn.split(new RegExp(`(${MARK}|${PADDING_MARK}|${BLANKS_MARK})`));
   const marks = pieces.filter((_, i) => i % 2 === 1);
-  const kindOf = (mark: string, i: number) => (marks.indexOf(mark) === i ? 'text' : 'twin');
   return {
     literals: pieces.filter((_, i) => i % 2 === 0).map((piece) => new Literal(encoder.encode(piece))),
-    holes: marks.map((mark, i) => (mark === PADDING_MARK ? 'padding' : kindOf(mark, i))),
+    holes: marks.map((mark, i) => holeOf(mark, marks.indexOf(mark) === i)),
     outLiterals: frame.split(MARK).map((piece) => encoder.encode(piece)),
   };
+}
+
+function holeOf(mark: string, isFirst: boolean): Hole {
+  if (mark === PADDING_MARK) return 'padding';
+  if (mark === BLANKS_MARK) return 'blanks';
+  return isFirst ? 'text' : 'twin';
 }
 
 /** The chunk with the mark as its text, or null where it contains more than a text (a role). */

@@ -14,7 +14,8 @@
  *    Some upstreams send a text more than once, under several names: all get the mark, and later all must be the same
  *    bytes. Only values under the names of texts are marked, so that no key and no discriminator is taken for a text.
  * 3. Right behind it must come the learned bytes to the blank line. Line ends within a string are control characters, so
- *    nothing of the next event can be taken in.
+ *    nothing of the next event can be taken in. Before the last brace, where JSON takes white space, there may be as many
+ *    blanks as there are: some upstreams pad each event with them.
  * 4. The slow way's answer depends on earlier frames: a choice that is finished, a fingerprint that is now another.
  *    All of that changes the normaliser's revision, and with it every template goes. What of a client's frames depends on
  *    earlier ones, such as the block that is open, changes the writer's.
@@ -25,7 +26,14 @@ import type { ChunkPart, StreamMeter } from '../canonical/part.ts';
 import type { StreamWriter } from './answer-sink.ts';
 import { findStringEnd, OPEN_ENDED } from './json-string.ts';
 import { viewOf } from './literal.ts';
-import { makeTemplate, type ReadPart, type Template, type TextFrame } from './splice-template.ts';
+
+import {
+  makeTemplate,
+  type ReadPart,
+  type Template,
+  type TextEvent,
+  type TextFrame,
+} from './splice-template.ts';
 
 /** A stream that alternates between more kinds of frames than this is not worth it. */
 const MAX_TEMPLATES = 4;
@@ -39,6 +47,8 @@ const PARTIAL = -2;
 
 /** The line end of the data line and the blank line behind it. */
 const BLANK_LINE_BYTES = 2;
+
+const SPACE = 0x20;
 
 const NOTHING = new Uint8Array(0);
 /** Nothing before a frame and nothing behind it. */
@@ -121,14 +131,14 @@ export class Splice {
 
   /**
    * Learns from an event that went the slow way.
-   * @param json its data, from one `data: ` line
+   * @param event its name, and its data from one `data: ` line
    */
-  learn(json: string, part: ChunkPart, chunk: Chunk): void {
+  learn(event: TextEvent, part: ChunkPart, chunk: Chunk): void {
     if (this.#restFrames > 0) {
       this.#restFrames--;
       return;
     }
-    const template = makeTemplate(json, part, chunk, this.#readPart, this.#textFrame);
+    const template = makeTemplate(event, part, chunk, this.#readPart, this.#textFrame);
     if (template === 'no text') return;
     if (template !== null) {
       this.#templates.unshift(template);
@@ -154,6 +164,11 @@ export class Splice {
       if (next > bytes.length) return PARTIAL;
       const hole = holes[i];
       if (hole === undefined) return next - at - BLANK_LINE_BYTES > this.#maxEventBytes ? MISS : next;
+      if (hole === 'blanks') {
+        while (bytes[next] === SPACE) next++;
+        if (next === bytes.length) return PARTIAL;
+        continue;
+      }
       const end = findStringEnd(bytes, next);
       if (end === OPEN_ENDED) return PARTIAL;
       if (end < 0 || (hole === 'text' && end === next)) return MISS;

@@ -85,7 +85,18 @@ const KEYS = [
   ...['reasoning_details', 'summary', 'signature', 'data', 'thinking', 'detail'],
 ];
 const LINES = [
-  ...[': a comment\n', 'event: message\n', 'event: x_named\n', 'id: 7\n', 'retry: 10\n', '\n', '\r\n', '\r'],
+  ...[
+    ': a comment\n',
+    'event: message\n',
+    'event: content_block_delta\n',
+    'event: error\n',
+    'event: x_named\n',
+    'id: 7\n',
+    'retry: 10\n',
+    '\n',
+    '\r\n',
+    '\r',
+  ],
   ...['data: {"type":"x_research.reading"}\n\n', 'data\n', 'data:\n', 'data: {}\n\n', '\ufeff', ' \n'],
 ];
 

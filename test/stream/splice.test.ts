@@ -51,6 +51,27 @@ describe('Splice, frames that differ by their text alone', () => {
     expect(compare(encoder.encode(text), CHAT, 100_000)).toBe(1);
   });
 
+  test('A8 events with a name, padded with blanks before their last brace: all but the first take the fast path, however cut', () => {
+    const named = (text: string, blanks: string, name = 'chunk') =>
+      `event: ${name}\n${textFrame(text).replace('}]}', `}]${blanks}}`)}`;
+    const text =
+      START +
+      named('"a"', '  ') +
+      named('" }\\n\\n"', '') +
+      named('"b"', ' '.repeat(40)) +
+      named('" }  "', ' ');
+    for (const size of CUTS) expect(compare(encoder.encode(text + END), CHAT, size)).toBe(3);
+    // Another name, another white space and a brace too many are other frames.
+    const others = [
+      named('"c"', ' ', 'delta'),
+      named('"c"', '\t'),
+      named('"c"', ' ').replace('event: ', 'event:'),
+    ];
+    for (const other of others) {
+      for (const size of CUTS) expect(compare(encoder.encode(text + other + END), CHAT, size)).toBe(3);
+    }
+  });
+
   test('a text that is sent twice, under two names, takes the fast path', () => {
     const twice = (text: string, other: string) =>
       frame(

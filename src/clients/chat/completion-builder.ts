@@ -12,8 +12,8 @@ import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import { MAX_ANSWER_BYTES } from '../../canonical/limits.ts';
 import { type ChatLogprobs, sizeOfLogprobs, type TextLogprobs } from '../../canonical/logprobs.ts';
-import type { AnswerFailure, WholeBuilder } from '../../stream/answer-sink.ts';
 import { addReasoningDetails } from '../../canonical/reasoning-details.ts';
+import type { AnswerFailure, WholeBuilder } from '../../stream/answer-sink.ts';
 
 interface ToolCall {
   readonly id: string;

@@ -16,6 +16,16 @@ export interface UsageReport {
   readonly cost?: number | undefined;
   /** Each of its counts takes the place of what was reported before, be that higher (A5). */
   readonly isLatest?: true;
+  /** Billed with the answer. */
+  readonly besides?: TokensBesides | undefined;
+}
+
+/** Tokens that are billed with an answer and are in none of its counts: of a compaction, of a model that was asked for advice (A5). */
+export interface TokensBesides {
+  readonly prompt: number;
+  readonly completion: number;
+  readonly cached: number;
+  readonly cacheWrite: number;
 }
 
 /** The canonical `usage` object: the three sums are always there; a count that was not reported is absent (U3). */
@@ -57,6 +67,7 @@ export function mergeUsage(before: UsageReport, report: UsageReport): UsageRepor
     acceptedPrediction: merge(before.acceptedPrediction, report.acceptedPrediction),
     rejectedPrediction: merge(before.rejectedPrediction, report.rejectedPrediction),
     cost: merge(before.cost, report.cost),
+    besides: report.besides ?? before.besides,
   };
 }
 
@@ -108,6 +119,22 @@ export function countUsage(
       total_tokens: reported.total ?? promptTokens + completionTokens,
       ...(promptDetails === null ? {} : { prompt_tokens_details: promptDetails }),
       ...(completionDetails === null ? {} : { completion_tokens_details: completionDetails }),
+    },
+  };
+}
+
+/** What is paid for: the answer's own usage and what was billed besides (A5). */
+export function withBesides(usage: Usage, besides: TokensBesides): Usage {
+  const { cached_tokens = 0, cache_write_tokens = 0, ...prompt } = usage.prompt_tokens_details ?? {};
+  return {
+    ...usage,
+    prompt_tokens: usage.prompt_tokens + besides.prompt,
+    completion_tokens: usage.completion_tokens + besides.completion,
+    total_tokens: usage.total_tokens + besides.prompt + besides.completion,
+    prompt_tokens_details: {
+      cached_tokens: cached_tokens + besides.cached,
+      cache_write_tokens: cache_write_tokens + besides.cacheWrite,
+      ...prompt,
     },
   };
 }

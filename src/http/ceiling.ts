@@ -3,6 +3,8 @@ import { type JsonObject, readCount } from '../canonical/json.ts';
 import type { PricedModel } from '../limits/highest-price.ts';
 import { maxPromptTokens } from '../limits/prompt-bound.ts';
 import { limitName, writtenLimit } from '../requests/form.ts';
+import { readOutputLimit } from '../requests/output-limit.ts';
+import { withoutNulls } from '../requests/rewrite.ts';
 import { addressesOf, type Target } from '../routing/target.ts';
 import type { HeldRequest, TargetRequest } from './held-request.ts';
 
@@ -57,7 +59,9 @@ function higher(a: Ceiling, b: Ceiling): Ceiling {
 
 function ceilingOf({ body, json, form: request, chat, prompts, facts }: TargetRequest): CeilingResult {
   const { provider, priceIds: providers } = facts.target;
-  const outputTokens = writtenLimit(request, body);
+  // A limit that its provider demands and the caller did not set is none of the caller's.
+  const asked = request.kind === 'native' ? readOutputLimit(withoutNulls(chat)) : undefined;
+  const outputTokens = asked === null ? null : writtenLimit(request, body);
   const answers = readAnswers(chat);
   if (outputTokens === undefined) return { kind: 'invalid', param: limitName(request) };
   if (answers === undefined) return { kind: 'invalid', param: 'n' };

@@ -132,6 +132,7 @@ async function prepare(read: ReadRequest, signal: AbortSignal): Promise<Exchange
     lease,
     route,
     unsupported,
+    promptCache: context.settings.promptCache,
   });
   const target = turn?.target ?? targets[0];
   const refuse = (refused: Refused): ExchangeResult => {

@@ -7,7 +7,7 @@ import { limitName, type RequestForm, writeRequest } from '../requests/form.ts';
 import { omit } from '../requests/objects.ts';
 import { readOutputLimit, withOutputLimit } from '../requests/output-limit.ts';
 import { withoutNulls } from '../requests/rewrite.ts';
-import type { Unsupported } from '../requests/rules.ts';
+import type { PromptCache, Unsupported } from '../requests/rules.ts';
 import { laneUrl, type Target, targetUrl } from '../routing/target.ts';
 import type { Lease } from '../stream/memory.ts';
 
@@ -57,6 +57,8 @@ export interface HeldOptions {
   readonly route: Route;
   /** What becomes of fields that a target does not take (Q8). */
   readonly unsupported: Unsupported;
+  /** For callers who set no marks for a prompt cache (A9). */
+  readonly promptCache: PromptCache;
 }
 
 /** Which models may serve it is Weir's business: upstreams refuse these, or would route by them again (R1). */
@@ -80,7 +82,7 @@ export class HeldRequest {
     if (this.#held === null) {
       return { kind: 'error', error: apiError('internal_error', 'The request is held no more') };
     }
-    const { lease, route, unsupported, dropped, onlyNative } = this.#held;
+    const { lease, route, unsupported, promptCache, dropped, onlyNative } = this.#held;
     const { provider, model, endpoint, step } = target;
     const asked: JsonObject = {
       ...omit(this.#held.body, ...ROUTING_FIELDS),
@@ -97,6 +99,7 @@ export class HeldRequest {
       provider: provider.name,
       providerId: provider.id,
       unsupported,
+      promptCache,
     });
     if (rewritten.kind === 'error') return rewritten;
     const { body } = rewritten;

@@ -11,7 +11,7 @@ import {
 } from '../canonical/limits.ts';
 import { apiHeaders } from '../providers/api-headers.ts';
 import type { ModelsEndpoint, Provider } from '../providers/provider.ts';
-import { withQuery } from '../routing/target.ts';
+import { apiUrl } from '../routing/target.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
 import { readBodyText } from '../upstream/read-body.ts';
@@ -60,7 +60,7 @@ export class ModelLists {
   ): Promise<Model[] | null> {
     try {
       const { path } = provider.models ?? OPENAI_MODELS;
-      const response = await this.#ports.fetch(withQuery(baseUrl + path, query), {
+      const response = await this.#ports.fetch(apiUrl(baseUrl, path, query), {
         headers: { accept: 'application/json', ...apiHeaders(provider, secret, headers) },
         redirect: 'manual',
         signal: AbortSignal.timeout(MODEL_LIST_TIMEOUT_MS),

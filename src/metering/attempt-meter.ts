@@ -61,7 +61,7 @@ export class AttemptMeter {
   }
 
   countUsage(): CountedUsage {
-    return this.#isRefused ? NOTHING_USED : this.tally.countUsage();
+    return this.#isRefused ? NOTHING_USED : this.tally.countBilled();
   }
 
   /** What its upstream says that it costs: an integer of 10^-9 US dollars, or null (P3). */

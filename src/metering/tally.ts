@@ -1,6 +1,12 @@
 /** Counts one answer as it passes: usage reported, text seen, vendor events, finish word, the first token's time. */
 import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
-import { type CountedUsage, countUsage, mergeUsage, type UsageReport } from '../canonical/usage.ts';
+import {
+  type CountedUsage,
+  countUsage,
+  mergeUsage,
+  type UsageReport,
+  withBesides,
+} from '../canonical/usage.ts';
 import { TokenCount } from './estimate.ts';
 
 /** What may be one: anything else does not belong in records and logs. */
@@ -74,5 +80,12 @@ export class Tally implements StreamMeter {
       prompt: () => this.#promptEstimate,
       completion: () => this.#text.tokens,
     });
+  }
+
+  /** The same with what is billed besides: a client's context does not hold it, and its record does (A5). */
+  countBilled(): CountedUsage {
+    const counted = this.countUsage();
+    const { besides } = this.#reported;
+    return besides === undefined ? counted : { ...counted, usage: withBesides(counted.usage, besides) };
   }
 }

@@ -1,4 +1,5 @@
 /** The registry: one line for each provider that Weir knows by name. */
+import { anthropic } from './anthropic.ts';
 import { deepseek } from './deepseek.ts';
 import { codestral, mistral } from './mistral.ts';
 import { openai } from './openai.ts';
@@ -13,4 +14,5 @@ export const PROVIDERS: readonly Provider[] = [
   opentoken,
   xerotier,
   openai,
+  anthropic,
 ];

@@ -1,4 +1,5 @@
 /** The profiles that an entry of `PROVIDERS` can have: one line each. */
+import { anthropic } from './anthropic.ts';
 import { cerebras } from './cerebras.ts';
 import { deepseek } from './deepseek.ts';
 import { fireworks } from './fireworks.ts';
@@ -28,6 +29,7 @@ export const PROFILES: readonly Profile[] = [
   deepseek,
   mistral,
   openai,
+  anthropic,
   vllm,
   sglang,
   llamacpp,

@@ -4,14 +4,14 @@ import { isObject, type JsonObject, readCount, readText } from '../canonical/jso
 import { omit, ownValue } from './objects.ts';
 import type { EffortField, EffortRules } from './rules.ts';
 
-/** OpenAI's word for a budget of thinking tokens: the largest whose own budget is not above it (`dialects.md` A2). */
-const BUDGETS: readonly (readonly [tokens: number, effort: string])[] = [
+/** The words, the highest first, and the budget of thinking tokens that each stands for (`dialects.md` A2). */
+export const BUDGETS: readonly (readonly [tokens: number, effort: string])[] = [
   [64_000, 'max'],
   [32_000, 'xhigh'],
   [16_384, 'high'],
   [8192, 'medium'],
   [2048, 'low'],
-  [0, 'minimal'],
+  [1024, 'minimal'],
 ];
 
 /** Where thinking is asked for and nothing names an effort. */
@@ -53,6 +53,18 @@ function isWord(word: string | undefined): word is string {
   return word !== undefined;
 }
 
+/** What a body asks for, in whichever of the three ways: a word, and a budget of its own where it names one. Undefined: nothing. */
+export function askedEffort(
+  body: JsonObject,
+): { readonly effort: string; readonly budget?: number } | undefined {
+  const effort =
+    readText(body.reasoning_effort) ?? FIELDS.map((field) => READERS[field](body[field])).find(isWord);
+  if (effort === undefined) return undefined;
+  const budget = isObject(body.reasoning) ? readCount(body.reasoning.max_tokens) : undefined;
+  const own = (isObject(body.thinking) ? readCount(body.thinking.budget_tokens) : undefined) ?? budget;
+  return own === undefined ? { effort } : { effort, budget: own };
+}
+
 /** Anthropic's and DeepSeek's `thinking`: `{"type":"enabled","budget_tokens"?}`, `adaptive`, `disabled`. */
 function readThinking(value: unknown): string | undefined {
   if (!isObject(value)) return undefined;
@@ -69,7 +81,8 @@ function readReasoning(value: unknown): string | undefined {
   return effort ?? (value.enabled === true ? USUAL_EFFORT : undefined);
 }
 
+/** The largest whose own budget is not above it. */
 function effortOfBudget(tokens: unknown): string | undefined {
   const budget = readCount(tokens);
-  return budget === undefined ? undefined : BUDGETS.find(([least]) => budget >= least)?.[1];
+  return budget === undefined ? undefined : (BUDGETS.find(([least]) => budget >= least)?.[1] ?? 'minimal');
 }

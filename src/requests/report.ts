@@ -43,6 +43,15 @@ export class Report {
     this.#dropped.add(name);
   }
 
+  /** Something that would change the answer and that the provider has no form for: it is left out only where the caller allows it (Q6, Q8). */
+  refuse(name: string): void {
+    if (this.#mode === 'drop') return this.dropAllowed(name);
+    this.fail(
+      name,
+      `${this.#provider} has nothing like ${name}: leave it out, or send the header x-weir-unsupported: drop`,
+    );
+  }
+
   change(name: string): void {
     this.#changed.add(name);
   }

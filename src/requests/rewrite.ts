@@ -7,7 +7,7 @@ import { rewriteMessages } from './messages.ts';
 import { keepEntries, omit, ownValue } from './objects.ts';
 import { isAboutRequest, isDefault } from './openai-fields.ts';
 import { Report } from './report.ts';
-import type { FieldRule, RequestRules, Unsupported } from './rules.ts';
+import type { FieldRule, PromptCache, RequestRules, Unsupported } from './rules.ts';
 import { rewriteTools } from './tools.ts';
 
 export interface RewriteOptions {
@@ -18,6 +18,8 @@ export interface RewriteOptions {
   readonly provider: string;
   /** Its id, by which it knows what it made itself (A7). */
   readonly providerId: string;
+  /** Whether a provider that caches only what it is told to is told so (A9). */
+  readonly promptCache: PromptCache;
   readonly unsupported: Unsupported;
 }
 

@@ -123,3 +123,7 @@ export interface RequestRules {
 /** What a deployment or a request wants done with fields that a provider does not take (Q8). */
 export type Unsupported = 'auto' | 'drop' | 'refuse';
 export const UNSUPPORTED: readonly [Unsupported, ...Unsupported[]] = ['auto', 'drop', 'refuse'];
+
+/** What a deployment wants done for callers who set no marks for a prompt cache (A9). */
+export type PromptCache = 'auto' | 'off';
+export const PROMPT_CACHE: readonly [PromptCache, ...PromptCache[]] = ['auto', 'off'];

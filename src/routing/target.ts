@@ -157,15 +157,19 @@ export function addressesOf(
 
 /** Where a request for the target goes. */
 export function targetUrl({ baseUrl, endpoint, query }: Target, body: JsonObject): string {
-  return withQuery(baseUrl + endpoint.path(body), query);
+  return apiUrl(baseUrl, endpoint.path(body), query);
 }
 
 /** Where a request goes that passes as it is. */
 export function laneUrl({ baseUrl, query }: Target, { path }: LaneEndpoint): string {
-  return withQuery(baseUrl + path, query);
+  return apiUrl(baseUrl, path, query);
 }
 
-export function withQuery(url: string, query: Readonly<Record<string, string>>): string {
+/** A base URL may end in the version with which the path begins: SDKs of one API differ in that. */
+export function apiUrl(baseUrl: string, path: string, query: Readonly<Record<string, string>>): string {
+  const [version = ''] = /^\/v\d\w*(?=\/)/.exec(path) ?? [];
+  const isNamed = version !== '' && baseUrl.endsWith(version);
+  const url = (isNamed ? baseUrl.slice(0, -version.length) : baseUrl) + path;
   if (Object.keys(query).length === 0) return url;
   return `${url}${url.includes('?') ? '&' : '?'}${new URLSearchParams(query)}`;
 }

@@ -5,7 +5,7 @@ import { MAX_PRICES_SETTING_BYTES, MAX_RETRIES } from '../canonical/limits.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import { parsePrices } from '../metering/prices/parse-prices.ts';
 import type { Price } from '../metering/prices/price.ts';
-import { UNSUPPORTED, type Unsupported } from '../requests/rules.ts';
+import { PROMPT_CACHE, type PromptCache, UNSUPPORTED, type Unsupported } from '../requests/rules.ts';
 import type { PacingLimits } from '../stream/pacing.ts';
 import { type Alias, readAliases } from './aliases.ts';
 import { type Placement, readPlacement } from './placement.ts';
@@ -34,6 +34,8 @@ export interface Settings extends Placement {
   readonly policies: Policies;
   /** What becomes of a request's fields that its provider does not take (Q8). */
   readonly unsupported: Unsupported;
+  /** Whether callers who set no marks for a prompt cache get one where their provider caches nothing else (A9). */
+  readonly promptCache: PromptCache;
   /** Heartbeats and timeouts (T1-T3). */
   readonly pacing: PacingLimits;
   readonly maxEventBytes: number;
@@ -67,6 +69,7 @@ export function readSettings(env: JsonObject): SettingsResult {
     prices: readPrices(reader),
     policies: readPolicies(reader),
     unsupported: reader.choice('UNSUPPORTED', UNSUPPORTED),
+    promptCache: reader.choice('PROMPT_CACHE', PROMPT_CACHE),
     pacing: {
       heartbeatMs: reader.seconds('HEARTBEAT_SECONDS', 15),
       idleTimeoutMs: reader.seconds('IDLE_TIMEOUT_SECONDS', 120),

@@ -59,7 +59,10 @@ export function classifyRefusal(refusal: Refusal, upstream: Upstream, callerPays
       `${upstream.name} refused this deployment's credential (${status})`,
     );
   }
-  if (!callerPays && (status === 402 || reported.code === 'insufficient_quota')) {
+  if (
+    !callerPays &&
+    (status === 402 || reported.code === 'insufficient_quota' || isAboutBalance(status, reported))
+  ) {
     return apiError('upstream_balance', `${upstream.name} refused this deployment's balance (${status})`);
   }
   const ownCode = cleanCode(reported.code, upstream) ?? '';
@@ -85,6 +88,13 @@ function isAboutKey(status: number, message: string | undefined): boolean {
     status === 400 && message !== undefined && INVALID_KEY.test(message.slice(0, MAX_ERROR_MESSAGE_CHARS))
   );
 }
+
+/** Anthropic refuses an empty balance with a 400: anthropics/claude-code#66314, 2026-06-08. */
+function isAboutBalance(status: number, { message = '' }: UpstreamError): boolean {
+  return status === 400 && EMPTY_BALANCE.test(message.slice(0, MAX_ERROR_MESSAGE_CHARS));
+}
+
+const EMPTY_BALANCE = /\bcredit balance is too low\b/i;
 
 const INVALID_KEY =
   /\b(?:incorrect|invalid|expired|missing|wrong)\s+api[ _-]?key\b|\bapi[ _-]?key\s+(?:is\s+|was\s+)?(?:not\s+(?:valid|found)|invalid|incorrect|expired|missing)\b/i;
@@ -130,6 +140,8 @@ const STATUS_WORDS: ReadonlyMap<string, number> = new Map([
   ['model_not_found', 404],
   ['rate_limit_error', 429],
   ['rate_limit_exceeded', 429],
+  ['billing_error', 402],
+  ['request_too_large', 413],
   ['overloaded_error', 503],
   ['backend_unavailable', 503],
   ['timeout_error', 504],

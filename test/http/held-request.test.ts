@@ -29,6 +29,7 @@ function hold(body: object = BODY) {
       lease,
       route: 'chat',
       unsupported: 'auto',
+      promptCache: 'auto',
     }),
     told,
   };

@@ -68,6 +68,7 @@ function planned(target: Target, { name, route, body, effect }: ProbeBody): Plan
     provider: provider.name,
     providerId: provider.id,
     unsupported: 'auto',
+    promptCache: 'auto',
   } as const;
   const rewritten = rewriteRequest(raw, options);
   const isSame = rewritten.kind === 'body' && isDeepStrictEqual(raw, rewritten.body);

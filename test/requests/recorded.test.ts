@@ -82,7 +82,13 @@ function send({ provider, route, body }: RecordedRequest): JsonObject {
   const endpoint = provider.endpoints[route];
   if (endpoint === undefined) throw new Error(`${provider.id} has no ${route}`);
   const model = String(body.model ?? body.agent_id ?? '');
-  const options = { model, provider: provider.name, providerId: provider.id, unsupported: 'auto' } as const;
+  const options = {
+    model,
+    provider: provider.name,
+    providerId: provider.id,
+    unsupported: 'auto',
+    promptCache: 'off',
+  } as const;
   const rewritten = writeRequest(endpoint.request, body, options);
   if (rewritten.kind === 'error') throw new Error(rewritten.error.message);
   expect([...rewritten.dropped, ...rewritten.changed]).toEqual([]);

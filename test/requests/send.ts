@@ -6,7 +6,7 @@ import { PROFILES } from '../../src/providers/profiles.ts';
 import type { Provider, Route } from '../../src/providers/provider.ts';
 import { writeRequest } from '../../src/requests/form.ts';
 import type { Rewritten } from '../../src/requests/rewrite.ts';
-import type { Unsupported } from '../../src/requests/rules.ts';
+import type { PromptCache, Unsupported } from '../../src/requests/rules.ts';
 
 export function providerNamed(id: string): Provider {
   const known = PROVIDERS.find((provider) => provider.id === id);
@@ -21,13 +21,20 @@ export function rewrite(
   body: JsonObject,
   unsupported: Unsupported = 'auto',
   route: Route = 'chat',
+  promptCache: PromptCache = 'off',
 ): Rewritten {
   const provider = providerNamed(id);
   const endpoint = provider.endpoints[route];
   if (endpoint === undefined) throw new Error(`${id} has no ${route}`);
   const model = String(body.model ?? 'm');
   const { name, id: providerId } = provider;
-  return writeRequest(endpoint.request, body, { model, provider: name, providerId, unsupported });
+  return writeRequest(endpoint.request, body, {
+    model,
+    provider: name,
+    providerId,
+    unsupported,
+    promptCache,
+  });
 }
 
 /** The body that goes up, where one does. */

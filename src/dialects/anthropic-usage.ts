@@ -1,0 +1,69 @@
+/** Counts an Anthropic message's tokens: the last said count of each field, and what is billed beside the message (A5). */
+import { isObject, type JsonObject, readArray, readCount } from '../canonical/json.ts';
+import type { TokensBesides, UsageReport } from '../canonical/usage.ts';
+
+const FIELDS = [
+  'input_tokens',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'output_tokens',
+] as const;
+type Said = { readonly [F in (typeof FIELDS)[number]]?: number };
+
+/** Totals of the whole message that are left out where they don't apply: one that is there takes the place of the one before. */
+export class ClaudeUsage {
+  #said: Said = {};
+
+  /** Of `message_start`, whose output count is of no more than the beginning: a stream that is cut has none. */
+  start(usage: unknown): UsageReport | null {
+    if (!isObject(usage)) return null;
+    const { output_tokens: _, ...said } = saidIn(usage);
+    this.#said = said;
+    return { ...tokensOf(said), isLatest: true };
+  }
+
+  /** Of `message_delta`, and of a plain answer. */
+  latest(usage: unknown): UsageReport | null {
+    if (!isObject(usage)) return null;
+    this.#said = { ...this.#said, ...saidIn(usage) };
+    const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {};
+    const besides = readBesides(usage.iterations);
+    return {
+      ...tokensOf(this.#said),
+      reasoning: readCount(details.thinking_tokens),
+      ...(besides === null ? {} : { besides }),
+      isLatest: true,
+    };
+  }
+}
+
+/** What was read from a cache and written to one is part of the prompt, as everywhere else. */
+function tokensOf(said: Said) {
+  const { input_tokens, cache_read_input_tokens: cached, cache_creation_input_tokens: cacheWrite } = said;
+  const prompt = input_tokens === undefined ? undefined : input_tokens + (cached ?? 0) + (cacheWrite ?? 0);
+  return { prompt, completion: said.output_tokens, cached, cacheWrite };
+}
+
+/** The message's own count is the sum of its `message` iterations alone: compaction and advisors are billed besides. */
+function readBesides(iterations: unknown): TokensBesides | null {
+  const others = readArray(iterations).filter(isObject).filter(isBeside);
+  if (others.length === 0) return null;
+  const counts = others.map((iteration) => tokensOf(saidIn(iteration)));
+  const sum = (count: (tokens: ReturnType<typeof tokensOf>) => number | undefined) =>
+    counts.reduce((total, tokens) => total + (count(tokens) ?? 0), 0);
+  return {
+    prompt: sum(({ prompt }) => prompt),
+    completion: sum(({ completion }) => completion),
+    cached: sum(({ cached }) => cached),
+    cacheWrite: sum(({ cacheWrite }) => cacheWrite),
+  };
+}
+
+function isBeside({ type }: JsonObject): boolean {
+  return type !== 'message' && type !== undefined;
+}
+
+function saidIn(usage: JsonObject): Said {
+  const counts = FIELDS.map((field) => [field, readCount(usage[field])] as const);
+  return Object.fromEntries(counts.filter(([, count]) => count !== undefined));
+}

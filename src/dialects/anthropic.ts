@@ -1,0 +1,193 @@
+/** Anthropic Messages: events that open, fill and close one block after the other. https://platform.claude.com/docs/en/build-with-claude/streaming */
+import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
+import { MAX_TOOL_CALLS } from '../canonical/limits.ts';
+import type { ChoicePart, ChunkPart, ToolCallPart } from '../canonical/part.ts';
+import { findUpstreamError } from '../canonical/upstream-error.ts';
+import type { Dialect, DialectReader } from '../stream/dialect.ts';
+import { type ClaudeBlock, readBlock } from './anthropic-blocks.ts';
+import { ClaudeUsage } from './anthropic-usage.ts';
+import { readName } from './envelope.ts';
+
+export const anthropicMessages: Dialect = {
+  open: (_, provider) => new MessageReader(provider),
+};
+
+/** Events and blocks that are not read here carry nothing for a chat: the document wants new ones ignored. */
+class MessageReader implements DialectReader {
+  readonly #provider: string;
+  readonly #usage = new ClaudeUsage();
+  /** Tool calls that began: a call's index counts them, not the blocks. */
+  #calls = 0;
+  /** The call whose block is open, and whether arguments of it came. */
+  #openCall: { readonly index: number; readonly block: unknown; hasArguments: boolean } | null = null;
+  /** Held until the message has ended: one that is cut before has none. */
+  #finishWord: string | null = null;
+
+  constructor(provider: string) {
+    this.#provider = provider;
+  }
+
+  /** By the event's `type`, which its name always equals (recorded: 362 of 362 streams, 2026-11). */
+  event(event: JsonObject): ChunkPart | null {
+    switch (event.type) {
+      case 'message_start':
+        return this.#start(objectOf(event.message));
+      case 'content_block_start':
+        return this.#openBlock(event);
+      case 'content_block_delta':
+        return this.#delta(objectOf(event.delta), event.index);
+      case 'content_block_stop':
+        return this.#closeCall();
+      case 'message_delta':
+        return this.#messageDelta(event);
+      case 'message_stop':
+        return { ...EMPTY_PART, choices: [{ ...EMPTY_CHOICE, finishWord: this.#finishWord }], ends: true };
+      case 'error':
+      case undefined: {
+        const error = findUpstreamError(event);
+        return error === null ? null : { ...EMPTY_PART, error };
+      }
+      default:
+        return null;
+    }
+  }
+
+  plain(answer: JsonObject): ChunkPart {
+    const choice: Writable<ChoicePart> = { ...EMPTY_CHOICE, hasRole: true, hasContent: true };
+    const toolCalls: ToolCallPart[] = [];
+    for (const [index, value] of readArray(answer.content).filter(isObject).entries()) {
+      const block = readBlock(value, index, this.#provider);
+      choice.content += block.text;
+      choice.reasoning += block.reasoning;
+      choice.reasoningDetails = [...choice.reasoningDetails, ...block.details];
+      if (block.call !== null)
+        toolCalls.push(callPart(toolCalls.length, block.call, block.call.input || '{}'));
+    }
+    const isMessage = answer.type === 'message' || Array.isArray(answer.content);
+    const finished = { ...choice, toolCalls, finishWord: readText(answer.stop_reason) ?? 'end_turn' };
+    return {
+      ...EMPTY_PART,
+      ...headOf(answer),
+      choices: isMessage ? [finished] : [],
+      usage: this.#usage.latest(answer.usage),
+      error: findUpstreamError(answer),
+    };
+  }
+
+  #start(message: JsonObject): ChunkPart {
+    const usage = this.#usage.start(message.usage);
+    return { ...EMPTY_PART, ...headOf(message), choices: [{ ...EMPTY_CHOICE, hasRole: true }], usage };
+  }
+
+  #openBlock({ content_block, index }: JsonObject): ChunkPart | null {
+    // Some compatible server may leave out the end of a block.
+    const closed = this.#closeCall();
+    const block = readBlock(objectOf(content_block), index, this.#provider);
+    const opened = block.call === null ? choiceOf(block) : this.#openToolCall(block.call, index);
+    const choices = [...(closed?.choices ?? []), ...(opened === null ? [] : [opened])];
+    return choices.length === 0 ? null : { ...EMPTY_PART, choices };
+  }
+
+  #openToolCall(call: NonNullable<ClaudeBlock['call']>, block: unknown): ChoicePart {
+    const index = Math.min(this.#calls++, MAX_TOOL_CALLS);
+    this.#openCall = { index, block, hasArguments: call.input !== '' };
+    return { ...EMPTY_CHOICE, toolCalls: [callPart(index, call, call.input)] };
+  }
+
+  /** Texts are read without a memory: the fast path reads them again. */
+  #delta(delta: JsonObject, index: unknown): ChunkPart | null {
+    switch (delta.type) {
+      case 'text_delta':
+        return choicePart({ content: readText(delta.text) ?? '', hasContent: true });
+      case 'thinking_delta':
+      case 'signature_delta': {
+        const { thinking, signature } = delta;
+        return choicePart(
+          choiceOf(readBlock({ type: 'thinking', thinking, signature }, index, this.#provider)),
+        );
+      }
+      case 'input_json_delta':
+        return this.#arguments(readText(delta.partial_json) ?? '', index);
+      default:
+        return null;
+    }
+  }
+
+  /** Server tools have such fragments, too: they are no calls of the client's. */
+  #arguments(text: string, block: unknown): ChunkPart | null {
+    const call = this.#openCall;
+    if (call === null || call.block !== block || text === '') return null;
+    call.hasArguments = true;
+    return choicePart({ toolCalls: [fragment(call.index, text)] });
+  }
+
+  /** A call without arguments gets one empty fragment and no more: its arguments are an empty object. */
+  #closeCall(): ChunkPart | null {
+    const call = this.#openCall;
+    this.#openCall = null;
+    return call === null || call.hasArguments
+      ? null
+      : choicePart({ toolCalls: [fragment(call.index, '{}')] });
+  }
+
+  /** The document allows several: the last one counts. */
+  #messageDelta(event: JsonObject): ChunkPart {
+    this.#finishWord = readText(objectOf(event.delta).stop_reason) ?? this.#finishWord;
+    return { ...(this.#closeCall() ?? EMPTY_PART), usage: this.#usage.latest(event.usage) };
+  }
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+function headOf(message: JsonObject): Pick<ChunkPart, 'id' | 'model'> {
+  return { id: readName(message.id), model: readName(message.model) };
+}
+
+function choiceOf({ text, reasoning, details }: ClaudeBlock): ChoicePart | null {
+  if (text === '' && reasoning === '' && details.length === 0) return null;
+  return { ...EMPTY_CHOICE, content: text, reasoning, reasoningDetails: details };
+}
+
+function choicePart(choice: Partial<ChoicePart> | null): ChunkPart | null {
+  return choice === null ? null : { ...EMPTY_PART, choices: [{ ...EMPTY_CHOICE, ...choice }] };
+}
+
+function callPart(
+  index: number,
+  { id, name }: NonNullable<ClaudeBlock['call']>,
+  input: string,
+): ToolCallPart {
+  return { index, id, name, arguments: input, extraContent: undefined };
+}
+
+function fragment(index: number, text: string): ToolCallPart {
+  return { index, id: undefined, name: undefined, arguments: text, extraContent: undefined };
+}
+
+function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+const EMPTY_CHOICE: ChoicePart = {
+  index: 0,
+  hasRole: false,
+  hasContent: false,
+  content: '',
+  reasoning: '',
+  refusal: '',
+  toolCalls: [],
+  reasoningDetails: [],
+  logprobs: null,
+  finishWord: null,
+};
+
+const EMPTY_PART: ChunkPart = {
+  id: undefined,
+  created: undefined,
+  model: undefined,
+  serviceTier: undefined,
+  systemFingerprint: undefined,
+  choices: [],
+  usage: null,
+  error: null,
+};

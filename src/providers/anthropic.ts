@@ -1,0 +1,48 @@
+/** Anthropic: Messages. https://platform.claude.com/docs/en/api/messages (read 2026-11-22); what each model family takes is in its own file. */
+import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
+import { anthropicMessages } from '../dialects/anthropic.ts';
+import { claudeForm } from '../requests/anthropic/write.ts';
+import { CLAUDE_FAMILIES } from './claude-families.ts';
+import type { Provider } from './provider.ts';
+
+export const anthropic: Provider = {
+  id: 'anthropic',
+  name: 'Anthropic',
+  hosts: ['api.anthropic.com'],
+  apiKeySettings: ['ANTHROPIC_API_KEY'],
+  baseUrlSettings: ['ANTHROPIC_BASE_URL'],
+  defaultBaseUrl: 'https://api.anthropic.com',
+  endpoints: {
+    chat: {
+      path: () => '/v1/messages',
+      request: claudeForm(CLAUDE_FAMILIES),
+      dialect: anthropicMessages,
+    },
+  },
+  quirks: {},
+  credential: (secret) => ({ 'x-api-key': secret }),
+  headers: { 'anthropic-version': '2023-06-01' },
+  models: { path: '/v1/models?limit=1000', read: readModels },
+  refusals: {
+    // "prompt is too long: 208310 tokens > 200000 maximum"; "input length and `max_tokens` exceed context limit": badlogic/pi-mono,
+    // packages/ai/src/utils/overflow.ts, read 2026-11-22.
+    context_length: /\bprompt is too long\b|\binput length and `max_tokens` exceed context limit\b/i,
+    // cline/cline#4462, 2025-06.
+    content_filter: /\bblocked by content filtering policy\b/i,
+  },
+  // 3.75 megapixels from Opus 4.7 on, 750 pixels a token: https://platform.claude.com/docs/en/build-with-claude/vision (2026-11-22).
+  imageTokens: 5120,
+  vendorTokens: () => null,
+};
+
+/** `created_at` is ISO 8601. https://platform.claude.com/docs/en/api/models-list (2026-11-22) */
+function readModels({ data }: JsonObject) {
+  if (!Array.isArray(data)) return null;
+  return readArray(data)
+    .filter(isObject)
+    .flatMap(({ id, created_at }) => {
+      const name = readText(id);
+      const created = Math.floor(Date.parse(readText(created_at) ?? '') / 1000);
+      return name === undefined ? [] : [{ id: name, created: Number.isNaN(created) ? 0 : created }];
+    });
+}

@@ -1,0 +1,171 @@
+/** Writes a conversation as Anthropic has it: the system apart, turns that alternate, a call's results first in the turn behind it (A2). */
+import { parseJsonExactly } from '../../canonical/exact-json.ts';
+import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
+import { toolCallId } from '../../canonical/tool-call-id.ts';
+import { isFromAnswer } from '../openai-fields.ts';
+import type { Report } from '../report.ts';
+import { contentBlocks, textBlocks, withCacheControl } from './content.ts';
+import type { ClaudeFamily } from './family.ts';
+import { thinkingBlocks } from './thoughts.ts';
+
+export interface Conversation {
+  readonly system: readonly JsonObject[];
+  readonly messages: readonly Turn[];
+}
+
+export interface Turn {
+  readonly role: 'user' | 'assistant' | 'system';
+  readonly content: readonly JsonObject[];
+}
+
+export interface ConversationOptions {
+  readonly family: ClaudeFamily;
+  /** The id of the provider that is asked: it reads its own tokens alone (A7). */
+  readonly providerId: string;
+  readonly report: Report;
+}
+
+export function claudeConversation(messages: readonly unknown[], options: ConversationOptions): Conversation {
+  const asked = messages.filter(isObject);
+  const first = asked.findIndex((message) => !isSystem(message));
+  const leading = first < 0 ? asked : asked.slice(0, first);
+  const writer = new TurnWriter(options);
+  const rest = first < 0 ? [] : asked.slice(first);
+  for (const [at, message] of rest.entries()) writer.add(message, rest[at + 1]);
+  return {
+    system: leading.flatMap((message) => ownBlocks(message, options.report)),
+    messages: writer.turns(),
+  };
+}
+
+function isSystem({ role }: JsonObject): boolean {
+  return role === 'system' || role === 'developer';
+}
+
+function ownBlocks(message: JsonObject, report: Report): JsonObject[] {
+  return withCacheControl(contentBlocks(message.content, report), message.cache_control);
+}
+
+/** `^[a-zA-Z0-9_-]+$`: maximhq/bifrost#5097, 2026-07-10. */
+const TOOL_ID = /^[a-zA-Z0-9_-]{1,128}$/;
+
+/** What a message may have besides its content; the rest of it is nothing that Anthropic knows. */
+const MESSAGE_KEYS = ['role', 'content', 'cache_control', 'tool_call_id', 'tool_calls'];
+
+class TurnWriter {
+  readonly #options: ConversationOptions;
+  readonly #turns: { readonly role: Turn['role']; content: JsonObject[] }[] = [];
+  /** The ids that calls have here, by their own: one that is not unique is refused. */
+  readonly #ids = new Map<string, string>();
+  readonly #usedIds = new Set<string>();
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+  }
+
+  /** @param next the message behind it */
+  add(message: JsonObject, next: JsonObject | undefined): void {
+    this.#reportRest(message);
+    const { report } = this.#options;
+    if (message.role === 'assistant') return this.#push('assistant', this.#assistant(message));
+    if (message.role === 'tool') return this.#addResult(message);
+    const blocks = ownBlocks(message, report);
+    this.#push(isSystem(message) ? this.#systemRole(next) : 'user', blocks);
+  }
+
+  turns(): readonly Turn[] {
+    const last = this.#turns.at(-1);
+    // 400 "final assistant content cannot end with trailing whitespace".
+    if (last?.role === 'assistant') last.content = last.content.map(trimmed);
+    return this.#turns;
+  }
+
+  /** Behind a turn of the user's and before one of the assistant's, or at the end (vercel/ai, content/providers, 2026-08-22). */
+  #systemRole(next: JsonObject | undefined): Turn['role'] {
+    const isPlaced = next === undefined || next.role === 'assistant';
+    const takes = this.#options.family.takesSystemTurns && this.#turns.at(-1)?.role === 'user';
+    return takes && isPlaced ? 'system' : 'user';
+  }
+
+  #push(role: Turn['role'], blocks: JsonObject[]): void {
+    if (blocks.length === 0) return;
+    const last = this.#turns.at(-1);
+    if (last?.role === role) last.content.push(...blocks);
+    else this.#turns.push({ role, content: blocks });
+  }
+
+  #assistant(message: JsonObject): JsonObject[] {
+    const { providerId, report } = this.#options;
+    const content = contentBlocks(message.content, report).filter(({ type }) => !isThought(type));
+    const refusal = readText(message.refusal);
+    const said = content.length === 0 && refusal !== undefined ? textBlocks(refusal) : content;
+    const calls = readArray(message.tool_calls).filter(isObject);
+    const blocks = [
+      ...thinkingBlocks(message, providerId),
+      ...said,
+      ...calls.map((call) => this.#call(call)),
+    ];
+    // Nobody takes a turn of thoughts alone.
+    return said.length + calls.length === 0 ? [] : withCacheControl(blocks, message.cache_control);
+  }
+
+  #call(call: JsonObject): JsonObject {
+    const fn = isObject(call.function) ? call.function : isObject(call.custom) ? call.custom : {};
+    return {
+      type: 'tool_use',
+      id: this.#idOf(readText(call.id) ?? ''),
+      name: fn.name,
+      input: inputOf(fn.arguments ?? fn.input),
+    };
+  }
+
+  #idOf(own: string): string {
+    const id = TOOL_ID.test(own) ? own : toolCallId(own);
+    const unique = this.#usedIds.has(id) ? toolCallId(`${id} ${this.#usedIds.size}`) : id;
+    this.#usedIds.add(unique);
+    this.#ids.set(own, unique);
+    return unique;
+  }
+
+  /** Results stand first in their turn, whatever the client sent between them: 400 "`tool_use` ids were found without `tool_result` blocks". */
+  #addResult(message: JsonObject): void {
+    const own = readText(message.tool_call_id) ?? '';
+    const { content } = message;
+    const blocks = typeof content === 'string' ? content : contentBlocks(content, this.#options.report);
+    const result: JsonObject = {
+      type: 'tool_result',
+      tool_use_id: this.#ids.get(own) ?? (TOOL_ID.test(own) ? own : toolCallId(own)),
+      ...(blocks.length === 0 ? {} : { content: blocks }),
+      ...(isObject(message.cache_control) ? { cache_control: message.cache_control } : {}),
+    };
+    const last = this.#turns.at(-1);
+    if (last?.role !== 'user') return this.#push('user', [result]);
+    const results = last.content.filter(({ type }) => type === 'tool_result').length;
+    last.content.splice(results, 0, result);
+  }
+
+  #reportRest(message: JsonObject): void {
+    for (const [key, value] of Object.entries(message)) {
+      const isSilent = value === null || value === undefined || isFromAnswer(key);
+      if (!MESSAGE_KEYS.includes(key) && !isSilent) this.#options.report.drop(`messages.${key}`);
+    }
+  }
+}
+
+function isThought(type: unknown): boolean {
+  return type === 'thinking' || type === 'redacted_thinking';
+}
+
+/** Arguments that a limit cut off must not block the conversation for ever. */
+function inputOf(value: unknown): unknown {
+  if (isObject(value)) return value;
+  const text = readText(value);
+  if (text === undefined || text.trim() === '') return {};
+  const input = parseJsonExactly(text);
+  return isObject(input) ? input : { arguments: text };
+}
+
+function trimmed(block: JsonObject, at: number, { length }: readonly JsonObject[]): JsonObject {
+  const text = at === length - 1 && block.type === 'text' ? readText(block.text) : undefined;
+  return text === undefined ? block : { ...block, text: text.trimEnd() };
+}

@@ -71,7 +71,14 @@ describe('readSettings, providers', () => {
 
   test('K1 AUTH=passthrough: a provider is enabled when its base URL is set, without a key', () => {
     const { providers } = valid({ AUTH: 'passthrough', XEROTIER_BASE_URL: 'https://api.example/v1' });
-    expect([...providers.keys()].sort()).toEqual(['codestral', 'deepseek', 'mistral', 'openai', 'xerotier']);
+    expect([...providers.keys()].sort()).toEqual([
+      'anthropic',
+      'codestral',
+      'deepseek',
+      'mistral',
+      'openai',
+      'xerotier',
+    ]);
     expect(providers.get('deepseek')?.apiKey).toBe('');
   });
 
@@ -256,6 +263,7 @@ describe('readSettings, fixed values', () => {
     ['LEDGER', (settings) => settings.ledger, ['kv', 'object']],
     ['REASONING', (settings) => settings.policies.reasoning, ['pass', 'strip']],
     ['USAGE_CHUNK', (settings) => settings.policies.usageChunk, ['finish', 'on_request', 'always']],
+    ['PROMPT_CACHE', (settings) => settings.promptCache, ['auto', 'off']],
     ['UNSUPPORTED', (settings) => settings.unsupported, ['auto', 'drop', 'refuse']],
     ['ERROR_FRAMES', (settings) => settings.policies.errorFrames, ['data', 'event']],
   ])('%s: its first value by default, each of its values, and no other', (name, read, words) => {

@@ -1,11 +1,10 @@
-/**
- * What each family of Claude models takes, as of 2026-11-22. `T` is
- * https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting, `M` the migration guide of each model
- * (https://platform.claude.com/docs/en/models/opus-5-5/migration-guide and its like), `O` the table of
- * https://platform.claude.com/docs/en/models, `V` @ai-sdk/anthropic's getModelCapabilities (vercel/ai@ed857f50, 2026-08-22, and the
- * changelogs of 4.0.61 to 4.0.67, 2026-09).
- */
+/** What each family of Claude models takes in a request, as of 2026-11-22: data, the newest first (A2). */
 import type { ClaudeFamilies, ClaudeFamily } from '../requests/anthropic/family.ts';
+
+// T: https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting
+// M: the migration guide of each model, https://platform.claude.com/docs/en/models/opus-5-5/migration-guide and its like
+// O: the table of https://platform.claude.com/docs/en/models
+// V: the AI SDK's getModelCapabilities (vercel/ai@ed857f50, packages/anthropic, 2026-08-22) and its changelog of 2026-09
 
 /** O: 128K of output. M: 400 for a budget (`"thinking.type.enabled" is not supported for this model`), for sampling, for a prefill. */
 const NEWEST: ClaudeFamily = {

@@ -1,6 +1,7 @@
 /** Tests agents' tool loops of five steps with thinking and parallel calls (Q1-Q6): real clients × strict providers, and conversations that move. */
 import type OpenAI from 'openai';
 import { afterAll, describe, expect, test } from 'vitest';
+import { chatOf } from '../simulator/anthropic-chat.ts';
 import { objectOf, objectsOf, textOf } from '../simulator/json.ts';
 import { type AiProvider, CALLS, runByHand, runWithAiSdk, runWithOpenAI, STEPS } from './agent-loops.ts';
 import { startGateway } from './gateway.ts';
@@ -18,11 +19,14 @@ const MODELS = [
   'openrouter/moonshotai/kimi-k2.5',
   'xai/grok-4.3',
   'openai/gpt-4o-mini',
+  'anthropic/claude-haiku-4-5',
+  'anthropic/claude-sonnet-5',
   'compatible/openai/gpt-oss-20b',
 ];
 
 /** Models that refuse a step without the signature that they gave: only what carries it back gets through. */
 const SIGNING = [
+  'anthropic/claude-opus-5-5',
   'openrouter/anthropic/claude-haiku-4.5',
   'openrouter/google/gemini-3-flash-preview',
   'gemini/gemini-3-flash',
@@ -32,7 +36,9 @@ const SIGNING = [
 function expectWholeLoop(requestsBefore: number): void {
   const requests = gateway.simulator.requests.slice(requestsBefore);
   expect(requests).toHaveLength(STEPS + 1);
-  const messages = objectsOf(requests.at(-1)?.body?.messages);
+  const { path = '', body = {} } = requests.at(-1) ?? {};
+  const { messages: sent } = path.startsWith('/anthropic/') ? chatOf(body) : body;
+  const messages = objectsOf(sent);
   expect(messages.filter(({ tool_calls }) => Array.isArray(tool_calls))).toHaveLength(STEPS);
   expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(CALLS);
 }

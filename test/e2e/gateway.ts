@@ -61,6 +61,7 @@ export const CREDENTIALS = {
   OPENTOKEN_API_KEY: 'sim-opentoken-9e5d62',
   XEROTIER_API_KEY: 'sim-xerotier-b7a0f8',
   OPENAI_API_KEY: 'sim-openai-15e6d3',
+  ANTHROPIC_API_KEY: 'sim-anthropic-40bd71',
   COMPATIBLE_SECRET: 'sim-compatible-6c98b1',
 } as const;
 
@@ -232,6 +233,7 @@ function defaultVars(simulatorUrl: string): Vars {
     OPENTOKEN_BASE_URL: base('opentoken'),
     XEROTIER_BASE_URL: base('xerotier'),
     OPENAI_BASE_URL: base('openai'),
+    ANTHROPIC_BASE_URL: base('anthropic'),
     PROVIDERS: JSON.stringify({
       compatible: { base_url: base('compatible'), api_key: 'COMPATIBLE_SECRET' },
       keyless: { base_url: base('compatible') },

@@ -238,7 +238,7 @@ describe('without DEFAULT_PROVIDER', () => {
       expect(error).toMatchObject({ type: 'not_found_error', code: 'model_not_found', param: 'model' });
       expect(textOf(error.message)).toContain(model);
       expect(textOf(error.message)).toMatch(
-        /deepseek, mistral, codestral, opentoken, xerotier, openai, compatible/,
+        /deepseek, mistral, codestral, opentoken, xerotier, openai, anthropic, compatible/,
       );
     },
   );

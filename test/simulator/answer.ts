@@ -34,8 +34,8 @@ function splitFault(name: string, scene: Scene): { model: string; fault?: string
 
 function refusalOf(request: RecordedRequest, call: Call, scene: Scene): Refusal | undefined {
   const isList = call.operation === 'models';
-  const key = request.headers.authorization;
-  if (!key?.startsWith('Bearer sim-')) {
+  const key = keyOf(request, scene);
+  if (!key?.startsWith('sim-')) {
     return (key === undefined ? undefined : scene.badKey) ?? scene.refusal(401, 'Invalid API key');
   }
   if (request.method !== (isList ? 'GET' : 'POST')) return scene.refusal(405, 'Method Not Allowed');
@@ -43,8 +43,13 @@ function refusalOf(request: RecordedRequest, call: Call, scene: Scene): Refusal 
   return request.body ? scene.check(call) : scene.refusal(400, 'The body is not a JSON object');
 }
 
+function keyOf({ headers }: RecordedRequest, { keyOf: own }: Scene): string | undefined {
+  const key = own === undefined ? headers.authorization?.replace(/^Bearer /, '') : own(headers);
+  return typeof key === 'string' ? key : undefined;
+}
+
 function goodAnswer(call: Call, scene: Scene): Pick<Good, 'head' | 'streamed' | 'events' | 'object'> {
-  const object = call.operation === 'models' ? modelList(scene) : scene.object(call);
+  const object = call.operation === 'models' ? (scene.list?.() ?? modelList(scene)) : scene.object(call);
   if (call.operation !== 'models' && call.body.stream === true) {
     return { head: STREAM_HEAD, streamed: true, events: [...scene.stream(call)], object };
   }

@@ -16,6 +16,7 @@ export const paths = {
   xerotier: `${basePaths.xerotier}/chat/completions`,
   openai: `${basePaths.openai}/chat/completions`,
   legacy: `${basePaths.openai}/completions`,
+  anthropic: `${basePaths.anthropic}/v1/messages`,
   compatible: `${basePaths.compatible}/chat/completions`,
   groq: `${basePaths.groq}/chat/completions`,
   cerebras: `${basePaths.cerebras}/chat/completions`,

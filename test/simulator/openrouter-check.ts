@@ -109,7 +109,7 @@ function isSigned(message: JsonObject, id: string, name: string, { format }: Mod
 }
 
 export function signatureOf(model: string, id: string, text: string): string {
-  return createHash('sha256').update(`${model}\n${id}\n${text}`).digest('base64');
+  return `openrouter.${createHash('sha256').update(`${model}\n${id}\n${text}`).digest('base64')}`;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** A provider's scene: its routes, its refusals, and the events or the object of its answers. */
+import type { IncomingHttpHeaders } from 'node:http';
 import { compact, type JsonObject } from './json.ts';
 
 export type Operation = 'chat' | 'completions' | 'fim' | 'agents' | 'models';
@@ -39,11 +40,15 @@ export interface Scene {
   refusal(status: number, message: string): Refusal;
   /** What a key that is no key gets, where that is not 401. */
   readonly badKey?: Refusal;
+  /** Where the credential stands; absent: `authorization: Bearer`. */
+  readonly keyOf?: (headers: IncomingHttpHeaders) => string | string[] | undefined;
   /** The documented refusal of this request; undefined where it is valid. */
   check(call: Call): Refusal | undefined;
   stream(call: Call): Iterable<WireEvent>;
   /** The answer to a request without `stream: true`. */
   object(call: Call): string;
+  /** The list of its models, where that is not OpenAI's. */
+  readonly list?: () => string;
 }
 
 /** The second in which every simulated answer was created: fixed, so that tests can compare whole bytes. */

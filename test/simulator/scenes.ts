@@ -1,5 +1,6 @@
 /** All scenes, and which of them answers a path. */
 
+import { anthropic } from './anthropic.ts';
 import { cerebras } from './cerebras.ts';
 import { compatible } from './compatible.ts';
 import { deepseek } from './deepseek.ts';
@@ -14,7 +15,16 @@ import { xai } from './xai.ts';
 import { xerotier } from './xerotier.ts';
 
 /** Those that a gateway knows by itself, and the tolerant compatible one. */
-const ownScenes: readonly Scene[] = [deepseek, mistral, codestral, opentoken, xerotier, openai, compatible];
+const ownScenes: readonly Scene[] = [
+  deepseek,
+  mistral,
+  codestral,
+  opentoken,
+  xerotier,
+  openai,
+  anthropic,
+  compatible,
+];
 
 /** Those that a gateway reaches through an entry of `PROVIDERS`, each with the profile of its name. */
 export const compatibleScenes: readonly Scene[] = [groq, cerebras, openrouter, gemini, xai];
@@ -29,6 +39,7 @@ export const basePaths = {
   opentoken: '/opentoken/v1',
   xerotier: '/xerotier/proj_ABC123/my-endpoint/v1',
   openai: '/openai/v1',
+  anthropic: '/anthropic',
   compatible: '/compatible/v1',
   groq: '/groq/v1',
   cerebras: '/cerebras/v1',

@@ -62,6 +62,8 @@ const BESIDE: Readonly<Record<string, number>> = { 'grok-4.3': 7, 'grok-4.6': 6 
 const optionsAt = (at: string) => (/mistral|codestral/.test(at) ? {} : INCLUDE_USAGE);
 const finishesAt = (at: string) => (at === 'openrouter' ? 2 : 1);
 
+/** Anthropic takes no request without it. */
+const BESIDE_KEY = { 'anthropic-version': '2023-06-01' };
 const MISTRAL = '{"detail":"Invalid API Key"}';
 const BAD_KEYS: Readonly<Record<string, [status: number, text: unknown]>> = {
   deepseek: [401, expect.stringContaining('"type":"authentication_error"')],
@@ -92,12 +94,14 @@ describe('every scene', () => {
     async (id, scene) => {
       for (const [path, operation] of Object.entries(scene.routes)) {
         const method = operation === 'models' ? 'GET' : 'POST';
-        const headers = { authorization: 'Bearer invalid' };
+        const headers = { ...BESIDE_KEY, authorization: 'Bearer invalid', 'x-api-key': 'invalid' };
         const refusal = await fetch(simulator.url + path, { method, headers });
         expect([refusal.status, await refusal.text()]).toEqual(BAD_KEYS[id] ?? [401, expect.any(String)]);
         expect((await fetch(simulator.url + path, { method })).status).toBe(401);
         if (operation !== 'models') continue;
-        const list = await fetch(simulator.url + path, { headers: { authorization: 'Bearer sim-x' } });
+        const list = await fetch(simulator.url + path, {
+          headers: { ...BESIDE_KEY, authorization: 'Bearer sim-x', 'x-api-key': 'sim-x' },
+        });
         expect(objectsOf(decodeObject(await list.text())?.data).map((model) => model.id)).toEqual(
           scene.models,
         );

@@ -1,0 +1,209 @@
+/** What Anthropic refuses today (2026-11-22), in its words: quoted in the issues and documents that src/providers/claude-families.ts names. */
+import { blocksOf } from './anthropic-chat.ts';
+import {
+  type Asked,
+  CLAUDE_MODELS,
+  type ClaudeModel,
+  changedThinking,
+  thoughtsOf,
+} from './anthropic-models.ts';
+import { type Json, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
+import type { Call, Refusal } from './scene.ts';
+
+const TYPES: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  504: 'timeout_error',
+  529: 'overloaded_error',
+};
+
+export function refusal(status: number, message: string): Refusal {
+  const error = { type: TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error'), message };
+  return { status, body: JSON.stringify({ type: 'error', error, request_id: 'req_sim' }) };
+}
+
+export function check(call: Call): Refusal | undefined {
+  const model = CLAUDE_MODELS[call.model];
+  if (model === undefined) return refusal(404, `model: ${call.model}`);
+  for (const problem of [fieldProblem, thinkingProblem, samplingProblem, toolProblem, turnProblem]) {
+    const message = problem(call.body, model, call.model);
+    if (message !== undefined) return refusal(400, message);
+  }
+  return undefined;
+}
+
+const FIELDS = [
+  ...[
+    'model',
+    'messages',
+    'max_tokens',
+    'system',
+    'stream',
+    'stop_sequences',
+    'temperature',
+    'top_p',
+    'top_k',
+  ],
+  ...['tools', 'tool_choice', 'thinking', 'output_config', 'metadata', 'service_tier', 'cache_control'],
+  ...['container', 'context_management', 'mcp_servers', 'inference_geo'],
+];
+
+function fieldProblem(body: JsonObject): string | undefined {
+  const unknown = Object.keys(body).find((key) => !FIELDS.includes(key));
+  if (unknown !== undefined) return `${unknown}: Extra inputs are not permitted`;
+  if (body.max_tokens === undefined) return 'max_tokens: Field required';
+  if (objectsOf(body.messages).length === 0) return 'messages: at least one message is required';
+  const user = textOf(objectOf(body.metadata).user_id);
+  if (user.includes('@')) return 'metadata.user_id: user_id appears to contain an email address';
+  const stops = Array.isArray(body.stop_sequences) ? body.stop_sequences : [];
+  if (stops.some((stop) => textOf(stop).trim() === '')) {
+    return 'stop_sequences: each stop sequence must contain non-whitespace';
+  }
+  const schema = objectOf(objectOf(body.output_config).format).schema;
+  return schema === undefined || isClosed(schema)
+    ? undefined
+    : "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false";
+}
+
+function isClosed(schema: Json): boolean {
+  if (Array.isArray(schema)) return schema.every(isClosed);
+  if (typeof schema !== 'object' || schema === null) return true;
+  const isOpen = schema.type === 'object' && schema.additionalProperties !== false;
+  return !isOpen && Object.values(schema).every((member) => isClosed(member ?? null));
+}
+
+function thinkingProblem(body: JsonObject, model: ClaudeModel): string | undefined {
+  const { type, budget_tokens } = objectOf(body.thinking);
+  if (type !== undefined && !model.thinking.some((known) => known === type)) {
+    return model.thinking.includes('adaptive')
+      ? `"thinking.type.${textOf(type)}" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.`
+      : 'adaptive thinking is not supported on this model';
+  }
+  if (objectOf(body.output_config).effort !== undefined && !model.thinking.includes('adaptive')) {
+    return 'This model does not support the effort parameter.';
+  }
+  if (type !== 'enabled') return undefined;
+  const budget = numberOf(budget_tokens) ?? 0;
+  if (budget < 1024) return 'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024';
+  return budget >= (numberOf(body.max_tokens) ?? 0)
+    ? '`max_tokens` must be greater than `thinking.budget_tokens`.'
+    : undefined;
+}
+
+function samplingProblem(body: JsonObject, model: ClaudeModel): string | undefined {
+  const set = ['temperature', 'top_p', 'top_k'].find((field) => body[field] !== undefined);
+  if (set === undefined) return undefined;
+  if (!model.takesSampling) return `\`${set}\` is deprecated for this model.`;
+  const temperature = numberOf(body.temperature) ?? 0;
+  if (temperature < 0 || temperature > 1) return 'temperature: range: 0..1';
+  if (body.temperature !== undefined && body.top_p !== undefined) {
+    return '`temperature` and `top_p` cannot both be specified for this model. Please use only one.';
+  }
+  const isThinking = objectOf(body.thinking).type === 'enabled';
+  return isThinking && body.temperature !== undefined && temperature !== 1
+    ? '`temperature` may only be set to 1 when thinking is enabled.'
+    : undefined;
+}
+
+function toolProblem(body: JsonObject, model: ClaudeModel): string | undefined {
+  const { type } = objectOf(body.tool_choice);
+  if (type === undefined) return undefined;
+  if (objectsOf(body.tools).length === 0) return 'tool_choice: may only be specified while providing tools';
+  if (type !== 'any' && type !== 'tool') return undefined;
+  if (!model.takesForcedTools) {
+    return 'tool_choice: type "tool" and "any" are not supported for this model.';
+  }
+  return objectOf(body.thinking).type === 'enabled'
+    ? 'Thinking may not be enabled when tool_choice forces tool use.'
+    : undefined;
+}
+
+const TOOL_ID = /^[a-zA-Z0-9_-]+$/;
+
+function turnProblem(body: JsonObject, model: ClaudeModel, name: string): string | undefined {
+  const turns = objectsOf(body.messages);
+  const ids = new Set<string>();
+  for (const [at, turn] of turns.entries()) {
+    const blocks = blocksOf(turn.content);
+    if (blocks.length === 0) return `messages.${at}: all messages must have non-empty content`;
+    const problem =
+      textProblem(blocks) ??
+      callProblem(blocks, at, ids) ??
+      resultProblem(blocks, blocksOf(turns[at - 1]?.content), at) ??
+      openCallProblem(blocks, blocksOf(turns[at + 1]?.content), at);
+    if (problem !== undefined) return problem;
+  }
+  return thoughtProblem({ model: name, body }, turns, model);
+}
+
+function textProblem(blocks: readonly JsonObject[]): string | undefined {
+  const texts = blocks.filter(({ type }) => type === 'text').map(({ text }) => textOf(text));
+  if (texts.includes('')) return 'messages: text content blocks must be non-empty';
+  return texts.some((text) => text.trim() === '')
+    ? 'messages: text content blocks must contain non-whitespace text'
+    : undefined;
+}
+
+function callProblem(blocks: readonly JsonObject[], turn: number, ids: Set<string>): string | undefined {
+  for (const [at, { type, id, input }] of blocks.entries()) {
+    if (type !== 'tool_use') continue;
+    const place = `messages.${turn}.content.${at}`;
+    if (!TOOL_ID.test(textOf(id))) {
+      return `${place}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`;
+    }
+    if (ids.has(textOf(id))) return `${place}: \`tool_use\` ids must be unique`;
+    if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+      return `${place}.tool_use.input: Input should be a valid dictionary`;
+    }
+    ids.add(textOf(id));
+  }
+  return undefined;
+}
+
+function resultProblem(
+  blocks: readonly JsonObject[],
+  before: readonly JsonObject[],
+  turn: number,
+): string | undefined {
+  for (const [at, { type, tool_use_id }] of blocks.entries()) {
+    if (type !== 'tool_result' || before.some(({ id }) => id === tool_use_id)) continue;
+    return `messages.${turn}.content.${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${textOf(tool_use_id)}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`;
+  }
+  return undefined;
+}
+
+/** The results come first in the turn behind their calls. */
+function openCallProblem(
+  blocks: readonly JsonObject[],
+  after: readonly JsonObject[],
+  turn: number,
+): string | undefined {
+  const calls = blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => textOf(id));
+  const results = after.slice(0, calls.length).map(({ tool_use_id }) => textOf(tool_use_id));
+  const open = calls.filter((id) => !results.includes(id));
+  return open.length === 0
+    ? undefined
+    : `messages.${turn}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
+}
+
+function thoughtProblem(asked: Asked, turns: readonly JsonObject[], model: ClaudeModel): string | undefined {
+  if (turns.at(-1)?.role === 'assistant' && !model.takesPrefill) {
+    return 'This model does not support assistant message prefill. The conversation must end with a user message.';
+  }
+  if (thoughtsOf(asked.body, model) === 'none') return undefined;
+  const changed = changedThinking(asked);
+  if (changed !== undefined) return `${changed}: Invalid \`signature\` in \`thinking\` block`;
+  const last = turns.findLastIndex(({ role }) => role === 'assistant');
+  const [first] = blocksOf(turns[last]?.content);
+  const isStep = blocksOf(turns[last]?.content).some(({ type }) => type === 'tool_use');
+  const isThought = first?.type === 'thinking' || first?.type === 'redacted_thinking';
+  // Adaptive thinking demands none: thinking-tool-workflows, 2026-11-22.
+  return objectOf(asked.body.thinking).type === 'enabled' && isStep && !isThought
+    ? `messages.${last}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${textOf(first?.type)}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks).`
+    : undefined;
+}

@@ -1,0 +1,94 @@
+/** The Claude models that the simulator has, one of each kind of family, and how they sign what they think. */
+import { createHash } from 'node:crypto';
+import { blocksOf } from './anthropic-chat.ts';
+import { compact, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
+import { type Piece, wordsOf } from './script.ts';
+
+export interface ClaudeModel {
+  readonly answer: readonly Piece[];
+  readonly thinking: readonly ('enabled' | 'adaptive' | 'disabled')[];
+  readonly thinksUnasked: boolean;
+  /** What it thinks is not shown unless `display` asks for it. */
+  readonly hides: boolean;
+  readonly takesSampling: boolean;
+  readonly takesForcedTools: boolean;
+  readonly takesPrefill: boolean;
+  /** Its signatures hold for the unchanged conversation before them alone. */
+  readonly binds: boolean;
+}
+
+const THOUGHT = wordsOf('reasoning', 'Gates first, then the gauge.');
+const OLD: ClaudeModel = {
+  answer: [...THOUGHT, ...wordsOf('text', 'It keeps the upper reach deep — and calm.')],
+  thinking: ['enabled', 'disabled'],
+  thinksUnasked: false,
+  hides: false,
+  takesSampling: true,
+  takesForcedTools: true,
+  takesPrefill: true,
+  binds: false,
+};
+const NEW: ClaudeModel = {
+  ...OLD,
+  thinking: ['adaptive', 'disabled'],
+  thinksUnasked: true,
+  hides: true,
+  takesSampling: false,
+  takesPrefill: false,
+};
+
+export const CLAUDE_MODELS: Readonly<Record<string, ClaudeModel>> = {
+  'claude-haiku-4-5': OLD,
+  'claude-sonnet-5': NEW,
+  'claude-opus-5-5': { ...NEW, thinking: ['adaptive'], takesForcedTools: false, binds: true },
+};
+
+/** Whether the request has it think, and what of it is shown. */
+export function thoughtsOf({ thinking }: JsonObject, model: ClaudeModel): 'none' | 'hidden' | 'shown' {
+  const { type, display } = objectOf(thinking);
+  const isThinking = type === undefined ? model.thinksUnasked : type !== 'disabled';
+  if (!isThinking) return 'none';
+  return model.hides && display !== 'summarized' ? 'hidden' : 'shown';
+}
+
+/** Over what was shown, and for a model that binds over all that came before the turn of that index. */
+export function signatureOf({ body, model }: Asked, text: string, turn: number): string {
+  const isBound = CLAUDE_MODELS[model]?.binds === true;
+  const before = isBound ? [body.system, body.tools, objectsOf(body.messages).slice(0, turn)] : [];
+  const hash = createHash('sha256').update(`${compact(before.map(withoutMarks))}\n${text}`);
+  return `${model}.${hash.digest('base64')}`;
+}
+
+/** As far as it matters here. */
+export interface Asked {
+  readonly model: string;
+  readonly body: JsonObject;
+}
+
+/** Marks for the cache are no part of the conversation. */
+function withoutMarks(value: Json | undefined): Json {
+  if (Array.isArray(value)) return value.map(withoutMarks);
+  if (typeof value !== 'object' || value === null) return value ?? null;
+  const kept = Object.entries(value).filter(([key]) => key !== 'cache_control');
+  return Object.fromEntries(kept.map(([key, member]) => [key, withoutMarks(member)]));
+}
+
+/**
+ * The first thinking block that is not as it was given, as `messages.1.content.0`; undefined where all are. What another model made is
+ * dropped without an error: https://platform.claude.com/docs/build-with-claude/preserved-thinking (2026-11-22).
+ */
+export function changedThinking(asked: Asked): string | undefined {
+  for (const [turn, message] of objectsOf(asked.body.messages).entries()) {
+    for (const [at, block] of blocksOf(message.content).entries()) {
+      const isRedacted = block.type === 'redacted_thinking';
+      if (block.type !== 'thinking' && !isRedacted) continue;
+      const token = textOf(isRedacted ? block.data : block.signature);
+      const maker = token.slice(0, token.indexOf('.'));
+      // Signatures hold on every platform: build-with-claude/extended-thinking, 2026-11-22.
+      if (maker !== asked.model && (maker in CLAUDE_MODELS || maker === 'openrouter')) continue;
+      const text = isRedacted ? 'redacted' : textOf(block.thinking);
+      if (token !== signatureOf(asked, text, turn)) return `messages.${turn}.content.${at}`;
+    }
+  }
+  return undefined;
+}

@@ -100,6 +100,30 @@ describe('Q2 the reasoning of the steps', () => {
   });
 });
 
+describe('A7 A9 the thinking of the steps at Anthropic', () => {
+  test.each([
+    ['anthropic/claude-haiku-4-5', true],
+    ['anthropic/claude-haiku-4-5', false],
+    ['anthropic/claude-sonnet-5', true],
+    ['anthropic/claude-opus-5-5', true],
+    ['anthropic/claude-opus-5-5', false],
+  ])(
+    '%s, streamed %s: goes back first and whole in every step, is never turned off, and the history is cached',
+    async (model, isStreamed) => {
+      const before = gateway.simulator.requests.length;
+      await runByHand(baseURL, model, isStreamed);
+      const bodies = gateway.simulator.requests.slice(before).map(({ body }) => body ?? {});
+      expect(bodies.map(({ thinking }) => objectOf(thinking).type)).not.toContain(undefined);
+      expect(bodies.map(({ cache_control }) => cache_control)).not.toContain(undefined);
+      const turns = objectsOf(bodies.at(-1)?.messages).filter(({ role }) => role === 'assistant');
+      expect(turns).toHaveLength(STEPS);
+      for (const { content } of turns) expect(objectsOf(content)[0]).toMatchObject({ type: 'thinking' });
+      const texts = turns.map(({ content }) => textOf(objectsOf(content)[0]?.thinking));
+      expect(texts.filter((text, step) => text.endsWith(`(step ${step + 1})`))).toHaveLength(STEPS);
+    },
+  );
+});
+
 type Fields = ReturnType<typeof objectOf>;
 
 describe('a conversation that moves', () => {

@@ -2,7 +2,7 @@
  * Anthropic Messages as it is today (2026-11-22): events with names, pings, JSON padded with blanks, thinking that is signed, shown,
  * hidden or redacted; what it refuses is in `anthropic-check.ts`.
  *
- * Tokens (completion): every model 8 of text, and 5 of thinking where it thinks, 7 more in a step of a loop.
+ * Tokens (completion): every model 9 of text, and 5 of thinking where it thinks, 2 more in a step of a loop.
  */
 import { chatOf } from './anthropic-chat.ts';
 import { check, refusal } from './anthropic-check.ts';

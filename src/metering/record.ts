@@ -46,6 +46,7 @@ export interface RecordSummary {
   readonly completion_tokens: number;
   readonly total_tokens: number;
   readonly cached_tokens: number | null;
+  readonly cache_write_tokens: number | null;
   readonly reasoning_tokens: number | null;
   readonly vendor_events: number;
   readonly vendor_tokens: number;
@@ -84,7 +85,7 @@ const MAX_NAMES = 64;
 
 /** The record with its names and numbers bounded: every one that is stored has passed here, so that all stores hold the same. */
 export function boundRecord(record: UsageRecord): UsageRecord {
-  const { error_code, finish_reason, cached_tokens, reasoning_tokens, first_token_ms, cost_nanos } = record;
+  const { error_code, finish_reason, first_token_ms, cost_nanos } = record;
   return {
     ...record,
     asked: boundName(record.asked, MAX_ASKED_BYTES),
@@ -94,14 +95,15 @@ export function boundRecord(record: UsageRecord): UsageRecord {
     prompt_tokens: boundCount(record.prompt_tokens),
     completion_tokens: boundCount(record.completion_tokens),
     total_tokens: boundCount(record.total_tokens),
-    cached_tokens: cached_tokens === null ? null : boundCount(cached_tokens),
-    reasoning_tokens: reasoning_tokens === null ? null : boundCount(reasoning_tokens),
+    cached_tokens: boundKnown(record.cached_tokens),
+    cache_write_tokens: boundKnown(record.cache_write_tokens),
+    reasoning_tokens: boundKnown(record.reasoning_tokens),
     vendor_events: boundCount(record.vendor_events),
     vendor_tokens: boundCount(record.vendor_tokens),
-    first_token_ms: first_token_ms === null ? null : boundCount(first_token_ms),
+    first_token_ms: boundKnown(first_token_ms),
     total_ms: boundCount(record.total_ms),
     bytes_out: boundCount(record.bytes_out),
-    cost_nanos: cost_nanos === null ? null : boundCount(cost_nanos),
+    cost_nanos: boundKnown(cost_nanos),
     currency: record.currency === null ? null : boundName(record.currency, MAX_CURRENCY_BYTES),
     attempts: record.attempts.slice(0, MAX_NAMES).map((attempt) => ({
       ...attempt,
@@ -120,6 +122,10 @@ function boundNames(names: readonly string[]): readonly string[] {
 /** Upstreams tell what they like, and sums of it may leave the numbers that are exact. */
 function boundCount(count: number): number {
   return Math.max(0, Math.min(Math.round(count), Number.MAX_SAFE_INTEGER));
+}
+
+function boundKnown(count: number | null): number | null {
+  return count === null ? null : boundCount(count);
 }
 
 const ESTIMATED_TOKENS = 1;
@@ -144,6 +150,7 @@ export function encodeRecord(record: RecordSummary): Readonly<Record<string, str
     ct: record.completion_tokens,
     tt: record.total_tokens,
     ca: record.cached_tokens ?? undefined,
+    cw: record.cache_write_tokens ?? undefined,
     rt: record.reasoning_tokens ?? undefined,
     ve: record.vendor_events,
     vt: record.vendor_tokens,
@@ -195,6 +202,7 @@ export function decodeRecord(metadata: unknown): RecordSummary | null {
     completion_tokens: readCount(metadata.ct) ?? 0,
     total_tokens: readCount(metadata.tt) ?? 0,
     cached_tokens: readCount(metadata.ca) ?? null,
+    cache_write_tokens: readCount(metadata.cw) ?? null,
     reasoning_tokens: readCount(metadata.rt) ?? null,
     vendor_events: readCount(metadata.ve) ?? 0,
     vendor_tokens: readCount(metadata.vt) ?? 0,

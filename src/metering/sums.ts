@@ -10,6 +10,7 @@ type Sums = Pick<
   | 'completion_tokens'
   | 'total_tokens'
   | 'cached_tokens'
+  | 'cache_write_tokens'
   | 'reasoning_tokens'
   | 'vendor_events'
   | 'vendor_tokens'
@@ -47,6 +48,7 @@ export function sumUp(attempts: readonly AttemptMeter[], table: PriceTable, endM
     completion_tokens: sum(usages.map((usage) => usage.completion_tokens)),
     total_tokens: sum(usages.map((usage) => usage.total_tokens)),
     cached_tokens: sumOfKnown(usages.map((usage) => usage.prompt_tokens_details?.cached_tokens)),
+    cache_write_tokens: sumOfKnown(usages.map((usage) => usage.prompt_tokens_details?.cache_write_tokens)),
     reasoning_tokens: sumOfKnown(usages.map((usage) => usage.completion_tokens_details?.reasoning_tokens)),
     vendor_events: sum(attempts.map(({ tally }) => tally.vendorEvents)),
     vendor_tokens: sum(attempts.map(({ tally }) => tally.vendorTokens)),

@@ -19,6 +19,7 @@ const COLUMNS = [
   'completion_tokens',
   'total_tokens',
   'cached_tokens',
+  'cache_write_tokens',
   'reasoning_tokens',
   'vendor_events',
   'vendor_tokens',

@@ -45,6 +45,7 @@ export function manyRecords(
       completion_tokens,
       total_tokens: prompt_tokens + completion_tokens,
       cached_tokens: pick([null, below(50_000)]),
+      cache_write_tokens: pick([null, below(50_000)]),
       reasoning_tokens: pick([null, below(5_000)]),
       estimated: below(5) === 0,
       cost_nanos: currency === null ? null : below(9_000_000_000),

@@ -27,6 +27,7 @@ export function record(fields: Partial<UsageRecord> = {}, n = 0): UsageRecord {
     completion_tokens: 5,
     total_tokens: 15,
     cached_tokens: null,
+    cache_write_tokens: null,
     reasoning_tokens: null,
     vendor_events: 0,
     vendor_tokens: 0,

@@ -102,20 +102,26 @@ const LINES = [
 
 interface Base {
   readonly conversion: Conversion;
-  readonly first: string;
+  readonly first: Framed;
   /** Events that contain a text. */
-  readonly texts: readonly string[];
+  readonly texts: readonly Framed[];
 }
 
-const HOLDS_TEXT = /"(?:content|reasoning_content|reasoning|text)": ?"(?:[^"\\]|\\.)+"/;
+/** An event's data, and the lines before it. */
+interface Framed {
+  readonly head: string;
+  readonly data: string;
+}
+
+const HOLDS_TEXT = /"(?:content|reasoning_content|reasoning|text|thinking)": ?"(?:[^"\\]|\\.)+"/;
 
 const bases: readonly Base[] = fixtures
   .filter(({ upstreamIsStream }) => upstreamIsStream)
   .flatMap((fixture) => {
     const events = new TextDecoder().decode(fixture.upstream).split(/\r?\n\r?\n/);
-    const datas = events.flatMap((event) => (/^data: \{.*\}$/.test(event) ? [event.slice(6)] : []));
-    const texts = datas.filter((data) => HOLDS_TEXT.test(data) && !/"finish_reason": ?"/.test(data));
-    const [first] = datas;
+    const framed = events.flatMap(framedOf);
+    const texts = framed.filter(({ data }) => HOLDS_TEXT.test(data) && !/"finish_reason": ?"/.test(data));
+    const [first] = framed;
     if (first === undefined || texts.length === 0) return [];
     return [
       {
@@ -126,19 +132,25 @@ const bases: readonly Base[] = fixtures
     ];
   });
 
+function framedOf(event: string): Framed[] {
+  const [, head = '', data] = /^(event: \w+\n)?data: (\{.*\})$/.exec(event) ?? [];
+  return data === undefined ? [] : [{ head, data }];
+}
+
 export function mutatedStream(seed: number): MutatedStream {
   const next = seeded(seed);
   const random: Random = (limit) => Math.floor(next() * limit);
   const { conversion, first, texts } = pick(random, bases);
   const frame = pick(random, texts);
-  let stream = `data: ${first}\n\n`;
+  let stream = `${first.head}data: ${first.data}\n\n`;
   for (let at = 0; at < FRAMES_A_STREAM; at++) {
-    const data = withText(random, random(4) === 0 ? pick(random, texts) : frame);
+    const { head, data: plain } = random(4) === 0 ? pick(random, texts) : frame;
+    const data = withBlanks(random, head, withText(random, plain));
     const kind = random(100);
-    if (kind < PLAIN) stream += `data: ${data}\n\n`;
-    else if (kind < PLAIN + CHANGED_JSON) stream += `data: ${changeJson(random, data)}\n\n`;
-    else if (kind < PLAIN + CHANGED_JSON + CHANGED_LINES) stream += changeLines(random, data);
-    else stream += changeBytes(random, `data: ${data}\n\n`);
+    if (kind < PLAIN) stream += `${head}data: ${data}\n\n`;
+    else if (kind < PLAIN + CHANGED_JSON) stream += `${head}data: ${changeJson(random, data)}\n\n`;
+    else if (kind < PLAIN + CHANGED_JSON + CHANGED_LINES) stream += head + changeLines(random, data);
+    else stream += changeBytes(random, `${head}data: ${data}\n\n`);
   }
   return {
     conversion,
@@ -150,6 +162,13 @@ function pick<T>(random: Random, from: readonly T[]): T {
   const picked = from[random(from.length)];
   if (picked === undefined) throw new Error('There is nothing to pick from');
   return picked;
+}
+
+/** Where events have names, they also have blanks before their last brace, and now and then other white space. */
+function withBlanks(random: Random, head: string, data: string): string {
+  if (head === '') return data;
+  const blanks = random(20) === 0 ? '\t ' : ' '.repeat(random(9));
+  return data.replace(/\s*\}$/, `${blanks}}`);
 }
 
 /** Another text in place of the event's first, or of all, which then are alike. */

@@ -1,6 +1,6 @@
 /** The jobs of the bench's load generator, and their results: the messages between the two processes. */
 import type { Treatment } from './load/check.ts';
-import type { StreamName } from './streams.ts';
+import type { PacedStream, StreamName } from './streams.ts';
 
 /** A running workerd, and how a row is asked. */
 export interface Target {
@@ -28,6 +28,7 @@ export interface BulkJob {
 export interface PacedJob {
   readonly kind: 'paced';
   readonly target: Target;
+  readonly stream: PacedStream;
   readonly streams: number;
   /** Frames a second of each stream. */
   readonly rate: number;

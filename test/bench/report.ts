@@ -66,7 +66,7 @@ function pacedTable(samples: Samples, bundles: Bundles, point: string): string[]
   // Before and at the start of the first round, during and after the last: shows growth from round to round.
   const mebibytes = (name: string, round: number) => (row: string) =>
     number((samples.valid('paced', row, point).at(round)?.figures[name] ?? Number.NaN) / 1024, 0);
-  const streams = Number(point.split(' ')[0]);
+  const streams = streamsIn(point);
   const columns: Column[] = [
     { name: 'µs a frame', cell: figure('cpuUs', 1) },
     { name: 'x pass', cell: (row) => times(samples.ratio('paced', row, point, 'cpuUs')) },
@@ -86,6 +86,11 @@ function pacedTable(samples: Samples, bundles: Bundles, point: string): string[]
     { name: 'KiB a stream', cell: (row) => number(kibPerStream(samples, row, point, streams), 0) },
   ];
   return table(`Paced, ${point} (added ms against ${BASELINE})`, 'paced', bundles, columns);
+}
+
+/** `deepseek 200 x 25/s`. */
+export function streamsIn(point: string): number {
+  return Number(point.split(' ')[1]);
 }
 
 /** By how much the first round's streams made a fresh process grow. */

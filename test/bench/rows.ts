@@ -33,6 +33,8 @@ export interface Row {
 
 const STREAMING: readonly SectionName[] = ['bulk', 'paced', 'cold'];
 export const ADMIN_TOKEN = 'bench-admin';
+/** Streams that are named as the provider that sends them; the others are DeepSeek's. */
+const OWN_PROVIDERS: readonly StreamName[] = ['mistral', 'xerotier', 'anthropic'];
 
 /** None of them is ever reached. */
 const EVERY_LIMIT = {
@@ -81,10 +83,12 @@ function weir(
       MISTRAL_BASE_URL: upstream,
       XEROTIER_API_KEY: 'bench',
       XEROTIER_BASE_URL: upstream,
+      ANTHROPIC_API_KEY: 'bench',
+      ANTHROPIC_BASE_URL: upstream,
       ...vars,
     }),
     hasKv: true,
-    modelPrefix: (stream) => (stream === 'mistral' || stream === 'xerotier' ? `${stream}/` : 'deepseek/'),
+    modelPrefix: (stream) => (OWN_PROVIDERS.includes(stream) ? `${stream}/` : 'deepseek/'),
     isWeir: true,
     ...own,
   });
@@ -156,6 +160,11 @@ export const ROWS: readonly Row[] = [
   portkey('deepseek'),
   portkey('openai'),
 ];
+
+/** Whoever reads a stream reads OpenAI's form; Weir and those that read nothing take Anthropic's as well. */
+export function takes({ treatment, isWeir }: Row, stream: StreamName): boolean {
+  return stream !== 'anthropic' || treatment === 'bytes' || isWeir;
+}
 
 export const BASELINE = 'pass';
 

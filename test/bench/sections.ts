@@ -2,10 +2,10 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Bundle, startupMs } from './build.ts';
 import type { Job, Target } from './jobs.ts';
-import { ADMIN_TOKEN, type Row, type SectionName, upstreamUrl } from './rows.ts';
+import { ADMIN_TOKEN, type Row, type SectionName, takes, upstreamUrl } from './rows.ts';
 import { type Load, startWorkerd, type Workerd } from './runner.ts';
 import type { Samples } from './samples.ts';
-import { STREAM_NAMES, type StreamName } from './streams.ts';
+import { PACED_STREAMS, STREAM_NAMES, type StreamName } from './streams.ts';
 
 export interface Bench {
   readonly load: Load;
@@ -57,20 +57,24 @@ async function paced(bench: Bench): Promise<void> {
   const rounds = Math.min(bench.rounds, PACED_ROUNDS);
   for (const pace of bench.paces) {
     const [streams = 0, rate = 0] = pace.split('x').map(Number);
-    const point = `${streams} x ${rate}/s`;
-    const job = (target: Target): Job => ({ kind: 'paced', target, streams, rate, ms });
+    const points = PACED_STREAMS.map((stream) => ({
+      point: `${stream} ${streams} x ${rate}/s`,
+      stream,
+      job: (target: Target): Job => ({ kind: 'paced', target, stream, streams, rate, ms }),
+    }));
     // Memory is a fresh process's own: each point has its own processes.
     await withAll(bench, 'paced', async (targets) => {
       for (const target of targets.values()) {
         await bench.load.run({
           kind: 'paced',
           target: target('deepseek'),
+          stream: 'deepseek',
           streams: 5,
           rate: 200,
           ms: IDLE_MS,
         });
       }
-      await interleave({ ...bench, rounds }, 'paced', [{ point, stream: 'deepseek', job }], targets, false);
+      await interleave({ ...bench, rounds }, 'paced', points, targets, false);
     });
   }
 }
@@ -136,7 +140,7 @@ async function interleave(
         `${section}, ${round < 0 ? 'warm-up' : `round ${round + 1} of ${rounds}`}: ${point}`,
       );
       for (const [row, target] of targets) {
-        if (samples.problem(section, row.name, point) !== null) continue;
+        if (!takes(row, stream) || samples.problem(section, row.name, point) !== null) continue;
         const result = await bench.load.run(job(target(stream)));
         if (round < 0 && result.problem === null) continue;
         samples.add({ section, row: row.name, point, round, ...result });

@@ -1,6 +1,7 @@
 /** How many of a text stream's frames take the fast path, provider by provider: counted, not timed. */
 import { convertStream, cut } from '../contract/convert.ts';
 import { seeded } from '../random.ts';
+import { anthropicEnd, anthropicStart, anthropicText } from './anthropic-stream.ts';
 import { type Data, DONE_EVENT, dataEvent, padding, word } from './streams.ts';
 
 const EVENTS = 2000;
@@ -21,11 +22,14 @@ export const SHARE_NAMES = [
   'groq',
   'openrouter',
   'openrouter reasoning',
+  'anthropic',
 ] as const;
 type ShareName = (typeof SHARE_NAMES)[number];
 
 /** A text frame of each, as its recorded streams have it; OpenRouter's has the role each time, and a text twice. */
-const TEXT_FRAMES: { readonly [N in ShareName]: (content: string, random: () => number) => Data } = {
+const TEXT_FRAMES: {
+  readonly [N in Exclude<ShareName, 'anthropic'>]: (content: string, random: () => number) => Data;
+} = {
   deepseek: (content) => ({ ...BASE, choices: choices({ content }, { logprobs: null }), usage: null }),
   mistral: (content, random) => ({ ...BASE, choices: choices({ content }), p: padding(random) }),
   opentoken: (content) => ({ ...BASE, choices: choices({ content }) }),
@@ -54,12 +58,18 @@ const TEXT_FRAMES: { readonly [N in ShareName]: (content: string, random: () => 
   },
 };
 
+function chatFrame(name: Exclude<ShareName, 'anthropic'>) {
+  return (text: string, random: () => number) => dataEvent(TEXT_FRAMES[name](text, random));
+}
+
 /** From 0 to 1. */
 export function fastShare(name: ShareName): number {
   const random = seeded(EVENTS);
-  const frames = Array.from({ length: EVENTS }, () => dataEvent(TEXT_FRAMES[name](word(random), random)));
-  const start = dataEvent({ ...BASE, choices: choices({ role: 'assistant', content: '' }) });
-  const bytes = new TextEncoder().encode(start + frames.join('') + DONE_EVENT);
+  const frame = name === 'anthropic' ? anthropicText : chatFrame(name);
+  const frames = Array.from({ length: EVENTS }, () => frame(word(random), random));
+  const opening = dataEvent({ ...BASE, choices: choices({ role: 'assistant', content: '' }) });
+  const [start, end] = name === 'anthropic' ? [anthropicStart(), anthropicEnd()] : [opening, DONE_EVENT];
+  const bytes = new TextEncoder().encode(start + frames.join('') + end);
   const [provider = name] = name.split(' ');
   const asked = { provider, route: 'chat', model: 'm', usageChunk: false } as const;
   return convertStream([...cut(bytes, READ_BYTES)], asked).splicedFrames / EVENTS;

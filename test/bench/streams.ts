@@ -1,8 +1,12 @@
 /** The upstream streams of the bench, generated after recorded ones: the same bytes every time, thousands of frames long. */
 import { seeded } from '../random.ts';
+import { anthropicEnd, anthropicStart, anthropicText, ENVELOPE_EVENTS } from './anthropic-stream.ts';
 
-export const STREAM_NAMES = ['deepseek', 'mistral', 'xerotier', 'reasoning', 'tools'] as const;
+export const STREAM_NAMES = ['deepseek', 'mistral', 'xerotier', 'reasoning', 'tools', 'anthropic'] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
+/** The streams that are also sent at a model's pace. */
+export const PACED_STREAMS = ['deepseek', 'anthropic'] as const;
+export type PacedStream = (typeof PACED_STREAMS)[number];
 
 /** An event's data: an object that is still to be written, or a word such as `[DONE]`. */
 export type Data = Readonly<Record<string, unknown>>;
@@ -77,7 +81,14 @@ const ARGUMENTS_OF_A_CALL = 50;
 
 /** A whole stream of so many events, the `[DONE]` not counted, as an upstream sends it. */
 export function streamText(name: StreamName, events: number): string {
+  if (name === 'anthropic') return anthropicStream(events);
   return [...eventsOf(name, events)].map(dataEvent).join('') + DONE_EVENT;
+}
+
+function anthropicStream(events: number): string {
+  const random = seeded(events);
+  const texts = Array.from({ length: events - ENVELOPE_EVENTS }, () => anthropicText(word(random), random));
+  return anthropicStart() + texts.join('') + anthropicEnd();
 }
 
 export const DONE_EVENT = 'data: [DONE]\n\n';
@@ -111,17 +122,18 @@ function eventAt(name: StreamName, at: number, random: () => number, isFirst: bo
   return deepseek({ ...role, content }, null, null);
 }
 
-/** A text event of the paced streams, DeepSeek's. */
-export function pacedEvent(content: string): string {
-  return dataEvent(deepseek({ content }, null, null));
+/** A text event of a paced stream. */
+export function pacedEvent(stream: PacedStream, content: string): string {
+  return stream === 'anthropic' ? anthropicText(content) : dataEvent(deepseek({ content }, null, null));
 }
 
-export function pacedFirstEvent(): string {
+export function pacedStart(stream: PacedStream): string {
+  if (stream === 'anthropic') return anthropicStart();
   return dataEvent(deepseek({ role: 'assistant', content: '' }, null, null));
 }
 
-export function pacedEnd(): string {
-  return dataEvent(finishOf('deepseek')) + DONE_EVENT;
+export function pacedEnd(stream: PacedStream): string {
+  return stream === 'anthropic' ? anthropicEnd() : dataEvent(finishOf('deepseek')) + DONE_EVENT;
 }
 
 /** The answer of the whole-request section: all of it in one event, or in an object. */

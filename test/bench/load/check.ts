@@ -4,7 +4,8 @@ import { checkMessages } from '../../contract/check-messages.ts';
 import { isObject, parseJson } from '../../contract/json.ts';
 import { differences, readClient, readUpstream } from '../../contract/plain-reading.ts';
 import { readMessage } from '../../contract/read-message.ts';
-import { eventsOf } from '../../contract/reading.ts';
+import { eventsOf, type Reading } from '../../contract/reading.ts';
+import { readAnthropic } from '../../contract/reading-anthropic.ts';
 
 /**
  * What a row does to a stream: nothing at all; each chunk becomes a frame of its own and vendor events are dropped; or each piece
@@ -16,11 +17,11 @@ export type Treatment = 'bytes' | 'frames' | 'messages';
 export function problemOf(treatment: Treatment, upstream: string, client: string): string | null {
   if (treatment === 'bytes') return upstream === client ? null : 'the bytes are not the upstream’s';
   if (treatment === 'messages') return problemOfMessage(upstream, client);
-  const wanted = countChunks(upstream);
+  const wanted = countWanted(upstream);
   const got = countChunks(client);
   if (wanted !== got) return `${got} chunks instead of ${wanted}`;
   if (!client.endsWith('data: [DONE]\n\n')) return 'no [DONE] at the end';
-  const found = differences(readUpstream(upstream, 'sse'), readClient(client));
+  const found = differences(readAny(upstream), readClient(client));
   return found.length === 0 ? null : found.join('; ').slice(0, 160);
 }
 
@@ -33,6 +34,20 @@ function problemOfMessage(upstream: string, client: string): string | null {
   const all = sent?.toolCalls.map((call) => call.name + call.arguments) ?? [];
   if (got.join('\n') !== [sent?.text, sent?.reasoning, ...all].join('\n')) return 'a text is lost';
   return usage === null ? 'no usage' : null;
+}
+
+function isAnthropic(upstream: string): boolean {
+  return upstream.startsWith('event: message_start');
+}
+
+function readAny(upstream: string): Reading {
+  return isAnthropic(upstream) ? readAnthropic(upstream) : readUpstream(upstream, 'sse');
+}
+
+/** Of Anthropic's events the first, each text and the last become a chunk. */
+function countWanted(upstream: string): number {
+  if (!isAnthropic(upstream)) return countChunks(upstream);
+  return [...upstream.matchAll(/^event: (?:message_start|content_block_delta|message_stop)$/gm)].length;
 }
 
 function countChunks(text: string): number {

@@ -12,7 +12,8 @@ export async function runCold({ target, rate, marks }: ColdJob): Promise<JobResu
   figures.startMs = startMs;
   const { firstByteMs, problem } = await readPaced({
     target,
-    model: `paced.${rate}.0`,
+    stream: 'deepseek',
+    model: `paced.${rate}.0.deepseek`,
     onFrame: (_, number) => {
       if (marks.includes(number + 1)) figures[`cpu${number + 1}Ms`] = cpuMs(target.pid) - startMs;
     },

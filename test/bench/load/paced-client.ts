@@ -1,5 +1,6 @@
 /** The client of one paced stream: finds each frame's mark in what arrives, and compares it with the frame before. */
 import type { Target } from '../jobs.ts';
+import { type PacedStream, pacedEnd } from '../streams.ts';
 import { askFor } from './bulk.ts';
 import { problemOf } from './check.ts';
 import { Connection } from './client.ts';
@@ -7,10 +8,11 @@ import { framesSent, MARK, pacedText } from './pacer.ts';
 
 /** Longer than a mark and than the end, so that neither is missed where two reads cut it. */
 const CARRIED_CHARACTERS = 40;
-const END = 'data: [DONE]\n\n';
+const DONE = 'data: [DONE]\n\n';
 
 export interface PacedClientOptions {
   readonly target: Target;
+  readonly stream: PacedStream;
   readonly model: string;
   /** Called for each frame, with the ms since it was written. */
   readonly onFrame: (latencyMs: number, number: number) => void;
@@ -27,7 +29,7 @@ export interface PacedAnswer {
 
 /** Asks, and reads to the end. */
 export async function readPaced(options: PacedClientOptions): Promise<PacedAnswer> {
-  const { target, model, onFrame, isKept, signal } = options;
+  const { target, stream, model, onFrame, isKept, signal } = options;
   const connection = await Connection.open(target.port);
   signal?.addEventListener('abort', () => connection.close());
   const askedAt = performance.now();
@@ -60,10 +62,15 @@ export async function readPaced(options: PacedClientOptions): Promise<PacedAnswe
   if (status !== 200) problem = `status ${status}`;
   else if (!isInOrder) problem = 'frames are out of order, twice there or lost';
   else if (frames !== sent) problem = `${frames} frames instead of ${sent}`;
-  else if (!carried.endsWith(END)) problem = `ends with ${JSON.stringify(carried)}`;
+  else if (!carried.endsWith(endOf(target, stream))) problem = `ends with ${JSON.stringify(carried)}`;
   else if (isKept) {
     const marks = [...kept.matchAll(MARK)].map(([mark]) => mark);
-    problem = problemOf(target.treatment, pacedText(marks), kept);
+    problem = problemOf(target.treatment, pacedText(stream, marks), kept);
   }
   return { firstByteMs, problem };
+}
+
+/** The last characters of an answer that is whole. */
+function endOf({ treatment }: Target, stream: PacedStream): string {
+  return treatment === 'bytes' ? pacedEnd(stream).slice(-DONE.length) : DONE;
 }

@@ -15,7 +15,7 @@ const AFTER_MS = 1000;
 const DRAIN_LIMIT_MS = 3000;
 
 export async function runPaced(job: PacedJob): Promise<JobResult> {
-  const { target, streams, rate, ms } = job;
+  const { target, stream, streams, rate, ms } = job;
   const { pid } = target;
   const latencies = new Float64Array(Math.ceil(streams * rate * (ms / 1000) * 2));
   let measured = 0;
@@ -33,7 +33,14 @@ export async function runPaced(job: PacedJob): Promise<JobResult> {
     const onFrame = (latency: number) => {
       if (isMeasuring && measured < latencies.length) latencies[measured++] = latency;
     };
-    const answer = readPaced({ target, model: `paced.${rate}.${at}`, onFrame, isKept: at === 0, signal });
+    const answer = readPaced({
+      target,
+      stream,
+      model: `paced.${rate}.${at}.${stream}`,
+      onFrame,
+      isKept: at === 0,
+      signal,
+    });
     answers.push(
       answer.catch((error) => ({ firstByteMs: 0, problem: signal.aborted ? null : String(error) })),
     );

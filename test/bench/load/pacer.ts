@@ -1,9 +1,10 @@
 /** Sends streams at a model's pace: one frame at a time, each with its number and the moment of its writing in its text. */
 import type { Socket } from 'node:net';
-import { pacedEnd, pacedEvent, pacedFirstEvent } from '../streams.ts';
+import { PACED_STREAMS, type PacedStream, pacedEnd, pacedEvent, pacedStart } from '../streams.ts';
 import { chunkOf, LAST_CHUNK, STREAM_HEAD } from './http1.ts';
 
 interface Playing {
+  readonly wire: Wire;
   readonly socket: Socket;
   readonly model: string;
   readonly startedAt: number;
@@ -15,15 +16,29 @@ interface Playing {
 const HOLE = `<#${'0'.repeat(7)}:${'0'.repeat(13)}#>`;
 export const MARK = /<#(\d{7}):(\d{13})#>/g;
 
-const event = chunkOf(pacedEvent(HOLE));
-const before = event.slice(0, event.indexOf(HOLE));
-const after = event.slice(event.indexOf(HOLE) + HOLE.length);
-const opening = STREAM_HEAD + chunkOf(pacedFirstEvent());
-const ending = chunkOf(pacedEnd()) + LAST_CHUNK;
+/** What is written of a stream, but for its marks. */
+interface Wire {
+  readonly opening: string;
+  readonly before: string;
+  readonly after: string;
+  readonly ending: string;
+}
+
+const wires = new Map(PACED_STREAMS.map((stream) => [stream as string, wireOf(stream)]));
+
+function wireOf(stream: PacedStream): Wire {
+  const event = chunkOf(pacedEvent(stream, HOLE));
+  return {
+    opening: STREAM_HEAD + chunkOf(pacedStart(stream)),
+    before: event.slice(0, event.indexOf(HOLE)),
+    after: event.slice(event.indexOf(HOLE) + HOLE.length),
+    ending: chunkOf(pacedEnd(stream)) + LAST_CHUNK,
+  };
+}
 
 /** A stream's whole text, its marks given. */
-export function pacedText(marks: readonly string[]): string {
-  return pacedFirstEvent() + marks.map(pacedEvent).join('') + pacedEnd();
+export function pacedText(stream: PacedStream, marks: readonly string[]): string {
+  return pacedStart(stream) + marks.map((mark) => pacedEvent(stream, mark)).join('') + pacedEnd(stream);
 }
 
 const playing = new Set<Playing>();
@@ -55,10 +70,13 @@ export function framesSent(model: string): number | undefined {
   return sent.get(model);
 }
 
-export function playPaced(socket: Socket, model: string, rate: number): void {
-  socket.write(opening);
+/** @param name of the stream */
+export function playPaced(socket: Socket, model: string, rate: number, name: string): void {
+  const wire = wires.get(name);
+  if (wire === undefined) throw new Error(`Unknown stream ${name}`);
+  socket.write(wire.opening);
   sockets.add(socket);
-  playing.add({ socket, model, startedAt: performance.now(), periodMs: 1000 / rate, frames: 0 });
+  playing.add({ wire, socket, model, startedAt: performance.now(), periodMs: 1000 / rate, frames: 0 });
   if (playing.size === 1) turn();
 }
 
@@ -69,10 +87,11 @@ function turn(): void {
     while (!isOver(stream) && stream.startedAt + (stream.frames + 1) * stream.periodMs <= now) {
       const number = String(stream.frames++).padStart(7, '0');
       const moment = String(Math.round(performance.now() * 1000)).padStart(13, '0');
+      const { before, after } = stream.wire;
       stream.socket.write(`${before}<#${number}:${moment}#>${after}`, 'latin1');
     }
     if (!isOver(stream)) continue;
-    stream.socket.write(ending);
+    stream.socket.write(stream.wire.ending);
     sent.set(stream.model, stream.frames);
     playing.delete(stream);
   }

@@ -12,7 +12,7 @@ export function startUpstream(): Promise<number> {
     const asked: { readonly model: string; readonly stream?: boolean } = JSON.parse(body);
     const [kind = '', ...rest] = asked.model.split('.');
     if (kind === 'bulk') socket.write(bulkBody(asked.model).wire);
-    else if (kind === 'paced') playPaced(socket, asked.model, Number(rest[0]));
+    else if (kind === 'paced') playPaced(socket, asked.model, Number(rest[0]), rest[2] ?? '');
     else if (asked.stream === true) socket.write(STREAM_HEAD + chunkOf(oneFrameText()) + LAST_CHUNK);
     else socket.write(wholeResponse(200, 'application/json', wholeAnswer()));
   });

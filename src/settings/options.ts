@@ -46,6 +46,7 @@ export interface SettingOptions {
   readonly reasoning?: 'pass' | 'strip' | undefined;
   readonly usageChunk?: 'finish' | 'on_request' | 'always' | undefined;
   readonly unsupported?: 'auto' | 'drop' | 'refuse' | undefined;
+  readonly promptCache?: 'auto' | 'off' | undefined;
   readonly errorFrames?: 'data' | 'event' | undefined;
   readonly heartbeatSeconds?: number | undefined;
   readonly idleTimeoutSeconds?: number | undefined;
@@ -79,6 +80,7 @@ const NAMES: { readonly [Name in OwnName]-?: true } = {
   reasoning: true,
   usageChunk: true,
   unsupported: true,
+  promptCache: true,
   errorFrames: true,
   heartbeatSeconds: true,
   idleTimeoutSeconds: true,

@@ -82,6 +82,7 @@ describe('RequestMeter.settle', () => {
       completion_tokens: 2,
       total_tokens: 3,
       cached_tokens: 3,
+      cache_write_tokens: null,
       reasoning_tokens: 4,
       vendor_events: 1,
       vendor_tokens: 5,

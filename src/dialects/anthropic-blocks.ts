@@ -17,7 +17,7 @@ export interface ClaudeBlock {
   } | null;
 }
 
-export const DETAIL_FORMAT = 'anthropic-claude-v1';
+const DETAIL_FORMAT = 'anthropic-claude-v1';
 
 const NOTHING: ClaudeBlock = { text: '', reasoning: '', details: [], call: null };
 

@@ -198,7 +198,7 @@ describe('Anthropic, settings', () => {
     await gateway.set({ ANTHROPIC_BASE_URL: `${gateway.simulator.url}/anthropic/v1` });
     expect((await ask('claude-haiku-4-5')).status).toBe(200);
     const models = objectsOf((await jsonOf(await gateway.fetch('/v1/models'))).data);
-    expect(models.find(({ id }) => id === 'anthropic/claude-opus-5-5')).toEqual({
+    expect(models.find(({ id }) => id === 'anthropic/claude-opus-5-5')).toMatchObject({
       id: 'anthropic/claude-opus-5-5',
       object: 'model',
       created: Date.parse('2026-09-22T00:00:00Z') / 1000,

@@ -167,6 +167,9 @@ const MODELS = [
   'openrouter/anthropic/claude-haiku-4.5',
   'openrouter/google/gemini-3-flash-preview',
   'gemini/gemini-3-flash',
+  'anthropic/claude-haiku-4-5',
+  'anthropic/claude-sonnet-5',
+  'anthropic/claude-opus-5-5',
 ];
 
 /** No request of the loop was refused, and the last holds every step. */
@@ -174,8 +177,13 @@ function expectWholeLoop(requestsBefore: number): void {
   const requests = gateway.simulator.requests.slice(requestsBefore);
   expect(requests).toHaveLength(STEPS + 1);
   const sent = objectsOf(requests.at(-1)?.body?.messages);
-  expect(sent.filter(({ tool_calls }) => Array.isArray(tool_calls))).toHaveLength(STEPS);
-  expect(sent.filter(({ role }) => role === 'tool')).toHaveLength(CALLS);
+  const blocks = sent.flatMap(({ content }) => (Array.isArray(content) ? objectsOf(content) : []));
+  const calling = sent.filter(
+    ({ tool_calls, content }) => Array.isArray(tool_calls) || JSON.stringify(content).includes('"tool_use"'),
+  );
+  const results = [...sent, ...blocks].filter(({ role, type }) => role === 'tool' || type === 'tool_result');
+  expect(calling).toHaveLength(STEPS);
+  expect(results).toHaveLength(CALLS);
   expect(JSON.stringify(sent)).not.toContain('skip_thought_signature_validator');
 }
 

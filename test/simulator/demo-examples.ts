@@ -94,6 +94,12 @@ export const examples: readonly Example[] = [
     expected: { finish: 'tool_calls', promptTokens: 3, completionTokens: 8, parts: ['call'] },
   },
   {
+    title: 'Anthropic: Messages events become chunks, thinking becomes reasoning_content',
+    path: CHAT,
+    body: chat('anthropic/claude-haiku-4-5', 'How does a lock fill?', { reasoning_effort: 'low' }),
+    expected: { finish: 'stop', promptTokens: 5, completionTokens: 14, parts: ['reasoning', 'text'] },
+  },
+  {
     title: 'A configured provider like Groq: `reasoning` becomes reasoning_content, x_groq is dropped',
     path: CHAT,
     body: chat('compatible/openai/gpt-oss-20b', 'Shortest path?'),

@@ -40,7 +40,8 @@ function readArguments() {
 
 function providerOf(id: string): Provider {
   const known = PROVIDERS.find((provider) => provider.id === id);
-  if (known !== undefined) return known;
+  // Its rules are what is held against the provider: one with an API of its own has none.
+  if (known?.endpoints.chat?.request.kind === 'chat') return known;
   const profile = PROFILES.find((candidate) => candidate.id === id);
   const ids = new Set([...PROVIDERS, ...PROFILES].map((candidate) => candidate.id));
   if (profile === undefined) {

@@ -75,6 +75,7 @@ describe('readSettings, providers', () => {
       'anthropic',
       'codestral',
       'deepseek',
+      'gemini',
       'mistral',
       'openai',
       'xerotier',
@@ -137,6 +138,25 @@ describe('readSettings, PROVIDERS', () => {
     expect(openaiRules(asked?.provider)?.streamUsage).toBe('asked');
   });
 
+  test.each([
+    ['https://generativelanguage.googleapis.com/v1beta/openai', undefined, 'chat'],
+    ['https://generativelanguage.googleapis.com/v1beta/openai/', undefined, 'chat'],
+    ['https://generativelanguage.googleapis.com', undefined, 'native'],
+    ['https://proxy.example/v1', 'gemini', 'chat'],
+    ['https://proxy.example', 'gemini-native', 'native'],
+  ])('Q9 %s like %s: Google serves two APIs, this one is %s', (base_url, like, kind) => {
+    const entry = { base_url, ...(like === undefined ? {} : { like }) };
+    const configured = valid({ PROVIDERS: { google: entry } }).providers.get('google');
+    expect(configured?.provider.endpoints.chat?.request.kind).toBe(kind);
+    expect(configured?.priceIds.includes('gemini')).toBe(base_url.includes('googleapis'));
+  });
+
+  test('A1 GEMINI_API_KEY enables Gemini in its own API, at its own address', () => {
+    const configured = valid({ GEMINI_API_KEY: 'k' }).providers.get('gemini');
+    expect(configured).toMatchObject({ baseUrl: 'https://generativelanguage.googleapis.com', apiKey: 'k' });
+    expect(configured?.provider.endpoints.chat?.request.kind).toBe('native');
+  });
+
   test('Q9 headers and query: static texts, where $NAME is that secret', () => {
     const entry = {
       base_url: 'https://x.openai.azure.com/openai/deployments/d',
@@ -166,6 +186,7 @@ describe('readSettings, PROVIDERS', () => {
     ['an invalid base_url', { groq: { ...own, base_url: 'ftp://hunter2' } }],
     ['no base_url', { groq: { api_key: 'GROQ_API_KEY' } }],
     ['a name that Weir knows', { openai: own }],
+    ['the name of a provider that once had to be an entry', { gemini: own }],
     ['a name with a slash', { 'a/b': own }],
     ['a name in capitals', { Groq: own }],
     ['a name of 33 letters', { ['a'.repeat(33)]: own }],

@@ -13,10 +13,30 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['tool_calls', 'tool_calls'],
   ['tool_use', 'tool_calls'],
   ['function_call', 'tool_calls'],
+  // Google's: https://ai.google.dev/api/generate-content#FinishReason and #BlockReason, by googleapis/js-genai of 2026-11.
+  ['MAX_TOKENS', 'length'],
+  ...[
+    ...[
+      'SAFETY',
+      'RECITATION',
+      'LANGUAGE',
+      'BLOCKLIST',
+      'PROHIBITED_CONTENT',
+      'SPII',
+      'MODEL_ARMOR',
+      'JAILBREAK',
+    ],
+    ...['IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'IMAGE_RECITATION', 'IMAGE_OTHER'],
+  ].map((word): [string, FinishReason] => [word, 'content_filter']),
 ]);
 
 /** Words with which a provider reports that the answer failed: an error and no finish. */
-const FAILURES: ReadonlySet<string> = new Set(['error', 'insufficient_system_resource']);
+const FAILURES: ReadonlySet<string> = new Set([
+  ...['error', 'insufficient_system_resource'],
+  // Google's, where what the model wrote is no call that could be made.
+  ...['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'MISSING_THOUGHT_SIGNATURE'],
+  ...['MALFORMED_RESPONSE', 'NO_IMAGE'],
+]);
 
 export function isFailure(word: string): boolean {
   return FAILURES.has(word);

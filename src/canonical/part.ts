@@ -45,6 +45,8 @@ export interface ChunkPart {
   readonly usage: UsageReport | null;
   /** An error that came with the choices: they are sent on first, then it ends the stream. */
   readonly error: UpstreamError | null;
+  /** Its dialect remembers more of the event than this part says: it is no frame that another could stand for (A8). */
+  readonly isRemembered?: true;
   /** The upstream said that nothing follows. */
   readonly ends?: true;
 }

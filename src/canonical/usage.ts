@@ -14,7 +14,10 @@ export interface UsageReport {
   readonly rejectedPrediction?: number | undefined;
   /** What the upstream says the answer costs: an integer of 10^-9 US dollars (P3). */
   readonly cost?: number | undefined;
-  /** Each of its counts takes the place of what was reported before, be that higher (A5). */
+  /**
+   * Each of its counts takes the place of what was reported before, be that higher (A5). It is a sum of the event's numbers, which
+   * the fast path relies on.
+   */
   readonly isLatest?: true;
   /** Billed with the answer. */
   readonly besides?: TokensBesides | undefined;

@@ -18,7 +18,11 @@ const ADDED_TOKENS = 1024;
 const REWRITTEN_FIELDS = ['tools', 'functions', 'response_format'];
 
 /** Fields that have the provider search or read for the request. */
-const READING_FIELDS = ['web_search_options', 'search_parameters', 'plugins', 'agent_id'];
+const READING_FIELDS = [
+  ...['web_search_options', 'search_parameters', 'plugins', 'agent_id'],
+  // Google's, whose contents are elsewhere, and what may hold them.
+  ...['cached_content', 'cachedContent', 'extra_body'],
+];
 /** Tools that the caller runs; all others the provider runs, and what they read becomes part of the prompt. */
 const CALLERS_TOOLS = ['function', 'custom'];
 

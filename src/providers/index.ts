@@ -1,6 +1,7 @@
 /** The registry: one line for each provider that Weir knows by name. */
 import { anthropic } from './anthropic.ts';
 import { deepseek } from './deepseek.ts';
+import { gemini } from './gemini.ts';
 import { codestral, mistral } from './mistral.ts';
 import { openai } from './openai.ts';
 import { opentoken } from './opentoken.ts';
@@ -15,4 +16,5 @@ export const PROVIDERS: readonly Provider[] = [
   xerotier,
   openai,
   anthropic,
+  gemini,
 ];

@@ -3,6 +3,7 @@ import { anthropic } from './anthropic.ts';
 import { cerebras } from './cerebras.ts';
 import { deepseek } from './deepseek.ts';
 import { fireworks } from './fireworks.ts';
+import { geminiNative } from './gemini.ts';
 import { geminiCompatible } from './gemini-compatible.ts';
 import { groq } from './groq.ts';
 import { mistral } from './mistral.ts';
@@ -26,6 +27,7 @@ export const PROFILES: readonly Profile[] = [
   moonshot,
   zai,
   geminiCompatible,
+  geminiNative,
   deepseek,
   mistral,
   openai,
@@ -40,4 +42,10 @@ export const PROFILES: readonly Profile[] = [
 /** The profile of the host that a base URL names; a host that none names is tolerant. */
 export function profileOfHost(host: string): Profile {
   return PROFILES.find(({ hosts }) => hosts.includes(host)) ?? tolerant;
+}
+
+/** The profile of the API at a base URL. Google serves two at one host: the compatible one is below `/openai`. */
+export function profileOfUrl({ hostname, pathname }: URL): Profile {
+  const found = profileOfHost(hostname);
+  return found === geminiCompatible && !/\/openai\/?$/.test(pathname) ? geminiNative : found;
 }

@@ -8,7 +8,7 @@ import { isFromAnswer } from './openai-fields.ts';
 import { rewriteReasoning } from './reasoning.ts';
 import type { Report } from './report.ts';
 import type { MessageRules, ReasoningForm } from './rules.ts';
-import { type SignaturePlace, withSignature } from './signatures.ts';
+import { type SignaturePlace, withOwnExtra, withSignature } from './signatures.ts';
 
 interface MessageTarget {
   readonly model: string;
@@ -87,7 +87,7 @@ class MessageRewriter {
 
   #toolCall(call: JsonObject): JsonObject {
     const named = typeof call.id === 'string' ? this.#withId(call, 'id') : call;
-    const own = this.#rules.takesExtraContent ? named : omit(named, 'extra_content');
+    const own = withOwnExtra(named, this.#rules.takesExtraContent ? this.#providerId : null);
     const known = this.#keep(own, this.#rules.closed?.toolCall, 'messages.tool_calls');
     const keys = this.#rules.closed?.function;
     return keys !== undefined && isObject(known.function)

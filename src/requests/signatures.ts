@@ -1,11 +1,29 @@
 /** Gives a step of Gemini 3 that lost its signature the documented stand-in, so that the step is not refused (A7). */
 import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
+import { omit } from './objects.ts';
 
 /** Where an API has signatures: on a call, or among the details of the message's reasoning. */
 export type SignaturePlace = 'extra_content' | 'reasoning_details';
 
 /** https://ai.google.dev/gemini-api/docs/thought-signatures, for calls that another model made (read 2026-11-21). */
-const STAND_IN = 'skip_thought_signature_validator';
+export const STAND_IN = 'skip_thought_signature_validator';
+
+/** Who made what came with a tool call, or null where Weir did not mark it. */
+export function makerOfExtra(extra: unknown): string | null {
+  const weir = isObject(extra) ? extra.weir : undefined;
+  return isObject(weir) ? (readText(weir.provider) ?? null) : null;
+}
+
+/**
+ * A tool call with what came with it, where that is the provider's own or nobody's by its mark, which stays here.
+ * @param providerId null for a provider that takes nothing of the kind
+ */
+export function withOwnExtra(call: JsonObject, providerId: string | null): JsonObject {
+  const { extra_content: extra } = call;
+  const maker = makerOfExtra(extra);
+  if (providerId === null || (maker ?? providerId) !== providerId) return omit(call, 'extra_content');
+  return maker === null || !isObject(extra) ? call : { ...call, extra_content: omit(extra, 'weir') };
+}
 
 /** A message with tool calls: itself where it is signed or needs no signature. Of parallel calls only the first has one. */
 export function withSignature(message: JsonObject, place: SignaturePlace | null): JsonObject {

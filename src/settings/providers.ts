@@ -3,8 +3,9 @@ import type { AuthMode } from '../auth/caller.ts';
 import { isObject, type JsonObject, readText } from '../canonical/json.ts';
 import { configuredProvider, withoutStreamUsage } from '../providers/compatible.ts';
 import { PROVIDERS } from '../providers/index.ts';
-import { PROFILES, profileOfHost } from '../providers/profiles.ts';
+import { PROFILES, profileOfHost, profileOfUrl } from '../providers/profiles.ts';
 import type { Profile, Provider } from '../providers/provider.ts';
+import { tolerant } from '../providers/tolerant.ts';
 import type { Reader } from './reader.ts';
 
 /** A provider that this deployment can reach. */
@@ -173,6 +174,6 @@ function readProfile(
   if (entry.like !== undefined && like === undefined) {
     return reader.invalid(`like must be one of: ${PROFILES.map(({ id }) => id).join(', ')}`);
   }
-  const profile = like ?? profileOfHost(baseUrl === undefined ? '' : new URL(baseUrl).hostname);
+  const profile = like ?? (baseUrl === undefined ? tolerant : profileOfUrl(new URL(baseUrl)));
   return entry.stream_usage === false ? withoutStreamUsage(profile) : profile;
 }

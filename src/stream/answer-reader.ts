@@ -170,7 +170,9 @@ export class AnswerReader {
     this.#events++;
     if (text === '[DONE]') return this.#done();
     if (!isWithinJsonBounds(data)) return this.#tooNested();
-    const event = parseJson(data);
+    const value = parseJson(data);
+    // Google writes an error as a list of one, too.
+    const event = Array.isArray(value) && value.length === 1 ? value[0] : value;
     if (!isObject(event)) return this.#notAnObject(name, data);
     const type = readText(event.type) ?? '';
     if (type.startsWith('x_') && event.choices === undefined) return this.#vendor(type, name, event, data);
@@ -180,7 +182,7 @@ export class AnswerReader {
     // An error that ends the answer is told in Weir's own words, which hold no credential (E4).
     const isPassed = this.#sink.event !== undefined && (part?.error ?? null) === null;
     if (isPassed && !this.#sink.event?.(name, data, event)) return this.#outputTooLarge();
-    if (part !== null) this.#part(part, { name, data });
+    if (part !== null) this.#part(part, { name, data, lineEnd: this.#sse.lineEnd });
   }
 
   #done(): void {

@@ -2,7 +2,9 @@
 import type { Chunk, Delta } from '../canonical/chunk.ts';
 import { isObject, parseJson } from '../canonical/json.ts';
 import type { ChunkPart } from '../canonical/part.ts';
+import type { UsageReport } from '../canonical/usage.ts';
 import { Literal } from './literal.ts';
+import { findNumbers, type NumberHole } from './splice-counts.ts';
 
 /** Reads an event's JSON as the slow way does. */
 export type ReadPart = (json: string) => ChunkPart | null;
@@ -15,10 +17,11 @@ export interface TextEvent {
   /** `""` where it has none. */
   readonly name: string;
   readonly data: string;
+  readonly lineEnd: '\n' | '\r\n';
 }
 
-/** What stands in a hole: the text, the same text once more, or padding, a string or blanks, which is left out. */
-type Hole = 'text' | 'twin' | 'padding' | 'blanks';
+/** What stands in a hole: the text, the same text once more, padding, a string or blanks, which is left out, or a number of usage. */
+type Hole = 'text' | 'twin' | 'padding' | 'blanks' | 'number';
 
 export interface Template {
   /** The upstream's bytes before the first hole, between two, and behind the last. */
@@ -26,12 +29,17 @@ export interface Template {
   readonly holes: readonly Hole[];
   /** The canonical frame's bytes around its text, which may stand in it more than once. */
   readonly outLiterals: readonly Uint8Array[];
+  /** What its numbers report; null where it has none. */
+  readonly counts: { readonly learned: UsageReport; readonly numbers: readonly NumberHole[] } | null;
 }
 
-/** A string value of the event, as its JSON is written: where it begins and ends, without its quotes. */
-interface TextValue {
+/** A value of the event, as its JSON is written: where it begins and ends, a string without its quotes. */
+interface Place {
   readonly start: number;
   readonly end: number;
+}
+
+interface TextValue extends Place {
   readonly literal: string;
 }
 
@@ -50,6 +58,7 @@ const PADDING_MARK = `${MARKS}padding`;
 
 /** Stands before the last brace of a frame that has blanks there. */
 const BLANKS_MARK = `${MARKS}blanks`;
+const NUMBER_MARK = `${MARKS}number`;
 
 /** The names under which a text is found in an event. */
 const TEXT_KEYS = ['content', 'reasoning_content', 'reasoning', 'text', 'summary', 'thinking'];
@@ -68,7 +77,7 @@ const encoder = new TextEncoder();
  * @returns `no text` where the frame contains anything but one text, null where its text can't be distinguished from the rest
  */
 export function makeTemplate(
-  { name, data: json }: TextEvent,
+  { name, data: json, lineEnd }: TextEvent,
   part: ChunkPart,
   chunk: Chunk,
   readPart: ReadPart,
@@ -78,14 +87,14 @@ export function makeTemplate(
   if (text === null || json.length > MAX_LEARNED_CHARS || json.includes('\n')) return 'no text';
   const decoded = JSON.stringify(part);
   if (json.includes(MARKS) || decoded.includes(MARKS) || !EVENT_NAME.test(name)) return null;
-  const head = name === '' ? '' : `event: ${name}\n`;
+  const head = name === '' ? '' : `event: ${name}${lineEnd}`;
   for (const values of candidates(json, text)) {
     const marked = putMark(json, values, MARK);
     const read = readPart(marked);
     const isRight =
       isMarked(read, MARK, text, decoded) &&
       isMarked(readPart(putMark(json, values, OTHER_MARK)), OTHER_MARK, text, decoded);
-    const marking = { head, marked, text };
+    const marking = { head, marked, text, lineEnd };
     if (read !== null && isRight) return build(marking, read, chunk, readPart, textFrame);
   }
   return null;
@@ -94,7 +103,8 @@ export function makeTemplate(
 /** The text of one choice that contains nothing else which a chunk could contain, or null. */
 function onlyText(part: ChunkPart): string | null {
   const [choice, ...others] = part.choices;
-  if (choice === undefined || others.length > 0 || part.usage !== null || part.error !== null) return null;
+  if (choice === undefined || others.length > 0 || part.error !== null || part.isRemembered) return null;
+  if (part.usage !== null && part.usage.isLatest !== true) return null;
   const { content, reasoning, refusal, toolCalls, logprobs, finishWord } = choice;
   const isOneText = (content === '') !== (reasoning === '');
   const isAlone = refusal === '' && toolCalls.length === 0 && logprobs === null && finishWord === null;
@@ -121,7 +131,7 @@ function* valuesOf(json: string, key: string): Generator<TextValue> {
   }
 }
 
-function putMark(json: string, values: readonly TextValue[], mark: string): string {
+function putMark(json: string, values: readonly Place[], mark: string): string {
   let marked = '';
   let at = 0;
   for (const { start, end } of [...values].sort((a, b) => a.start - b.start)) {
@@ -144,10 +154,11 @@ interface Marking {
   /** Its data, and the text that stood in it. */
   readonly marked: string;
   readonly text: string;
+  readonly lineEnd: string;
 }
 
 function build(
-  { head, marked, text }: Marking,
+  { head, marked, text, lineEnd }: Marking,
   read: ChunkPart,
   chunk: Chunk,
   readPart: ReadPart,
@@ -161,19 +172,23 @@ function build(
   // The frame with the text in the mark's place must be the one that the slow way writes.
   if (frame?.replaceAll(JSON.stringify(MARK), () => JSON.stringify(text)) !== written) return null;
   const holed = markPadding(marked, readPart) ?? marked;
-  const frameIn = `${head}data: ${holed.replace(/ +\}$/, `${BLANKS_MARK}}`)}\n\n`;
-  const pieces = frameIn.split(new RegExp(`(${MARK}|${PADDING_MARK}|${BLANKS_MARK})`));
+  const numbers = findNumbers(holed, read, readPart);
+  const json = putMark(holed, numbers, NUMBER_MARK).replace(/ +\}$/, `${BLANKS_MARK}}`);
+  const frameIn = `${head}data: ${json}${lineEnd}${lineEnd}`;
+  const pieces = frameIn.split(new RegExp(`(${MARK}|${PADDING_MARK}|${BLANKS_MARK}|${NUMBER_MARK})`));
   const marks = pieces.filter((_, i) => i % 2 === 1);
   return {
     literals: pieces.filter((_, i) => i % 2 === 0).map((piece) => new Literal(encoder.encode(piece))),
     holes: marks.map((mark, i) => holeOf(mark, marks.indexOf(mark) === i)),
     outLiterals: frame.split(MARK).map((piece) => encoder.encode(piece)),
+    counts: read.usage === null ? null : { learned: read.usage, numbers },
   };
 }
 
 function holeOf(mark: string, isFirst: boolean): Hole {
   if (mark === PADDING_MARK) return 'padding';
   if (mark === BLANKS_MARK) return 'blanks';
+  if (mark === NUMBER_MARK) return 'number';
   return isFirst ? 'text' : 'twin';
 }
 

@@ -16,7 +16,9 @@
  * 3. Right behind it must come the learned bytes to the blank line. Line ends within a string are control characters, so
  *    nothing of the next event can be taken in. Before the last brace, where JSON takes white space, there may be as many
  *    blanks as there are: some upstreams pad each event with them.
- * 4. The slow way's answer depends on earlier frames: a choice that is finished, a fingerprint that is now another.
+ * 4. Numbers may vary where they make nothing but a usage that takes the place of earlier ones: what they add to it is known
+ *    (`splice-counts.ts`), and it is reported before anything that follows is read.
+ * 5. The slow way's answer depends on earlier frames: a choice that is finished, a fingerprint that is now another.
  *    All of that changes the normaliser's revision, and with it every template goes. What of a client's frames depends on
  *    earlier ones, such as the block that is open, changes the writer's.
  * Anything else, in any doubt, goes the slow way, untouched.
@@ -26,7 +28,7 @@ import type { ChunkPart, StreamMeter } from '../canonical/part.ts';
 import type { StreamWriter } from './answer-sink.ts';
 import { findStringEnd, OPEN_ENDED } from './json-string.ts';
 import { viewOf } from './literal.ts';
-
+import { usageOf } from './splice-counts.ts';
 import {
   makeTemplate,
   type ReadPart,
@@ -49,6 +51,10 @@ const PARTIAL = -2;
 const BLANK_LINE_BYTES = 2;
 
 const SPACE = 0x20;
+const DIGIT_0 = 0x30;
+const DIGIT_9 = 0x39;
+/** More of them could be more than a number holds exactly. */
+const MAX_DIGITS = 15;
 
 const NOTHING = new Uint8Array(0);
 /** Nothing before a frame and nothing behind it. */
@@ -71,6 +77,9 @@ export class Splice {
   #view = viewOf(NOTHING);
   #textStart = 0;
   #textEnd = 0;
+  /** The numbers of the frame being matched, and of the last one that fitted. */
+  #numbers: number[] = [];
+  #counted: number[] = [];
   /** Frames that went this way. */
   hits = 0;
 
@@ -92,6 +101,7 @@ export class Splice {
   run(bytes: Uint8Array, at: number): { readonly at: number; readonly isPartial: boolean } {
     let next = at;
     let isPartial = false;
+    let counting: Template | null = null;
     if (this.#templates.length === 0) return { at, isPartial };
     // Once a read: making one is a call into the engine, and costs as much as a frame.
     if (bytes !== this.#read) {
@@ -110,12 +120,21 @@ export class Splice {
       if (this.#passesEvents) this.#writer.output.splice(AS_IT_IS, bytes, next, end);
       else this.#writer.splice(template.outLiterals, bytes, this.#textStart, this.#textEnd);
       this.#meter.rawText(bytes, this.#textStart, this.#textEnd);
+      if (template.counts !== null) {
+        counting = template;
+        [this.#numbers, this.#counted] = [this.#counted, this.#numbers];
+      }
       this.hits++;
       this.#learnedInVain = 0;
       next = end;
       isPartial = false;
       if (i > 0) this.#moveToFront(i);
       i = 0;
+    }
+    // What is reported takes the place of what was: of a read only the last frame's counts.
+    if (counting?.counts) {
+      const { learned, numbers } = counting.counts;
+      this.#meter.usage(usageOf(learned, numbers, this.#counted));
     }
     return { at: next, isPartial };
   }
@@ -157,6 +176,7 @@ export class Splice {
   /** The end of the frame at `at` where it fits the template (its text is then noted), or MISS, or PARTIAL. */
   #match({ literals, holes }: Template, bytes: Uint8Array, view: DataView, at: number): number {
     let next = at;
+    let numbers = 0;
     for (let i = 0; i < literals.length; i++) {
       const literal = literals[i];
       if (literal === undefined || !literal.fits(bytes, view, next)) return MISS;
@@ -167,6 +187,19 @@ export class Splice {
       if (hole === 'blanks') {
         while (bytes[next] === SPACE) next++;
         if (next === bytes.length) return PARTIAL;
+        continue;
+      }
+      if (hole === 'number') {
+        const start = next;
+        let value = 0;
+        for (let byte = bytes[next] ?? 0; byte >= DIGIT_0 && byte <= DIGIT_9; byte = bytes[next] ?? 0) {
+          value = value * 10 + byte - DIGIT_0;
+          next++;
+        }
+        if (next === bytes.length) return PARTIAL;
+        const isZeroFirst = bytes[start] === DIGIT_0 && next - start > 1;
+        if (next === start || isZeroFirst || next - start > MAX_DIGITS) return MISS;
+        this.#numbers[numbers++] = value;
         continue;
       }
       const end = findStringEnd(bytes, next);

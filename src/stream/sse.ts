@@ -16,6 +16,8 @@ export const LF = 10;
 export const CR = 13;
 const COLON = 58;
 const SPACE = 32;
+const BRACE = 0x7b;
+const BRACKET = 0x5b;
 const BOM = [0xef, 0xbb, 0xbf];
 const DATA = [100, 97, 116, 97];
 const EVENT = [101, 118, 101, 110, 116];
@@ -34,6 +36,9 @@ export class SseReader {
   #data: string | undefined;
   #name = '';
   #isFirstLine = true;
+  #isCrlf = false;
+  /** The event is a JSON body without `data:`. */
+  #isBare = false;
   /** The last read ended in CR: an LF that comes next belongs to it. */
   #skipLf = false;
   #stopped = false;
@@ -50,6 +55,11 @@ export class SseReader {
   /** Nothing of an event is held: the next byte begins one. */
   get isBetweenEvents(): boolean {
     return this.#unfinished.length === 0 && this.#data === undefined && this.#name === '' && !this.#skipLf;
+  }
+
+  /** How the last line ended. */
+  get lineEnd(): '\n' | '\r\n' {
+    return this.#isCrlf ? '\r\n' : '\n';
   }
 
   /** Bytes of an event that has not ended. */
@@ -85,6 +95,7 @@ export class SseReader {
         this.#checkSize(0);
         break;
       }
+      this.#isCrlf = bytes[end] === CR && bytes[end + 1] === LF;
       const isBlank = this.#line(this.#finishLine(bytes.subarray(start, end)));
       start = end + 1;
       if (bytes[end] === CR) {
@@ -154,7 +165,8 @@ export class SseReader {
     }
     // Anything but these two is a comment, `id`, `retry` or unknown: a stream that is relayed has no use for it.
     if (!this.#checkSize(line.length)) return false;
-    if (startsWith(line, DATA)) this.#dataField(line);
+    if (this.#isBare || this.#beginsBare(line)) this.#bareLine(line);
+    else if (startsWith(line, DATA)) this.#dataField(line);
     else if (startsWith(line, EVENT)) this.#name = fieldValue(line, EVENT.length) ?? this.#name;
     return false;
   }
@@ -164,6 +176,22 @@ export class SseReader {
     if (value === undefined) return;
     this.#dataBytes += line.length;
     this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
+  }
+
+  /**
+   * A body in the place of an event: Google breaks a stream off with its error's JSON in lines of its own, without `data:`
+   * (shared/streams gemini--vertex-error-mid-stream). As no field's name begins so, it is read up to the next blank line.
+   */
+  #beginsBare(line: Uint8Array): boolean {
+    this.#isBare =
+      this.#data === undefined && this.#name === '' && (line[0] === BRACE || line[0] === BRACKET);
+    return this.#isBare;
+  }
+
+  #bareLine(line: Uint8Array): void {
+    const text = decoder.decode(line);
+    this.#dataBytes += line.length;
+    this.#data = this.#data === undefined ? text : `${this.#data}\n${text}`;
   }
 
   #checkSize(more: number): boolean {
@@ -178,6 +206,7 @@ export class SseReader {
     const name = this.#name;
     this.#data = undefined;
     this.#dataBytes = 0;
+    this.#isBare = false;
     this.#name = '';
     if (data !== undefined) this.#sink.event(name, data);
   }

@@ -34,7 +34,7 @@ export interface Row {
 const STREAMING: readonly SectionName[] = ['bulk', 'paced', 'cold'];
 export const ADMIN_TOKEN = 'bench-admin';
 /** Streams that are named as the provider that sends them; the others are DeepSeek's. */
-const OWN_PROVIDERS: readonly StreamName[] = ['mistral', 'xerotier', 'anthropic'];
+const OWN_PROVIDERS: readonly StreamName[] = ['mistral', 'xerotier', 'anthropic', 'gemini'];
 
 /** None of them is ever reached. */
 const EVERY_LIMIT = {
@@ -85,6 +85,8 @@ function weir(
       XEROTIER_BASE_URL: upstream,
       ANTHROPIC_API_KEY: 'bench',
       ANTHROPIC_BASE_URL: upstream,
+      GEMINI_API_KEY: 'bench',
+      GEMINI_BASE_URL: upstream,
       ...vars,
     }),
     hasKv: true,
@@ -163,7 +165,7 @@ export const ROWS: readonly Row[] = [
 
 /** Whoever reads a stream reads OpenAI's form; Weir and those that read nothing take Anthropic's as well. */
 export function takes({ treatment, isWeir }: Row, stream: StreamName): boolean {
-  return stream !== 'anthropic' || treatment === 'bytes' || isWeir;
+  return (stream !== 'anthropic' && stream !== 'gemini') || treatment === 'bytes' || isWeir;
 }
 
 export const BASELINE = 'pass';

@@ -2,6 +2,7 @@
 import { convertStream, cut } from '../contract/convert.ts';
 import { seeded } from '../random.ts';
 import { anthropicEnd, anthropicStart, anthropicText } from './anthropic-stream.ts';
+import { geminiEnd, geminiStart, geminiText } from './gemini-stream.ts';
 import { type Data, DONE_EVENT, dataEvent, padding, word } from './streams.ts';
 
 const EVENTS = 2000;
@@ -23,12 +24,14 @@ export const SHARE_NAMES = [
   'openrouter',
   'openrouter reasoning',
   'anthropic',
+  'gemini',
 ] as const;
 type ShareName = (typeof SHARE_NAMES)[number];
+type ChatName = Exclude<ShareName, 'anthropic' | 'gemini'>;
 
 /** A text frame of each, as its recorded streams have it; OpenRouter's has the role each time, and a text twice. */
 const TEXT_FRAMES: {
-  readonly [N in Exclude<ShareName, 'anthropic'>]: (content: string, random: () => number) => Data;
+  readonly [N in ChatName]: (content: string, random: () => number) => Data;
 } = {
   deepseek: (content) => ({ ...BASE, choices: choices({ content }, { logprobs: null }), usage: null }),
   mistral: (content, random) => ({ ...BASE, choices: choices({ content }), p: padding(random) }),
@@ -58,17 +61,22 @@ const TEXT_FRAMES: {
   },
 };
 
-function chatFrame(name: Exclude<ShareName, 'anthropic'>) {
+function geminiFrame(text: string, random: () => number): string {
+  return geminiText(text, Math.floor(random() * EVENTS));
+}
+
+function chatFrame(name: ChatName) {
   return (text: string, random: () => number) => dataEvent(TEXT_FRAMES[name](text, random));
 }
 
 /** From 0 to 1. */
 export function fastShare(name: ShareName): number {
   const random = seeded(EVENTS);
-  const frame = name === 'anthropic' ? anthropicText : chatFrame(name);
+  const frame = name === 'anthropic' ? anthropicText : name === 'gemini' ? geminiFrame : chatFrame(name);
   const frames = Array.from({ length: EVENTS }, () => frame(word(random), random));
   const opening = dataEvent({ ...BASE, choices: choices({ role: 'assistant', content: '' }) });
-  const [start, end] = name === 'anthropic' ? [anthropicStart(), anthropicEnd()] : [opening, DONE_EVENT];
+  const own = name === 'anthropic' ? [anthropicStart(), anthropicEnd()] : [geminiStart(), geminiEnd()];
+  const [start, end] = name === 'anthropic' || name === 'gemini' ? own : [opening, DONE_EVENT];
   const bytes = new TextEncoder().encode(start + frames.join('') + end);
   const [provider = name] = name.split(' ');
   const asked = { provider, route: 'chat', model: 'm', usageChunk: false } as const;

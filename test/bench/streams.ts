@@ -1,11 +1,20 @@
 /** The upstream streams of the bench, generated after recorded ones: the same bytes every time, thousands of frames long. */
 import { seeded } from '../random.ts';
 import { anthropicEnd, anthropicStart, anthropicText, ENVELOPE_EVENTS } from './anthropic-stream.ts';
+import { geminiEnd, geminiStart, geminiText } from './gemini-stream.ts';
 
-export const STREAM_NAMES = ['deepseek', 'mistral', 'xerotier', 'reasoning', 'tools', 'anthropic'] as const;
+export const STREAM_NAMES = [
+  'deepseek',
+  'mistral',
+  'xerotier',
+  'reasoning',
+  'tools',
+  'anthropic',
+  'gemini',
+] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
 /** The streams that are also sent at a model's pace. */
-export const PACED_STREAMS = ['deepseek', 'anthropic'] as const;
+export const PACED_STREAMS = ['deepseek', 'anthropic', 'gemini'] as const;
 export type PacedStream = (typeof PACED_STREAMS)[number];
 
 /** An event's data: an object that is still to be written, or a word such as `[DONE]`. */
@@ -82,7 +91,14 @@ const ARGUMENTS_OF_A_CALL = 50;
 /** A whole stream of so many events, the `[DONE]` not counted, as an upstream sends it. */
 export function streamText(name: StreamName, events: number): string {
   if (name === 'anthropic') return anthropicStream(events);
+  if (name === 'gemini') return geminiStream(events);
   return [...eventsOf(name, events)].map(dataEvent).join('') + DONE_EVENT;
+}
+
+function geminiStream(events: number): string {
+  const random = seeded(events);
+  const texts = Array.from({ length: events - 2 }, (_, at) => geminiText(word(random), at + 2));
+  return geminiStart() + texts.join('') + geminiEnd();
 }
 
 function anthropicStream(events: number): string {
@@ -124,15 +140,18 @@ function eventAt(name: StreamName, at: number, random: () => number, isFirst: bo
 
 /** A text event of a paced stream. */
 export function pacedEvent(stream: PacedStream, content: string): string {
+  if (stream === 'gemini') return geminiText(content);
   return stream === 'anthropic' ? anthropicText(content) : dataEvent(deepseek({ content }, null, null));
 }
 
 export function pacedStart(stream: PacedStream): string {
   if (stream === 'anthropic') return anthropicStart();
+  if (stream === 'gemini') return geminiStart();
   return dataEvent(deepseek({ role: 'assistant', content: '' }, null, null));
 }
 
 export function pacedEnd(stream: PacedStream): string {
+  if (stream === 'gemini') return geminiEnd();
   return stream === 'anthropic' ? anthropicEnd() : dataEvent(finishOf('deepseek')) + DONE_EVENT;
 }
 

@@ -62,6 +62,7 @@ export const CREDENTIALS = {
   XEROTIER_API_KEY: 'sim-xerotier-b7a0f8',
   OPENAI_API_KEY: 'sim-openai-15e6d3',
   ANTHROPIC_API_KEY: 'sim-anthropic-40bd71',
+  GEMINI_API_KEY: 'sim-gemini-41d0e8',
   COMPATIBLE_SECRET: 'sim-compatible-6c98b1',
 } as const;
 
@@ -234,13 +235,14 @@ function defaultVars(simulatorUrl: string): Vars {
     XEROTIER_BASE_URL: base('xerotier'),
     OPENAI_BASE_URL: base('openai'),
     ANTHROPIC_BASE_URL: base('anthropic'),
+    GEMINI_BASE_URL: base('gemini'),
     PROVIDERS: JSON.stringify({
       compatible: { base_url: base('compatible'), api_key: 'COMPATIBLE_SECRET' },
       keyless: { base_url: base('compatible') },
       ...Object.fromEntries(
-        compatibleScenes.map(({ id }) => [
+        compatibleScenes.map(({ id, profile: like = id }) => [
           id,
-          { base_url: `${simulatorUrl}/${id}/v1`, api_key: 'COMPATIBLE_SECRET', like: id },
+          { base_url: `${simulatorUrl}/${id}/v1`, api_key: 'COMPATIBLE_SECRET', like },
         ]),
       ),
     }),

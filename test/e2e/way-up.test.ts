@@ -88,7 +88,7 @@ describe('Q10 a refused credential of the deployment', () => {
   beforeAll(() => gateway.set({ COMPATIBLE_SECRET: 'no-simulator-key' }));
   afterAll(() => gateway.set({ CORS_ORIGINS: PAGE }));
 
-  test.each(['xai/grok-4.3', 'gemini/gemini-3-flash'])(
+  test.each(['xai/grok-4.3', 'gemini-compatible/gemini-3-flash'])(
     '%s says so with a 400: 502 for the caller',
     async (model) => {
       for (const body of [chat(model), streamedChat(model)]) {

@@ -112,6 +112,8 @@ describe('G2 maxPromptTokens', () => {
     ['a part of an unknown kind', user({ type: 'hologram', of: 'a cat' })],
     ['a tool that the provider runs', { tools: [{ type: 'web_search' }] }],
     ['a search', { web_search_options: {} }],
+    ['what a cache holds', { cached_content: 'cachedContents/1' }],
+    ["what an endpoint's own words hold", { extra_body: { google: { cached_content: 'cachedContents/1' } } }],
     ['an agent with instructions of its own', { agent_id: 'a' }],
   ])('of %s: is the largest context window', (_, body) => {
     expect(bound(body)).toBe(MAX_PROMPT_TOKENS);

@@ -17,7 +17,7 @@ describe('Q6 what changes the answer', () => {
     audio: { voice: 'alloy', format: 'wav' },
   };
 
-  test.each(['deepseek', 'mistral', 'openai', 'groq', 'gemini', 'openrouter', 'tolerant'])(
+  test.each(['deepseek', 'mistral', 'openai', 'groq', 'like gemini', 'openrouter', 'tolerant'])(
     'Q6 %s: sent on, for the provider itself to judge',
     (provider) => {
       expect(rewrite(provider, CHANGING)).toEqual({ kind: 'body', body: CHANGING, dropped: [], changed: [] });

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { PROFILES } from '../../src/providers/profiles.ts';
 import { rewrite, send, TOOL } from './send.ts';
 
-/** Those whose requests are chats; one in a form of its own is tested in its own folder. */
-const CHATS = PROFILES.filter(({ endpoints }) => endpoints.chat?.request === undefined);
-const ALL = [...CHATS.map(({ id }) => id), 'codestral', 'opentoken', 'xerotier'];
+/** Whatever takes requests in OpenAI's form. */
+const CHAT = PROFILES.filter(({ endpoints }) => endpoints.chat?.request.kind === 'chat');
+const ALL = [...CHAT.map(({ id }) => `like ${id}`), 'codestral', 'opentoken', 'xerotier'];
 
 describe('Q4 what equals its absence', () => {
   const DEFAULTS = {
@@ -24,7 +24,7 @@ describe('Q4 what equals its absence', () => {
     expect(rewritten).toEqual({ kind: 'body', body: { model: 'm' }, dropped: [], changed: [] });
   });
 
-  test.each(['mistral', 'groq', 'cerebras', 'xai', 'gemini', 'deepseek'])(
+  test.each(['mistral', 'groq', 'cerebras', 'xai', 'like gemini', 'deepseek'])(
     "Q4 %s: OpenAI's defaults of fields that it refuses are dropped in silence",
     (provider) => {
       const rewritten = rewrite(provider, DEFAULTS);
@@ -56,7 +56,7 @@ describe('Q5 what is about the request', () => {
     ['mistral', ['user', 'store', 'safety_identifier', 'verbosity']],
     ['groq', ['store', 'safety_identifier', 'verbosity', 'metadata']],
     ['cerebras', ['store', 'safety_identifier', 'verbosity', 'metadata']],
-    ['gemini', ['store', 'safety_identifier', 'verbosity', 'metadata']],
+    ['like gemini', ['store', 'safety_identifier', 'verbosity', 'metadata']],
     ['xai', ['metadata']],
     ['fireworks', ['store', 'safety_identifier', 'verbosity']],
     ['openai', []],
@@ -95,7 +95,7 @@ describe('Q7 what Weir does not know', () => {
 describe("P5 the cost asked for in OpenRouter's words", () => {
   const ASKED = { usage: { include: true } };
 
-  test.each(ALL.filter((id) => id !== 'openrouter'))(
+  test.each(ALL.filter((id) => id !== 'like openrouter'))(
     'P5 %s: does not get the word, and nothing is reported',
     (id) => {
       for (const usage of [{ include: true }, { include: false }]) {

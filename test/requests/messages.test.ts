@@ -38,7 +38,7 @@ describe('Q1 roles and content', () => {
     'fireworks',
     'moonshot',
     'zai',
-    'gemini',
+    'like gemini',
     'together',
     'ollama',
   ])('Q1 %s: developer is system', (provider) => {
@@ -147,7 +147,7 @@ describe('Q4 Q5 closed message schemas', () => {
     reasoning_details: [],
   };
 
-  test.each(['mistral', 'groq', 'cerebras', 'fireworks', 'gemini'])(
+  test.each(['mistral', 'groq', 'cerebras', 'fireworks', 'like gemini'])(
     'Q4 %s: what an answer carried is dropped in silence',
     (provider) => {
       const rewritten = rewrite(provider, { messages: [ANSWERED] }, 'refuse');

@@ -19,7 +19,7 @@ describe('Q2 reasoning goes back in the provider’s own form', () => {
     ['llamacpp', 'm', { reasoning_content: 'why' }],
     ['groq', 'm', {}],
     ['openai', 'm', {}],
-    ['gemini', 'm', {}],
+    ['like gemini', 'm', {}],
     ['mistral', 'mistral-large-latest', {}],
   ];
   const SOURCES: readonly (readonly [name: string, fields: JsonObject])[] = [

@@ -10,7 +10,8 @@ import type { PromptCache, Unsupported } from '../../src/requests/rules.ts';
 
 export function providerNamed(id: string): Provider {
   const known = PROVIDERS.find((provider) => provider.id === id);
-  const profile = PROFILES.find((candidate) => candidate.id === id);
+  // A profile may have the id of a provider with an API of its own.
+  const profile = PROFILES.find((candidate) => candidate.id === id.replace(/^like /, ''));
   if (known !== undefined) return known;
   if (profile === undefined) throw new Error(`There is no provider ${id}`);
   return configuredProvider(id, profile, 'PROVIDERS');

@@ -63,12 +63,12 @@ describe('A7 signatures', () => {
       content: 'c',
       tool_calls: ids.map((id) => call(id)),
     });
-    expect(sendMessages('gemini', [calls('a', 'b')], { model })).toEqual([
+    expect(sendMessages('like gemini', [calls('a', 'b')], { model })).toEqual([
       { ...calls('a', 'b'), tool_calls: [call('a', { extra_content: stand }), call('b')] },
     ]);
     const signed = { ...calls(), tool_calls: [call('a', { extra_content: EXTRA }), call('b')] };
-    expect(sendMessages('gemini', [signed], { model })).toEqual([signed]);
-    expect(sendMessages('gemini', [calls('a')], { model: 'gemini-2.5-flash' })).toEqual([calls('a')]);
+    expect(sendMessages('like gemini', [signed], { model })).toEqual([signed]);
+    expect(sendMessages('like gemini', [calls('a')], { model: 'gemini-2.5-flash' })).toEqual([calls('a')]);
   });
 
   test('A7 Gemini 3 at OpenRouter: the stand-in is a detail with the id of the first call; a signed message stays', () => {

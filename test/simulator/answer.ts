@@ -13,13 +13,14 @@ export function answer(request: RecordedRequest, origin: string, defaultFault: s
   if (!found) {
     return replyOf(openaiRefusal(404, { message: `No route ${pathname}`, type: 'not_found' }));
   }
-  const { scene, operation } = found;
+  const { scene, operation, inPath } = found;
   const { body = {}, serial, headers } = request;
-  const { model, fault } = splitFault(textOf(body.model ?? body.agent_id), scene);
+  const { model, fault } = splitFault(inPath?.model ?? textOf(body.model ?? body.agent_id), scene);
   const call: Call = { operation, path: pathname, model, body, serial };
   const refusal = refusalOf(request, call, scene);
   if (refusal) return replyOf(refusal);
-  const good = { ...goodAnswer(call, scene), scene, elsewhere: `${origin}/elsewhere` };
+  const isStreamed = inPath?.isStreamed ?? body.stream === true;
+  const good = { ...goodAnswer(call, scene, isStreamed), scene, elsewhere: `${origin}/elsewhere` };
   const name = fault ?? (textOf(headers['x-simulator-fault']) || defaultFault);
   const faulty = name === undefined ? undefined : faultyReply(name, good);
   return faulty ?? { head: good.head, steps: paced(good.events) };
@@ -48,9 +49,13 @@ function keyOf({ headers }: RecordedRequest, { keyOf: own }: Scene): string | un
   return typeof key === 'string' ? key : undefined;
 }
 
-function goodAnswer(call: Call, scene: Scene): Pick<Good, 'head' | 'streamed' | 'events' | 'object'> {
+function goodAnswer(
+  call: Call,
+  scene: Scene,
+  isStreamed: boolean,
+): Pick<Good, 'head' | 'streamed' | 'events' | 'object'> {
   const object = call.operation === 'models' ? (scene.list?.() ?? modelList(scene)) : scene.object(call);
-  if (call.operation !== 'models' && call.body.stream === true) {
+  if (call.operation !== 'models' && isStreamed) {
     return { head: STREAM_HEAD, streamed: true, events: [...scene.stream(call)], object };
   }
   return { head: JSON_HEAD, streamed: false, events: halves(object), object };

@@ -21,7 +21,7 @@ export const paths = {
   groq: `${basePaths.groq}/chat/completions`,
   cerebras: `${basePaths.cerebras}/chat/completions`,
   openrouter: `${basePaths.openrouter}/chat/completions`,
-  gemini: `${basePaths.gemini}/chat/completions`,
+  'gemini-compatible': `${basePaths['gemini-compatible']}/chat/completions`,
   xai: `${basePaths.xai}/chat/completions`,
 };
 export const WEATHER = {

@@ -100,6 +100,12 @@ export const examples: readonly Example[] = [
     expected: { finish: 'stop', promptTokens: 5, completionTokens: 14, parts: ['reasoning', 'text'] },
   },
   {
+    title: 'Gemini in its own API: thoughts, text, and a finish that waits for the stream’s end',
+    path: CHAT,
+    body: chat('gemini/gemini-3-flash-preview', 'What does a weir do?'),
+    expected: { finish: 'stop', promptTokens: 5, completionTokens: 14, parts: ['reasoning', 'text'] },
+  },
+  {
     title: 'A configured provider like Groq: `reasoning` becomes reasoning_content, x_groq is dropped',
     path: CHAT,
     body: chat('compatible/openai/gpt-oss-20b', 'Shortest path?'),

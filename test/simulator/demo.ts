@@ -77,7 +77,7 @@ try {
 function variables(): Record<string, string> {
   const likes: [string, string][] = [
     ['compatible', 'tolerant'],
-    ...compatibleScenes.map(({ id }): [string, string] => [id, id]),
+    ...compatibleScenes.map(({ id, profile = id }): [string, string] => [id, profile]),
   ];
   const providers = likes.map(([id, like]) => [
     id,

@@ -1,62 +1,26 @@
 /**
- * Gemini's compatible endpoint as it is today (2026-11-21): errors are lists, a bad key is 400, the top level is closed, a tool call
- * has no index and comes whole, and the first one of each step of a Gemini 3 is signed: without its signature it may not come back.
+ * Gemini's own API as it is today (2026-11-22): events in CRLF without `[DONE]`, usage on each, calls whole, signatures, thoughts
+ * where they are asked for; and what recordings show, by a word of the prompt: `plays:two-finishes` and the others below.
  *
- * Tokens (completion): gemini-3-flash 9, gemini-2.5-flash 8. A streamed step of tool calls finishes with `stop`.
+ * Tokens (completion): gemini-3-flash-preview 14 (6 of them thoughts), gemini-2.5-flash 8, gemini-3.8-flash 7.
  */
-import { compact, isObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
-import {
-  type Call,
-  CREATED_SECONDS,
-  chatRoutes,
-  DONE,
-  event,
-  type Refusal,
-  type Scene,
-  type WireEvent,
-} from './scene.ts';
-import { bracketed, firstMisfit, type Misfit, roles, type Shape, TOOL_CALLS, types } from './schema.ts';
-import { costOf, isWords, joined, type Piece, type Script, scriptFor, wordsOf } from './script.ts';
-import { messageCalls } from './tool-calls.ts';
+
+import { geminiProblem, signatureOf } from './gemini-check.ts';
+import { asChat } from './gemini-conversation.ts';
+import { compact, isObject, type JsonObject, objectOf, objectsOf, spaced, textOf } from './json.ts';
+import type { Call, Refusal, Scene, WireEvent } from './scene.ts';
+import { contentText, costOf, type Piece, type Script, scriptFor, wholeCalls, wordsOf } from './script.ts';
+
+const BASE = '/gemini/v1beta/models';
 
 const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
-  'gemini-3-flash': wordsOf('text', 'Twin gates, one river: the left one opens first.'),
+  'gemini-3-flash-preview': [
+    ...wordsOf('reasoning', 'Water first, then gates, then words.'),
+    ...wordsOf('text', 'The gate opens; the basin follows, slowly, señor.'),
+  ],
   'gemini-2.5-flash': wordsOf('text', 'An older weir, though it holds as well.'),
+  'gemini-3.8-flash': wordsOf('text', 'Newest of the weirs, and the quickest.'),
 };
-
-/** Taken: reality.md §1.4 and its table; what is not here was seen refused, or is in no list (profiles, 2026-11). */
-const TOP = [
-  ...['model', 'messages', 'temperature', 'top_p', 'max_tokens', 'max_completion_tokens', 'n', 'stop'],
-  ...['stream', 'stream_options', 'tools', 'tool_choice', 'parallel_tool_calls', 'response_format', 'user'],
-  ...['reasoning_effort', 'service_tier', 'presence_penalty', 'extra_body'],
-];
-const plain = ['role', 'content'];
-/** No refused message field is quoted anywhere: the same parser reads them, so they are refused here. */
-const MESSAGES = roles(
-  {
-    system: plain,
-    developer: plain,
-    user: [...plain, 'name'],
-    assistant: [...plain, 'name', 'tool_calls', 'extra_content'],
-    tool: [...plain, 'name', 'tool_call_id'],
-  },
-  {
-    content: types({
-      text: ['text'],
-      image_url: ['image_url'],
-      input_audio: ['input_audio'],
-      file: ['file'],
-    }),
-    tool_calls: { ...TOOL_CALLS, keys: [...(TOOL_CALLS.keys ?? []), 'extra_content', 'index'] },
-  },
-);
-const SHAPE: Shape = {
-  keys: TOP,
-  inner: { messages: MESSAGES, extra_body: { keys: ['google'] } },
-};
-
-/** Documented for those who have no signature (ai.google.dev/gemini-api/docs/thought-signatures). */
-const SENTINEL = 'skip_thought_signature_validator';
 
 const STATUSES: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',
@@ -69,7 +33,23 @@ const STATUSES: Readonly<Record<number, string>> = {
 
 export const gemini: Scene = {
   id: 'gemini',
-  routes: chatRoutes('gemini'),
+  routes: { [BASE]: 'models' },
+  readPath: (path) => {
+    const [, model, method] =
+      /^\/gemini\/v1beta\/models\/(.+):(generateContent|streamGenerateContent)$/.exec(path) ?? [];
+    return model === undefined ? undefined : { model, isStreamed: method === 'streamGenerateContent' };
+  },
+  keyOf: (headers) => headers['x-goog-api-key'],
+  list: () =>
+    compact({
+      models: [
+        ...Object.keys(ANSWERS).map((model) => ({
+          name: `models/${model}`,
+          supportedGenerationMethods: ['generateContent', 'countTokens'],
+        })),
+        { name: 'models/gemini-embedding-001', supportedGenerationMethods: ['embedContent'] },
+      ],
+    }),
   models: Object.keys(ANSWERS),
   comment: 'ping',
   streamError: { message: 'The service is currently unavailable.', code: 503, status: 'UNAVAILABLE' },
@@ -82,114 +62,178 @@ export const gemini: Scene = {
 
 function refusal(status: number, message: string): Refusal {
   const error = { code: status, message, status: STATUSES[status] ?? 'INTERNAL' };
-  return { status, body: compact([{ error }]) };
+  return { status, body: `${JSON.stringify({ error }, null, 2)}\n` };
 }
 
 function check(call: Call): Refusal | undefined {
-  if (!(call.model in ANSWERS))
-    return refusal(404, `models/${call.model} is not found for API version v1main`);
-  const misfit = firstMisfit(call.body, SHAPE);
-  const message = misfit ? misfitMessage(misfit) : problem(call);
+  if (!(call.model in ANSWERS)) {
+    const message = `models/${call.model} is not found for API version v1beta, or is not supported for generateContent.`;
+    return refusal(
+      404,
+      `${message} Call ListModels to see the list of available models and their supported methods.`,
+    );
+  }
+  const message = geminiProblem(call);
   return message === undefined ? undefined : refusal(400, message);
 }
 
-/** `store`: openhanako#394, 2026-04-12; `frequency_penalty`: RPGBox#2, 2026-08-29; `prompt_cache_key`: cursor-byok#112, 2026-06-02. */
-function misfitMessage({ kind, path, value }: Misfit): string {
-  const place = bracketed(path.slice(0, -1));
-  const at = place ? ` at '${place}'` : '';
-  if (kind === 'variant') return `Invalid value${at} (${textOf(path.at(-1))}), "${textOf(value)}"`;
-  return `Invalid JSON payload received. Unknown name "${textOf(path.at(-1))}"${at}: Cannot find field.`;
+/** The answer's parts in their order: thoughts, text word by word, calls, and the signature of a text in a part of its own. */
+function partsOf(call: Call, script: Script): JsonObject[] {
+  const { model, body } = call;
+  const shows = objectOf(objectOf(body.generationConfig).thinkingConfig).includeThoughts === true;
+  const signs = model.startsWith('gemini-3');
+  const words = script.pieces.flatMap((piece): JsonObject[] => {
+    if (piece.kind === 'text') return [{ text: piece.text }];
+    return piece.kind === 'reasoning' && shows ? [{ text: piece.text, thought: true }] : [];
+  });
+  const calls = wholeCalls(script).map(({ number, name, arguments: text, index }): JsonObject => {
+    const functionCall: JsonObject = { name, args: argsOf(text), ...(signs ? { id: `call${number}` } : {}) };
+    return {
+      functionCall,
+      ...(signs && index === 0 ? { thoughtSignature: signatureOf(functionCall) } : {}),
+    };
+  });
+  const isText = signs && calls.length === 0;
+  return [...words, ...calls, ...(isText ? [{ text: '', thoughtSignature: signatureOf(null) }] : [])];
 }
 
-function problem({ body, model }: Call): string | undefined {
-  const messages = objectsOf(body.messages);
-  if (messages.length === 0) return 'contents is not specified';
-  // MisakaNet#1473, 2026-09-04.
-  if (body.presence_penalty) return 'Penalty is not enabled for this model';
-  return model.startsWith('gemini-3') ? signatureProblem(messages, model) : undefined;
+function argsOf(text: string): JsonObject {
+  const args: unknown = text === '' ? {} : JSON.parse(text);
+  return isObject(args) ? args : {};
 }
 
-/** The steps since the last message of the user, the first call of each: the docs; securo#884 2026-09-10 and nine more. */
-function signatureProblem(messages: readonly JsonObject[], model: string): string | undefined {
-  const turn = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1);
-  for (const message of turn) {
-    const [first] = objectsOf(message.tool_calls);
-    if (first === undefined) continue;
-    const given = signatureIn(first.extra_content);
-    if (given === '') {
-      const name = textOf(objectOf(first.function).name);
-      return `Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly. Additional data, function call \`default_api:${name}\`.`;
-    }
-    if (given !== SENTINEL && given !== signatureOf(model, textOf(first.id)))
-      return 'Thought signature is not valid';
-  }
-  return undefined;
-}
-
-function signatureIn(extra: Json | undefined): string {
-  return isObject(extra) ? textOf(objectOf(extra.google).thought_signature) : '';
-}
-
-/** Bound to the call, so that one that comes back elsewhere is recognised. */
-function signatureOf(model: string, id: string): string {
-  return Buffer.from(`signed ${model} ${id}`).toString('base64');
+function usageOf(call: Call, script: Script): JsonObject {
+  const { prompt, completion, cached, reasoning } = costOf(asChat(call), [script]);
+  return {
+    promptTokenCount: prompt,
+    candidatesTokenCount: completion - reasoning,
+    totalTokenCount: prompt + completion,
+    ...(cached > 0 ? { cachedContentTokenCount: cached } : {}),
+    promptTokensDetails: [{ modality: 'TEXT', tokenCount: prompt }],
+    ...(reasoning > 0 ? { thoughtsTokenCount: reasoning } : {}),
+  };
 }
 
 function scriptOf(call: Call): Script {
-  return scriptFor(call, ANSWERS[call.model] ?? []);
+  return scriptFor(asChat(call), ANSWERS[call.model] ?? []);
 }
 
-function head(call: Call, name: string) {
-  return { id: `simG${call.serial}`, object: name, created: CREATED_SECONDS, model: call.model };
+function head({ model, serial }: Call): JsonObject {
+  return { modelVersion: model, responseId: `simR${serial}` };
 }
 
-/** noho/dayu-agent#45, recorded 2026-04-26: a call is whole, without index; open-webui/computer#224 2026-08-17: `stop`. */
+const FINISHES: Readonly<Record<string, string>> = { length: 'MAX_TOKENS' };
+
+function candidate(parts: readonly JsonObject[] | null, finish?: string): JsonObject {
+  const content = parts === null ? { role: 'model' } : { parts: [...parts], role: 'model' };
+  return { content, ...(finish === undefined ? {} : { finishReason: finish }), index: 0 };
+}
+
+function frame(kind: WireEvent['kind'], event: JsonObject): WireEvent {
+  return { kind, text: `data: ${spaced(event)}\r\n\r\n` };
+}
+
 function* stream(call: Call): Generator<WireEvent> {
   const script = scriptOf(call);
-  const write = (kind: WireEvent['kind'], choice: JsonObject, extra: JsonObject = {}) => {
-    const choices = [{ ...choice, index: 0 }];
-    return event(kind, compact({ choices, ...head(call, 'chat.completion.chunk'), ...extra }));
-  };
-  for (const piece of script.pieces) {
-    if (isWords(piece)) yield write('piece', { delta: { content: piece.text, role: 'assistant' } });
+  const usage = usageOf(call, script);
+  const parts = partsOf(call, script);
+  const play = PLAYS[/\bplays:([\w-]+)/.exec(questionOf(call))?.[1] ?? ''];
+  if (play !== undefined) return yield* play(call, usage);
+  const finish = FINISHES[script.finish] ?? 'STOP';
+  const isCalling = parts.some((part) => part.functionCall !== undefined);
+  for (const [at, part] of parts.entries()) {
+    const isLast = at === parts.length - 1 && !isCalling;
+    // Each event has the counts so far.
+    const sofar = { ...usage, candidatesTokenCount: Math.min(at + 1, Number(usage.candidatesTokenCount)) };
+    const candidates = [candidate([part], isLast ? finish : undefined)];
+    yield frame(isLast ? 'finish' : 'piece', {
+      candidates,
+      usageMetadata: isLast ? usage : sofar,
+      ...head(call),
+    });
   }
-  for (const toolCall of calls(call, script)) {
-    yield write('piece', { delta: { role: 'assistant', tool_calls: [toolCall] } });
+  // R gemini--call-then-empty-stop: the finish comes behind the calls, beside an empty text.
+  if (isCalling || parts.length === 0) {
+    const candidates = [candidate([{ text: '' }], finish)];
+    yield frame('finish', { candidates, usageMetadata: usage, ...head(call) });
   }
-  const finish = script.finish === 'tool_calls' ? 'stop' : script.finish;
-  const asked = objectOf(call.body.stream_options).include_usage === true;
-  const extra = asked ? { usage: usage(call, script) } : {};
-  yield write('finish', { delta: { role: 'assistant' }, finish_reason: finish }, extra);
-  yield DONE;
 }
 
-function calls(call: Call, script: Script): JsonObject[] {
-  const { tool_calls = [] } = messageCalls(script, callId);
-  return tool_calls.map((toolCall, at) => {
-    if (at > 0 || !call.model.startsWith('gemini-3')) return toolCall;
-    const thought_signature = signatureOf(call.model, textOf(toolCall.id));
-    return { extra_content: { google: { thought_signature } }, ...toolCall };
-  });
+function questionOf(call: Call): string {
+  return contentText(objectsOf(asChat(call).body.messages).at(-1)?.content);
 }
 
-function callId(number: number): string {
-  return `function-call-${String(number).padStart(19, '0')}`;
-}
+type Play = (call: Call, usage: JsonObject) => Iterable<WireEvent>;
+
+/** What the recordings of shared/streams show, named after them. */
+const PLAYS: Readonly<Record<string, Play>> = {
+  'two-finishes': (call, usageMetadata) => [
+    frame('piece', { candidates: [candidate([{ text: 'First.' }], 'STOP')], usageMetadata, ...head(call) }),
+    frame('finish', {
+      candidates: [candidate([{ text: ' Then more.' }], 'STOP')],
+      usageMetadata,
+      ...head(call),
+    }),
+  ],
+  'usage-shrinks': (call, usage) => [
+    frame('piece', {
+      candidates: [candidate([{ text: 'Less' }])],
+      usageMetadata: { promptTokenCount: 169, totalTokenCount: 169 },
+      ...head(call),
+    }),
+    frame('finish', {
+      candidates: [candidate([{ text: ' it is.' }], 'STOP')],
+      usageMetadata: usage,
+      ...head(call),
+    }),
+  ],
+  'content-without-parts': (call, usageMetadata) => [
+    frame('piece', { candidates: [candidate([{ text: 'Nothing' }])], usageMetadata, ...head(call) }),
+    frame('piece', { candidates: [candidate(null)], usageMetadata, ...head(call) }),
+    frame('finish', { candidates: [candidate([{ text: ' lost.' }], 'STOP')], usageMetadata, ...head(call) }),
+  ],
+  'prompt-blocked': (call, { promptTokenCount = 0 }) => [
+    frame('finish', {
+      promptFeedback: { blockReason: 'PROHIBITED_CONTENT' },
+      usageMetadata: { promptTokenCount, totalTokenCount: promptTokenCount },
+      ...head(call),
+    }),
+  ],
+  'bare-error': (call, usageMetadata) => [
+    frame('piece', { candidates: [candidate([{ text: 'Half an' }])], usageMetadata, ...head(call) }),
+    { kind: 'piece', text: refusal(503, 'The model is overloaded. Please try again later.').body },
+  ],
+  malformed: (call, usageMetadata) => [
+    frame('finish', {
+      candidates: [
+        { ...candidate(null, 'MALFORMED_FUNCTION_CALL'), finishMessage: 'Malformed function call: print(' },
+      ],
+      usageMetadata,
+      ...head(call),
+    }),
+  ],
+  safety: (call, usageMetadata) => [
+    frame('finish', { candidates: [candidate([{ text: 'No' }], 'SAFETY')], usageMetadata, ...head(call) }),
+  ],
+};
 
 function object(call: Call): JsonObject {
   const script = scriptOf(call);
-  const content = joined(script, 'text');
-  const called = calls(call, script);
-  const message = {
-    ...(content ? { content } : {}),
-    role: 'assistant',
-    ...(called.length > 0 ? { tool_calls: called } : {}),
-  };
-  const choices = [{ finish_reason: script.finish, index: 0, message }];
-  return { choices, ...head(call, 'chat.completion'), usage: usage(call, script) };
+  const finish = FINISHES[script.finish] ?? 'STOP';
+  const said = joined(partsOf(call, script));
+  return { candidates: [candidate(said, finish)], usageMetadata: usageOf(call, script), ...head(call) };
 }
 
-function usage(call: Call, script: Script): JsonObject {
-  const cost = costOf(call, [script]);
-  return { completion_tokens: cost.completion, prompt_tokens: cost.prompt, total_tokens: cost.total };
+/** A whole answer has one part of a kind, with its signature on it. */
+function joined(parts: readonly JsonObject[]): JsonObject[] {
+  const all: JsonObject[] = [];
+  for (const part of parts) {
+    const last = all.at(-1);
+    const isSame =
+      typeof last?.text === 'string' && typeof part.text === 'string' && last.thought === part.thought;
+    if (last !== undefined && isSame)
+      all[all.length - 1] = { ...last, ...part, text: textOf(last.text) + textOf(part.text) };
+    else all.push(part);
+  }
+  return all;
 }

@@ -126,22 +126,28 @@ export const FLASH = 'gemini-3-flash';
 const SIGNED = { extra_content: { google: { thought_signature: 'aaaa' } } };
 export const GEMINI: readonly Row[] = [
   [
-    'gemini',
+    'gemini-compatible',
     FLASH,
     step({}),
     400,
     '[{"error":{"code":400,"message":"Function call is missing a thought_signature',
   ],
-  ['gemini', FLASH, step({}, { ...CALL, ...SIGNED }), 400, 'Thought signature is not valid'],
-  ['gemini', FLASH, { store: false }, 400, 'Unknown name \\"store\\": Cannot find field.'],
-  ['gemini', FLASH, { frequency_penalty: 0 }, 400, 'Unknown name \\"frequency_penalty\\"'],
-  ['gemini', FLASH, { seed: 1 }, 400, 'Unknown name \\"seed\\"'],
-  ['gemini', FLASH, { extra_body: { x: 1 } }, 400, 'Unknown name \\"x\\" at \'extra_body\''],
-  ['gemini', FLASH, after({ reasoning_content: 'x' }), 400, "at 'messages[1]': Cannot find field."],
-  ['gemini', FLASH, saying('critic', 'x'), 400, 'Invalid value'],
-  ['gemini', FLASH, { presence_penalty: 1 }, 400, 'Penalty is not enabled for this model'],
-  ['gemini', FLASH, { messages: [] }, 400, 'contents is not specified'],
-  ['gemini', 'gemini-1', {}, 404, '"status":"NOT_FOUND"'],
+  ['gemini-compatible', FLASH, step({}, { ...CALL, ...SIGNED }), 400, 'Thought signature is not valid'],
+  ['gemini-compatible', FLASH, { store: false }, 400, 'Unknown name \\"store\\": Cannot find field.'],
+  ['gemini-compatible', FLASH, { frequency_penalty: 0 }, 400, 'Unknown name \\"frequency_penalty\\"'],
+  ['gemini-compatible', FLASH, { seed: 1 }, 400, 'Unknown name \\"seed\\"'],
+  ['gemini-compatible', FLASH, { extra_body: { x: 1 } }, 400, 'Unknown name \\"x\\" at \'extra_body\''],
+  [
+    'gemini-compatible',
+    FLASH,
+    after({ reasoning_content: 'x' }),
+    400,
+    "at 'messages[1]': Cannot find field.",
+  ],
+  ['gemini-compatible', FLASH, saying('critic', 'x'), 400, 'Invalid value'],
+  ['gemini-compatible', FLASH, { presence_penalty: 1 }, 400, 'Penalty is not enabled for this model'],
+  ['gemini-compatible', FLASH, { messages: [] }, 400, 'contents is not specified'],
+  ['gemini-compatible', 'gemini-1', {}, 404, '"status":"NOT_FOUND"'],
 ];
 
 export const XAI: readonly Row[] = [

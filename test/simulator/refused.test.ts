@@ -218,9 +218,9 @@ const TAKEN: readonly (readonly [at: At, model: string, more: JsonObject])[] = [
   ['openrouter', 'moonshotai/kimi-k2.5', step({ reasoning_content: 'x', x: 1 })],
   ['openrouter', CLAUDE, { ...step({}, OWN), reasoning: { effort: 'none' } }],
   ['openrouter', GOOGLE, step({})],
-  ['gemini', FLASH, step({}, { ...CALL, ...SENTINEL })],
-  ['gemini', FLASH, { messages: [...step({}).messages, ...QUESTION] }],
-  ['gemini', 'gemini-2.5-flash', step({})],
+  ['gemini-compatible', FLASH, step({}, { ...CALL, ...SENTINEL })],
+  ['gemini-compatible', FLASH, { messages: [...step({}).messages, ...QUESTION] }],
+  ['gemini-compatible', 'gemini-2.5-flash', step({})],
   ['xai', 'grok-4.3', { ...after({ reasoning_content: 'x' }), bogus: 1, stop: ['x'] }],
 ];
 

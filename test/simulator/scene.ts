@@ -27,8 +27,18 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** What other APIs have in the body. */
+export interface PathWords {
+  readonly model: string;
+  readonly isStreamed: boolean;
+}
+
 export interface Scene {
   readonly id: string;
+  /** Its profile's name in `like`, where that is not the id. */
+  readonly profile?: string;
+  /** What a path says beside the operation, which is a chat; undefined for a path of another scene. */
+  readonly readPath?: (path: string) => PathWords | undefined;
   /** Full paths, the base of the provider included. */
   readonly routes: Readonly<Record<string, Operation>>;
   readonly models: readonly string[];

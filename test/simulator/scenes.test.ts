@@ -216,7 +216,7 @@ describe('the others', () => {
 
   test('Gemini signs the first call of a step, sends it whole and without index, and finishes with stop', async () => {
     const body = asking('gemini-3-flash', { tools: [WEATHER, WEATHER] });
-    const calls = deltasOf(await stream(simulator, paths.gemini, body)).flatMap((delta) =>
+    const calls = deltasOf(await stream(simulator, paths['gemini-compatible'], body)).flatMap((delta) =>
       objectsOf(delta.tool_calls),
     );
     expect(calls).toMatchObject([

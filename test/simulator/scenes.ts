@@ -5,12 +5,13 @@ import { cerebras } from './cerebras.ts';
 import { compatible } from './compatible.ts';
 import { deepseek } from './deepseek.ts';
 import { gemini } from './gemini.ts';
+import { geminiCompatible } from './gemini-compatible.ts';
 import { groq } from './groq.ts';
 import { codestral, mistral } from './mistral.ts';
 import { openai } from './openai.ts';
 import { openrouter } from './openrouter.ts';
 import { opentoken } from './opentoken.ts';
-import type { Operation, Scene } from './scene.ts';
+import type { Operation, PathWords, Scene } from './scene.ts';
 import { xai } from './xai.ts';
 import { xerotier } from './xerotier.ts';
 
@@ -27,9 +28,12 @@ const ownScenes: readonly Scene[] = [
 ];
 
 /** Those that a gateway reaches through an entry of `PROVIDERS`, each with the profile of its name. */
-export const compatibleScenes: readonly Scene[] = [groq, cerebras, openrouter, gemini, xai];
+export const compatibleScenes: readonly Scene[] = [groq, cerebras, openrouter, geminiCompatible, xai];
 
 export const allScenes: readonly Scene[] = [...ownScenes, ...compatibleScenes];
+
+/** Those with an API of their own, whose requests no OpenAI client could send. */
+const nativeScenes: readonly Scene[] = [gemini];
 
 /** The base URL of each provider below the simulator's own: for the settings of a gateway. */
 export const basePaths = {
@@ -44,14 +48,19 @@ export const basePaths = {
   groq: '/groq/v1',
   cerebras: '/cerebras/v1',
   openrouter: '/openrouter/v1',
-  gemini: '/gemini/v1',
+  'gemini-compatible': '/gemini-compatible/v1',
+  gemini: '/gemini',
   xai: '/xai/v1',
 } as const;
 
-export function findScene(path: string): { scene: Scene; operation: Operation } | undefined {
-  for (const scene of allScenes) {
+export function findScene(
+  path: string,
+): { scene: Scene; operation: Operation; inPath?: PathWords | undefined } | undefined {
+  for (const scene of [...allScenes, ...nativeScenes]) {
     const operation = scene.routes[path];
     if (operation) return { scene, operation };
+    const inPath = scene.readPath?.(path);
+    if (inPath) return { scene, operation: 'chat', inPath };
   }
   return undefined;
 }

@@ -50,8 +50,8 @@ const NUMBERS: readonly [keyof typeof paths, string, number][] = [
   // Nothing asks it to think here.
   ['openrouter', 'anthropic/claude-haiku-4.5', 9],
   ['openrouter', 'moonshotai/kimi-k2.5', 13],
-  ['gemini', 'gemini-3-flash', 9],
-  ['gemini', 'gemini-2.5-flash', 8],
+  ['gemini-compatible', 'gemini-3-flash', 9],
+  ['gemini-compatible', 'gemini-2.5-flash', 8],
   ['xai', 'grok-4.3', 7],
   ['xai', 'grok-4.6', 9],
   ['xai', 'grok-4.20', 7],
@@ -70,7 +70,7 @@ const BAD_KEYS: Readonly<Record<string, [status: number, text: unknown]>> = {
   mistral: [401, MISTRAL],
   codestral: [401, MISTRAL],
   xai: [400, expect.stringMatching(/^\{"code":"invalid-argument","error":"Incorrect API key provided/)],
-  gemini: [400, expect.stringMatching(/^\[\{"error":\{"code":400,"message":"API key not valid/)],
+  'gemini-compatible': [400, expect.stringMatching(/^\[\{"error":\{"code":400,"message":"API key not valid/)],
 };
 
 describe('every scene', () => {
@@ -115,7 +115,9 @@ describe('every scene', () => {
     expect(fragments.filter((fragment) => fragment.id)).toHaveLength(1);
     const parts = fragments.map((fragment) => objectOf(fragment.function).arguments);
     expect(decodeObject(parts.join(''))).toEqual({ city: 'Zürich' });
-    expect(new Set(finishesOf(received))).toEqual(new Set([at === 'gemini' ? 'stop' : 'tool_calls']));
+    expect(new Set(finishesOf(received))).toEqual(
+      new Set([at === 'gemini-compatible' ? 'stop' : 'tool_calls']),
+    );
   });
 
   test('max_tokens cuts the answer, which then ends with length', async () => {

@@ -60,7 +60,7 @@ const MODELS: readonly (readonly [at: At, model: string, more: JsonObject])[] = 
   ['openrouter', 'google/gemini-3-flash-preview', {}],
   ['openrouter', 'anthropic/claude-haiku-4.5', { reasoning_effort: 'high' }],
   ['openrouter', 'moonshotai/kimi-k2.5', {}],
-  ['gemini', 'gemini-3-flash', {}],
+  ['gemini-compatible', 'gemini-3-flash', {}],
   ['xai', 'grok-4.3', {}],
 ];
 
@@ -104,7 +104,7 @@ describe('steps:5', () => {
       ...message,
       tool_calls: objectsOf(message.tool_calls).map(without('extra_content')),
     });
-    expect((await loop('gemini', 'gemini-3-flash', {}, keep)).status).toBe(400);
+    expect((await loop('gemini-compatible', 'gemini-3-flash', {}, keep)).status).toBe(400);
   });
 
   test('openrouter: a text that was changed does not fit its signature', async () => {

@@ -72,6 +72,9 @@ const VALUES = [
   ],
   ...[
     '"error"',
+    '"STOP"',
+    '{"candidatesTokenCount":7}',
+    '{"blockReason":"SAFETY"}',
     '"text"',
     '"thinking"',
     '[{"type":"reasoning.text","text":"y"}]',
@@ -83,6 +86,10 @@ const KEYS = [
   ...['delta', 'message', 'choices', 'index', 'finish_reason', 'logprobs', 'usage', 'error', 'id', 'object'],
   ...['created', 'model', 'system_fingerprint', 'service_tier', 'type', 'p', 'obfuscation', 'x_groq', 'any'],
   ...['reasoning_details', 'summary', 'signature', 'data', 'thinking', 'detail'],
+];
+const GEMINI_KEYS = [
+  ...['usageMetadata', 'candidatesTokenCount', 'promptTokenCount', 'totalTokenCount', 'thoughtsTokenCount'],
+  ...['toolUsePromptTokenCount', 'finishReason', 'thought', 'thoughtSignature', 'parts', 'promptFeedback'],
 ];
 const LINES = [
   ...[
@@ -105,6 +112,8 @@ interface Base {
   readonly first: Framed;
   /** Events that contain a text. */
   readonly texts: readonly Framed[];
+  /** How its events end. */
+  readonly end: string;
 }
 
 /** An event's data, and the lines before it. */
@@ -113,14 +122,20 @@ interface Framed {
   readonly data: string;
 }
 
+const COUNTS = ['0', '1', '7', '42', '99', '1234567890'];
+/** Mostly no JSON, which ends a stream. */
+const NO_COUNTS = ['007', '1.5', '1e3', '-1', '12345678901234567', 'null', '"7"'];
+const HAS_CRLF = /\r\n\r\n/;
+
 const HOLDS_TEXT = /"(?:content|reasoning_content|reasoning|text|thinking)": ?"(?:[^"\\]|\\.)+"/;
 
 const bases: readonly Base[] = fixtures
   .filter(({ upstreamIsStream }) => upstreamIsStream)
   .flatMap((fixture) => {
-    const events = new TextDecoder().decode(fixture.upstream).split(/\r?\n\r?\n/);
+    const text = new TextDecoder().decode(fixture.upstream);
+    const events = text.split(/\r?\n\r?\n/);
     const framed = events.flatMap(framedOf);
-    const texts = framed.filter(({ data }) => HOLDS_TEXT.test(data) && !/"finish_reason": ?"/.test(data));
+    const texts = framed.filter(({ data }) => HOLDS_TEXT.test(data) && !/"finish_?[rR]eason": ?"/.test(data));
     const [first] = framed;
     if (first === undefined || texts.length === 0) return [];
     return [
@@ -128,6 +143,7 @@ const bases: readonly Base[] = fixtures
         conversion: conversionOf(fixture),
         first,
         texts,
+        end: HAS_CRLF.test(text) ? '\r\n\r\n' : '\n\n',
       },
     ];
   });
@@ -140,17 +156,17 @@ function framedOf(event: string): Framed[] {
 export function mutatedStream(seed: number): MutatedStream {
   const next = seeded(seed);
   const random: Random = (limit) => Math.floor(next() * limit);
-  const { conversion, first, texts } = pick(random, bases);
+  const { conversion, first, texts, end } = pick(random, bases);
   const frame = pick(random, texts);
-  let stream = `${first.head}data: ${first.data}\n\n`;
+  let stream = `${first.head}data: ${first.data}${end}`;
   for (let at = 0; at < FRAMES_A_STREAM; at++) {
     const { head, data: plain } = random(4) === 0 ? pick(random, texts) : frame;
-    const data = withBlanks(random, head, withText(random, plain));
+    const data = withBlanks(random, head, withCounts(random, withText(random, plain)));
     const kind = random(100);
-    if (kind < PLAIN) stream += `${head}data: ${data}\n\n`;
-    else if (kind < PLAIN + CHANGED_JSON) stream += `${head}data: ${changeJson(random, data)}\n\n`;
+    if (kind < PLAIN) stream += `${head}data: ${data}${end}`;
+    else if (kind < PLAIN + CHANGED_JSON) stream += `${head}data: ${changeJson(random, data)}${end}`;
     else if (kind < PLAIN + CHANGED_JSON + CHANGED_LINES) stream += head + changeLines(random, data);
-    else stream += changeBytes(random, `${head}data: ${data}\n\n`);
+    else stream += changeBytes(random, `${head}data: ${data}${end}`);
   }
   return {
     conversion,
@@ -178,6 +194,14 @@ function withText(random: Random, data: string): string {
   return data.replace(texts, (member) => `${member.slice(0, member.indexOf(':') + 1)}"${text}"`);
 }
 
+/** Counts that grow, or are no counts. */
+function withCounts(random: Random, data: string): string {
+  return data.replace(
+    /(TokenCount": ?)\d+/g,
+    (_, name) => name + pick(random, random(60) === 0 ? NO_COUNTS : COUNTS),
+  );
+}
+
 /** Still JSON, unless the text itself breaks it. */
 function changeJson(random: Random, data: string): string {
   const members = [...data.matchAll(/"\w+": ?(?:"(?:[^"\\]|\\.)*"|[-\d.]+|null|true|false|\[\]|\{\})/g)];
@@ -186,7 +210,7 @@ function changeJson(random: Random, data: string): string {
   const [text] = member;
   const colon = text.indexOf(':');
   const [head, tail] = [data.slice(0, member.index), data.slice(member.index + text.length)];
-  const other = `"${pick(random, KEYS)}":${pick(random, VALUES)}`;
+  const other = `"${pick(random, random(8) === 0 ? GEMINI_KEYS : KEYS)}":${pick(random, VALUES)}`;
   switch (random(9)) {
     case 0:
       return `${head}${text.slice(0, colon)}:${pick(random, VALUES)}${tail}`;

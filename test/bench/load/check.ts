@@ -6,6 +6,7 @@ import { differences, readClient, readUpstream } from '../../contract/plain-read
 import { readMessage } from '../../contract/read-message.ts';
 import { eventsOf, type Reading } from '../../contract/reading.ts';
 import { readAnthropic } from '../../contract/reading-anthropic.ts';
+import { geminiEvents, readGemini } from '../../contract/reading-gemini.ts';
 
 /**
  * What a row does to a stream: nothing at all; each chunk becomes a frame of its own and vendor events are dropped; or each piece
@@ -41,6 +42,7 @@ function isAnthropic(upstream: string): boolean {
 }
 
 function readAny(upstream: string): Reading {
+  if (upstream.includes('"candidates"')) return readGemini(geminiEvents(upstream));
   return isAnthropic(upstream) ? readAnthropic(upstream) : readUpstream(upstream, 'sse');
 }
 
@@ -54,7 +56,7 @@ function countChunks(text: string): number {
   let chunks = 0;
   for (const { data } of eventsOf(text)) {
     const value = data === '[DONE]' ? undefined : parseJson(data);
-    if (isObject(value) && 'choices' in value) chunks++;
+    if (isObject(value) && ('choices' in value || 'candidates' in value)) chunks++;
   }
   return chunks;
 }

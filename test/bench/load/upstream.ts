@@ -8,11 +8,13 @@ const bodies = new Map<string, { readonly text: string; readonly wire: Buffer }>
 
 /** @returns its port */
 export function startUpstream(): Promise<number> {
-  return serve(({ body, socket }) => {
-    const asked: { readonly model: string; readonly stream?: boolean } = JSON.parse(body);
-    const [kind = '', ...rest] = asked.model.split('.');
-    if (kind === 'bulk') socket.write(bulkBody(asked.model).wire);
-    else if (kind === 'paced') playPaced(socket, asked.model, Number(rest[0]), rest[2] ?? '');
+  return serve(({ path, body, socket }) => {
+    const asked: { readonly model?: string; readonly stream?: boolean } = JSON.parse(body);
+    // Gemini's requests have it in their path.
+    const model = asked.model ?? /\/models\/(.+):/.exec(path)?.[1] ?? '';
+    const [kind = '', ...rest] = model.split('.');
+    if (kind === 'bulk') socket.write(bulkBody(model).wire);
+    else if (kind === 'paced') playPaced(socket, model, Number(rest[0]), rest[2] ?? '');
     else if (asked.stream === true) socket.write(STREAM_HEAD + chunkOf(oneFrameText()) + LAST_CHUNK);
     else socket.write(wholeResponse(200, 'application/json', wholeAnswer()));
   });
@@ -37,6 +39,6 @@ export function bulkBody(model: string): { readonly text: string; readonly wire:
 }
 
 function eventChunks(text: string): Buffer {
-  const events = text.split(/(?<=\n\n)/);
+  const events = text.split(/(?<=\n\n|\r\n\r\n)/);
   return Buffer.from(events.map(chunkOf).join(''));
 }

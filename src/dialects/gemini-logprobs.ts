@@ -1,0 +1,22 @@
+/** Reads Gemini's `logprobsResult` into the chat form (C9). */
+import { isObject, type JsonObject, readArray } from '../canonical/json.ts';
+import { type Logprobs, readLogprobs } from '../canonical/logprobs.ts';
+
+const encoder = new TextEncoder();
+
+export function readGeminiLogprobs(result: unknown): Logprobs | null {
+  if (!isObject(result)) return null;
+  const tops = readArray(result.topCandidates);
+  const content = readArray(result.chosenCandidates).map((chosen, at) => {
+    const top = tops[at];
+    const candidates = readArray(isObject(top) ? top.candidates : undefined);
+    return { ...entry(chosen), top_logprobs: candidates.map(entry) };
+  });
+  return readLogprobs({ content });
+}
+
+function entry(candidate: unknown): JsonObject {
+  const { token, logProbability } = isObject(candidate) ? candidate : {};
+  const bytes = typeof token === 'string' ? [...encoder.encode(token)] : null;
+  return { token, logprob: logProbability, bytes };
+}

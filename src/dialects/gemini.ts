@@ -1,0 +1,180 @@
+/** Google's `generateContent`: `candidates[].content.parts`, whose finish is the last one said (A3). */
+import type { UpstreamError } from '../canonical/error.ts';
+import { finishReason } from '../canonical/finish-reason.ts';
+import { isObject, type JsonObject, readArray, readCount, readText } from '../canonical/json.ts';
+import { MAX_CHOICES } from '../canonical/limits.ts';
+import { markMaker } from '../canonical/maker.ts';
+import type { ChoicePart, ChunkPart, ToolCallPart } from '../canonical/part.ts';
+import { findUpstreamError } from '../canonical/upstream-error.ts';
+import type { Dialect, DialectReader } from '../stream/dialect.ts';
+import { readName } from './envelope.ts';
+import { readGeminiLogprobs } from './gemini-logprobs.ts';
+import { readGeminiUsage } from './gemini-usage.ts';
+
+export const gemini: Dialect = { open: (_, provider) => new GeminiReader(provider) };
+
+/** OpenAI's names of Google's tiers. */
+const TIERS: ReadonlyMap<string, string> = new Map([['standard', 'default']]);
+
+/** What is remembered of a candidate. */
+interface Candidate {
+  /** The last finish word said, or null. */
+  finish: string | null;
+  /** It said something: text, thoughts or calls. */
+  hasContent: boolean;
+}
+
+class GeminiReader implements DialectReader {
+  readonly #maker: string;
+  readonly #candidates = new Map<number, Candidate>();
+  /** Why the prompt was blocked, or null. */
+  #blocked: string | null = null;
+  /** Signatures of texts and thoughts so far. */
+  #signatures = 0;
+
+  /** @param maker the id of the provider, to which its signatures go back (A7) */
+  constructor(maker: string) {
+    this.#maker = maker;
+  }
+
+  event(event: JsonObject): ChunkPart {
+    const candidates = readArray(event.candidates).filter(isObject).slice(0, MAX_CHOICES);
+    const feedback = isObject(event.promptFeedback) ? event.promptFeedback : {};
+    this.#blocked = readText(feedback.blockReason) ?? this.#blocked;
+    const usage = isObject(event.usageMetadata) ? event.usageMetadata : null;
+    const tier = readName(usage?.serviceTier)?.toLowerCase();
+    const hasFinish = candidates.some(({ finishReason }) => readText(finishReason) !== undefined);
+    const signatures = this.#signatures;
+    const choices = candidates.map((candidate, position) => this.#choice(candidate, position));
+    return {
+      id: readName(event.responseId),
+      created: undefined,
+      model: readName(event.modelVersion),
+      serviceTier: TIERS.get(tier ?? '') ?? tier,
+      systemFingerprint: undefined,
+      choices,
+      usage: usage === null ? null : readGeminiUsage(usage, candidates.length > 0),
+      error: findUpstreamError(event),
+      ...(hasFinish || this.#signatures > signatures ? { isRemembered: true } : {}),
+    };
+  }
+
+  plain(answer: JsonObject): ChunkPart {
+    const part = this.event(answer);
+    const end = this.end();
+    const finishes = new Map(end?.choices.map((choice) => [choice.index, choice]));
+    const choices = part.choices.map((choice) => {
+      const finishWord = finishes.get(choice.index)?.finishWord ?? null;
+      finishes.delete(choice.index);
+      return { ...choice, finishWord };
+    });
+    return { ...part, choices: [...choices, ...finishes.values()], error: part.error ?? end?.error ?? null };
+  }
+
+  /** The finish, which may be said early and taken back by what follows; an answer that never said one is not whole. */
+  end(): ChunkPart | null {
+    const choices: ChoicePart[] = [];
+    let error: UpstreamError | null = null;
+    for (const [index, { finish, hasContent }] of this.#candidates) {
+      if (finish === null) continue;
+      choices.push({ ...EMPTY_CHOICE, index, finishWord: finish });
+      // It says nothing of why, and there is no answer.
+      if (finish === 'OTHER' && !hasContent) error ??= failure(finish);
+    }
+    if (choices.length === 0 && this.#blocked !== null) {
+      // Some reasons are words that would mean something else as a finish.
+      const isClear = finishReason(this.#blocked, false) === 'content_filter';
+      choices.push({ ...EMPTY_CHOICE, index: 0, finishWord: isClear ? this.#blocked : 'content_filter' });
+    }
+    return choices.length === 0 ? null : { ...EMPTY_PART, choices, error };
+  }
+
+  #choice(candidate: JsonObject, position: number): ChoicePart {
+    const given = readCount(candidate.index);
+    const index = given === undefined || given >= MAX_CHOICES ? position : given;
+    const state = this.#candidates.get(index) ?? { finish: null, hasContent: false };
+    this.#candidates.set(index, state);
+    const content = isObject(candidate.content) ? candidate.content : {};
+    const parts = readArray(content.parts).filter(isObject);
+    let text = '';
+    let reasoning = '';
+    for (const part of parts) {
+      if (part.thought === true) reasoning += readText(part.text) ?? '';
+      else text += readText(part.text) ?? '';
+    }
+    const toolCalls = parts.flatMap((part) =>
+      isObject(part.functionCall) ? [this.#call(part, part.functionCall)] : [],
+    );
+    state.finish = readText(candidate.finishReason) ?? state.finish;
+    state.hasContent ||= text !== '' || reasoning !== '' || toolCalls.length > 0;
+    return {
+      index,
+      // It is on every event, and on those that hold nothing else it would open an answer that may still be refused.
+      hasRole: false,
+      hasContent: parts.some((part) => part.thought !== true && typeof part.text === 'string'),
+      content: text,
+      reasoning,
+      refusal: '',
+      toolCalls,
+      reasoningDetails: parts.flatMap((part) => this.#signature(part)),
+      logprobs: readGeminiLogprobs(candidate.logprobsResult),
+      finishWord: null,
+    };
+  }
+
+  /** A call comes whole, its arguments as an object; its index is its place among the calls. */
+  #call(part: JsonObject, call: JsonObject): ToolCallPart {
+    const thought_signature = readText(part.thoughtSignature);
+    return {
+      index: undefined,
+      id: readName(call.id),
+      name: readName(call.name),
+      arguments: JSON.stringify(isObject(call.args) ? call.args : {}),
+      extraContent:
+        thought_signature === undefined
+          ? undefined
+          : { google: { thought_signature }, weir: { provider: this.#maker } },
+    };
+  }
+
+  /** The signature of a text, be it empty, or of a thought; those of parts that no client gets have nothing to go back with. */
+  #signature(part: JsonObject): JsonObject[] {
+    const data = readText(part.thoughtSignature);
+    if (data === undefined || typeof part.text !== 'string') return [];
+    const place = part.thought === true ? 'thought' : `text-${part.text.length}`;
+    const id = markMaker({ provider: this.#maker, payload: place });
+    return [{ type: 'reasoning.encrypted', data, id, format: 'google-gemini-v1', index: this.#signatures++ }];
+  }
+}
+
+function failure(word: string): UpstreamError {
+  return {
+    message: `The answer ended without content: ${word}`,
+    type: undefined,
+    code: word,
+    param: undefined,
+    status: undefined,
+  };
+}
+
+const EMPTY_CHOICE: Omit<ChoicePart, 'index'> = {
+  hasRole: false,
+  hasContent: false,
+  content: '',
+  reasoning: '',
+  refusal: '',
+  toolCalls: [],
+  reasoningDetails: [],
+  logprobs: null,
+  finishWord: null,
+};
+
+const EMPTY_PART: Omit<ChunkPart, 'choices'> = {
+  id: undefined,
+  created: undefined,
+  model: undefined,
+  serviceTier: undefined,
+  systemFingerprint: undefined,
+  usage: null,
+  error: null,
+};

@@ -1,0 +1,138 @@
+/**
+ * Google's Gemini in its own API (`generateContent`). What each family takes was tried on 2026-09-11 with every level
+ * (tetsuo-ai/agenc-core#2393); its documents are at https://ai.google.dev/gemini-api/docs (read 2026-11-22).
+ */
+import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
+import { gemini as dialect } from '../dialects/gemini.ts';
+import { bareModel, type GeminiFamily } from '../requests/gemini/families.ts';
+import { generateContentPath, writeGenerateContent, writtenOutputLimit } from '../requests/gemini/write.ts';
+import type { Profile, Provider } from './provider.ts';
+
+/**
+ * "Multiple candidates is not enabled for this model": googleapis/js-genai#1609, 2026-05-18, all of 3 and none of 2. "Logprobs is not
+ * enabled": mscraftsman/generative-ai#135, 2025-11-21. "Penalty is not enabled for this model": MisakaNet#1473, 2026-09-04.
+ */
+const REFUSED_BY_3 = ['n', 'logprobs', 'top_logprobs', 'presence_penalty', 'frequency_penalty'];
+const REFUSED_BY_2_5 = REFUSED_BY_3.slice(1);
+
+/** "Function call is missing a thought_signature": securo#884, 2026-09-10. Images in results: docs function-calling, multimodal responses. */
+const GEMINI_3 = { needsSignatures: true, mediaInResults: true, refused: REFUSED_BY_3 } as const;
+const GEMINI_2 = {
+  needsSignatures: false,
+  sampling: true,
+  mediaInResults: false,
+  refused: REFUSED_BY_2_5,
+} as const;
+
+const ALL_LEVELS = ['minimal', 'low', 'medium', 'high'];
+
+const FAMILIES: readonly GeminiFamily[] = [
+  {
+    // "Thinking is not enabled for models/gemini-2.0-…": lobehub/lobehub#7985, 2025-05-27.
+    models: ['gemini-1*', 'gemini-2.0*', 'gemini-2.5-flash-image*', 'gemma-*', 'learnlm-*'],
+    thinking: { kind: 'none' },
+    ...GEMINI_2,
+    refused: ['presence_penalty', 'frequency_penalty'],
+  },
+  // The bounds: docs thinking#set-budget; the least without thoughts at Pro is 128.
+  {
+    models: ['gemini-2.5-flash-lite*'],
+    thinking: { kind: 'budget', min: 512, max: 24_576, canBeOff: true, byDefault: false },
+    ...GEMINI_2,
+  },
+  {
+    models: ['gemini-2.5-pro*'],
+    thinking: { kind: 'budget', min: 128, max: 32_768, canBeOff: false, byDefault: true },
+    ...GEMINI_2,
+  },
+  {
+    models: ['gemini-2.5*'],
+    thinking: { kind: 'budget', min: 1, max: 24_576, canBeOff: true, byDefault: true },
+    ...GEMINI_2,
+  },
+  // maximhq/bifrost#7287, 2026-09-17.
+  {
+    models: ['gemini-3*-image*'],
+    thinking: { kind: 'level', levels: ['minimal', 'high'] },
+    sampling: true,
+    ...GEMINI_3,
+  },
+  {
+    models: ['gemini-3-pro*'],
+    thinking: { kind: 'level', levels: ['low', 'high'] },
+    sampling: true,
+    ...GEMINI_3,
+  },
+  {
+    models: ['gemini-3.1-pro*'],
+    thinking: { kind: 'level', levels: ['low', 'medium', 'high'] },
+    sampling: true,
+    ...GEMINI_3,
+  },
+  {
+    models: ['gemini-3-flash*', 'gemini-3.1-flash*', 'gemini-3.5-flash', 'gemini-3.5-flash-preview*'],
+    thinking: { kind: 'level', levels: ALL_LEVELS },
+    sampling: true,
+    ...GEMINI_3,
+  },
+  // From here on sampling is deprecated: taken and ignored, refused by the next. docs latest-model, by SamuelZ12/screen-scribe#17,
+  // 2026-07-21, and coder/xum#3745.
+  {
+    models: ['gemini-3.5-flash-lite*', 'gemini-3.6-flash*'],
+    thinking: { kind: 'level', levels: ALL_LEVELS },
+    sampling: false,
+    ...GEMINI_3,
+  },
+  // 3.7 and 3.8 answer 400 to `minimal`: fishjar/kiss-translator#1048, 2026-08-21. What is newer is taken to be like them.
+  { thinking: { kind: 'level', levels: ['low', 'medium', 'high'] }, sampling: false, ...GEMINI_3 },
+];
+
+/** The native API at any address: for an entry of `PROVIDERS`, too. */
+export const geminiNative: Profile = {
+  id: 'gemini-native',
+  hosts: [],
+  endpoints: {
+    chat: {
+      path: generateContentPath,
+      request: {
+        kind: 'native',
+        write: (body, options) => writeGenerateContent(body, options, FAMILIES),
+        outputLimit: writtenOutputLimit,
+      },
+      dialect,
+    },
+  },
+  quirks: {},
+  // https://ai.google.dev/gemini-api/docs/api-key, read 2026-11-22.
+  credential: (secret) => ({ 'x-goog-api-key': secret }),
+  // https://ai.google.dev/api/models: 1,000 are the most on a page.
+  models: { path: '/v1beta/models?pageSize=1000', read: readModels },
+  // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
+  refusals: {
+    context_length: /\binput token count\b.{0,40}\bexceeds the maximum\b/i,
+    missing_model: /\bis not found for API version\b/i,
+  },
+  // Gemini 3 has at most 2,240 (docs media-resolution), those before it 258 for each tile of 768 pixels (docs tokens): both read
+  // 2026-11-22. A picture of 6,144 by 6,144 has 64 tiles.
+  imageTokens: 16_512,
+  vendorTokens: () => null,
+};
+
+export const gemini: Provider = {
+  ...geminiNative,
+  id: 'gemini',
+  name: 'Gemini',
+  apiKeySettings: ['GEMINI_API_KEY'],
+  baseUrlSettings: ['GEMINI_BASE_URL'],
+  defaultBaseUrl: 'https://generativelanguage.googleapis.com',
+};
+
+/** Its models that answer; others embed or draw. It does not tell when they were made. */
+function readModels(answer: JsonObject): readonly { readonly id: string; readonly created: number }[] | null {
+  if (!Array.isArray(answer.models)) return null;
+  return answer.models.filter(isObject).flatMap(({ name, supportedGenerationMethods: methods }) => {
+    const id = bareModel(readText(name) ?? '');
+    const answers = methods === undefined || readArray(methods).includes('generateContent');
+    return id !== '' && answers ? [{ id, created: 0 }] : [];
+  });
+}

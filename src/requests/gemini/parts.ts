@@ -1,0 +1,87 @@
+/** Writes the parts of a message's content as Gemini has them: texts, and media inline or by their URI (A2). */
+import { isObject, type JsonObject, readText } from '../../canonical/json.ts';
+import type { Report } from '../report.ts';
+
+/** `data:<type>[;parameters],<base64>` */
+const DATA_URL = /^data:([^;,]*)(?:;[^,]*)?,/;
+
+/** For a URI the type is optional, and said where its name says it: what Gemini takes by URI (vercel/ai#16757, 2026-07-06). */
+const TYPES: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+  pdf: 'application/pdf',
+  txt: 'text/plain',
+  mp4: 'video/mp4',
+  mp3: 'audio/mpeg',
+  wav: 'audio/wav',
+};
+
+/** Thoughts among the content are not sent back: only their signatures count here. */
+const THOUGHTS = ['thinking', 'redacted_thinking', 'reasoning'];
+
+/** What a content says, in order; an empty text says nothing. */
+export function writeParts(content: unknown, report: Report): JsonObject[] {
+  if (typeof content === 'string') return textPart(content);
+  if (!Array.isArray(content)) return [];
+  return content.flatMap((part: unknown) => {
+    if (typeof part === 'string') return textPart(part);
+    return isObject(part) ? writePart(part, report) : [];
+  });
+}
+
+function textPart(text: unknown): JsonObject[] {
+  return readText(text) === undefined ? [] : [{ text }];
+}
+
+function writePart(part: JsonObject, report: Report): JsonObject[] {
+  const type = readText(part.type) ?? 'text';
+  if (part.cache_control !== undefined && part.cache_control !== null)
+    report.drop('messages.content.cache_control');
+  if (type === 'text') return textPart(part.text);
+  if (type === 'refusal') return textPart(part.refusal);
+  if (THOUGHTS.includes(type)) return [];
+  const media = readMedia(type, part);
+  if (media !== undefined) return [media];
+  // Left out in silence it would change the answer (Q6).
+  if (report.mode === 'drop') report.dropAllowed(`messages.content.${type}`);
+  else
+    report.fail('messages', `A content part of the type ${JSON.stringify(type)} can't be sent here: ${HINT}`);
+  return [];
+}
+
+const HINT = 'send texts, and images, sounds, videos and files as data or as a URI';
+
+/** OpenAI's parts, and OpenRouter's for videos. */
+function readMedia(type: string, part: JsonObject): JsonObject | undefined {
+  if (type === 'image_url' || type === 'video_url') {
+    const { [type]: value } = part;
+    return mediaOf(readText(isObject(value) ? value.url : value));
+  }
+  if (type === 'input_audio' && isObject(part.input_audio)) {
+    const { data, format } = part.input_audio;
+    return { inlineData: { mimeType: `audio/${readText(format) ?? 'wav'}`, data } };
+  }
+  if (type === 'file' && isObject(part.file)) {
+    const { file_data, file_id, filename } = part.file;
+    return mediaOf(readText(file_data) ?? uri(readText(file_id)), readText(filename));
+  }
+  return undefined;
+}
+
+/** A file that was uploaded to Google has a URI for an id; any other provider's id names nothing here. */
+function uri(id: string | undefined): string | undefined {
+  return id?.includes('://') ? id : undefined;
+}
+
+function mediaOf(url: string | undefined, name = url): JsonObject | undefined {
+  if (url === undefined) return undefined;
+  const [head, mimeType] = DATA_URL.exec(url) ?? [];
+  if (head !== undefined)
+    return { inlineData: { mimeType: mimeType || 'text/plain', data: url.slice(head.length) } };
+  const extension = /\.(\w+)(?:[?#]|$)/.exec(name ?? '')?.[1]?.toLowerCase() ?? '';
+  const type = Object.hasOwn(TYPES, extension) ? { mimeType: TYPES[extension] } : {};
+  return url.includes('://') ? { fileData: { ...type, fileUri: url } } : undefined;
+}

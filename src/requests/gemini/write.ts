@@ -1,0 +1,118 @@
+/** Writes a request in OpenAI's form as one of Gemini's `generateContent` that means the same (A2). */
+import { isObject, type JsonObject, readArray, readCount, readText } from '../../canonical/json.ts';
+import type { WriteOptions } from '../form.ts';
+import { convertLegacyFunctions } from '../legacy-functions.ts';
+import { omit, ownValue } from '../objects.ts';
+import { isAboutRequest, isDefault } from '../openai-fields.ts';
+import { Report } from '../report.ts';
+import { type Rewritten, withoutNulls } from '../rewrite.ts';
+import { CONFIG_FIELDS, wantsMoreThanText, writeConfig } from './config.ts';
+import { writeContents } from './contents.ts';
+import { bareModel, familyOf, type GeminiFamily } from './families.ts';
+import { writeToolChoice, writeTools } from './tools.ts';
+
+/** Read elsewhere, or nothing that an API of another form would have to be told. */
+const READ: ReadonlySet<string> = new Set([
+  ...CONFIG_FIELDS,
+  ...['model', 'messages', 'stream', 'stream_options', 'usage', 'extra_body', 'service_tier'],
+  ...['tools', 'tool_choice', 'web_search_options'],
+]);
+
+/** Fields that change the answer and have no equal here: they would be lost in silence (Q6). */
+const WITHOUT_EQUAL = ['logit_bias', 'prediction', 'audio'];
+
+/** Google's own words, as its clients and those of its compatible endpoint write them. */
+const OWN: Readonly<Record<string, string>> = {
+  safety_settings: 'safetySettings',
+  cached_content: 'cachedContent',
+  generation_config: 'generationConfig',
+  tool_config: 'toolConfig',
+  thinking_config: 'thinkingConfig',
+};
+
+/** A model's name becomes part of a path: nothing but these leads out of it. */
+const MODEL = /^(?:models\/|tunedModels\/)?[A-Za-z0-9][\w.:-]*$/;
+
+/** OpenAI's tiers that have another name here: https://ai.google.dev/gemini-api/docs/flex-inference, by prism-php/prism#1002, 2026-04-03. */
+const TIERS: Readonly<Record<string, string>> = { default: 'standard' };
+
+export function writeGenerateContent(
+  asked: JsonObject,
+  { model, provider, providerId, unsupported }: WriteOptions,
+  families: readonly GeminiFamily[],
+): Rewritten {
+  const report = new Report(provider, unsupported);
+  const body = convertLegacyFunctions(withOwnNames(withoutNulls(asked)));
+  const family = familyOf(families, model);
+  if (!MODEL.test(model)) report.fail('model', `${provider} has no model of such a name`);
+  if (wantsMoreThanText(body)) withoutEqual('modalities', provider, report);
+  const { contents, systemInstruction } = writeContents(readArray(body.messages), family, providerId, report);
+  const tools = writeTools(body, report);
+  const ownConfig = {
+    ...objectOr(body.generationConfig),
+    ...(isObject(body.thinkingConfig) ? { thinkingConfig: body.thinkingConfig } : {}),
+  };
+  const config = writeConfig(body, family, ownConfig, report);
+  const toolConfig = { ...writeToolChoice(body), ...objectOr(body.toolConfig) };
+  const written: JsonObject = {
+    ...otherFields(body, provider, report),
+    contents,
+    ...(systemInstruction === undefined ? {} : { systemInstruction }),
+    ...(tools === undefined ? {} : { tools }),
+    ...(Object.keys(toolConfig).length === 0 ? {} : { toolConfig }),
+    ...(config === undefined ? {} : { generationConfig: config }),
+    ...writeTier(body.service_tier),
+  };
+  const { error, dropped, changed } = report;
+  return error === null ? { kind: 'body', body: written, dropped, changed } : { kind: 'error', error };
+}
+
+/** The limit in a body that was written so (G2). */
+export function writtenOutputLimit({ generationConfig }: JsonObject): number | null {
+  return readCount(objectOr(generationConfig).maxOutputTokens) || null;
+}
+
+/** The path below the base URL: whole, or as events and never as the growing array. */
+export function generateContentPath({ model, stream }: JsonObject): string {
+  const name = bareModel(readText(model) ?? '');
+  const path = `/v1beta/${name.includes('/') ? name : `models/${name}`}`;
+  return stream === true ? `${path}:streamGenerateContent?alt=sse` : `${path}:generateContent`;
+}
+
+/** Google's words in one spelling, also those that its compatible endpoint takes in `extra_body.google`. */
+function withOwnNames(body: JsonObject): JsonObject {
+  const google = objectOr(objectOr(body.extra_body).google);
+  const all = { ...body, ...google };
+  return Object.fromEntries(Object.entries(all).map(([key, value]) => [ownValue(OWN, key) ?? key, value]));
+}
+
+/** What is left of the body: Google's own words, and those that Weir does not know (Q7). */
+function otherFields(body: JsonObject, provider: string, report: Report): JsonObject {
+  const fields: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(
+    omit(body, 'generationConfig', 'thinkingConfig', 'toolConfig'),
+  )) {
+    if (READ.has(field) || isDefault(field, value, body)) continue;
+    // Parallel calls can't be turned off here; what a tier costs is said under OpenAI's name alone.
+    const isLost = isAboutRequest(field) || field === 'parallel_tool_calls' || field === 'serviceTier';
+    if (isLost) report.drop(field);
+    else if (!WITHOUT_EQUAL.includes(field)) fields[field] = value;
+    else withoutEqual(field, provider, report);
+  }
+  return fields;
+}
+
+function withoutEqual(field: string, provider: string, report: Report): void {
+  if (report.mode === 'drop') return report.dropAllowed(field);
+  const way = 'leave it out, or send the header x-weir-unsupported: drop';
+  report.fail(field, `${provider} can't be asked for ${field} here: ${way}`);
+}
+
+function writeTier(tier: unknown): JsonObject {
+  const name = readText(tier);
+  return name === undefined || name === 'auto' ? {} : { serviceTier: ownValue(TIERS, name) ?? name };
+}
+
+function objectOr(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}

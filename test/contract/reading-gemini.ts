@@ -1,0 +1,109 @@
+/** A deliberately plain reading of a Gemini stream: what its recording says, by Google's documents alone. */
+import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
+import { type ChoiceReading, emptyChoice, emptyReading, type Reading } from './reading.ts';
+
+const MAKER = 'gemini';
+const ERRORS = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'NO_IMAGE'];
+const FILTERS = /^(SAFETY|RECITATION|LANGUAGE|BLOCKLIST|PROHIBITED_CONTENT|SPII|IMAGE_\w+)$/;
+
+/** Every JSON object of a stream, be it behind `data:` or in lines of its own. */
+export function geminiEvents(text: string): JsonObject[] {
+  const blocks = text.replaceAll('\r\n', '\n').split('\n\n');
+  return blocks.flatMap((block) => {
+    const value = parseJson(block.replace(/^data: ?/, ''));
+    return isObject(value) ? [value] : [];
+  });
+}
+
+export function readGemini(events: readonly JsonObject[]): Reading {
+  const reading = emptyReading();
+  let signatures = 0;
+  const finishes = new Map<number, string>();
+  let blocked = false;
+  for (const event of events) {
+    if (isObject(event.error)) {
+      reading.error = textOf(event.error.message);
+      break;
+    }
+    if (isObject(event.usageMetadata))
+      addUsage(reading, event.usageMetadata, listOf(event.candidates).length > 0);
+    blocked ||= textOf(objectOf(event.promptFeedback).blockReason) !== '';
+    for (const candidate of listOf(event.candidates).map(objectOf)) {
+      const index = typeof candidate.index === 'number' ? candidate.index : 0;
+      const choice = reading.choices.get(index) ?? emptyChoice();
+      reading.choices.set(index, choice);
+      for (const part of listOf(objectOf(candidate.content).parts).map(objectOf)) {
+        signatures += readPart(choice, part, signatures);
+      }
+      if (textOf(candidate.finishReason) !== '') finishes.set(index, textOf(candidate.finishReason));
+    }
+  }
+  if (blocked && reading.choices.size === 0) {
+    reading.choices.set(0, { ...emptyChoice(), finish: 'content_filter' });
+  }
+  for (const [index, choice] of reading.choices) {
+    const word = finishes.get(index);
+    if (word === undefined || reading.error !== null) continue;
+    if (ERRORS.includes(word)) reading.error = word;
+    else choice.finish = FILTERS.test(word) ? 'content_filter' : word === 'MAX_TOKENS' ? 'length' : 'stop';
+  }
+  const isFinished = [...reading.choices.values()].every(({ finish }) => finish !== null);
+  if (!isFinished || reading.choices.size === 0) reading.error ??= 'ended with an unfinished answer';
+  if (reading.error !== null) for (const choice of reading.choices.values()) choice.finish = null;
+  reading.usageByFinish = reading.error === null ? reading.usage : null;
+  return reading;
+}
+
+/** @returns how many signatures went to the details */
+function readPart(choice: ChoiceReading, part: JsonObject, signatures: number): number {
+  const data = textOf(part.thoughtSignature);
+  if (isObject(part.functionCall)) {
+    const { id, name, args } = part.functionCall;
+    const extra = data === '' ? null : { google: { thought_signature: data }, weir: { provider: MAKER } };
+    choice.toolCalls.push({
+      id: textOf(id),
+      name: textOf(name),
+      arguments: JSON.stringify(args ?? {}),
+      extra,
+    });
+    return 0;
+  }
+  if (typeof part.text !== 'string') return 0;
+  if (part.thought === true) choice.reasoning += part.text;
+  else choice.text += part.text;
+  if (data === '') return 0;
+  const place = part.thought === true ? 'thought' : `text-${part.text.length}`;
+  choice.details.push({
+    type: 'reasoning.encrypted',
+    data,
+    id: `weir1:${MAKER}:${place}`,
+    format: 'google-gemini-v1',
+    index: signatures,
+  });
+  return 1;
+}
+
+/** The last said counts, field by field. */
+function addUsage(reading: Reading, usage: JsonObject, hasAnswer: boolean): void {
+  const before = reading.usage;
+  const prompt = plus(usage.promptTokenCount, usage.toolUsePromptTokenCount) ?? before?.prompt ?? null;
+  const said = plus(usage.candidatesTokenCount, usage.thoughtsTokenCount);
+  const rest = hasAnswer || prompt === null ? null : Number(usage.totalTokenCount) - prompt;
+  reading.usage = {
+    prompt,
+    completion: said ?? rest ?? before?.completion ?? null,
+    total: null,
+    cached: numberOf(usage.cachedContentTokenCount) ?? before?.cached ?? null,
+    cacheWrite: null,
+    reasoning: numberOf(usage.thoughtsTokenCount) ?? before?.reasoning ?? null,
+  };
+}
+
+function plus(a: Json | undefined, b: Json | undefined): number | null {
+  const [one, other] = [numberOf(a), numberOf(b)];
+  return one === null && other === null ? null : (one ?? 0) + (other ?? 0);
+}
+
+function numberOf(value: Json | undefined): number | null {
+  return typeof value === 'number' ? value : null;
+}

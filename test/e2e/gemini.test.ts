@@ -1,0 +1,209 @@
+/** Tests Gemini's own API behind the gateway: what its recordings show, its refusals, its models, its records (A1-A5). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { startGateway } from './gateway.ts';
+
+const gateway = await startGateway();
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+const MODEL = 'gemini/gemini-3-flash-preview';
+const CHAT = '/v1/chat/completions';
+
+function body(content: string, more: Readonly<Record<string, unknown>> = {}) {
+  return { model: MODEL, messages: [{ role: 'user', content }], ...more };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly reasoning: string;
+  readonly finish: string;
+  readonly usage: ReturnType<typeof objectOf>;
+  readonly error: ReturnType<typeof objectOf>;
+  readonly record: Awaited<ReturnType<typeof gateway.record>>;
+}
+
+async function ask(content: string, isStreamed: boolean, more = {}): Promise<Answer> {
+  const usage = isStreamed ? { stream: true, stream_options: { include_usage: true } } : {};
+  const response = await gateway.post(CHAT, body(content, { ...usage, ...more }));
+  const text = await response.text();
+  const frames = text.includes('data: ')
+    ? text
+        .split('\n\n')
+        .flatMap((frame) => (/^data: \{/.test(frame) ? [objectOf(JSON.parse(frame.slice(6)))] : []))
+    : [objectOf(JSON.parse(text))];
+  const choices = frames.flatMap((frame) => objectsOf(frame.choices));
+  const messages = choices.map((choice) => objectOf(choice.delta ?? choice.message));
+  return {
+    status: response.status,
+    text: messages.map((message) => textOf(message.content)).join(''),
+    reasoning: messages.map((message) => textOf(message.reasoning_content)).join(''),
+    finish: choices.map((choice) => textOf(choice.finish_reason)).join(''),
+    usage: objectOf(frames.findLast((frame) => frame.usage !== undefined)?.usage),
+    error: objectOf(frames.find((frame) => frame.error !== undefined)?.error),
+    record: await gateway.record(response),
+  };
+}
+
+describe.each([true, false])('streamed: %s', (isStreamed) => {
+  test('A1 A5 thoughts, text, finish and usage; the record has the same', async () => {
+    const answer = await ask('What does a weir do?', isStreamed);
+    expect(answer).toMatchObject({
+      status: 200,
+      text: ' The gate opens; the basin follows, slowly, señor.'.trimStart(),
+      reasoning: 'Water first, then gates, then words.',
+      finish: 'stop',
+      usage: {
+        prompt_tokens: 5,
+        completion_tokens: 14,
+        total_tokens: 19,
+        completion_tokens_details: { reasoning_tokens: 6 },
+      },
+      record: {
+        provider: 'gemini',
+        model: 'gemini-3-flash-preview',
+        status: 'finished',
+        finish_reason: 'STOP',
+        prompt_tokens: 5,
+        completion_tokens: 14,
+        reasoning_tokens: 6,
+        estimated: false,
+      },
+    });
+    // The shipped table knows the model's price.
+    expect(answer.record.cost_nanos).toBeGreaterThan(0);
+  });
+
+  test('A4 a limit is length, and the record keeps the word', async () => {
+    const answer = await ask('What does a weir do?', isStreamed, { max_tokens: 9 });
+    expect(answer).toMatchObject({ finish: 'length', record: { finish_reason: 'MAX_TOKENS' } });
+  });
+});
+
+describe('what recordings show', () => {
+  test.each([
+    ['two-finishes', { text: 'First. Then more.', finish: 'stop' }, { status: 'finished' }],
+    [
+      'usage-shrinks',
+      { text: 'Less it is.', finish: 'stop', usage: { prompt_tokens: 1 } },
+      { prompt_tokens: 1 },
+    ],
+    ['content-without-parts', { text: 'Nothing lost.', finish: 'stop' }, { status: 'finished' }],
+    [
+      'prompt-blocked',
+      { text: '', finish: 'content_filter', usage: { prompt_tokens: 1, completion_tokens: 0 } },
+      { finish_reason: 'PROHIBITED_CONTENT', estimated: false },
+    ],
+    ['safety', { text: 'No', finish: 'content_filter' }, { finish_reason: 'SAFETY' }],
+    [
+      'bare-error',
+      {
+        text: 'Half an',
+        finish: '',
+        error: { message: 'Gemini: The model is overloaded. Please try again later.' },
+      },
+      { status: 'failed' },
+    ],
+    ['malformed', { text: '', finish: '', error: { code: 'MALFORMED_FUNCTION_CALL' } }, { status: 'failed' }],
+  ])('A3 A4 A5 %s', async (play, answer, record) => {
+    const { record: written, ...given } = await ask(`plays:${play}`, true);
+    expect(given).toMatchObject(answer);
+    expect(written).toMatchObject(record);
+  });
+
+  test('A4 an answer that fails before its first text has the status of its failure', async () => {
+    expect(await ask('plays:malformed', true)).toMatchObject({ status: 502 });
+  });
+});
+
+describe('A1 the API', () => {
+  test('the key goes in its own header, the caller’s nowhere, the model in the path', async () => {
+    const at = gateway.simulator.requests.length;
+    const headers = { authorization: 'Bearer the-callers-own' };
+    await (await gateway.post(CHAT, body('Hi', { stream: true }), { headers })).text();
+    const request = await gateway.simulator.request(at);
+    expect(request.path).toBe('/gemini/v1beta/models/gemini-3-flash-preview:streamGenerateContent?alt=sse');
+    expect(request.headers['x-goog-api-key']).toBe('sim-gemini-41d0e8');
+    expect(request.headers.authorization).toBeUndefined();
+    expect(request.body).toEqual({
+      contents: [{ role: 'user', parts: [{ text: 'Hi' }] }],
+      generationConfig: { thinkingConfig: { includeThoughts: true } },
+    });
+  });
+
+  test('its models are listed by their addresses, without those that only embed', async () => {
+    const list = objectOf(await (await gateway.fetch('/v1/models')).json());
+    const ids = objectsOf(list.data).map(({ id }) => id);
+    expect(ids).toContain(MODEL);
+    expect(ids.filter((id) => textOf(id).startsWith('gemini/'))).toHaveLength(3);
+  });
+
+  test.each([
+    [
+      'an unknown model',
+      { model: 'gemini/gemini-1' },
+      404,
+      'model_not_found',
+      /is not found for API version v1beta/,
+    ],
+    [
+      'a field that nobody knows',
+      { from_tomorrow: 1 },
+      400,
+      'invalid_request',
+      /Unknown name "from_tomorrow"/,
+    ],
+    ['two candidates', { n: 2 }, 400, 'invalid_request', /Multiple candidates is not enabled/],
+    [
+      'nothing said',
+      { messages: [{ role: 'user', content: '' }] },
+      400,
+      'invalid_request',
+      /contents is not specified/,
+    ],
+    [
+      'a call without its result',
+      {
+        messages: [
+          { role: 'user', content: 'a' },
+          {
+            role: 'assistant',
+            tool_calls: [{ id: 'x', type: 'function', function: { name: 'f', arguments: '{}' } }],
+          },
+          { role: 'user', content: 'b' },
+        ],
+      },
+      400,
+      'invalid_request',
+      /number of function response parts is equal/,
+    ],
+  ])('E1 Q6 %s: its own refusal, readable', async (_, more, status, code, message) => {
+    const response = await gateway.post(CHAT, body('Hi', more));
+    const { error } = objectOf(await response.json());
+    expect([response.status, objectOf(error).code]).toEqual([status, code]);
+    expect(textOf(objectOf(error).message)).toMatch(message);
+  });
+});
+
+describe('Q10 a key that Google refuses', () => {
+  beforeAll(() => gateway.set({ GEMINI_API_KEY: 'no-simulator-key' }));
+  afterAll(() => gateway.set({}));
+
+  test.each([true, false])('streamed %s: 502, no fault of the caller', async (stream) => {
+    const response = await gateway.post(CHAT, body('Hi', { stream }));
+    const { error } = objectOf(await response.json());
+    expect([response.status, objectOf(error).code]).toEqual([502, 'upstream_credential']);
+  });
+});
+
+describe.each([
+  ['cut', 'upstream_truncated'],
+  ['reset', 'upstream_truncated'],
+  ['error-data', 'upstream_error'],
+])('E2 the fault %s', (fault, code) => {
+  test('ends in an error frame', async () => {
+    const answer = await ask('What does a weir do?', true, { model: `${MODEL}:${fault}` });
+    expect(answer.error.code).toBe(code);
+    expect(answer.finish).toBe('');
+  });
+});

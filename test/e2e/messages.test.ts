@@ -3,7 +3,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkMessages } from '../contract/check-messages.ts';
 import { chatMessages } from '../simulator/gemini-conversation.ts';
-import { objectOf, textOf } from '../simulator/json.ts';
+import { objectOf, objectsOf, textOf } from '../simulator/json.ts';
 import { jsonOf } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
 import { CALLS, runByHand, runWithAiSdk, runWithToolRunner, STEPS } from './messages-loops.ts';

@@ -143,6 +143,7 @@ describe('one record', () => {
       completion_tokens: 20,
       total_tokens: 22,
       cached_tokens: 0,
+      cache_write_tokens: null,
       reasoning_tokens: 9,
       vendor_events: 0,
       vendor_tokens: 0,

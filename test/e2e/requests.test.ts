@@ -216,6 +216,9 @@ describe('GET /v1/models', () => {
       object: 'model',
       created: 1_790_000_000,
       owned_by: 'openai',
+      type: 'model',
+      display_name: 'openai/o4-mini',
+      created_at: '2026-09-21T14:13:20.000Z',
     });
     const unavailable = gateway.logs().filter((line) => line.includes('"models_unavailable"'));
     expect(unavailable.map((line) => decodeObject(line)?.provider).sort()).toEqual(['keyless', 'opentoken']);

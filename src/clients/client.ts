@@ -48,8 +48,11 @@ export interface Lane {
   /** Headers that pass, beside those that always do (H2): the client's on the way up, and the upstream's on the way down. */
   readonly requestHeaders: readonly string[];
   readonly responseHeaders: readonly string[];
-  /** The body without Weir's own tagged tokens, which its provider does not know: itself where it has none (I7). */
-  withoutTokens(body: JsonObject): JsonObject;
+  /**
+   * The body without Weir's own tagged tokens, which its provider does not know: itself where it has none (I7). Null where it can't
+   * go without them: it is translated then.
+   */
+  withoutTokens(body: JsonObject): JsonObject | null;
   /** Writes events as they come, and in Weir's words what an upstream can't tell itself. */
   openStream(options: WriterOptions): StreamWriter;
 }

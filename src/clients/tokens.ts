@@ -29,6 +29,12 @@ export function openToken(text: unknown): { readonly provider: string; readonly 
   return call !== undefined && isObject(extra_content) ? { provider, token: { call, extra_content } } : null;
 }
 
+/** The detail with its maker's mark, which stands before an id of its own: it goes to no other provider (I7). */
+export function withMaker(detail: JsonObject, provider: string): JsonObject {
+  if (readMaker(detail.id) !== null) return detail;
+  return { ...detail, id: markMaker({ provider, payload: readText(detail.id) ?? '' }) };
+}
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 

@@ -93,7 +93,7 @@ export class HeldRequest {
     const { body: limited, isLimited } = this.#limit(asked);
     const lane = laneTo(target, this.#held);
     if (lane === null && onlyNative !== null) return { kind: 'error', error: onlyNative };
-    const form = lane === null ? endpoint.request : passing(lane, this.#held.sent, isLimited);
+    const form = lane === null ? endpoint.request : passing(lane, isLimited);
     const rewritten = writeRequest(form, limited, {
       model,
       provider: provider.name,
@@ -157,22 +157,25 @@ export class HeldRequest {
 interface OpenLane {
   readonly of: Lane;
   readonly endpoint: LaneEndpoint;
+  /** What passes of the body. */
+  readonly body: JsonObject;
 }
 
 /** The lane to a target: a step with fields of its own has none, as those are a chat's (R2). */
-function laneTo({ provider, step }: Target, { lane }: HeldOptions): OpenLane | null {
+function laneTo({ provider, step }: Target, { lane, sent }: HeldOptions): OpenLane | null {
   const endpoint = lane === null ? undefined : provider.lanes?.[lane.dialect];
-  const isOwn = Object.keys(step.set).length > 0;
-  return lane === null || endpoint === undefined || isOwn ? null : { of: lane, endpoint };
+  if (lane === null || endpoint === undefined || Object.keys(step.set).length > 0) return null;
+  const body = lane.withoutTokens(sent);
+  return body === null ? null : { of: lane, endpoint, body };
 }
 
 /** The form of a body that passes as it is, but for its model and the limit of its key (N1). */
-function passing({ of }: OpenLane, sent: JsonObject, isLimited: boolean): RequestForm {
+function passing({ of, body: sent }: OpenLane, isLimited: boolean): RequestForm {
   return {
     kind: 'native',
     write: ({ model, max_tokens }) => {
       const limit = isLimited ? { [of.outputLimit]: max_tokens } : {};
-      const body = { ...omit(of.withoutTokens(sent), ...ROUTING_FIELDS), model, ...limit };
+      const body = { ...omit(sent, ...ROUTING_FIELDS), model, ...limit };
       return { kind: 'body', body, dropped: [], changed: [] };
     },
     outputLimit: (body) => readCount(body[of.outputLimit]) ?? null,

@@ -19,6 +19,7 @@ export const anthropic: Provider = {
       dialect: anthropicMessages,
     },
   },
+  lanes: { messages: { path: '/v1/messages', dialect: anthropicMessages } },
   quirks: {},
   credential: (secret) => ({ 'x-api-key': secret }),
   headers: { 'anthropic-version': '2023-06-01' },

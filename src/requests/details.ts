@@ -15,6 +15,13 @@ export function ownDetails(message: JsonObject, providerId: string): readonly Js
 export function withOwnDetails(message: JsonObject, providerId: string): JsonObject {
   const details = readArray(message.reasoning_details);
   if (!details.some((detail) => isObject(detail) && readMaker(detail.id) !== null)) return message;
-  const own = ownDetails(message, providerId);
+  const own = ownDetails(message, providerId).map(withoutMark);
   return own.length === 0 ? omit(message, 'reasoning_details') : { ...message, reasoning_details: own };
+}
+
+/** As its provider gave it: a mark stands before an id of its own, or in the place of one. */
+function withoutMark(detail: JsonObject): JsonObject {
+  const marked = readMaker(detail.id);
+  if (marked === null) return detail;
+  return marked.payload === '' ? omit(detail, 'id') : { ...detail, id: marked.payload };
 }

@@ -12,6 +12,14 @@ const TEXT = 'Water over the crest, “unhurried”, and every drop of it counte
 const messages = [{ role: 'user' as const, content: 'Hello there' }];
 const BODY = { model: 'openai/gpt-4o-mini', max_tokens: 64, messages };
 
+/** Claude's models behind a step with a field of its own, which has no lane: a chat between two that speak Messages. */
+const TRANSLATED = Object.fromEntries(
+  ['claude-haiku-4-5', 'claude-sonnet-5', 'claude-opus-5-5'].map((model) => [
+    `translated/${model}`,
+    { model: `anthropic/${model}`, set: { service_tier: 'auto' } },
+  ]),
+);
+
 let gateway: Gateway;
 let client: Anthropic;
 
@@ -20,7 +28,9 @@ function clientWith(apiKey: string): Anthropic {
 }
 
 beforeAll(async () => {
-  gateway = await startGateway({ vars: { AUTH: 'keys', ALIASES: '{"claude-*":"deepseek/deepseek-flash"}' } });
+  gateway = await startGateway({
+    vars: { AUTH: 'keys', ALIASES: JSON.stringify({ ...TRANSLATED, 'claude-*': 'deepseek/deepseek-flash' }) },
+  });
   const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };
   const created = await gateway.post('/admin/keys', { name: 'sdk' }, { headers: admin });
   client = clientWith(textOf((await jsonOf(created)).key));
@@ -169,9 +179,7 @@ const MODELS = [
   'openrouter/google/gemini-3-flash-preview',
   'gemini-compatible/gemini-3-flash',
   'gemini/gemini-3-flash-preview',
-  'anthropic/claude-haiku-4-5',
-  'anthropic/claude-sonnet-5',
-  'anthropic/claude-opus-5-5',
+  ...['claude-haiku-4-5', 'claude-sonnet-5', 'claude-opus-5-5'].map((model) => `translated/${model}`),
 ];
 
 /** No request of the loop was refused, and the last holds every step. */

@@ -24,16 +24,27 @@ export const lane: Lane = {
     ),
 };
 
-/** Blocks whose token Weir has tagged are other providers' thoughts: this one would refuse the request for them. */
-function withoutTokens(body: JsonObject): JsonObject {
+/**
+ * Blocks whose token Weir has tagged are other providers' thoughts: this one would refuse the request for them. A tool loop that
+ * another one began can't go on without its thoughts: "Expected `thinking` or `redacted_thinking`, but found `tool_use`" (2.5).
+ */
+function withoutTokens(body: JsonObject): JsonObject | null {
   const messages = readArray(body.messages);
   if (!messages.some(hasToken)) return body;
+  const loopStart = messages.findLastIndex((message) => isObject(message) && isAsking(message));
+  if (messages.slice(loopStart + 1).some(hasToken)) return null;
   const kept = messages.map((message) => {
     if (!isObject(message) || !hasToken(message)) return message;
     return { ...message, content: readArray(message.content).filter((block) => !isTagged(block)) };
   });
   // A message that was nothing else is none, and an empty one would be refused.
   return { ...body, messages: kept.filter((message) => !isObject(message) || !isEmpty(message)) };
+}
+
+/** A user's message that is no tool's result: what comes after it is one turn. */
+function isAsking({ role, content }: JsonObject): boolean {
+  const isResult = readArray(content).some((block) => isObject(block) && block.type === 'tool_result');
+  return role === 'user' && !isResult;
 }
 
 function hasToken(message: unknown): boolean {

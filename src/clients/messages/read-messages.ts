@@ -1,6 +1,6 @@
 /** Reads Anthropic's conversation into chat's: results right after their calls, thinking and its tokens beside the answer (5.3). */
 import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
-import { isSealed, openToken, type Token } from '../tokens.ts';
+import { isSealed, openToken, type Token, withMaker } from '../tokens.ts';
 import { blocksOf, contentOf, type Dropped, readParts, textOf } from './read-content.ts';
 import { fromToolUseId } from './tool-id.ts';
 
@@ -158,7 +158,7 @@ function readThinking({ thinking, signature }: JsonObject, answer: Answer): void
 }
 
 function keepToken(token: Token, provider: string, answer: Answer): void {
-  if ('detail' in token) answer.details.push(token.detail);
+  if ('detail' in token) answer.details.push(withMaker(token.detail, provider));
   else answer.extras.set(token.call, { weir: { provider }, ...token.extra_content });
 }
 

@@ -24,9 +24,13 @@ describe('N1 withoutTokens', () => {
       { type: 'redacted_thinking', data: 'EmwK' },
       CALL,
     ];
-    expect(lane.withoutTokens({ x: 1, messages: [{ role: 'assistant', content }] })).toEqual({
+    const next = { role: 'user', content: 'b' };
+    expect(lane.withoutTokens({ x: 1, messages: [{ role: 'assistant', content }, next] })).toEqual({
       x: 1,
-      messages: [{ role: 'assistant', content: [OWN, { type: 'redacted_thinking', data: 'EmwK' }, CALL] }],
+      messages: [
+        { role: 'assistant', content: [OWN, { type: 'redacted_thinking', data: 'EmwK' }, CALL] },
+        next,
+      ],
     });
   });
 
@@ -34,7 +38,21 @@ describe('N1 withoutTokens', () => {
     const messages = [
       { role: 'user', content: 'a' },
       { role: 'assistant', content: [{ type: 'thinking', thinking: 'a', signature: TAGGED }] },
+      { role: 'user', content: 'b' },
     ];
-    expect(lane.withoutTokens({ messages })).toEqual({ messages: [messages[0]] });
+    expect(lane.withoutTokens({ messages })).toEqual({ messages: [messages[0], messages[2]] });
+  });
+
+  test('a tool loop that another provider began: it is translated, as it can’t go on without its thoughts', () => {
+    const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: CALL.id, content: 'x' }] };
+    const messages = [
+      { role: 'user', content: [{ type: 'text', text: 'a' }] },
+      { role: 'assistant', content: [{ type: 'thinking', thinking: 'a', signature: TAGGED }, CALL] },
+      result,
+      { role: 'assistant', content: [CALL] },
+      result,
+    ];
+    expect(lane.withoutTokens({ messages })).toBeNull();
+    expect(lane.withoutTokens({ messages: [...messages, { role: 'user', content: 'b' }] })).not.toBeNull();
   });
 });

@@ -220,7 +220,7 @@ describe('I2 I7 readRequest, what the assistant said', () => {
         reasoning_content: 'T',
         reasoning_details: [
           { ...signed, text: 'T' },
-          { type: 'reasoning.encrypted', data: 'd' },
+          { type: 'reasoning.encrypted', data: 'd', id: 'weir1:x:' },
         ],
         tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }],
       },

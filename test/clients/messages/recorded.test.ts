@@ -1,44 +1,17 @@
-/** Every recorded chat stream of a real provider, written for Anthropic's clients: the grammar kept, nothing lost, every cut alike. */
+/** Every recorded stream of a real provider, written for Anthropic's clients: the grammar kept, nothing lost, every cut alike. */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
 import { messages } from '../../../src/clients/messages/client.ts';
 import { Tally } from '../../../src/metering/tally.ts';
-import { PROVIDERS } from '../../../src/providers/index.ts';
 import { AnswerReader } from '../../../src/stream/answer-reader.ts';
 import { checkMessages } from '../../contract/check-messages.ts';
-import { COMPATIBLE, type Conversion, convertStream, cut, optionsOf } from '../../contract/convert.ts';
+import { type Conversion, convertStream, cut, optionsOf } from '../../contract/convert.ts';
 import { isObject, type JsonObject, listOf, objectOf, parseJson, textOf } from '../../contract/json.ts';
-import { readUpstream } from '../../contract/plain-reading.ts';
 import { readMessage } from '../../contract/read-message.ts';
-import { type Recording, readRecordings, recordingsNote } from '../../contract/recordings.ts';
+import { recordingsNote } from '../../contract/recordings.ts';
+import { SOURCES } from './recorded-source.ts';
 
 const encoder = new TextEncoder();
-
-const named = readRecordings()
-  .filter(({ dialect, name, text }) => dialect === 'openai' && isChat(name, text))
-  .map((recording) => [recording.name, recording] as const);
-
-/** Text completions and fill-in-the-middle are no answers to a message. */
-function isChat(name: string, text: string): boolean {
-  return text.includes('"delta"') && !name.includes('--codestral-fim');
-}
-
-function framed({ kind, text }: Recording): string {
-  if (kind === 'sse') return text;
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  return [...lines, '[DONE]'].map((line) => `data: ${line}\n\n`).join('');
-}
-
-function conversionOf({ name }: Recording): Conversion {
-  const maker = name.split('--')[0];
-  return {
-    provider: PROVIDERS.find(({ id }) => id === maker)?.id ?? COMPATIBLE,
-    route: 'chat',
-    model: 'asked-for',
-    usageChunk: true,
-    openWriter: (options) => messages.openStream(null, options),
-  };
-}
 
 /** The answer as one message, or null where it failed. */
 function build(bytes: Uint8Array, conversion: Conversion): JsonObject | null {
@@ -67,17 +40,15 @@ function valuesOf(text: string): unknown[] {
 const STOPS: ReadonlyMap<string, string> = new Map([
   ['length', 'max_tokens'],
   ['model_length', 'max_tokens'],
+  ['max_tokens', 'max_tokens'],
   ['content_filter', 'refusal'],
 ]);
 
-describe.skipIf(recordingsNote !== '')(`I3 recorded chat streams as Messages${recordingsNote}`, () => {
-  describe.each(named)('%s', (_, recording) => {
-    const conversion = conversionOf(recording);
-    const upstream = framed(recording);
+describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordingsNote}`, () => {
+  describe.each(SOURCES)('%s', (_, { text: upstream, read, conversion }) => {
     const bytes = encoder.encode(upstream);
     const { text, error } = convertStream([bytes], conversion);
     const client = readMessage(text);
-    const read = readUpstream(upstream, 'sse');
     const sent = read.choices.get(0);
 
     test('I3 the grammar of the stream is kept', () => {
@@ -99,8 +70,8 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded chat streams as Messages${re
       if (error !== null) return;
       const word = STOPS.get(sent?.finish ?? '');
       expect(client.stop).toBe(word ?? (client.calls.length > 0 ? 'tool_use' : 'end_turn'));
-      const { prompt, completion, cached, cacheWrite, total } = read.usage ?? {};
-      if (prompt == null || completion == null || total == null) return;
+      const { prompt, completion, cached, cacheWrite } = read.usage ?? {};
+      if (prompt == null || completion == null) return;
       expect(client.usage).toMatchObject({
         input_tokens: Math.max(0, prompt - (cached ?? 0) - (cacheWrite ?? 0)),
         output_tokens: completion,
@@ -151,11 +122,12 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded chat streams as Messages${re
     });
 
     test('I3 cut short behind any event: the grammar holds, and no end is made up', () => {
-      const events = upstream.split('\n\n');
+      const end = upstream.includes('\r\n') ? '\r\n\r\n' : '\n\n';
+      const events = upstream.split(end);
       const step = Math.max(1, Math.floor(events.length / 24));
       for (let count = 1; count < events.length; count += step) {
-        const part = events.slice(0, count).join('\n\n');
-        const converted = convertStream([encoder.encode(`${part}\n\n`)], conversion);
+        const part = events.slice(0, count).join(end);
+        const converted = convertStream([encoder.encode(part + end)], conversion);
         expect(checkMessages(converted.text)).toEqual([]);
         expect(readMessage(converted.text).error !== null).toBe(converted.error !== null);
       }

@@ -1,0 +1,191 @@
+/** Messages to Anthropic, under real workerd: what goes up is what came but for the model and the credential, and so are the events (N1, N2). */
+import Anthropic from '@anthropic-ai/sdk';
+import { afterAll, describe, expect, test } from 'vitest';
+import { checkMessages } from '../contract/check-messages.ts';
+import { readRecordings, recordingsNote } from '../contract/recordings.ts';
+import { decodeObject, type JsonObject, objectOf, objectsOf } from '../simulator/json.ts';
+import type { RecordedRequest, Replay } from '../simulator/server.ts';
+import { startGateway } from './gateway.ts';
+import { CALLS, runByHand, runWithAiSdk, STEPS } from './messages-loops.ts';
+import { CLOCKS_OFF } from './plays.ts';
+
+/** The recorded streams of Anthropic's own API, by their names. */
+const RECORDED = new Map(
+  readRecordings()
+    .filter(({ dialect, kind }) => dialect === 'anthropic' && kind === 'sse')
+    .map(({ name, text }) => [name, text] as const),
+);
+const CUT = 'cut-behind-the-first-text';
+
+function replay({ body }: RecordedRequest): Replay | undefined {
+  const [, name] = /^replay-(.+)$/.exec(String(body?.model)) ?? [];
+  if (name === undefined) return undefined;
+  const text = RECORDED.get(name) ?? '';
+  if (name !== CUT) return { chunks: [Buffer.from(text)] };
+  const whole = RECORDED.get('anthropic--text.sse') ?? '';
+  const end = whole.indexOf('\n\n', whole.indexOf('text_delta')) + 2;
+  return { chunks: [Buffer.from(whole.slice(0, end))] };
+}
+
+const gateway = await startGateway({ replay, vars: CLOCKS_OFF });
+afterAll(() => gateway[Symbol.asyncDispose]());
+const client = new Anthropic({ apiKey: 'unused', baseURL: gateway.url, maxRetries: 0 });
+
+const MESSAGES = [{ role: 'user' as const, content: 'Hello there' }];
+
+async function ask(body: JsonObject, headers: Record<string, string> = {}) {
+  const before = gateway.simulator.requests.length;
+  const response = await gateway.post(
+    '/v1/messages',
+    { max_tokens: 64, messages: MESSAGES, ...body },
+    { headers },
+  );
+  const text = await response.text();
+  return { response, text, upstream: gateway.simulator.requests[before] };
+}
+
+describe('N1 the way up', () => {
+  test('the body as it came, with unknown fields and blocks, but for the model; its version and betas pass', async () => {
+    const sent = {
+      system: [
+        { type: 'text', text: 'x-anthropic-billing-header: cc', cache_control: { type: 'ephemeral' } },
+      ],
+      context_management: { edits: [] },
+      metadata: { user_id: '{"device":"d"}' },
+      messages: [
+        { role: 'user', content: 'a' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'text', text: 'b' },
+            { type: 'fallback', from: 'x' },
+          ],
+        },
+        { role: 'user', content: [{ type: 'text', text: 'c', cache_control: { type: 'ephemeral' } }] },
+      ],
+    };
+    const headers = {
+      'anthropic-beta': 'a-1,b-2',
+      'anthropic-version': '2023-06-02',
+      'x-api-key': 'the-callers',
+    };
+    const { upstream } = await ask({ ...sent, model: 'anthropic/replay-none' }, headers);
+    expect(upstream?.body).toEqual({ max_tokens: 64, ...sent, model: 'replay-none' });
+    expect(upstream?.headers).toMatchObject({
+      'anthropic-beta': 'a-1,b-2',
+      'anthropic-version': '2023-06-02',
+    });
+    expect(upstream?.headers['x-api-key']).toMatch(/^sim-anthropic/);
+  });
+
+  test('a thread passes, as Anthropic has them', async () => {
+    const { upstream } = await ask({ model: 'anthropic/replay-none', thread: { type: 'create' } });
+    expect(upstream?.body?.thread).toEqual({ type: 'create' });
+  });
+});
+
+describe.skipIf(recordingsNote !== '')(`N1 the way down${recordingsNote}`, () => {
+  test.each([...RECORDED.keys()])('%s: each event as it was, counted for the record', async (name) => {
+    const { response, text } = await ask({ model: `anthropic/replay-${name}`, stream: true });
+    const recorded = RECORDED.get(name) ?? '';
+    const whole = recorded.replaceAll('\r\n', '\n');
+    expect(text).toBe(whole.slice(0, whole.indexOf('\n\n', whole.indexOf('event: message_stop')) + 2));
+    expect(await gateway.record(response)).toMatchObject({
+      status: 'finished',
+      client: 'messages',
+      estimated: false,
+    });
+  });
+
+  test('N2 a cut stream: what came, and Anthropic’s own error event', async () => {
+    const { response, text } = await ask({ model: `anthropic/replay-${CUT}`, stream: true });
+    expect(checkMessages(text)).toEqual([]);
+    expect(text).toMatch(/event: error\ndata: \{"type":"error","error":\{"type":"api_error"[^\n]*\n\n$/);
+    expect(await gateway.record(response)).toMatchObject({
+      status: 'failed',
+      error_code: 'upstream_truncated',
+    });
+  });
+
+  test('a whole answer is handed on as it is', async () => {
+    const { response, text } = await ask({ model: 'anthropic/claude-haiku-4-5' });
+    expect(decodeObject(text)).toMatchObject({ id: expect.stringMatching(/^msg_sim/), type: 'message' });
+    expect(await gateway.record(response)).toMatchObject({ completion_tokens: 9, client: 'messages' });
+  });
+});
+
+describe('N1 errors keep their status and words', () => {
+  test('a refusal', async () => {
+    const { response, text } = await ask({ model: 'anthropic/claude-haiku-4-5', messages: [] });
+    expect(response.status).toBe(400);
+    expect(objectOf(decodeObject(text)?.error).type).toBe('invalid_request_error');
+  });
+
+  test('an unknown model', async () => {
+    const { response, text } = await ask({ model: 'anthropic/claude-none' });
+    expect(response.status).toBe(404);
+    expect(text).toContain('model: claude-none');
+  });
+});
+
+describe.each(['anthropic/claude-haiku-4-5'])('I7 N1 a tool loop with signed thinking at %s', (model) => {
+  function expectWholeLoop(before: number): void {
+    const requests = gateway.simulator.requests.slice(before);
+    expect(requests).toHaveLength(STEPS + 1);
+    const sent = objectsOf(requests.at(-1)?.body?.messages);
+    const blocks = sent.flatMap(({ content }) => objectsOf(content));
+    expect(blocks.filter(({ type }) => type === 'tool_result')).toHaveLength(CALLS);
+    expect(blocks.filter(({ type }) => type === 'thinking')).toHaveLength(STEPS);
+    expect(JSON.stringify(sent)).not.toContain('weir1:');
+  }
+
+  test.each([true, false])('by hand, streamed: %s', async (isStreamed) => {
+    const before = gateway.simulator.requests.length;
+    expect((await runByHand(client, model, isStreamed)).calls).toBe(CALLS);
+    expectWholeLoop(before);
+  });
+
+  test.each([true, false])('@ai-sdk/anthropic, streamed: %s', async (isStreamed) => {
+    const before = gateway.simulator.requests.length;
+    expect((await runWithAiSdk(`${gateway.url}/v1`, 'unused', model, isStreamed)).calls).toBe(CALLS);
+    expectWholeLoop(before);
+  });
+});
+
+describe('I7 a conversation that moves', () => {
+  const tools = [{ name: 'gauge', input_schema: { type: 'object' as const, properties: {} } }];
+  const thinking = { type: 'enabled' as const, budget_tokens: 2048 };
+  const TASK = { role: 'user' as const, content: 'steps:1 How high is the river?' };
+
+  /** One turn after the other at each of the models, each of which is a step of one tool loop or a loop of its own. */
+  async function move(models: readonly string[], text: string | null): Promise<string[]> {
+    const messages: Anthropic.MessageParam[] = [TASK];
+    const sent: string[] = [];
+    for (const model of models) {
+      const before = gateway.simulator.requests.length;
+      const body = { model, max_tokens: 4096, messages, tools, thinking };
+      const { content } = await client.messages.stream(body).finalMessage();
+      sent.push(JSON.stringify(gateway.simulator.requests[before]?.body?.messages));
+      messages.push({ role: 'assistant', content });
+      const results = content
+        .filter((block) => block.type === 'tool_use')
+        .map(({ id }) => ({ type: 'tool_result' as const, tool_use_id: id, content: '312 cm' }));
+      messages.push({ role: 'user', content: results });
+      if (text !== null)
+        messages.push({ role: 'assistant', content: 'Noted.' }, { role: 'user', content: text });
+    }
+    return sent;
+  }
+
+  const MODELS = ['deepseek/deepseek-flash', 'anthropic/claude-haiku-4-5', 'deepseek/deepseek-flash'];
+
+  test('between turns: nobody gets a token of another’s', async () => {
+    const sent = await move(MODELS, 'steps:1 And now?');
+    for (const messages of sent) expect(messages).not.toContain('weir1:');
+  });
+
+  test('in the midst of a tool loop: the rest of it is translated', async () => {
+    const sent = await move(MODELS.slice(0, 2), null);
+    for (const messages of sent) expect(messages).not.toContain('weir1:');
+  });
+});

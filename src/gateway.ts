@@ -4,6 +4,7 @@ import { KnownKeys } from './auth/known-keys.ts';
 import { apiError } from './canonical/error.ts';
 import { chat, completions, fim } from './clients/chat/client.ts';
 import { messages } from './clients/messages/client.ts';
+import { responses } from './clients/responses/client.ts';
 import { handleChangeKey, handleCreateKey, handleListKeys, handleRevokeKey } from './http/admin-keys.ts';
 import { handleCompletion } from './http/completions.ts';
 import type { RequestContext } from './http/context.ts';
@@ -15,6 +16,7 @@ import { internalError } from './http/internal-error.ts';
 import { handleKey } from './http/key.ts';
 import { ModelLists } from './http/model-lists.ts';
 import { handleModel, handleModels } from './http/models.ts';
+import { noResponses } from './http/no-responses.ts';
 import { clientOfPath, forgivePath, noSuchRoute, pathOf } from './http/paths.ts';
 import type { Ports } from './http/ports.ts';
 import { clientError, jsonResponse } from './http/respond.ts';
@@ -123,6 +125,7 @@ const CHAT = { route: 'chat', client: chat } as const;
 const FIM = { route: 'fim', client: fim } as const;
 const AGENTS = { route: 'agents', client: chat } as const;
 const MESSAGES = { route: 'chat', client: messages } as const;
+const RESPONSES = { route: 'chat', client: responses } as const;
 const COMPLETIONS = { route: 'completions', client: completions } as const;
 
 /** The paths of completions, with `/v1` or without. */
@@ -132,6 +135,7 @@ const COMPLETION_PATHS: readonly (readonly [path: string, handler: Handler])[] =
   ['/agents/completions', (request, context) => handleCompletion(request, AGENTS, context)],
   ['/completions', (request, context) => handleCompletion(request, COMPLETIONS, context)],
   ['/messages', (request, context) => handleCompletion(request, MESSAGES, context)],
+  ['/responses', (request, context) => handleCompletion(request, RESPONSES, context)],
 ];
 
 function completionPaths(basePath: string): ReadonlyMap<string, Handler> {
@@ -158,6 +162,12 @@ function createRouter(basePath: string) {
       .post('(/v1)?/messages/count_tokens', (request, context) =>
         handleCountTokens(request, MESSAGES, context, (input_tokens) => ({ input_tokens })),
       )
+      .post('(/v1)?/responses/input_tokens', (request, context) =>
+        handleCountTokens(request, RESPONSES, context, (input_tokens) => ({
+          object: 'response.input_tokens',
+          input_tokens,
+        })),
+      )
       .get('(/v1)?/models', handleModels)
       .get('(/v1)?/models/:id+', (request, context) =>
         handleModel(request, context, decodePath(request.params.id)),
@@ -179,6 +189,11 @@ function createRouter(basePath: string) {
       .all('/health', otherMethod('GET'))
       .all('(/v1|/beta)?/(chat/|fim/|agents/)?completions', otherMethod('POST'))
       .all('(/v1)?/messages(/count_tokens)?', otherMethod('POST'))
+      .all('(/v1)?/responses(/input_tokens)?', otherMethod('POST'))
+      .get('(/v1)?/responses/:id+', noResponses)
+      .post('(/v1)?/responses/:id+', noResponses)
+      .delete('(/v1)?/responses/:id+', noResponses)
+      .all('(/v1)?/responses/:id+', otherMethod('GET, POST, DELETE'))
       .all('/openai/deployments/:model+/chat/completions', otherMethod('POST'))
       .all('(/v1)?/(models|usage|usage/records|key)', otherMethod('GET'))
       .all('(/v1)?/models/:id+', otherMethod('GET'))

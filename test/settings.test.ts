@@ -128,6 +128,21 @@ describe('readSettings, PROVIDERS', () => {
     expect(provider).toMatchObject({ id: 'p', name: 'p' });
   });
 
+  test('N1 responses: a server has the lane where its entry says so, or where it is the provider’s own', () => {
+    const lanes = (entry: object) => {
+      const providers = valid({ PROVIDERS: { p: { base_url: 'http://10.0.0.1/v1', ...entry } } }).providers;
+      return Object.keys(providers.get('p')?.provider.lanes ?? {});
+    };
+    expect(lanes({})).toEqual([]);
+    expect(lanes({ like: 'openai' })).toEqual([]);
+    expect(lanes({ responses: true })).toEqual(['responses']);
+    expect(lanes({ base_url: 'https://api.x.ai/v1' })).toEqual(['responses']);
+    expect(lanes({ base_url: 'https://api.x.ai/v1', responses: false })).toEqual([]);
+    expect(Object.keys(valid({ OPENAI_API_KEY: 'k' }).providers.get('openai')?.provider.lanes ?? {})).toEqual(
+      ['responses'],
+    );
+  });
+
   test('Q9 stream_usage false: usage is not asked for, on any route', () => {
     const entry = { base_url: 'http://10.0.0.1/v1', stream_usage: false };
     const endpoints = valid({ PROVIDERS: { p: entry } }).providers.get('p')?.provider.endpoints ?? {};
@@ -173,6 +188,7 @@ describe('readSettings, PROVIDERS', () => {
   test.each<[name: string, value: unknown]>([
     ['an unknown field', { groq: { ...own, hunter2: true } }],
     ['an unknown profile', { groq: { ...own, like: 'hunter2' } }],
+    ['responses as text', { groq: { ...own, responses: 'hunter2' } }],
     ['stream_usage as text', { groq: { ...own, stream_usage: 'hunter2' } }],
     ['headers as a list', { groq: { ...own, headers: ['hunter2'] } }],
     ['a header that is no text', { groq: { ...own, headers: { a: { hunter2: 1 } } } }],

@@ -25,6 +25,15 @@ export const TURN_PAUSE_MS = 10;
 /** After so long the work on one no longer holds up the next one's. */
 export const MAX_TURN_MS = 5000;
 
+/**
+ * The text of an answer that its protocol repeats at its end, and so is held once (I4): 8 times what 64,000 tokens have. In UTF-16
+ * units; in bytes of JSON where it was never decoded.
+ */
+export const MAX_REPEATED_ANSWER_CHARS = 2 * 1024 * 1024;
+
+/** What of its request a response object repeats, as JSON; beyond it the instructions and the tools are left out (I4). */
+export const MAX_ECHO_CHARS = 64 * 1024;
+
 /** A streamed answer that is put together: most of its bytes are the frames around its text. */
 export const MAX_COLLECTED_STREAM_BYTES = 64 * 1024 * 1024;
 

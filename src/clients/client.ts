@@ -5,7 +5,7 @@ import type { StreamWriter, WholeBuilder } from '../stream/answer-sink.ts';
 import type { NativeDialect } from '../stream/dialect.ts';
 
 /** What a record calls it. */
-type ClientId = 'chat' | 'completions' | 'messages';
+type ClientId = 'chat' | 'completions' | 'messages' | 'responses';
 
 /** What the writers of one answer may know beside the request. */
 export interface WriterOptions {
@@ -16,6 +16,10 @@ export interface WriterOptions {
   readonly requestId: string;
   /** Estimated (M3). */
   readonly promptTokens: number;
+  /** The model as the caller named it: told where no upstream has named its own. */
+  readonly model: string;
+  /** The current time in seconds. */
+  readonly now: () => number;
 }
 
 export type ClientRequest<Session> =

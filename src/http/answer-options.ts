@@ -44,13 +44,15 @@ export function answerOptions(exchange: Exchange, facts: TargetFacts, tally: Tal
   };
 }
 
-export function writerOptions({ context, policies, promptTokens }: Exchange): WriterOptions {
-  const { settings, requestId } = context;
+export function writerOptions({ context, policies, promptTokens, asked }: Exchange): WriterOptions {
+  const { settings, requestId, ports } = context;
   return {
+    now: () => Math.floor(ports.clock.now() / 1000),
     errorFrames: policies.errorFrames,
     maxEventBytes: settings.maxEventBytes,
     requestId,
     promptTokens,
+    model: asked,
   };
 }
 

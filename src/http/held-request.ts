@@ -179,6 +179,7 @@ function passing({ of, body: sent }: OpenLane, isLimited: boolean): RequestForm 
       return { kind: 'body', body, dropped: [], changed: [] };
     },
     outputLimit: (body) => readCount(body[of.outputLimit]) ?? null,
+    limitName: of.outputLimit,
   };
 }
 

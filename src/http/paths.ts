@@ -3,6 +3,7 @@ import { apiError } from '../canonical/error.ts';
 import { chat } from '../clients/chat/client.ts';
 import type { Client } from '../clients/client.ts';
 import { messages } from '../clients/messages/client.ts';
+import { responses } from '../clients/responses/client.ts';
 import type { RequestContext } from './context.ts';
 import { clientError } from './respond.ts';
 
@@ -42,6 +43,7 @@ export function forgivePath(request: Request): Request {
 /** Whose a path is, known route or not: its errors are in its client's form (I1). */
 export function clientOfPath(request: Request): Pick<Client<unknown>, 'id' | 'error'> {
   const [path = ''] = request.url.split('?', 1);
+  if (/\/responses(\/|$)/.test(path)) return responses;
   return /\/messages(\/|$)/.test(path) ? messages : chat;
 }
 
@@ -52,6 +54,8 @@ const ROUTES = [
   'POST /v1/agents/completions',
   'POST /v1/messages',
   'POST /v1/messages/count_tokens',
+  'POST /v1/responses',
+  'POST /v1/responses/input_tokens',
   'GET /v1/models',
   'GET /v1/usage',
   'GET /v1/usage/records',

@@ -1,6 +1,7 @@
 /** Makes profiles of APIs that are compatible with OpenAI's, and providers of the `PROVIDERS` setting out of profiles. */
 import { openaiChat } from '../dialects/openai-chat.ts';
 import { openaiCompletions } from '../dialects/openai-completions.ts';
+import { openaiResponses } from '../dialects/openai-responses.ts';
 import type { RequestRules } from '../requests/rules.ts';
 import type { Endpoint, Profile, Provider, Route } from './provider.ts';
 
@@ -38,6 +39,11 @@ export function compatibleProfile(
     vendorTokens: () => null,
   };
 }
+
+/** The lane of a provider that speaks Responses itself (N1). */
+export const RESPONSES_LANE = {
+  responses: { path: '/responses', dialect: openaiResponses },
+} as const satisfies Profile['lanes'];
 
 /** A provider of the `PROVIDERS` setting: its id is also its name. */
 export function configuredProvider(id: string, profile: Profile, apiKeySetting: string): Provider {

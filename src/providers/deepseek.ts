@@ -7,6 +7,7 @@ import { openaiChat } from '../dialects/openai-chat.ts';
 import { openaiCompletions } from '../dialects/openai-completions.ts';
 import { hasItems, isForcedTool } from '../requests/openai-fields.ts';
 import { type RequestRules, renamed } from '../requests/rules.ts';
+import { RESPONSES_LANE } from './compatible.ts';
 import type { Endpoint, Provider } from './provider.ts';
 
 /** Retired on 2026-07-24: deployments that still have them behind a base URL of their own keep the rules of their day. */
@@ -101,6 +102,8 @@ export const deepseek: Provider = {
   baseUrlSettings: ['DEEPSEEK_BASE_URL'],
   defaultBaseUrl: 'https://api.deepseek.com',
   endpoints: { chat, completions: fim, fim },
+  // Recorded: shared/streams/deepseek--responses-*, 2026-08.
+  lanes: RESPONSES_LANE,
   quirks: {},
   refusals: {
     // 400 for both. esengine/DeepSeek-Reasonix#6321, 2026-07-11; R refused-unknown-model, 2026-08, and the words of before.

@@ -1,7 +1,7 @@
 /** OpenAI: chat and legacy completions. https://platform.openai.com/docs/api-reference (read 2026-11-21); recorded requests are `R`. */
 import { FUNCTION_TOOLS, hasItems } from '../requests/openai-fields.ts';
 import { type RequestRules, renamed } from '../requests/rules.ts';
-import { compatibleProfile } from './compatible.ts';
+import { compatibleProfile, RESPONSES_LANE } from './compatible.ts';
 import type { Provider } from './provider.ts';
 
 const CHAT: RequestRules = {
@@ -62,6 +62,7 @@ const COMPLETIONS: RequestRules = {
 export const openai: Provider = {
   ...compatibleProfile('openai', ['api.openai.com'], CHAT, COMPLETIONS),
   name: 'OpenAI',
+  lanes: RESPONSES_LANE,
   apiKeySettings: ['OPENAI_API_KEY'],
   baseUrlSettings: ['OPENAI_BASE_URL'],
   defaultBaseUrl: 'https://api.openai.com/v1',

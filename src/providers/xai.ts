@@ -2,7 +2,7 @@
 import type { JsonObject } from '../canonical/json.ts';
 import { readAmount } from '../canonical/money.ts';
 import { REFUSED, type RequestRules } from '../requests/rules.ts';
-import { compatibleProfile } from './compatible.ts';
+import { compatibleProfile, RESPONSES_LANE } from './compatible.ts';
 import type { Profile } from './provider.ts';
 
 const CHAT: RequestRules = {
@@ -45,6 +45,8 @@ function costOf({ cost_in_usd_ticks }: JsonObject): number | undefined {
 
 export const xai: Profile = {
   ...compatibleProfile('xai', ['api.x.ai'], CHAT),
+  // Recorded: shared/streams/xai--responses-*, 2026-08.
+  lanes: RESPONSES_LANE,
   quirks: { costOf },
   // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   refusals: { context_length: /\bmaximum prompt length is \d/i },

@@ -16,6 +16,8 @@ export type RequestForm =
       readonly write: (body: JsonObject, options: WriteOptions) => Rewritten;
       /** The most tokens that an answer to a body so written can have (G2), or null where it has no limit. */
       readonly outputLimit: (body: JsonObject) => number | null;
+      /** The name of that limit; absent: `max_tokens`. */
+      readonly limitName?: string;
     };
 
 /** The body as the provider takes it. The given body is not touched. */
@@ -35,5 +37,5 @@ export function writtenLimit(form: RequestForm, body: JsonObject): number | null
 
 /** The name under which the provider gets that limit. */
 export function limitName(form: RequestForm): string {
-  return form.kind === 'native' ? 'max_tokens' : outputLimitName(form.rules);
+  return form.kind === 'native' ? (form.limitName ?? 'max_tokens') : outputLimitName(form.rules);
 }

@@ -20,6 +20,8 @@ export interface ProviderEntry {
   /** Whose table of fields it takes; absent: the one of its host. */
   readonly like?: string | undefined;
   readonly stream_usage?: boolean | undefined;
+  /** It speaks Responses itself (N1). */
+  readonly responses?: boolean | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly query?: Readonly<Record<string, string>> | undefined;
 }

@@ -1,7 +1,7 @@
 /** Reads which providers a deployment can reach: those whose key is set, and the entries of `PROVIDERS`. */
 import type { AuthMode } from '../auth/caller.ts';
 import { isObject, type JsonObject, readText } from '../canonical/json.ts';
-import { configuredProvider, withoutStreamUsage } from '../providers/compatible.ts';
+import { configuredProvider, RESPONSES_LANE, withoutStreamUsage } from '../providers/compatible.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { PROFILES, profileOfHost, profileOfUrl } from '../providers/profiles.ts';
 import type { Profile, Provider } from '../providers/provider.ts';
@@ -27,7 +27,7 @@ const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
 const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
-const ENTRY_FIELDS = ['base_url', 'api_key', 'like', 'stream_usage', 'headers', 'query'];
+const ENTRY_FIELDS = ['base_url', 'api_key', 'like', 'stream_usage', 'responses', 'headers', 'query'];
 
 /** A provider is enabled by its key; where callers bring their own keys, by its base URL. */
 export function readProviders(reader: Reader, auth: AuthMode): ReadonlyMap<string, ConfiguredProvider> {
@@ -175,5 +175,21 @@ function readProfile(
     return reader.invalid(`like must be one of: ${PROFILES.map(({ id }) => id).join(', ')}`);
   }
   const profile = like ?? (baseUrl === undefined ? tolerant : profileOfUrl(new URL(baseUrl)));
-  return entry.stream_usage === false ? withoutStreamUsage(profile) : profile;
+  const host = baseUrl === undefined ? '' : new URL(baseUrl).hostname;
+  return readLanes(reader, entry, entry.stream_usage === false ? withoutStreamUsage(profile) : profile, host);
+}
+
+/** A server that is like a provider need not have all of its APIs: it speaks Responses where the entry says so, or is the provider's own. */
+function readLanes(
+  reader: EntryReader,
+  { responses }: JsonObject,
+  { lanes, ...profile }: Profile,
+  host: string,
+): Profile | undefined {
+  if (responses !== undefined && typeof responses !== 'boolean') {
+    return reader.invalid('responses must be true or false');
+  }
+  if (responses === true) return { ...profile, lanes: { ...lanes, ...RESPONSES_LANE } };
+  const isOwn = responses === undefined && profile.hosts.includes(host);
+  return isOwn && lanes !== undefined ? { ...profile, lanes } : profile;
 }

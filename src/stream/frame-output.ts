@@ -72,6 +72,12 @@ export class FrameOutput {
     this.#end = at;
   }
 
+  /** Bytes that belong to a frame, as they are. */
+  bytes(source: Uint8Array, from: number, to: number): void {
+    this.#reserve(to - from);
+    this.#end = copy(source, from, to, this.#buffer, this.#end);
+  }
+
   /** The frames since the last call, as bytes that stay as they are until they are released. */
   take(): Uint8Array {
     const bytes = this.#buffer.subarray(this.#start, this.#end);

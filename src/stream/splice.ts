@@ -128,6 +128,8 @@ export class Splice {
       this.#learnedInVain = 0;
       next = end;
       isPartial = false;
+      // A writer that takes no more text says so.
+      this.keepTo(this.#revision);
       if (i > 0) this.#moveToFront(i);
       i = 0;
     }

@@ -145,6 +145,13 @@ export const ROWS: readonly Row[] = [
     sections: ['bulk'],
     path: '/v1/messages',
   }),
+  // By way of a provider that speaks chat alone: DeepSeek's own Responses would pass as they are.
+  weir('weir-responses', 'Weir, called by a client of Responses', {
+    treatment: 'responses',
+    sections: ['bulk'],
+    path: '/v1/responses',
+    modelPrefix: () => 'xerotier/',
+  }),
   weir('weir-keys', 'Weir with AUTH=keys', { sections: ['requests'], hasLedger: true }, { AUTH: 'keys' }),
   weir(
     'weir-limits',

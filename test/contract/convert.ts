@@ -18,10 +18,10 @@ import type { AnswerSink, StreamWriter } from '../../src/stream/answer-sink.ts';
 export const COMPATIBLE = 'compatible';
 /** The client's bytes are UTF-8 (F1): anything else throws here. */
 const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-const NOW_SECONDS = 1_800_000_000;
+export const NOW_SECONDS = 1_800_000_000;
 const MAX_EVENT_BYTES = 1024 * 1024;
 
-const REQUEST_ID = '01a200f1-5c65-7f49-b1d7-b4925c1b0fb4';
+export const REQUEST_ID = '01a200f1-5c65-7f49-b1d7-b4925c1b0fb4';
 /** Estimated. */
 const PROMPT_TOKENS = 17;
 
@@ -99,6 +99,8 @@ export function convertStream(reads: Iterable<Uint8Array>, conversion: Conversio
     maxEventBytes: conversion.maxEventBytes ?? MAX_EVENT_BYTES,
     requestId: REQUEST_ID,
     promptTokens: PROMPT_TOKENS,
+    model: conversion.model,
+    now: () => NOW_SECONDS,
   });
   const fastWriter = conversion.fastPath === false ? null : writer;
   const pieces: Uint8Array[] = [];

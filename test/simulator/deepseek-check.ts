@@ -1,5 +1,6 @@
 /** What DeepSeek refuses today (2026-11-21), in its own words; the sources are beside each rule. */
 import { isObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
+import { checkResponses } from './responses.ts';
 import { type Call, errorType, openaiRefusal, type Refusal } from './scene.ts';
 import { bracketed, firstMisfit, type Misfit, type Shape, types } from './schema.ts';
 import { contentText } from './script.ts';
@@ -29,11 +30,13 @@ export function refusal(status: number, message: string): Refusal {
 export function thinks(call: Call): boolean {
   const model = modelOf(call);
   if (model === 'deepseek-reasoner') return true;
-  if (!(model in CURRENT) || call.operation !== 'chat') return false;
+  if (!(model in CURRENT) || call.operation === 'completions') return false;
   return objectOf(call.body.thinking).type !== 'disabled' && call.body.reasoning_effort !== 'none';
 }
 
 export function check(call: Call): Refusal | undefined {
+  if (call.operation === 'responses')
+    return checkResponses(call, (status, message) => refusal(status, message));
   const misfit = firstMisfit(call.body, shapeFor(call));
   if (misfit) return refusal(400, deserializing(misfit, call.body));
   const model = modelOf(call);

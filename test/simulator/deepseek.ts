@@ -7,7 +7,8 @@
  * `insufficient_system_resource`.
  */
 import { check, MODELS, modelOf, refusal, thinks } from './deepseek-check.ts';
-import { type Json, type JsonObject, objectOf, spaced } from './json.ts';
+import { compact, type Json, type JsonObject, objectOf, spaced } from './json.ts';
+import { chatOf, type ResponsesOptions, responsesObject, responsesStream } from './responses.ts';
 import type { Call, Scene, WireEvent } from './scene.ts';
 import { CREATED_SECONDS, comment, DONE, event } from './scene.ts';
 import {
@@ -47,6 +48,7 @@ export const deepseek: Scene = {
   id: 'deepseek',
   routes: {
     '/deepseek/chat/completions': 'chat',
+    '/deepseek/responses': 'responses',
     '/deepseek/beta/chat/completions': 'chat',
     '/deepseek/beta/completions': 'completions',
     '/deepseek/models': 'models',
@@ -63,11 +65,20 @@ export const deepseek: Scene = {
   check,
   *stream(call) {
     yield comment('keep-alive');
+    if (call.operation === 'responses') return yield* responsesStream(call, responsesOf(call));
     yield* call.operation === 'chat' ? chat(call) : fim(call);
     yield DONE;
   },
-  object: (call) => `\n${spaced(call.operation === 'chat' ? chatObject(call) : fimObject(call))}`,
+  object: (call) => {
+    if (call.operation === 'responses') return compact(responsesObject(call, responsesOf(call)));
+    return `\n${spaced(call.operation === 'chat' ? chatObject(call) : fimObject(call))}`;
+  },
 };
+
+function responsesOf(call: Call): ResponsesOptions {
+  const script = chatScript(chatOf(call));
+  return { model: modelOf(call), script, hidden: 0, isPadded: false, callId };
+}
 
 function head(call: Call) {
   const id = call.serial.toString(16).padStart(32, '0');

@@ -1,6 +1,7 @@
 /** What OpenAI refuses today (2026-11-21). The keys are those of the `openai` package 7.55 and of recorded requests that it took. */
 import { isObject, type JsonObject, numberOf, objectsOf } from './json.ts';
 import { MODELS, type Model } from './openai-models.ts';
+import { checkResponses } from './responses.ts';
 import { type Call, errorType, openaiRefusal, type Refusal } from './scene.ts';
 import { bracketed, firstMisfit, roles, type Shape, types } from './schema.ts';
 
@@ -65,9 +66,10 @@ export function check(call: Call): Refusal | undefined {
   const { body, operation } = call;
   const model = MODELS[call.model];
   if (!model) return failure(404, `The model \`${call.model}\` does not exist`, null, 'model_not_found');
-  if (model.legacy === (operation === 'chat')) {
+  if (model.legacy !== (operation === 'completions')) {
     return failure(404, 'This model is not supported in this endpoint.', 'model', null);
   }
+  if (operation === 'responses') return checkResponses(call, failure);
   return unknown(call) ?? (operation === 'chat' ? chatProblem(body, model) : undefined) ?? anyProblem(body);
 }
 

@@ -6,6 +6,7 @@ import { compact, type Json, type JsonObject, numberOf, objectOf } from './json.
 import { check, failure } from './openai-check.ts';
 import { legacyObject, legacyStream } from './openai-legacy.ts';
 import { MODELS, modelOf, scriptsOf, usage } from './openai-models.ts';
+import { chatOf, type ResponsesOptions, responsesObject, responsesStream } from './responses.ts';
 import type { Call, Scene, WireEvent } from './scene.ts';
 import { CREATED_SECONDS, DONE, event } from './scene.ts';
 import { isWords, joined, logprobEntries, type Piece } from './script.ts';
@@ -15,6 +16,7 @@ export const openai: Scene = {
   id: 'openai',
   routes: {
     '/openai/v1/chat/completions': 'chat',
+    '/openai/v1/responses': 'responses',
     '/openai/v1/completions': 'completions',
     '/openai/v1/models': 'models',
   },
@@ -24,11 +26,22 @@ export const openai: Scene = {
   refusal: (status, message) => failure(status, message, null, status === 401 ? 'invalid_api_key' : null),
   check,
   *stream(call) {
+    // It has an ending of its own, and no `[DONE]`: R openai--responses-text.
+    if (call.operation === 'responses') return yield* responsesStream(call, responsesOf(call));
     yield* call.operation === 'chat' ? chat(call) : legacyStream(call);
     yield DONE;
   },
-  object: (call) => compact(call.operation === 'chat' ? chatObject(call) : legacyObject(call)),
+  object: (call) => {
+    if (call.operation === 'responses') return compact(responsesObject(call, responsesOf(call)));
+    return compact(call.operation === 'chat' ? chatObject(call) : legacyObject(call));
+  },
 };
+
+function responsesOf(call: Call): ResponsesOptions {
+  const [script = { pieces: [], finish: 'stop' }] = scriptsOf(chatOf(call));
+  const { dated, hidden } = modelOf(call);
+  return { model: dated, script, hidden, isPadded: true, callId };
+}
 
 function base(call: Call, object: string): JsonObject {
   const id = `chatcmpl-Sim${String(call.serial).padStart(26, '0')}`;

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { compact, type JsonObject } from './json.ts';
 
-export type Operation = 'chat' | 'completions' | 'fim' | 'agents' | 'models';
+export type Operation = 'chat' | 'responses' | 'completions' | 'fim' | 'agents' | 'models';
 
 /** One request, as far as a scene needs it. The model's name is without its `:fault`. */
 export interface Call {

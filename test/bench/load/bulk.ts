@@ -40,7 +40,8 @@ export async function runBulk(job: BulkJob): Promise<JobResult> {
 
 export function askFor(target: Target, model: string, stream: boolean): string {
   const messages = [{ role: 'user', content: 'What is a weir?' }];
-  return JSON.stringify({ model: target.modelPrefix + model, stream, messages });
+  const asked = target.treatment === 'responses' ? { input: messages } : { messages };
+  return JSON.stringify({ model: target.modelPrefix + model, stream, ...asked });
 }
 
 function check(

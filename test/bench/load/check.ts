@@ -1,5 +1,7 @@
 /** Checks a row's output: every frame present, in order, with everything that the upstream sent, and the end. */
 
+import { checkResponses } from '../../clients/responses/check.ts';
+import { readResponses } from '../../clients/responses/reading.ts';
 import { checkMessages } from '../../contract/check-messages.ts';
 import { isObject, parseJson } from '../../contract/json.ts';
 import { differences, readClient, readUpstream } from '../../contract/plain-reading.ts';
@@ -10,14 +12,15 @@ import { geminiEvents, readGemini } from '../../contract/reading-gemini.ts';
 
 /**
  * What a row does to a stream: nothing at all; each chunk becomes a frame of its own and vendor events are dropped; or each piece
- * of a chunk becomes an event of Anthropic's.
+ * of a chunk becomes an event of Anthropic's, or of Responses.
  */
-export type Treatment = 'bytes' | 'frames' | 'messages';
+export type Treatment = 'bytes' | 'frames' | 'messages' | 'responses';
 
 /** The error in an answer, or null. */
 export function problemOf(treatment: Treatment, upstream: string, client: string): string | null {
   if (treatment === 'bytes') return upstream === client ? null : 'the bytes are not the upstream’s';
   if (treatment === 'messages') return problemOfMessage(upstream, client);
+  if (treatment === 'responses') return problemOfResponses(upstream, client);
   const wanted = countWanted(upstream);
   const got = countChunks(client);
   if (wanted !== got) return `${got} chunks instead of ${wanted}`;
@@ -50,6 +53,19 @@ function readAny(upstream: string): Reading {
 function countWanted(upstream: string): number {
   if (!isAnthropic(upstream)) return countChunks(upstream);
   return [...upstream.matchAll(/^event: (?:message_start|content_block_delta|message_stop)$/gm)].length;
+}
+
+/** The bench's calls have arguments that are no JSON: that alone is the upstream's. */
+const UPSTREAMS_FAULT = /arguments are no JSON object$/;
+
+function problemOfResponses(upstream: string, client: string): string | null {
+  const fault = checkResponses(client).find((found) => !UPSTREAMS_FAULT.test(found));
+  if (fault !== undefined) return fault;
+  const found = differences(readUpstream(upstream, 'sse'), readResponses(client));
+  // The protocol has 0 where none was told.
+  return (
+    found.filter((difference) => !/^usage (?:cached|reasoning)/.test(difference))[0]?.slice(0, 160) ?? null
+  );
 }
 
 function countChunks(text: string): number {

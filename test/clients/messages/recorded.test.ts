@@ -27,6 +27,8 @@ const WRITER_OPTIONS = {
   maxEventBytes: 1024 * 1024,
   requestId: 'r',
   promptTokens: 1,
+  model: 'm',
+  now: () => 1,
 } as const;
 
 /** The frames with their JSON as values: the fast path may keep the upstream's own escapes (F1). */

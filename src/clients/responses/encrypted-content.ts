@@ -1,0 +1,29 @@
+/** A reasoning item's `encrypted_content`: what the upstream wants back of one item, tagged with who made it (I7). */
+import { isObject, type JsonObject, parseJson, readArray, readText } from '../../canonical/json.ts';
+import { markMaker, readMaker } from '../../canonical/maker.ts';
+import { fromBase64, type Token, toBase64 } from '../tokens.ts';
+
+/** @param provider the id of the provider that made the tokens */
+export function writeTokens(provider: string, tokens: readonly Token[]): string {
+  return markMaker({ provider, payload: toBase64(JSON.stringify(tokens)) });
+}
+
+/** The tokens in canonical form, their maker in them; none where the text is not Weir's, or is no longer whole. */
+export function readTokens(encrypted: unknown): readonly Token[] {
+  const marked = readMaker(encrypted);
+  if (marked === null) return [];
+  return readArray(parseJson(fromBase64(marked.payload)))
+    .filter(isObject)
+    .flatMap((entry, index) => readEntry(entry, index, marked.provider));
+}
+
+function readEntry({ detail, call, extra_content }: JsonObject, index: number, provider: string): Token[] {
+  if (isObject(detail)) {
+    // An id of the upstream's own is a part of what it wants back.
+    const id = readText(detail.id) ?? markMaker({ provider, payload: String(index) });
+    return [{ detail: { ...detail, id } }];
+  }
+  const id = readText(call);
+  if (id === undefined || !isObject(extra_content)) return [];
+  return [{ call: id, extra_content: { ...extra_content, weir: { provider } } }];
+}

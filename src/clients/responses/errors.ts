@@ -1,0 +1,46 @@
+/** Errors in the words that Responses' clients go by, before the head and in a stream (I1, I4). */
+import { type ApiError, errorBody } from '../../canonical/error.ts';
+import type { ErrorAnswer } from '../client.ts';
+
+/** OpenAI's words for Weir's codes: Codex decides by them whether and when it tries again. */
+const CODES: Readonly<Record<string, string>> = {
+  rate_limited: 'rate_limit_exceeded',
+  rate_limit_error: 'rate_limit_exceeded',
+  budget_exceeded: 'insufficient_quota',
+  overloaded: 'server_is_overloaded',
+  upstream_overloaded: 'server_is_overloaded',
+  overloaded_error: 'server_is_overloaded',
+};
+
+/** Words that end a turn, or that say when to try again: codex-rs, codex-api/src/sse/responses.rs (read 2026-11). */
+const STREAM_CODES: readonly string[] = [
+  'context_length_exceeded',
+  'insufficient_quota',
+  'usage_not_included',
+  'invalid_prompt',
+  'cyber_policy',
+  'rate_limit_exceeded',
+  'server_is_overloaded',
+  'slow_down',
+];
+
+/** In a stream every other code is a server's error: none that is a client's would be true of an answer that had begun. */
+const SERVER_ERROR = 'server_error';
+
+export function responsesError(error: ApiError): ErrorAnswer {
+  return { status: error.status, body: errorBody({ ...error, code: CODES[error.code] ?? error.code }) };
+}
+
+export interface StreamError {
+  readonly type: string;
+  readonly code: string;
+  readonly message: string;
+  readonly param: string | null;
+}
+
+/** The error with which a stream ends. */
+export function streamErrorOf({ code, message, param }: ApiError): StreamError {
+  const word = CODES[code] ?? code;
+  const isKnown = STREAM_CODES.includes(word);
+  return { type: isKnown ? word : SERVER_ERROR, code: isKnown ? word : SERVER_ERROR, message, param };
+}

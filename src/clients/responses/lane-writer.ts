@@ -1,0 +1,93 @@
+/** Writes an upstream's Responses events as they came; a stream that fails ends with numbers and a response that go on from them (N2). */
+import { isObject, type JsonObject, readCount, readText } from '../../canonical/json.ts';
+import type { AnswerFailure, StreamWriter } from '../../stream/answer-sink.ts';
+import type { FrameOutput } from '../../stream/frame-output.ts';
+import type { WriterOptions } from '../client.ts';
+import { NativeWriter } from '../native-writer.ts';
+import { ResponsesAnswer, type UpstreamResponse } from './answer.ts';
+import { streamErrorOf } from './errors.ts';
+import { DONE_FRAME, eventFrame, HEARTBEAT_FRAME } from './events.ts';
+import { EMPTY_SESSION } from './session.ts';
+
+export class LaneWriter implements StreamWriter {
+  readonly #options: WriterOptions;
+  readonly #passing: NativeWriter;
+  #nextNumber = 0;
+  /** What the events said of their response. */
+  #response: UpstreamResponse | null = null;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+    const form = {
+      heartbeat: () => HEARTBEAT_FRAME,
+      failure: (failure: AnswerFailure) => this.#failure(failure),
+    };
+    this.#passing = new NativeWriter(form, options.maxEventBytes);
+  }
+
+  get output(): FrameOutput {
+    return this.#passing.output;
+  }
+
+  readonly revision = 0;
+
+  readonly event = (name: string, data: string, { sequence_number, response }: JsonObject): boolean => {
+    this.#nextNumber = (readCount(sequence_number) ?? this.#nextNumber) + 1;
+    if (isObject(response)) this.#response = readResponse(response);
+    return this.#passing.event(name, data);
+  };
+
+  chunk(): boolean {
+    return true;
+  }
+
+  vendor(): void {}
+
+  end(failure: AnswerFailure | null): void {
+    this.#passing.end(failure);
+  }
+
+  heartbeat(isHeld: boolean): void {
+    this.#passing.heartbeat(isHeld);
+  }
+
+  restart(): void {
+    this.#passing.restart();
+    this.#nextNumber = 0;
+    this.#response = null;
+  }
+
+  /** No event goes the fast way: each has a number of its own, which is read here. */
+  textFrame(): null {
+    return null;
+  }
+
+  splice(): void {}
+
+  /** Nothing of the answer is held here: the response that failed is without its items. */
+  #failure(failure: AnswerFailure): string {
+    const error = streamErrorOf(failure.error);
+    const known = this.#response ?? {};
+    const answer = new ResponsesAnswer(
+      { session: EMPTY_SESSION, writer: this.#options, events: null, known },
+      null,
+    );
+    const first = this.#nextNumber === 0 ? this.#beginning(answer) : '';
+    const told = this.#frame('error', `"error":${JSON.stringify(error)}`);
+    return first + told + this.#frame('response.failed', `"response":${answer.failed(error)}`) + DONE_FRAME;
+  }
+
+  /** Under a head that a heartbeat sent there may be no event yet. */
+  #beginning(answer: ResponsesAnswer): string {
+    const response = `"response":${answer.inProgress}`;
+    return this.#frame('response.created', response) + this.#frame('response.in_progress', response);
+  }
+
+  #frame(type: string, members: string): string {
+    return eventFrame(type, members, this.#nextNumber++);
+  }
+}
+
+function readResponse({ id, created_at, model }: JsonObject): UpstreamResponse {
+  return { id: readText(id), created: readCount(created_at), model: readText(model) };
+}

@@ -1,0 +1,30 @@
+/** What of Responses passes as it is where its provider speaks Responses, too (N1, N2). */
+import { isObject, type JsonObject } from '../../canonical/json.ts';
+import { readMaker } from '../../canonical/maker.ts';
+import type { Lane } from '../client.ts';
+import { LaneWriter } from './lane-writer.ts';
+
+export const lane: Lane = {
+  dialect: 'responses',
+  outputLimit: 'max_output_tokens',
+  requestHeaders: [],
+  responseHeaders: [],
+  withoutTokens,
+  openStream: (options) => new LaneWriter(options),
+};
+
+/** The ids of reasoning that Weir wrote: their provider would look for what it never kept. */
+const OWN_REASONING = /^rs_[0-9a-f]{32}_\d+$/;
+
+/** A reasoning item is of use to its maker alone: without its token a provider finds nothing in it. */
+function withoutTokens(body: JsonObject): JsonObject {
+  const { input } = body;
+  if (!Array.isArray(input) || !input.some(isOwn)) return body;
+  return { ...body, input: input.filter((item) => !isOwn(item)) };
+}
+
+function isOwn(item: unknown): boolean {
+  if (!isObject(item) || item.type !== 'reasoning') return false;
+  if (readMaker(item.encrypted_content) !== null) return true;
+  return typeof item.id === 'string' && OWN_REASONING.test(item.id);
+}

@@ -1,0 +1,84 @@
+/** Reasoning in a Responses answer: its text as a summary, which every client shows, and what its upstream wants back of it (I4, I7). */
+import type { JsonObject } from '../../canonical/json.ts';
+import { addReasoningDetails } from '../../canonical/reasoning-details.ts';
+import { isSealed, type Token } from '../tokens.ts';
+import { writeTokens } from './encrypted-content.ts';
+import { BEFORE_NUMBER, type EventSink, eventHead } from './events.ts';
+import { HeldText } from './held-text.ts';
+import type { ItemPlace, OpenItem, OpenText } from './item.ts';
+
+export interface Encryption {
+  /** The provider whose tokens these are. */
+  readonly maker: string;
+  /** Reasoning without tokens has an `encrypted_content`, too. */
+  readonly isAlwaysEncrypted: boolean;
+}
+
+export class ReasoningItem implements OpenItem {
+  readonly #events: EventSink | null;
+  readonly #id: string;
+  readonly #place: string;
+  readonly #encryption: Encryption;
+  readonly #text = new HeldText();
+  readonly #details: JsonObject[] = [];
+  readonly #callTokens: Token[] = [];
+  #hasText = false;
+  openText: OpenText | null = null;
+
+  constructor({ base, index }: ItemPlace, encryption: Encryption, events: EventSink | null) {
+    this.#events = events;
+    this.#id = `rs_${base}${index}`;
+    this.#encryption = encryption;
+    this.#place = `"item_id":${JSON.stringify(this.#id)},"output_index":${index},"summary_index":0,`;
+    events?.event('output_item.added', `"output_index":${index},"item":${this.#json('')}`);
+  }
+
+  /** It has what its upstream wants back: whatever comes now belongs to another one. */
+  get isSealed(): boolean {
+    return this.#callTokens.length > 0 || this.#details.some(isSealed);
+  }
+
+  addText(text: string): void {
+    if (!this.#hasText) {
+      this.#hasText = true;
+      this.#events?.event('reasoning_summary_part.added', `${this.#place}"part":${partJson('""')}`);
+      const head = `${eventHead('reasoning_summary_text.delta')}${this.#place}"delta":"`;
+      this.openText = { of: 'reasoning', head, tail: `"${BEFORE_NUMBER}`, held: this.#text };
+    }
+    this.#text.add(text);
+    this.#events?.event('reasoning_summary_text.delta', `${this.#place}"delta":${JSON.stringify(text)}`);
+  }
+
+  addToken(token: Token): void {
+    if ('detail' in token) addReasoningDetails(this.#details, [token.detail]);
+    else this.#callTokens.push(token);
+    if (this.isSealed) this.openText = null;
+  }
+
+  close(): string {
+    if (!this.#hasText) return this.snapshot();
+    const text = JSON.stringify(this.#text.read());
+    this.#events?.event('reasoning_summary_text.done', `${this.#place}"text":${text}`);
+    this.#events?.event('reasoning_summary_part.done', `${this.#place}"part":${partJson(text)}`);
+    return this.#json(partJson(text));
+  }
+
+  snapshot(): string {
+    return this.#json(this.#hasText ? partJson(JSON.stringify(this.#text.read())) : '');
+  }
+
+  #json(summary: string): string {
+    const head = `{"id":${JSON.stringify(this.#id)},"type":"reasoning","summary":[${summary}]`;
+    const { maker, isAlwaysEncrypted } = this.#encryption;
+    if (!this.isSealed && !isAlwaysEncrypted) return `${head}}`;
+    // A text that is not sealed stands in the summary, and comes back there.
+    const details = this.isSealed ? this.#details.map((detail) => ({ detail })) : [];
+    const tokens = writeTokens(maker, [...details, ...this.#callTokens]);
+    return `${head},"encrypted_content":${JSON.stringify(tokens)}}`;
+  }
+}
+
+/** @param text as JSON */
+function partJson(text: string): string {
+  return `{"type":"summary_text","text":${text}}`;
+}

@@ -1,0 +1,12 @@
+/** The routes of responses that are kept: this gateway keeps none, and says so (I5). */
+import { apiError } from '../canonical/error.ts';
+import { responses } from '../clients/responses/client.ts';
+import type { RequestContext } from './context.ts';
+import { clientError } from './respond.ts';
+
+const MESSAGE =
+  'This gateway keeps no responses: an answer is whole when its stream has ended, and the next request sends the items of the conversation in input (store: false)';
+
+export function noResponses(_request: Request, context: RequestContext): Response {
+  return clientError(responses, context, apiError('not_found', MESSAGE));
+}

@@ -1,0 +1,415 @@
+/** Tests what a Responses request is as a chat request (I2), and what is refused by name (I5). */
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/canonical/json.ts';
+import { readResponsesRequest } from '../../../src/clients/responses/read-request.ts';
+import { toBase64 } from '../../../src/clients/tokens.ts';
+
+const USER = { role: 'user', content: 'Hi' };
+const TIDE = {
+  type: 'function',
+  name: 'tide',
+  description: 'Tides',
+  parameters: { type: 'object' },
+  strict: true,
+};
+
+function read(body: JsonObject) {
+  const result = readResponsesRequest({ model: 'p/m', input: 'Hi', ...body });
+  if (result.onlyNative !== null) throw new Error(result.onlyNative.message);
+  return result;
+}
+
+function messages(input: unknown): unknown {
+  return read({ input }).body.messages;
+}
+
+function refusal(body: JsonObject) {
+  return readResponsesRequest({ model: 'p/m', input: 'Hi', ...body }).onlyNative;
+}
+
+describe('I2 input', () => {
+  test('a text is the user’s message, behind the instructions', () => {
+    expect(read({ instructions: 'Be brief' }).body.messages).toEqual([
+      { role: 'system', content: 'Be brief' },
+      USER,
+    ]);
+  });
+
+  test('messages may lack their type; roles and parts are chat’s', () => {
+    expect(
+      messages([
+        { role: 'developer', content: [{ type: 'input_text', text: 'Rules' }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'Look' },
+            { type: 'input_image', image_url: 'data:image/png;base64,AA', detail: 'low' },
+            { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,AA' },
+          ],
+        },
+      ]),
+    ).toEqual([
+      { role: 'developer', content: 'Rules' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AA', detail: 'low' } },
+          { type: 'file', file: { file_data: 'data:application/pdf;base64,AA', filename: 'a.pdf' } },
+        ],
+      },
+    ]);
+  });
+
+  test('text, reasoning and calls of one step are ONE assistant message, each result right behind it', () => {
+    expect(
+      messages([
+        { role: 'user', content: 'Hi' },
+        { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }] },
+        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Looking.' }] },
+        { type: 'function_call', call_id: 'a', name: 'tide', arguments: '{"x":1}' },
+        { type: 'function_call', call_id: 'b', name: 'tide', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'a', output: 'high' },
+        { type: 'function_call_output', call_id: 'b', output: [{ type: 'input_text', text: 'low' }] },
+      ]),
+    ).toEqual([
+      USER,
+      {
+        role: 'assistant',
+        content: 'Looking.',
+        reasoning_content: 'Hm.',
+        tool_calls: [
+          { id: 'a', type: 'function', function: { name: 'tide', arguments: '{"x":1}' } },
+          { id: 'b', type: 'function', function: { name: 'tide', arguments: '{}' } },
+        ],
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'high' },
+      { role: 'tool', tool_call_id: 'b', content: 'low' },
+    ]);
+  });
+
+  test('a message between a call and its result comes behind the result: no provider takes it between (codex#7051)', () => {
+    expect(
+      messages([
+        { type: 'function_call', call_id: 'a', name: 'tide', arguments: '{}' },
+        { role: 'user', content: 'Hurry' },
+        { type: 'function_call_output', call_id: 'a', output: 'high' },
+      ]),
+    ).toMatchObject([{ role: 'assistant' }, { role: 'tool' }, { role: 'user', content: 'Hurry' }]);
+  });
+
+  test('calls of two steps with one id keep their own results', () => {
+    expect(
+      messages([
+        { type: 'function_call', call_id: 'call_0', name: 'tide', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'call_0', output: 'first' },
+        { type: 'function_call', call_id: 'call_0', name: 'tide', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'call_0', output: 'second' },
+      ]),
+    ).toMatchObject([{}, { content: 'first' }, {}, { content: 'second' }]);
+  });
+
+  test('an image in a result is the next user message: a tool’s message takes texts alone', () => {
+    const image = { type: 'input_image', image_url: 'https://a.test/b.png' };
+    expect(
+      messages([
+        { type: 'function_call', call_id: 'a', name: 'see', arguments: '{}' },
+        { type: 'function_call', call_id: 'b', name: 'see', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'a', output: [image] },
+        { type: 'function_call_output', call_id: 'b', output: 'nothing' },
+      ]),
+    ).toMatchObject([
+      { role: 'assistant' },
+      { role: 'tool', tool_call_id: 'a', content: '(The result is in the next message.)' },
+      { role: 'tool', tool_call_id: 'b' },
+      { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://a.test/b.png' } }] },
+    ]);
+  });
+
+  test('a custom tool’s call has its input as arguments, and a namespace stands before the name', () => {
+    expect(
+      messages([
+        { type: 'custom_tool_call', call_id: 'a', name: 'exec', namespace: 'functions', input: 'ls "x"' },
+        { type: 'custom_tool_call_output', call_id: 'a', output: 'ok' },
+      ]),
+    ).toMatchObject([
+      { tool_calls: [{ function: { name: 'functions__exec', arguments: '{"input":"ls \\"x\\""}' } }] },
+      { role: 'tool', content: 'ok' },
+    ]);
+  });
+
+  test('items and parts of other kinds are dropped and named, never an error', () => {
+    const { body, dropped } = read({
+      input: [
+        { type: 'web_search_call', id: 'ws_1' },
+        { type: 'a strange\n one' },
+        {
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'Hi' },
+            { type: 'input_video', video_url: 'x' },
+          ],
+        },
+        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAAA-of-somebody-else' },
+      ],
+    });
+    expect(body.messages).toEqual([USER]);
+    expect(dropped).toEqual(['input.web_search_call', 'input.unknown', 'input.content.input_video']);
+  });
+
+  test.each([
+    ['no input', undefined, 'input must be a text or a list of items'],
+    ['a call without its id', [{ type: 'function_call', name: 'tide' }], 'needs its call_id'],
+    [
+      'an image by its file_id',
+      [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }],
+      'send image_url',
+    ],
+    [
+      'a file by its URL',
+      [{ role: 'user', content: [{ type: 'input_file', file_url: 'u' }] }],
+      'send file_data',
+    ],
+    ['a role that there is not', [{ role: 'critic', content: 'x' }], 'role must be one of'],
+  ])('%s: 400, with what to send', (_, input, message) => {
+    expect(refusal({ input })).toMatchObject({
+      status: 400,
+      param: 'input',
+      message: expect.stringContaining(message),
+    });
+  });
+});
+
+describe('I7 tokens', () => {
+  test('an encrypted_content of Weir’s is the detail and the call’s signature that it was made of', () => {
+    const detail = { type: 'reasoning.text', text: 'Hm.', signature: 'sig', index: 0 };
+    const payload = [{ detail }, { call: 'a', extra_content: { google: { thought_signature: 'ts' } } }];
+    expect(
+      messages([
+        {
+          type: 'reasoning',
+          summary: [],
+          encrypted_content: `weir1:anthropic:${toBase64(JSON.stringify(payload))}`,
+        },
+        { type: 'function_call', call_id: 'a', name: 'tide', arguments: '{}' },
+      ]),
+    ).toMatchObject([
+      {
+        reasoning_details: [{ ...detail, id: 'weir1:anthropic:0' }],
+        tool_calls: [
+          {
+            id: 'a',
+            extra_content: { google: { thought_signature: 'ts' }, weir: { provider: 'anthropic' } },
+          },
+        ],
+      },
+    ]);
+  });
+
+  test.each(['weir1:anthropic:%%%', 'weir1:anthropic', 'weir1:anthropic:bnVsbA', 'gAAAA'])(
+    'one that is broken or of somebody else (%s): dropped',
+    (encrypted_content) => {
+      expect(
+        messages([
+          { type: 'reasoning', summary: [], encrypted_content },
+          { type: 'function_call', call_id: 'a', name: 'tide', arguments: '{}' },
+        ]),
+      ).toEqual([
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'a', type: 'function', function: { name: 'tide', arguments: '{}' } }],
+        },
+      ]);
+    },
+  );
+});
+
+describe('I2 tools', () => {
+  test('functions are chat’s; a custom tool is a function of one text, with its grammar', () => {
+    const format = { type: 'grammar', syntax: 'lark', definition: 'start: "x"' };
+    const { body, session } = read({
+      tools: [TIDE, { type: 'custom', name: 'apply_patch', description: 'Edits', format }],
+    });
+    expect(body.tools).toMatchObject([
+      { type: 'function', function: { name: 'tide', description: 'Tides', strict: true } },
+      {
+        type: 'function',
+        function: {
+          name: 'apply_patch',
+          description: 'Edits\n\nThe input must follow this lark grammar:\nstart: "x"',
+          parameters: { properties: { input: { type: 'string' } }, required: ['input'] },
+        },
+      },
+    ]);
+    expect(session.tools.get('apply_patch')).toEqual({
+      kind: 'custom',
+      name: 'apply_patch',
+      namespace: undefined,
+    });
+  });
+
+  test('namespaces are flattened, also those that come in an additional_tools item, and names stay within 64', () => {
+    const long = 'n'.repeat(60);
+    const { body, session } = read({
+      tools: [
+        { type: 'namespace', name: 'mcp__', description: 'Files', tools: [{ type: 'function', name: 'ls' }] },
+      ],
+      input: [
+        {
+          type: 'additional_tools',
+          role: 'developer',
+          tools: [
+            {
+              type: 'namespace',
+              name: 'functions',
+              tools: [
+                { type: 'custom', name: 'exec' },
+                { type: 'function', name: long },
+              ],
+            },
+          ],
+        },
+        { role: 'user', content: 'Hi' },
+      ],
+    });
+    const names = [...session.tools.keys()];
+    expect(names.slice(0, 2)).toEqual(['mcp__ls', 'functions__exec']);
+    expect(names[2]).toMatch(/^functions__n{43}_[0-9A-Za-z]{9}$/);
+    expect(session.tools.get(names[2] ?? '')).toEqual({
+      kind: 'function',
+      name: long,
+      namespace: 'functions',
+    });
+    expect(body.tools).toMatchObject([{ function: { description: 'Files' } }, {}, {}]);
+  });
+
+  test('hosted tools are dropped and named', () => {
+    const { body, dropped } = read({
+      tools: [{ type: 'web_search' }, { type: 'mcp', server_label: 'x' }, TIDE],
+    });
+    expect(body.tools).toHaveLength(1);
+    expect(dropped).toEqual(['tools.web_search', 'tools.mcp']);
+  });
+
+  test.each([
+    ['a function', { type: 'function', name: 'tide' }, { type: 'function', function: { name: 'tide' } }],
+    ['required', 'required', 'required'],
+    ['none', 'none', 'none'],
+    [
+      'allowed tools',
+      { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'tide' }] },
+      'required',
+    ],
+  ])('tool_choice %s: in chat’s form', (_, tool_choice, expected) => {
+    const { body } = read({
+      tools: [TIDE, { ...TIDE, name: 'other' }],
+      tool_choice,
+      parallel_tool_calls: false,
+    });
+    expect(body.tool_choice).toEqual(expected);
+    expect(body.parallel_tool_calls).toBe(false);
+    expect(body.tools).toHaveLength(typeof tool_choice === 'object' && 'tools' in tool_choice ? 1 : 2);
+  });
+
+  test.each([
+    ['a hosted tool', [{ type: 'web_search' }], { type: 'web_search' }],
+    ['required, and hosted tools alone', [{ type: 'web_search' }], 'required'],
+    ['a function that is not there', [TIDE], { type: 'function', name: 'other' }],
+    [
+      'allowed tools that are all hosted',
+      [TIDE],
+      { type: 'allowed_tools', mode: 'required', tools: [{ type: 'mcp' }] },
+    ],
+  ])('tool_choice names %s: 400', (_, tools, tool_choice) => {
+    expect(refusal({ tools, tool_choice })).toMatchObject({ status: 400, param: 'tool_choice' });
+  });
+
+  test('without a tool that is served nothing is chosen', () => {
+    const { body } = read({
+      tools: [{ type: 'web_search' }],
+      tool_choice: 'auto',
+      parallel_tool_calls: true,
+    });
+    expect(body).not.toHaveProperty('tools');
+    expect(body).not.toHaveProperty('tool_choice');
+    expect(body).not.toHaveProperty('parallel_tool_calls');
+  });
+});
+
+describe('I2 fields', () => {
+  test('Responses’ own go under chat’s names; sampling and what Weir does not know go on as they are', () => {
+    const { body } = read({
+      stream: true,
+      text: {
+        format: { type: 'json_schema', name: 'n', schema: { type: 'object' }, strict: true },
+        verbosity: 'low',
+      },
+      reasoning: { effort: 'high', summary: 'auto' },
+      max_output_tokens: 99,
+      temperature: 0.2,
+      top_p: 0.9,
+      top_logprobs: 2,
+      prompt_cache_key: 'k',
+      safety_identifier: 's',
+      metadata: { a: 'b' },
+      a_vendor_field: 7,
+    });
+    expect(body).toEqual({
+      model: 'p/m',
+      messages: [USER],
+      stream: true,
+      stream_options: { include_usage: true },
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'n', schema: { type: 'object' }, strict: true },
+      },
+      verbosity: 'low',
+      reasoning_effort: 'high',
+      max_completion_tokens: 99,
+      temperature: 0.2,
+      top_p: 0.9,
+      logprobs: true,
+      top_logprobs: 2,
+      prompt_cache_key: 'k',
+      safety_identifier: 's',
+      metadata: { a: 'b' },
+      a_vendor_field: 7,
+    });
+  });
+
+  test('what is about the answer’s form alone is not sent', () => {
+    const { body } = read({
+      store: true,
+      include: ['reasoning.encrypted_content'],
+      truncation: 'auto',
+      client_metadata: { a: 1 },
+      stream_options: { include_obfuscation: false },
+      max_tool_calls: 3,
+      previous_response_id: null,
+      background: false,
+      text: { format: { type: 'text' } },
+    });
+    expect(body).toEqual({ model: 'p/m', messages: [USER] });
+  });
+});
+
+describe('I5 what would need a kept response', () => {
+  test.each([
+    ['previous_response_id', { previous_response_id: 'resp_1' }],
+    ['conversation', { conversation: 'conv_1' }],
+    ['prompt', { prompt: { id: 'pmpt_1' } }],
+    ['background', { background: true }],
+  ])('%s: 400 by name, with the way out', (name, body) => {
+    expect(refusal(body)).toMatchObject({ status: 400, code: 'unsupported_parameter', param: name });
+    expect(refusal(body)?.message).toContain('keeps no responses');
+  });
+
+  test.each([[{ type: 'item_reference', id: 'msg_1' }], [{ id: 'msg_1' }]])(
+    'the item_reference %j: 400, with store: false as the way out',
+    (item) => {
+      expect(refusal({ input: [item] })).toMatchObject({ code: 'unsupported_parameter', param: 'input' });
+      expect(refusal({ input: [item] })?.message).toContain('store: false');
+    },
+  );
+});

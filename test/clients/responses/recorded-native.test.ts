@@ -1,0 +1,41 @@
+/** Runs recordings of providers with a dialect of their own through the Responses writer: what a chat client gets of them, a Responses client does (I4, I7). */
+import { describe, expect, test } from 'vitest';
+import { PROVIDERS } from '../../../src/providers/index.ts';
+import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
+import { readClient } from '../../contract/plain-reading.ts';
+import type { ChoiceReading } from '../../contract/reading.ts';
+import { readRecordings } from '../../contract/recordings.ts';
+import { checkResponses, valuesIn } from './check.ts';
+import { readResponses } from './reading.ts';
+import { runStream } from './run.ts';
+
+const encoder = new TextEncoder();
+
+/** As far as Weir has the provider. */
+const recordings = readRecordings().filter(
+  ({ dialect, kind }) => kind === 'sse' && PROVIDERS.some(({ id }) => id === dialect && dialect !== 'openai'),
+);
+
+/** What both clients get of a choice: a summary has the details' texts, and a call without arguments `{}`. */
+function comparable({ toolCalls, details, ...choice }: ChoiceReading) {
+  return {
+    ...choice,
+    calls: toolCalls.map(({ name, arguments: args }) => [name, args || '{}']),
+    tokens: details.flatMap(({ signature, data }) => signature ?? data ?? []),
+  };
+}
+
+describe('recorded streams of other dialects to a Responses client', () => {
+  test('I4 I7 each: its grammar holds, its texts, calls and tokens are a chat client’s, every cut alike', () => {
+    for (const { name, dialect, text } of recordings) {
+      const conversion: Conversion = { provider: dialect, route: 'chat', model: 'm', usageChunk: true };
+      const bytes = encoder.encode(text);
+      const run = runStream([bytes], conversion);
+      expect(checkResponses(run.text), name).toEqual([]);
+      const chat = readClient(convertStream([bytes], conversion).text).choices.get(0);
+      const client = readResponses(run.text).choices.get(0);
+      if (run.error === null) expect(client && comparable(client), name).toEqual(chat && comparable(chat));
+      expect(valuesIn(runStream(cut(bytes, 7), conversion).text), name).toEqual(valuesIn(run.text));
+    }
+  });
+});

@@ -1,0 +1,223 @@
+/** Tests Responses' native lane: to a provider that speaks Responses, requests go up and events come down as they are, and all else holds (N1, N2). */
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkResponses, eventsIn } from '../../clients/responses/check.ts';
+import { eventsOf } from '../../contract/reading.ts';
+import { readRecordings, recordingsNote } from '../../contract/recordings.ts';
+import { objectOf, objectsOf } from '../../simulator/json.ts';
+import type { RecordedRequest, Replay } from '../../simulator/server.ts';
+import { jsonOf } from '../client.ts';
+import { type Gateway, startGateway } from '../gateway.ts';
+
+const recordings = readRecordings().filter(({ dialect, kind }) => dialect === 'responses' && kind === 'sse');
+const encoder = new TextEncoder();
+
+let gateway: Gateway;
+/** What the simulator answers with in the place of its scenes. */
+let replay: ((request: RecordedRequest) => Replay | undefined) | undefined;
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    replay: (request) => replay?.(request),
+    vars: (url) => ({
+      ALIASES: JSON.stringify({ either: ['openai/gpt-4o-mini', 'mistral/mistral-small-latest'] }),
+      PROVIDERS: JSON.stringify({
+        azure: { base_url: `${url}/openai/v1`, api_key: 'OPENAI_API_KEY', like: 'openai', responses: true },
+        chat: { base_url: `${url}/openai/v1`, api_key: 'OPENAI_API_KEY', like: 'openai' },
+      }),
+    }),
+  });
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+const ask = (body: object) =>
+  gateway.post('/v1/responses', { model: 'openai/gpt-4o-mini', input: 'Hello there', ...body });
+
+async function replayed<Value>(
+  chunks: readonly Uint8Array[],
+  then: Replay['then'],
+  use: () => Promise<Value>,
+) {
+  replay = () => ({ chunks, ...(then && { then }) });
+  try {
+    return await use();
+  } finally {
+    replay = undefined;
+  }
+}
+
+/** Name and data of each event. */
+function framesIn(text: string): readonly (readonly [string, string])[] {
+  return [...eventsOf(text)].map(({ name, data }) => [name, data] as const);
+}
+
+describe.skipIf(recordingsNote !== '')(`N1 providers' own streams${recordingsNote}`, () => {
+  test.each(recordings.map((recording) => [recording.name, recording.text] as const))(
+    '%s: each event comes down as it was, and its usage is metered',
+    async (_, text) => {
+      const response = await replayed([encoder.encode(text)], 'end', () => ask({ stream: true }));
+      const client = await response.text();
+      expect(framesIn(client)).toEqual(framesIn(text));
+      expect(client).not.toContain('[DONE]');
+      const usage = objectOf(objectOf(eventsIn(text).at(-1)?.response).usage);
+      const record = await gateway.record(response);
+      expect(record).toMatchObject({
+        status: 'finished',
+        prompt_tokens: usage.input_tokens,
+        completion_tokens: usage.output_tokens,
+        estimated: false,
+        client: 'responses',
+      });
+      expect(record.first_token_ms === null).toBe(!/"(?:delta|name)":"/.test(text));
+    },
+  );
+
+  test('N2 cut after any of its events: error, response.failed, [DONE], with numbers that go on', async () => {
+    const { text = '' } = recordings.find(({ name }) => name === 'openai--responses-tool-call.sse') ?? {};
+    const frames = text.split('\n\n').filter((frame) => frame !== '');
+    for (const count of [3, 6, frames.length - 1]) {
+      const cut = frames.slice(0, count).map((frame) => encoder.encode(`${frame}\n\n`));
+      const response = await replayed(cut, 'end', () => ask({ stream: true }));
+      const events = eventsIn(await response.text());
+      expect(events.slice(0, count).map(({ type }) => type)).toEqual(
+        eventsIn(text)
+          .slice(0, count)
+          .map(({ type }) => type),
+      );
+      expect(events.slice(count)).toMatchObject([
+        { type: 'error', sequence_number: count, error: { code: 'server_error' } },
+        {
+          type: 'response.failed',
+          sequence_number: count + 1,
+          response: {
+            id: objectOf(events[0]?.response).id,
+            status: 'failed',
+            error: { code: 'server_error' },
+          },
+        },
+      ]);
+      expect(await gateway.record(response)).toMatchObject({
+        status: 'failed',
+        error_code: 'upstream_truncated',
+      });
+    }
+  });
+
+  test('N2 E4 an error in the stream: the upstream’s code in Weir’s words, which hold no credential', async () => {
+    const { text = '' } =
+      readRecordings().find(({ name }) => name.includes('responses-error-in-stream')) ?? {};
+    const frames = text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => `event: ${JSON.parse(line).type}\ndata: ${line}\n\n`);
+    const delta = `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"x","sequence_number":2}\n\n`;
+    const sent = [...frames.slice(0, 2), delta, ...frames.slice(2)].map((frame) => encoder.encode(frame));
+    const response = await replayed(sent, 'end', () => ask({ stream: true }));
+    const client = await response.text();
+    expect(eventsIn(client).slice(-2)).toMatchObject([
+      { type: 'error', error: { code: 'insufficient_quota' } },
+      { type: 'response.failed', response: { error: { code: 'insufficient_quota' } } },
+    ]);
+    expect(await gateway.record(response)).toMatchObject({
+      status: 'failed',
+      error_code: 'insufficient_quota',
+    });
+  });
+});
+
+describe('N1 the request', () => {
+  test('goes up as it came, but for the model’s name, the credential and Weir’s own reasoning', async () => {
+    const theirs = {
+      type: 'message',
+      role: 'user',
+      content: [{ type: 'input_text', text: 'Hi', unknown: { a: 1 } }],
+    };
+    const body = {
+      model: 'openai/gpt-4o-mini',
+      input: [
+        theirs,
+        { type: 'reasoning', id: 'rs_019a00000000700080000000000000ff_0', summary: [] },
+        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'weir1:deepseek:W10' },
+        { type: 'web_search_call', id: 'ws_1', status: 'completed' },
+      ],
+      tools: [{ type: 'web_search' }],
+      include: ['reasoning.encrypted_content'],
+      text: { verbosity: 'low' },
+      a_new_field: [1, 2],
+      store: true,
+    };
+    const asked = gateway.simulator.requests.length;
+    const response = await gateway.post('/v1/responses', body);
+    expect(response.status).toBe(200);
+    const request = await gateway.simulator.request(asked);
+    expect(request.path).toBe('/openai/v1/responses');
+    expect(request.headers.authorization).toBe('Bearer sim-openai-15e6d3');
+    expect(request.body).toEqual({ ...body, model: 'gpt-4o-mini', input: [body.input[0], body.input[3]] });
+    const { output } = await jsonOf(response);
+    expect(objectsOf(output)).toMatchObject([{ type: 'message', role: 'assistant' }]);
+    expect(await gateway.record(response)).toMatchObject({
+      status: 'finished',
+      estimated: false,
+      model: 'gpt-4o-mini',
+    });
+  });
+
+  test('a provider of PROVIDERS has the lane where its entry says so', async () => {
+    const asked = gateway.simulator.requests.length;
+    await (await ask({ model: 'azure/gpt-4o-mini' })).text();
+    await (await ask({ model: 'chat/gpt-4o-mini' })).text();
+    expect((await gateway.simulator.request(asked)).path).toBe('/openai/v1/responses');
+    expect((await gateway.simulator.request(asked + 1)).path).toBe('/openai/v1/chat/completions');
+  });
+});
+
+describe('N2 previous_response_id', () => {
+  test('goes on at the provider that keeps it', async () => {
+    const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'unused', maxRetries: 0 });
+    const body = { model: 'openai/gpt-4o-mini' };
+    const tools = [
+      { type: 'function' as const, name: 'tide', strict: false, parameters: { type: 'object' } },
+    ];
+    const first = await client.responses.create({ ...body, input: 'Hello', tools });
+    const call = first.output.find((item) => item.type === 'function_call');
+    const second = client.responses.stream({
+      ...body,
+      previous_response_id: first.id,
+      tools,
+      input: [{ type: 'function_call_output', call_id: call?.call_id ?? '', output: 'high' }],
+    });
+    expect((await second.finalResponse()).output_text).toContain('Water over the crest');
+  });
+
+  test('an unknown one is refused in the provider’s own words', async () => {
+    const response = await ask({ previous_response_id: 'resp_unknown' });
+    expect(response.status).toBe(400);
+    expect(await jsonOf(response)).toMatchObject({
+      error: { code: 'previous_response_not_found', param: 'previous_response_id' },
+    });
+  });
+
+  test('to a name that stands for several targets, and to a provider without the lane: 400 that says what to send', async () => {
+    const several = await ask({ model: 'either', previous_response_id: 'resp_1' });
+    expect(several.status).toBe(400);
+    expect(await jsonOf(several)).toMatchObject({
+      error: { param: 'model', message: expect.stringContaining('x-weir-model') },
+    });
+    const other = await ask({ model: 'mistral/mistral-small-latest', previous_response_id: 'resp_1' });
+    expect(other.status).toBe(400);
+    expect(await jsonOf(other)).toMatchObject({ error: { param: 'previous_response_id' } });
+  });
+});
+
+describe('N2 routing before the first output', () => {
+  test('a target with the lane that fails gives way to one without: the client sees one whole stream', async () => {
+    const response = await gateway.post('/v1/responses', {
+      models: ['openai/gpt-4o-mini:error-first', 'mistral/mistral-small-latest'],
+      input: 'Hello there',
+      stream: true,
+    });
+    const text = await response.text();
+    expect(response.headers.get('x-weir-provider')).toBe('mistral');
+    expect(checkResponses(text)).toEqual([]);
+  });
+});

@@ -1,0 +1,133 @@
+/** An agent's work of five steps with two tools, done over Responses by real clients' own loops. */
+import { createOpenAI } from '@ai-sdk/openai';
+import { Agent, tool as agentTool, OpenAIProvider, Runner, setTracingDisabled } from '@openai/agents';
+import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
+import OpenAI from 'openai';
+import type {
+  ResponseFunctionToolCall,
+  ResponseInputItem,
+  ResponseOutputItem,
+  ResponseOutputMessage,
+  ResponseReasoningItem,
+} from 'openai/resources/responses/responses';
+import { STEPS } from '../agent-loops.ts';
+
+const TASK = `steps:${STEPS} How high is the river, and what will it do?`;
+const CITY = {
+  type: 'object' as const,
+  properties: { city: { type: 'string' as const } },
+  required: [],
+  additionalProperties: true as const,
+};
+const NAMES = ['gauge', 'forecast'] as const;
+const RESULT = '312 cm';
+const MAX_TURNS = STEPS + 3;
+
+/** Its warnings are not what is tested here. */
+Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
+
+export interface LoopResult {
+  /** The text after the last step. */
+  readonly text: string;
+  /** Results that the tools gave. */
+  readonly calls: number;
+}
+
+/** The items that a gateway without tools of its own answers with. */
+type OurItem = ResponseFunctionToolCall | ResponseOutputMessage | ResponseReasoningItem;
+
+export function isOurs(item: ResponseOutputItem): item is OurItem {
+  return item.type === 'function_call' || item.type === 'message' || item.type === 'reasoning';
+}
+
+/** A loop by hand with the `openai` SDK: the items of each turn go back whole. */
+export async function runByHand(baseURL: string, model: string, isStreamed: boolean): Promise<LoopResult> {
+  const client = new OpenAI({ baseURL, apiKey: 'unused', maxRetries: 0 });
+  const items: ResponseInputItem[] = [{ role: 'user', content: TASK }];
+  const tools = NAMES.map((name) => ({ type: 'function' as const, name, strict: false, parameters: CITY }));
+  let calls = 0;
+  for (let turn = 0; turn < MAX_TURNS; turn++) {
+    const effort = model.includes('/claude-') ? { reasoning: { effort: 'high' as const } } : {};
+    const body = { model, input: items, tools, store: false, ...effort };
+    const response = isStreamed
+      ? await client.responses.stream(body).finalResponse()
+      : await client.responses.create(body);
+    const output: OurItem[] = [];
+    for (const item of response.output) if (isOurs(item)) output.push(item);
+    const called = output.filter((item) => item.type === 'function_call');
+    if (called.length === 0) return { text: response.output_text, calls };
+    items.push(...output);
+    for (const { call_id } of called) items.push({ type: 'function_call_output', call_id, output: RESULT });
+    calls += called.length;
+  }
+  throw new Error('The loop did not end');
+}
+
+/** `@openai/agents` as it comes: Responses. */
+export async function runWithAgents(
+  baseURL: string,
+  model: string,
+  isStreamed: boolean,
+): Promise<LoopResult> {
+  setTracingDisabled(true);
+  let calls = 0;
+  const tools = NAMES.map((name) =>
+    agentTool({
+      name,
+      description: name,
+      parameters: CITY,
+      strict: false,
+      execute: async () => {
+        calls++;
+        return RESULT;
+      },
+    }),
+  );
+  const openAIClient = new OpenAI({ baseURL, apiKey: 'unused', maxRetries: 0 });
+  const runner = new Runner({ modelProvider: new OpenAIProvider({ openAIClient }), tracingDisabled: true });
+  const effort = model.includes('/claude-') ? { reasoning: { effort: 'high' as const } } : {};
+  const agent = new Agent({ name: 'warden', model, tools, modelSettings: { store: false, ...effort } });
+  if (!isStreamed) {
+    const result = await runner.run(agent, TASK, { maxTurns: MAX_TURNS });
+    return { text: String(result.finalOutput ?? ''), calls };
+  }
+  const result = await runner.run(agent, TASK, { maxTurns: MAX_TURNS, stream: true });
+  for await (const _ of result.toTextStream());
+  await result.completed;
+  return { text: String(result.finalOutput ?? ''), calls };
+}
+
+/** The AI SDK's OpenAI provider as it comes, Responses, with `store: false`: else its second turn refers to what nobody keeps. */
+export async function runWithAiSdk(baseURL: string, model: string, isStreamed: boolean): Promise<LoopResult> {
+  let calls = 0;
+  const execute = async () => {
+    calls++;
+    return RESULT;
+  };
+  const openaiOptions = {
+    store: false,
+    include: ['reasoning.encrypted_content'],
+    ...(model.includes('/claude-') ? { reasoningEffort: 'high' } : {}),
+  };
+  const options = {
+    model: createOpenAI({ baseURL, apiKey: 'unused' })(model),
+    prompt: TASK,
+    tools: Object.fromEntries(
+      NAMES.map((name) => [name, tool({ description: name, inputSchema: jsonSchema(CITY), execute })]),
+    ),
+    stopWhen: stepCountIs(MAX_TURNS),
+    maxRetries: 0,
+    providerOptions: { openai: openaiOptions },
+  };
+  if (!isStreamed) return { text: (await generateText(options)).text, calls };
+  let failure: unknown;
+  const result = streamText({
+    ...options,
+    onError: ({ error }) => {
+      failure = error;
+    },
+  });
+  const text = await result.text;
+  if (failure !== undefined) throw failure;
+  return { text, calls };
+}

@@ -1,0 +1,245 @@
+/**
+ * Responses as OpenAI (R `openai--responses-*`, 2026-08) and DeepSeek (R `deepseek--responses-*`, 2026-08) stream it: items announced,
+ * numbered events, no `[DONE]`. OpenAI pads its deltas, keeps what it is not asked not to, and refuses reasoning that it did not write.
+ */
+import { compact, type Json, type JsonObject, objectsOf, textOf } from './json.ts';
+import type { Call, Refusal, WireEvent } from './scene.ts';
+import { CREATED_SECONDS } from './scene.ts';
+import { costOf, joined, type Script, wholeCalls } from './script.ts';
+
+export interface ResponsesOptions {
+  readonly model: string;
+  readonly script: Script;
+  /** Reasoning tokens that are not shown, but come back encrypted. */
+  readonly hidden: number;
+  /** Deltas have a padding. */
+  readonly isPadded: boolean;
+  readonly callId: (number: number) => string;
+}
+
+/** What the deployment's key may go on with: items by the response that they led to. */
+const kept = new Map<string, readonly JsonObject[]>();
+
+/** The request in chat's form, from which the script follows. */
+export function chatOf(call: Call): Call {
+  const { body } = call;
+  const previous = kept.get(textOf(body.previous_response_id)) ?? [];
+  const input =
+    typeof body.input === 'string' ? [{ role: 'user', content: body.input }] : objectsOf(body.input);
+  const messages: JsonObject[] = [];
+  for (const item of [...previous, ...input]) {
+    const last = messages.at(-1);
+    if (item.type === 'function_call') {
+      const fn = { name: item.name ?? '', arguments: item.arguments ?? '' };
+      const added = { id: item.call_id ?? '', type: 'function', function: fn };
+      if (last?.role === 'assistant')
+        messages.splice(-1, 1, { ...last, tool_calls: [...objectsOf(last.tool_calls), added] });
+      else messages.push({ role: 'assistant', content: '', tool_calls: [added] });
+    } else if (item.type === 'function_call_output') {
+      messages.push({ role: 'tool', tool_call_id: item.call_id ?? '', content: item.output ?? '' });
+    } else if (item.role !== undefined) {
+      messages.push({ role: item.role, content: contentOf(item.content) });
+    }
+  }
+  // Hosted tools are not called here.
+  const functions = objectsOf(body.tools).filter(({ type }) => type === 'function');
+  const tools = functions.map(({ type: _, ...tool }) => ({ type: 'function', function: tool }));
+  const limit = body.max_output_tokens === undefined ? {} : { max_tokens: body.max_output_tokens };
+  return { ...call, body: { ...body, messages, tools, ...limit } };
+}
+
+function contentOf(content: Json | undefined): string {
+  return typeof content === 'string'
+    ? content
+    : objectsOf(content)
+        .map(({ text }) => textOf(text))
+        .join('');
+}
+
+/** What OpenAI refuses of the items and of what they refer to. */
+export function checkResponses(
+  call: Call,
+  refuse: (status: number, message: string, param: string | null, code: string | null) => Refusal,
+): Refusal | undefined {
+  const { input, previous_response_id: previous } = call.body;
+  if (input === undefined) {
+    return refuse(400, "Missing required parameter: 'input'.", 'input', 'missing_required_parameter');
+  }
+  if (call.body.messages !== undefined) {
+    return refuse(400, "Unsupported parameter: 'messages'.", 'messages', 'unsupported_parameter');
+  }
+  if (typeof previous === 'string' && !kept.has(previous)) {
+    const message = `Previous response with id '${previous}' not found.`;
+    return refuse(400, message, 'previous_response_id', 'previous_response_not_found');
+  }
+  for (const item of objectsOf(input)) {
+    if (item.type !== 'reasoning') continue;
+    if (item.encrypted_content === undefined || item.encrypted_content === null) {
+      const message = `Item with id '${textOf(item.id)}' not found. Items are not persisted when \`store\` is set to false.`;
+      return refuse(404, message, 'input', null);
+    }
+    if (item.encrypted_content !== encrypted(textOf(item.id))) {
+      const message = `The encrypted content for item ${textOf(item.id)} could not be verified.`;
+      return refuse(400, message, null, 'invalid_encrypted_content');
+    }
+  }
+  return undefined;
+}
+
+function encrypted(id: string): string {
+  return `gAAAAsim-${id}`;
+}
+
+export function* responsesStream(call: Call, options: ResponsesOptions): Generator<WireEvent> {
+  let number = 0;
+  const write = (kind: WireEvent['kind'], type: string, rest: JsonObject): WireEvent => {
+    const pad =
+      type.endsWith('.delta') && options.isPadded
+        ? { obfuscation: 'q0Zx7Lm2vB4tYw9c'.slice(number % 13) }
+        : {};
+    const json = compact({ type, ...rest, ...pad, sequence_number: number++ });
+    return { kind, text: `event: ${type}\ndata: ${json}\n\n` };
+  };
+  const output: JsonObject[] = [];
+  const head = responseOf(call, options, 'in_progress', [], null);
+  yield write('role', 'response.created', { response: head });
+  yield write('role', 'response.in_progress', { response: head });
+  for (const item of itemsOf(call, options)) {
+    const output_index = output.length;
+    const empty = {
+      ...item,
+      ...(item.type === 'message' ? { content: [] } : {}),
+      ...('arguments' in item ? { arguments: '' } : {}),
+    };
+    yield write('role', 'response.output_item.added', { output_index, item: { ...empty, summary: [] } });
+    const at = { item_id: textOf(item.id), output_index };
+    for (const part of objectsOf(item.content)) {
+      yield write('role', 'response.content_part.added', {
+        ...at,
+        content_index: 0,
+        part: { ...part, text: '' },
+      });
+      for (const delta of wordsOf(textOf(part.text))) {
+        yield write('piece', 'response.output_text.delta', { ...at, content_index: 0, delta, logprobs: [] });
+      }
+      yield write('role', 'response.output_text.done', {
+        ...at,
+        content_index: 0,
+        text: part.text ?? '',
+        logprobs: [],
+      });
+      yield write('role', 'response.content_part.done', { ...at, content_index: 0, part });
+    }
+    for (const part of objectsOf(item.summary)) {
+      yield write('role', 'response.reasoning_summary_part.added', {
+        ...at,
+        summary_index: 0,
+        part: { ...part, text: '' },
+      });
+      for (const delta of wordsOf(textOf(part.text))) {
+        yield write('piece', 'response.reasoning_summary_text.delta', { ...at, summary_index: 0, delta });
+      }
+      yield write('role', 'response.reasoning_summary_text.done', {
+        ...at,
+        summary_index: 0,
+        text: part.text ?? '',
+      });
+      yield write('role', 'response.reasoning_summary_part.done', { ...at, summary_index: 0, part });
+    }
+    if (item.type === 'function_call') {
+      yield write('piece', 'response.function_call_arguments.delta', { ...at, delta: item.arguments ?? '' });
+      yield write('role', 'response.function_call_arguments.done', {
+        ...at,
+        arguments: item.arguments ?? '',
+      });
+    }
+    yield write('role', 'response.output_item.done', { output_index, item });
+    output.push(item);
+  }
+  const ending = responsesObject(call, options);
+  yield write('finish', `response.${textOf(ending.status)}`, { response: ending });
+}
+
+export function responsesObject(call: Call, options: ResponsesOptions): JsonObject {
+  const status = options.script.finish === 'length' ? 'incomplete' : 'completed';
+  const output = itemsOf(call, options);
+  const response = responseOf(call, options, status, output, usageOf(call, options));
+  const input =
+    typeof call.body.input === 'string'
+      ? [{ role: 'user', content: call.body.input }]
+      : objectsOf(call.body.input);
+  const before = kept.get(textOf(call.body.previous_response_id)) ?? [];
+  if (call.body.store !== false) kept.set(textOf(response.id), [...before, ...input, ...output]);
+  return response;
+}
+
+function responseOf(
+  call: Call,
+  { model, script }: ResponsesOptions,
+  status: string,
+  output: readonly JsonObject[],
+  usage: JsonObject | null,
+): JsonObject {
+  return {
+    id: `resp_sim${String(call.serial).padStart(20, '0')}`,
+    object: 'response',
+    created_at: CREATED_SECONDS,
+    status,
+    error: null,
+    incomplete_details:
+      status === 'incomplete' && script.finish === 'length' ? { reason: 'max_output_tokens' } : null,
+    model,
+    output: [...output],
+    previous_response_id: call.body.previous_response_id ?? null,
+    service_tier: 'default',
+    store: call.body.store !== false,
+    tools: call.body.tools ?? [],
+    tool_choice: call.body.tool_choice ?? 'auto',
+    parallel_tool_calls: true,
+    text: { format: { type: 'text' } },
+    usage,
+  };
+}
+
+function itemsOf(call: Call, { script, hidden, callId }: ResponsesOptions): JsonObject[] {
+  const id = (prefix: string, index: number) => `${prefix}_sim${call.serial}n${index}`;
+  const items: JsonObject[] = [];
+  const thought = joined(script, 'reasoning');
+  if (thought !== '' || hidden > 0) {
+    const own = id('rs', 0);
+    const summary = thought === '' ? [] : [{ type: 'summary_text', text: thought }];
+    items.push({ id: own, type: 'reasoning', summary, encrypted_content: encrypted(own) });
+  }
+  const text = joined(script, 'text');
+  const status = script.finish === 'length' ? 'incomplete' : 'completed';
+  if (text !== '') {
+    const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }];
+    items.push({ id: id('msg', items.length), type: 'message', role: 'assistant', status, content });
+  }
+  for (const { number, name, arguments: args } of wholeCalls(script)) {
+    items.push({
+      id: id('fc', items.length),
+      type: 'function_call',
+      status,
+      call_id: callId(number),
+      name,
+      arguments: args,
+    });
+  }
+  return items;
+}
+
+function usageOf(call: Call, { script, hidden }: ResponsesOptions): JsonObject {
+  const cost = costOf(chatOf(call), [script], hidden);
+  return {
+    input_tokens: cost.prompt,
+    input_tokens_details: { cached_tokens: cost.cached },
+    output_tokens: cost.completion,
+    output_tokens_details: { reasoning_tokens: cost.reasoning },
+    total_tokens: cost.total,
+  };
+}
+
+function wordsOf(text: string): string[] {
+  return text.match(/\s*\S+/g) ?? [];
+}

@@ -29,10 +29,12 @@ export function problemOf(treatment: Treatment, upstream: string, client: string
   return found.length === 0 ? null : found.join('; ').slice(0, 160);
 }
 
+/** Anthropic's own events come as they are: client and provider speak one dialect. */
 function problemOfMessage(upstream: string, client: string): string | null {
+  if (isAnthropic(upstream)) return upstream === client ? null : 'the events are not the upstream’s';
   const [fault] = checkMessages(client);
   if (fault !== undefined) return fault;
-  const sent = readUpstream(upstream, 'sse').choices.get(0);
+  const sent = readAny(upstream).choices.get(0);
   const { text, reasoning, calls, usage } = readMessage(client);
   const got = [text, reasoning, ...calls.map((call) => call.name + call.arguments)];
   const all = sent?.toolCalls.map((call) => call.name + call.arguments) ?? [];

@@ -5,11 +5,18 @@ import { apiError } from './canonical/error.ts';
 import { chat, completions, fim } from './clients/chat/client.ts';
 import { messages } from './clients/messages/client.ts';
 import { responses } from './clients/responses/client.ts';
-import { handleChangeKey, handleCreateKey, handleListKeys, handleRevokeKey } from './http/admin-keys.ts';
+import {
+  handleChangeKey,
+  handleCreateKey,
+  handleListKeys,
+  handleRevokeKey,
+  handleShowKey,
+} from './http/admin-keys.ts';
 import { handleCompletion } from './http/completions.ts';
 import type { RequestContext } from './http/context.ts';
 import { addCors, preflight } from './http/cors.ts';
 import { handleCountTokens } from './http/count-tokens.ts';
+import { handleDashboard } from './http/dashboard.ts';
 import { Deadline } from './http/deadline.ts';
 import { askHost, type Hooks, NO_HOOKS, toldRecords } from './http/hooks.ts';
 import { internalError } from './http/internal-error.ts';
@@ -153,6 +160,7 @@ function createRouter(basePath: string) {
   return (
     router
       .get('/health', () => jsonResponse({ status: 'ok' }))
+      .get('/dashboard', handleDashboard)
       // DeepSeek's own clients have /beta in their base URL, for fill-in-the-middle and prefixes.
       .post('/beta/chat/completions', (request, context) => handleCompletion(request, CHAT, context))
       .post('/beta/completions', (request, context) => handleCompletion(request, COMPLETIONS, context))
@@ -180,13 +188,14 @@ function createRouter(basePath: string) {
       .get('(/v1)?/key', handleKey)
       .post('/admin/keys', handleCreateKey)
       .get('/admin/keys', handleListKeys)
+      .get('/admin/keys/:id', (request, context) => handleShowKey(request, context, request.params.id ?? ''))
       .delete('/admin/keys/:id', (request, context) =>
         handleRevokeKey(request, context, request.params.id ?? ''),
       )
       .patch('/admin/keys/:id', (request, context) =>
         handleChangeKey(request, context, request.params.id ?? ''),
       )
-      .all('/health', otherMethod('GET'))
+      .all('/(health|dashboard)', otherMethod('GET'))
       .all('(/v1|/beta)?/(chat/|fim/|agents/)?completions', otherMethod('POST'))
       .all('(/v1)?/messages(/count_tokens)?', otherMethod('POST'))
       .all('(/v1)?/responses(/input_tokens)?', otherMethod('POST'))
@@ -199,7 +208,7 @@ function createRouter(basePath: string) {
       .all('(/v1)?/models/:id+', otherMethod('GET'))
       .all('(/v1)?/usage/records/:id', otherMethod('GET'))
       .all('/admin/keys', otherMethod('GET, POST'))
-      .all('/admin/keys/:id', otherMethod('PATCH, DELETE'))
+      .all('/admin/keys/:id', otherMethod('GET, PATCH, DELETE'))
   );
 }
 

@@ -97,6 +97,9 @@ export const MAX_PART_RECORDS = 20_000;
 export const MAX_ASKED_LEDGERS = 400;
 export const ASKED_LEDGERS_AT_ONCE = 50;
 
+/** Ledgers whose sums an answer holds at a time: each may be thousands of rows. */
+export const SUMMED_LEDGERS_AT_ONCE = 6;
+
 /** Stranded records that one run brings in: each is a call to delete it, and a Worker may make 10,000 calls. */
 export const MAX_STRANDED_A_RUN = 4000;
 

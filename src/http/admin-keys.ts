@@ -1,17 +1,19 @@
-/** `/admin/keys`: makes, lists, limits and revokes gateway keys, for the bearer of the admin token (K2, G8). */
+/** `/admin/keys`: makes, lists, shows, changes and revokes gateway keys, for the bearer of the admin token (K2, G8). */
 import { isAdmin } from '../auth/caller.ts';
 import { type GatewayKey, listKeys, makeKey, type NewKey, putKey, readKey, revokeKey } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type JsonObject, readArray, readText } from '../canonical/json.ts';
 import { LIMIT_FIELDS, readLimits, writeLimits } from '../limits/limits.ts';
 import type { RequestContext } from './context.ts';
+import { showKey } from './key.ts';
 import { changeLimits } from './limited-ledger.ts';
 import { readRequestBody } from './request-body.ts';
 import { errorResponse, jsonResponse } from './respond.ts';
 
 const MAX_BODY_BYTES = 16 * 1024;
 const MAX_NAME_CHARS = 100;
-const KEY_FIELDS = ['name', 'models', 'expires_at', ...LIMIT_FIELDS];
+const OWN_FIELDS = ['name', 'models', 'expires_at'];
+const KEY_FIELDS = [...OWN_FIELDS, ...LIMIT_FIELDS];
 const KEY_ID = /^[0-9a-f]{16}$/;
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 /** The year 2286: a larger number was meant in milliseconds. */
@@ -59,7 +61,22 @@ export async function handleListKeys(request: Request, context: RequestContext):
   return jsonResponse({ object: 'list', data: keys.map(writeKey) });
 }
 
-/** `PATCH /admin/keys/:id`: the limits that its body names are set, or taken away with null; the others stay (G8). */
+/** `GET /admin/keys/:id`: one key, its limits and how it stands against them, as its bearer sees it (G8). */
+export async function handleShowKey(
+  request: Request,
+  context: RequestContext,
+  id: string,
+): Promise<Response> {
+  const refused = await refusal(request, context);
+  if (refused !== null) return errorResponse(refused);
+  const found = KEY_ID.test(id) ? await readKey(context.ports.store, id) : null;
+  return found === null ? errorResponse(NO_SUCH_KEY) : showKey(found.key, context);
+}
+
+/**
+ * `PATCH /admin/keys/:id`: what its body names is set; null takes a limit, an expiry or a list of models away; the rest
+ * stays (G8).
+ */
 export async function handleChangeKey(
   request: Request,
   context: RequestContext,
@@ -70,22 +87,23 @@ export async function handleChangeKey(
   const read = await readRequestBody(request, MAX_BODY_BYTES, context);
   if (read.kind === 'error') return errorResponse(read.error);
   const { body } = read;
-  const unknown = Object.keys(body).find((field) => !LIMIT_FIELDS.some((known) => known === field));
-  if (unknown !== undefined) {
-    const message = `What can be changed of a key is ${LIMIT_FIELDS.join(', ')}`;
-    return errorResponse(invalid(message, unknown.slice(0, MAX_NAME_CHARS)).error);
-  }
   const { store } = context.ports;
   const found = KEY_ID.test(id) ? await readKey(store, id) : null;
   if (found === null) return errorResponse(NO_SUCH_KEY);
-  const tooLarge = sizeProblem({ ...found.key, limits: body });
+  const asked = readNewKey({ name: found.key.name, ...body }, context.arrivedAt);
+  if ('error' in asked) return errorResponse(asked.error);
+  const named = Object.entries(asked.key).filter(([field]) => field !== 'limits' && field in body);
+  const key: GatewayKey = { ...found.key, ...Object.fromEntries(named) };
+  const limits = Object.fromEntries(Object.entries(body).filter(([field]) => !OWN_FIELDS.includes(field)));
+  const hasLimits = Object.keys(limits).length > 0;
+  const tooLarge = sizeProblem({ ...key, limits: hasLimits ? limits : key.limits });
   if (tooLarge !== null) return errorResponse(invalid(tooLarge, 'models').error);
-  const changed = await changeLimits(context, id, body);
+  const changed = hasLimits ? await changeLimits(context, id, limits) : { limits: key.limits };
   if ('error' in changed) return errorResponse(changed.error);
-  const key: GatewayKey = { ...found.key, limits: changed.limits };
-  await putKey(store, key, found.digest);
+  const whole = { ...key, limits: changed.limits };
+  await putKey(store, whole, found.digest);
   context.knownKeys.forget(id);
-  return jsonResponse(writeKey(key));
+  return jsonResponse(writeKey(whole));
 }
 
 export async function handleRevokeKey(

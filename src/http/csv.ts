@@ -2,6 +2,8 @@
 import { COUNTS, type Group, type Row } from '../metering/report.ts';
 import { csvLine, decimalText } from './csv-line.ts';
 
+const MEDIANS = ['median_first_token_ms', 'median_tokens_per_second'] as const;
+
 /** A line each row, without their total; a column each currency there is. */
 export function csvResponse(rows: readonly Row[], groups: readonly Group[], name: string): Response {
   const currencies = [...new Set(rows.flatMap((row) => Object.keys(row.cost)))].sort();
@@ -9,11 +11,13 @@ export function csvResponse(rows: readonly Row[], groups: readonly Group[], name
   const header = [
     ...groups,
     ...COUNTS,
+    ...MEDIANS,
     ...money.flatMap((field) => currencies.map((currency) => `${field}_${currency}`)),
   ];
   const lines = rows.map((row) => [
     ...groups.map((group) => row[group] ?? ''),
     ...COUNTS.map((count) => String(row[count])),
+    ...MEDIANS.map((median) => String(row[median] ?? '')),
     ...money.flatMap((field) => currencies.map((currency) => decimalText(row[field][currency]))),
   ]);
   const text = [header, ...lines].map(csvLine).join('');

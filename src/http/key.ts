@@ -1,5 +1,5 @@
 /** `GET /v1/key`: the caller's own key, its limits and how it stands against them (G8). */
-import { isLimited } from '../auth/caller.ts';
+import type { Caller } from '../auth/caller.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { writeAmount } from '../limits/amount.ts';
 import { writeLimits } from '../limits/limits.ts';
@@ -14,11 +14,23 @@ import { errorResponse, jsonResponse } from './respond.ts';
 export async function handleKey(request: Request, context: RequestContext): Promise<Response> {
   const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return errorResponse(identified.error, identified.headers);
-  const { caller } = identified;
-  const { name, expires_at, created_at } = caller.key ?? { name: null, expires_at: null, created_at: null };
-  const key = { object: 'key', id: caller.keyId, name, models: caller.models, expires_at, created_at };
-  if (!isLimited(caller)) return jsonResponse({ ...key, limits: null });
-  const asked = await askLedger(context, caller.keyId, (ledger) => ledger.standing());
+  const { key, keyId, models } = identified.caller;
+  const unknown = { name: null, expires_at: null, created_at: null, limits: null };
+  return showKey({ ...(key ?? unknown), id: keyId, models }, context);
+}
+
+type ShownKey = Pick<Caller, 'models'> &
+  Readonly<Record<'name' | 'expires_at' | 'created_at', string | null>> & {
+    readonly id: string;
+    readonly limits: JsonObject | null;
+  };
+
+/** A key, and how it stands against its limits. */
+export async function showKey(shown: ShownKey, context: RequestContext): Promise<Response> {
+  const { id, name, models, expires_at, created_at } = shown;
+  const key = { object: 'key', id, name, models, expires_at, created_at };
+  if (shown.limits === null) return jsonResponse({ ...key, limits: null });
+  const asked = await askLedger(context, id, (ledger) => ledger.standing());
   if (asked.kind === 'error') return errorResponse(asked.error);
   return jsonResponse({ ...key, ...writeStanding(asked.value, context.arrivedAt) });
 }

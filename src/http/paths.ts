@@ -62,6 +62,7 @@ const ROUTES = [
   'GET /v1/usage/records/:id',
   'GET /v1/key',
   'GET /health',
+  'GET /dashboard',
 ].join(', ');
 
 export function noSuchRoute(request: Request, context: Pick<RequestContext, 'requestId'>): Response {

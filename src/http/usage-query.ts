@@ -3,6 +3,7 @@ import { isAdmin } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { MAX_REPORT_DAYS } from '../canonical/limits.ts';
 import { DAY_MS, isoDay } from '../metering/days.ts';
+import { STATUSES } from '../metering/record.ts';
 import type { RequestContext } from './context.ts';
 import { identifyCaller } from './identify.ts';
 
@@ -71,6 +72,16 @@ export function readTimeSpan(
   if (toMs - fromMs > MAX_REPORT_DAYS * DAY_MS)
     return invalid(`At most ${MAX_REPORT_DAYS} days are read at once`, 'from');
   return { kind: 'span', from, to, fromMs, toMs };
+}
+
+/** One status of a record, or null for any. */
+export function readStatus(
+  params: URLSearchParams,
+): { readonly kind: 'status'; readonly status: string | null } | Refusal {
+  const status = params.get('status');
+  return status === null || STATUSES.some((known) => known === status)
+    ? { kind: 'status', status }
+    : invalid(`status must be one of: ${STATUSES.join(', ')}`, 'status');
 }
 
 export function invalid(message: string, param: string): Refusal {

@@ -3,11 +3,10 @@ import { apiError } from '../canonical/error.ts';
 import { MAX_LIST_RECORDS } from '../canonical/limits.ts';
 import { wholeAmount } from '../canonical/money.ts';
 import type { ListedRecord, RecordQuery } from '../metering/ledger.ts';
-import { STATUSES } from '../metering/record.ts';
 import { firstIdAt, isPosition, isRequestId } from '../metering/request-id.ts';
 import type { RequestContext } from './context.ts';
 import { errorResponse, jsonResponse } from './respond.ts';
-import { type Asker, invalid, type Refusal, readAsker, readTimeSpan } from './usage-query.ts';
+import { type Asker, invalid, type Refusal, readAsker, readStatus, readTimeSpan } from './usage-query.ts';
 
 const DEFAULT_LIMIT = 100;
 
@@ -54,9 +53,9 @@ function readQuery(
 ): { readonly kind: 'query'; readonly query: RecordQuery } | Refusal {
   const span = readTimeSpan(params, nowMs);
   if (span.kind === 'error') return span;
-  const status = params.get('status');
-  if (status !== null && !STATUSES.some((known) => known === status))
-    return invalid(`status must be one of: ${STATUSES.join(', ')}`, 'status');
+  const read = readStatus(params);
+  if (read.kind === 'error') return read;
+  const { status } = read;
   const limit = Number(params.get('limit') ?? DEFAULT_LIMIT);
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > MAX_LIST_RECORDS)
     return invalid(`limit must be a whole number from 1 to ${MAX_LIST_RECORDS}`, 'limit');

@@ -1,10 +1,10 @@
 /** `GET /v1/usage`: the calling key's metered usage, or everyone's for the admin, as JSON or CSV (M5, L7). */
 import { MAX_REPORT_ROWS } from '../canonical/limits.ts';
-import { GROUPS, type Group, Report } from '../metering/report.ts';
+import { FILTERS, GROUPS, type Group, Report, type ReportFilter } from '../metering/report.ts';
 import type { RequestContext } from './context.ts';
 import { csvResponse } from './csv.ts';
 import { errorResponse, jsonResponse } from './respond.ts';
-import { invalid, type Refusal, readAsker, readTimeSpan } from './usage-query.ts';
+import { invalid, type Refusal, readAsker, readStatus, readTimeSpan } from './usage-query.ts';
 
 export async function handleUsage(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
@@ -17,10 +17,13 @@ export async function handleUsage(request: Request, context: RequestContext): Pr
   const format = params.get('format') ?? 'json';
   if (format !== 'json' && format !== 'csv')
     return errorResponse(invalid('format must be json or csv', 'format').error);
+  const filtered = readFilter(params);
+  if (filtered.kind === 'error') return errorResponse(filtered.error);
+  const { only } = filtered;
   const { from, to, fromMs, toMs } = span;
   const { groups } = read;
   const result = asker.hasRecords
-    ? await context.ledger.report({ fromMs, toMs, keyId: asker.keyId, groups })
+    ? await context.ledger.report({ fromMs, toMs, keyId: asker.keyId, groups, only })
     : { kind: 'report' as const, report: new Report(groups) };
   if (result.kind === 'error') return errorResponse(result.error);
   const { rows, total, isTooLarge } = result.report;
@@ -46,4 +49,17 @@ function readGroups(
     groups.push(group);
   }
   return { kind: 'groups', groups };
+}
+
+/** Each filter takes one value, as the rows have it. */
+function readFilter(
+  params: URLSearchParams,
+): { readonly kind: 'filter'; readonly only: ReportFilter } | Refusal {
+  const status = readStatus(params);
+  if (status.kind === 'error') return status;
+  const given = FILTERS.flatMap((name) => {
+    const value = params.get(name);
+    return value === null ? [] : [[name, value] as const];
+  });
+  return { kind: 'filter', only: Object.fromEntries(given) };
 }

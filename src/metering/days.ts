@@ -2,6 +2,7 @@
 import { isoTime } from './record.ts';
 
 export const DAY_MS = 86_400_000;
+export const HOUR_MS = 3_600_000;
 
 /** @param ms since the epoch */
 export function isoDay(ms: number): string {

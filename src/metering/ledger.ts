@@ -2,7 +2,7 @@
 import type { ApiError } from '../canonical/error.ts';
 import type { RecordSummary, UsageRecord } from './record.ts';
 import type { RecordSink } from './record-writer.ts';
-import type { Group, Report } from './report.ts';
+import type { Group, Report, ReportFilter } from './report.ts';
 
 export interface ReportQuery {
   /** ms since the epoch; `toMs` is not within. */
@@ -11,6 +11,8 @@ export interface ReportQuery {
   /** One key's, or all (null). */
   readonly keyId: string | null;
   readonly groups: readonly Group[];
+  /** Absent: of all requests. */
+  readonly only?: ReportFilter;
 }
 
 export interface RecordQuery {

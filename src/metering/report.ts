@@ -2,9 +2,14 @@
 import { MAX_REPORT_ROWS } from '../canonical/limits.ts';
 import { Money } from './money.ts';
 import type { RecordSummary } from './record.ts';
+import { type Medians, mediansOf, SPEED_COUNTS, type SpeedCount, speedsOf } from './speeds.ts';
 
-export const GROUPS = ['day', 'provider', 'model', 'route', 'status', 'key'] as const;
+export const GROUPS = ['day', 'hour', 'provider', 'model', 'route', 'status', 'key'] as const;
 export type Group = (typeof GROUPS)[number];
+
+/** What a report may be narrowed to: a value each, as its groups have them. */
+export const FILTERS = ['provider', 'model', 'route', 'status'] as const satisfies readonly Group[];
+export type ReportFilter = { readonly [F in (typeof FILTERS)[number]]?: string };
 
 /** What is counted, in the order of the answer. */
 export const COUNTS = [
@@ -17,6 +22,8 @@ export const COUNTS = [
   'estimated_requests',
   'failed_requests',
   'unpriced_requests',
+  'cancelled_requests',
+  'cut_requests',
 ] as const;
 type Counts = Record<(typeof COUNTS)[number], number>;
 
@@ -28,10 +35,11 @@ export interface Amounts extends Readonly<Counts> {
   readonly cost: bigint;
   /** What of the cost rests on estimated tokens, or is an upper bound. */
   readonly estimatedCost: bigint;
+  readonly speeds: readonly SpeedCount[];
 }
 
 /** A row of the answer. */
-export interface Sums extends Readonly<Counts> {
+export interface Sums extends Readonly<Counts>, Medians {
   readonly cost: Readonly<Record<string, number>>;
   readonly estimated_cost: Readonly<Record<string, number>>;
 }
@@ -39,6 +47,7 @@ export type Row = Partial<Record<Group, string>> & Sums;
 
 const READ_GROUP: { readonly [G in Group]: (record: RecordSummary) => string } = {
   day: (record) => record.time.slice(0, 10),
+  hour: (record) => `${record.time.slice(0, 13)}:00Z`,
   provider: (record) => record.provider,
   // As a client addresses it, so that two providers' models of one name stay apart.
   model: (record) => `${record.provider}/${record.model}`,
@@ -101,11 +110,16 @@ class Sum {
   readonly #counts: Counts = emptyCounts();
   readonly #cost = new Money();
   readonly #estimatedCost = new Money();
+  #speeds: number[] | null = null;
 
   add(amounts: Amounts): void {
     for (const name of COUNTS) {
       // Beyond this, numbers are no longer exact: the sum stays there, in whichever order it is made.
       this.#counts[name] = Math.min(this.#counts[name] + amounts[name], Number.MAX_SAFE_INTEGER);
+    }
+    for (const [at, count] of amounts.speeds) {
+      this.#speeds ??= Array.from({ length: SPEED_COUNTS }, () => 0);
+      this.#speeds[at] = (this.#speeds[at] ?? 0) + count;
     }
     if (amounts.currency === null) return;
     this.#cost.add(amounts.currency, amounts.cost);
@@ -113,7 +127,12 @@ class Sum {
   }
 
   get sums(): Sums {
-    return { ...this.#counts, cost: this.#cost.amounts, estimated_cost: this.#estimatedCost.amounts };
+    return {
+      ...this.#counts,
+      ...mediansOf(this.#speeds ?? []),
+      cost: this.#cost.amounts,
+      estimated_cost: this.#estimatedCost.amounts,
+    };
   }
 }
 
@@ -128,12 +147,19 @@ function emptyCounts(): Counts {
     estimated_requests: 0,
     failed_requests: 0,
     unpriced_requests: 0,
+    cancelled_requests: 0,
+    cut_requests: 0,
   };
 }
 
 /** What a record is grouped by. */
 export function groupValues(record: RecordSummary, groups: readonly Group[]): string[] {
   return groups.map((group) => READ_GROUP[group](record));
+}
+
+/** Whether a record is one of those that a report is narrowed to. */
+export function isWithin(record: RecordSummary, only: ReportFilter): boolean {
+  return FILTERS.every((name) => only[name] === undefined || only[name] === READ_GROUP[name](record));
 }
 
 /** What one request used. */
@@ -153,8 +179,12 @@ export function amountsOf(record: RecordSummary): Amounts {
     // A client that disconnected is no failure.
     failed_requests: isFailed ? 1 : 0,
     unpriced_requests: isUnpriced ? 1 : 0,
+    cancelled_requests: record.status === 'cancelled' ? 1 : 0,
+    // The client has a part of an answer: it began, and then failed.
+    cut_requests: isFailed && record.first_token_ms !== null ? 1 : 0,
     currency: record.cost_nanos === null ? null : record.currency,
     cost,
     estimatedCost: record.cost_estimated ? cost : 0n,
+    speeds: speedsOf(record),
   };
 }

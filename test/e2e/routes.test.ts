@@ -54,7 +54,7 @@ describe('routes', () => {
     ['POST', '/usage', 'GET'],
     ['POST', '/health', 'GET'],
     ['DELETE', '/admin/keys', 'GET, POST'],
-    ['GET', '/admin/keys/0123456789abcdef', 'PATCH, DELETE'],
+    ['PUT', '/admin/keys/0123456789abcdef', 'GET, PATCH, DELETE'],
   ])('%s %s gets 405, which names the allowed methods', async (method, path, allow) => {
     const response = await gateway.fetch(path, { method });
     expect(response.headers.get('allow')).toBe(allow);

@@ -76,11 +76,16 @@ describe('GET /v1/usage', () => {
       estimated_requests: 0,
       failed_requests: 1,
       unpriced_requests: 0,
+      cancelled_requests: 0,
+      cut_requests: 0,
+      median_first_token_ms: expect.any(Number),
+      // An answer that is whole at once tells no rate.
+      median_tokens_per_second: null,
       // At 1.1 and 4.4 dollars a million tokens.
       cost: { USD: 0.000165 },
       estimated_cost: {},
     };
-    const failed = { requests: 1, failed_requests: 1, cost: {} };
+    const failed = { requests: 1, failed_requests: 1, median_first_token_ms: null, cost: {} };
     const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, reasoning_tokens: 0 };
     expect(rest).toEqual({
       object: 'list',
@@ -128,6 +133,20 @@ describe('GET /v1/usage', () => {
     ]);
   });
 
+  test('M5: hours, and the narrowing to a provider, a model, a route and a status', async () => {
+    const of = async (query: string) => (await report(`${AROUND}&group_by=hour&${query}`, ADMIN)).total;
+    expect(await of('provider=openai')).toMatchObject({ requests: 2, failed_requests: 1 });
+    expect(await of('provider=openai&status=failed')).toMatchObject({ requests: 1, cut_requests: 0 });
+    expect(await of('model=deepseek/deepseek-chat:cut&route=chat')).toMatchObject({
+      requests: 1,
+      failed_requests: 1,
+      cut_requests: 1,
+    });
+    expect(await of('route=fim')).toMatchObject({ requests: 0, median_first_token_ms: null });
+    const { data } = await report(`${AROUND}&group_by=hour`, ADMIN);
+    for (const { hour } of objectsOf(data)) expect(hour).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:00Z$/);
+  });
+
   test.each([
     ['days before', () => `from=${day(-9)}&to=${day(-1)}`, 0],
     ['days after', () => `from=${day(2)}&to=${day(9)}`, 0],
@@ -157,6 +176,7 @@ describe('GET /v1/usage', () => {
     ['group_by=colour', 'group_by'],
     ['group_by=day,', 'group_by'],
     ['group_by=key', 'group_by'],
+    ['status=broken', 'status'],
     ['format=xml', 'format'],
     ['key=0123456789abcdef', 'key'],
   ])('M5: %s is refused for a key, with the expected values', async (query, param) => {

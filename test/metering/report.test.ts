@@ -33,6 +33,10 @@ describe('Report', () => {
       estimated_requests: 0,
       failed_requests: 0,
       unpriced_requests: 2,
+      cancelled_requests: 0,
+      cut_requests: 0,
+      median_first_token_ms: 140,
+      median_tokens_per_second: 3.4,
       cost: {},
       estimated_cost: {},
     };
@@ -46,6 +50,11 @@ describe('Report', () => {
       'day',
       [{ time: '2026-11-02T23:59:59.999Z' }, { time: '2026-11-01T00:00:00.000Z' }],
       ['2026-11-01', '2026-11-02'],
+    ],
+    [
+      'hour',
+      [{ time: '2026-11-02T01:00:00.000Z' }, { time: '2026-11-01T23:59:59.999Z' }],
+      ['2026-11-01T23:00Z', '2026-11-02T01:00Z'],
     ],
     ['provider', [{ provider: 'mistral' }, { provider: 'deepseek' }], ['deepseek', 'mistral']],
     [

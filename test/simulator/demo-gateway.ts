@@ -71,6 +71,8 @@ function wranglerArguments(
   return [
     join(ROOT, 'node_modules/wrangler/bin/wrangler.js'),
     'dev',
+    // Besides the gateway, it takes records of days before.
+    join(ROOT, 'test/simulator/filled-worker.ts'),
     ...['--ip', '127.0.0.1', '--port', String(port), '--inspector-port', '0'],
     ...['--persist-to', join(directory, 'state'), '--env-file', settings],
     '--show-interactive-dev-session=false',

@@ -1,5 +1,5 @@
 /** Shows an agent at work: the model thinks, calls tools, reads their results, and does so again until it answers. */
-import { frames, post } from './demo-stream.ts';
+import { type Asked, frames, post } from './demo-stream.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
 import { Painter } from './terminal.ts';
 
@@ -27,7 +27,7 @@ interface Answer {
   readonly usage: JsonObject;
 }
 
-export async function showLoop(gateway: string): Promise<LoopTotals> {
+export async function showLoop(gateway: Asked): Promise<LoopTotals> {
   const painter = new Painter();
   const question = `steps:${STEPS} Is the river rising at Zürich?`;
   const messages: JsonObject[] = [{ role: 'user', content: question }];
@@ -54,7 +54,7 @@ export async function showLoop(gateway: string): Promise<LoopTotals> {
   return { ...totals, failures };
 }
 
-async function ask(gateway: string, messages: readonly JsonObject[], painter: Painter): Promise<Answer> {
+async function ask(gateway: Asked, messages: readonly JsonObject[], painter: Painter): Promise<Answer> {
   const options = { stream: true, stream_options: { include_usage: true } };
   const body: JsonObject = { model: MODEL, messages: [...messages], tools: TOOLS, ...options };
   const response = await post(gateway, { path: '/v1/chat/completions', body });

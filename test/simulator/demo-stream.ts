@@ -6,6 +6,12 @@ import { Painter, type Part } from './terminal.ts';
 /** A gateway that sends nothing must not block the demo for ever. */
 const TIMEOUT_MS = 20_000;
 
+/** The gateway that is asked, and with which key. */
+export interface Asked {
+  readonly url: string;
+  readonly key: string;
+}
+
 /** The result of a stream. */
 interface Outcome {
   readonly parts: Set<Part>;
@@ -15,7 +21,7 @@ interface Outcome {
 }
 
 /** Returns the differences from what is expected; empty if there are none. */
-export async function show(gateway: string, example: Example): Promise<string[]> {
+export async function show(gateway: Asked, example: Example): Promise<string[]> {
   const painter = new Painter();
   const started = performance.now();
   const prompt = textOf(example.body.prompt) || textOf(objectsOf(example.body.messages).at(-1)?.content);
@@ -54,10 +60,13 @@ export async function show(gateway: string, example: Example): Promise<string[]>
   return differences(seen, example);
 }
 
-export function post(gateway: string, { path, headers, body }: Pick<Example, 'path' | 'headers' | 'body'>) {
-  const all = { 'content-type': 'application/json', ...headers };
+export function post(
+  { url, key }: Asked,
+  { path, headers, body }: Pick<Example, 'path' | 'headers' | 'body'>,
+) {
+  const all = { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers };
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  return fetch(gateway + path, { method: 'POST', headers: all, body: JSON.stringify(body), signal });
+  return fetch(url + path, { method: 'POST', headers: all, body: JSON.stringify(body), signal });
 }
 
 /** A frame ends with an empty line; Weir writes LF alone. */

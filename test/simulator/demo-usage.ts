@@ -1,5 +1,6 @@
 /** The gateway's metered usage, fetched from its usage route. */
 import { setTimeout } from 'node:timers/promises';
+import type { Asked } from './demo-stream.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
 import { table } from './terminal.ts';
 
@@ -11,10 +12,11 @@ export interface Metered {
 }
 
 /** Records are written after their streams, so this waits for the wanted number of them. */
-export async function metered(gateway: string, requests: number): Promise<Metered> {
+export async function metered({ url, key }: Asked, requests: number): Promise<Metered> {
   const deadline = Date.now() + RECORD_LIMIT_MS;
   for (;;) {
-    const response = await fetch(`${gateway}/v1/usage?group_by=provider,model`);
+    const headers = { authorization: `Bearer ${key}` };
+    const response = await fetch(`${url}/v1/usage?group_by=provider,model`, { headers });
     const text = await response.text();
     if (!response.ok) throw new Error(`GET /v1/usage answers ${response.status} ${text}`);
     const report = decodeObject(text);

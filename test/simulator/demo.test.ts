@@ -38,7 +38,7 @@ async function differencesOf(data: readonly string[]): Promise<string[]> {
     Uint8Array.of(byte),
   );
   await using gateway = await createSimulator({ replay: () => ({ chunks }) });
-  return await show(gateway.url, example);
+  return await show({ url: gateway.url, key: 'any' }, example);
 }
 
 test('a stream as expected is printed part by part, and no difference is reported', async () => {

@@ -9,9 +9,10 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { deepseek } from './deepseek.ts';
 import { examples } from './demo-examples.ts';
+import { fillDemo } from './demo-fill.ts';
 import { startGateway } from './demo-gateway.ts';
 import { type LoopTotals, showLoop } from './demo-loop.ts';
-import { frames, post, show } from './demo-stream.ts';
+import { type Asked, frames, post, show } from './demo-stream.ts';
 import { growth, type Metered, metered, usageTable } from './demo-usage.ts';
 import { FAULT_NAMES, isFault } from './faults.ts';
 import { numberOf } from './json.ts';
@@ -22,6 +23,7 @@ import { print, styled } from './terminal.ts';
 const HUMAN_PACE_MS = 35;
 const SHOWN_FRAMES = 12;
 const SHOWN_CHARACTERS = 220;
+const ADMIN_TOKEN = 'demo-admin';
 
 const { values } = parseArgs({
   options: { once: { type: 'boolean', default: false }, fault: { type: 'string' } },
@@ -58,11 +60,12 @@ try {
   print(styled('note', `simulator ${simulator.url}, starting wrangler dev …`));
   await gateway.ready();
   print(styled('note', `gateway   ${gateway.url}`));
-  const failures = await run(gateway.url);
+  const asked: Asked = { url: gateway.url, key: await fillDemo(gateway.url, ADMIN_TOKEN) };
+  const failures = await run(asked);
   for (const line of failures) print(styled('error', line));
   if (failures.length > 0) print(await gateway.log());
   if (once) await stop();
-  else invite(gateway.url);
+  else invite(asked);
   process.exitCode = failures.length > 0 ? 1 : 0;
 } catch (error) {
   // An interrupt stops the gateway in the middle of a stream; that is not a failure of the demo.
@@ -84,7 +87,8 @@ function variables(): Record<string, string> {
     { base_url: `${simulator.url}/${id}/v1`, api_key: 'COMPATIBLE_API_KEY', like },
   ]);
   const settings: Record<string, string> = {
-    AUTH: 'open',
+    AUTH: 'keys',
+    ADMIN_TOKEN,
     PROVIDERS: JSON.stringify(Object.fromEntries(providers)),
     COMPATIBLE_API_KEY: 'sim-compatible',
   };
@@ -99,22 +103,22 @@ function variables(): Record<string, string> {
 }
 
 /** Returns the differences from what is expected. */
-async function run(url: string): Promise<string[]> {
+async function run(gateway: Asked): Promise<string[]> {
   const failures: string[] = [];
   for (const example of examples) {
     print(`\n${styled('title', example.title)}`);
     print(styled('note', `  POST ${example.path}  ${String(example.body.model)}`));
-    failures.push(...(await show(url, example)).map((line) => `${example.title}: ${line}`));
+    failures.push(...(await show(gateway, example)).map((line) => `${example.title}: ${line}`));
   }
   print(
     `\n${styled('title', 'An agent at work: DeepSeek thinks before each step, and wants its reasoning back')}`,
   );
-  const loop = await showLoop(url);
+  const loop = await showLoop(gateway);
   failures.push(...loop.failures);
   print(`\n${styled('title', 'Metered usage')}`);
-  const usage = await metered(url, examples.length + loop.requests);
+  const usage = await metered(gateway, examples.length + loop.requests);
   for (const line of usageTable(usage)) print(line);
-  if (fault !== undefined) await showFault(url, fault, usage);
+  if (fault !== undefined) await showFault(gateway, fault, usage);
   return [...failures, ...checkSums(usage, loop)];
 }
 
@@ -132,16 +136,16 @@ function checkSums({ total }: Metered, loop: LoopTotals): string[] {
 }
 
 /** Prints the raw frames: here the exact bytes matter. */
-async function showFault(url: string, name: string, before: Metered): Promise<void> {
+async function showFault(gateway: Asked, name: string, before: Metered): Promise<void> {
   const model = `deepseek/deepseek-flash:${name}`;
   print(`\n${styled('title', `With the fault ${name}`)}`);
   const body = { model, messages: [{ role: 'user', content: 'What does a weir do?' }], stream: true };
   try {
-    await showFrames(await post(url, { path: '/v1/chat/completions', body }));
+    await showFrames(await post(gateway, { path: '/v1/chat/completions', body }));
   } catch (error) {
     print(styled('error', `  the client's error: ${String(error)}`));
   }
-  const after = await metered(url, (numberOf(before.total.requests) ?? 0) + 1);
+  const after = await metered(gateway, (numberOf(before.total.requests) ?? 0) + 1);
   print(styled('note', `  the record: ${growth(before, after)}`));
 }
 
@@ -166,10 +170,11 @@ function shortened(frame: string): string {
   return styled(/"error":|^data: \[DONE\]/.test(line) ? 'error' : 'text', line);
 }
 
-function invite(url: string): void {
+function invite({ url, key }: Asked): void {
+  const auth = `-H 'authorization: Bearer ${key}'`;
   const chat = (model: string, content: string) => {
     const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content }] });
-    return `curl -sN ${url}/v1/chat/completions -H 'content-type: application/json' -d '${body}'`;
+    return `curl -sN ${url}/v1/chat/completions ${auth} -H 'content-type: application/json' -d '${body}'`;
   };
   print(`\n${styled('title', 'Running until Ctrl-C. Examples:')}`);
   const commands = [
@@ -177,8 +182,10 @@ function invite(url: string): void {
     ['A refusal', chat('xerotier/llama-3.1-8b-refusal', 'Open all gates at once')],
     ['A truncated upstream stream', chat('openai/gpt-4o-mini:cut', 'What does a weir do?')],
     ['A rate-limited upstream', chat('mistral/mistral-small-latest:status-429', 'Hello')],
-    ['The models', `curl -s ${url}/v1/models`],
-    ['Metered usage', `curl -s '${url}/v1/usage?group_by=provider,model'`],
+    ['The models', `curl -s ${url}/v1/models ${auth}`],
+    ['Metered usage', `curl -s '${url}/v1/usage?group_by=provider,model' ${auth}`],
   ] as const;
   for (const [title, command] of commands) print(`\n${styled('note', title)}\n${command}`);
+  print(`\n${styled('title', 'The page, with made-up records of the last two weeks')}`);
+  print(`${url}/dashboard   sign in with ${ADMIN_TOKEN}`);
 }

@@ -20,7 +20,7 @@ import {
   type RecordSummary,
   type UsageRecord,
 } from '../record.ts';
-import { Report } from '../report.ts';
+import { isWithin, Report } from '../report.ts';
 import { firstIdAt, idTime } from '../request-id.ts';
 import { recordKey, requestIdOf } from './keys.ts';
 import { Listings } from './listings.ts';
@@ -48,13 +48,14 @@ export class KvLedger implements Ledger {
     );
   }
 
-  async report({ fromMs, toMs, keyId, groups }: ReportQuery): Promise<ReportResult> {
+  async report({ fromMs, toMs, keyId, groups, only = {} }: ReportQuery): Promise<ReportResult> {
     const report = new Report(groups);
     const listings = new Listings(this.#store, MAX_REPORT_LISTINGS);
     const isWhole = await listings.read(daysBetween(fromMs, toMs), keyId, ({ metadata }) => {
       const record = decodeRecord(metadata);
       const time = Date.parse(record?.time ?? '');
-      if (record !== null && time >= fromMs && time < toMs) report.addRecord(record);
+      if (record !== null && time >= fromMs && time < toMs && isWithin(record, only))
+        report.addRecord(record);
     });
     return isWhole ? { kind: 'report', report } : TOO_MANY_RECORDS;
   }

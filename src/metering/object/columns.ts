@@ -1,5 +1,6 @@
 /** How what was used is kept in columns: sums that SQLite makes, each a number that JavaScript reads exactly. */
 import { type Amounts, COUNTS } from '../report.ts';
+import { SPEED_COUNTS, type SpeedCount } from '../speeds.ts';
 
 /** By these sums are kept apart. A currency of `''` is none: what has no price. */
 export const DIMENSIONS = ['provider', 'model', 'route', 'status', 'currency'] as const;
@@ -9,12 +10,22 @@ const NANOS_PER_UNIT = 1_000_000_000;
 const MONEY = ['cost', 'estimated_cost'] as const;
 const MONEY_COLUMNS = MONEY.flatMap((name) => [`${name}_units`, `${name}_nanos`]);
 
-export const AMOUNTS: readonly string[] = [...COUNTS, ...MONEY_COLUMNS];
+const SPEED_COLUMNS = Array.from({ length: SPEED_COUNTS }, (_, at) => `speed_${at}`);
+
+export const AMOUNTS: readonly string[] = [...COUNTS, ...MONEY_COLUMNS, ...SPEED_COLUMNS];
 
 export const DEFINITIONS = [
   ...DIMENSIONS.map((name) => `${name} TEXT NOT NULL`),
   ...AMOUNTS.map((name) => `${name} INTEGER NOT NULL`),
 ].join(', ');
+
+/** Adds the columns that a table of an earlier version lacks; what it summed until then has nothing in them. */
+export function addMissingColumns(sql: SqlStorage, table: string): void {
+  const { columnNames } = sql.exec(`SELECT * FROM ${table} LIMIT 0`);
+  for (const name of AMOUNTS)
+    if (!columnNames.includes(name))
+      sql.exec(`ALTER TABLE ${table} ADD COLUMN ${name} INTEGER NOT NULL DEFAULT 0`);
+}
 
 /** The values of a row's columns in the order of {@link AMOUNTS}. */
 export type Columns = readonly number[];
@@ -27,7 +38,10 @@ export interface SumRow {
 }
 
 export function toColumns(amounts: Amounts): Columns {
-  return [...COUNTS.map((name) => amounts[name]), ...split(amounts.cost), ...split(amounts.estimatedCost)];
+  const speeds = SPEED_COLUMNS.map(() => 0);
+  for (const [at, count] of amounts.speeds) speeds[at] = count;
+  const counts = COUNTS.map((name) => amounts[name]);
+  return [...counts, ...split(amounts.cost), ...split(amounts.estimatedCost), ...speeds];
 }
 
 export function fromColumns(currency: string, columns: Columns): Amounts {
@@ -42,10 +56,17 @@ export function fromColumns(currency: string, columns: Columns): Amounts {
     estimated_requests: count('estimated_requests'),
     failed_requests: count('failed_requests'),
     unpriced_requests: count('unpriced_requests'),
+    cancelled_requests: count('cancelled_requests'),
+    cut_requests: count('cut_requests'),
     currency: currency === '' ? null : currency,
     cost: join(columns, COUNTS.length),
     estimatedCost: join(columns, COUNTS.length + 2),
+    speeds: speedsIn(columns.slice(COUNTS.length + MONEY_COLUMNS.length)),
   };
+}
+
+function speedsIn(columns: Columns): SpeedCount[] {
+  return columns.flatMap((count, at): SpeedCount[] => (count === 0 ? [] : [[at, count]]));
 }
 
 function split(nanos: bigint): readonly [number, number] {
@@ -75,7 +96,7 @@ const MAX = Number.MAX_SAFE_INTEGER;
 
 /** Assignments that add another row, whose columns `of` names, to the one that is there. */
 export function addition(of: (column: string) => string): string {
-  const counts = COUNTS.map((name) => `${name} = MIN(${name} + ${of(name)}, ${MAX})`);
+  const counts = [...COUNTS, ...SPEED_COLUMNS].map((name) => `${name} = MIN(${name} + ${of(name)}, ${MAX})`);
   const money = MONEY.flatMap((name) => {
     const nanos = `(${name}_nanos + ${of(`${name}_nanos`)})`;
     const units = `${name}_units + ${of(`${name}_units`)} + ${nanos} / ${NANOS_PER_UNIT}`;
@@ -86,10 +107,15 @@ export function addition(of: (column: string) => string): string {
 
 /** Sums over a group, as integers. TOTAL never overflows, and is exact as far as numbers of JavaScript are. */
 export const SUMS = [
-  ...COUNTS.map((name) => `CAST(MIN(TOTAL(${name}), ${MAX}) AS INTEGER)`),
+  ...COUNTS.map(sumOf),
   ...MONEY.flatMap((name) => {
     const nanos = `CAST(TOTAL(${name}_nanos) AS INTEGER)`;
     const units = `CAST(MIN(TOTAL(${name}_units), ${MAX - 1e9}) AS INTEGER)`;
     return [`${units} + ${nanos} / ${NANOS_PER_UNIT}`, `${nanos} % ${NANOS_PER_UNIT}`];
   }),
+  ...SPEED_COLUMNS.map(sumOf),
 ].join(', ');
+
+function sumOf(column: string): string {
+  return `CAST(MIN(TOTAL(${column}), ${MAX}) AS INTEGER)`;
+}

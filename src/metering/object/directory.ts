@@ -2,7 +2,7 @@
 import { MAX_ASKED_LEDGERS } from '../../canonical/limits.ts';
 import { DAY_MS } from '../days.ts';
 import type { ReportQuery } from '../ledger.ts';
-import { AMOUNTS, DEFINITIONS, DIMENSIONS, rowsFrom, type SumRow } from './columns.ts';
+import { AMOUNTS, addMissingColumns, DEFINITIONS, DIMENSIONS, rowsFrom, type SumRow } from './columns.ts';
 import type { DayRow } from './hours.ts';
 import { sumRows } from './sum-rows.ts';
 
@@ -15,6 +15,7 @@ export function createDirectory(sql: SqlStorage): void {
   sql.exec(`CREATE TABLE IF NOT EXISTS ledger_days (
     day INTEGER NOT NULL, key TEXT NOT NULL, ${DEFINITIONS}, PRIMARY KEY (${KEYS})
   ) STRICT, WITHOUT ROWID`);
+  addMissingColumns(sql, 'ledger_days');
 }
 
 /** A sum only ever grows by requests, so that a message which comes late, or again, changes nothing. */
@@ -30,9 +31,9 @@ export function takeDays(sql: SqlStorage, keyId: string, rows: readonly DayRow[]
 }
 
 /** Over all keys, of whole days. */
-export function directoryReport(sql: SqlStorage, { fromMs, toMs, groups }: ReportQuery): SumRow[] {
+export function directoryReport(sql: SqlStorage, query: ReportQuery): SumRow[] {
   const select = 'SELECT * FROM ledger_days WHERE day >= ? AND day < ?';
-  return sumRows(sql, { select, bindings: [fromMs / DAY_MS, toMs / DAY_MS] }, groups);
+  return sumRows(sql, { select, bindings: [query.fromMs / DAY_MS, query.toMs / DAY_MS] }, query);
 }
 
 /** Who had requests on a day. */

@@ -1,10 +1,12 @@
 /** A key's sums an hour, which are made with each record, and a day, which are made of them (L4). */
 import { MAX_DAY_GROUPS } from '../../canonical/limits.ts';
+import { HOUR_MS } from '../days.ts';
 import type { RecordSummary } from '../record.ts';
 import { amountsOf } from '../report.ts';
 import {
   AMOUNTS,
   addition,
+  addMissingColumns,
   type Columns,
   DEFINITIONS,
   DIMENSIONS,
@@ -14,7 +16,6 @@ import {
 } from './columns.ts';
 import { type Marks, readMarks, setMark } from './marks.ts';
 
-export const HOUR_MS = 3_600_000;
 export const HOURS_PER_DAY = 24;
 
 /** The sums of one day's requests of one kind. */
@@ -43,10 +44,12 @@ export function createSums(sql: SqlStorage): void {
   for (const [table, period] of [
     ['hours', 'hour'],
     ['days', 'day'],
-  ])
+  ] as const) {
     sql.exec(`CREATE TABLE IF NOT EXISTS ${table} (
       ${period} INTEGER NOT NULL, ${DEFINITIONS}, PRIMARY KEY (${period}, ${KEYS})
     ) STRICT, WITHOUT ROWID`);
+    addMissingColumns(sql, table);
+  }
 }
 
 /** One hour's requests of one kind. */

@@ -1,9 +1,11 @@
 /** A key's own report: whole days and hours from their sums, and what is less than an hour from its records (L4). */
 import { MAX_PART_RECORDS } from '../../canonical/limits.ts';
+import { HOUR_MS } from '../days.ts';
 import type { ReportQuery } from '../ledger.ts';
+import { isWithin } from '../report.ts';
 import { firstIdAt } from '../request-id.ts';
 import { AMOUNTS, DIMENSIONS, type SumRow } from './columns.ts';
-import { HOUR_MS, HOURS_PER_DAY } from './hours.ts';
+import { HOURS_PER_DAY } from './hours.ts';
 import { readMarks } from './marks.ts';
 import { eachRecord } from './records.ts';
 import { type Source, sumRecords, sumRows } from './sum-rows.ts';
@@ -19,19 +21,23 @@ interface Span {
   readonly to: number;
 }
 
-export function keyReport(sql: SqlStorage, { fromMs, toMs, groups }: ReportQuery, keyId: string): RowsResult {
+export function keyReport(sql: SqlStorage, query: ReportQuery, keyId: string): RowsResult {
+  const { fromMs, toMs, groups, only = {} } = query;
   const hours = { from: Math.ceil(fromMs / HOUR_MS), to: Math.floor(toMs / HOUR_MS) };
   const parts = partsOf({ from: fromMs, to: toMs }, hours);
   const marks = readMarks(sql);
   if (parts.some(({ from }) => from < marks.deleted_before)) return { kind: 'parts', reason: 'too_old' };
   const records = [];
+  let read = 0;
   for (const { from, to } of parts) {
     for (const record of eachRecord(sql, firstIdAt(from), firstIdAt(to))) {
-      if (records.length >= MAX_PART_RECORDS) return { kind: 'parts', reason: 'too_many' };
-      records.push(record);
+      if (++read > MAX_PART_RECORDS) return { kind: 'parts', reason: 'too_many' };
+      if (isWithin(record, only)) records.push(record);
     }
   }
-  const sums = hours.from < hours.to ? sumRows(sql, sourceOf(hours, marks.open_day, keyId), groups) : [];
+  // Days have no hours.
+  const openDay = groups.includes('hour') ? 0 : marks.open_day;
+  const sums = hours.from < hours.to ? sumRows(sql, sourceOf(hours, openDay, keyId), query) : [];
   return { kind: 'rows', rows: [...sums, ...sumRecords(records, groups)] };
 }
 
@@ -57,8 +63,8 @@ function sourceOf(hours: Span, openDay: number, keyId: string): Source {
   const before = hasDays ? days.from * HOURS_PER_DAY : hours.to;
   const after = hasDays ? days.to * HOURS_PER_DAY : hours.to;
   return {
-    select: `SELECT day, ? AS key, ${COLUMNS} FROM days WHERE day >= ? AND day < ?
-      UNION ALL SELECT hour / ${HOURS_PER_DAY} AS day, ? AS key, ${COLUMNS} FROM hours
+    select: `SELECT NULL AS hour, day, ? AS key, ${COLUMNS} FROM days WHERE day >= ? AND day < ?
+      UNION ALL SELECT hour, hour / ${HOURS_PER_DAY} AS day, ? AS key, ${COLUMNS} FROM hours
       WHERE (hour >= ? AND hour < ?) OR (hour >= ? AND hour < ?)`,
     bindings: [
       ...[keyId, hasDays ? days.from : 0, hasDays ? days.to : 0],

@@ -1,6 +1,11 @@
 /** The ledger on Durable Objects, one a key, and a directory over all of them (LEDGER=object, L4). */
 import { apiError } from '../../canonical/error.ts';
-import { ASKED_LEDGERS_AT_ONCE, MAX_ASKED_LEDGERS, MAX_PART_RECORDS } from '../../canonical/limits.ts';
+import {
+  ASKED_LEDGERS_AT_ONCE,
+  MAX_ASKED_LEDGERS,
+  MAX_PART_RECORDS,
+  SUMMED_LEDGERS_AT_ONCE,
+} from '../../canonical/limits.ts';
 import { DAY_MS } from '../days.ts';
 import type {
   FindResult,
@@ -64,24 +69,37 @@ export class ObjectLedger implements Ledger {
     const { keyId, groups } = query;
     if (keyId === null) return this.#reportAll(query);
     const result = await this.#read(keyId, (ledger) => ledger.report(query));
-    return result.kind === 'rows'
-      ? reportOf(result.rows, groups)
-      : refuse(
-          result.reason === 'too_old'
-            ? 'Single records of that time are gone: from and to must be whole hours (UTC)'
-            : `A part of an hour has more than ${MAX_PART_RECORDS} records: from and to must be whole hours (UTC)`,
-          'from',
-        );
+    return result.kind === 'rows' ? reportOf(result.rows, groups) : refuseParts(result.reason);
   }
 
   async #reportAll(query: ReportQuery): Promise<ReportResult> {
-    if (query.fromMs % DAY_MS !== 0 || query.toMs % DAY_MS !== 0) {
-      return refuse(
-        'Over all keys from and to must be whole days (UTC); with key= they may be any times',
-        'from',
+    const { fromMs, toMs, groups } = query;
+    const isOfDays = fromMs % DAY_MS === 0 && toMs % DAY_MS === 0 && !groups.includes('hour');
+    return isOfDays
+      ? reportOf(await this.#read(DIRECTORY, (directory) => directory.reportAll(query)), groups)
+      : this.#reportEach(query);
+  }
+
+  /** The directory has days alone: for hours, and for parts of days, the ledgers that it names are asked themselves. */
+  async #reportEach(query: ReportQuery): Promise<ReportResult> {
+    const { days, isCut } = await this.#activeDays(
+      Math.floor(query.fromMs / DAY_MS),
+      Math.floor((query.toMs - 1) / DAY_MS),
+    );
+    if (isCut) return refuse(TOO_MANY_LEDGERS, 'from');
+    const keyIds = [...new Set(days.flatMap((day) => day.keyIds))];
+    const report = new Report(query.groups);
+    for (let at = 0; at < keyIds.length && !report.isTooLarge; at += SUMMED_LEDGERS_AT_ONCE) {
+      const some = keyIds.slice(at, at + SUMMED_LEDGERS_AT_ONCE);
+      const results = await Promise.all(
+        some.map((id) => this.#read(id, (ledger) => ledger.report({ ...query, keyId: id }))),
       );
+      for (const result of results) {
+        if (result.kind === 'parts') return refuseParts(result.reason);
+        addRows(report, result.rows);
+      }
     }
-    return reportOf(await this.#read(DIRECTORY, (directory) => directory.reportAll(query)), query.groups);
+    return { kind: 'report', report };
   }
 
   async list(query: RecordQuery): Promise<RecordPage | LedgerRefusal> {
@@ -118,6 +136,8 @@ export class ObjectLedger implements Ledger {
 
 const TOO_MANY_KEYS = `More than ${MAX_ASKED_LEDGERS} keys had requests on that day: name one with key=`;
 
+const TOO_MANY_LEDGERS = `Over all keys hours and parts of days are read of at most ${MAX_ASKED_LEDGERS} keys with requests on a day: ask for whole days (UTC) without hours, or name a key with key=`;
+
 /** The day of an id, in days since the epoch. */
 function dayOf(id: string): number {
   return Math.floor(idTime(id) / DAY_MS);
@@ -131,8 +151,20 @@ function lastDayBefore(id: string): number {
 
 function reportOf(rows: readonly SumRow[], groups: ReportQuery['groups']): ReportResult {
   const report = new Report(groups);
-  for (const { values, currency, columns } of rows) report.add(values, fromColumns(currency, columns));
+  addRows(report, rows);
   return { kind: 'report', report };
+}
+
+function addRows(report: Report, rows: readonly SumRow[]): void {
+  for (const { values, currency, columns } of rows) report.add(values, fromColumns(currency, columns));
+}
+
+function refuseParts(reason: 'too_many' | 'too_old'): LedgerRefusal {
+  const message =
+    reason === 'too_old'
+      ? 'Single records of that time are gone: from and to must be whole hours (UTC)'
+      : `A part of an hour has more than ${MAX_PART_RECORDS} records: from and to must be whole hours (UTC)`;
+  return refuse(message, 'from');
 }
 
 function refuse(message: string, param: string): LedgerRefusal {

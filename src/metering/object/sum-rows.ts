@@ -1,8 +1,9 @@
 /** The rows of a report: SQLite sums them over tables of sums, and records of a part of an hour are put to them (L4). */
 import { MAX_REPORT_ROWS } from '../../canonical/limits.ts';
-import { DAY_MS, isoDay } from '../days.ts';
-import type { RecordSummary } from '../record.ts';
-import { amountsOf, type Group, groupValues } from '../report.ts';
+import { DAY_MS, HOUR_MS, isoDay } from '../days.ts';
+import type { ReportQuery } from '../ledger.ts';
+import { isoTime, type RecordSummary } from '../record.ts';
+import { amountsOf, FILTERS, type Group, groupValues } from '../report.ts';
 import { type Columns, SUMS, type SumRow, toColumns } from './columns.ts';
 
 /** A report with more rows is refused; the same group may come in several currencies. */
@@ -10,6 +11,7 @@ const MAX_ROWS = 4 * MAX_REPORT_ROWS;
 
 const EXPRESSIONS: { readonly [G in Group]: string } = {
   day: 'day',
+  hour: 'hour',
   provider: 'provider',
   model: "provider || '/' || model",
   route: 'route',
@@ -17,25 +19,36 @@ const EXPRESSIONS: { readonly [G in Group]: string } = {
   key: 'key',
 };
 
-/** A SELECT whose rows have the columns `day`, `key`, the dimensions and the amounts. */
+/** A SELECT whose rows have the columns `day`, `key`, where it is grouped by them `hour`, the dimensions and the amounts. */
 export interface Source {
   readonly select: string;
   readonly bindings: readonly (string | number)[];
 }
 
-export function sumRows(sql: SqlStorage, source: Source, groups: readonly Group[]): SumRow[] {
+type What = Pick<ReportQuery, 'groups' | 'only'>;
+
+export function sumRows(sql: SqlStorage, source: Source, { groups, only = {} }: What): SumRow[] {
   const values = groups.map((group, i) => `${EXPRESSIONS[group]} AS value${i}`);
   const by = [...groups.map((_, i) => `value${i}`), 'currency'];
+  const filters = FILTERS.flatMap((name) => (only[name] === undefined ? [] : [[name, only[name]] as const]));
+  const conditions = ['TRUE', ...filters.map(([name]) => `${EXPRESSIONS[name]} = ?`)];
   const rows = sql.exec(
     `SELECT ${[...values, 'currency', SUMS].join(', ')} FROM (${source.select})
-      GROUP BY ${by.join(', ')} LIMIT ${MAX_ROWS}`,
+      WHERE ${conditions.join(' AND ')} GROUP BY ${by.join(', ')} LIMIT ${MAX_ROWS}`,
     ...source.bindings,
+    ...filters.map(([, value]) => value),
   );
   return [...rows.raw()].map((row) => ({
-    values: groups.map((group, i) => (group === 'day' ? isoDay(Number(row[i]) * DAY_MS) : String(row[i]))),
+    values: groups.map((group, i) => readValue(group, row[i])),
     currency: String(row[groups.length]),
     columns: row.slice(groups.length + 1).map(Number),
   }));
+}
+
+function readValue(group: Group, value: SqlStorageValue | undefined): string {
+  if (group === 'day') return isoDay(Number(value) * DAY_MS);
+  if (group === 'hour') return `${isoTime(Number(value) * HOUR_MS).slice(0, 13)}:00Z`;
+  return String(value);
 }
 
 /** The same of single records. */

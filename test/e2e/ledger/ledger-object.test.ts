@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAX_DAY_GROUPS } from '../../../src/canonical/limits.ts';
 import type { Ledger, RecordQuery, ReportQuery } from '../../../src/metering/ledger.ts';
+import { AMOUNTS } from '../../../src/metering/object/columns.ts';
 import { ObjectLedger } from '../../../src/metering/object/object-ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import { type Group, Report } from '../../../src/metering/report.ts';
@@ -104,6 +105,7 @@ const GROUPS: readonly (readonly Group[])[] = [
   ['model'],
   ['provider', 'status'],
   ['route', 'day'],
+  ['hour', 'status'],
   ['key', 'model'],
   ['day', 'provider', 'model', 'route', 'status', 'key'],
 ];
@@ -178,9 +180,33 @@ describe('report', () => {
     }
   });
 
-  test('L4 over all keys, of times within a day: refused, with what to ask instead', async () => {
-    const query = { fromMs: from + HOUR, toMs: TODAY, keyId: null, groups: ['day'] as const };
-    expect(await reported(query)).toMatch(/whole days.*key=/);
+  test('L4 over all keys, of hours and of times within a day: from the ledgers that had requests', async () => {
+    for (const groups of [
+      ['hour', 'key'],
+      ['key', 'model'],
+    ] as const) {
+      const query = { fromMs: from + 12 * DAY + HOUR, toMs: from + 13 * DAY + 1234567, keyId: null, groups };
+      const all = await reported(query);
+      if (typeof all === 'string') throw new Error(all);
+      const own = all.rows.filter(({ key }) => [a, b, c].includes(key ?? ''));
+      expect(own).toEqual(expected(records, query).rows);
+    }
+  });
+
+  test('L4 M5 narrowed to a provider, a model and a status: those alone, from days, hours and records', async () => {
+    const only = { provider: 'mistral', model: 'mistral/model-1', status: 'failed' };
+    const within = records.filter(
+      ({ provider, model, status }) => provider === 'mistral' && model === 'model-1' && status === 'failed',
+    );
+    for (const fromMs of [from, from + 7 * HOUR + 1234567]) {
+      const query = { fromMs, toMs: TODAY + DAY, keyId: b, groups: ['day', 'model'] as const, only };
+      expect(await reported(query)).toEqual(expected(within, query));
+    }
+    const whole = { fromMs: from, toMs: TODAY + DAY, keyId: null, groups: ['key'] as const, only };
+    const all = await reported(whole);
+    if (typeof all === 'string') throw new Error(all);
+    const own = all.rows.filter(({ key }) => [a, b, c].includes(key ?? ''));
+    expect(own).toEqual(expected(within, whole).rows);
   });
 
   test('L2 a list of one key: every record, the latest first, page by page', async () => {
@@ -226,7 +252,9 @@ describe('the directory', () => {
     const row = (requests: number) => ({
       day: 10,
       dimensions: ['p', 'm', 'chat', 'finished', 'USD'],
-      columns: [requests, 1, 1, requests * 10, 0, 0, 0, 0, 0, 0, 5, 0, 0],
+      columns: AMOUNTS.map((name) =>
+        name === 'requests' ? requests : name === 'total_tokens' ? requests * 10 : 0,
+      ),
     });
     for (const requests of [2, 5, 5, 3]) await ledgers.call(DIRECTORY, 'takeDays', key, [row(requests)]);
     const query = { fromMs: 10 * DAY, toMs: 11 * DAY, keyId: null, groups: ['key'] as const };

@@ -102,6 +102,17 @@ describe('G8 PATCH /admin/keys/:id', () => {
     expect(await listed(key.id)).toMatchObject({ budget: { tokens: 1e6, per: 'day', mode: 'hard' } });
   });
 
+  test('changes name, models and expiry, and touches no limit; null frees from either', async () => {
+    const key = await limited.create({ rpm: 7, expires_at: '2999-01-01T00:00:00Z' });
+    const body = { name: 'renamed', models: ['openai/*'] };
+    const answer = await jsonOf(await limited.patch(key, body));
+    expect(answer).toMatchObject({ ...body, rpm: 7, expires_at: '2999-01-01T00:00:00.000Z' });
+    expect(await listed(key.id)).toMatchObject({ ...body, rpm: 7 });
+    const freed = await jsonOf(await limited.patch(key, { models: null, expires_at: null }));
+    expect(freed).toMatchObject({ name: 'renamed', models: null, expires_at: null, rpm: 7 });
+    expect(objectOf((await limited.standing(key)).limits)).toEqual({ rpm: 7 });
+  });
+
   test('limits a key that had none, and frees one from all of them', async () => {
     const key = await limited.create({});
     expect((await limited.ask(key)).headers.has('x-weir-budget-remaining')).toBe(false);
@@ -112,7 +123,9 @@ describe('G8 PATCH /admin/keys/:id', () => {
   });
 
   test.each([
-    ['what is no limit', { name: 'other' }, 400],
+    ['what a key has not', { id: 'other' }, 400],
+    ['a name that is none', { name: 7 }, 400],
+    ['an expiry that is past', { expires_at: '2020-01-01' }, 400],
     ['nonsense', { rpm: 'many' }, 400],
     ['a list', [], 400],
   ])('refuses %s and leaves the key as it was', async (_, body, expected) => {
@@ -128,7 +141,28 @@ describe('G8 PATCH /admin/keys/:id', () => {
     expect(await status(await limited.gateway.fetch(`/admin/keys/${key.id}`, init))).toBe(401);
     expect(
       (await limited.gateway.fetch(`/admin/keys/${key.id}`, { method: 'PUT' })).headers.get('allow'),
-    ).toBe('PATCH, DELETE');
+    ).toBe('GET, PATCH, DELETE');
+  });
+});
+
+describe('G8 GET /admin/keys/:id', () => {
+  test('shows the admin a key as its bearer sees it, and nobody else', async () => {
+    const key = await limited.create({ budget: { tokens: 1e6 }, rpm: 5 });
+    await status(await limited.ask(key));
+    const own = await limited.settled(key);
+    const shown = await jsonOf(await limited.gateway.fetch(`/admin/keys/${key.id}`, { headers: ADMIN }));
+    expect({ ...shown, requests: null }).toEqual({ ...own, requests: null });
+    expect(Number(objectOf(shown.budget).spent)).toBeGreaterThan(0);
+    const bearer = { authorization: `Bearer ${key.token}` };
+    expect(await status(await limited.gateway.fetch(`/admin/keys/${key.id}`, { headers: bearer }))).toBe(401);
+    const unknown = await limited.gateway.fetch(`/admin/keys/${'0'.repeat(16)}`, { headers: ADMIN });
+    expect(await status(unknown)).toBe(404);
+  });
+
+  test('a key without limits: no ledger is asked', async () => {
+    const { id } = await limited.create({});
+    const shown = await jsonOf(await limited.gateway.fetch(`/admin/keys/${id}`, { headers: ADMIN }));
+    expect(shown).toMatchObject({ id, limits: null });
   });
 });
 

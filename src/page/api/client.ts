@@ -1,0 +1,74 @@
+/** Calls the deployment's public routes with the token that was typed in, and nothing else. */
+
+/** Why there is no answer. */
+export type Problem =
+  | { readonly kind: 'offline' }
+  | {
+      readonly kind: 'refused';
+      readonly status: number;
+      readonly code: string;
+      readonly message: string;
+      readonly param: string | null;
+    };
+
+export type Answer<Value> =
+  | { readonly kind: 'answer'; readonly value: Value }
+  | { readonly kind: 'problem'; readonly problem: Problem };
+
+/** The path below which the deployment lives: the page is at `<base>/dashboard`. */
+const BASE = location.pathname.replace(/\/dashboard\/?$/, '');
+
+export class Api {
+  readonly #token: string;
+
+  /** @param token empty: none is sent, which AUTH=open takes */
+  constructor(token: string) {
+    this.#token = token;
+  }
+
+  get<Value>(path: string, params: Readonly<Record<string, string>> = {}, signal?: AbortSignal) {
+    const query = new URLSearchParams(params).toString();
+    return this.#call<Value>(query === '' ? path : `${path}?${query}`, signal ? { signal } : {});
+  }
+
+  send<Value>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown) {
+    return this.#call<Value>(path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  }
+
+  /** An answer to be read as it comes. Throws where the deployment can't be reached, or the signal ends it. */
+  stream(path: string, body: unknown, signal: AbortSignal): Promise<Response> {
+    const headers = { ...this.#headers(), 'content-type': 'application/json' };
+    return fetch(BASE + path, { method: 'POST', headers, body: JSON.stringify(body), signal });
+  }
+
+  async #call<Value>(path: string, init: RequestInit): Promise<Answer<Value>> {
+    try {
+      const response = await fetch(BASE + path, { ...init, headers: this.#headers(), cache: 'no-store' });
+      const text = await response.text();
+      if (!response.ok) return { kind: 'problem', problem: problemOf(response.status, text) };
+      const value: Value = JSON.parse(text);
+      return { kind: 'answer', value };
+    } catch {
+      return { kind: 'problem', problem: { kind: 'offline' } };
+    }
+  }
+
+  #headers(): Record<string, string> {
+    return this.#token === '' ? {} : { authorization: `Bearer ${this.#token}` };
+  }
+}
+
+interface ErrorBody {
+  readonly error?: { readonly code?: string; readonly message?: string; readonly param?: string | null };
+}
+
+export function problemOf(status: number, text: string): Problem {
+  try {
+    const { error }: ErrorBody = JSON.parse(text);
+    const { code = '', message = '', param = null } = error ?? {};
+    return { kind: 'refused', status, code, message, param };
+  } catch {
+    // Whatever stands before the deployment answers in its own form.
+    return { kind: 'refused', status, code: '', message: text.slice(0, 300), param: null };
+  }
+}

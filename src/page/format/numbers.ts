@@ -1,0 +1,70 @@
+/** Numbers in the reader's own locale. What is not known is a dash. */
+
+export const NONE = '–';
+
+const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
+const compactly = new Intl.NumberFormat(undefined, { notation: 'compact', maximumSignificantDigits: 3 });
+const percents = new Intl.NumberFormat(undefined, { style: 'percent', maximumSignificantDigits: 2 });
+const one = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1, minimumFractionDigits: 1 });
+
+export function count(value: number | null | undefined): string {
+  return value === null || value === undefined ? NONE : whole.format(value);
+}
+
+/** For headlines: 12.3K. */
+export function compact(value: number): string {
+  return value < 10_000 ? whole.format(value) : compactly.format(value);
+}
+
+export function share(part: number): string {
+  return percents.format(part);
+}
+
+export function milliseconds(ms: number | null): string {
+  if (ms === null) return NONE;
+  if (ms < 1000) return `${whole.format(Math.round(ms))} ms`;
+  if (ms < 60_000) return `${one.format(ms / 1000)} s`;
+  return `${whole.format(Math.floor(ms / 60_000))} min ${whole.format(Math.round((ms % 60_000) / 1000))} s`;
+}
+
+export function rate(tokensPerSecond: number | null): string {
+  if (tokensPerSecond === null) return NONE;
+  return (tokensPerSecond < 10 ? one : whole).format(tokensPerSecond);
+}
+
+export function bytes(size: number): string {
+  return `${whole.format(size)} bytes`;
+}
+
+/**
+ * Writes money with the decimals that the largest of a column needs, so that a column is aligned.
+ * @param largest 0 where it does not matter
+ */
+export function moneyFormat(currency: string, largest: number): (amount: number) => string {
+  const decimals = largest === 0 || largest >= 1 ? 2 : largest >= 0.01 ? 4 : 6;
+  const format = currencyFormat(currency, decimals);
+  const smallest = 10 ** -decimals;
+  return (amount) => (amount > 0 && amount < smallest / 2 ? `< ${format(smallest)}` : format(amount));
+}
+
+/** One amount alone, with the decimals that it needs itself. */
+export function money(amount: number, currency: string): string {
+  return moneyFormat(currency, amount)(amount);
+}
+
+function currencyFormat(currency: string, decimals: number): (amount: number) => string {
+  const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  try {
+    const format = new Intl.NumberFormat(undefined, { style: 'currency', currency, ...digits });
+    return (amount) => format.format(amount);
+  } catch {
+    // A provider may tell a currency that there is not.
+    const format = new Intl.NumberFormat(undefined, digits);
+    return (amount) => `${format.format(amount)} ${currency}`;
+  }
+}
+
+/** An amount of a budget, whose unit is tokens or a currency. */
+export function amount(value: number, unit: string): string {
+  return unit === 'tokens' ? `${count(value)} tokens` : money(value, unit);
+}

@@ -1,0 +1,39 @@
+/** Loads an answer and keeps the last one on screen while the next is on its way. */
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import type { Answer, Problem } from '../api/client.ts';
+
+export interface Loaded<Value> {
+  readonly value: Value | null;
+  readonly problem: Problem | null;
+  readonly isLoading: boolean;
+  readonly reload: () => void;
+}
+
+/** @param inputs what the load depends on: it is loaded anew when one of them changes */
+export function useLoad<Value>(
+  load: (signal: AbortSignal) => Promise<Answer<Value>>,
+  inputs: readonly unknown[],
+): Loaded<Value> {
+  const [state, setState] = useState<Omit<Loaded<Value>, 'reload'>>({
+    value: null,
+    problem: null,
+    isLoading: true,
+  });
+  const [turn, setTurn] = useState(0);
+  const reload = useCallback(() => setTurn((before) => before + 1), []);
+  useEffect(() => {
+    const aborting = new AbortController();
+    setState((before) => ({ ...before, isLoading: true }));
+    void load(aborting.signal).then((answer) => {
+      if (aborting.signal.aborted) return;
+      const isAnswer = answer.kind === 'answer';
+      setState({
+        value: isAnswer ? answer.value : null,
+        problem: isAnswer ? null : answer.problem,
+        isLoading: false,
+      });
+    });
+    return () => aborting.abort();
+  }, [...inputs, turn]);
+  return { ...state, reload };
+}

@@ -1,0 +1,193 @@
+/** The form that makes a key, or changes one: only what was changed is sent. */
+import { useState } from 'preact/hooks';
+import type { Key, NewKey } from '../../api/types.ts';
+import { tell } from '../../parts/problem.tsx';
+import { Sheet } from '../../parts/sheet.tsx';
+import { useSession } from '../../state/use-session.ts';
+
+interface KeyFormProps {
+  /** Null: a new key. */
+  readonly before: Key | null;
+  readonly onClose: () => void;
+  readonly onDone: (key: NewKey) => void;
+}
+
+/** As the fields hold it: texts, empty for none. */
+interface Draft {
+  readonly name: string;
+  readonly models: string;
+  readonly expires: string;
+  readonly amount: string;
+  readonly unit: string;
+  readonly per: string;
+  readonly mode: string;
+  readonly rpm: string;
+  readonly tpm: string;
+  readonly max_concurrent: string;
+  readonly max_output_tokens: string;
+}
+
+const COUNTS = [
+  ['rpm', 'Requests a minute'],
+  ['tpm', 'Tokens a minute'],
+  ['max_concurrent', 'Requests at once'],
+  ['max_output_tokens', 'Longest answer, in tokens'],
+] as const;
+
+function draftOf(key: Key | null): Draft {
+  const { per = 'month', mode = 'hard', ...amounts } = key?.budget ?? {};
+  const [unit = 'USD', amount = ''] = Object.entries(amounts)[0] ?? [];
+  return {
+    name: key?.name ?? '',
+    models: key?.models?.join(', ') ?? '',
+    expires: key?.expires_at?.slice(0, 10) ?? '',
+    amount: String(amount),
+    unit,
+    per,
+    mode,
+    rpm: String(key?.rpm ?? ''),
+    tpm: String(key?.tpm ?? ''),
+    max_concurrent: String(key?.max_concurrent ?? ''),
+    max_output_tokens: String(key?.max_output_tokens ?? ''),
+  };
+}
+
+/** The request's body: what the fields mean; null where one is empty. */
+function bodyOf(draft: Draft): Record<string, unknown> {
+  const globs = draft.models.split(/[\s,]+/).filter((glob) => glob !== '');
+  const number = (text: string) => (text.trim() === '' ? null : Number(text));
+  const budget = number(draft.amount);
+  return {
+    name: draft.name.trim(),
+    models: globs.length === 0 ? null : globs,
+    expires_at: draft.expires === '' ? null : `${draft.expires}T00:00:00Z`,
+    budget: budget === null ? null : { [draft.unit.trim()]: budget, per: draft.per, mode: draft.mode },
+    ...Object.fromEntries(COUNTS.map(([name]) => [name, number(draft[name])])),
+  };
+}
+
+export function KeyForm({ before, onClose, onDone }: KeyFormProps) {
+  const { api } = useSession();
+  const [draft, setDraft] = useState(() => draftOf(before));
+  const [failure, setFailure] = useState<{ readonly words: string; readonly param: string | null } | null>(
+    null,
+  );
+  const [isSending, setSending] = useState(false);
+  const set =
+    (name: keyof Draft) => (event: Event & { currentTarget: HTMLInputElement | HTMLSelectElement }) =>
+      setDraft((old) => ({ ...old, [name]: event.currentTarget.value }));
+
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    setSending(true);
+    const now = bodyOf(draft);
+    const was = before === null ? {} : bodyOf(draftOf(before));
+    const isChanged = ([name, value]: [string, unknown]) =>
+      before === null ? value !== null : JSON.stringify(value) !== JSON.stringify(was[name]);
+    const body = Object.fromEntries(Object.entries(now).filter(isChanged));
+    const answer =
+      before === null
+        ? await api.send<NewKey>('POST', '/admin/keys', body)
+        : await api.send<NewKey>('PATCH', `/admin/keys/${before.id}`, body);
+    setSending(false);
+    if (answer.kind === 'answer') return onDone(answer.value);
+    const { problem } = answer;
+    const isOfField = problem.kind === 'refused' && problem.status === 400;
+    setFailure({
+      words: isOfField ? problem.message : tell(problem).title,
+      param: isOfField ? problem.param : null,
+    });
+  };
+
+  const invalid = (name: string) => failure?.param === name;
+  return (
+    <Sheet title={before === null ? 'New key' : 'Change the key'} onClose={onClose}>
+      <form class="key-form" onSubmit={submit}>
+        <label>
+          Name
+          <input
+            value={draft.name}
+            required
+            maxLength={100}
+            aria-invalid={invalid('name')}
+            onInput={set('name')}
+          />
+        </label>
+        <label>
+          Models <span class="hint">globs, such as provider/*; empty for all</span>
+          <input
+            value={draft.models}
+            spellcheck={false}
+            aria-invalid={invalid('models')}
+            onInput={set('models')}
+          />
+        </label>
+        <label>
+          Expires <span class="hint">at the day’s beginning (UTC); empty for never</span>
+          <input
+            type="date"
+            value={draft.expires}
+            aria-invalid={invalid('expires_at')}
+            onInput={set('expires')}
+          />
+        </label>
+        <fieldset>
+          <legend>
+            Budget <span class="hint">empty for none</span>
+          </legend>
+          <input
+            aria-label="Amount"
+            type="number"
+            min="0"
+            step="any"
+            placeholder="none"
+            value={draft.amount}
+            aria-invalid={invalid('budget')}
+            onInput={set('amount')}
+          />
+          <input aria-label="Currency, or tokens" size={6} value={draft.unit} onInput={set('unit')} />
+          <select aria-label="Period" value={draft.per} onChange={set('per')}>
+            <option value="day">a day</option>
+            <option value="month">a month</option>
+            <option value="total">in all</option>
+          </select>
+          <select aria-label="When it is used up" value={draft.mode} onChange={set('mode')}>
+            <option value="hard">refuse more</option>
+            <option value="warn">only warn</option>
+          </select>
+        </fieldset>
+        <fieldset class="counts">
+          <legend>
+            Limits <span class="hint">empty for none</span>
+          </legend>
+          {COUNTS.map(([name, label]) => (
+            <label key={name}>
+              {label}
+              <input
+                type="number"
+                min="1"
+                step="1"
+                value={draft[name]}
+                aria-invalid={invalid(name)}
+                onInput={set(name)}
+              />
+            </label>
+          ))}
+        </fieldset>
+        {failure !== null && (
+          <p class="problem" role="alert">
+            {failure.words}
+          </p>
+        )}
+        <footer>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={isSending}>
+            {before === null ? 'Make the key' : 'Save'}
+          </button>
+        </footer>
+      </form>
+    </Sheet>
+  );
+}

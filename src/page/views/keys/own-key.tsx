@@ -1,0 +1,55 @@
+/** The key that is signed in: what it may use and what is left of it. */
+import type { Standing } from '../../api/types.ts';
+import { count } from '../../format/numbers.ts';
+import { date, exactTime } from '../../format/times.ts';
+import { Meter } from '../../parts/controls.tsx';
+import { Facts } from '../../parts/facts.tsx';
+import { ProblemBox } from '../../parts/problem.tsx';
+import { useLoad } from '../../state/load.ts';
+import { useSession } from '../../state/use-session.ts';
+import { BudgetBar } from './budget.tsx';
+
+export function OwnKey() {
+  const { api } = useSession();
+  const { value, problem, reload } = useLoad<Standing>((signal) => api.get('/v1/key', {}, signal), [api]);
+  if (problem !== null) return <ProblemBox problem={problem} onRetry={reload} />;
+  if (value === null) return <p class="hint">Loading …</p>;
+  const { limits, budget, requests, tokens, concurrent } = value;
+  return (
+    <>
+      <Facts
+        facts={[
+          ['Name', <bdi>{value.name || value.id}</bdi>],
+          ['Models', <bdi>{value.models?.join(', ') ?? 'all'}</bdi>],
+          ['Expires', value.expires_at === null ? 'never' : date(value.expires_at)],
+          budget && [
+            'Budget',
+            <>
+              <BudgetBar standing={value} of={limits?.budget} />
+              {budget.resets_at !== null && (
+                <span class="hint">starts again {exactTime(budget.resets_at)}</span>
+              )}
+            </>,
+          ],
+          requests && ['Requests a minute', rateOf(requests.limit - requests.remaining, requests.limit)],
+          tokens && ['Tokens a minute', rateOf(tokens.limit - tokens.remaining, tokens.limit)],
+          concurrent && ['Requests at once', rateOf(concurrent.running, concurrent.limit)],
+          limits?.max_output_tokens && ['Longest answer', `${count(limits.max_output_tokens)} tokens`],
+          limits === null && ['Limits', 'none'],
+        ]}
+      />
+      <button type="button" onClick={reload}>
+        Load again
+      </button>
+    </>
+  );
+}
+
+function rateOf(used: number, limit: number) {
+  return (
+    <div class="budget">
+      <Meter label="Used" spent={used} limit={limit} />
+      {count(used)} of {count(limit)}
+    </div>
+  );
+}

@@ -1,0 +1,66 @@
+/** Asks for a token; says nothing about which tokens a deployment has (D2). */
+import { useState } from 'preact/hooks';
+import { keepToken, type Session, signIn } from '../state/session.ts';
+
+const REFUSALS = {
+  refused: 'This token is not accepted.',
+  offline: "The deployment can't be reached. You may be offline.",
+} as const;
+
+export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void }) {
+  const [token, setToken] = useState('');
+  const [isKept, setKept] = useState(false);
+  const [state, setState] = useState<'idle' | 'asking' | keyof typeof REFUSALS>('idle');
+  const isRefused = state === 'refused' || state === 'offline';
+
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    setState('asking');
+    const result = await signIn(token.trim());
+    if (result.kind !== 'session') return setState(result.kind);
+    if (isKept) keepToken(token.trim());
+    onSignedIn(result.session);
+  };
+
+  return (
+    <main class="sign-in">
+      <h1>Weir</h1>
+      <p>What your models cost, and what they stream.</p>
+      <form onSubmit={submit}>
+        <label for="token">Admin token or gateway key</label>
+        {/* For password managers, which want a name beside what they keep. */}
+        <input hidden autocomplete="username" value="weir" />
+        <input
+          id="token"
+          type="password"
+          autocomplete="current-password"
+          spellcheck={false}
+          value={token}
+          aria-invalid={isRefused}
+          aria-describedby="token-hint"
+          onInput={(event) => setToken(event.currentTarget.value)}
+        />
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={isKept}
+            onChange={(event) => setKept(event.currentTarget.checked)}
+          />
+          Keep it for this tab
+        </label>
+        <button type="submit" class="primary" disabled={state === 'asking'}>
+          {state === 'asking' ? 'Signing in …' : 'Sign in'}
+        </button>
+        {isRefused && (
+          <p class="problem" role="alert">
+            {REFUSALS[state]}
+          </p>
+        )}
+        <p id="token-hint" class="hint">
+          A key sees its own use, the admin token everything. It stays in this page’s memory, and is sent to
+          this deployment alone. AUTH=open takes an empty one.
+        </p>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,67 @@
+/** Medians of how fast answers came, out of counts in steps (M5). */
+import { describe, expect, test } from 'vitest';
+import { Report } from '../../src/metering/report.ts';
+import { mediansOf, SPEED_COUNTS } from '../../src/metering/speeds.ts';
+import { seeded } from '../random.ts';
+import { record } from './records.ts';
+
+function totalOf(...records: Parameters<typeof record>[0][]) {
+  const report = new Report([]);
+  for (const one of records) report.addRecord(record(one));
+  return report.total;
+}
+
+function exactMedian(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+}
+
+describe('M5 medians', () => {
+  test('of many answers: within a tenth of the exact ones, at any speed', () => {
+    const random = seeded(14);
+    for (const scale of [15, 200, 3_000, 40_000]) {
+      const records = Array.from({ length: 400 }, () => {
+        const first_token_ms = Math.round(scale * (0.5 + random() + random()));
+        const total_ms = first_token_ms + Math.round(1000 + 9000 * random());
+        return { first_token_ms, total_ms, completion_tokens: Math.round(50 + 400 * random()) };
+      });
+      const total = totalOf(...records);
+      const first = exactMedian(records.map((one) => one.first_token_ms));
+      const rate = exactMedian(
+        records.map((one) => (one.completion_tokens * 1000) / (one.total_ms - one.first_token_ms)),
+      );
+      expect(Math.abs((total.median_first_token_ms ?? 0) / first - 1)).toBeLessThan(0.1);
+      expect(Math.abs((total.median_tokens_per_second ?? 0) / rate - 1)).toBeLessThan(0.1);
+    }
+  });
+
+  test('null where no answer had a text; no rate of one that was whole at once', () => {
+    expect(totalOf({ first_token_ms: null })).toMatchObject({
+      median_first_token_ms: null,
+      median_tokens_per_second: null,
+    });
+    expect(totalOf({ first_token_ms: 890, total_ms: 900 }).median_tokens_per_second).toBeNull();
+    expect(totalOf({ first_token_ms: 890, total_ms: 900 }).median_first_token_ms).not.toBeNull();
+  });
+
+  test('values beyond every step are numbers all the same', () => {
+    const far = [{ first_token_ms: 0, total_ms: 10 ** 9, completion_tokens: 2 }, { first_token_ms: 10 ** 9 }];
+    for (const one of far) {
+      const { median_first_token_ms, median_tokens_per_second } = totalOf(one);
+      expect(Number.isFinite(median_first_token_ms)).toBe(true);
+      expect(median_tokens_per_second).not.toBeNaN();
+    }
+    expect(mediansOf(Array.from({ length: SPEED_COUNTS }, () => Number.MAX_SAFE_INTEGER))).not.toContain(NaN);
+  });
+});
+
+test('M5 cut_requests: answers that began and failed; cancelled_requests: those whose client left', () => {
+  const total = totalOf(
+    { status: 'failed', first_token_ms: 5 },
+    { status: 'timed_out', first_token_ms: 5 },
+    { status: 'failed', first_token_ms: null },
+    { status: 'cancelled', first_token_ms: 5 },
+    {},
+  );
+  expect(total).toMatchObject({ failed_requests: 3, cut_requests: 2, cancelled_requests: 1 });
+});

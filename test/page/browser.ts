@@ -1,0 +1,76 @@
+/** A real Chromium for tests of the page, and a gateway with records for it to show (D9). */
+import { existsSync } from 'node:fs';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+
+const EXECUTABLE = process.env.CHROMIUM ?? '/usr/bin/chromium';
+export const hasChromium = existsSync(EXECUTABLE);
+if (!hasChromium)
+  process.stdout.write(
+    `No Chromium at ${EXECUTABLE}: the tests of the page are skipped (apt-get install chromium)\n`,
+  );
+
+/** Without these, Chromium calls home. */
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export function launch(): Promise<Browser> {
+  return chromium.launch({ executablePath: EXECUTABLE, headless: true, args: FLAGS });
+}
+
+export interface Look {
+  readonly width?: number;
+  readonly theme?: 'light' | 'dark';
+  readonly locale?: string;
+  readonly timezone?: string;
+}
+
+/** A page that is watched: what its console says, what its policy forbids, and what it asks for elsewhere. */
+export interface Watched {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Everything that should not be; refused calls of the API excepted, which Chromium logs, too. */
+  readonly complaints: string[];
+}
+
+export async function open(browser: Browser, url: string, look: Look = {}): Promise<Watched> {
+  const context = await browser.newContext({
+    viewport: { width: look.width ?? 1280, height: 800 },
+    colorScheme: look.theme ?? 'light',
+    locale: look.locale ?? 'en-GB',
+    timezoneId: look.timezone ?? 'Europe/Berlin',
+    reducedMotion: 'reduce',
+  });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (!/^Failed to load resource/.test(message.text())) complaints.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith('data:'))
+      complaints.push(`request: ${request.url()}`);
+  });
+  await page.addInitScript(
+    "addEventListener('securitypolicyviolation', (event) => console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI))",
+  );
+  await page.goto(url);
+  return { page, context, complaints };
+}
+
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel('Admin token or gateway key').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('navigation').waitFor();
+}
+
+/** Until nothing is being loaded. */
+export async function settle(page: Page): Promise<void> {
+  await page.locator('[aria-busy=true], .loading, .chart.waiting').first().waitFor({ state: 'detached' });
+}

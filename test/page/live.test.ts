@@ -1,0 +1,183 @@
+/** The live view in a real Chromium: two streams side by side, what they say told apart, errors, and the stop (D6, D9). */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ADMIN_TOKEN } from '../e2e/gateway.ts';
+import { overflows, violationsOf } from './axe.ts';
+import { hasChromium, type Look, launch, open, signIn } from './browser.ts';
+import { ADMIN, type Filled, startFilled } from './filled.ts';
+
+const FLASH = 'deepseek/deepseek-flash';
+const SMALL = 'mistral/mistral-small-latest';
+
+describe.runIf(hasChromium)('the live view', () => {
+  let browser: Browser;
+  let filled: Filled;
+
+  beforeAll(async () => {
+    [browser, filled] = await Promise.all([
+      launch(), // A client that has left is noticed at the next heartbeat.
+      startFilled({ pace: 15, vars: { HEARTBEAT_SECONDS: '1' } }),
+    ]);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await filled[Symbol.asyncDispose]();
+  });
+
+  async function ask(a: string, b = '', look: Look = {}, token = ADMIN_TOKEN) {
+    const watched = await open(browser, filled.page, look);
+    await signIn(watched.page, token);
+    await watched.page.goto(`${filled.page}#/live?${new URLSearchParams({ a, b })}`);
+    return watched;
+  }
+  const send = (page: Page) => page.getByRole('button', { name: 'Send' }).click();
+  const lane = (page: Page, model: string) => page.getByRole('region', { name: model, exact: true });
+
+  test.each<Look>([
+    { theme: 'light', width: 1280 },
+    { theme: 'dark', width: 360 },
+  ])(
+    'D6 D9 two models side by side ($theme, $width): text and reasoning apart, every frame, usage and cost',
+    async (look) => {
+      const { page, context, complaints } = await ask(FLASH, SMALL, look);
+      await send(page);
+      for (const model of [FLASH, SMALL]) await lane(page, model).getByText('Finished (stop)').waitFor();
+      const flash = lane(page, FLASH);
+      expect(await flash.locator('.part.reasoning p').innerText()).toBe(
+        'Gates first, then water; count each lock once.',
+      );
+      expect(await flash.locator('.part.text p').innerText()).toBe(
+        'Open the lower gate last: the chamber empties, the boat leaves.',
+      );
+      expect(await lane(page, SMALL).locator('.part.text p').innerText()).toMatch(/barrage/);
+      const frames = await flash.locator('.frame').allInnerTexts();
+      expect(frames.at(-1)).toContain('[DONE]');
+      expect(frames.at(-2)).toContain('"usage"');
+      expect(await flash.locator('summary').innerText()).toMatch(
+        new RegExp(`^${frames.length} frames, [\\d,]+ bytes$`),
+      );
+      expect(await flash.locator('.figures').innerText()).toMatch(
+        /Tokens out\s+19\s+8 reasoning\s+Cost\s+US\$0\.0000\d\d/,
+      );
+      expect(await flash.locator('.strip path').count()).toBeGreaterThan(2);
+      expect(await violationsOf(page)).toEqual([]);
+      expect(await overflows(page)).toBe(false);
+      expect(complaints).toEqual([]);
+      await context.close();
+    },
+  );
+
+  test('D6 a frame opens to its JSON, and the record of the request is one click away', async () => {
+    const { page, context } = await ask(FLASH);
+    await send(page);
+    await lane(page, FLASH).getByText('Finished (stop)').waitFor();
+    const frame = page.locator('.frame button').last();
+    await frame.click();
+    expect(await frame.innerText()).toMatch(/\n {2}"object": "chat\.completion\.chunk",\n/);
+    await page.getByRole('link', { name: 'The request’s record' }).click();
+    await page.locator('dialog .facts', { hasText: FLASH }).waitFor();
+    await context.close();
+  });
+
+  test('D6 the admin asks with a key of the page’s own, which expires in an hour; a second prompt makes no other', async () => {
+    const { page, context } = await ask(FLASH);
+    const liveKeys = async () => {
+      const response = await filled.gateway.fetch('/admin/keys', { headers: ADMIN });
+      const { data } = (await response.json()) as { data: { name: string; expires_at: string }[] };
+      return data.filter(({ name }) => name.startsWith('Live view'));
+    };
+    const before = (await liveKeys()).length;
+    for (let turn = 0; turn < 2; turn++) {
+      await send(page);
+      await lane(page, FLASH).getByText('Finished (stop)').waitFor();
+    }
+    const keys = await liveKeys();
+    expect(keys).toHaveLength(before + 1);
+    for (const { expires_at } of keys) {
+      const left = Date.parse(expires_at) - Date.now();
+      expect(left).toBeGreaterThan(0);
+      expect(left).toBeLessThanOrEqual(3_600_000);
+    }
+    await context.close();
+  });
+
+  test('D6 tool calls are told apart, with their names and arguments', async () => {
+    const { page, context } = await ask(SMALL);
+    await page.getByText('More of the request').click();
+    const parameters = { type: 'object', properties: { gate: { type: 'string' } } };
+    const tools = [{ type: 'function', function: { name: 'open_gate', parameters } }];
+    await page.getByLabel(/A JSON object/).fill(JSON.stringify({ tools, tool_choice: 'any' }));
+    await send(page);
+    await lane(page, SMALL).getByText('Finished (tool_calls)').waitFor();
+    const call = page.locator('.part.tool').first();
+    expect(await call.locator('h3').innerText()).toMatch(/^Tool call \w+/);
+    expect(typeof JSON.parse(await call.locator('p').innerText())).toBe('object');
+    await context.close();
+  });
+
+  test('D6 a stream that is cut looks like an error, after the text that came', async () => {
+    const { page, context, complaints } = await ask(`${FLASH}:cut`);
+    await send(page);
+    const cut = lane(page, `${FLASH}:cut`);
+    await cut.locator('.part.error').waitFor();
+    expect(await cut.locator('.part.error').innerText()).toContain('upstream_truncated');
+    expect(await cut.locator('.phase').innerText()).toBe('Failed');
+    expect(await cut.locator('.part').count()).toBeGreaterThan(1);
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D6 a refusal before the stream shows the error of the API', async () => {
+    const { page, context } = await ask(`${FLASH}:status-500`);
+    await send(page);
+    const alert = await lane(page, `${FLASH}:status-500`).getByRole('alert').innerText();
+    expect(alert).toMatch(/^The request failed \(.+\)\s+DeepSeek: Simulated failure/);
+    await context.close();
+  });
+
+  test('D6 the stop ends the upstream, and the record says that it was cancelled', async () => {
+    const model = `${FLASH}:stall-mid`;
+    const { page, context } = await ask(model);
+    const asked = filled.gateway.simulator.requests.length;
+    await send(page);
+    await lane(page, model).locator('.part').first().waitFor();
+    const upstream = filled.gateway.simulator.requests
+      .slice(asked)
+      .find(({ text }) => text.includes('stall-mid'));
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await lane(page, model)
+      .getByText(/^Stopped/)
+      .waitFor();
+    expect(await upstream?.closed).toBe('disconnected');
+    await filled.gateway.logged((lines) =>
+      lines.some(
+        ({ event, asked: of, status }) => event === 'request' && of === model && status === 'cancelled',
+      ),
+    );
+    await context.close();
+  });
+
+  test('D6 a key asks with itself; what it may not use is refused in words', async () => {
+    const [web] = filled.keys;
+    const { page, context } = await ask('openai/gpt-4o-mini', '', {}, web.token);
+    await send(page);
+    await page.getByText(/no right/).waitFor();
+    await page.getByLabel('Model', { exact: true }).fill(FLASH);
+    await page.getByLabel('Prompt').click();
+    await send(page);
+    await lane(page, FLASH).getByText('Finished (stop)').waitFor();
+    await context.close();
+  });
+
+  test('D6 AUTH=passthrough: the admin’s key of the page is never sent to a provider', async () => {
+    await using own = await startFilled({ vars: { AUTH: 'passthrough' } });
+    const { page, context } = await open(browser, own.page);
+    await signIn(page, ADMIN_TOKEN);
+    await page.goto(`${own.page}#/live?a=${FLASH}`);
+    await send(page);
+    await page.getByText(/AUTH=passthrough/).waitFor();
+    expect(own.gateway.simulator.requests.filter(({ path }) => path.includes('completions'))).toEqual([]);
+    await context.close();
+  });
+});

@@ -1,0 +1,248 @@
+/** Each view of the page in a real Chromium, in both themes and at two widths, over both ledgers (D3, D4, D5, D9). */
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ADMIN_TOKEN } from '../e2e/gateway.ts';
+import { overflows, violationsOf } from './axe.ts';
+import { hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
+import { type Filled, RECORDS, startFilled } from './filled.ts';
+
+const LOOKS: readonly Look[] = [
+  { theme: 'light', width: 1280 },
+  { theme: 'dark', width: 1280 },
+  { theme: 'light', width: 360 },
+  { theme: 'dark', width: 360 },
+];
+
+let browser: Browser;
+let filled: Filled;
+
+describe.runIf(hasChromium)('the page', () => {
+  beforeAll(async () => {
+    [browser, filled] = await Promise.all([launch(), startFilled()]);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await filled[Symbol.asyncDispose]();
+  });
+
+  async function signedIn(look: Look = {}, hash = '', token = ADMIN_TOKEN): Promise<Watched> {
+    const watched = await open(browser, `${filled.page}${hash}`, look);
+    await signIn(watched.page, token);
+    return watched;
+  }
+
+  describe.each(LOOKS)('$theme, $width pixels', (look) => {
+    const views: readonly (readonly [name: string, hash: string, shown: string])[] = [
+      ['overview', '#/overview?range=30d', '.bar rect'],
+      ['overview by status, of failures', '#/overview?range=30d&by=status&metric=failures', '.bar rect'],
+      ['requests', '#/requests?range=30d', 'tbody tr'],
+      ['keys', '#/keys', '.meter'],
+      ['live', '#/live', '.empty'],
+    ];
+
+    test('D2 D9 the sign-in, then every view: nothing on the console, no violation, nothing too wide', async () => {
+      const { page, context, complaints } = await open(browser, filled.page, look);
+      expect(await violationsOf(page)).toEqual([]);
+      await signIn(page, ADMIN_TOKEN);
+      for (const [name, hash, shown] of views) {
+        await page.goto(filled.page + hash);
+        await page.locator(shown).first().waitFor({ state: 'attached' });
+        await settle(page);
+        expect(await violationsOf(page), name).toEqual([]);
+        expect(await overflows(page), name).toBe(false);
+      }
+      expect(complaints).toEqual([]);
+      await context.close();
+    });
+
+    test('D4 D5 D9 what opens above a view: a record, the form of a new key, the question before a revocation', async () => {
+      const { page, context, complaints } = await signedIn(look, '#/requests?range=30d&status=failed');
+      await page.locator('tbody tr a').first().click();
+      await page.locator('dialog .facts').waitFor();
+      expect(await violationsOf(page)).toEqual([]);
+      expect(await overflows(page)).toBe(false);
+      await page.keyboard.press('Escape');
+      await page.locator('dialog').waitFor({ state: 'detached' });
+      expect(new URL(page.url()).hash).not.toContain('id=');
+      await page.goto(`${filled.page}#/keys`);
+      await page.getByRole('button', { name: 'New key' }).click();
+      expect(await violationsOf(page)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Revoke web app' }).click();
+      expect(await violationsOf(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Keep it' }).click();
+      await page.locator('dialog').waitFor({ state: 'detached' });
+      expect(complaints).toEqual([]);
+      await context.close();
+    });
+  });
+
+  test('D3 the figures are the API’s, and the table has every model with its share, the dearest first', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d');
+    await settle(page);
+    const requests = page.locator('.figures > div', {
+      has: page.getByRole('link', { name: 'Requests', exact: true }),
+    });
+    expect(await requests.locator('.value').innerText()).toBe(String(RECORDS));
+    const shares = await page.locator('tbody td:nth-child(3)').allInnerTexts();
+    const parts = shares.map((text) => Number.parseFloat(text));
+    expect(parts.length).toBeGreaterThan(4);
+    expect(parts).toEqual([...parts].sort((a, b) => b - a));
+    expect(parts.reduce((sum, part) => sum + part, 0)).toBeCloseTo(100, -0.4);
+    await context.close();
+  });
+
+  test('D3 range, metric, grouping and filters are in the URL: the same view for whoever gets it', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d');
+    await page.getByLabel('By').selectOption('provider');
+    await page.getByRole('link', { name: 'deepseek', exact: true }).click();
+    await page.locator('.figures').getByRole('link', { name: 'Tokens' }).click();
+    const url = page.url();
+    expect(url).toMatch(/by=model/);
+    expect(url).toMatch(/provider=deepseek/);
+    expect(url).toMatch(/metric=tokens/);
+    await page.getByRole('link', { name: 'deepseek/deepseek-flash' }).waitFor();
+    const rows = await page.locator('tbody tr').allInnerTexts();
+    await context.close();
+    const other = await signedIn({}, new URL(url).hash);
+    await other.page.getByRole('link', { name: 'deepseek/deepseek-flash' }).waitFor();
+    await settle(other.page);
+    expect(await other.page.locator('tbody tr').allInnerTexts()).toEqual(rows);
+    expect(rows.every((row) => row.startsWith('deepseek/'))).toBe(true);
+    await other.page.getByRole('link', { name: 'Take provider deepseek away' }).click();
+    await other.page.getByRole('link', { name: 'openai/gpt-4o-mini' }).waitFor();
+    await other.context.close();
+  });
+
+  test('D3 the chart by keyboard: the arrow keys tell each bar in words', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d&by=provider');
+    await page.locator('.bar rect').first().waitFor({ state: 'attached' });
+    await page.getByRole('group', { name: /arrow keys/ }).focus();
+    for (let presses = 0; presses < 3; presses++) await page.keyboard.press('ArrowLeft');
+    expect(await page.locator('figcaption').innerText()).toMatch(/UTC – US\$.*deepseek/);
+    await context.close();
+  });
+
+  test('D4 the list goes on when it is scrolled, and a record says in plain words how it ended', async () => {
+    const { page, context } = await signedIn({}, '#/requests?range=30d');
+    await page.locator('tbody tr').nth(49).waitFor();
+    await page.mouse.move(600, 400);
+    await page.mouse.wheel(0, 20_000);
+    await page.locator('tbody tr').nth(99).waitFor();
+    await page.getByLabel('Status').selectOption('failed');
+    await page.locator('tbody tr', { hasText: 'upstream_truncated' }).first().click();
+    await page.getByText(/^Cut after .* tokens$/).waitFor();
+    const sheet = await page.locator('dialog').innerText();
+    expect(sheet).toContain('broke off before the answer was finished');
+    expect(sheet).toMatch(/by the price table, price since/);
+    expect(sheet).toMatch(/first token after/);
+    await context.close();
+  });
+
+  test('D4 a request is found by its id, and one that has no record says so', async () => {
+    const { page, context } = await signedIn({}, '#/requests?range=30d');
+    const link = page.locator('tbody tr a').nth(7);
+    const id = /id=([0-9a-f-]+)/.exec((await link.getAttribute('href')) ?? '')?.[1] ?? '';
+    await page.getByLabel('Model or id').fill(id);
+    await page.keyboard.press('Enter');
+    await page.locator('dialog', { hasText: id }).locator('.facts').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByLabel('Model or id').fill(`${id.slice(0, -4)}ffff`);
+    await page.keyboard.press('Enter');
+    await page.getByText('There is no record of this request').waitFor();
+    await context.close();
+  });
+
+  test('D5 a key is made and shown once, changed, and revoked after a question', async () => {
+    const { page, context, complaints } = await signedIn({}, '#/keys');
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Name').fill('staging');
+    await page.getByLabel('Models').fill('deepseek/*');
+    await page.getByLabel('Amount').fill('0.5');
+    await page.getByLabel('Requests a minute').fill('30');
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    const token = await page.locator('output').innerText();
+    expect(token).toMatch(/^weir_[0-9a-f]{64}$/);
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByText('Copied').waitFor();
+    expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(token);
+    await page.getByRole('button', { name: 'Close' }).click();
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    expect(await page.locator('body').innerText()).not.toContain(token);
+    const line = page.locator('tr', { hasText: 'staging' });
+    await line.getByText(/US\$0\.00 of US\$0\.5000 a month/).waitFor();
+    await line.getByRole('button', { name: 'Change staging' }).click();
+    await page.getByLabel('Name').fill('staging two');
+    await page.getByLabel('Requests a minute').fill('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    const changed = page.locator('tr', { hasText: 'staging two' });
+    await changed.waitFor();
+    expect(await changed.innerText()).not.toContain('requests/min');
+    await changed.getByRole('button', { name: 'Revoke staging two' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
+    await changed.waitFor({ state: 'detached' });
+    const response = await filled.gateway.fetch('/v1/key', { headers: { authorization: `Bearer ${token}` } });
+    expect(response.status).toBe(401);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D5 a field that the API refuses: its message, and the field that it is about', async () => {
+    const { page, context } = await signedIn({}, '#/keys');
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Name').fill('bad');
+    await page.getByLabel('Amount').fill('5');
+    await page.getByLabel('Currency, or tokens').fill('dollars');
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    expect(await page.getByRole('alert').innerText()).toContain('budget must be');
+    expect(await page.getByLabel('Amount').getAttribute('aria-invalid')).toBe('true');
+    await context.close();
+  });
+
+  test('D2 a gateway key sees its own use alone, and how it stands', async () => {
+    const [web] = filled.keys;
+    const { page, context, complaints } = await signedIn({}, '#/overview?range=30d', web.token);
+    await settle(page);
+    const asked = await page.locator('tbody').innerText();
+    expect(asked).toContain('mistral/mistral-small-latest');
+    expect(await page.getByLabel('By').locator('option').allInnerTexts()).not.toContain('Key');
+    await page.getByRole('link', { name: 'Key', exact: true }).click();
+    await page.getByText('US$5.00 a month').waitFor();
+    await page.getByText('of 60').waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D2 the token is in memory alone, unless it is to be kept for this tab; signing out forgets it', async () => {
+    const { page, context } = await signedIn();
+    expect(await page.evaluate<number>('sessionStorage.length + localStorage.length')).toBe(0);
+    expect(await context.cookies()).toEqual([]);
+    await page.reload();
+    await page.getByLabel('Keep it for this tab').check();
+    await signIn(page, ADMIN_TOKEN);
+    await page.reload();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Admin token or gateway key').waitFor();
+    expect(await page.evaluate<number>('sessionStorage.length')).toBe(0);
+    await context.close();
+  });
+});
+
+describe.runIf(hasChromium)('the page with LEDGER=object', () => {
+  test('D3 D4 the last hours over all keys, and their requests', async () => {
+    await using own = await startFilled({ vars: { LEDGER: 'object' } });
+    const own_browser = await launch();
+    const { page, complaints } = await open(own_browser, `${own.page}#/overview?range=30d&by=key`);
+    await signIn(page, ADMIN_TOKEN);
+    await page.getByRole('link', { name: '24 h' }).click();
+    await settle(page);
+    expect(await page.locator('.problem').count()).toBe(0);
+    await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Requests' }).click();
+    await settle(page);
+    expect(await page.locator('.problem').count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await own_browser.close();
+  });
+});

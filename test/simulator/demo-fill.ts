@@ -1,0 +1,35 @@
+/** Gives the demo's gateway keys, and the records of two weeks under three of them, whose names say that they are made up (D8). */
+import { demoRecords, fill } from './demo-records.ts';
+import { decodeObject, type JsonObject, textOf } from './json.ts';
+
+const RECORDS = 420;
+
+/** @returns the key that the demo's own requests are sent with */
+export async function fillDemo(url: string, adminToken: string): Promise<string> {
+  const make = async (body: JsonObject) => {
+    const headers = { authorization: `Bearer ${adminToken}` };
+    const response = await fetch(`${url}/admin/keys`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`POST /admin/keys answers ${response.status} ${text}`);
+    const made = decodeObject(text);
+    return { id: textOf(made?.id), key: textOf(made?.key) };
+  };
+  const web = await make({ name: 'web app (made-up records)', budget: { USD: 5, per: 'month' }, rpm: 600 });
+  const agents = await make({ name: 'agents (made-up records)', max_concurrent: 20 });
+  const evals = await make({ name: 'evals (made-up records)', models: ['deepseek/*', 'mistral/*'] });
+  const records = demoRecords(
+    RECORDS,
+    [
+      { id: web.id, weight: 5, promptTokens: 2000, completionTokens: 400 },
+      { id: agents.id, weight: 3, promptTokens: 12_000, completionTokens: 1500 },
+      { id: evals.id, weight: 2, promptTokens: 900, completionTokens: 200 },
+    ],
+    Date.now(),
+  );
+  await fill(url, records);
+  return (await make({ name: 'this demo' })).key;
+}

@@ -1,6 +1,7 @@
 /** Validation of requests: the body, the model and the list of models; a refused request reaches no upstream. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { gemini } from '../simulator/gemini.ts';
 import { decodeObject, objectsOf, textOf } from '../simulator/json.ts';
 import { allScenes } from '../simulator/scenes.ts';
 import {
@@ -206,7 +207,7 @@ describe('GET /v1/models', () => {
     const response = await gateway.fetch('/v1/models');
     const text = await response.text();
     const data = objectsOf(decodeObject(text)?.data);
-    const reachable = allScenes.filter(({ id }) => !['opentoken', 'xerotier'].includes(id));
+    const reachable = [...allScenes, gemini].filter(({ id }) => !['opentoken', 'xerotier'].includes(id));
     const listed = reachable.flatMap(({ id, models }) => models.map((model) => `${id}/${model}`));
     const ids = data.map(({ id }) => textOf(id));
     expect(ids.sort()).toEqual([...listed, 'fast', 'thinker', 'deepseek/own'].sort());
@@ -241,7 +242,7 @@ describe('without DEFAULT_PROVIDER', () => {
       expect(error).toMatchObject({ type: 'not_found_error', code: 'model_not_found', param: 'model' });
       expect(textOf(error.message)).toContain(model);
       expect(textOf(error.message)).toMatch(
-        /deepseek, mistral, codestral, opentoken, xerotier, openai, anthropic, compatible/,
+        /deepseek, mistral, codestral, opentoken, xerotier, openai, anthropic, gemini, compatible/,
       );
     },
   );

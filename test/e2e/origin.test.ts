@@ -125,16 +125,19 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
     expect(origin.requests.at(-1)).toMatchObject({ method: 'OPTIONS', url: '/shop/42' });
   });
 
-  test.each(['/ai/v1/respond', '/ai/v1/chat/completion', '/ai/v1/', '/ai//v1/respond', '/ai/openai/v1/x'])(
-    '%s, a mistyped path of the API: 404, and no key reaches the origin',
-    async (path) => {
-      const asked = await askedDuring(async () => {
-        const headers = { authorization: 'Bearer sk-of-the-caller' };
-        expect((await gateway.post(path, {}, { headers })).status).toBe(404);
-      });
-      expect(asked).toEqual([]);
-    },
-  );
+  test.each([
+    '/ai/v1/embeddings',
+    '/ai/v1/chat/completion',
+    '/ai/v1/',
+    '/ai//v1/embeddings',
+    '/ai/openai/v1/x',
+  ])('%s, a mistyped path of the API: 404, and no key reaches the origin', async (path) => {
+    const asked = await askedDuring(async () => {
+      const headers = { authorization: 'Bearer sk-of-the-caller' };
+      expect((await gateway.post(path, {}, { headers })).status).toBe(404);
+    });
+    expect(asked).toEqual([]);
+  });
 
   test.each<[name: string, path: string, headers: Record<string, string>]>([
     ['a gateway key', '/shop', { authorization: `Bearer ${KEY}` }],
@@ -179,7 +182,7 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
 
     test('what is, or bears a key, does not, and is told which settings are wrong', async () => {
       const asked = await askedDuring(async () => {
-        for (const path of ['/ai/v1/models', '/ai/v1/responses', '/ai/admin/keys', '/shop']) {
+        for (const path of ['/ai/v1/models', '/ai/v1/embeddings', '/ai/admin/keys', '/shop']) {
           const headers = { authorization: `Bearer ${KEY}` };
           const { status, error } = await errorOf(await gateway.fetch(path, { headers }));
           expect([path, status, error.code]).toEqual([path, 500, 'misconfigured']);

@@ -153,11 +153,11 @@ describe('Q12 paths that clients try', () => {
       'access-control-request-method': 'POST',
       'access-control-request-headers': 'x-a',
     };
-    const preflight = await gateway.fetch('/v1/responses', { method: 'OPTIONS', headers });
+    const preflight = await gateway.fetch('/v1/embeddings', { method: 'OPTIONS', headers });
     expect(preflight.status).toBe(204);
     expect(preflight.headers.get('access-control-allow-origin')).toBe(origin);
     expect(preflight.headers.get('access-control-allow-headers')).toBe('x-a');
-    const response = await gateway.post('/v1/responses', {}, { headers: { origin } });
+    const response = await gateway.post('/v1/embeddings', {}, { headers: { origin } });
     expect(response.headers.get('access-control-allow-origin')).toBe(origin);
   });
 

@@ -152,8 +152,9 @@ describe('errors', () => {
   });
 
   test('I5 responses.retrieve and delete: a NotFoundError that says that none are kept', async () => {
-    for (const request of [client.responses.retrieve('resp_1'), client.responses.delete('resp_1')]) {
-      const error = await thrown(request);
+    const asks = [() => client.responses.retrieve('resp_1'), () => client.responses.delete('resp_1')];
+    for (const ask of asks) {
+      const error = await thrown(ask());
       expect(error).toBeInstanceOf(OpenAI.NotFoundError);
       expect(error).toMatchObject({ message: expect.stringContaining('keeps no responses') });
     }

@@ -1,6 +1,6 @@
 /** Reads one upstream answer, streamed or plain, to its one end: chunks and vendor events go to a sink as they come. */
 import { type ApiError, apiError, type UpstreamError } from '../canonical/error.ts';
-import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
+import { isObject, type JsonObject, parseJson, readArray, readText } from '../canonical/json.ts';
 import { isWithinJsonBounds } from '../canonical/json-bounds.ts';
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../canonical/limits.ts';
 import type { ChoicePart, ChunkPart, VendorTokens } from '../canonical/part.ts';
@@ -171,8 +171,7 @@ export class AnswerReader {
     if (text === '[DONE]') return this.#done();
     if (!isWithinJsonBounds(data)) return this.#tooNested();
     const value = parseJson(data);
-    // Google writes an error as a list of one, too.
-    const event = Array.isArray(value) && value.length === 1 ? value[0] : value;
+    const event = name === '' ? withoutList(value) : value;
     if (!isObject(event)) return this.#notAnObject(name, data);
     const type = readText(event.type) ?? '';
     if (type.startsWith('x_') && event.choices === undefined) return this.#vendor(type, name, event, data);
@@ -275,6 +274,12 @@ export class AnswerReader {
 function hasText({ content, reasoning, refusal, toolCalls }: ChoicePart): boolean {
   if (content !== '' || reasoning !== '' || refusal !== '') return true;
   return toolCalls.some((call) => (call.name ?? '') !== '' || call.arguments !== '');
+}
+
+/** Google writes an error as a list of one, too; of anything else a list is none of a stream's events. */
+function withoutList(value: unknown): unknown {
+  const [only, ...others] = readArray(value);
+  return others.length === 0 && isObject(only) && isObject(only.error) ? only : value;
 }
 
 /** A frame larger than this is not worth waiting for in one piece. */

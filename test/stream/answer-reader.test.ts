@@ -307,3 +307,9 @@ describe('AnswerReader, a dialect that remembers', () => {
     expect(read(stream)).toEqual(expected);
   });
 });
+
+test('V2 F1 a vendor event whose data is a list is no event of a stream, whatever passes', () => {
+  const { text, error } = convert(`event: x_a\ndata: [{"content":503}]\n\n${HELLO}${STOP}${DONE}`, PASS);
+  expect(text).not.toContain('503');
+  expect(error).toBeNull();
+});

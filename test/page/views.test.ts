@@ -88,7 +88,8 @@ describe.runIf(hasChromium)('the page', () => {
     const parts = shares.map((text) => Number.parseFloat(text));
     expect(parts.length).toBeGreaterThan(4);
     expect(parts).toEqual([...parts].sort((a, b) => b - a));
-    expect(parts.reduce((sum, part) => sum + part, 0)).toBeCloseTo(100, -0.4);
+    const rounded = parts.reduce((sum, part) => sum + (part < 10 ? 0.05 : 0.5), 0);
+    expect(Math.abs(parts.reduce((sum, part) => sum + part, 0) - 100)).toBeLessThanOrEqual(rounded);
     await context.close();
   });
 

@@ -36,6 +36,11 @@ export function readCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
+/** The first that is an object, or an empty one. */
+export function objectOf(...candidates: readonly unknown[]): JsonObject {
+  return candidates.find(isObject) ?? {};
+}
+
 export function readArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }

@@ -33,6 +33,20 @@ export interface ChoicePart {
   readonly finishWord: string | null;
 }
 
+/** A choice of which nothing is reported. */
+export const EMPTY_CHOICE: ChoicePart = {
+  index: 0,
+  hasRole: false,
+  hasContent: false,
+  content: '',
+  reasoning: '',
+  refusal: '',
+  toolCalls: [],
+  reasoningDetails: [],
+  logprobs: null,
+  finishWord: null,
+};
+
 /** What one event, or one whole plain answer, contains. */
 export interface ChunkPart {
   readonly id: string | undefined;
@@ -50,6 +64,18 @@ export interface ChunkPart {
   /** The upstream said that nothing follows. */
   readonly ends?: true;
 }
+
+/** A part that contains nothing. */
+export const EMPTY_PART: ChunkPart = {
+  id: undefined,
+  created: undefined,
+  model: undefined,
+  serviceTier: undefined,
+  systemFingerprint: undefined,
+  choices: [],
+  usage: null,
+  error: null,
+};
 
 /** The tokens that a vendor event reports (V3). `add`: of a task of its own, to be summed; `total`: of everything so far. */
 export interface VendorTokens {

@@ -1,6 +1,6 @@
 /** Reads every form in which an upstream reports an error, and makes of it what a client may see (E1, E2, E4). */
 import { type ApiError, apiError, ERRORS, type ErrorCode, type UpstreamError } from './error.ts';
-import { isObject, type JsonObject, parseJson, readArray, readText, writeJson } from './json.ts';
+import { isObject, type JsonObject, objectOf, parseJson, readArray, readText, writeJson } from './json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from './limits.ts';
 
 /** The provider that answers: its name for messages, and its credential, which no message may contain. */
@@ -48,7 +48,7 @@ function readMessage(message: unknown): string | undefined {
 
 /** OpenRouter's "Provider returned error": what the provider behind it answered is in `metadata.raw`, as text or as JSON. */
 function readInner(error: JsonObject): { readonly message?: string } {
-  const metadata = isObject(error.metadata) ? error.metadata : {};
+  const metadata = objectOf(error.metadata);
   const raw = readText(metadata.raw);
   if (raw === undefined) return {};
   const inner = parseJson(raw);

@@ -1,5 +1,5 @@
 /** Counts an Anthropic message's tokens: the last said count of each field, and what is billed beside the message (A5). */
-import { isObject, type JsonObject, readArray, readCount } from '../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readCount } from '../canonical/json.ts';
 import type { TokensBesides, UsageReport } from '../canonical/usage.ts';
 
 const FIELDS = [
@@ -26,7 +26,7 @@ export class ClaudeUsage {
   latest(usage: unknown): UsageReport | null {
     if (!isObject(usage)) return null;
     this.#said = { ...this.#said, ...saidIn(usage) };
-    const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {};
+    const details = objectOf(usage.output_tokens_details);
     const besides = readBesides(usage.iterations);
     return {
       ...tokensOf(this.#said),

@@ -1,7 +1,13 @@
 /** Anthropic Messages: events that open, fill and close one block after the other. https://platform.claude.com/docs/en/build-with-claude/streaming */
-import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../canonical/json.ts';
 import { MAX_TOOL_CALLS } from '../canonical/limits.ts';
-import type { ChoicePart, ChunkPart, ToolCallPart } from '../canonical/part.ts';
+import {
+  type ChoicePart,
+  type ChunkPart,
+  EMPTY_CHOICE,
+  EMPTY_PART,
+  type ToolCallPart,
+} from '../canonical/part.ts';
 import { findUpstreamError } from '../canonical/upstream-error.ts';
 import type { Dialect, DialectReader } from '../stream/dialect.ts';
 import { type ClaudeBlock, readBlock } from './anthropic-blocks.ts';
@@ -163,31 +169,3 @@ function callPart(
 function fragment(index: number, text: string): ToolCallPart {
   return { index, id: undefined, name: undefined, arguments: text, extraContent: undefined };
 }
-
-function objectOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
-}
-
-const EMPTY_CHOICE: ChoicePart = {
-  index: 0,
-  hasRole: false,
-  hasContent: false,
-  content: '',
-  reasoning: '',
-  refusal: '',
-  toolCalls: [],
-  reasoningDetails: [],
-  logprobs: null,
-  finishWord: null,
-};
-
-const EMPTY_PART: ChunkPart = {
-  id: undefined,
-  created: undefined,
-  model: undefined,
-  serviceTier: undefined,
-  systemFingerprint: undefined,
-  choices: [],
-  usage: null,
-  error: null,
-};

@@ -1,5 +1,5 @@
 /** What the OpenAI-shaped dialects share: the fields around the choices, and usage wherever it comes. */
-import { isObject, type JsonObject, readArray, readCount, readText } from '../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../canonical/json.ts';
 import { MAX_CHOICES, MAX_NAME_CHARS } from '../canonical/limits.ts';
 import type { ChoicePart, ChunkPart } from '../canonical/part.ts';
 import { findUpstreamError } from '../canonical/upstream-error.ts';
@@ -75,12 +75,12 @@ function readAnyUsage(
 /** The counts of one usage object, under OpenAI's names and those of its relatives. */
 export function readUsage(usage: JsonObject): UsageReport {
   // Mistral's schema has the first name in the singular.
-  const prompt = objectOr(
+  const prompt = objectOf(
     usage.prompt_tokens_details,
     usage.input_tokens_details,
     usage.prompt_token_details,
   );
-  const completion = objectOr(usage.completion_tokens_details, usage.output_tokens_details);
+  const completion = objectOf(usage.completion_tokens_details, usage.output_tokens_details);
   return {
     prompt: readCount(usage.prompt_tokens) ?? readCount(usage.input_tokens),
     completion: readCount(usage.completion_tokens) ?? readCount(usage.output_tokens),
@@ -98,8 +98,4 @@ export function readUsage(usage: JsonObject): UsageReport {
     acceptedPrediction: readCount(completion.accepted_prediction_tokens),
     rejectedPrediction: readCount(completion.rejected_prediction_tokens),
   };
-}
-
-function objectOr(...candidates: readonly unknown[]): JsonObject {
-  return candidates.find(isObject) ?? {};
 }

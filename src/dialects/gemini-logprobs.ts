@@ -1,5 +1,5 @@
 /** Reads Gemini's `logprobsResult` into the chat form (C9). */
-import { isObject, type JsonObject, readArray } from '../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray } from '../canonical/json.ts';
 import { type Logprobs, readLogprobs } from '../canonical/logprobs.ts';
 
 const encoder = new TextEncoder();
@@ -16,7 +16,7 @@ export function readGeminiLogprobs(result: unknown): Logprobs | null {
 }
 
 function entry(candidate: unknown): JsonObject {
-  const { token, logProbability } = isObject(candidate) ? candidate : {};
+  const { token, logProbability } = objectOf(candidate);
   const bytes = typeof token === 'string' ? [...encoder.encode(token)] : null;
   return { token, logprob: logProbability, bytes };
 }

@@ -1,10 +1,16 @@
 /** Google's `generateContent`: `candidates[].content.parts`, whose finish is the last one said (A3). */
 import type { UpstreamError } from '../canonical/error.ts';
 import { finishReason } from '../canonical/finish-reason.ts';
-import { isObject, type JsonObject, readArray, readCount, readText } from '../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../canonical/json.ts';
 import { MAX_CHOICES } from '../canonical/limits.ts';
 import { markMaker } from '../canonical/maker.ts';
-import type { ChoicePart, ChunkPart, ToolCallPart } from '../canonical/part.ts';
+import {
+  type ChoicePart,
+  type ChunkPart,
+  EMPTY_CHOICE,
+  EMPTY_PART,
+  type ToolCallPart,
+} from '../canonical/part.ts';
 import { findUpstreamError } from '../canonical/upstream-error.ts';
 import type { Dialect, DialectReader } from '../stream/dialect.ts';
 import { readName } from './envelope.ts';
@@ -39,7 +45,7 @@ class GeminiReader implements DialectReader {
 
   event(event: JsonObject): ChunkPart {
     const candidates = readArray(event.candidates).filter(isObject).slice(0, MAX_CHOICES);
-    const feedback = isObject(event.promptFeedback) ? event.promptFeedback : {};
+    const feedback = objectOf(event.promptFeedback);
     this.#blocked = readText(feedback.blockReason) ?? this.#blocked;
     const usage = isObject(event.usageMetadata) ? event.usageMetadata : null;
     const tier = readName(usage?.serviceTier)?.toLowerCase();
@@ -94,7 +100,7 @@ class GeminiReader implements DialectReader {
     const index = given === undefined || given >= MAX_CHOICES ? position : given;
     const state = this.#candidates.get(index) ?? { finish: null, hasContent: false };
     this.#candidates.set(index, state);
-    const content = isObject(candidate.content) ? candidate.content : {};
+    const content = objectOf(candidate.content);
     const parts = readArray(content.parts).filter(isObject);
     let text = '';
     let reasoning = '';
@@ -129,7 +135,7 @@ class GeminiReader implements DialectReader {
       index: undefined,
       id: readName(call.id),
       name: readName(call.name),
-      arguments: JSON.stringify(isObject(call.args) ? call.args : {}),
+      arguments: JSON.stringify(objectOf(call.args)),
       extraContent:
         thought_signature === undefined
           ? undefined
@@ -156,25 +162,3 @@ function failure(word: string): UpstreamError {
     status: undefined,
   };
 }
-
-const EMPTY_CHOICE: Omit<ChoicePart, 'index'> = {
-  hasRole: false,
-  hasContent: false,
-  content: '',
-  reasoning: '',
-  refusal: '',
-  toolCalls: [],
-  reasoningDetails: [],
-  logprobs: null,
-  finishWord: null,
-};
-
-const EMPTY_PART: Omit<ChunkPart, 'choices'> = {
-  id: undefined,
-  created: undefined,
-  model: undefined,
-  serviceTier: undefined,
-  systemFingerprint: undefined,
-  usage: null,
-  error: null,
-};

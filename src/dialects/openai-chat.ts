@@ -1,5 +1,5 @@
 /** OpenAI chat completions, and what its many relatives make of it: `choices[].delta`, or `message` in a plain answer. */
-import { isObject, type JsonObject, readArray, readCount, readText } from '../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../canonical/json.ts';
 import { readLogprobs } from '../canonical/logprobs.ts';
 import type { ChoicePart, ToolCallPart } from '../canonical/part.ts';
 import { type DialectQuirks, stateless } from '../stream/dialect.ts';
@@ -31,7 +31,7 @@ function readChoice(choice: JsonObject, index: number, quirks: DialectQuirks): C
 /** Some send `message` with the whole answer so far beside every delta: it counts only where there is no delta. */
 function deltaOf(choice: JsonObject): JsonObject {
   if (isObject(choice.delta)) return choice.delta;
-  return isObject(choice.message) ? choice.message : {};
+  return objectOf(choice.message);
 }
 
 /** Typed content parts: `{"type":"text","text"}` and `{"type":"thinking","thinking":[…]}` (C6); others carry no text. */
@@ -63,7 +63,7 @@ function readToolCalls(delta: JsonObject, quirks: DialectQuirks): ToolCallPart[]
 
 function readToolCall(call: JsonObject, value: unknown, quirks: DialectQuirks): ToolCallPart {
   const id = readName(call.id);
-  const fn = isObject(value) ? value : {};
+  const fn = objectOf(value);
   return {
     index: readCount(call.index),
     id: id === quirks.absentToolCallId ? undefined : id,

@@ -1,6 +1,6 @@
 /** OpenAI's Responses as an upstream speaks it: what its events say, for the metering of a client that speaks it too (N2). */
-import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
-import type { ChoicePart, ChunkPart, ToolCallPart } from '../canonical/part.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../canonical/json.ts';
+import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, type ToolCallPart } from '../canonical/part.ts';
 import { findUpstreamError, readUpstreamError } from '../canonical/upstream-error.ts';
 import { type DialectQuirks, stateless } from '../stream/dialect.ts';
 import { readEnvelope, readName, readUsage } from './envelope.ts';
@@ -46,7 +46,7 @@ function readState(response: JsonObject, { costOf }: DialectQuirks): ChunkPart {
   return {
     ...part(response, finishWord === null ? [] : [choice({ finishWord })]),
     usage: report === null || !isObject(usage) ? null : { ...report, cost: costOf?.(usage) },
-    error: status === 'failed' ? readUpstreamError(isObject(error) ? error : {}) : null,
+    error: status === 'failed' ? readUpstreamError(objectOf(error)) : null,
   };
 }
 
@@ -76,7 +76,7 @@ function finishOf({ status, incomplete_details }: JsonObject): string | null {
 }
 
 function part(response: JsonObject, choices: readonly ChoicePart[]): ChunkPart {
-  return { ...readEnvelope({}, {}, () => NOTHING), ...named(response), choices };
+  return { ...readEnvelope({}, {}, () => EMPTY_CHOICE), ...named(response), choices };
 }
 
 function named(response: JsonObject): Pick<ChunkPart, 'id' | 'model' | 'serviceTier'> {
@@ -85,22 +85,9 @@ function named(response: JsonObject): Pick<ChunkPart, 'id' | 'model' | 'serviceT
 }
 
 function choice(of: Partial<ChoicePart>): ChoicePart {
-  return { ...NOTHING, ...of };
+  return { ...EMPTY_CHOICE, ...of };
 }
 
 function fragment(args: string): ToolCallPart {
   return { index: undefined, id: undefined, name: undefined, arguments: args, extraContent: undefined };
 }
-
-const NOTHING: ChoicePart = {
-  index: 0,
-  hasRole: false,
-  hasContent: false,
-  content: '',
-  reasoning: '',
-  refusal: '',
-  toolCalls: [],
-  reasoningDetails: [],
-  logprobs: null,
-  finishWord: null,
-};

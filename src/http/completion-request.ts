@@ -14,23 +14,25 @@ export interface ClientRoute<Session> {
   readonly client: Client<Session>;
 }
 
+/** What was read of a request, which may be sent on. */
+export interface CompletionRequest {
+  /** The canonical request, and the body as the client sent it. */
+  readonly body: JsonObject;
+  readonly sent: JsonObject;
+  /** Why no provider of another dialect can be asked, or null. */
+  readonly onlyNative: ApiError | null;
+  /** It may be asked of one target alone. */
+  readonly isPinned: boolean;
+  /** Names of what it lacks of the client's. */
+  readonly dropped: readonly string[];
+  readonly client: AnsweringClient;
+  readonly names: Names;
+  /** The work on it has begun: to be released, or its work ended and the rest released later. */
+  readonly lease: Lease;
+}
+
 export type CompletionRequestResult =
-  | {
-      readonly kind: 'body';
-      /** The canonical request, and the body as the client sent it. */
-      readonly body: JsonObject;
-      readonly sent: JsonObject;
-      /** Why no provider of another dialect can be asked, or null. */
-      readonly onlyNative: ApiError | null;
-      /** It may be asked of one target alone. */
-      readonly isPinned: boolean;
-      /** Names of what it lacks of the client's. */
-      readonly dropped: readonly string[];
-      readonly client: AnsweringClient;
-      readonly names: Names;
-      /** The work on it has begun: to be released, or its work ended and the rest released later. */
-      readonly lease: Lease;
-    }
+  | ({ readonly kind: 'body' } & CompletionRequest)
   | { readonly kind: 'error'; readonly error: ApiError };
 
 /** @param pathModel the model, where the path names it */

@@ -7,15 +7,13 @@ import type { AnsweringClient } from '../clients/client.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
 import type { Route } from '../providers/provider.ts';
 import { asksForCost } from '../requests/rewrite.ts';
-import type { Names } from '../routing/names.ts';
 import { Passes } from '../routing/passes.ts';
 import { chance, ticketOf } from '../routing/pick.ts';
 import { findTargets, type LeftOut, type Target } from '../routing/target.ts';
 import { findAlias } from '../settings/aliases.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { Lease } from '../stream/memory.ts';
 import { type Admission, admit } from './admission.ts';
-import { type ClientRoute, readCompletionRequest } from './completion-request.ts';
+import { type ClientRoute, type CompletionRequest, readCompletionRequest } from './completion-request.ts';
 import type { RequestContext } from './context.ts';
 import { HeldRequest, type TargetRequest } from './held-request.ts';
 import { identifyCaller } from './identify.ts';
@@ -91,15 +89,7 @@ export async function openExchange<Session>(
   }
 }
 
-interface ReadRequest extends RequestPolicies {
-  readonly body: JsonObject;
-  readonly sent: JsonObject;
-  readonly onlyNative: ApiError | null;
-  readonly isPinned: boolean;
-  readonly dropped: readonly string[];
-  readonly client: AnsweringClient;
-  readonly names: Names;
-  readonly lease: Lease;
+interface ReadRequest extends RequestPolicies, CompletionRequest {
   readonly route: Route;
   readonly context: RequestContext;
   readonly caller: Caller;

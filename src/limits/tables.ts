@@ -1,5 +1,5 @@
 /** The tables in which a key's object keeps its limits, what was spent under them and what is reserved. */
-import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
+import { type JsonObject, objectOf, parseJson } from '../canonical/json.ts';
 import { type Limits, type LimitsResult, NO_LIMITS, readLimits, writeLimits } from './limits.ts';
 
 /** The part of a Durable Object's SQL storage that limits use. */
@@ -48,7 +48,7 @@ export function storedLimits(sql: Sql): Limits {
   const [row] = sql.exec<{ json: string }>('SELECT json FROM limits').toArray();
   if (row === undefined) return NO_LIMITS;
   const stored = parseJson(row.json);
-  const read = readLimits(isObject(stored) ? stored : {});
+  const read = readLimits(objectOf(stored));
   return read.kind === 'limits' ? read.limits : NO_LIMITS;
 }
 

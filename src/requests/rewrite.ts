@@ -1,6 +1,6 @@
 /** The engine: turns a request in OpenAI's form into one that a provider takes, and means the same (Q1-Q8). */
 import type { ApiError } from '../canonical/error.ts';
-import { isObject, type JsonObject, readArray } from '../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray } from '../canonical/json.ts';
 import { rewriteEffort } from './effort.ts';
 import { convertLegacyFunctions } from './legacy-functions.ts';
 import { rewriteMessages } from './messages.ts';
@@ -133,6 +133,6 @@ function withTextPrompt(body: JsonObject, provider: string, report: Report): Jso
 /** Asks for usage, so that metering does not depend on the client (U4). Only a stream may carry the option. */
 function askForUsage(body: JsonObject): JsonObject {
   if (body.stream !== true) return omit(body, 'stream_options');
-  const options = isObject(body.stream_options) ? body.stream_options : {};
+  const options = objectOf(body.stream_options);
   return { ...body, stream_options: { ...options, include_usage: true } };
 }

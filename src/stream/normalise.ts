@@ -11,7 +11,7 @@ import type {
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type FinishReason, finishReason, isFailure } from '../canonical/finish-reason.ts';
 import { toChatLogprobs, toTextLogprobs } from '../canonical/logprobs.ts';
-import type { ChoicePart, ChunkPart } from '../canonical/part.ts';
+import { type ChoicePart, type ChunkPart, EMPTY_CHOICE } from '../canonical/part.ts';
 import { withoutReasoningText } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { failedFinish } from '../canonical/upstream-error.ts';
@@ -277,15 +277,3 @@ export class Normaliser {
     return this.#identity;
   }
 }
-
-const EMPTY_CHOICE: Omit<ChoicePart, 'index'> = {
-  hasRole: false,
-  hasContent: false,
-  content: '',
-  reasoning: '',
-  refusal: '',
-  toolCalls: [],
-  reasoningDetails: [],
-  logprobs: null,
-  finishWord: null,
-};

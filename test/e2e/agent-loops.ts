@@ -140,9 +140,18 @@ export async function runWithAiSdk(
     stopWhen: stepCountIs(STEPS + 3),
     maxRetries: 0,
   };
+  const { text, messages } = await askAiSdk(options, isStreamed);
+  return { text, calls, messages: [...options.messages, ...messages] };
+}
+
+/** Runs the AI SDK's loop to its end, streamed or not, and throws what a stream reported as its error. */
+export async function askAiSdk(
+  options: Parameters<typeof generateText>[0] & Parameters<typeof streamText>[0],
+  isStreamed: boolean,
+): Promise<{ readonly text: string; readonly messages: readonly ModelMessage[] }> {
   if (!isStreamed) {
-    const result = await generateText(options);
-    return { text: result.text, calls, messages: [...options.messages, ...result.response.messages] };
+    const { text, response } = await generateText(options);
+    return { text, messages: response.messages };
   }
   let failure: unknown;
   const result = streamText({
@@ -153,5 +162,5 @@ export async function runWithAiSdk(
   });
   const text = await result.text;
   if (failure !== undefined) throw failure;
-  return { text, calls, messages: [...options.messages, ...(await result.response).messages] };
+  return { text, messages: (await result.response).messages };
 }

@@ -2,7 +2,8 @@
 
 import { createAnthropic } from '@ai-sdk/anthropic';
 import type Anthropic from '@anthropic-ai/sdk';
-import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
+import { jsonSchema, stepCountIs, tool } from 'ai';
+import { askAiSdk } from './agent-loops.ts';
 
 /** The simulator's models call tools in so many turns, two at once in the first, and then answer. */
 export const STEPS = 5;
@@ -100,15 +101,5 @@ export async function runWithAiSdk(
     maxOutputTokens: MAX_TOKENS,
     providerOptions: { anthropic: { thinking: { type: 'enabled', budgetTokens: 4096 } } },
   };
-  if (!isStreamed) return { text: (await generateText(options)).text, calls, last: null };
-  let failure: unknown;
-  const result = streamText({
-    ...options,
-    onError: ({ error }) => {
-      failure = error;
-    },
-  });
-  const text = await result.text;
-  if (failure !== undefined) throw failure;
-  return { text, calls, last: null };
+  return { text: (await askAiSdk(options, isStreamed)).text, calls, last: null };
 }

@@ -1,39 +1,26 @@
 /** Short builders for parts, and a normaliser with a fixed clock and countable random texts: shared by the tests of the stream. */
-import type { ChoicePart, ChunkPart, ToolCallPart } from '../../src/canonical/part.ts';
+import {
+  type ChoicePart,
+  type ChunkPart,
+  EMPTY_CHOICE,
+  EMPTY_PART,
+  type ToolCallPart,
+} from '../../src/canonical/part.ts';
 import { Tally } from '../../src/metering/tally.ts';
 import type { AnswerContext } from '../../src/stream/answer-context.ts';
 import { Normaliser } from '../../src/stream/normalise.ts';
 
 export const NOW_SECONDS = 1_800_000_000;
 
-const NO_CHOICE: ChoicePart = {
-  index: 0,
-  hasRole: false,
-  hasContent: false,
-  content: '',
-  reasoning: '',
-  refusal: '',
-  toolCalls: [],
-  reasoningDetails: [],
-  logprobs: null,
-  finishWord: null,
-};
-
 /** A choice with the given fields; given content counts as sent, even if empty. */
 export function choice(fields: Partial<ChoicePart> = {}): ChoicePart {
-  return { ...NO_CHOICE, hasContent: fields.content !== undefined, ...fields };
+  return { ...EMPTY_CHOICE, hasContent: fields.content !== undefined, ...fields };
 }
 
 /** A part with these choices and fields. */
 export function part(choices: readonly ChoicePart[], fields: Partial<ChunkPart> = {}): ChunkPart {
   return {
-    id: undefined,
-    created: undefined,
-    model: undefined,
-    serviceTier: undefined,
-    systemFingerprint: undefined,
-    usage: null,
-    error: null,
+    ...EMPTY_PART,
     choices,
     ...fields,
   };

@@ -1,7 +1,7 @@
 /** Puts an answer's chunks together into one message of Anthropic's (5.9). */
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { FinishReason } from '../../canonical/finish-reason.ts';
-import { isObject, type JsonObject, parseJson } from '../../canonical/json.ts';
+import { type JsonObject, objectOf, parseJson } from '../../canonical/json.ts';
 import { MAX_ANSWER_BYTES } from '../../canonical/limits.ts';
 import type { Usage } from '../../canonical/usage.ts';
 import type { AnswerFailure, WholeBuilder } from '../../stream/answer-sink.ts';
@@ -107,7 +107,7 @@ export class MessageBuilder implements WholeBuilder, BlockSink {
       type: 'tool_use',
       id: toToolUseId(block.id),
       name: block.name,
-      input: isObject(input) ? input : {},
+      input: objectOf(input),
     };
   }
 }

@@ -1,5 +1,5 @@
 /** Reads the content that users and tools send in Anthropic's blocks into chat's content parts (5.3). */
-import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 
 /** Names of what is left out, once each: `messages.content.<type>`. */
 export type Dropped = Set<string>;
@@ -59,7 +59,7 @@ function readImage(block: JsonObject): readonly JsonObject[] | null {
 }
 
 function readDocument(block: JsonObject): readonly JsonObject[] | null {
-  const source = isObject(block.source) ? block.source : {};
+  const source = objectOf(block.source);
   const title = readText(block.title);
   if (source.type === 'text' || source.type === 'content') {
     return textPart(joined([title, block.context, source.data, textOf(source.content)]), block);

@@ -1,6 +1,6 @@
 /** Reads the body of Anthropic's Messages into the canonical request (I2, 5.3). */
 import { type ApiError, apiError } from '../../canonical/error.ts';
-import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import type { ClientRequest } from '../client.ts';
 import type { Dropped } from './read-content.ts';
@@ -83,7 +83,7 @@ function stop(sequences: unknown): JsonObject {
 /** A budget of thinking goes on as it is: each provider has its own word for it. Thinking that is `adaptive` is the model's choice. */
 function effort({ thinking, output_config }: JsonObject): JsonObject {
   const word = isObject(output_config) ? readText(output_config.effort) : undefined;
-  const { type, budget_tokens } = isObject(thinking) ? thinking : {};
+  const { type, budget_tokens } = objectOf(thinking);
   if (type === 'disabled') return { reasoning_effort: 'none' };
   if (word !== undefined) return { reasoning_effort: word };
   return type === 'enabled' ? { thinking: { type, budget_tokens } } : {};

@@ -1,6 +1,6 @@
 /** Reads Anthropic's tools and their choice into chat's; tools that Anthropic itself runs have no equal (5.3). */
 import { type ApiError, apiError } from '../../canonical/error.ts';
-import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 import type { Dropped } from './read-content.ts';
 
 interface ReadTools {
@@ -14,7 +14,7 @@ export function readTools({ tools, tool_choice }: JsonObject, dropped: Dropped):
   const all = readArray(tools).filter(isObject);
   const own = all.filter(isOwn);
   for (const tool of all) if (!isOwn(tool)) dropped.add(`tools.${readText(tool.type) ?? 'unknown'}`);
-  const choice = isObject(tool_choice) ? tool_choice : {};
+  const choice = objectOf(tool_choice);
   const isHosted = choice.type === 'tool' && all.some((tool) => tool.name === choice.name && !isOwn(tool));
   if (isHosted) {
     const message = `tool_choice names ${String(choice.name)}, which only Anthropic runs: it is not to be had here`;

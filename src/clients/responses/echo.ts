@@ -1,5 +1,5 @@
 /** What of its request a response object repeats: every key that Open Responses requires, with OpenAI's default where the request has none. */
-import { isObject, type JsonObject, readCount, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readCount, readText } from '../../canonical/json.ts';
 import { MAX_ECHO_CHARS } from '../../canonical/limits.ts';
 
 /**
@@ -22,20 +22,20 @@ function membersOf(body: JsonObject, instructions: string | null, tools: readonl
     tool_choice: typeof tool_choice === 'string' || isObject(tool_choice) ? tool_choice : 'auto',
     truncation: body.truncation === 'auto' ? 'auto' : 'disabled',
     parallel_tool_calls: body.parallel_tool_calls !== false,
-    text: writeText(isObject(text) ? text : {}),
+    text: writeText(objectOf(text)),
     top_p: readNumber(body.top_p) ?? 1,
     presence_penalty: readNumber(body.presence_penalty) ?? 0,
     frequency_penalty: readNumber(body.frequency_penalty) ?? 0,
     top_logprobs: readCount(body.top_logprobs) ?? 0,
     temperature: readNumber(body.temperature) ?? 1,
-    reasoning: writeReasoning(isObject(reasoning) ? reasoning : {}),
+    reasoning: writeReasoning(objectOf(reasoning)),
     user: readText(body.user) ?? null,
     max_output_tokens: readCount(body.max_output_tokens) ?? null,
     max_tool_calls: readCount(body.max_tool_calls) ?? null,
     // Nothing is kept, whatever was asked (I5).
     store: false,
     background: false,
-    metadata: isObject(metadata) ? metadata : {},
+    metadata: objectOf(metadata),
     safety_identifier: readText(body.safety_identifier) ?? null,
     prompt_cache_key: readText(body.prompt_cache_key) ?? null,
   };

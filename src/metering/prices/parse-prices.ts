@@ -1,5 +1,5 @@
 /** Reads a deployment's own prices, wherever they come from: valid ones, or what is wrong with the first that is not (P2). */
-import { isObject, type JsonObject, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readText } from '../../canonical/json.ts';
 import { MAX_OWN_PRICES, MAX_PRICE_MODELS } from '../../canonical/limits.ts';
 import { CALENDARS, type Peak, type Price, RATES, type Rates } from './price.ts';
 
@@ -29,7 +29,7 @@ export function parsePrices(value: unknown): ParsedPrices {
     return { kind: 'invalid', problem: `must be at most ${MAX_OWN_PRICES} prices` };
   const prices: Price[] = [];
   for (const [i, entry] of value.entries()) {
-    const reader = new FieldReader(isObject(entry) ? entry : {}, '');
+    const reader = new FieldReader(objectOf(entry), '');
     if (!isObject(entry)) reader.fail('must be an object');
     const price = readPrice(reader);
     if (reader.problem !== null) return { kind: 'invalid', problem: `price ${i + 1}: ${reader.problem}` };
@@ -83,7 +83,7 @@ class FieldReader {
   part<Value>(field: string, read: (reader: FieldReader) => Value): Value | undefined {
     const value = this.object[field];
     if (value === undefined || value === null) return undefined;
-    const reader = new FieldReader(isObject(value) ? value : {}, `${field}.`);
+    const reader = new FieldReader(objectOf(value), `${field}.`);
     const part = read(reader);
     if (!isObject(value)) this.fail(`${field} must be an object`);
     else if (reader.problem !== null) this.fail(reader.problem);

@@ -1,5 +1,5 @@
 /** Writes the parts of a message's content as Anthropic's blocks: texts, images, documents. */
-import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 import type { Report } from '../report.ts';
 
 /** Parts for which Anthropic has no block. https://platform.claude.com/docs/en/api/messages (2026-11-22) */
@@ -42,7 +42,7 @@ function ownBlocks(part: JsonObject, report: Report): JsonObject[] {
     case 'document_url':
       return sourceBlocks('document', readText(part.document_url), readText(part.document_name));
     case 'file':
-      return fileBlocks(isObject(part.file) ? part.file : {}, report);
+      return fileBlocks(objectOf(part.file), report);
     default:
       // What is Anthropic's own goes up as it is, and its own answer says what it does not know.
       return UNKNOWN_PARTS.includes(String(part.type)) ? refused(String(part.type), report) : [part];

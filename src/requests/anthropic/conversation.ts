@@ -1,6 +1,6 @@
 /** Writes a conversation as Anthropic has it: the system apart, turns that alternate, a call's results first in the turn behind it (A2). */
 import { parseJsonExactly } from '../../canonical/exact-json.ts';
-import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { isFromAnswer } from '../openai-fields.ts';
 import type { Report } from '../report.ts';
@@ -110,7 +110,7 @@ class TurnWriter {
   }
 
   #call(call: JsonObject): JsonObject {
-    const fn = isObject(call.function) ? call.function : isObject(call.custom) ? call.custom : {};
+    const fn = objectOf(call.function, call.custom);
     return {
       type: 'tool_use',
       id: this.#idOf(readText(call.id) ?? ''),

@@ -1,5 +1,5 @@
 /** Writes how much Claude is to think, in the words of its family; what the caller already says in those words stays (A2). */
-import { isObject, type JsonObject, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readText } from '../../canonical/json.ts';
 import { askedEffort, BUDGETS } from '../effort.ts';
 import type { Report } from '../report.ts';
 import type { ClaudeFamily } from './family.ts';
@@ -17,7 +17,7 @@ export function claudeThinking(
   maxTokens: number,
   report: Report,
 ): JsonObject {
-  const config = isObject(body.output_config) ? body.output_config : {};
+  const config = objectOf(body.output_config);
   const { thinking, effort } = ownThinking(body, family, maxTokens, report);
   const word = readText(config.effort) ?? effort;
   const output = word === undefined ? config : { ...config, effort: word };

@@ -1,5 +1,5 @@
 /** Writes tools and their choice as Anthropic has them (A2). */
-import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 import { omit } from '../objects.ts';
 import { isForcedTool } from '../openai-fields.ts';
 import type { Report } from '../report.ts';
@@ -10,7 +10,7 @@ const NO_PARAMETERS = { type: 'object', properties: {} };
 
 /** `tools` and `tool_choice` of a body in OpenAI's form, as far as it has them. */
 export function claudeTools(body: JsonObject, family: ClaudeFamily, report: Report): JsonObject {
-  const choice = isObject(body.tool_choice) ? body.tool_choice : {};
+  const choice = objectOf(body.tool_choice);
   const allowed =
     choice.type === 'allowed_tools' && isObject(choice.allowed_tools) ? choice.allowed_tools : null;
   const offered = readArray(body.tools).filter((tool) => allowed === null || isAllowed(tool, allowed));
@@ -43,7 +43,7 @@ function claudeTool(tool: JsonObject, family: ClaudeFamily, report: Report): Jso
   // A tool of another kind is Anthropic's own, or its answer says what it does not know.
   if (!isObject(tool.function)) return tool;
   const { name, description, parameters, strict, cache_control: inner } = tool.function;
-  const schema = { ...NO_PARAMETERS, ...(isObject(parameters) ? parameters : {}) };
+  const schema = { ...NO_PARAMETERS, ...objectOf(parameters) };
   const isStrict = strict === true && family.takesSchemas;
   if (strict === true && !isStrict) report.drop('tools.function.strict');
   const cacheControl = tool.cache_control ?? inner;

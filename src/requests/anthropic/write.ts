@@ -1,5 +1,5 @@
 /** Writes a chat request as one of Anthropic Messages that means the same (A2). https://platform.claude.com/docs/en/api/messages (2026-11-22) */
-import { isObject, type JsonObject, readArray, readCount, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../canonical/json.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import type { RequestForm, WriteOptions } from '../form.ts';
 import { convertLegacyFunctions } from '../legacy-functions.ts';
@@ -140,8 +140,8 @@ function isStepWithoutThinking(turns: readonly Turn[]): boolean {
 /** `json_object` promises JSON and names no schema: Anthropic has no such promise. */
 function withFormat(thinking: JsonObject, format: unknown, report: Report): JsonObject {
   if (!isObject(format) || format.type === 'text') return thinking;
-  const named = isObject(format.json_schema) ? format.json_schema : {};
-  const config = isObject(thinking.output_config) ? thinking.output_config : {};
+  const named = objectOf(format.json_schema);
+  const config = objectOf(thinking.output_config);
   if (config.format !== undefined) return thinking;
   if (!isObject(named.schema)) {
     report.refuse('response_format');

@@ -1,6 +1,6 @@
 /** Writes a conversation as Gemini has it: turns of two roles, results by their call's name, signatures where they came (A2, A7). */
 import { parseJsonExactly } from '../../canonical/exact-json.ts';
-import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 import type { Report } from '../report.ts';
 import { STAND_IN } from '../signatures.ts';
 import type { GeminiFamily } from './families.ts';
@@ -126,7 +126,7 @@ class ContentWriter {
   }
 
   #call(call: JsonObject, thoughtSignature: string | undefined): JsonObject {
-    const { name, arguments: text } = isObject(call.function) ? call.function : {};
+    const { name, arguments: text } = objectOf(call.function);
     const id = readText(call.id);
     if (id !== undefined) this.#names.set(id, readText(name) ?? '');
     return {

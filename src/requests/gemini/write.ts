@@ -1,5 +1,5 @@
 /** Writes a request in OpenAI's form as one of Gemini's `generateContent` that means the same (A2). */
-import { isObject, type JsonObject, readArray, readCount, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../canonical/json.ts';
 import type { WriteOptions } from '../form.ts';
 import { convertLegacyFunctions } from '../legacy-functions.ts';
 import { omit, ownValue } from '../objects.ts';
@@ -49,11 +49,11 @@ export function writeGenerateContent(
   const { contents, systemInstruction } = writeContents(readArray(body.messages), family, providerId, report);
   const tools = writeTools(body, report);
   const ownConfig = {
-    ...objectOr(body.generationConfig),
+    ...objectOf(body.generationConfig),
     ...(isObject(body.thinkingConfig) ? { thinkingConfig: body.thinkingConfig } : {}),
   };
   const config = writeConfig(body, family, ownConfig, report);
-  const toolConfig = { ...writeToolChoice(body), ...objectOr(body.toolConfig) };
+  const toolConfig = { ...writeToolChoice(body), ...objectOf(body.toolConfig) };
   const written: JsonObject = {
     ...otherFields(body, provider, report),
     contents,
@@ -69,7 +69,7 @@ export function writeGenerateContent(
 
 /** The limit in a body that was written so (G2). */
 export function writtenOutputLimit({ generationConfig }: JsonObject): number | null {
-  return readCount(objectOr(generationConfig).maxOutputTokens) || null;
+  return readCount(objectOf(generationConfig).maxOutputTokens) || null;
 }
 
 /** The path below the base URL: whole, or as events and never as the growing array. */
@@ -81,7 +81,7 @@ export function generateContentPath({ model, stream }: JsonObject): string {
 
 /** Google's words in one spelling, also those that its compatible endpoint takes in `extra_body.google`. */
 function withOwnNames(body: JsonObject): JsonObject {
-  const google = objectOr(objectOr(body.extra_body).google);
+  const google = objectOf(objectOf(body.extra_body).google);
   const all = { ...body, ...google };
   return Object.fromEntries(Object.entries(all).map(([key, value]) => [ownValue(OWN, key) ?? key, value]));
 }
@@ -111,8 +111,4 @@ function withoutEqual(field: string, provider: string, report: Report): void {
 function writeTier(tier: unknown): JsonObject {
   const name = readText(tier);
   return name === undefined || name === 'auto' ? {} : { serviceTier: ownValue(TIERS, name) ?? name };
-}
-
-function objectOr(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
 }

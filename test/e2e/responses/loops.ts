@@ -1,7 +1,7 @@
 /** An agent's work of five steps with two tools, done over Responses by real clients' own loops. */
 import { createOpenAI } from '@ai-sdk/openai';
 import { Agent, tool as agentTool, OpenAIProvider, Runner, setTracingDisabled } from '@openai/agents';
-import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
+import { jsonSchema, stepCountIs, tool } from 'ai';
 import OpenAI from 'openai';
 import type {
   ResponseFunctionToolCall,
@@ -10,7 +10,7 @@ import type {
   ResponseOutputMessage,
   ResponseReasoningItem,
 } from 'openai/resources/responses/responses';
-import { STEPS } from '../agent-loops.ts';
+import { askAiSdk, STEPS } from '../agent-loops.ts';
 
 const TASK = `steps:${STEPS} How high is the river, and what will it do?`;
 const CITY = {
@@ -119,15 +119,5 @@ export async function runWithAiSdk(baseURL: string, model: string, isStreamed: b
     maxRetries: 0,
     providerOptions: { openai: openaiOptions },
   };
-  if (!isStreamed) return { text: (await generateText(options)).text, calls };
-  let failure: unknown;
-  const result = streamText({
-    ...options,
-    onError: ({ error }) => {
-      failure = error;
-    },
-  });
-  const text = await result.text;
-  if (failure !== undefined) throw failure;
-  return { text, calls };
+  return { text: (await askAiSdk(options, isStreamed)).text, calls };
 }

@@ -1,6 +1,5 @@
 /** How a target's answer is read and written for the client that asked. */
 import { wholeAmount } from '../canonical/money.ts';
-import type { Upstream } from '../canonical/upstream-error.ts';
 import type { Usage } from '../canonical/usage.ts';
 import type { WriterOptions } from '../clients/client.ts';
 import { priceRecord } from '../metering/prices/price-record.ts';
@@ -9,12 +8,14 @@ import { ROUTE_SHAPES } from '../providers/provider.ts';
 import type { Target } from '../routing/target.ts';
 import type { AnswerContext } from '../stream/answer-context.ts';
 import type { AnswerOptions } from '../stream/answer-reader.ts';
+import type { Refuser } from '../upstream/classify.ts';
 import type { Exchange } from './exchange.ts';
 import type { TargetFacts } from './held-request.ts';
 
 /** The target as its answer and its errors name it, with the credential that it gets. */
-export function upstreamOf({ caller }: Exchange, { provider, apiKey }: Target): Upstream {
-  return { name: provider.name, secret: caller.credential ?? apiKey };
+export function upstreamOf({ caller, callerPays }: Exchange, { provider, apiKey }: Target): Refuser {
+  const { name, refusals } = provider;
+  return { name, secret: caller.credential ?? apiKey, refusals, callerPays };
 }
 
 /** Where usage goes depends on the client and the policy; a plain answer always has it (U2). */

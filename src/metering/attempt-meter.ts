@@ -14,7 +14,7 @@ export interface AttemptFacts {
   readonly changed: readonly string[];
 }
 
-/** How an attempt ended; `refused`: with an error in the place of an answer, so that no tokens were used. */
+/** How an attempt ended; `isRefused`: with an error in the place of an answer, so that it used no more than its upstream reported. */
 export interface AttemptEnd {
   readonly errorCode: string | null;
   readonly isRefused: boolean;
@@ -61,20 +61,15 @@ export class AttemptMeter {
   }
 
   countUsage(): CountedUsage {
-    return this.#isRefused ? NOTHING_USED : this.tally.countBilled();
+    return this.#isRefused ? this.tally.countReported() : this.tally.countBilled();
   }
 
   /** What its upstream says that it costs: an integer of 10^-9 US dollars, or null (P3). */
   get upstreamCost(): number | null {
-    return this.#isRefused ? null : this.tally.upstreamCost;
+    return this.tally.upstreamCost;
   }
 
   get #isRefused(): boolean {
     return this.#end?.isRefused === true;
   }
 }
-
-const NOTHING_USED: CountedUsage = {
-  estimated: false,
-  usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
-};

@@ -84,7 +84,16 @@ export class Tally implements StreamMeter {
 
   /** The same with what is billed besides: a client's context does not hold it, and its record does (A5). */
   countBilled(): CountedUsage {
-    const counted = this.countUsage();
+    return this.#billed(this.countUsage());
+  }
+
+  /** No more than what was reported: of an answer that failed before it began nothing else is known to be paid for. */
+  countReported(): CountedUsage {
+    const counted = countUsage(this.#reported, { prompt: () => 0, completion: () => 0 });
+    return this.#billed({ ...counted, estimated: false });
+  }
+
+  #billed(counted: CountedUsage): CountedUsage {
     const { besides } = this.#reported;
     return besides === undefined ? counted : { ...counted, usage: withBesides(counted.usage, besides) };
   }

@@ -255,6 +255,17 @@ describe('R8 RequestMeter, several attempts', () => {
     }
   });
 
+  test('A5 one that was refused and reported what it used: so much, and no estimate; then the next one’s', async () => {
+    const { meter, store } = bench();
+    meter.current.tally.usage({ prompt: 7, besides: { prompt: 2, completion: 1, cached: 0, cacheWrite: 0 } });
+    meter.current.end({ errorCode: 'MALFORMED_FUNCTION_CALL', isRefused: true });
+    meter.begin(SECOND).tally.usage({ prompt: 11, completion: 5 });
+    meter.settle({ kind: 'finished' });
+    await meter.settled;
+    const used = { prompt_tokens: 20, completion_tokens: 6, total_tokens: 26, estimated: false };
+    expect(recordIn(store)).toMatchObject(used);
+  });
+
   test('the last one failed, too: its error is the record’s, and it ends but once', async () => {
     const { meter, store, advance } = bench();
     meter.current.end({ errorCode: 'upstream_overloaded', isRefused: true });

@@ -161,6 +161,24 @@ describe('Anthropic, ends', () => {
     expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: 'a', finish: null });
   });
 
+  test('R5 a second message behind the first one’s text: an error, and no mixture of two (vercel/ai#18402)', () => {
+    const again = START.replace('msg_1', 'msg_2') + text(0, 'b') + stop('end_turn');
+    const converted = convert(START + text(0, 'a') + again);
+    expect(converted.error?.code).toBe('upstream_invalid');
+    expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: 'a', finish: null });
+  });
+
+  test.each([
+    ['the same start twice', START + text(0, 'a') + START + text(1, 'b')],
+    ['another one before any block', START.replace('msg_1', 'msg_0') + START + text(0, 'ab')],
+  ])('A3 %s: one message', (_, stream) => {
+    const converted = convert(stream + stop('end_turn'));
+    expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: 'ab', finish: 'stop' });
+    expect(converted.text.match(/"role"/g)).toHaveLength(1);
+    expect(new Set([...converted.text.matchAll(/"id":"([^"]*)"/g)].map(([, id]) => id)).size).toBe(1);
+    expect(converted.tally.countUsage().usage.prompt_tokens).toBe(125);
+  });
+
   test('A3 what follows message_stop is not read', () => {
     expect(read(START + text(0, 'a') + stop('end_turn') + text(1, 'b'))).toMatchObject({
       text: 'a',

@@ -1,6 +1,5 @@
 /** How a target's answer is read and written for the client that asked. */
 import { wholeAmount } from '../canonical/money.ts';
-import type { Usage } from '../canonical/usage.ts';
 import type { WriterOptions } from '../clients/client.ts';
 import { priceRecord } from '../metering/prices/price-record.ts';
 import type { Tally } from '../metering/tally.ts';
@@ -40,7 +39,7 @@ export function answerOptions(exchange: Exchange, facts: TargetFacts, tally: Tal
       now: () => Math.floor(clock.now() / 1000),
       random,
       meter: tally,
-      ...(exchange.asksCost ? { costOf: (usage: Usage) => dollarsOf(exchange, target, tally, usage) } : {}),
+      ...(exchange.asksCost ? { cost: () => dollarsOf(exchange, target, tally) } : {}),
     },
   };
 }
@@ -58,11 +57,11 @@ export function writerOptions({ context, policies, promptTokens, asked }: Exchan
 }
 
 /** What the answer costs, or null where that is not known, or is known in another currency: the field has none (P5). */
-function dollarsOf({ context }: Exchange, target: Target, tally: Tally, usage: Usage): number | null {
+function dollarsOf({ context }: Exchange, target: Target, tally: Tally): number | null {
   const { cost, currency } = priceRecord(context.prices.table, {
     providers: target.priceIds,
     model: target.model,
-    usage,
+    usage: tally.countBilled().usage,
     upstreamCost: tally.upstreamCost,
     endMs: context.ports.clock.now(),
   });

@@ -1,5 +1,5 @@
 /** One attempt's part of a request's record: who was asked, what came of it, and what it used (R8). */
-import type { CountedUsage } from '../canonical/usage.ts';
+import type { BilledUsage, CountedUsage } from '../canonical/usage.ts';
 import type { Attempt } from './record.ts';
 import { Tally } from './tally.ts';
 
@@ -60,7 +60,7 @@ export class AttemptMeter {
     return { provider, model, status: this.status, error_code: errorCode, ms: at - this.#startedAt };
   }
 
-  countUsage(): CountedUsage {
+  countUsage(): CountedUsage<BilledUsage> {
     return this.#isRefused ? this.tally.countReported() : this.tally.countBilled();
   }
 

@@ -1,11 +1,12 @@
 /** Counts one answer as it passes: usage reported, text seen, vendor events, finish word, the first token's time. */
 import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
 import {
+  type BilledUsage,
+  billedUsage,
   type CountedUsage,
   countUsage,
   mergeUsage,
   type UsageReport,
-  withBesides,
 } from '../canonical/usage.ts';
 import { TokenCount } from './estimate.ts';
 
@@ -83,18 +84,17 @@ export class Tally implements StreamMeter {
   }
 
   /** The same with what is billed besides: a client's context does not hold it, and its record does (A5). */
-  countBilled(): CountedUsage {
+  countBilled(): CountedUsage<BilledUsage> {
     return this.#billed(this.countUsage());
   }
 
   /** No more than what was reported: of an answer that failed before it began nothing else is known to be paid for. */
-  countReported(): CountedUsage {
+  countReported(): CountedUsage<BilledUsage> {
     const counted = countUsage(this.#reported, { prompt: () => 0, completion: () => 0 });
     return this.#billed({ ...counted, estimated: false });
   }
 
-  #billed(counted: CountedUsage): CountedUsage {
-    const { besides } = this.#reported;
-    return besides === undefined ? counted : { ...counted, usage: withBesides(counted.usage, besides) };
+  #billed(counted: CountedUsage): CountedUsage<BilledUsage> {
+    return { ...counted, usage: billedUsage(counted.usage, this.#reported) };
   }
 }

@@ -118,9 +118,8 @@ export class Normaliser {
 
   /** As the meter counts it, with the cost where the request asked for it (P5). */
   #countUsage(): CountedUsage {
-    const { meter, costOf } = this.#context;
-    const counted = meter.countUsage();
-    const cost = costOf?.(counted.usage) ?? null;
+    const counted = this.#context.meter.countUsage();
+    const cost = this.#context.cost?.() ?? null;
     return cost === null ? counted : { ...counted, usage: { ...counted.usage, cost } };
   }
 

@@ -152,7 +152,7 @@ test('U2 usage nowhere: on no chunk, and metered all the same', () => {
 });
 
 describe('Normaliser, the cost in the usage', () => {
-  const costing = (cost: number | null): Partial<AnswerContext> => ({ costOf: () => cost });
+  const costing = (cost: number | null): Partial<AnswerContext> => ({ cost: () => cost });
 
   test.each(['end', 'finish'] as const)(
     'P5 asked for, usage at the %s: the cost is its last field',
@@ -164,8 +164,9 @@ describe('Normaliser, the cost in the usage', () => {
     },
   );
 
-  test('P5 of the tokens that the usage says', () => {
-    const { normaliser } = bench({ costOf: (usage) => usage.total_tokens });
+  test('P5 of what was reported when the usage is told', () => {
+    const cost = () => tally.countUsage().usage.total_tokens;
+    const { normaliser, tally } = bench({ cost });
     normaliser.read(stop(0, USAGE));
     expect(normaliser.usageChunk()?.usage).toEqual({ ...SUMS, cost: 3 });
   });

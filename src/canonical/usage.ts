@@ -134,6 +134,8 @@ export function countUsage(
 export interface BilledUsage extends Usage {
   /** Of the tokens written to a cache, those that it keeps for an hour: they are dearer. */
   readonly cache_write_hour_tokens?: number;
+  /** Where the upstream named it. */
+  readonly service_tier?: string;
 }
 
 /** What is paid for: the answer's own usage and what was billed besides (A5). */

@@ -18,6 +18,8 @@ export class Tally implements StreamMeter {
   readonly #promptEstimate: number;
   readonly #text = new TokenCount();
   #reported: UsageReport = {};
+  /** The last one named: a stream may begin with what was asked for. */
+  #serviceTier: string | undefined;
   #vendorTokensAdded = 0;
   #vendorTokensTotal = 0;
   vendorEvents = 0;
@@ -54,6 +56,10 @@ export class Tally implements StreamMeter {
 
   usage(report: UsageReport): void {
     this.#reported = mergeUsage(this.#reported, report);
+  }
+
+  serviceTier(name: string): void {
+    this.#serviceTier = name;
   }
 
   vendor(tokens: VendorTokens | null): void {
@@ -95,6 +101,8 @@ export class Tally implements StreamMeter {
   }
 
   #billed(counted: CountedUsage): CountedUsage<BilledUsage> {
-    return { ...counted, usage: billedUsage(counted.usage, this.#reported) };
+    const usage = billedUsage(counted.usage, this.#reported);
+    const service_tier = this.#serviceTier;
+    return { ...counted, usage: service_tier === undefined ? usage : { ...usage, service_tier } };
   }
 }

@@ -139,6 +139,7 @@ export class Normaliser {
   #meter(part: ChunkPart): void {
     const { meter } = this.#context;
     if (part.usage !== null) meter.usage(part.usage);
+    if (part.serviceTier !== undefined) meter.serviceTier(part.serviceTier);
     for (const choice of part.choices) {
       if (this.#choices.get(choice.index)?.finished) continue;
       meter.delta(choice);

@@ -283,6 +283,44 @@ describe('R8 RequestMeter, several attempts', () => {
     });
   });
 
+  test('P1 the last service tier that the upstream named decides the price', async () => {
+    const table: PriceTable = [
+      [
+        {
+          provider: 'p',
+          models: ['m'],
+          since: '2026-11-01T00:00:00Z',
+          currency: 'USD',
+          input: 2,
+          service_tiers: ['auto'],
+        },
+        {
+          provider: 'p',
+          models: ['m'],
+          since: '2026-11-01T00:00:00Z',
+          currency: 'USD',
+          input: 3,
+          service_tiers: ['fast'],
+        },
+      ],
+    ];
+    for (const [tiers, cost_nanos] of [
+      [['auto'], 20_000],
+      [['auto', 'fast'], 30_000],
+      [['auto', 'priority'], null],
+    ] as const) {
+      const { meter, store } = bench(undefined, {}, table);
+      for (const tier of tiers) meter.current.tally.serviceTier(tier);
+      meter.current.tally.usage({ prompt: 10, completion: 0 });
+      meter.settle({ kind: 'finished' });
+      await meter.settled;
+      expect(recordIn(store)).toMatchObject({
+        cost_nanos,
+        cost_source: cost_nanos === null ? 'none' : 'table',
+      });
+    }
+  });
+
   describe('R8 the cost is the sum', () => {
     const price = { models: ['*'], since: '2026-11-01T00:00:00Z', input: 2, output: 3 };
     const P = { ...price, provider: 'p', currency: 'EUR' };

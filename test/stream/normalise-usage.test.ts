@@ -151,6 +151,14 @@ test('U2 usage nowhere: on no chunk, and metered all the same', () => {
   expect(tally.countUsage()).toEqual({ estimated: false, usage: SUMS });
 });
 
+test('P1 C1 the service tier that a chunk names is metered, the last one counts, and no usage has it', () => {
+  const { normaliser, tally } = bench({ usageAt: 'end' });
+  normaliser.read({ ...stop(0, USAGE), serviceTier: 'auto' });
+  normaliser.read({ ...stop(0, USAGE), serviceTier: 'flex' });
+  expect(tally.countBilled().usage).toEqual({ ...SUMS, service_tier: 'flex' });
+  expect(normaliser.usageChunk()?.usage).toEqual(SUMS);
+});
+
 describe('Normaliser, the cost in the usage', () => {
   const costing = (cost: number | null): Partial<AnswerContext> => ({ cost: () => cost });
 

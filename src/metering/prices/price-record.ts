@@ -53,7 +53,7 @@ export function priceRecord(table: PriceTable, request: PricedRequest): RecordCo
       is_upper_bound: false,
     };
   }
-  const price = findPrice(table, providers, model, endMs);
+  const price = findPrice(table, providers, model, endMs, usage.service_tier);
   const cost = price === null ? null : costOf(usage, price, endMs);
   if (price === null || cost === null) return UNPRICED;
   return {

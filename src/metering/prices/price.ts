@@ -56,6 +56,8 @@ export interface Price extends Rates {
   readonly since: string;
   /** ISO 4217. */
   readonly currency: string;
+  /** The service tiers whose price it is, as answers name them; absent: of all. */
+  readonly service_tiers?: readonly string[];
   /** The rates of the whole request where its prompt has more tokens than that. A price has this or peak hours, not both. */
   readonly above?: Rates & { readonly prompt_tokens: number };
   readonly peak?: Peak;

@@ -7,7 +7,7 @@ const DEFAULT_TIER = 'default';
 
 /**
  * The price in force: of the first layer that has one; there, one that names the model exactly before one with a glob, and
- * among these the latest `since` that is not after the end, and of two that began at once the first.
+ * among these one that names the service tier, then the latest `since` that is not after the end, and of two that began at once the first.
  * @param providers ids under which the provider's prices may stand, its own first (`ConfiguredProvider.priceIds`)
  * @param model the upstream's name of the model
  * @param endMs the request's end, in ms since the epoch
@@ -66,11 +66,15 @@ function candidatesIn(prices: readonly Price[], provider: string, model: string)
 }
 
 function latest(candidates: readonly Candidate[], endMs: number, tier: string): Price | null {
-  let found: Candidate | null = null;
+  let found: (Candidate & { readonly isOfTier: boolean }) | null = null;
   for (const candidate of candidates) {
     const { since, price } = candidate;
-    if (price.service_tiers?.includes(tier) === false) continue;
-    if (since <= endMs && (found === null || since > found.since)) found = candidate;
+    const tiers = price.service_tiers;
+    const isOfTier = tiers?.includes(tier) === true;
+    const isInForce = since <= endMs && (tiers === undefined || isOfTier);
+    if (!isInForce) continue;
+    const isBefore = isOfTier === found?.isOfTier ? since > found.since : isOfTier;
+    if (found === null || isBefore) found = { ...candidate, isOfTier };
   }
   return found?.price ?? null;
 }

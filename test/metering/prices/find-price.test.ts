@@ -110,6 +110,11 @@ describe('findPrice', () => {
     const below = [price({ input: 9 })];
     const inputAt = (tier?: string) => findPrice([own, below], ['p'], 'm', NOON, tier)?.input;
     expect([inputAt(), inputAt('auto'), inputAt('priority'), inputAt('other')]).toEqual([1, 1, 2, 9]);
+    // One of all tiers stands behind it, be it later; a model's exact name goes before both.
+    const all = { ...price({ input: 3 }), since: JUNE };
+    const glob = { ...price({ input: 4, models: ['m*'] }), service_tiers: ['other'] };
+    const inputOf = (tier: string) => findPrice([[...own, all, glob]], ['p'], 'm', NOON, tier)?.input;
+    expect([inputOf('priority'), inputOf('other')]).toEqual([2, 3]);
   });
 
   test.each<[provider: string, model: string, tier: string, input: number | null]>([

@@ -44,7 +44,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   clients: ['canonical', 'stream', 'requests'],
   requests: ['canonical'],
   providers: ['canonical', 'stream', 'dialects', 'requests'],
-  upstream: ['canonical', 'stream'],
+  upstream: ['canonical', 'stream', 'providers'],
   metering: ['canonical'],
   limits: ['canonical', 'metering'],
   auth: ['canonical'],

@@ -9,6 +9,9 @@ export const MAX_NAME_CHARS = 512;
 /** Calls of one answer. OpenAI takes at most 128 tools, and a model may call each several times. */
 export const MAX_TOOL_CALLS = 1024;
 
+/** The names in the arguments of a call that is streamed by path (Vertex), which are remembered while it goes on. */
+export const MAX_PARTIAL_KEYS_CHARS = 64 * 1024;
+
 /** A plain answer of an upstream, and what is put together of a streamed one for a client that asked for an object (B3). */
 export const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 

@@ -93,6 +93,8 @@ export interface StreamMeter {
   /** A text that passed as the bytes of a JSON string between `from` and `to`, not decoded. */
   rawText(bytes: Uint8Array, from: number, to: number): void;
   usage(report: UsageReport): void;
+  /** The service tier that the upstream names: its price may be another. */
+  serviceTier(name: string): void;
   /** A vendor event, with the tokens that it reports or null. */
   vendor(tokens: VendorTokens | null): void;
   /** The upstream's own word for the end of a choice. */

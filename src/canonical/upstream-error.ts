@@ -9,6 +9,12 @@ export interface Upstream {
   readonly secret: string;
 }
 
+/** The one error of a list: Google writes it so, too, in answers and in streams. Any other value is itself. */
+export function unlistError(value: unknown): unknown {
+  const [only, ...others] = readArray(value);
+  return others.length === 0 && isObject(only) && isObject(only.error) ? only : value;
+}
+
 /** The error in a stream's JSON event, or null where the event is none. */
 export function findUpstreamError(event: JsonObject): UpstreamError | null {
   const isError =

@@ -7,6 +7,8 @@ export interface UsageReport {
   readonly total?: number | undefined;
   readonly cached?: number | undefined;
   readonly cacheWrite?: number | undefined;
+  /** Of those, what the cache keeps for an hour. */
+  readonly cacheWriteHour?: number | undefined;
   readonly reasoning?: number | undefined;
   readonly promptAudio?: number | undefined;
   readonly completionAudio?: number | undefined;
@@ -29,6 +31,7 @@ export interface TokensBesides {
   readonly completion: number;
   readonly cached: number;
   readonly cacheWrite: number;
+  readonly cacheWriteHour: number;
 }
 
 /** The canonical `usage` object: the three sums are always there; a count that was not reported is absent (U3). */
@@ -64,6 +67,7 @@ export function mergeUsage(before: UsageReport, report: UsageReport): UsageRepor
     total: merge(before.total, report.total),
     cached: merge(before.cached, report.cached),
     cacheWrite: merge(before.cacheWrite, report.cacheWrite),
+    cacheWriteHour: merge(before.cacheWriteHour, report.cacheWriteHour),
     reasoning: merge(before.reasoning, report.reasoning),
     promptAudio: merge(before.promptAudio, report.promptAudio),
     completionAudio: merge(before.completionAudio, report.completionAudio),
@@ -84,8 +88,8 @@ function latest(before: number | undefined, report: number | undefined): number 
 }
 
 /** The tokens of one answer: reported by the upstream, or estimated where it reported none (M3). */
-export interface CountedUsage {
-  readonly usage: Usage;
+export interface CountedUsage<Of extends Usage = Usage> {
+  readonly usage: Of;
   /** True where `prompt_tokens` or `completion_tokens` is an estimate. */
   readonly estimated: boolean;
 }
@@ -126,8 +130,23 @@ export function countUsage(
   };
 }
 
+/** What is paid for, which is more than a client is told. */
+export interface BilledUsage extends Usage {
+  /** Of the tokens written to a cache, those that it keeps for an hour: they are dearer. */
+  readonly cache_write_hour_tokens?: number;
+  /** Where the upstream named it. */
+  readonly service_tier?: string;
+}
+
 /** What is paid for: the answer's own usage and what was billed besides (A5). */
-export function withBesides(usage: Usage, besides: TokensBesides): Usage {
+export function billedUsage(usage: Usage, reported: UsageReport): BilledUsage {
+  const { besides, cacheWriteHour } = reported;
+  const hour = (cacheWriteHour ?? 0) + (besides?.cacheWriteHour ?? 0);
+  const all = besides === undefined ? usage : withBesides(usage, besides);
+  return hour === 0 ? all : { ...all, cache_write_hour_tokens: hour };
+}
+
+function withBesides(usage: Usage, besides: TokensBesides): Usage {
   const { cached_tokens = 0, cache_write_tokens = 0, ...prompt } = usage.prompt_tokens_details ?? {};
   return {
     ...usage,

@@ -8,7 +8,10 @@ const FIELDS = [
   'cache_creation_input_tokens',
   'output_tokens',
 ] as const;
-type Said = { readonly [F in (typeof FIELDS)[number]]?: number };
+type Said = { readonly [F in (typeof FIELDS)[number]]?: number } & {
+  /** Of what was written to a cache, what it keeps for an hour. */
+  readonly hour?: number;
+};
 
 /** Totals of the whole message that are left out where they don't apply: one that is there takes the place of the one before. */
 export class ClaudeUsage {
@@ -41,7 +44,7 @@ export class ClaudeUsage {
 function tokensOf(said: Said) {
   const { input_tokens, cache_read_input_tokens: cached, cache_creation_input_tokens: cacheWrite } = said;
   const prompt = input_tokens === undefined ? undefined : input_tokens + (cached ?? 0) + (cacheWrite ?? 0);
-  return { prompt, completion: said.output_tokens, cached, cacheWrite };
+  return { prompt, completion: said.output_tokens, cached, cacheWrite, cacheWriteHour: said.hour };
 }
 
 /** The message's own count is the sum of its `message` iterations alone: compaction and advisors are billed besides. */
@@ -56,6 +59,7 @@ function readBesides(iterations: unknown): TokensBesides | null {
     completion: sum(({ completion }) => completion),
     cached: sum(({ cached }) => cached),
     cacheWrite: sum(({ cacheWrite }) => cacheWrite),
+    cacheWriteHour: sum(({ cacheWriteHour }) => cacheWriteHour),
   };
 }
 
@@ -64,6 +68,10 @@ function isBeside({ type }: JsonObject): boolean {
 }
 
 function saidIn(usage: JsonObject): Said {
-  const counts = FIELDS.map((field) => [field, readCount(usage[field])] as const);
+  const counts: (readonly [string, number | undefined])[] = FIELDS.map((field) => [
+    field,
+    readCount(usage[field]),
+  ]);
+  counts.push(['hour', readCount(objectOf(usage.cache_creation).ephemeral_1h_input_tokens)]);
   return Object.fromEntries(counts.filter(([, count]) => count !== undefined));
 }

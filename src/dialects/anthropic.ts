@@ -1,4 +1,5 @@
 /** Anthropic Messages: events that open, fill and close one block after the other. https://platform.claude.com/docs/en/build-with-claude/streaming */
+import type { UpstreamError } from '../canonical/error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../canonical/json.ts';
 import { MAX_TOOL_CALLS } from '../canonical/limits.ts';
 import {
@@ -26,6 +27,9 @@ class MessageReader implements DialectReader {
   #calls = 0;
   /** The call whose block is open, and whether arguments of it came. */
   #openCall: { readonly index: number; readonly block: unknown; hasArguments: boolean } | null = null;
+  /** Of the message whose blocks have begun, where it has one. */
+  #id: string | undefined;
+  #hasBlocks = false;
   /** Held until the message has ended: one that is cut before has none. */
   #finishWord: string | null = null;
 
@@ -80,12 +84,17 @@ class MessageReader implements DialectReader {
     };
   }
 
+  /** A proxy that tries again within a stream would make one answer of two: vercel/ai#18402. */
   #start(message: JsonObject): ChunkPart {
+    const id = readName(message.id);
+    if (this.#hasBlocks && id !== this.#id) return { ...EMPTY_PART, error: SECOND_MESSAGE };
+    this.#id = id;
     const usage = this.#usage.start(message.usage);
     return { ...EMPTY_PART, ...headOf(message), choices: [{ ...EMPTY_CHOICE, hasRole: true }], usage };
   }
 
   #openBlock({ content_block, index }: JsonObject): ChunkPart | null {
+    this.#hasBlocks = true;
     // Some compatible server may leave out the end of a block.
     const closed = this.#closeCall();
     const block = readBlock(objectOf(content_block), index, this.#provider);
@@ -142,6 +151,14 @@ class MessageReader implements DialectReader {
     return { ...(this.#closeCall() ?? EMPTY_PART), usage: this.#usage.latest(event.usage) };
   }
 }
+
+const SECOND_MESSAGE: UpstreamError = {
+  message: 'A second message began within the stream',
+  type: undefined,
+  code: 'upstream_invalid',
+  param: undefined,
+  status: undefined,
+};
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 

@@ -4,16 +4,11 @@ import { finishReason } from '../canonical/finish-reason.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../canonical/json.ts';
 import { MAX_CHOICES } from '../canonical/limits.ts';
 import { markMaker } from '../canonical/maker.ts';
-import {
-  type ChoicePart,
-  type ChunkPart,
-  EMPTY_CHOICE,
-  EMPTY_PART,
-  type ToolCallPart,
-} from '../canonical/part.ts';
+import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, EMPTY_PART } from '../canonical/part.ts';
 import { findUpstreamError } from '../canonical/upstream-error.ts';
 import type { Dialect, DialectReader } from '../stream/dialect.ts';
 import { readName } from './envelope.ts';
+import { GeminiCalls } from './gemini-calls.ts';
 import { readGeminiLogprobs } from './gemini-logprobs.ts';
 import { readGeminiUsage } from './gemini-usage.ts';
 
@@ -28,6 +23,7 @@ interface Candidate {
   finish: string | null;
   /** It said something: text, thoughts or calls. */
   hasContent: boolean;
+  readonly calls: GeminiCalls;
 }
 
 class GeminiReader implements DialectReader {
@@ -60,7 +56,7 @@ class GeminiReader implements DialectReader {
       systemFingerprint: undefined,
       choices,
       usage: usage === null ? null : readGeminiUsage(usage, candidates.length > 0),
-      error: findUpstreamError(event),
+      error: findUpstreamError(event) ?? this.#brokenCall(),
       ...(hasFinish || this.#signatures > signatures ? { isRemembered: true } : {}),
     };
   }
@@ -70,9 +66,9 @@ class GeminiReader implements DialectReader {
     const end = this.end();
     const finishes = new Map(end?.choices.map((choice) => [choice.index, choice]));
     const choices = part.choices.map((choice) => {
-      const finishWord = finishes.get(choice.index)?.finishWord ?? null;
+      const { finishWord = null, toolCalls = [] } = finishes.get(choice.index) ?? {};
       finishes.delete(choice.index);
-      return { ...choice, finishWord };
+      return { ...choice, finishWord, toolCalls: [...choice.toolCalls, ...toolCalls] };
     });
     return { ...part, choices: [...choices, ...finishes.values()], error: part.error ?? end?.error ?? null };
   }
@@ -81,11 +77,12 @@ class GeminiReader implements DialectReader {
   end(): ChunkPart | null {
     const choices: ChoicePart[] = [];
     let error: UpstreamError | null = null;
-    for (const [index, { finish, hasContent }] of this.#candidates) {
+    for (const [index, { finish, hasContent, calls }] of this.#candidates) {
       if (finish === null) continue;
-      choices.push({ ...EMPTY_CHOICE, index, finishWord: finish });
+      choices.push({ ...EMPTY_CHOICE, index, finishWord: finish, toolCalls: calls.end() });
       // It says nothing of why, and there is no answer.
-      if (finish === 'OTHER' && !hasContent) error ??= failure(finish);
+      if (finish === 'OTHER' && !hasContent)
+        error ??= failure(`The answer ended without content: ${finish}`, finish);
     }
     if (choices.length === 0 && this.#blocked !== null) {
       // Some reasons are words that would mean something else as a finish.
@@ -98,7 +95,11 @@ class GeminiReader implements DialectReader {
   #choice(candidate: JsonObject, position: number): ChoicePart {
     const given = readCount(candidate.index);
     const index = given === undefined || given >= MAX_CHOICES ? position : given;
-    const state = this.#candidates.get(index) ?? { finish: null, hasContent: false };
+    const state = this.#candidates.get(index) ?? {
+      finish: null,
+      hasContent: false,
+      calls: new GeminiCalls(this.#maker),
+    };
     this.#candidates.set(index, state);
     const content = objectOf(candidate.content);
     const parts = readArray(content.parts).filter(isObject);
@@ -109,7 +110,7 @@ class GeminiReader implements DialectReader {
       else text += readText(part.text) ?? '';
     }
     const toolCalls = parts.flatMap((part) =>
-      isObject(part.functionCall) ? [this.#call(part, part.functionCall)] : [],
+      isObject(part.functionCall) ? state.calls.read(part, part.functionCall) : [],
     );
     state.finish = readText(candidate.finishReason) ?? state.finish;
     state.hasContent ||= text !== '' || reasoning !== '' || toolCalls.length > 0;
@@ -128,19 +129,10 @@ class GeminiReader implements DialectReader {
     };
   }
 
-  /** A call comes whole, its arguments as an object; its index is its place among the calls. */
-  #call(part: JsonObject, call: JsonObject): ToolCallPart {
-    const thought_signature = readText(part.thoughtSignature);
-    return {
-      index: undefined,
-      id: readName(call.id),
-      name: readName(call.name),
-      arguments: JSON.stringify(objectOf(call.args)),
-      extraContent:
-        thought_signature === undefined
-          ? undefined
-          : { google: { thought_signature }, weir: { provider: this.#maker } },
-    };
+  #brokenCall(): UpstreamError | null {
+    const isBroken = [...this.#candidates.values()].some(({ calls }) => calls.isBroken);
+    const message = 'The pieces of a call’s arguments don’t go together';
+    return isBroken ? failure(message, 'upstream_invalid') : null;
   }
 
   /** The signature of a text, be it empty, or of a thought; those of parts that no client gets have nothing to go back with. */
@@ -153,12 +145,6 @@ class GeminiReader implements DialectReader {
   }
 }
 
-function failure(word: string): UpstreamError {
-  return {
-    message: `The answer ended without content: ${word}`,
-    type: undefined,
-    code: word,
-    param: undefined,
-    status: undefined,
-  };
+function failure(message: string, code: string): UpstreamError {
+  return { message, type: undefined, code, param: undefined, status: undefined };
 }

@@ -61,9 +61,7 @@ export async function admit(applicant: Applicant, signal: AbortSignal): Promise<
   const { pacing } = context.settings;
   const heldMs = pacing.deadlineMs === 0 ? MAX_HELD_MS : pacing.deadlineMs;
   const now = context.ports.clock.now();
-  const price = ceiling.isPriced
-    ? highestPrice(await context.prices.load(), ceiling.models, now, now + heldMs)
-    : null;
+  const price = highestPrice(await context.prices.load(), ceiling.models, now, now + heldMs);
   const request: ReserveRequest = {
     id: context.requestId,
     promptTokens: ceiling.promptTokens,

@@ -1,7 +1,5 @@
 /** How a target's answer is read and written for the client that asked. */
 import { wholeAmount } from '../canonical/money.ts';
-import type { Upstream } from '../canonical/upstream-error.ts';
-import type { Usage } from '../canonical/usage.ts';
 import type { WriterOptions } from '../clients/client.ts';
 import { priceRecord } from '../metering/prices/price-record.ts';
 import type { Tally } from '../metering/tally.ts';
@@ -9,12 +7,14 @@ import { ROUTE_SHAPES } from '../providers/provider.ts';
 import type { Target } from '../routing/target.ts';
 import type { AnswerContext } from '../stream/answer-context.ts';
 import type { AnswerOptions } from '../stream/answer-reader.ts';
+import type { Refuser } from '../upstream/classify.ts';
 import type { Exchange } from './exchange.ts';
 import type { TargetFacts } from './held-request.ts';
 
 /** The target as its answer and its errors name it, with the credential that it gets. */
-export function upstreamOf({ caller }: Exchange, { provider, apiKey }: Target): Upstream {
-  return { name: provider.name, secret: caller.credential ?? apiKey };
+export function upstreamOf({ caller, callerPays }: Exchange, { provider, apiKey }: Target): Refuser {
+  const { name, refusals } = provider;
+  return { name, secret: caller.credential ?? apiKey, refusals, callerPays };
 }
 
 /** Where usage goes depends on the client and the policy; a plain answer always has it (U2). */
@@ -39,7 +39,7 @@ export function answerOptions(exchange: Exchange, facts: TargetFacts, tally: Tal
       now: () => Math.floor(clock.now() / 1000),
       random,
       meter: tally,
-      ...(exchange.asksCost ? { costOf: (usage: Usage) => dollarsOf(exchange, target, tally, usage) } : {}),
+      ...(exchange.asksCost ? { cost: () => dollarsOf(exchange, target, tally) } : {}),
     },
   };
 }
@@ -57,11 +57,11 @@ export function writerOptions({ context, policies, promptTokens, asked }: Exchan
 }
 
 /** What the answer costs, or null where that is not known, or is known in another currency: the field has none (P5). */
-function dollarsOf({ context }: Exchange, target: Target, tally: Tally, usage: Usage): number | null {
+function dollarsOf({ context }: Exchange, target: Target, tally: Tally): number | null {
   const { cost, currency } = priceRecord(context.prices.table, {
     providers: target.priceIds,
     model: target.model,
-    usage,
+    usage: tally.countBilled().usage,
     upstreamCost: tally.upstreamCost,
     endMs: context.ports.clock.now(),
   });

@@ -94,7 +94,7 @@ async function feed(stream: CanonicalStream, attempt: Attempt, answering: Answer
   if (result.kind === 'error') return answer.fail(result.error);
   const { response } = result;
   if (response.body !== null && isEventStream(response, true)) return answer.pump(response.body);
-  const read = await readPlainAnswer(response, upstream, exchange.callerPays, exchange.context.leaseMemory);
+  const read = await readPlainAnswer(response, upstream, exchange.context.leaseMemory);
   if (read.kind === 'error') return answer.fail(read.error);
   const written = answer.plain(read.answer);
   read.lease.end();
@@ -103,17 +103,13 @@ async function feed(stream: CanonicalStream, attempt: Attempt, answering: Answer
 }
 
 /** What becomes of an answer without any output: the next target's takes its place, or it stands as it is. */
-function emptyEnd(
-  failure: AnswerFailure | null,
-  attempt: Attempt,
-  { exchange, asking }: Answering,
-): EmptyEnd {
+function emptyEnd(failure: AnswerFailure | null, attempt: Attempt, { asking }: Answering): EmptyEnd {
   if (failure === null) {
     return asking.servedNothing(attempt) ? { kind: 'replaced' } : { kind: 'over', failure };
   }
   const { error, upstreamError } = failure;
   const isSilent = upstreamError === null && error.code === 'stream_idle_timeout';
-  const classified = errorBeforeHead(failure, attempt.upstream, exchange.callerPays);
+  const classified = errorBeforeHead(failure, attempt.upstream);
   const last = asking.failed(attempt, classified, isSilent);
   if (last === null) return { kind: 'replaced' };
   // In a frame it is told as the upstream's own, which the classification for the head is not.
@@ -122,16 +118,15 @@ function emptyEnd(
 }
 
 /** The error with which a request is answered whose answer failed before its head (E1). */
-function headError(failure: AnswerFailure, { exchange, meter, asking }: Answering): ApiError {
+function headError(failure: AnswerFailure, { meter, asking }: Answering): ApiError {
   if (failure.upstreamError === null) return failure.error;
-  const { upstream } = asking.current;
-  return lastError(errorBeforeHead(failure, upstream, exchange.callerPays), meter.attempts);
+  return lastError(errorBeforeHead(failure, asking.current.upstream), meter.attempts);
 }
 
-/** An error in the place of an answer means that no tokens were used; silence until a timeout means no such thing. */
-function requestEnd(end: StreamEnd, { exchange, asking }: Answering): RequestEnd {
+/** An error in the place of an answer means that no tokens were used but those that it reports; silence until a timeout means no such thing. */
+function requestEnd(end: StreamEnd, { asking }: Answering): RequestEnd {
   if (end.kind === 'finished' || end.kind === 'cancelled') return end;
   if (end.isOpen) return { kind: end.kind, error: end.failure.error };
-  const error = errorBeforeHead(end.failure, asking.current.upstream, exchange.callerPays);
+  const error = errorBeforeHead(end.failure, asking.current.upstream);
   return { kind: end.kind === 'timed_out' ? 'timed_out' : 'refused', error };
 }

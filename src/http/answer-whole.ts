@@ -83,7 +83,7 @@ async function readAttempt(exchange: Exchange, attempt: Attempt): Promise<WholeR
 }
 
 async function readWhole(
-  { context, callerPays }: Exchange,
+  { context }: Exchange,
   { upstream }: Attempt,
   response: Response,
   reader: AnswerReader,
@@ -96,7 +96,7 @@ async function readWhole(
       const held = () => builder.heldChars;
       lease = await readStreamedAnswer(response, reader, held, upstream, clock, context.leaseMemory);
     } else {
-      const read = await readPlainAnswer(response, upstream, callerPays, context.leaseMemory);
+      const read = await readPlainAnswer(response, upstream, context.leaseMemory);
       if (read.kind === 'error') return { kind: 'refused', error: read.error };
       lease = read.lease;
       reader.plain(read.answer);
@@ -108,7 +108,7 @@ async function readWhole(
     throw error;
   }
   lease?.release();
-  return { kind: 'failed', error: errorBeforeHead(builder.failure, upstream, callerPays) };
+  return { kind: 'failed', error: errorBeforeHead(builder.failure, upstream) };
 }
 
 /** A body that has its share of the isolate's memory keeps it until its client has taken the last byte, or has gone. */

@@ -165,7 +165,6 @@ export class Asking {
             passedHeaders: (facts.lane && exchange.client.lane?.requestHeaders) ?? [],
             callerId: exchange.caller.keyId,
             apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
-            callerPays: exchange.callerPays,
             signal,
           });
         },

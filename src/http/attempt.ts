@@ -1,14 +1,14 @@
 /** One target that is asked: its upstream's answer, the time that it has until its output, and how it is given up (R2, R9). */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import type { Upstream } from '../canonical/upstream-error.ts';
 import type { AttemptMeter } from '../metering/attempt-meter.ts';
 import type { Clock } from '../stream/pacing.ts';
 import type { UpstreamResult } from '../upstream/call.ts';
+import type { Refuser } from '../upstream/classify.ts';
 import type { TargetFacts } from './held-request.ts';
 
 export interface AttemptOptions {
   readonly facts: TargetFacts;
-  readonly upstream: Upstream;
+  readonly upstream: Refuser;
   readonly meter: AttemptMeter;
   /** Another one may take its place. */
   readonly isReplaceable: boolean;
@@ -24,7 +24,7 @@ const LET_GO = 'let go';
 
 export class Attempt {
   readonly facts: TargetFacts;
-  readonly upstream: Upstream;
+  readonly upstream: Refuser;
   readonly meter: AttemptMeter;
   readonly isReplaceable: boolean;
   readonly isUnsent: boolean;

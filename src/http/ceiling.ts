@@ -15,8 +15,6 @@ interface Ceiling {
   readonly outputTokens: number | null;
   /** Each model that may serve it. */
   readonly models: readonly PricedModel[];
-  /** Each is asked for at a price that a table may have. */
-  readonly isPriced: boolean;
 }
 
 export type CeilingResult =
@@ -53,7 +51,6 @@ function higher(a: Ceiling, b: Ceiling): Ceiling {
     choices: Math.max(a.choices, b.choices),
     outputTokens: isLimited ? Math.max(a.outputTokens, b.outputTokens) : null,
     models: [...a.models, ...b.models],
-    isPriced: a.isPriced && b.isPriced,
   };
 }
 
@@ -66,6 +63,7 @@ function ceilingOf({ body, json, form: request, chat, prompts, facts }: TargetRe
   if (outputTokens === undefined) return { kind: 'invalid', param: limitName(request) };
   if (answers === undefined) return { kind: 'invalid', param: 'n' };
   const addresses = addressesOf(facts.target, chat);
+  const tier = dearTier(chat);
   const ceiling: Ceiling = {
     promptTokens: maxPromptTokens(
       chat,
@@ -74,8 +72,7 @@ function ceilingOf({ body, json, form: request, chat, prompts, facts }: TargetRe
     ),
     choices: prompts * answers,
     outputTokens,
-    models: addresses.map((address) => ({ providers, model: address.slice(provider.id.length + 1) })),
-    isPriced: isListPrice(chat),
+    models: addresses.map((address) => ({ providers, model: address.slice(provider.id.length + 1), tier })),
   };
   return { kind: 'ceiling', ceiling };
 }
@@ -89,7 +86,8 @@ function readAnswers({ n = 1, best_of = 1 }: JsonObject): number | undefined {
 /** Tiers that cost no more than the table says (OpenAI's, Groq's and Anthropic's pages, 2026-11-22). */
 const LISTED_TIERS = ['auto', 'default', 'standard', 'standard_only', 'flex', 'on_demand'];
 
-/** Any other tier has prices that no table has (OpenAI's `priority` costs about double), and a budget in money must hold. */
-function isListPrice({ service_tier: tier }: JsonObject): boolean {
-  return tier === undefined || tier === null || LISTED_TIERS.some((listed) => listed === tier);
+/** Any other tier may cost more (OpenAI's `priority` costs about double), and a budget in money must hold. */
+function dearTier({ service_tier: tier }: JsonObject): string | undefined {
+  const isListed = tier === undefined || tier === null || LISTED_TIERS.some((listed) => listed === tier);
+  return isListed ? undefined : String(tier);
 }

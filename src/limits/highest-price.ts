@@ -8,6 +8,8 @@ import type { HighestPrice } from './reserve.ts';
 export interface PricedModel {
   readonly providers: readonly string[];
   readonly model: string;
+  /** The service tier asked for, where it may cost more than others: its price is one that names it. */
+  readonly tier?: string | undefined;
 }
 
 /**
@@ -23,10 +25,11 @@ export function highestPrice(
   toMs: number,
 ): HighestPrice | null {
   const prices: HighestPrice[] = [];
-  for (const { providers, model } of models) {
+  for (const { providers, model, tier } of models) {
     for (const ms of [fromMs, toMs]) {
-      const price = findPrice(table, providers, model, ms);
-      const rates = price === null ? null : highestRates(price);
+      const price = findPrice(table, providers, model, ms, tier);
+      const isOfTier = tier === undefined || price?.service_tiers?.includes(tier) === true;
+      const rates = price === null || !isOfTier ? null : highestRates(price);
       if (rates === null) return null;
       prices.push(rates);
     }

@@ -1,5 +1,5 @@
 /** One attempt's part of a request's record: who was asked, what came of it, and what it used (R8). */
-import type { CountedUsage } from '../canonical/usage.ts';
+import type { BilledUsage, CountedUsage } from '../canonical/usage.ts';
 import type { Attempt } from './record.ts';
 import { Tally } from './tally.ts';
 
@@ -14,7 +14,7 @@ export interface AttemptFacts {
   readonly changed: readonly string[];
 }
 
-/** How an attempt ended; `refused`: with an error in the place of an answer, so that no tokens were used. */
+/** How an attempt ended; `isRefused`: with an error in the place of an answer, so that it used no more than its upstream reported. */
 export interface AttemptEnd {
   readonly errorCode: string | null;
   readonly isRefused: boolean;
@@ -60,21 +60,16 @@ export class AttemptMeter {
     return { provider, model, status: this.status, error_code: errorCode, ms: at - this.#startedAt };
   }
 
-  countUsage(): CountedUsage {
-    return this.#isRefused ? NOTHING_USED : this.tally.countBilled();
+  countUsage(): CountedUsage<BilledUsage> {
+    return this.#isRefused ? this.tally.countReported() : this.tally.countBilled();
   }
 
   /** What its upstream says that it costs: an integer of 10^-9 US dollars, or null (P3). */
   get upstreamCost(): number | null {
-    return this.#isRefused ? null : this.tally.upstreamCost;
+    return this.tally.upstreamCost;
   }
 
   get #isRefused(): boolean {
     return this.#end?.isRefused === true;
   }
 }
-
-const NOTHING_USED: CountedUsage = {
-  estimated: false,
-  usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
-};

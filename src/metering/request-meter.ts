@@ -19,7 +19,7 @@ export interface RequestFacts {
   readonly promptTokens: number;
 }
 
-/** How the request ended; `refused`: the upstream answered with an error in the place of an answer, so no tokens were used. */
+/** How the request ended; `refused`: the upstream answered with an error in the place of an answer, so it used no more than it reports. */
 export type RequestEnd =
   | { readonly kind: 'finished' }
   | { readonly kind: 'cancelled' }

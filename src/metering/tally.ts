@@ -1,11 +1,12 @@
 /** Counts one answer as it passes: usage reported, text seen, vendor events, finish word, the first token's time. */
 import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
 import {
+  type BilledUsage,
+  billedUsage,
   type CountedUsage,
   countUsage,
   mergeUsage,
   type UsageReport,
-  withBesides,
 } from '../canonical/usage.ts';
 import { TokenCount } from './estimate.ts';
 
@@ -17,6 +18,8 @@ export class Tally implements StreamMeter {
   readonly #promptEstimate: number;
   readonly #text = new TokenCount();
   #reported: UsageReport = {};
+  /** The last one named: a stream may begin with what was asked for. */
+  #serviceTier: string | undefined;
   #vendorTokensAdded = 0;
   #vendorTokensTotal = 0;
   vendorEvents = 0;
@@ -55,6 +58,10 @@ export class Tally implements StreamMeter {
     this.#reported = mergeUsage(this.#reported, report);
   }
 
+  serviceTier(name: string): void {
+    this.#serviceTier = name;
+  }
+
   vendor(tokens: VendorTokens | null): void {
     this.vendorEvents++;
     if (tokens?.kind === 'add') this.#vendorTokensAdded += tokens.tokens;
@@ -83,9 +90,19 @@ export class Tally implements StreamMeter {
   }
 
   /** The same with what is billed besides: a client's context does not hold it, and its record does (A5). */
-  countBilled(): CountedUsage {
-    const counted = this.countUsage();
-    const { besides } = this.#reported;
-    return besides === undefined ? counted : { ...counted, usage: withBesides(counted.usage, besides) };
+  countBilled(): CountedUsage<BilledUsage> {
+    return this.#billed(this.countUsage());
+  }
+
+  /** No more than what was reported: of an answer that failed before it began nothing else is known to be paid for. */
+  countReported(): CountedUsage<BilledUsage> {
+    const counted = countUsage(this.#reported, { prompt: () => 0, completion: () => 0 });
+    return this.#billed({ ...counted, estimated: false });
+  }
+
+  #billed(counted: CountedUsage): CountedUsage<BilledUsage> {
+    const usage = billedUsage(counted.usage, this.#reported);
+    const service_tier = this.#serviceTier;
+    return { ...counted, usage: service_tier === undefined ? usage : { ...usage, service_tier } };
   }
 }

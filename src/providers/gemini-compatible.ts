@@ -2,6 +2,7 @@
 import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
+import { GOOGLE_REFUSALS } from './google-refusals.ts';
 import type { Profile } from './provider.ts';
 
 const CHAT: RequestRules = {
@@ -57,6 +58,5 @@ const CHAT: RequestRules = {
 
 export const geminiCompatible: Profile = {
   ...compatibleProfile('gemini', ['generativelanguage.googleapis.com'], CHAT),
-  // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
-  refusals: { context_length: /\binput token count\b.{0,40}\bexceeds the maximum\b/i },
+  refusals: GOOGLE_REFUSALS,
 };

@@ -6,6 +6,7 @@ import { isObject, type JsonObject, readArray, readText } from '../canonical/jso
 import { gemini as dialect } from '../dialects/gemini.ts';
 import { bareModel, type GeminiFamily } from '../requests/gemini/families.ts';
 import { generateContentPath, writeGenerateContent, writtenOutputLimit } from '../requests/gemini/write.ts';
+import { GOOGLE_REFUSALS } from './google-refusals.ts';
 import type { Profile, Provider } from './provider.ts';
 
 /**
@@ -108,10 +109,7 @@ export const geminiNative: Profile = {
   // https://ai.google.dev/api/models: 1,000 are the most on a page.
   models: { path: '/v1beta/models?pageSize=1000', read: readModels },
   // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
-  refusals: {
-    context_length: /\binput token count\b.{0,40}\bexceeds the maximum\b/i,
-    missing_model: /\bis not found for API version\b/i,
-  },
+  refusals: { ...GOOGLE_REFUSALS, missing_model: /\bis not found for API version\b/i },
   // Gemini 3 has at most 2,240 (docs media-resolution), those before it 258 for each tile of 768 pixels (docs tokens): both read
   // 2026-11-22. A picture of 6,144 by 6,144 has 64 tiles.
   imageTokens: 16_512,

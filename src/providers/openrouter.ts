@@ -36,8 +36,12 @@ function costOf({ cost, is_byok, cost_details }: JsonObject): number | undefined
 export const openrouter: Profile = {
   ...compatibleProfile('openrouter', ['openrouter.ai'], CHAT),
   quirks: { costOf },
-  // 400: R refused-unknown-model, 2026-08.
-  refusals: { missing_model: /\bis not a valid model ID\b/i },
+  refusals: {
+    // 400: R refused-unknown-model, 2026-08.
+    missing_model: /\bis not a valid model ID\b/i,
+    // 403: https://openrouter.ai/docs/api/reference/errors-and-debugging, read 2026-11-22.
+    content_filter: /\brequires moderation\b|\binput was flagged\b/i,
+  },
   // It serves OpenAI's models, too.
   imageTokens: 48_169,
 };

@@ -4,7 +4,7 @@ import type { JsonObject } from '../canonical/json.ts';
 import type { VendorTokens } from '../canonical/part.ts';
 import type { RequestForm } from '../requests/form.ts';
 import type { Dialect, DialectQuirks, NativeDialect } from '../stream/dialect.ts';
-import type { RefusalWords } from './refusals.ts';
+import type { RefusalHabits } from './refusals.ts';
 
 /** What a client may ask for, by the route it calls. */
 export type Route = 'chat' | 'completions' | 'fim' | 'agents';
@@ -48,8 +48,8 @@ export interface Profile {
   readonly headers?: Readonly<Record<string, string>>;
   /** Where it lists its models; absent: `/models`, in OpenAI's form. */
   readonly models?: ModelsEndpoint;
-  /** Its own words for refusals that another model may not have (R2, R4). */
-  readonly refusals?: RefusalWords;
+  /** Its own words for refusals, and how long it does not want to be asked again (E1, R2, R4, R6). */
+  readonly refusals?: RefusalHabits;
   /** The most tokens that one image of any size can have here; absent: 16,384 (G2). */
   readonly imageTokens?: number;
   /** The tokens that one of its vendor events reports (V3), or null. */

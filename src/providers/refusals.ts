@@ -1,11 +1,18 @@
-/** In which words a 400 says what is wrong with a model rather than with the request: for whoever may ask another one (R2, R4). */
+/** What a refusal is about, by its words: for whoever may ask another model, and for whose mistake it is (E1, R2, R4). */
+import type { JsonObject } from '../canonical/json.ts';
 
-/** A prompt that is too long for the model, one that its filter stops, and a model that there is not. */
-const REFUSAL_KINDS = ['context_length', 'content_filter', 'missing_model'] as const;
+/** A prompt that is too long for the model, one that its filter stops, a model that there is not, and an account without money. */
+const REFUSAL_KINDS = ['context_length', 'content_filter', 'missing_model', 'empty_balance'] as const;
 export type RefusalKind = (typeof REFUSAL_KINDS)[number];
 
 /** A provider's own words: its code and its message, with `: ` between, are held against them. */
 export type RefusalWords = { readonly [K in RefusalKind]?: RegExp };
+
+/** How a provider refuses. */
+export interface RefusalHabits extends RefusalWords {
+  /** The seconds that it asks to wait for in a refusal's body, where no header says so; undefined: it does not say (R6). */
+  readonly retryAfter?: (body: JsonObject) => number | undefined;
+}
 
 /** Words of the OpenAI-compatible world. */
 const COMMON: RefusalWords = {

@@ -48,6 +48,10 @@ export const xai: Profile = {
   // Recorded: shared/streams/xai--responses-*, 2026-08.
   lanes: RESPONSES_LANE,
   quirks: { costOf },
-  // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
-  refusals: { context_length: /\bmaximum prompt length is \d/i },
+  refusals: {
+    // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
+    context_length: /\bmaximum prompt length is \d/i,
+    // 403: theopenco/llmgateway#1785, 2026-03-03; Wei-Shaw/sub2api#5359, 2026-08-07.
+    content_filter: /\bcontent violates usage guidelines\b/i,
+  },
 };

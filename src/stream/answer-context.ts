@@ -2,7 +2,6 @@
 import type { Shape } from '../canonical/chunk.ts';
 import type { StreamMeter } from '../canonical/part.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
-import type { Usage } from '../canonical/usage.ts';
 
 /** Where an answer comes from and what it may take from outside: time and randomness come in as functions. */
 export interface AnswerContext {
@@ -15,8 +14,8 @@ export interface AnswerContext {
   readonly reasoning: 'pass' | 'strip';
   /** Where usage goes: on a chunk of its own at the end, on the chunk of the last finish, or nowhere (U1, U2). */
   readonly usageAt: 'end' | 'finish' | 'nowhere';
-  /** What the answer costs, in US dollars, or null where that is not known: absent where the request did not ask (P5). */
-  readonly costOf?: (usage: Usage) => number | null;
+  /** What the answer costs so far, in US dollars, or null where that is not known: absent where the request did not ask (P5). */
+  readonly cost?: () => number | null;
   /** How many choices were asked for. */
   readonly choices: number;
   /** The current time in seconds. */

@@ -1,11 +1,11 @@
 /** Reads one upstream answer, streamed or plain, to its one end: chunks and vendor events go to a sink as they come. */
 import { type ApiError, apiError, type UpstreamError } from '../canonical/error.ts';
-import { isObject, type JsonObject, parseJson, readArray, readText } from '../canonical/json.ts';
+import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
 import { isWithinJsonBounds } from '../canonical/json-bounds.ts';
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../canonical/limits.ts';
-import type { ChoicePart, ChunkPart, VendorTokens } from '../canonical/part.ts';
+import { type ChoicePart, type ChunkPart, EMPTY_PART, type VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
-import { readUpstreamError, streamError } from '../canonical/upstream-error.ts';
+import { readUpstreamError, streamError, unlistError } from '../canonical/upstream-error.ts';
 import type { AnswerContext } from './answer-context.ts';
 import type { AnswerFailure, AnswerSink, StreamWriter } from './answer-sink.ts';
 import { ByteBuffer } from './byte-buffer.ts';
@@ -115,7 +115,10 @@ export class AnswerReader {
   /** A plain answer, which is whole as it stands. */
   plain(answer: JsonObject): void {
     this.#sink.answer?.(answer);
-    this.#part(this.#dialect.plain(answer), null);
+    const part = this.#dialect.plain(answer);
+    const { error, usage } = part;
+    // Of one that failed nothing was sent yet: another answer may take its place, and what it used counts all the same.
+    this.#part(error === null ? part : { ...EMPTY_PART, error, usage }, null);
     if (this.#isOver) return;
     if (!this.#normaliser.isEmpty) return this.#finish();
     this.fail(apiError('upstream_invalid', `${this.#name} answered without a choice`));
@@ -171,7 +174,7 @@ export class AnswerReader {
     if (text === '[DONE]') return this.#done();
     if (!isWithinJsonBounds(data)) return this.#tooNested();
     const value = parseJson(data);
-    const event = name === '' ? withoutList(value) : value;
+    const event = name === '' ? unlistError(value) : value;
     if (!isObject(event)) return this.#notAnObject(name, data);
     const type = readText(event.type) ?? '';
     if (type.startsWith('x_') && event.choices === undefined) return this.#vendor(type, name, event, data);
@@ -274,12 +277,6 @@ export class AnswerReader {
 function hasText({ content, reasoning, refusal, toolCalls }: ChoicePart): boolean {
   if (content !== '' || reasoning !== '' || refusal !== '') return true;
   return toolCalls.some((call) => (call.name ?? '') !== '' || call.arguments !== '');
-}
-
-/** Google writes an error as a list of one, too; of anything else a list is none of a stream's events. */
-function withoutList(value: unknown): unknown {
-  const [only, ...others] = readArray(value);
-  return others.length === 0 && isObject(only) && isObject(only.error) ? only : value;
 }
 
 /** A frame larger than this is not worth waiting for in one piece. */

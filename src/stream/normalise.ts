@@ -118,9 +118,8 @@ export class Normaliser {
 
   /** As the meter counts it, with the cost where the request asked for it (P5). */
   #countUsage(): CountedUsage {
-    const { meter, costOf } = this.#context;
-    const counted = meter.countUsage();
-    const cost = costOf?.(counted.usage) ?? null;
+    const counted = this.#context.meter.countUsage();
+    const cost = this.#context.cost?.() ?? null;
     return cost === null ? counted : { ...counted, usage: { ...counted.usage, cost } };
   }
 
@@ -140,6 +139,7 @@ export class Normaliser {
   #meter(part: ChunkPart): void {
     const { meter } = this.#context;
     if (part.usage !== null) meter.usage(part.usage);
+    if (part.serviceTier !== undefined) meter.serviceTier(part.serviceTier);
     for (const choice of part.choices) {
       if (this.#choices.get(choice.index)?.finished) continue;
       meter.delta(choice);

@@ -1,13 +1,12 @@
 /** Calls an upstream: the request as its provider takes it, allowlisted headers both ways, refusals as errors of the table. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { MAX_ERROR_BODY_BYTES } from '../canonical/limits.ts';
-import type { Upstream } from '../canonical/upstream-error.ts';
-import { classifyRefusal } from './classify.ts';
+import { classifyRefusal, type Refuser, readRetryDelay } from './classify.ts';
 
 export type Fetch = (input: Request | string, init?: RequestInit) => Promise<Response>;
 
 export interface UpstreamRequest {
-  readonly upstream: Upstream;
+  readonly upstream: Refuser;
   readonly url: string;
   /** JSON text. */
   readonly body: string;
@@ -20,7 +19,6 @@ export interface UpstreamRequest {
   readonly callerId: string;
   /** Those that every request to it has, with its credential: they win over all others. */
   readonly apiHeaders: Readonly<Record<string, string>>;
-  readonly callerPays: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -63,12 +61,21 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
     });
     if (response.ok) return { kind: 'answer', response };
     const body = await readStart(response.body, MAX_ERROR_BODY_BYTES);
-    const error = classifyRefusal({ status: response.status, body }, upstream, request.callerPays);
-    return { kind: 'error', error, headers: response.headers, status: response.status };
+    const { status } = response;
+    const headers = withRetryAfter(response.headers, readRetryDelay(body, upstream));
+    return { kind: 'error', error: classifyRefusal({ status, body }, upstream), headers, status };
   } catch {
     const error = apiError('upstream_unreachable', `${upstream.name} could not be reached`);
     return { kind: 'error', error, headers: new Headers(), status: null };
   }
+}
+
+/** The refusal's headers, which tell what its body says where they don't: routing and clients read it there. */
+function withRetryAfter(headers: Headers, seconds: number | undefined): Headers {
+  if (seconds === undefined || headers.has('retry-after')) return headers;
+  const told = new Headers(headers);
+  told.set('retry-after', String(seconds));
+  return told;
 }
 
 /** The start of a text body, up to a bound: the rest is not read. */

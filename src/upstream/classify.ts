@@ -1,15 +1,25 @@
 /** Turns an upstream's refusal, its status and any form of body, into the error of the table that a caller gets (E1). */
 import { type ApiError, apiError, type ErrorCode, type UpstreamError } from '../canonical/error.ts';
-import { isObject, parseJson, readText } from '../canonical/json.ts';
+import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from '../canonical/limits.ts';
 import {
   clean,
   cleanCode,
   readUpstreamError,
   type Upstream,
+  unlistError,
   upstreamMessage,
 } from '../canonical/upstream-error.ts';
+import { type RefusalHabits, refusalKind } from '../providers/refusals.ts';
 import type { AnswerFailure } from '../stream/answer-sink.ts';
+
+/** An upstream as its refusals are judged. */
+export interface Refuser extends Upstream {
+  /** Its provider's own words and forms. */
+  readonly refusals: RefusalHabits | undefined;
+  /** The credential was the caller's own (AUTH=passthrough), and so are its refusals. */
+  readonly callerPays: boolean;
+}
 
 export interface Refusal {
   readonly status: number;
@@ -42,15 +52,17 @@ const OVERLOADED: ReadonlySet<number> = new Set([503, 529]);
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const LATE: ReadonlySet<number> = new Set([408, 504, 522, 524]);
 
-/** @param callerPays the credential was the caller's own (AUTH=passthrough), and so are its refusals */
-export function classifyRefusal(refusal: Refusal, upstream: Upstream, callerPays: boolean): ApiError {
+export function classifyRefusal(refusal: Refusal, upstream: Refuser): ApiError {
   const { status } = refusal;
+  const { callerPays } = upstream;
   const reported = readRefusal(refusal.body);
+  const kind = kindOf(reported, upstream);
   const message =
     reported.message === undefined
       ? `${upstream.name} answered ${status}`
       : upstreamMessage(upstream, reported.message);
-  if (status === 403 && isAboutContent(reported.message)) {
+  // Some refuse a prompt that their filter stops as they refuse a credential. It is the caller's own, and takes no target out for others.
+  if (status === 403 && kind === CONTENT_FILTER) {
     return { status: 400, type: 'invalid_request_error', code: CONTENT_FILTER, message, param: null };
   }
   if (!callerPays && (status === 401 || status === 403 || isAboutKey(status, reported.message))) {
@@ -61,7 +73,7 @@ export function classifyRefusal(refusal: Refusal, upstream: Upstream, callerPays
   }
   if (
     !callerPays &&
-    (status === 402 || reported.code === 'insufficient_quota' || isAboutBalance(status, reported))
+    (status === 402 || reported.code === 'insufficient_quota' || (status === 400 && kind === 'empty_balance'))
   ) {
     return apiError('upstream_balance', `${upstream.name} refused this deployment's balance (${status})`);
   }
@@ -89,27 +101,14 @@ function isAboutKey(status: number, message: string | undefined): boolean {
   );
 }
 
-/** Anthropic refuses an empty balance with a 400: anthropics/claude-code#66314, 2026-06-08. */
-function isAboutBalance(status: number, { message = '' }: UpstreamError): boolean {
-  return status === 400 && EMPTY_BALANCE.test(message.slice(0, MAX_ERROR_MESSAGE_CHARS));
-}
-
-const EMPTY_BALANCE = /\bcredit balance is too low\b/i;
-
 const INVALID_KEY =
   /\b(?:incorrect|invalid|expired|missing|wrong)\s+api[ _-]?key\b|\bapi[ _-]?key\s+(?:is\s+|was\s+)?(?:not\s+(?:valid|found)|invalid|incorrect|expired|missing)\b/i;
 
-/**
- * Some refuse a prompt that their filter stops as they refuse a credential. It is the caller's own, and takes no target out for
- * others: OpenRouter (https://openrouter.ai/docs/api/reference/errors-and-debugging, read 2026-11-22) and xAI (theopenco/llmgateway#1785,
- * 2026-03-03; Wei-Shaw/sub2api#5359, 2026-08-07).
- */
-function isAboutContent(message: string | undefined): boolean {
-  return message !== undefined && STOPPED_CONTENT.test(message.slice(0, MAX_ERROR_MESSAGE_CHARS));
+/** By its beginning, so that no pattern runs over more than the bound. */
+function kindOf({ code = '', message = '' }: UpstreamError, { refusals }: Refuser) {
+  return refusalKind({ code, message: message.slice(0, MAX_ERROR_MESSAGE_CHARS) }, refusals);
 }
 
-const STOPPED_CONTENT =
-  /\brequires moderation\b|\binput was flagged\b|\bcontent violates usage guidelines\b/i;
 const CONTENT_FILTER = 'content_filter';
 
 function serverCode(status: number): ErrorCode {
@@ -118,14 +117,23 @@ function serverCode(status: number): ErrorCode {
 }
 
 function readRefusal(body: string): UpstreamError {
-  const json = parseJson(body);
-  // Gemini's compatible endpoint answers with a list of one error.
-  const error = Array.isArray(json) ? json.find(isObject) : json;
-  if (isObject(error)) return readUpstreamError(error);
+  const error = readObject(body);
+  if (error !== null) return readUpstreamError(error);
   const isPage = body.trimStart().startsWith('<');
   const text = isPage ? (/<title[^<>]*>([^<]*)/i.exec(body)?.[1] ?? '') : body;
   const message = readText(text.trim());
   return { message, type: undefined, code: undefined, param: undefined, status: undefined };
+}
+
+/** The seconds after which the upstream wants to be asked again, as its provider says so in the body; undefined: it does not. */
+export function readRetryDelay(body: string, { refusals }: Refuser): number | undefined {
+  const error = refusals?.retryAfter === undefined ? null : readObject(body);
+  return error === null ? undefined : refusals?.retryAfter?.(error);
+}
+
+function readObject(body: string): JsonObject | null {
+  const error = unlistError(parseJson(body));
+  return isObject(error) ? error : null;
 }
 
 /** The status that an error's type or code stands for, where its body names none. */
@@ -149,15 +157,15 @@ const STATUS_WORDS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** The error with which a request is answered whose answer failed before its head (E1). */
-export function errorBeforeHead(failure: AnswerFailure, upstream: Upstream, callerPays: boolean): ApiError {
+export function errorBeforeHead(failure: AnswerFailure, upstream: Refuser): ApiError {
   const { error, upstreamError } = failure;
-  return upstreamError === null ? error : classifyError(upstreamError, upstream, callerPays);
+  return upstreamError === null ? error : classifyError(upstreamError, upstream);
 }
 
 /** The error that a 200 contained: its own status, or the one of its code or type, else it is the upstream's fault. */
-export function classifyError(error: UpstreamError, upstream: Upstream, callerPays: boolean): ApiError {
+export function classifyError(error: UpstreamError, upstream: Refuser): ApiError {
   const { message, type, code, param } = error;
   const status = error.status ?? STATUS_WORDS.get(code ?? '') ?? STATUS_WORDS.get(type ?? '') ?? 502;
   const body = JSON.stringify({ error: { message, type, code, param } });
-  return classifyRefusal({ status, body }, upstream, callerPays);
+  return classifyRefusal({ status, body }, upstream);
 }

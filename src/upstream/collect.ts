@@ -9,12 +9,11 @@ import {
   MAX_JSON_VALUES,
   SMALL_BYTES,
 } from '../canonical/limits.ts';
-import { brokenConnection, findUpstreamError, type Upstream } from '../canonical/upstream-error.ts';
+import { brokenConnection, type Upstream } from '../canonical/upstream-error.ts';
 import type { AnswerReader } from '../stream/answer-reader.ts';
 import type { Lease, LeaseMemory } from '../stream/memory.ts';
 import type { Clock } from '../stream/pacing.ts';
 import { Silence } from '../stream/silence.ts';
-import { classifyError } from './classify.ts';
 import { readBodyText } from './read-body.ts';
 
 /** Whether an answer is an event stream; one that calls itself neither that nor JSON nor a page is taken for what was asked. */
@@ -24,20 +23,16 @@ export function isEventStream(response: Response, isAskedFor: boolean): boolean 
   return isAskedFor && !/json|html/i.test(type);
 }
 
-/** A plain answer, or why it is none. */
+/** A plain answer, which may tell of an error, or why it is none. */
 export type PlainResult =
   /** The work on it has begun: `lease` is to be released. */
   | { readonly kind: 'answer'; readonly answer: JsonObject; readonly lease: Lease }
   | { readonly kind: 'error'; readonly error: ApiError };
 
-/**
- * Reads a plain answer whole. Never throws.
- * @param callerPays the credential was the caller's own, and so are errors about it
- */
+/** Reads a plain answer whole. Never throws. */
 export async function readPlainAnswer(
   response: Response,
   upstream: Upstream,
-  callerPays: boolean,
   leaseMemory: LeaseMemory,
 ): Promise<PlainResult> {
   const read = await readBodyText({ message: response, maxBytes: MAX_ANSWER_BYTES }, leaseMemory);
@@ -48,10 +43,8 @@ export async function readPlainAnswer(
   const isBounded = isWithinJsonBounds(text);
   await lease.pause();
   const answer = isBounded ? parseJson(text) : undefined;
-  const error = isObject(answer) ? findUpstreamError(answer) : null;
-  if (isObject(answer) && error === null) return { kind: 'answer', answer, lease };
+  if (isObject(answer)) return { kind: 'answer', answer, lease };
   lease.release();
-  if (error !== null) return { kind: 'error', error: classifyError(error, upstream, callerPays) };
   return { kind: 'error', error: isBounded ? noObject(upstream) : tooNested(upstream) };
 }
 

@@ -1,10 +1,18 @@
 /** A deliberately plain reading of a Gemini stream: what its recording says, by Google's documents alone. */
 import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
 import { type ChoiceReading, emptyChoice, emptyReading, type Reading } from './reading.ts';
+import type { Recording } from './recordings.ts';
 
 const MAKER = 'gemini';
 const ERRORS = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'NO_IMAGE'];
 const FILTERS = /^(SAFETY|RECITATION|LANGUAGE|BLOCKLIST|PROHIBITED_CONTENT|SPII|IMAGE_\w+)$/;
+
+/** The stream as Google sends it, where its recording has one JSON a line. */
+export function geminiFrames({ kind, text }: Recording): string {
+  if (kind === 'sse') return text;
+  const lines = text.split('\n').filter((line) => line !== '');
+  return lines.map((line) => `data: ${line}\r\n\r\n`).join('');
+}
 
 /** Every JSON object of a stream, be it behind `data:` or in lines of its own. */
 export function geminiEvents(text: string): JsonObject[] {
@@ -59,11 +67,15 @@ function readPart(choice: ChoiceReading, part: JsonObject, signatures: number): 
   const data = textOf(part.thoughtSignature);
   if (isObject(part.functionCall)) {
     const { id, name, args } = part.functionCall;
+    if (name === undefined) {
+      readPieces(choice, part.functionCall);
+      return 0;
+    }
     const extra = data === '' ? null : { google: { thought_signature: data }, weir: { provider: MAKER } };
     choice.toolCalls.push({
       id: textOf(id),
       name: textOf(name),
-      arguments: JSON.stringify(args ?? {}),
+      arguments: part.functionCall.willContinue === true ? '' : JSON.stringify(args ?? {}),
       extra,
     });
     return 0;
@@ -81,6 +93,19 @@ function readPart(choice: ChoiceReading, part: JsonObject, signatures: number): 
     index: signatures,
   });
   return 1;
+}
+
+/** Pieces of a call's arguments, as recorded: strings of the outermost object, each closed by one of its own. */
+function readPieces(choice: ChoiceReading, call: JsonObject): void {
+  const last = choice.toolCalls.at(-1);
+  if (last === undefined) return;
+  if (Object.keys(call).length === 0) last.arguments += '}';
+  for (const { jsonPath, stringValue, willContinue } of listOf(call.partialArgs).map(objectOf)) {
+    const isEnd = willContinue !== true && stringValue === '';
+    const key = JSON.stringify(textOf(jsonPath).replace('$.', ''));
+    const value = JSON.stringify(stringValue).slice(0, -1);
+    last.arguments += isEnd ? '"' : `${last.arguments === '' ? '{' : ','}${key}:${value}`;
+  }
 }
 
 /** The last said counts, field by field. */

@@ -161,6 +161,24 @@ describe('Anthropic, ends', () => {
     expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: 'a', finish: null });
   });
 
+  test('R5 a second message behind the first one’s text: an error, and no mixture of two (vercel/ai#18402)', () => {
+    const again = START.replace('msg_1', 'msg_2') + text(0, 'b') + stop('end_turn');
+    const converted = convert(START + text(0, 'a') + again);
+    expect(converted.error?.code).toBe('upstream_invalid');
+    expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: 'a', finish: null });
+  });
+
+  test.each([
+    ['the same start twice', START + text(0, 'a') + START + text(1, 'b')],
+    ['another one before any block', START.replace('msg_1', 'msg_0') + START + text(0, 'ab')],
+  ])('A3 %s: one message', (_, stream) => {
+    const converted = convert(stream + stop('end_turn'));
+    expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: 'ab', finish: 'stop' });
+    expect(converted.text.match(/"role"/g)).toHaveLength(1);
+    expect(new Set([...converted.text.matchAll(/"id":"([^"]*)"/g)].map(([, id]) => id)).size).toBe(1);
+    expect(converted.tally.countUsage().usage.prompt_tokens).toBe(125);
+  });
+
   test('A3 what follows message_stop is not read', () => {
     expect(read(START + text(0, 'a') + stop('end_turn') + text(1, 'b'))).toMatchObject({
       text: 'a',
@@ -211,6 +229,23 @@ describe('Anthropic, usage', () => {
     });
   });
 
+  test('A5 P1 what a cache keeps for an hour: counted for the bill, and no part of what a client is told', () => {
+    const split = (hour: number) => ({ ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: hour });
+    const start = START.replace(
+      '"output_tokens":1',
+      `"cache_creation":${JSON.stringify(split(60))},"output_tokens":1`,
+    );
+    const counted = (end: JsonObject) => convert(start + stop('end_turn', end)).tally.countBilled().usage;
+    expect(counted({ output_tokens: 7 })).toMatchObject({ cache_write_hour_tokens: 60 });
+    expect(counted({ output_tokens: 7, cache_creation: split(50) })).toMatchObject({
+      cache_write_hour_tokens: 50,
+    });
+    expect(counted({ output_tokens: 7, cache_creation: split(0) })).not.toHaveProperty(
+      'cache_write_hour_tokens',
+    );
+    expect(convert(start + stop('end_turn')).text).not.toContain('hour');
+  });
+
   test('A5 M3 a stream that is cut: the prompt is as reported, the completion an estimate and not the 1 of its start', () => {
     const counted = usageOf(START + text(0, 'some words that were said'));
     expect(counted.estimated).toBe(true);
@@ -225,6 +260,7 @@ describe('Anthropic, usage', () => {
       output_tokens,
       cache_read_input_tokens: 1000,
       cache_creation_input_tokens: 10,
+      cache_creation: { ephemeral_5m_input_tokens: 6, ephemeral_1h_input_tokens: 4 },
     });
     const iterations = [
       iteration('compaction', 1, 2),
@@ -237,6 +273,7 @@ describe('Anthropic, usage', () => {
       prompt_tokens: 125 + 1011 + 1013,
       completion_tokens: 7 + 2 + 4,
       prompt_tokens_details: { cached_tokens: 2020, cache_write_tokens: 120 },
+      cache_write_hour_tokens: 8,
     });
   });
 });

@@ -49,6 +49,16 @@ const PLAYS = {
   'claude-sonnet-4-5': { chunks: [START, TEXT, stop({ output_tokens: 7, iterations })] },
   'claude-overloaded-first': { chunks: [named('error', error('overloaded_error', 'Overloaded'))] },
   'claude-overloaded-mid': { chunks: [START, TEXT, named('error', error('overloaded_error', 'Overloaded'))] },
+  'claude-haiku-4-5-20251001': {
+    chunks: [
+      START.replace(
+        '"output_tokens":1',
+        '"cache_creation":{"ephemeral_5m_input_tokens":1000,"ephemeral_1h_input_tokens":2000},"output_tokens":1',
+      ),
+      TEXT,
+      stop({ output_tokens: 7, cache_creation_input_tokens: 3000 }),
+    ],
+  },
   'claude-cut': { chunks: [START, TEXT] },
   'claude-529': refusal(529, 'overloaded_error', 'Overloaded'),
   'claude-429': refusal(429, 'rate_limit_error', 'This request would exceed your rate limit'),
@@ -124,6 +134,17 @@ describe('Anthropic, usage', () => {
       cost_source: 'table',
       estimated: false,
     });
+  });
+
+  test('P1 P5 what the cache keeps for an hour costs twice the input; a client that asks is told the record’s cost', async () => {
+    const nanos = 10 * 1000 + 200 * 100 + 1000 * 1250 + 2000 * 2000 + 7 * 5000;
+    const response = await ask('claude-haiku-4-5-20251001', { usage: { include: true } });
+    const text = await response.text();
+    expect(text).toContain(`"cache_write_tokens":3000},"cost":${nanos / 1e9}}`);
+    expect(await gateway.record(response)).toMatchObject({ cost_nanos: nanos, cache_write_tokens: 3000 });
+    const beside = await ask('claude-sonnet-4-5', { usage: { include: true } });
+    const told = /"cost":([\d.]+)\}/.exec(await beside.text())?.[1];
+    expect((await gateway.record(beside)).cost_nanos).toBe(Math.round(Number(told) * 1e9));
   });
 
   test('A5 M3 a stream that is cut: the prompt as reported, the completion estimated', async () => {

@@ -104,7 +104,16 @@ describe('what recordings show', () => {
       },
       { status: 'failed' },
     ],
-    ['malformed', { text: '', finish: '', error: { code: 'MALFORMED_FUNCTION_CALL' } }, { status: 'failed' }],
+    [
+      'malformed',
+      { text: '', finish: '', error: { code: 'MALFORMED_FUNCTION_CALL' } },
+      { status: 'failed', prompt_tokens: 1, completion_tokens: 14, total_tokens: 15, estimated: false },
+    ],
+    [
+      'other',
+      { text: '', finish: '', error: { code: 'OTHER' } },
+      { status: 'failed', prompt_tokens: 1, completion_tokens: 0, estimated: false },
+    ],
   ])('A3 A4 A5 %s', async (play, answer, record) => {
     const { record: written, ...given } = await ask(`plays:${play}`, true);
     expect(given).toMatchObject(answer);
@@ -184,6 +193,14 @@ describe('A1 the API', () => {
     expect(textOf(objectOf(error).message)).toMatch(message);
   });
 });
+
+test.each([true, false])(
+  'E1 H2 streamed %s: its wait, which stands in the error, is the retry-after',
+  async (stream) => {
+    const response = await gateway.post(CHAT, body('Hi', { stream, model: `${MODEL}:status-429` }));
+    expect([response.status, response.headers.get('retry-after')]).toEqual([429, '17']);
+  },
+);
 
 describe('Q10 a key that Google refuses', () => {
   beforeAll(() => gateway.set({ GEMINI_API_KEY: 'no-simulator-key' }));

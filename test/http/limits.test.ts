@@ -190,6 +190,19 @@ describe('G2 a key with limits', () => {
     },
   );
 
+  test.each([
+    [['priority'], 200],
+    // It may be the price of the usual tier alone.
+    [undefined, 403],
+  ])('G2 in money, a dearer tier with an own price of the tiers %j: %i', async (service_tiers, status) => {
+    const rates = { since: '2026-01-01', currency: 'USD', input: 1, output: 2 };
+    const PRICES = [{ provider: 'openai', models: ['gpt-4o-mini'], ...rates, service_tiers }];
+    const gateway = new LimitedGateway({ PRICES: JSON.stringify(PRICES) });
+    const key = await gateway.key({ budget: { USD: 5 } });
+    const answer = await gateway.ask(key, { model: 'openai/gpt-4o-mini', service_tier: 'priority' });
+    expect(await statusOf(answer)).toBe(status);
+  });
+
   test('in money: a router that may serve a dearer model is reserved for that one', async () => {
     const entry = { provider: 'openai', since: '2026-01-01T00:00:00Z', currency: 'USD', input: 0 };
     const prices = [

@@ -308,6 +308,26 @@ describe('R6 further passes', () => {
     },
   );
 
+  test.each(WAYS)(
+    '%s: Google’s wait, which stands in the error’s details, is waited for',
+    async (_, stream) => {
+      const wait = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '3.2s' };
+      const google = { base_url: 'https://google', api_key: 'GOOGLE_KEY', like: 'gemini' };
+      const gateway = new RoutedGateway(
+        { first: [refuse(429, { details: [wait] }), says('Hello')] },
+        { PROVIDERS: { google }, GOOGLE_KEY: 'k', RETRIES: '1' },
+        { random: HALF },
+      );
+      const asked = gateway.ask({ model: 'google/first', stream });
+      await settle();
+      gateway.clock.advance(3999);
+      await settle();
+      expect(gateway.models).toEqual(['first']);
+      gateway.clock.advance(1);
+      expect((await read(await asked)).text).toBe('Hello');
+    },
+  );
+
   test.each(WAYS)('%s: where nobody is asked again, though somebody might have been', async (_, stream) => {
     const gateway = new RoutedGateway({ first: [refuse(401)], second: [refuse(404)] }, { RETRIES: '5' });
     const got = await read(await gateway.ask({ ...BOTH, stream }));

@@ -32,8 +32,17 @@ describe('G2 highestPrice', () => {
       prompt: 2e6,
       output: 8e6,
     });
+    expect(highest([{ ...BASE, cache_write: 1.25, cache_write_1h: 2 }])).toMatchObject({ prompt: 2e6 });
     const peak = { zone: '+08:00', days: [1], hours: [['09:00', '12:00']] as const, input: 3, output: 9 };
     expect(highest([{ ...BASE, peak }])).toMatchObject({ prompt: 3e6, output: 9e6 });
+  });
+
+  test('of a dearer tier it is a price that names it, and none where there is no such', () => {
+    const dear = [{ ...MODEL, tier: 'priority' }];
+    expect(highest([BASE], dear)).toBeNull();
+    const priority = { ...BASE, input: 2, service_tiers: ['priority'] };
+    expect(highest([BASE, priority], dear)).toMatchObject({ prompt: 2e6 });
+    expect(highest([BASE, priority])).toMatchObject({ prompt: 1e6 });
   });
 
   test('counts a price that begins before the request must have ended', () => {

@@ -255,6 +255,18 @@ describe('R8 RequestMeter, several attempts', () => {
     }
   });
 
+  test('A5 one that was refused and reported what it used: so much, and no estimate; then the next one’s', async () => {
+    const { meter, store } = bench();
+    const besides = { prompt: 2, completion: 1, cached: 0, cacheWrite: 0, cacheWriteHour: 0 };
+    meter.current.tally.usage({ prompt: 7, besides });
+    meter.current.end({ errorCode: 'MALFORMED_FUNCTION_CALL', isRefused: true });
+    meter.begin(SECOND).tally.usage({ prompt: 11, completion: 5 });
+    meter.settle({ kind: 'finished' });
+    await meter.settled;
+    const used = { prompt_tokens: 20, completion_tokens: 6, total_tokens: 26, estimated: false };
+    expect(recordIn(store)).toMatchObject(used);
+  });
+
   test('the last one failed, too: its error is the record’s, and it ends but once', async () => {
     const { meter, store, advance } = bench();
     meter.current.end({ errorCode: 'upstream_overloaded', isRefused: true });
@@ -269,6 +281,44 @@ describe('R8 RequestMeter, several attempts', () => {
       total_tokens: 0,
       attempts: [{ error_code: 'upstream_overloaded' }, { error_code: 'upstream_error', ms: 0 }],
     });
+  });
+
+  test('P1 the last service tier that the upstream named decides the price', async () => {
+    const table: PriceTable = [
+      [
+        {
+          provider: 'p',
+          models: ['m'],
+          since: '2026-11-01T00:00:00Z',
+          currency: 'USD',
+          input: 2,
+          service_tiers: ['auto'],
+        },
+        {
+          provider: 'p',
+          models: ['m'],
+          since: '2026-11-01T00:00:00Z',
+          currency: 'USD',
+          input: 3,
+          service_tiers: ['fast'],
+        },
+      ],
+    ];
+    for (const [tiers, cost_nanos] of [
+      [['auto'], 20_000],
+      [['auto', 'fast'], 30_000],
+      [['auto', 'priority'], null],
+    ] as const) {
+      const { meter, store } = bench(undefined, {}, table);
+      for (const tier of tiers) meter.current.tally.serviceTier(tier);
+      meter.current.tally.usage({ prompt: 10, completion: 0 });
+      meter.settle({ kind: 'finished' });
+      await meter.settled;
+      expect(recordIn(store)).toMatchObject({
+        cost_nanos,
+        cost_source: cost_nanos === null ? 'none' : 'table',
+      });
+    }
   });
 
   describe('R8 the cost is the sum', () => {

@@ -81,10 +81,11 @@ function readAnswer(target: Target, text: string): Answer | Limited {
 }
 
 function readRefusal(target: Target, status: number, body: string, waitMs: number): Answer | Limited {
-  const upstream = { name: target.provider.name, secret: target.key };
-  const { code } = classifyRefusal({ status, body }, upstream, false);
+  const { name: providerName, refusals } = target.provider;
+  const upstream = { name: providerName, secret: target.key, refusals };
+  const { code } = classifyRefusal({ status, body }, { ...upstream, callerPays: false });
   // Asked as one whose key is the caller's own, it tells the provider's message, without the key in it.
-  const own = classifyRefusal({ status, body }, upstream, true).message;
+  const own = classifyRefusal({ status, body }, { ...upstream, callerPays: true }).message;
   const name = `${upstream.name}: `;
   const text = own.startsWith(name) ? own.slice(name.length) : own;
   const message = `${status} ${text.replace(/\s+/g, ' ').slice(0, MAX_MESSAGE_CHARS)}`;

@@ -138,8 +138,13 @@ describe.skipIf(requestsNote !== '')(`recorded requests${requestsNote}`, () => {
     'Q6 Q10 $name: its refusal reaches the caller, readable',
     ({ name, provider, refusal }) => {
       const [status, text] = REFUSALS[name] ?? [0, ''];
-      const upstream = { name: provider.name, secret: 'sk-deployment' };
-      const error = classifyRefusal(refusal ?? { status: 0, body: '' }, upstream, false);
+      const upstream = {
+        name: provider.name,
+        secret: 'sk-deployment',
+        refusals: provider.refusals,
+        callerPays: false,
+      };
+      const error = classifyRefusal(refusal ?? { status: 0, body: '' }, upstream);
       expect(error.status).toBe(status);
       expect(error.message).toContain(text);
       expect(error.code).not.toMatch(/^\d{3}$/);

@@ -5,13 +5,13 @@ import { type Failure, judge, readRetryAfter } from '../../src/routing/failures.
 import { classifyRefusal } from '../../src/upstream/classify.ts';
 import { settingsWith, targetsOf } from './targets.ts';
 
-const UPSTREAM = { name: 'Provider', secret: 'secret' };
+const UPSTREAM = { name: 'Provider', secret: 'secret', refusals: undefined };
 const IN_TIME = { isUnsent: false, isTimeout: false, retryAfterMs: null };
 
 /** As an upstream refuses with this status and body. */
 function refused(status: number, body: unknown = '', callerPays = false): Failure {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return { ...IN_TIME, error: classifyRefusal({ status, body: text }, UPSTREAM, callerPays) };
+  return { ...IN_TIME, error: classifyRefusal({ status, body: text }, { ...UPSTREAM, callerPays }) };
 }
 
 function failed(error: ApiError, isTimeout = false): Failure {

@@ -60,9 +60,12 @@ export const gemini: Scene = {
   object: (call) => compact(object(call)),
 };
 
+/** It has no `retry-after`: its wait is a detail of the error (dcdpr/jp#1061, 2026-09-03). */
 function refusal(status: number, message: string): Refusal {
-  const error = { code: status, message, status: STATUSES[status] ?? 'INTERNAL' };
-  return { status, body: `${JSON.stringify({ error }, null, 2)}\n` };
+  const wait = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '16.204517938s' };
+  const details = status === 429 ? { details: [wait] } : {};
+  const error = { code: status, message, status: STATUSES[status] ?? 'INTERNAL', ...details };
+  return { status, body: `${JSON.stringify({ error }, null, 2)}\n`, headers: {} };
 }
 
 function check(call: Call): Refusal | undefined {
@@ -209,6 +212,13 @@ const PLAYS: Readonly<Record<string, Play>> = {
         { ...candidate(null, 'MALFORMED_FUNCTION_CALL'), finishMessage: 'Malformed function call: print(' },
       ],
       usageMetadata,
+      ...head(call),
+    }),
+  ],
+  other: (call, { promptTokenCount = 0 }) => [
+    frame('finish', {
+      candidates: [candidate(null, 'OTHER')],
+      usageMetadata: { promptTokenCount, totalTokenCount: promptTokenCount },
       ...head(call),
     }),
   ],

@@ -32,7 +32,7 @@ export function refusalByName(name: string, scene: Scene): Refusal | undefined {
   if (code === undefined) return undefined;
   const status = Number(code);
   const headers = status === 429 || status === 503 ? { 'retry-after': RETRY_AFTER_SECONDS } : {};
-  if (form === undefined) return { ...scene.refusal(status, MESSAGE), headers };
+  if (form === undefined) return { headers, ...scene.refusal(status, MESSAGE) };
   const body = FORMS[form]?.(status);
   return body && { status, headers, ...body };
 }

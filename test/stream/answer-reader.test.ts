@@ -244,6 +244,14 @@ describe('AnswerReader.plain', () => {
     expect(JSON.parse(text)).toMatchObject({ choices: [{ finish_reason: 'stop' }] });
   });
 
+  test('A5 E2 R5 a plain answer with an error beside its text: nothing is sent, and its usage counts', () => {
+    const usage = { prompt_tokens: 5, completion_tokens: 2 };
+    const failed = answer({ ...WHOLE, usage, error: { message: 'no', code: 'mine' } }, true);
+    expect(failed.error).toMatchObject({ code: 'mine' });
+    expect(failed.text).not.toContain('"content"');
+    expect(failed.tally.countReported().usage).toMatchObject({ ...usage, total_tokens: 7 });
+  });
+
   test('E2 a plain answer without a choice: upstream_invalid', () => {
     expect(answer({ choices: [] }, true).error?.code).toBe('upstream_invalid');
   });

@@ -151,8 +151,16 @@ test('U2 usage nowhere: on no chunk, and metered all the same', () => {
   expect(tally.countUsage()).toEqual({ estimated: false, usage: SUMS });
 });
 
+test('P1 C1 the service tier that a chunk names is metered, the last one counts, and no usage has it', () => {
+  const { normaliser, tally } = bench({ usageAt: 'end' });
+  normaliser.read({ ...stop(0, USAGE), serviceTier: 'auto' });
+  normaliser.read({ ...stop(0, USAGE), serviceTier: 'flex' });
+  expect(tally.countBilled().usage).toEqual({ ...SUMS, service_tier: 'flex' });
+  expect(normaliser.usageChunk()?.usage).toEqual(SUMS);
+});
+
 describe('Normaliser, the cost in the usage', () => {
-  const costing = (cost: number | null): Partial<AnswerContext> => ({ costOf: () => cost });
+  const costing = (cost: number | null): Partial<AnswerContext> => ({ cost: () => cost });
 
   test.each(['end', 'finish'] as const)(
     'P5 asked for, usage at the %s: the cost is its last field',
@@ -164,8 +172,9 @@ describe('Normaliser, the cost in the usage', () => {
     },
   );
 
-  test('P5 of the tokens that the usage says', () => {
-    const { normaliser } = bench({ costOf: (usage) => usage.total_tokens });
+  test('P5 of what was reported when the usage is told', () => {
+    const cost = () => tally.countUsage().usage.total_tokens;
+    const { normaliser, tally } = bench({ cost });
     normaliser.read(stop(0, USAGE));
     expect(normaliser.usageChunk()?.usage).toEqual({ ...SUMS, cost: 3 });
   });

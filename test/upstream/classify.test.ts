@@ -1,9 +1,20 @@
 /** Tests the classification of refusals (E1): whose error each one is, in any form of body, and what of it a caller sees. */
 import { describe, expect, test } from 'vitest';
 import type { UpstreamError } from '../../src/canonical/error.ts';
-import { classifyError, classifyRefusal, errorBeforeHead } from '../../src/upstream/classify.ts';
+import { anthropic } from '../../src/providers/anthropic.ts';
+import { geminiNative } from '../../src/providers/gemini.ts';
+import { geminiCompatible } from '../../src/providers/gemini-compatible.ts';
+import { openrouter } from '../../src/providers/openrouter.ts';
+import type { RefusalHabits } from '../../src/providers/refusals.ts';
+import { xai } from '../../src/providers/xai.ts';
+import {
+  classifyError,
+  classifyRefusal,
+  errorBeforeHead,
+  readRetryDelay,
+} from '../../src/upstream/classify.ts';
 
-const UPSTREAM = { name: 'Provider', secret: 'deployment-secret' };
+const UPSTREAM = { name: 'Provider', secret: 'deployment-secret', refusals: undefined, callerPays: false };
 const NO_FIELDS: UpstreamError = {
   message: undefined,
   type: undefined,
@@ -12,9 +23,9 @@ const NO_FIELDS: UpstreamError = {
   status: undefined,
 };
 
-function refuse(status: number, body: unknown = '', callerPays = false) {
+function refuse(status: number, body: unknown = '', callerPays = false, refusals?: RefusalHabits) {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return classifyRefusal({ status, body: text }, UPSTREAM, callerPays);
+  return classifyRefusal({ status, body: text }, { ...UPSTREAM, refusals, callerPays });
 }
 
 describe('classifyRefusal, errors of the caller', () => {
@@ -55,24 +66,35 @@ describe('classifyRefusal, errors of the caller', () => {
   });
 
   test.each([
-    {
-      error: {
-        code: 403,
-        message: 'openai/gpt-4o requires moderation on OpenAI. Your input was flagged for "x".',
+    [
+      openrouter,
+      {
+        error: {
+          code: 403,
+          message: 'openai/gpt-4o requires moderation on OpenAI. Your input was flagged for "x".',
+        },
       },
+    ],
+    [
+      xai,
+      {
+        code: 'permission-denied',
+        error: 'Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO',
+      },
+    ],
+  ])(
+    'R4 $id’s 403 for what the prompt says: the error of a filter, and none of the credential',
+    ({ refusals }, body) => {
+      for (const callerPays of [false, true]) {
+        const stopped = { status: 400, type: 'invalid_request_error', code: 'content_filter' };
+        expect(refuse(403, body, callerPays, refusals)).toMatchObject(stopped);
+      }
+      const denied = { code: 'permission-denied', error: 'Access to the chat endpoint is denied' };
+      expect(refuse(403, denied, false, refusals)).toMatchObject({ code: 'upstream_credential' });
+      // The words are its own.
+      expect(refuse(403, body)).toMatchObject({ code: 'upstream_credential' });
     },
-    {
-      code: 'permission-denied',
-      error: 'Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO',
-    },
-  ])('R4 a 403 for what the prompt says: the error of a filter, and none of the credential %#', (body) => {
-    for (const callerPays of [false, true]) {
-      const stopped = { status: 400, type: 'invalid_request_error', code: 'content_filter' };
-      expect(refuse(403, body, callerPays)).toMatchObject(stopped);
-    }
-    const denied = { code: 'permission-denied', error: 'Access to the chat endpoint is denied' };
-    expect(refuse(403, denied)).toMatchObject({ code: 'upstream_credential' });
-  });
+  );
 
   test("E4 the upstream's error: is cleaned, in code and param too", () => {
     const text = JSON.stringify(
@@ -100,6 +122,18 @@ describe('classifyRefusal, the credential and the balance', () => {
     const body = { error: { message: 'no', code: 'insufficient_quota' } };
     expect(refuse(429, body)).toMatchObject({ status: 502, code: 'upstream_balance' });
     expect(refuse(429, body, true)).toMatchObject({ status: 429, code: 'insufficient_quota' });
+  });
+
+  test('E1 Anthropic’s 400 for an empty balance: the deployment’s; the caller’s own is told as it is', () => {
+    const body = { error: { message: 'Your credit balance is too low to access the Anthropic API.' } };
+    expect(refuse(400, body, false, anthropic.refusals)).toMatchObject({
+      status: 502,
+      code: 'upstream_balance',
+    });
+    expect(refuse(400, body, true, anthropic.refusals)).toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+    });
   });
 
   test.each([
@@ -206,9 +240,42 @@ describe('classifyRefusal, forms of the body', () => {
       'Provider: no',
     ],
     ['a list without an error', '["no"]', 'Provider: ["no"]'],
+    ['a list of two', '[{"error":{}},1]', 'Provider: [{"error":{}},1]'],
     ['a list of nothing', '[]', 'Provider: []'],
   ])('E1 %s: its message', (_, body, message) => {
     expect(refuse(400, body).message).toBe(message);
+  });
+});
+
+describe('readRetryDelay', () => {
+  const told = (retryDelay: unknown, type = 'type.googleapis.com/google.rpc.RetryInfo') => ({
+    error: {
+      code: 429,
+      status: 'RESOURCE_EXHAUSTED',
+      details: [
+        { '@type': 'type.googleapis.com/google.rpc.Help', retryDelay: '1s' },
+        { '@type': type, retryDelay },
+      ],
+    },
+  });
+
+  test.each<[name: string, body: unknown, expected: number | undefined]>([
+    ['whole seconds', told('17s'), 17],
+    ['a part of a second: up', told('45.837906927s'), 46],
+    ['no wait', told('0s'), 0],
+    ['in the list of one of the compatible endpoint', [told('17s')], 17],
+    ['another unit', told('17m'), undefined],
+    ['a number', told(17), undefined],
+    ['more than any wait', told('9999999s'), undefined],
+    ['another detail', told('17s', 'type.googleapis.com/google.rpc.ErrorInfo'), undefined],
+    ['no detail', { error: { code: 429 } }, undefined],
+    ['no JSON', 'busy', undefined],
+  ])('R6 Google: %s', (_, body, expected) => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    for (const { refusals } of [geminiNative, geminiCompatible]) {
+      expect(readRetryDelay(text, { ...UPSTREAM, refusals })).toBe(expected);
+    }
+    expect(readRetryDelay(text, UPSTREAM)).toBeUndefined();
   });
 });
 
@@ -226,7 +293,7 @@ describe('errors in a 200', () => {
     [{ type: 'an unknown type' }, 502, 'upstream_error'],
     [{}, 502, 'upstream_error'],
   ])('E1 classifyError %j: %i and %s', (fields, status, code) => {
-    expect(classifyError({ ...NO_FIELDS, ...fields }, UPSTREAM, false)).toMatchObject({ status, code });
+    expect(classifyError({ ...NO_FIELDS, ...fields }, UPSTREAM)).toMatchObject({ status, code });
   });
 
   test("E1 errorBeforeHead: the upstream's error decides, and Weir's own error stays", () => {
@@ -238,10 +305,10 @@ describe('errors in a 200', () => {
       param: null,
     };
     const upstreamError = { ...NO_FIELDS, message: 'no', type: 'rate_limit_error' };
-    expect(errorBeforeHead({ error, upstreamError }, UPSTREAM, false)).toMatchObject({
+    expect(errorBeforeHead({ error, upstreamError }, UPSTREAM)).toMatchObject({
       status: 429,
       message: 'Provider: no',
     });
-    expect(errorBeforeHead({ error, upstreamError: null }, UPSTREAM, false)).toBe(error);
+    expect(errorBeforeHead({ error, upstreamError: null }, UPSTREAM)).toBe(error);
   });
 });

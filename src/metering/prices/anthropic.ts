@@ -1,5 +1,5 @@
-/** Anthropic's prices: https://platform.claude.com/docs/en/about-claude/pricing. A cache write is one of five minutes. */
-import type { ShippedPrice } from './price.ts';
+/** Anthropic's prices: https://platform.claude.com/docs/en/about-claude/pricing. */
+import type { Rates, ShippedPrice } from './price.ts';
 
 const PAGE = {
   provider: 'anthropic',
@@ -20,7 +20,7 @@ const SONNET_55 = {
   output: 10,
 } as const;
 
-export const ANTHROPIC: readonly ShippedPrice[] = [
+const PRICES: readonly ShippedPrice[] = [
   {
     ...NEWER,
     models: ['claude-fable-5-1', 'claude-fable-5-1-20*', 'claude-mythos-5-1'],
@@ -99,3 +99,13 @@ export const ANTHROPIC: readonly ShippedPrice[] = [
     output: 5,
   },
 ];
+
+/** Of every model a write that is kept for an hour costs twice the input, one of five minutes 1.25 times (the page, 2026-11-21). */
+function withHourlyWrites<R extends Rates>(rates: R): R {
+  return rates.input === undefined ? rates : { ...rates, cache_write_1h: rates.input * 2 };
+}
+
+export const ANTHROPIC: readonly ShippedPrice[] = PRICES.map((price) => ({
+  ...withHourlyWrites(price),
+  ...(price.above && { above: withHourlyWrites(price.above) }),
+}));

@@ -1,6 +1,6 @@
 /** What a request's tokens cost at a price: integers of 10^-9 of the currency, rounded once (P4). */
 import { MAX_COST_NANO } from '../../canonical/limits.ts';
-import type { Usage } from '../../canonical/usage.ts';
+import type { BilledUsage } from '../../canonical/usage.ts';
 import { type Price, RATES, type Rates } from './price.ts';
 import { ratesInForce } from './rates.ts';
 
@@ -20,7 +20,7 @@ const PICO_PER_NANO = 1000n;
  * @param endMs the request's end, in ms since the epoch: peak hours are judged by it
  * @returns null where a rate is unknown for tokens that were used, and where no request could cost that much
  */
-export function costOf(usage: Usage, price: Price, endMs: number): Cost | null {
+export function costOf(usage: BilledUsage, price: Price, endMs: number): Cost | null {
   const { rates, isUpperBound } = ratesInForce(price, usage.prompt_tokens, endMs);
   const tokens = splitTokens(usage);
   // A cached token never costs more than one that was read.
@@ -45,6 +45,7 @@ export function ceilingOf(price: Price, promptTokens: number, outputTokens: numb
       rates.input ?? 0,
       rates.cached_input ?? 0,
       rates.cache_write ?? 0,
+      rates.cache_write_1h ?? 0,
       rates.audio_input ?? 0,
     ]),
   );
@@ -60,6 +61,7 @@ const NO_TOKENS: Tokens = {
   input: 0,
   cached_input: 0,
   cache_write: 0,
+  cache_write_1h: 0,
   output: 0,
   reasoning: 0,
   audio_input: 0,
@@ -67,21 +69,23 @@ const NO_TOKENS: Tokens = {
 };
 
 /** Each token under one rate. Parts that are larger than their whole are cut to it: some providers report such. */
-function splitTokens(usage: Usage): Tokens {
+function splitTokens(usage: BilledUsage): Tokens {
   const { prompt_tokens, completion_tokens, total_tokens } = usage;
   const prompt = usage.prompt_tokens_details ?? {};
   const completion = usage.completion_tokens_details ?? {};
   const cached_input = within(prompt_tokens, prompt.cached_tokens);
-  const cache_write = within(prompt_tokens - cached_input, prompt.cache_write_tokens);
-  const audio_input = within(prompt_tokens - cached_input - cache_write, prompt.audio_tokens);
+  const written = within(prompt_tokens - cached_input, prompt.cache_write_tokens);
+  const cache_write_1h = within(written, usage.cache_write_hour_tokens);
+  const audio_input = within(prompt_tokens - cached_input - written, prompt.audio_tokens);
   // Reasoning is part of the completion, unless the total has more than both: xAI and Gemini count it there alone.
   const output = Math.max(completion_tokens, total_tokens - prompt_tokens);
   const reasoning = within(output, completion.reasoning_tokens);
   const audio_output = within(output - reasoning, completion.audio_tokens);
   return {
-    input: prompt_tokens - cached_input - cache_write - audio_input,
+    input: prompt_tokens - cached_input - written - audio_input,
     cached_input,
-    cache_write,
+    cache_write: written - cache_write_1h,
+    cache_write_1h,
     audio_input,
     output: output - reasoning - audio_output,
     reasoning,

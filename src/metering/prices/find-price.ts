@@ -2,12 +2,16 @@
 import { matchesAnyGlob } from '../../canonical/glob.ts';
 import type { Price, PriceTable } from './price.ts';
 
+/** Where an answer names no service tier. */
+const DEFAULT_TIER = 'default';
+
 /**
  * The price in force: of the first layer that has one; there, one that names the model exactly before one with a glob, and
- * among these the latest `since` that is not after the end, and of two that began at once the first.
+ * among these one that names the service tier, then the latest `since` that is not after the end, and of two that began at once the first.
  * @param providers ids under which the provider's prices may stand, its own first (`ConfiguredProvider.priceIds`)
  * @param model the upstream's name of the model
  * @param endMs the request's end, in ms since the epoch
+ * @param tier the service tier that the answer named
  * @returns null where no price is known
  */
 export function findPrice(
@@ -15,11 +19,12 @@ export function findPrice(
   providers: readonly string[],
   model: string,
   endMs: number,
+  tier = DEFAULT_TIER,
 ): Price | null {
   for (const prices of table) {
     for (const provider of providers) {
       const { exact, globbed } = candidatesIn(prices, provider, model);
-      const found = latest(exact, endMs) ?? latest(globbed, endMs);
+      const found = latest(exact, endMs, tier) ?? latest(globbed, endMs, tier);
       if (found !== null) return found;
     }
   }
@@ -60,11 +65,16 @@ function candidatesIn(prices: readonly Price[], provider: string, model: string)
   return candidates;
 }
 
-function latest(candidates: readonly Candidate[], endMs: number): Price | null {
-  let found: Candidate | null = null;
+function latest(candidates: readonly Candidate[], endMs: number, tier: string): Price | null {
+  let found: (Candidate & { readonly isOfTier: boolean }) | null = null;
   for (const candidate of candidates) {
-    const { since } = candidate;
-    if (since <= endMs && (found === null || since > found.since)) found = candidate;
+    const { since, price } = candidate;
+    const tiers = price.service_tiers;
+    const isOfTier = tiers?.includes(tier) === true;
+    const isInForce = since <= endMs && (tiers === undefined || isOfTier);
+    if (!isInForce) continue;
+    const isBefore = isOfTier === found?.isOfTier ? since > found.since : isOfTier;
+    if (found === null || isBefore) found = { ...candidate, isOfTier };
   }
   return found?.price ?? null;
 }

@@ -19,7 +19,7 @@ const FLASH = {
   models: named('gemini-3.8-flash*', 'gemini-3.7-flash*', 'gemini-3.6-flash*'),
 } as const;
 
-export const GEMINI: readonly ShippedPrice[] = [
+const PRICES: readonly ShippedPrice[] = [
   // "Through December 31, 2026"; sound costs the same.
   {
     ...FLASH,
@@ -95,3 +95,9 @@ export const GEMINI: readonly ShippedPrice[] = [
     audio_input: 0.3,
   },
 ];
+
+/** What other tiers cost differs by model: `priority` 75 to 100 % more (https://ai.google.dev/gemini-api/docs/optimization, read 2026-11-22). */
+export const GEMINI: readonly ShippedPrice[] = PRICES.map((price) => ({
+  ...price,
+  service_tiers: ['default', 'standard'],
+}));

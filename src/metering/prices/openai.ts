@@ -1,5 +1,6 @@
-/** OpenAI's prices, standard tier: https://developers.openai.com/api/docs/pricing. */
+/** OpenAI's prices, of the standard and the flex tier: https://developers.openai.com/api/docs/pricing. What `priority` costs differs by model. */
 import type { Rates, ShippedPrice } from './price.ts';
+import { timesRates } from './rates.ts';
 
 const PAGE = {
   provider: 'openai',
@@ -26,7 +27,7 @@ function longContext(rates: Rates): Pick<ShippedPrice, keyof Rates | 'above'> {
   return { ...rates, above };
 }
 
-export const OPENAI: readonly ShippedPrice[] = [
+const PRICES: readonly ShippedPrice[] = [
   {
     ...PAGE,
     models: snapshots('gpt-6.1-sol'),
@@ -171,3 +172,22 @@ export const OPENAI: readonly ShippedPrice[] = [
   { ...PAGE, models: ['gpt-3.5-turbo', 'gpt-3.5-turbo-0125'], input: 0.5, output: 1.5 },
   { ...PAGE, models: ['gpt-3.5-turbo-instruct', 'gpt-3.5-turbo-instruct-0914'], input: 1.5, output: 2 },
 ];
+
+/** Half of everything, as a batch's: https://developers.openai.com/api/docs/guides/flex-processing (read 2026-11-22). */
+function flex(price: ShippedPrice): ShippedPrice {
+  const { above } = price;
+  return {
+    ...price,
+    ...timesRates(price, 0.5),
+    ...(above && { above: { ...timesRates(above, 0.5), prompt_tokens: above.prompt_tokens } }),
+    service_tiers: ['flex'],
+  };
+}
+
+/** A stream of Responses begins with the `auto` that was asked for; its end names the tier that it was (recorded: shared/streams). */
+const STANDARD = ['default', 'auto'];
+
+export const OPENAI: readonly ShippedPrice[] = PRICES.flatMap((price) => [
+  { ...price, service_tiers: STANDARD },
+  flex(price),
+]);

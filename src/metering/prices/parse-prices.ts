@@ -8,7 +8,17 @@ export type ParsedPrices =
   /** `problem` names the price and the field, and never contains a value. */
   | { readonly kind: 'invalid'; readonly problem: string };
 
-const OTHER_FIELDS = ['provider', 'models', 'since', 'currency', 'above', 'peak', 'source', 'checked'];
+const OTHER_FIELDS = [
+  'provider',
+  'models',
+  'since',
+  'currency',
+  'service_tiers',
+  'above',
+  'peak',
+  'source',
+  'checked',
+];
 
 const SINCE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/;
 const ZONE = /^[+-](0\d|1[0-4]):[0-5]\d$/;
@@ -94,13 +104,17 @@ class FieldReader {
 function readPrice(reader: FieldReader): Price {
   reader.closeTo([...OTHER_FIELDS, ...RATES]);
   const provider = reader.text('provider', (text) => text !== '', 'the id of a provider, as "deepseek"');
-  const models = readModels(reader);
+  const models = readNames(reader, 'models', 'names or globs, as ["gpt-5*"]');
   const since = reader.text('since', isTime, 'a day or a UTC time, as 2026-11-01 or 2026-11-01T16:00:00Z');
   const currency = reader.text(
     'currency',
     (text) => /^[A-Z]{3}$/.test(text),
     'a currency as ISO 4217 has it, as USD',
   );
+  const service_tiers =
+    reader.object.service_tiers === undefined
+      ? undefined
+      : readNames(reader, 'service_tiers', 'names, as ["priority"]');
   const rates = reader.rates();
   const above = reader.part('above', readAbove);
   const peak = reader.part('peak', readPeak);
@@ -111,20 +125,21 @@ function readPrice(reader: FieldReader): Price {
     models,
     since,
     currency,
+    ...(service_tiers === undefined ? {} : { service_tiers }),
     ...rates,
     ...(above === undefined ? {} : { above }),
     ...(peak === undefined ? {} : { peak }),
   };
 }
 
-function readModels(reader: FieldReader): string[] {
-  const { models } = reader.object;
-  const names = Array.isArray(models) ? models : [];
+function readNames(reader: FieldReader, field: string, what: string): string[] {
+  const list = reader.object[field];
+  const names = Array.isArray(list) ? list : [];
   const valid = names.filter(
     (name) => typeof name === 'string' && name !== '' && name.length <= MAX_TEXT_CHARS,
   );
   if (valid.length === 0 || valid.length !== names.length || valid.length > MAX_PRICE_MODELS)
-    reader.fail(`models must be a list of 1 to ${MAX_PRICE_MODELS} names or globs, as ["gpt-5*"]`);
+    reader.fail(`${field} must be a list of 1 to ${MAX_PRICE_MODELS} ${what}`);
   return valid;
 }
 

@@ -1,5 +1,5 @@
 /** What a record says about its cost, and where the figure comes from (P3, P4). */
-import type { Usage } from '../../canonical/usage.ts';
+import type { BilledUsage } from '../../canonical/usage.ts';
 import { costOf } from './cost.ts';
 import { findPrice } from './find-price.ts';
 import type { PriceTable } from './price.ts';
@@ -34,7 +34,7 @@ export interface PricedRequest {
   readonly providers: readonly string[];
   /** The upstream's name of the model. */
   readonly model: string;
-  readonly usage: Usage;
+  readonly usage: BilledUsage;
   /** What the upstream says it costs, as an integer of 10^-9 US dollars (`Tally.upstreamCost`), or null. */
   readonly upstreamCost: number | null;
   /** ms since the epoch. */
@@ -53,7 +53,7 @@ export function priceRecord(table: PriceTable, request: PricedRequest): RecordCo
       is_upper_bound: false,
     };
   }
-  const price = findPrice(table, providers, model, endMs);
+  const price = findPrice(table, providers, model, endMs, usage.service_tier);
   const cost = price === null ? null : costOf(usage, price, endMs);
   if (price === null || cost === null) return UNPRICED;
   return {

@@ -11,6 +11,8 @@ export interface Rates {
   readonly cached_input?: number;
   /** Tokens of the prompt that were written into a cache. */
   readonly cache_write?: number;
+  /** Those of them that the cache keeps for an hour. */
+  readonly cache_write_1h?: number;
   readonly output?: number;
   readonly reasoning?: number;
   /** Tokens of sound in the prompt, and in the answer. */
@@ -22,6 +24,7 @@ export const RATES = [
   'input',
   'cached_input',
   'cache_write',
+  'cache_write_1h',
   'output',
   'reasoning',
   'audio_input',
@@ -53,6 +56,8 @@ export interface Price extends Rates {
   readonly since: string;
   /** ISO 4217. */
   readonly currency: string;
+  /** The service tiers whose price it is, as answers name them; absent: of all. */
+  readonly service_tiers?: readonly string[];
   /** The rates of the whole request where its prompt has more tokens than that. A price has this or peak hours, not both. */
   readonly above?: Rates & { readonly prompt_tokens: number };
   readonly peak?: Peak;

@@ -1,6 +1,6 @@
 /** Which of a price's rates hold for a request: by the size of its prompt, or by the vendor's hours at its end (P1). */
 import { isHoliday } from './holidays.ts';
-import type { Peak, Price, Rates } from './price.ts';
+import { type Peak, type Price, RATES, type Rates } from './price.ts';
 
 interface RatesInForce {
   readonly rates: Rates;
@@ -15,6 +15,12 @@ export function ratesInForce(price: Price, promptTokens: number, endMs: number):
   if (peak === undefined) return { rates: price, isUpperBound: false };
   const hour = peakHour(peak, endMs);
   return { rates: hour === 'off' ? price : peak, isUpperBound: hour === 'unknown' };
+}
+
+/** Each rate by a factor. */
+export function timesRates(rates: Rates, factor: number): Rates {
+  const known = RATES.flatMap((rate) => (rates[rate] === undefined ? [] : [[rate, rates[rate] * factor]]));
+  return Object.fromEntries(known);
 }
 
 /** `unknown`: a peak hour, unless the day is a holiday that no list knows yet. */

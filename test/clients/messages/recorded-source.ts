@@ -5,7 +5,7 @@ import { COMPATIBLE, type Conversion } from '../../contract/convert.ts';
 import { readUpstream } from '../../contract/plain-reading.ts';
 import type { Reading } from '../../contract/reading.ts';
 import { readAnthropic } from '../../contract/reading-anthropic.ts';
-import { geminiEvents, readGemini } from '../../contract/reading-gemini.ts';
+import { geminiEvents, geminiFrames, readGemini } from '../../contract/reading-gemini.ts';
 import { type Recording, readRecordings } from '../../contract/recordings.ts';
 
 export interface Source {
@@ -33,9 +33,9 @@ function sourceOf(recording: Recording): Source | null {
     const framed = framedLines(recording, (line) => `event: ${JSON.parse(line).type}\ndata: ${line}\n\n`, '');
     return { text: framed, read: readAnthropic(framed), conversion: conversionOf('anthropic') };
   }
-  // Calls in pieces are a mode that Weir does not ask for.
-  if (dialect === 'gemini' && name !== 'gemini--vertex-partial-args.jsonl') {
-    return { text, read: readGemini(geminiEvents(text)), conversion: conversionOf('gemini') };
+  if (dialect === 'gemini') {
+    const framed = geminiFrames(recording);
+    return { text: framed, read: readGemini(geminiEvents(framed)), conversion: conversionOf('gemini') };
   }
   return null;
 }

@@ -7,6 +7,8 @@ import type { Price } from '../../../src/metering/prices/price.ts';
 import { NOON, price, usage } from './prices.ts';
 
 const FLAT = price({ input: 1, cached_input: 0.1, cache_write: 1.25, output: 4 });
+/** The writes that a cache keeps for an hour cost more than those of five minutes. */
+const HOURLY = price({ input: 1, cached_input: 0.1, cache_write: 1.25, cache_write_1h: 2, output: 4 });
 const TIERED = price({
   input: 2,
   output: 12,
@@ -26,6 +28,13 @@ describe('costOf', () => {
     ['written tokens are part of the prompt', FLAT, { prompt: 10, cached: 4, written: 6 }, 7900],
     ['cached above the prompt: cut to it', FLAT, { prompt: 7, cached: 161, completion: 8 }, 32_700],
     ['cached and written above the prompt: cut to it', FLAT, { prompt: 10, cached: 8, written: 8 }, 3300],
+    ['written for an hour: dearer', HOURLY, { prompt: 10, written: 6, hourly: 2 }, 4000 + 5000 + 4000],
+    [
+      'written for an hour above what was written: cut to it',
+      HOURLY,
+      { prompt: 10, written: 6, hourly: 9 },
+      16_000,
+    ],
     ['reasoning is part of the completion', FLAT, { prompt: 10, completion: 5, reasoning: 5 }, 30_000],
     ['reasoning at a rate of its own', REASONING, { prompt: 10, completion: 5, reasoning: 3 }, 39_000],
     ['reasoning above the completion: cut to it', REASONING, { completion: 2, reasoning: 25 }, 14_000],
@@ -70,6 +79,7 @@ describe('costOf', () => {
     ['input', price({ output: 1 }), { prompt: 1 }],
     ['output', price({ input: 1 }), { completion: 1 }],
     ['cache write', price({ input: 1, output: 1 }), { prompt: 1, written: 1 }],
+    ['cache write for an hour', FLAT, { prompt: 1, written: 1, hourly: 1 }],
     ['sound in', price({ input: 1, output: 1 }), { prompt: 1, audioIn: 1 }],
     ['sound out', price({ input: 1, output: 1 }), { completion: 1, audioOut: 1 }],
     ['input above the edge', { ...FLAT, above: { prompt_tokens: 1, output: 1 } }, { prompt: 2 }],
@@ -153,6 +163,7 @@ describe('ceilingOf', () => {
 
   test.each<[what: string, at: Price, nano: number | null]>([
     ['the dearest kind of prompt token', FLAT, 100 * 1250 + 10 * 4000],
+    ['also that of an hour’s cache', HOURLY, 100 * 2000 + 10 * 4000],
     ['the dearest kind of output token', REASONING, 100 * 1000 + 10 * 7000],
     ['the higher tier, whatever the prompt', TIERED, 100 * 4000 + 10 * 18_000],
     ['the peak, whatever the hour', PEAK, 100 * 2000 + 10 * 8000],
@@ -163,8 +174,9 @@ describe('ceilingOf', () => {
 
   test('P4 no request costs more than its ceiling', () => {
     const tokens = fc.nat(300_000);
-    const at = fc.constantFrom(FLAT, TIERED, REASONING, SOUND, PEAK);
-    const counts = fc.record({ prompt: tokens, cached: tokens, completion: tokens, reasoning: tokens });
+    const at = fc.constantFrom(FLAT, HOURLY, TIERED, REASONING, SOUND, PEAK);
+    const parts = { cached: tokens, written: tokens, hourly: tokens, reasoning: tokens };
+    const counts = fc.record({ prompt: tokens, completion: tokens, ...parts });
     fc.assert(
       fc.property(
         at,

@@ -102,6 +102,46 @@ describe('findPrice', () => {
     expect(findPrice([SHIPPED_PRICES], [provider], model, NOON)?.input ?? null).toBe(input);
   });
 
+  test('P2 of the tier that the answer names, before one of another in the same layer or one below', () => {
+    const own = [
+      { ...price({ input: 2 }), service_tiers: ['priority'] },
+      { ...price({ input: 1 }), service_tiers: ['default', 'auto'] },
+    ];
+    const below = [price({ input: 9 })];
+    const inputAt = (tier?: string) => findPrice([own, below], ['p'], 'm', NOON, tier)?.input;
+    expect([inputAt(), inputAt('auto'), inputAt('priority'), inputAt('other')]).toEqual([1, 1, 2, 9]);
+    // One of all tiers stands behind it, be it later; a model's exact name goes before both.
+    const all = { ...price({ input: 3 }), since: JUNE };
+    const glob = { ...price({ input: 4, models: ['m*'] }), service_tiers: ['other'] };
+    const inputOf = (tier: string) => findPrice([[...own, all, glob]], ['p'], 'm', NOON, tier)?.input;
+    expect([inputOf('priority'), inputOf('other')]).toEqual([2, 3]);
+  });
+
+  test.each<[provider: string, model: string, tier: string, input: number | null]>([
+    ['openai', 'gpt-5-mini', 'flex', 0.125],
+    ['openai', 'gpt-5-mini', 'priority', null],
+    ['gemini', 'gemini-2.5-pro', 'default', 1.25],
+    ['gemini', 'gemini-2.5-pro', 'priority', null],
+    ['groq', 'openai/gpt-oss-20b', 'on_demand', 0.075],
+  ])(
+    'P1 P2 the shipped prices, %s/%s in the tier %s: %s a million of input',
+    (provider, model, tier, input) => {
+      expect(findPrice([SHIPPED_PRICES], [provider], model, NOON, tier)?.input ?? null).toBe(input);
+    },
+  );
+
+  test('P1 flex is half of every rate, long prompts among them', () => {
+    const at = (tier: string) => findPrice([SHIPPED_PRICES], ['openai'], 'gpt-6-sol', NOON, tier);
+    expect(at('flex')).toMatchObject({ input: 1, cached_input: 0.1, cache_write: 1.25, output: 5 });
+    expect(at('flex')?.above).toEqual({
+      prompt_tokens: 272_000,
+      input: 2,
+      cached_input: 0.2,
+      cache_write: 2.5,
+      output: 7.5,
+    });
+  });
+
   test('P2 a price that is announced holds from its day on', () => {
     const inputAt = (day: string) =>
       findPrice([SHIPPED_PRICES], ['gemini'], 'gemini-3.8-flash', Date.parse(day))?.input;

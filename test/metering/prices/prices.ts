@@ -1,5 +1,5 @@
 /** Builders of prices and usage, shared by the tests of this folder. */
-import type { Usage } from '../../../src/canonical/usage.ts';
+import type { BilledUsage } from '../../../src/canonical/usage.ts';
 import type { Price } from '../../../src/metering/prices/price.ts';
 
 export const SINCE = '2026-01-01T00:00:00Z';
@@ -15,18 +15,21 @@ interface Counts {
   readonly total?: number;
   readonly cached?: number;
   readonly written?: number;
+  /** Of those, what is kept for an hour. */
+  readonly hourly?: number;
   readonly reasoning?: number;
   readonly audioIn?: number;
   readonly audioOut?: number;
 }
 
-export function usage(counts: Counts): Usage {
+export function usage(counts: Counts): BilledUsage {
   const { prompt = 0, completion = 0, total = prompt + completion } = counts;
-  const { cached, written, reasoning, audioIn, audioOut } = counts;
+  const { cached, written, hourly, reasoning, audioIn, audioOut } = counts;
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: total,
+    ...(hourly === undefined ? {} : { cache_write_hour_tokens: hourly }),
     prompt_tokens_details: {
       ...(cached === undefined ? {} : { cached_tokens: cached }),
       ...(written === undefined ? {} : { cache_write_tokens: written }),

@@ -2,14 +2,15 @@
 import { describe, expect, test } from 'vitest';
 import { matchesAnyGlob } from '../../../src/canonical/glob.ts';
 import { parsePrices } from '../../../src/metering/prices/parse-prices.ts';
+import type { Price } from '../../../src/metering/prices/price.ts';
 import { SHIPPED_PRICES } from '../../../src/metering/prices/shipped.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
 import { PROFILES } from '../../../src/providers/profiles.ts';
 
-/** Anthropic has no profile yet: its name in addresses is settled. */
-const IDS = [...PROVIDERS, ...PROFILES].map(({ id }) => id).concat('anthropic');
+const IDS = [...PROVIDERS, ...PROFILES].map(({ id }) => id);
+const tierOf = ({ service_tiers }: Price) => (service_tiers === undefined ? '' : ` (${service_tiers})`);
 const ROWS = SHIPPED_PRICES.map(
-  (price) => [`${price.provider}/${price.models[0]} of ${price.since}`, price] as const,
+  (price) => [`${price.provider}/${price.models[0]} of ${price.since}${tierOf(price)}`, price] as const,
 );
 
 describe('SHIPPED_PRICES', () => {
@@ -33,6 +34,7 @@ describe('SHIPPED_PRICES', () => {
 
   test.each(ROWS)('P1 %s: rates that can be', (_, { above, peak, ...base }) => {
     const { input = Number.NaN, cached_input = 0, cache_write = input, output = 0 } = base;
+    expect(base.cache_write_1h ?? cache_write * 2).toBeGreaterThan(cache_write);
     expect(cached_input).toBeLessThan(input);
     expect(cache_write).toBeGreaterThanOrEqual(input);
     expect(output).toBeGreaterThanOrEqual(input);
@@ -42,14 +44,18 @@ describe('SHIPPED_PRICES', () => {
       expect(higher.input).toBeGreaterThan(input);
       expect(higher.output).toBeGreaterThan(output);
       // A rate that the lower price has, and the higher one lacks, would be unknown there.
-      for (const rate of ['cached_input', 'cache_write'] as const)
+      for (const rate of ['cached_input', 'cache_write', 'cache_write_1h'] as const)
         expect(higher[rate] === undefined).toBe(base[rate] === undefined);
     }
   });
 
   test.each(ROWS)('P2 %s: its names have no other price that begins at once', (_, price) => {
     const others = SHIPPED_PRICES.filter(
-      (other) => other !== price && other.provider === price.provider && other.since === price.since,
+      (other) =>
+        other !== price &&
+        other.provider === price.provider &&
+        other.since === price.since &&
+        tierOf(other) === tierOf(price),
     );
     const names = price.models.map((name) => name.replaceAll('*', '-20261121'));
     const twice = others.filter((other) => names.some((name) => matchesAnyGlob(other.models, name)));

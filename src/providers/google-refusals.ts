@@ -1,0 +1,21 @@
+/** How both of Google's APIs refuse. */
+import { isObject, type JsonObject, objectOf, readArray } from '../canonical/json.ts';
+import type { RefusalHabits } from './refusals.ts';
+
+export const GOOGLE_REFUSALS: RefusalHabits = {
+  // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
+  context_length: /\binput token count\b.{0,40}\bexceeds the maximum\b/i,
+  retryAfter: readRetryInfo,
+};
+
+const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo';
+/** A protobuf duration. A wait of more than 11 days is none. */
+const DURATION = /^(\d{1,6}(?:\.\d{1,9})?)s$/;
+
+/** It sends no `retry-after`, and "retryDelay": "45.837906927s" among the error's details: dcdpr/jp#1061, 2026-09-03. */
+function readRetryInfo(body: JsonObject): number | undefined {
+  const details = readArray(objectOf(body.error).details).filter(isObject);
+  const delay = details.find((detail) => detail['@type'] === RETRY_INFO)?.retryDelay;
+  const [, seconds] = DURATION.exec(typeof delay === 'string' ? delay : '') ?? [];
+  return seconds === undefined ? undefined : Math.ceil(Number(seconds));
+}

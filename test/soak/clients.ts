@@ -24,6 +24,8 @@ export interface Outcome {
   readonly fault: string | null;
   /** From its request to the first text, or null where none came. */
   readonly firstTextMs: number | null;
+  /** When it disconnected, in ms since 1970; null where it read to the end. */
+  readonly leftAt: number | null;
 }
 
 export function planIn({ seed, clients, flaps }: Load, number: number): Plan {
@@ -65,10 +67,11 @@ async function runClient({ url, flaps }: Load, plan: Plan): Promise<Omit<Outcome
     const { text, firstTextAt } = await read(response, plan);
     const firstTextMs = firstTextAt === null ? null : firstTextAt - askedAt;
     if (plan.kind === 'disconnects') client.abort();
+    const leftAt = plan.kind === 'disconnects' ? Date.now() : null;
     const fault = findFault(text, response, plan) ?? (flaps ? noticed(text) : null);
-    return { id, fault, firstTextMs };
+    return { id, fault, firstTextMs, leftAt };
   } catch (error) {
-    return { id: '', fault: `the connection broke: ${String(error)}`, firstTextMs: null };
+    return { id: '', fault: `the connection broke: ${String(error)}`, firstTextMs: null, leftAt: null };
   }
 }
 
@@ -83,7 +86,7 @@ async function disconnectEarly(
     () => '',
   );
   await disconnected;
-  return { id, fault: null, firstTextMs: null };
+  return { id, fault: null, firstTextMs: null, leftAt: Date.now() };
 }
 
 async function read(response: Response, plan: Plan): Promise<{ text: string; firstTextAt: number | null }> {

@@ -1,6 +1,7 @@
 /**
  * Runs many streams at once through the gateway, and prints their outcomes: node test/soak.ts [--streams 1000]
- * [--seconds 30] [--seed 1] [--flap: one of three targets comes and goes]. Exits with 1 if a record is missing, duplicated or incorrect, or an answer is invalid.
+ * [--seconds 30] [--seed 1] [--client chat|completions|messages|responses|lane|all] [--flap: one of three targets comes and goes].
+ * Exits with 1 if a record is missing, duplicated or incorrect, or an answer is invalid.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,11 +13,14 @@ import { type Gateway, startGateway } from './e2e/gateway.ts';
 import { residentBytes, workerdIds } from './e2e/processes.ts';
 import { decodeObject, type JsonObject, objectOf, textOf } from './simulator/json.ts';
 import { type Load, type Outcome, planIn, runClients } from './soak/clients.ts';
+import { PROMPT_TOKENS } from './soak/dialects.ts';
 import { FLAPPING_VARS, flap, flapLines, lostMs, MAX_LOST_MS } from './soak/flapping.ts';
-import { PLAN_KINDS } from './soak/plan.ts';
+import { CLIENTS, PLAN_KINDS, type Plan } from './soak/plan.ts';
 
 /** Between two events of an upstream: an answer of sixteen words takes eight seconds. */
 const PACE_MS = 500;
+/** workerd notices a client that left at its next write or the one after. */
+const NOTICE_MS = 3 * PACE_MS;
 const SAMPLE_MS = 250;
 const MAX_STREAMS = 5000;
 const MAX_SECONDS = 600;
@@ -24,22 +28,27 @@ const MAX_SECONDS = 600;
 const MAX_SETTLE_MS = 60_000;
 const MAX_FAULTS_SHOWN = 20;
 const MIB = 1024 * 1024;
+const ALL = 'all';
 
 const { values } = parseArgs({
   options: {
     streams: { type: 'string', default: '1000' },
     seconds: { type: 'string', default: '30' },
     seed: { type: 'string', default: '1' },
+    client: { type: 'string', default: ALL },
     flap: { type: 'boolean', default: false },
     /** Set in the process of the clients alone. */
     url: { type: 'string' },
   },
 });
+const clients = CLIENTS.filter((name) => values.client === ALL || values.client === name);
+if (clients.length === 0) throw new Error(`--client is one of ${[...CLIENTS, ALL].join(', ')}`);
 const load: Load = {
   url: values.url ?? '',
   streams: Math.min(Number(values.streams), MAX_STREAMS),
   seconds: Math.min(Number(values.seconds), MAX_SECONDS),
   seed: Number(values.seed),
+  clients,
   flaps: values.flap,
 };
 
@@ -62,25 +71,26 @@ async function soak(): Promise<number> {
 
 async function runInOwnProcess(url: string): Promise<Outcome[]> {
   const { streams, seconds, seed } = load;
-  const options = { url, streams, seconds, seed };
-  const clients = fork(import.meta.filename, [
+  const options = { url, streams, seconds, seed, client: values.client };
+  const child = fork(import.meta.filename, [
     ...Object.entries(options).map(([name, value]) => `--${name}=${value}`),
     ...(load.flaps ? ['--flap'] : []),
   ]);
   const outcomes: Outcome[] = [];
-  clients.on('message', (outcome) => outcomes.push(decodeOutcome(outcome)));
-  const [code] = await once(clients, 'exit');
+  child.on('message', (outcome) => outcomes.push(decodeOutcome(outcome)));
+  const [code] = await once(child, 'exit');
   if (code !== 0) throw new Error(`The clients ended with ${code}`);
   return outcomes;
 }
 
 function decodeOutcome(message: unknown): Outcome {
-  const { number, id, fault, firstTextMs } = objectOf(message);
+  const { number, id, fault, firstTextMs, leftAt } = objectOf(message);
   return {
     number: Number(number),
     id: textOf(id),
     fault: fault === null ? null : String(fault),
     firstTextMs: firstTextMs === null ? null : Number(firstTextMs),
+    leftAt: leftAt === null ? null : Number(leftAt),
   };
 }
 
@@ -110,21 +120,14 @@ function* findFaults(outcomes: readonly Outcome[], records: readonly RecordSumma
   }
   if (byId.size !== records.length) yield `${records.length - byId.size} records are duplicated`;
   if (records.length !== outcomes.length) yield `${outcomes.length} requests left ${records.length} records`;
-  for (const { number, id, fault } of outcomes) {
+  for (const { number, id, fault, leftAt } of outcomes) {
     const plan = planIn(load, number);
-    const name = `client ${number} (${plan.kind}, ${plan.model})`;
+    const name = `client ${number} (${plan.client}, ${plan.kind}, ${plan.model})`;
     if (fault !== null) yield `${name}: ${fault}`;
     const record = byId.get(id);
     if (id !== '') byId.delete(id);
     if (id !== '' && record === undefined) yield `${name}: no record of ${id}`;
-    else if (record !== undefined && record.status !== plan.status)
-      yield `${name}: the record is ${record.status} (${record.error_code}) after ${record.total_ms} ms, not ${plan.status}`;
-    // What a target took that was given up in silence is estimated.
-    else if (
-      record?.status === 'finished' &&
-      ((record.estimated && !load.flaps) || record.completion_tokens === 0)
-    )
-      yield `${name}: the record lacks the reported tokens`;
+    if (record !== undefined) yield* recordFaults(record, plan, leftAt).map((found) => `${name}: ${found}`);
   }
   if (load.flaps) {
     const longest = Math.max(...lostMs(requestLines(gateway)));
@@ -134,6 +137,23 @@ function* findFaults(outcomes: readonly Outcome[], records: readonly RecordSumma
   for (const record of byId.values())
     if (record.status !== 'cancelled')
       yield `${record.request_id}, whose client disconnected early: ${record.status}`;
+}
+
+function recordFaults(record: RecordSummary, plan: Plan, leftAt: number | null): string[] {
+  const { error_code, total_ms, prompt_tokens, completion_tokens, estimated, client } = record;
+  const { status, dialect, answers } = plan;
+  if (client !== dialect) return [`the record is of a client of ${client}`];
+  // A client that the machine held up may leave when its answer is all but sent.
+  const leftTooLate = leftAt !== null && Date.parse(record.ended) < leftAt + NOTICE_MS;
+  if (record.status === 'finished' && leftTooLate) return [];
+  if (record.status !== status) {
+    return [`the record is ${record.status} (${error_code}) after ${total_ms} ms, not ${status}`];
+  }
+  if (status !== 'finished') return [];
+  // What a target took that was given up in silence is estimated.
+  if (load.flaps) return completion_tokens === 0 ? ['the record lacks the reported tokens'] : [];
+  const isExact = prompt_tokens === PROMPT_TOKENS && completion_tokens === answers[0]?.completionTokens;
+  return isExact && !estimated ? [] : [`the record has ${prompt_tokens} and ${completion_tokens} tokens`];
 }
 
 /** Samples the memory of each workerd process, and the pauses of this one, while the load runs. */
@@ -160,6 +180,12 @@ class Memory {
     return Math.round(this.#delays.max / 1e6);
   }
 
+  /** What all of them grew by at most, in KiB. */
+  get peakKiB(): number {
+    const sums = this.#samples.map((sample) => sample.reduce((sum, bytes) => sum + bytes, 0));
+    return Math.round((Math.max(...sums) - (sums[0] ?? 0)) / 1024);
+  }
+
   /** For each process its id, and MiB at the start, the quartiles and the end. */
   get rows(): string[][] {
     const last = this.#samples.length - 1;
@@ -183,6 +209,7 @@ function print(
     ['streams at once', String(load.streams)],
     ['requests', String(outcomes.length)],
     ...PLAN_KINDS.map((kind) => [`  ${kind}`, String(plans.filter((plan) => plan.kind === kind).length)]),
+    ...CLIENTS.map((name) => [`  of ${name}`, String(plans.filter(({ client }) => client === name).length)]),
     ['records', String(records.length)],
     ...statuses.map((status) => [
       `  ${status}`,
@@ -191,10 +218,11 @@ function print(
     ["simulator's longest pause, ms", String(memory.longestPauseMs)],
     ['', 'start', '25%', '50%', '75%', 'end'],
     ...memory.rows,
+    ['memory at its peak, KiB a stream', String(Math.round(memory.peakKiB / load.streams))],
     ['faults', String(faults.length)],
   ];
   const lines = rows.map(
-    ([name = '', ...cells]) => name.padEnd(32) + cells.map((cell) => cell.padStart(8)).join(''),
+    ([name = '', ...cells]) => name.padEnd(34) + cells.map((cell) => cell.padStart(8)).join(''),
   );
   process.stdout.write(`${[...lines, ...faults.slice(0, MAX_FAULTS_SHOWN)].join('\n')}\n`);
 }

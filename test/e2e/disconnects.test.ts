@@ -4,14 +4,17 @@ import type { RecordSummary } from '../../src/metering/record.ts';
 import type { JsonObject } from '../simulator/json.ts';
 import type { RecordedRequest } from '../simulator/server.ts';
 import { chat, streamedChat } from './client.ts';
+import { DIALECT_CLIENTS, playsOf } from './dialect-clients.ts';
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts';
-import { CLOCKS_OFF, event, many, type Play, replayOf } from './plays.ts';
+import { CLOCKS_OFF, many, type Play, replayOf } from './plays.ts';
 
 const CHAT = '/v1/chat/completions';
+const WORD = ['word '];
 
 const PLAYS: Readonly<Record<string, Play>> = {
-  'words-for-ever': { chunks: many(event('word '), 4000), gapMs: 10 },
-  'words-then-nothing': { chunks: many(event('word '), 5), ending: 'hang' },
+  ...playsOf('words-for-ever', many(WORD, 4000), { gapMs: 10 }),
+  ...playsOf('words-then-nothing', many(WORD, 5), { ending: 'hang' }),
+  silent: { chunks: [], ending: 'hang' },
   'comments-then-nothing': { chunks: many(': waiting\n\n', 5), ending: 'hang' },
 };
 
@@ -32,10 +35,10 @@ interface Asked {
 }
 
 /** Sends a request; resolves when it has reached the upstream. */
-async function ask(body: JsonObject): Promise<Asked> {
+async function ask(body: JsonObject, path = CHAT): Promise<Asked> {
   const asked = gateway.simulator.requests.length;
   const client = new AbortController();
-  const answer = gateway.post(CHAT, body, { signal: client.signal });
+  const answer = gateway.post(path, body, { signal: client.signal });
   // A client that disconnects before the head has no answer.
   answer.catch(() => undefined);
   return { answer, upstream: await gateway.simulator.request(asked), disconnect: () => client.abort() };
@@ -86,22 +89,8 @@ describe('T4: heartbeats of 0.3 s and no timeout at all', () => {
     },
   );
 
-  test('M3: a client that disconnects midway: upstream cancelled, one record, cancelled with the tokens that were forwarded', async () => {
-    const { answer, upstream, disconnect } = await ask(streamedChat('openai/words-for-ever'));
-    const text = await read(await answer, 8);
-    disconnect();
-    expect(await upstream.closed).toBe('disconnected');
-    const record = await onlyRecord();
-    expect(record).toMatchObject({ status: 'cancelled', error_code: null, finish_reason: null });
-    const words = text.split('"word ').length - 1;
-    expect(record.completion_tokens).toBeGreaterThanOrEqual(words);
-    expect(record.bytes_out).toBeGreaterThanOrEqual(text.length);
-    expect(record.estimated).toBe(true);
-    expect(record.total_tokens).toBe(record.prompt_tokens + record.completion_tokens);
-  });
-
   test.each([
-    ['openai/words-then-nothing', 5],
+    ['openai/words-then-nothing-chat', 5],
     ['deepseek/deepseek-chat:stall-mid', 8],
   ])(
     'M3 %s: a client that disconnects from a stalled stream is detected at a heartbeat',
@@ -118,6 +107,51 @@ describe('T4: heartbeats of 0.3 s and no timeout at all', () => {
     },
   );
 
+  describe.each(DIALECT_CLIENTS)(
+    'a client of $name',
+    ({ client, path, body, upstream: upstreamName, word, heartbeat }) => {
+      const countWords = (text: string) => text.match(word)?.length ?? 0;
+
+      test('M1 that disconnects before the head: upstream cancelled, one record, cancelled', async () => {
+        const { upstream, disconnect } = await ask(body('silent'), path);
+        disconnect();
+        expect(await upstream.closed).toBe('disconnected');
+        const record = await onlyRecord();
+        expect(record).toMatchObject({ status: 'cancelled', error_code: null, client, completion_tokens: 0 });
+        expect(record.estimated).toBe(true);
+        expect(record.prompt_tokens).toBeGreaterThan(0);
+      });
+
+      test('M3 that disconnects midway: upstream cancelled, one record with the tokens that were forwarded', async () => {
+        const { answer, upstream, disconnect } = await ask(body(`words-for-ever-${upstreamName}`), path);
+        const response = await answer;
+        let text = '';
+        while (countWords(text) < 8) text += await read(response, 1);
+        disconnect();
+        expect(await upstream.closed).toBe('disconnected');
+        const record = await onlyRecord();
+        expect(record).toMatchObject({ status: 'cancelled', error_code: null, finish_reason: null, client });
+        expect(record.completion_tokens).toBeGreaterThanOrEqual(countWords(text));
+        expect(record.bytes_out).toBeGreaterThanOrEqual(text.length);
+        expect(record.estimated).toBe(true);
+      });
+
+      test('M3 that disconnects from a stalled stream: detected at a heartbeat', async () => {
+        const { answer, upstream, disconnect } = await ask(body(`words-then-nothing-${upstreamName}`), path);
+        const response = await answer;
+        let text = '';
+        while (countWords(text) < 5) text += await read(response, 1);
+        while (!text.includes(heartbeat)) text += await read(response, 1);
+        disconnect();
+        expect(await upstream.closed).toBe('disconnected');
+        const record = await onlyRecord();
+        expect(record).toMatchObject({ status: 'cancelled', estimated: true, client });
+        expect(record.completion_tokens).toBeGreaterThanOrEqual(5);
+        expect(record.completion_tokens).toBeLessThan(10);
+      });
+    },
+  );
+
   test('a client that reads to the end and closes: the record is finished, not cancelled', async () => {
     const { answer, disconnect } = await ask(streamedChat('deepseek/deepseek-chat'));
     const response = await answer;
@@ -128,7 +162,7 @@ describe('T4: heartbeats of 0.3 s and no timeout at all', () => {
 
   test('many that disconnect at once: one record each, all cancelled, all upstreams cancelled', async () => {
     const before = gateway.simulator.requests.length;
-    const clients = many('openai/words-for-ever', 25).map((model) => {
+    const clients = many('openai/words-for-ever-chat', 25).map((model) => {
       const client = new AbortController();
       return { client, answer: gateway.post(CHAT, streamedChat(model), { signal: client.signal }) };
     });
@@ -176,7 +210,7 @@ describe.each([
   setUp({ vars, entrypoint: 'bad-kv-worker.ts' });
 
   test('a client that disconnects midway: its record is still written, once', async () => {
-    const { answer, upstream, disconnect } = await ask(streamedChat('openai/words-for-ever'));
+    const { answer, upstream, disconnect } = await ask(streamedChat('openai/words-for-ever-chat'));
     const response = await answer;
     await read(response, 3);
     disconnect();

@@ -14,8 +14,14 @@ export function event(content: string, finish_reason: string | null = null): str
   return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason }] })}\n\n`;
 }
 
-export function many(text: string, count: number): string[] {
-  return Array.from({ length: count }, () => text);
+export function many<Item>(item: Item, count: number): Item[] {
+  return Array.from({ length: count }, () => item);
+}
+
+/** A text that comes often is there once. */
+function bytesOf(chunks: readonly string[]): Uint8Array[] {
+  const bytes = new Map([...new Set(chunks)].map((text) => [text, Buffer.from(text)]));
+  return chunks.map((text) => bytes.get(text) ?? Buffer.alloc(0));
 }
 
 /** The simulator's answer to a model that has a play; any other is a scene's. */
@@ -26,6 +32,6 @@ export function replayOf(plays: Readonly<Record<string, Play>>) {
     if (play === undefined) return undefined;
     const { chunks, ending = 'end', ...rest } = play;
     const ends = new Map([['then', ending]]);
-    return { ...rest, ...Object.fromEntries(ends), chunks: chunks.map((text) => Buffer.from(text)) };
+    return { ...rest, ...Object.fromEntries(ends), chunks: bytesOf(chunks) };
   };
 }

@@ -1,85 +1,104 @@
-/** Slow readers under real workerd: the upstream waits for them, and nothing is buffered meanwhile (T5, T1, B1). */
+/** Slow readers of each dialect under real workerd: the upstream waits for them, nothing is buffered meanwhile, and nothing is lost (T5, T1, B1). */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedRequest } from '../simulator/server.ts';
-import { streamedChat } from './client.ts';
+import { DIALECT_CLIENTS, type DialectClient, playsOf } from './dialect-clients.ts';
 import { type Gateway, startGateway } from './gateway.ts';
-import { CLOCKS_OFF } from './plays.ts';
+import { CLOCKS_OFF, many, replayOf } from './plays.ts';
 import { residentBytes, workerdIds } from './processes.ts';
 
-const CHAT = '/v1/chat/completions';
 const MIB = 1024 * 1024;
-/** What the simulator would send to a client that reads it all. */
+/** What an upstream would send to a client that reads it all, at least. */
 const FLOOD_BYTES = 64 * MIB;
 /** Sockets on the way may buffer some of a flood: four of them, with a few MiB each at most. */
 const MAX_HELD_BYTES = 24 * MIB;
 const SLOW_READERS = 20;
-/** One sample every 0.1 s: so many equal ones mean that the upstream has stopped. */
-const EQUAL_SAMPLES = 10;
+const SAMPLE_MS = 100;
+const STOPPED_MS = 1000;
+const IDLE_SECONDS = 2;
+
+/** Words that count up, and begin anew: in what a client reads, each must follow the one before. */
+const NUMBERS = Array.from({ length: 100 }, (_, number) => `${number} `);
+const SMALLEST_EVENT_BYTES = 80;
+const FLOOD = many(NUMBERS, FLOOD_BYTES / (NUMBERS.length * SMALLEST_EVENT_BYTES));
 
 let gateway: Gateway;
 
 beforeAll(async () => {
   gateway = await startGateway({
-    vars: { ...CLOCKS_OFF, HEARTBEAT_SECONDS: '0.2', IDLE_TIMEOUT_SECONDS: '1' },
+    vars: { ...CLOCKS_OFF, HEARTBEAT_SECONDS: '0.2', IDLE_TIMEOUT_SECONDS: String(IDLE_SECONDS) },
+    replay: replayOf(playsOf('flood', FLOOD)),
   });
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
 /** Opens a flood and reads a little of it. */
-async function open() {
+async function open({ path, body, upstream, word }: DialectClient) {
   const client = new AbortController();
-  const body = streamedChat('openai/gpt-4o-mini:flood');
-  const response = await gateway.post(CHAT, body, { signal: client.signal });
+  const response = await gateway.post(path, body(`flood-${upstream}`), { signal: client.signal });
   const reader = response.body?.getReader();
-  for (let text = ''; !text.includes('data: '); )
-    text = Buffer.from((await reader?.read())?.value ?? []).toString();
-  return { response, reader, disconnect: () => client.abort() };
+  const chunks: Uint8Array[] = [];
+  async function readBytes(count: number): Promise<void> {
+    for (let read = 0; read < count; ) {
+      const { value = new Uint8Array() } = (await reader?.read()) ?? {};
+      expect(value.length).toBeGreaterThan(0);
+      chunks.push(value);
+      read += value.length;
+    }
+  }
+  const text = () => Buffer.concat(chunks).toString();
+  while (text().match(word) === null) await readBytes(1);
+  return {
+    response,
+    readBytes,
+    text,
+    disconnect: () => client.abort(),
+  };
 }
 
-/** Resolves with the total bytes sent, once the upstreams have stopped for a second. */
-async function untilStopped(upstreams: readonly RecordedRequest[]): Promise<number> {
+/** Resolves with the total bytes sent, once the upstreams have stopped for so long. */
+async function untilStopped(upstreams: readonly RecordedRequest[], stoppedMs = STOPPED_MS): Promise<number> {
   let sent = 0;
-  for (let equal = 0; equal < EQUAL_SAMPLES; ) {
+  for (let equalMs = 0; equalMs < stoppedMs; ) {
     const now = upstreams.reduce((sum, { bytesSent }) => sum + bytesSent, 0);
-    equal = now === sent ? equal + 1 : 0;
+    equalMs = now === sent ? equalMs + SAMPLE_MS : 0;
     sent = now;
-    await setTimeout(100);
+    await setTimeout(SAMPLE_MS);
   }
   return sent;
 }
 
-describe('T5', () => {
-  test('T1 T2 a client that stops reading: the upstream stops, waits longer than any timeout, and continues when the client does', async () => {
+describe.each(DIALECT_CLIENTS)('T5 a client of $name', (dialect) => {
+  test('T1 T2 that stops reading: the upstream stops, waits longer than any timeout, and continues when the client does, without a gap', async () => {
     const asked = gateway.simulator.requests.length;
-    const { response, reader, disconnect } = await open();
+    const { response, readBytes, text, disconnect } = await open(dialect);
     const upstream = await gateway.simulator.request(asked);
-    const held = await untilStopped([upstream]);
+    const held = await untilStopped([upstream], IDLE_SECONDS * 1000 + STOPPED_MS);
     expect(held).toBeLessThan(MAX_HELD_BYTES);
     // The client causes this silence, not the upstream: it outlasts the idle timeout without triggering it.
-    const chunks: Buffer[] = [];
-    for (let read = 0; read < held + MIB; ) {
-      const { value = new Uint8Array() } = (await reader?.read()) ?? {};
-      expect(value.length).toBeGreaterThan(0);
-      chunks.push(Buffer.from(value));
-      read += value.length;
-    }
+    await readBytes(2 * held + MIB);
     expect(upstream.bytesSent).toBeGreaterThan(held);
-    const text = Buffer.concat(chunks).toString();
-    expect(text).not.toContain('"error"');
-    // No heartbeats are queued while the client does not read; one may have been in transit.
-    expect(text.split(': heartbeat\n\n').length - 1).toBeLessThanOrEqual(1);
+    // The upstream is in this process, and silent while the stream is looked at.
     disconnect();
     expect(await upstream.closed).toBe('disconnected');
-    expect(await gateway.record(response)).toMatchObject({ status: 'cancelled' });
+    const stream = text();
+    expect(/"error":[^n]/.test(stream)).toBe(false);
+    const words = Array.from(stream.matchAll(dialect.word), ([, word]) => word);
+    expect(words.length).toBeGreaterThan(NUMBERS.length);
+    expect(words.findIndex((word, at) => word !== NUMBERS[at % NUMBERS.length])).toBe(-1);
+    // No heartbeats are queued while the client does not read; one may have been in transit.
+    expect(stream.split(dialect.heartbeat).length - 1).toBeLessThanOrEqual(1);
+    const record = await gateway.record(response);
+    expect(record).toMatchObject({ status: 'cancelled', client: dialect.client });
+    expect(record.completion_tokens).toBeGreaterThan(0);
   });
 
-  test(`B1 ${SLOW_READERS} clients that stop reading: every upstream stops, and workerd's memory stays far below what they would send`, async () => {
+  test(`B1 ${SLOW_READERS} that stop reading: every upstream stops, and workerd's memory stays far below what they would send`, async () => {
     const workerd = workerdIds();
     expect(workerd.length).toBeGreaterThan(0);
     const before = residentBytes(workerd);
     const asked = gateway.simulator.requests.length;
-    const readers = await Promise.all(Array.from({ length: SLOW_READERS }, open));
+    const readers = await Promise.all(Array.from({ length: SLOW_READERS }, () => open(dialect)));
     const upstreams = gateway.simulator.requests.slice(asked);
     expect(upstreams).toHaveLength(SLOW_READERS);
     const held = await untilStopped(upstreams);

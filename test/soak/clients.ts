@@ -1,13 +1,16 @@
 /** The soak's clients: so many streams at once until the time is over, each following its plan. */
 import { setTimeout } from 'node:timers/promises';
+import { DIALECTS, type Heard, PROMPT_TOKENS, refusalFault } from './dialects.ts';
 import { FLAPPING_PLAN, noticed } from './flapping.ts';
-import { type Plan, planOf } from './plan.ts';
+import { type Answer, providerOf } from './models.ts';
+import { type ClientName, type Plan, planOf } from './plan.ts';
 
 export interface Load {
   readonly url: string;
   readonly streams: number;
   readonly seconds: number;
   readonly seed: number;
+  readonly clients: readonly ClientName[];
   /** One of three targets comes and goes, and all clients want a whole answer. */
   readonly flaps: boolean;
 }
@@ -21,10 +24,12 @@ export interface Outcome {
   readonly fault: string | null;
   /** From its request to the first text, or null where none came. */
   readonly firstTextMs: number | null;
+  /** When it disconnected, in ms since 1970; null where it read to the end. */
+  readonly leftAt: number | null;
 }
 
-export function planIn({ seed, flaps }: Load, number: number): Plan {
-  return flaps ? FLAPPING_PLAN : planOf(seed, number);
+export function planIn({ seed, clients, flaps }: Load, number: number): Plan {
+  return flaps ? FLAPPING_PLAN : planOf(seed, number, clients);
 }
 
 /** The clients start within this time: so many connections at once would measure only the listen queue. */
@@ -48,11 +53,11 @@ export async function runClients(load: Load, report: (outcome: Outcome) => void)
 async function runClient({ url, flaps }: Load, plan: Plan): Promise<Omit<Outcome, 'number'>> {
   const askedAt = Date.now();
   const client = new AbortController();
-  const messages = [{ role: 'user', content: 'Hello there' }];
-  const answer = fetch(`${url}/v1/chat/completions`, {
+  const { path, body } = DIALECTS[plan.dialect];
+  const answer = fetch(url + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model: plan.model, stream: true, messages }),
+    body: JSON.stringify(body(plan.model)),
     signal: client.signal,
   });
   if (plan.kind === 'disconnects early') return disconnectEarly(answer, client);
@@ -62,10 +67,11 @@ async function runClient({ url, flaps }: Load, plan: Plan): Promise<Omit<Outcome
     const { text, firstTextAt } = await read(response, plan);
     const firstTextMs = firstTextAt === null ? null : firstTextAt - askedAt;
     if (plan.kind === 'disconnects') client.abort();
+    const leftAt = plan.kind === 'disconnects' ? Date.now() : null;
     const fault = findFault(text, response, plan) ?? (flaps ? noticed(text) : null);
-    return { id, fault, firstTextMs };
+    return { id, fault, firstTextMs, leftAt };
   } catch (error) {
-    return { id: '', fault: `the connection broke: ${String(error)}`, firstTextMs: null };
+    return { id: '', fault: `the connection broke: ${String(error)}`, firstTextMs: null, leftAt: null };
   }
 }
 
@@ -80,33 +86,52 @@ async function disconnectEarly(
     () => '',
   );
   await disconnected;
-  return { id, fault: null, firstTextMs: null };
+  return { id, fault: null, firstTextMs: null, leftAt: Date.now() };
 }
-
-const FIRST_TEXT = /"(?:content|reasoning_content)":"[^"]/;
 
 async function read(response: Response, plan: Plan): Promise<{ text: string; firstTextAt: number | null }> {
   const decoder = new TextDecoder();
+  const { piece } = DIALECTS[plan.dialect];
   let text = '';
   let firstTextAt: number | null = null;
   for await (const bytes of response.body ?? []) {
     text += decoder.decode(bytes, { stream: true });
-    if (firstTextAt === null && FIRST_TEXT.test(text)) firstTextAt = Date.now();
-    if (text.split('data: ').length > plan.eventsBeforeDisconnect) break;
+    const pieces = text.match(piece)?.length ?? 0;
+    if (pieces > 0) firstTextAt ??= Date.now();
+    if (pieces >= plan.piecesBeforeDisconnect) break;
     if (plan.pauseMs > 0) await setTimeout(plan.pauseMs);
   }
   return { text, firstTextAt };
 }
 
 function findFault(text: string, response: Response, plan: Plan): string | null {
-  if (plan.kind === 'disconnects')
-    return text.includes('[DONE]') ? 'the answer ended before its client disconnected' : null;
-  const hasError = text.includes('"error"');
-  if (hasError !== (plan.kind === 'failing'))
-    return `an unexpected error, or a missing one: ${JSON.stringify(text.slice(-160))}`;
-  if (!response.ok) return null;
-  const frames = text.split('\n\n');
-  if (frames.at(-2) !== 'data: [DONE]' || frames.at(-1) !== '')
-    return `no [DONE] at its end: ${JSON.stringify(text.slice(-160))}`;
-  return hasError || text.includes('"finish_reason":"stop"') ? null : 'no finish before [DONE]';
+  const { kind, model, client, answers, dialect } = plan;
+  const spoken = DIALECTS[dialect];
+  if (!response.ok) {
+    if (kind !== 'failing') return `refused: ${response.status} ${text.slice(0, 160)}`;
+    return refusalFault(spoken, response.status, text);
+  }
+  const isWhole = kind !== 'disconnects';
+  const [, served = ''] = /"model":"([^"]+)"/.exec(text) ?? [];
+  const provider = providerOf(answers.length === 1 ? model : served);
+  const [broken] = spoken.faults(text, { provider, isWhole, isLane: client === 'lane' });
+  if (broken !== undefined) return `${broken}; its end: ${JSON.stringify(text.slice(-160))}`;
+  const heard = spoken.hear(text);
+  if (heard.hasError !== (kind === 'failing'))
+    return `an unexpected error, or a missing one: ${text.slice(-160)}`;
+  const isRight = kind === 'failing' || !isWhole ? begins : says;
+  return answers.some((answer) => isRight(heard, answer)) ? null : `heard ${JSON.stringify(heard)}`;
+}
+
+function says(heard: Heard, { text, reasoning, completionTokens }: Answer): boolean {
+  return (
+    heard.text === text &&
+    heard.reasoning === reasoning &&
+    heard.promptTokens === PROMPT_TOKENS &&
+    heard.completionTokens === completionTokens
+  );
+}
+
+function begins(heard: Heard, { text, reasoning }: Answer): boolean {
+  return text.startsWith(heard.text) && reasoning.startsWith(heard.reasoning);
 }

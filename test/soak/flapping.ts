@@ -4,6 +4,7 @@ import { type Play, replayOf } from '../e2e/plays.ts';
 import type { JsonObject } from '../simulator/json.ts';
 import { numberOf, objectsOf } from '../simulator/json.ts';
 import type { RecordedRequest, Replay } from '../simulator/server.ts';
+import { answerOf } from './models.ts';
 import type { Plan } from './plan.ts';
 
 const FLAPPING = 'deepseek-chat';
@@ -16,22 +17,23 @@ export const MAX_LOST_MS = STEP_SECONDS * 1000 + LATE_MS;
 /** For so long it is there, and for so long it is gone. */
 const PHASE_MS = 3000;
 
+const THREE = [`deepseek/${FLAPPING}`, 'mistral/mistral-small-latest', 'xerotier/llama-3.1-8b'] as const;
+
 export const FLAPPING_PLAN: Plan = {
   kind: 'plain',
+  client: 'chat',
+  dialect: 'chat',
   model: 'three',
+  answers: THREE.map(answerOf),
   status: 'finished',
-  eventsBeforeDisconnect: Infinity,
+  piecesBeforeDisconnect: Infinity,
   pauseMs: 0,
 };
 
 /** Every client meets the flapping one first. */
 export const FLAPPING_VARS: Vars = {
   ALIASES: JSON.stringify({
-    three: [
-      { model: `deepseek/${FLAPPING}`, timeout_seconds: STEP_SECONDS },
-      'mistral/mistral-small-latest',
-      'xerotier/llama-3.1-8b',
-    ],
+    three: [{ model: THREE[0], timeout_seconds: STEP_SECONDS }, THREE[1], THREE[2]],
   }),
 };
 

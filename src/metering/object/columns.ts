@@ -66,6 +66,7 @@ export function fromColumns(currency: string, { numbers, speeds }: Columns): Amo
     completion_tokens: count('completion_tokens'),
     total_tokens: count('total_tokens'),
     cached_tokens: count('cached_tokens'),
+    cache_write_tokens: count('cache_write_tokens'),
     reasoning_tokens: count('reasoning_tokens'),
     estimated_requests: count('estimated_requests'),
     failed_requests: count('failed_requests'),

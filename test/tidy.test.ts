@@ -16,8 +16,9 @@ interface Source {
   readonly text: string;
   /** Without comments, the contents of strings, and the text of JSX. */
   readonly code: string;
-  /** The paths below `src/` that it imports. */
+  /** The paths below `src/` that it imports, and those of which it takes types alone. */
   readonly imports: readonly string[];
+  readonly typeImports: readonly string[];
 }
 
 const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
@@ -27,13 +28,15 @@ const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
 
 function readSource(path: string): Source {
   const text = readFileSync(join(SRC, path), 'utf8');
-  const imports = [...text.matchAll(/ from '(\.[^']+)'/g)].map(([, from]) =>
-    relative(SRC, join(SRC, dirname(path), from ?? '')),
+  const all = [...text.matchAll(/^(import|export)( type)? [^;]*? from '(\.[^']+)'/gm)].map(
+    ([, , isType, from]) => ({ isType, path: relative(SRC, join(SRC, dirname(path), from ?? '')) }),
   );
+  const imports = all.flatMap((one) => (one.isType ? [] : [one.path]));
+  const typeImports = all.flatMap((one) => (one.isType ? [one.path] : []));
   const plain = text.replace(/'[^'\n]*'|`[^`\n]*`/g, "''").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
   // Attributes and text of JSX.
   const code = path.endsWith('x') ? plain.replace(/"[^"\n]*"/g, '""').replace(/>[^<>{}]+</g, '><') : plain;
-  return { path, layer: path.split('/')[0] ?? path, text, code, imports };
+  return { path, layer: path.split('/')[0] ?? path, text, code, imports, typeImports };
 }
 
 /** What each layer may import besides itself: only layers below. */
@@ -74,6 +77,12 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'index.ts': ['ledger-object.ts', 'worker'],
 };
 
+/** What a layer may take types of, besides: nothing of them is in what is built of it. */
+const TYPES: Readonly<Record<string, readonly string[]>> = {
+  // The page reads what the API answers.
+  page: ['metering'],
+};
+
 const PURE_LAYERS = ['canonical', 'stream', 'dialects', 'requests', 'clients'];
 const IMPURE =
   /\b(Request|Response|fetch|env|KVNamespace|console|setTimeout|setInterval|crypto|performance)\b|Date\.now|Math\.random/;
@@ -82,8 +91,11 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
   test('imports only from layers below its own', () => {
     const allowed = LAYERS[source.layer];
     expect(allowed, `${source.layer} has no place in the layer table`).toBeDefined();
-    const layers = source.imports.map((path) => path.split('/')[0] ?? path);
-    expect(layers.filter((layer) => layer !== source.layer && !allowed?.includes(layer))).toEqual([]);
+    const layersOf = (paths: readonly string[]) =>
+      paths.map((path) => path.split('/')[0] ?? path).filter((layer) => layer !== source.layer);
+    expect(layersOf(source.imports).filter((layer) => !allowed?.includes(layer))).toEqual([]);
+    const typesOf = [...(allowed ?? []), ...(TYPES[source.layer] ?? [])];
+    expect(layersOf(source.typeImports).filter((layer) => !typesOf.includes(layer))).toEqual([]);
   });
 
   test('describes itself in one sentence at its top', () => {
@@ -116,7 +128,9 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
 });
 
 test('no import cycle', () => {
-  const importsOf = new Map(sources.map(({ path, imports }) => [path, imports]));
+  const importsOf = new Map(
+    sources.map(({ path, imports, typeImports }) => [path, [...imports, ...typeImports]]),
+  );
   const done = new Set<string>();
   const cycles: string[] = [];
   function visit(path: string, trail: readonly string[]): void {

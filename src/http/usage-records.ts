@@ -1,8 +1,8 @@
 /** `GET /v1/usage/records` and `/v1/usage/records/:id`: single records, the caller's own, or anyone's for the admin (L2). */
 import { apiError } from '../canonical/error.ts';
 import { MAX_LIST_RECORDS } from '../canonical/limits.ts';
-import { wholeAmount } from '../canonical/money.ts';
-import type { ListedRecord, RecordQuery } from '../metering/ledger.ts';
+import type { RecordQuery } from '../metering/ledger.ts';
+import { viewRecord } from '../metering/record-view.ts';
 import { firstIdAt, isPosition, isRequestId } from '../metering/request-id.ts';
 import type { RequestContext } from './context.ts';
 import { errorResponse, jsonResponse } from './respond.ts';
@@ -23,7 +23,7 @@ export async function handleListRecords(request: Request, context: RequestContex
   const { records, next } = page;
   return jsonResponse({
     object: 'list',
-    data: records.map(viewOf),
+    data: records.map(viewRecord),
     has_more: next !== null,
     next_cursor: next,
   });
@@ -43,7 +43,7 @@ export async function handleFindRecord(
   if (found.kind === 'error') return errorResponse(found.error);
   if (found.record === null)
     return errorResponse(apiError('not_found', 'There is no record of such a request'));
-  return jsonResponse(viewOf(found.record));
+  return jsonResponse(viewRecord(found.record));
 }
 
 function readQuery(
@@ -66,13 +66,4 @@ function readQuery(
   const end = firstIdAt(span.toMs);
   const beforeId = cursor !== null && cursor < end ? cursor : end;
   return { kind: 'query', query: { fromId, beforeId, keyId, model: params.get('model'), status, limit } };
-}
-
-/** A record as answers show it: its cost in units of the currency. What a list does not know is absent. */
-function viewOf(record: ListedRecord): unknown {
-  const { cost_nanos, currency, cost_source, price_since, cost_estimated, ...rest } = record;
-  const { attempts, dropped, changed, ...facts } = rest;
-  const cost = cost_nanos === null ? null : wholeAmount(cost_nanos);
-  const money = { cost, currency, cost_source, price_since, cost_estimated };
-  return { ...facts, ...money, attempts, dropped, changed };
 }

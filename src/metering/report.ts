@@ -18,6 +18,7 @@ export const COUNTS = [
   'completion_tokens',
   'total_tokens',
   'cached_tokens',
+  'cache_write_tokens',
   'reasoning_tokens',
   'estimated_requests',
   'failed_requests',
@@ -143,6 +144,7 @@ function emptyCounts(): Counts {
     completion_tokens: 0,
     total_tokens: 0,
     cached_tokens: 0,
+    cache_write_tokens: 0,
     reasoning_tokens: 0,
     estimated_requests: 0,
     failed_requests: 0,
@@ -174,6 +176,7 @@ export function amountsOf(record: RecordSummary): Amounts {
     completion_tokens: record.completion_tokens,
     total_tokens: record.total_tokens,
     cached_tokens: record.cached_tokens ?? 0,
+    cache_write_tokens: record.cache_write_tokens ?? 0,
     reasoning_tokens: record.reasoning_tokens ?? 0,
     estimated_requests: record.estimated ? 1 : 0,
     // A client that disconnected is no failure.

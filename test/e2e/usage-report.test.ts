@@ -72,6 +72,7 @@ describe('GET /v1/usage', () => {
       completion_tokens: 37,
       total_tokens: 39,
       cached_tokens: 0,
+      cache_write_tokens: 0,
       reasoning_tokens: 32,
       estimated_requests: 0,
       failed_requests: 1,

@@ -61,6 +61,7 @@ function recordOf({ key, fromMs, toMs }: Extract<Job, { fill: number }>, random:
   const ms = fromMs + below(toMs - fromMs);
   const prompt_tokens = below(20_000);
   const completion_tokens = below(2_000);
+  const first_token_ms = 200 + below(4_000);
   const turn = random();
   return record({
     request_id: requestId(ms, crypto.randomUUID()),
@@ -73,6 +74,8 @@ function recordOf({ key, fromMs, toMs }: Extract<Job, { fill: number }>, random:
     total_tokens: prompt_tokens + completion_tokens,
     cost_nanos: prompt_tokens * 150 + completion_tokens * 600,
     currency: 'USD',
+    first_token_ms,
+    total_ms: first_token_ms + below(60_000),
     cost_source: 'table',
   });
 }

@@ -53,6 +53,7 @@ export function manyRecords(
       cost_source: currency === null ? 'none' : 'table',
       price_since: currency === null ? null : '2026-09-10T00:00:00.000Z',
       cost_estimated: below(7) === 0,
+      first_token_ms: pick([null, below(20_000), total_ms >> 1]),
     });
   });
 }

@@ -14,12 +14,20 @@ describe('Report', () => {
   test('M5 the sums of a row: every number of its records, nulls as nothing', () => {
     const { rows, total } = reportOf(
       ['route'],
-      { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, cached_tokens: 4, reasoning_tokens: null },
+      {
+        prompt_tokens: 1,
+        completion_tokens: 2,
+        total_tokens: 3,
+        cached_tokens: 4,
+        cache_write_tokens: 6,
+        reasoning_tokens: null,
+      },
       {
         prompt_tokens: 10,
         completion_tokens: 20,
         total_tokens: 30,
         cached_tokens: null,
+        cache_write_tokens: 1,
         reasoning_tokens: 5,
       },
     );
@@ -29,6 +37,7 @@ describe('Report', () => {
       completion_tokens: 22,
       total_tokens: 33,
       cached_tokens: 4,
+      cache_write_tokens: 7,
       reasoning_tokens: 5,
       estimated_requests: 0,
       failed_requests: 0,

@@ -2,20 +2,16 @@
 import { MAX_ASKED_LEDGERS } from '../../canonical/limits.ts';
 import { DAY_MS } from '../days.ts';
 import type { ReportQuery } from '../ledger.ts';
-import { AMOUNTS, addMissingColumns, DEFINITIONS, DIMENSIONS, rowsFrom, type SumRow } from './columns.ts';
+import { AMOUNTS, rowsFrom, type SumRow, valuesOf } from './columns.ts';
 import type { DayRow } from './hours.ts';
 import { sumRows } from './sum-rows.ts';
+import { createSumTable } from './sum-table.ts';
 
 /** The directory's name among the ledgers: no key has such an id. */
 export const DIRECTORY = '*';
 
-const KEYS = ['day', 'key', ...DIMENSIONS].join(', ');
-
 export function createDirectory(sql: SqlStorage): void {
-  sql.exec(`CREATE TABLE IF NOT EXISTS ledger_days (
-    day INTEGER NOT NULL, key TEXT NOT NULL, ${DEFINITIONS}, PRIMARY KEY (${KEYS})
-  ) STRICT, WITHOUT ROWID`);
-  addMissingColumns(sql, 'ledger_days');
+  createSumTable(sql, 'ledger_days', { day: 'INTEGER', key: 'TEXT' });
 }
 
 /** A sum only ever grows by requests, so that a message which comes late, or again, changes nothing. */
@@ -26,7 +22,9 @@ const TAKE = `INSERT INTO ledger_days ${rowsFrom(2)} ON CONFLICT DO UPDATE SET
 export function takeDays(sql: SqlStorage, keyId: string, rows: readonly DayRow[]): void {
   sql.exec(
     TAKE,
-    JSON.stringify(rows.map(({ day, dimensions, columns }) => [day, keyId, ...dimensions, ...columns])),
+    JSON.stringify(
+      rows.map(({ day, dimensions, columns }) => [day, keyId, ...dimensions, ...valuesOf(columns)]),
+    ),
   );
 }
 

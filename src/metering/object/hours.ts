@@ -6,15 +6,18 @@ import { amountsOf } from '../report.ts';
 import {
   AMOUNTS,
   addition,
-  addMissingColumns,
   type Columns,
-  DEFINITIONS,
   DIMENSIONS,
+  readColumns,
+  readSums,
   rowsFrom,
   SUMS,
   toColumns,
+  valuesOf,
 } from './columns.ts';
 import { type Marks, readMarks, setMark } from './marks.ts';
+import { MAX_SPEED_CHARS, shortenSpeeds } from './speed-text.ts';
+import { createSumTable } from './sum-table.ts';
 
 export const HOURS_PER_DAY = 24;
 
@@ -41,15 +44,8 @@ const KEYS = DIMENSIONS.join(', ');
 const SAME = DIMENSIONS.map((name) => `${name} = ?`).join(' AND ');
 
 export function createSums(sql: SqlStorage): void {
-  for (const [table, period] of [
-    ['hours', 'hour'],
-    ['days', 'day'],
-  ] as const) {
-    sql.exec(`CREATE TABLE IF NOT EXISTS ${table} (
-      ${period} INTEGER NOT NULL, ${DEFINITIONS}, PRIMARY KEY (${period}, ${KEYS})
-    ) STRICT, WITHOUT ROWID`);
-    addMissingColumns(sql, table);
-  }
+  createSumTable(sql, 'hours', { hour: 'INTEGER' });
+  createSumTable(sql, 'days', { day: 'INTEGER' });
 }
 
 /** One hour's requests of one kind. */
@@ -90,25 +86,36 @@ function dayOf({ hour }: HourGroup): number {
 
 const ADD = `INSERT INTO hours ${rowsFrom(1)}
   ON CONFLICT DO UPDATE SET ${addition((name) => `excluded.${name}`)}
-  RETURNING requests, hour, ${KEYS}`;
+  RETURNING requests, LENGTH(speeds), hour, ${KEYS}`;
 
 /** Adds each request to its hour, and returns the groups of which it is the first. */
 function addRows(sql: SqlStorage, rows: readonly HourRow[]): HourGroup[] {
-  const json = JSON.stringify(rows.map(({ hour, dimensions, columns }) => [hour, ...dimensions, ...columns]));
-  const added = [...sql.exec(ADD, json).raw()].filter(([requests]) => requests === 1);
-  return added.map(([, hour, ...dimensions]) => ({ hour: Number(hour), dimensions: dimensions.map(String) }));
+  const json = JSON.stringify(
+    rows.map(({ hour, dimensions, columns }) => [hour, ...dimensions, ...valuesOf(columns)]),
+  );
+  const first: HourGroup[] = [];
+  for (const [requests, speedChars, hour, ...dimensions] of [...sql.exec(ADD, json).raw()]) {
+    const group = { hour: Number(hour), dimensions: dimensions.map(String) };
+    if (requests === 1) first.push(group);
+    if (Number(speedChars) > MAX_SPEED_CHARS) shortenGroup(sql, group);
+  }
+  return first;
+}
+
+const SPEEDS = `SELECT speeds FROM hours WHERE hour = ? AND ${SAME}`;
+const SET_SPEEDS = `UPDATE hours SET speeds = ? WHERE hour = ? AND ${SAME}`;
+
+function shortenGroup(sql: SqlStorage, { hour, dimensions }: HourGroup): void {
+  const speeds = String(sql.exec(SPEEDS, hour, ...dimensions).one().speeds);
+  // In a batch a group comes several times, and is short after the first.
+  if (speeds.length > MAX_SPEED_CHARS) sql.exec(SET_SPEEDS, shortenSpeeds(speeds), hour, ...dimensions);
 }
 
 const REMOVE = `DELETE FROM hours WHERE hour = ? AND ${SAME} RETURNING ${AMOUNTS.join(', ')}`;
 
 function moveToOther(sql: SqlStorage, { hour, dimensions }: HourGroup): void {
-  const columns = [
-    ...(sql
-      .exec(REMOVE, hour, ...dimensions)
-      .raw()
-      .next().value ?? []),
-  ].map(Number);
-  addRows(sql, [{ hour, dimensions: dimensions.with(MODEL, OTHER_MODEL), columns }]);
+  const [removed = []] = sql.exec(REMOVE, hour, ...dimensions).raw();
+  addRows(sql, [{ hour, dimensions: dimensions.with(MODEL, OTHER_MODEL), columns: readColumns(removed) }]);
 }
 
 const OTHER_HOURS = Array.from({ length: HOURS_PER_DAY - 1 }, () => '?').join(', ');
@@ -141,7 +148,7 @@ export function changedDays(sql: SqlStorage, { open_day }: Marks, until = LAST_D
   return [...rows].map(([day, ...rest]) => ({
     day: Number(day),
     dimensions: rest.slice(0, DIMENSIONS.length).map(String),
-    columns: rest.slice(DIMENSIONS.length).map(Number),
+    columns: readSums(rest.slice(DIMENSIONS.length)),
   }));
 }
 
@@ -150,7 +157,7 @@ const KEEP = `INSERT INTO days ${rowsFrom(1)} ON CONFLICT DO UPDATE SET
 
 /** Keeps sums of days, which the directory has by now, and closes the days before `day` that are whole in `days`. */
 export function keepDays(sql: SqlStorage, rows: readonly DayRow[], day: number): void {
-  sql.exec(KEEP, JSON.stringify(rows.map((row) => [row.day, ...row.dimensions, ...row.columns])));
+  sql.exec(KEEP, JSON.stringify(rows.map((row) => [row.day, ...row.dimensions, ...valuesOf(row.columns)])));
   const marks = readMarks(sql);
   if (marks.open_day < day && changedDays(sql, marks, day).length === 0) setMark(sql, 'open_day', day);
 }

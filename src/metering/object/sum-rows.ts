@@ -4,10 +4,13 @@ import { DAY_MS, HOUR_MS, isoDay } from '../days.ts';
 import type { ReportQuery } from '../ledger.ts';
 import { isoTime, type RecordSummary } from '../record.ts';
 import { amountsOf, FILTERS, type Group, groupValues } from '../report.ts';
-import { type Columns, SUMS, type SumRow, toColumns } from './columns.ts';
+import { type Columns, readSums, SUMS, type SumRow, toColumns } from './columns.ts';
 
 /** A report with more rows is refused; the same group may come in several currencies. */
 const MAX_ROWS = 4 * MAX_REPORT_ROWS;
+
+/** Characters of speeds that SQLite puts together: a value of it has at most two million bytes. */
+const MAX_JOINED_CHARS = 1_000_000;
 
 const EXPRESSIONS: { readonly [G in Group]: string } = {
   day: 'day',
@@ -32,16 +35,23 @@ export function sumRows(sql: SqlStorage, source: Source, { groups, only = {} }: 
   const by = [...groups.map((_, i) => `value${i}`), 'currency'];
   const filters = FILTERS.flatMap((name) => (only[name] === undefined ? [] : [[name, only[name]] as const]));
   const conditions = ['TRUE', ...filters.map(([name]) => `${EXPRESSIONS[name]} = ?`)];
+  const rest = [...source.bindings, ...filters.map(([, value]) => value)];
+  const where = `FROM (${source.select}) WHERE ${conditions.join(' AND ')}`;
+  const { chars } = sql.exec(`SELECT TOTAL(LENGTH(speeds)) AS chars ${where}`, ...rest).one();
+  const parts = Math.floor(Number(chars) / MAX_JOINED_CHARS);
+  // A group with more of them than one value holds comes in several rows.
+  const part = `SUM(LENGTH(speeds)) OVER (PARTITION BY ${by.join(', ')} ROWS UNBOUNDED PRECEDING) / ${MAX_JOINED_CHARS}`;
   const rows = sql.exec(
-    `SELECT ${[...values, 'currency', SUMS].join(', ')} FROM (${source.select})
-      WHERE ${conditions.join(' AND ')} GROUP BY ${by.join(', ')} LIMIT ${MAX_ROWS}`,
-    ...source.bindings,
-    ...filters.map(([, value]) => value),
+    parts === 0
+      ? `SELECT ${[...values, 'currency', SUMS].join(', ')} ${where} GROUP BY ${by.join(', ')} LIMIT ${MAX_ROWS}`
+      : `SELECT ${by.join(', ')}, ${SUMS} FROM (SELECT *, ${part} AS part FROM (SELECT ${values.join(', ')}, * ${where}))
+          GROUP BY ${by.join(', ')}, part LIMIT ${MAX_ROWS + parts}`,
+    ...rest,
   );
   return [...rows.raw()].map((row) => ({
     values: groups.map((group, i) => readValue(group, row[i])),
     currency: String(row[groups.length]),
-    columns: row.slice(groups.length + 1).map(Number),
+    columns: readSums(row.slice(groups.length + 1)),
   }));
 }
 
@@ -68,5 +78,8 @@ export function sumRecords(records: Iterable<RecordSummary>, groups: readonly Gr
 
 /** Nanos may go beyond a unit here: so few records make no sum that is not exact. */
 function sum(a: Columns, b: Columns): Columns {
-  return a.map((value, i) => Math.min(value + (b[i] ?? 0), Number.MAX_SAFE_INTEGER));
+  return {
+    numbers: a.numbers.map((value, i) => Math.min(value + (b.numbers[i] ?? 0), Number.MAX_SAFE_INTEGER)),
+    speeds: a.speeds + b.speeds,
+  };
 }

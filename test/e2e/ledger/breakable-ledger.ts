@@ -33,6 +33,11 @@ export class BreakableLedger extends LedgerObject {
     return Number(this.ctx.storage.sql.exec(`SELECT COUNT(*) AS rows FROM ${table}`).one().rows);
   }
 
+  /** The rows of a statement, past the steps. */
+  async run(query: string): Promise<unknown[][]> {
+    return [...this.ctx.storage.sql.exec(query).raw()];
+  }
+
   async alarmTime(): Promise<number | null> {
     return this.ctx.storage.getAlarm();
   }

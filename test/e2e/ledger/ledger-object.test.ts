@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAX_DAY_GROUPS } from '../../../src/canonical/limits.ts';
 import type { Ledger, RecordQuery, ReportQuery } from '../../../src/metering/ledger.ts';
-import { AMOUNTS } from '../../../src/metering/object/columns.ts';
+import { AMOUNTS, type Columns, DIMENSIONS } from '../../../src/metering/object/columns.ts';
 import { ObjectLedger } from '../../../src/metering/object/object-ledger.ts';
+import { MAX_SPEED_CHARS } from '../../../src/metering/object/speed-text.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import { type Group, Report } from '../../../src/metering/report.ts';
 import { firstIdAt } from '../../../src/metering/request-id.ts';
@@ -246,15 +247,123 @@ describe('report', () => {
   });
 });
 
+/** Columns with these numbers and no others. */
+function columnsOf(numbers: Readonly<Record<string, number>>, speeds = ''): Columns {
+  return { numbers: AMOUNTS.slice(0, -1).map((name) => numbers[name] ?? 0), speeds };
+}
+
+/** The shortest form: each step's letter at most once. */
+const EACH_ONCE = /^(?:([A-Za-r])(?!.*\1)\d*)+$/;
+
+describe('medians', () => {
+  test('L4 M5 a busy hour: its text of speeds stays short, and its medians are those of its records', async () => {
+    const key_id = newKey();
+    const records = Array.from({ length: 1500 }, (_, n) => {
+      const first_token_ms = 20 + ((n * 7919) % 30_000);
+      const total_ms = first_token_ms + 100 + ((n * 104_729) % 60_000);
+      const time = new Date(TODAY - DAY + n).toISOString();
+      return record({ key_id, time, first_token_ms, total_ms, completion_tokens: 900 }, n);
+    });
+    for (let at = 0; at < records.length; at += 50) await ledger.put(records.slice(at, at + 50));
+    const [[chars] = []] = (await ledgers.call(
+      key_id,
+      'run',
+      'SELECT LENGTH(speeds) FROM hours',
+    )) as unknown[][];
+    expect(Number(chars)).toBeLessThanOrEqual(MAX_SPEED_CHARS);
+    const query = { fromMs: TODAY - DAY, toMs: TODAY, keyId: key_id, groups: ['model'] as const };
+    expect(await reported(query)).toEqual(expected(records, query));
+    await ledgers.call(key_id, 'fireAlarm');
+    expect(await reported(query)).toEqual(expected(records, query));
+    expect(await ledgers.call(key_id, 'run', 'SELECT speeds FROM days')).toEqual([
+      [expect.stringMatching(EACH_ONCE)],
+    ]);
+  });
+
+  test('L4 M5 more text of speeds than a value of SQLite holds: each answer is in the medians, none in two sums', async () => {
+    const speeds = [...'ABCDEFGHIJKLMNOPQRSTUVWX']
+      .map((letter) => `${letter}1000000`)
+      .join('')
+      .repeat(17);
+    const days = 40;
+    const models = 100;
+    for (let day = 20; day < 20 + days; day++) {
+      const rows = Array.from({ length: models }, (_, n) => ({
+        day,
+        dimensions: ['p', `m${n}`, 'chat', 'finished', 'USD'],
+        columns: columnsOf({ requests: 1, total_tokens: 7 }, speeds),
+      }));
+      await ledgers.call(DIRECTORY, 'takeDays', 'long', rows);
+    }
+    expect(speeds.length * days * models).toBeGreaterThan(12_000_000);
+    const query = { fromMs: 20 * DAY, toMs: (20 + days) * DAY, keyId: null, groups: ['provider'] as const };
+    const shorter = { ...query, toMs: 21 * DAY };
+    const { median_first_token_ms } = (
+      (await reported(shorter)) as Exclude<Awaited<ReturnType<typeof reported>>, string>
+    ).total;
+    const total = { requests: days * models, total_tokens: 7 * days * models, median_first_token_ms };
+    expect(await reported(query)).toMatchObject({ rows: [{ provider: 'p', ...total }], total });
+  });
+});
+
+describe('tables of an earlier version', () => {
+  const now = ['hour INTEGER', ...DIMENSIONS.map((name) => `${name} TEXT`)];
+  const counts = [
+    'requests',
+    'prompt_tokens',
+    'completion_tokens',
+    'total_tokens',
+    'cached_tokens',
+    'reasoning_tokens',
+  ];
+  const money = ['cost_units', 'cost_nanos', 'estimated_cost_units', 'estimated_cost_nanos'];
+  const steps = Array.from({ length: 44 }, (_, at) => `speed_${at}`);
+  const key = `PRIMARY KEY (hour, ${DIMENSIONS.join(', ')})`;
+  const hour = TODAY / HOUR - 30;
+  const group = `${hour}, 'mistral', 'mistral-small-latest', 'chat', 'finished', ''`;
+
+  test.each([
+    ['before there were medians', [], null],
+    ['with a column each step of speed', steps, 93],
+  ])('L4 %s: their sums stay, and what comes is added to them', async (_, added, median) => {
+    const key_id = newKey();
+    await ledgers.call(key_id, 'find', 'none');
+    const columns = [...now, ...[...counts, ...money, ...added].map((name) => `${name} INTEGER`)];
+    await ledgers.call(key_id, 'run', 'DROP TABLE hours');
+    await ledgers.call(
+      key_id,
+      'run',
+      `CREATE TABLE hours (${columns.map((one) => `${one} NOT NULL`)}, ${key}) STRICT, WITHOUT ROWID`,
+    );
+    const speeds = added.map((__, at) => (at === 6 ? 3 : 0));
+    const values = [3, 30, 15, 45, 6, 0, 0, 0, 0, 0, ...speeds].join(', ');
+    await ledgers.call(key_id, 'run', `INSERT INTO hours VALUES (${group}, ${values})`);
+    await ledgers.call(key_id, 'killAfter', 0);
+    await expect(ledgers.call(key_id, 'settle', [])).rejects.toThrow();
+    const query = { fromMs: TODAY - 2 * DAY, toMs: TODAY, keyId: key_id, groups: ['model'] as const };
+    const before = { requests: 3, prompt_tokens: 30, cached_tokens: 6, cancelled_requests: 0, cost: {} };
+    expect(await reported(query)).toMatchObject({ total: { ...before, median_first_token_ms: median } });
+    const more = record({
+      key_id,
+      time: new Date(hour * HOUR).toISOString(),
+      status: 'finished',
+      cached_tokens: 1,
+    });
+    await ledger.put([more]);
+    expect(await reported(query)).toMatchObject({
+      rows: [{ ...before, requests: 4, prompt_tokens: 40, cached_tokens: 7 }],
+    });
+    expect(await ledgers.call(key_id, 'count', 'hours')).toBe(1);
+  });
+});
+
 describe('the directory', () => {
   test('L4 a message that comes late, or again: changes nothing', async () => {
     const key = newKey();
     const row = (requests: number) => ({
       day: 10,
       dimensions: ['p', 'm', 'chat', 'finished', 'USD'],
-      columns: AMOUNTS.map((name) =>
-        name === 'requests' ? requests : name === 'total_tokens' ? requests * 10 : 0,
-      ),
+      columns: columnsOf({ requests, total_tokens: requests * 10 }),
     });
     for (const requests of [2, 5, 5, 3]) await ledgers.call(DIRECTORY, 'takeDays', key, [row(requests)]);
     const query = { fromMs: 10 * DAY, toMs: 11 * DAY, keyId: null, groups: ['key'] as const };

@@ -73,9 +73,13 @@ export function KeyForm({ before, onClose, onDone }: KeyFormProps) {
     null,
   );
   const [isSending, setSending] = useState(false);
-  const set =
-    (name: keyof Draft) => (event: Event & { currentTarget: HTMLInputElement | HTMLSelectElement }) =>
-      setDraft((old) => ({ ...old, [name]: event.currentTarget.value }));
+  /** @param param the field of the request that it is, where that has another name */
+  const field = (name: keyof Draft, param: string = name) => ({
+    value: draft[name],
+    'aria-invalid': failure?.param === param,
+    onInput: (event: Event & { currentTarget: HTMLInputElement | HTMLSelectElement }) =>
+      setDraft((old) => ({ ...old, [name]: event.currentTarget.value })),
+  });
 
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
@@ -99,37 +103,20 @@ export function KeyForm({ before, onClose, onDone }: KeyFormProps) {
     });
   };
 
-  const invalid = (name: string) => failure?.param === name;
   return (
     <Sheet title={before === null ? 'New key' : 'Change the key'} onClose={onClose}>
-      <form class="key-form" onSubmit={submit}>
+      <form onSubmit={submit}>
         <label>
           Name
-          <input
-            value={draft.name}
-            required
-            maxLength={100}
-            aria-invalid={invalid('name')}
-            onInput={set('name')}
-          />
+          <input {...field('name')} required maxLength={100} />
         </label>
         <label>
           Models <span class="hint">globs, such as provider/*; empty for all</span>
-          <input
-            value={draft.models}
-            spellcheck={false}
-            aria-invalid={invalid('models')}
-            onInput={set('models')}
-          />
+          <input {...field('models')} spellcheck={false} />
         </label>
         <label>
           Expires <span class="hint">at the day’s beginning (UTC); empty for never</span>
-          <input
-            type="date"
-            value={draft.expires}
-            aria-invalid={invalid('expires_at')}
-            onInput={set('expires')}
-          />
+          <input type="date" {...field('expires', 'expires_at')} />
         </label>
         <fieldset>
           <legend>
@@ -141,17 +128,15 @@ export function KeyForm({ before, onClose, onDone }: KeyFormProps) {
             min="0"
             step="any"
             placeholder="none"
-            value={draft.amount}
-            aria-invalid={invalid('budget')}
-            onInput={set('amount')}
+            {...field('amount', 'budget')}
           />
-          <input aria-label="Currency, or tokens" size={6} value={draft.unit} onInput={set('unit')} />
-          <select aria-label="Period" value={draft.per} onChange={set('per')}>
+          <input aria-label="Currency, or tokens" size={6} {...field('unit')} />
+          <select aria-label="Period" {...field('per')}>
             <option value="day">a day</option>
             <option value="month">a month</option>
             <option value="total">in all</option>
           </select>
-          <select aria-label="When it is used up" value={draft.mode} onChange={set('mode')}>
+          <select aria-label="When it is used up" {...field('mode')}>
             <option value="hard">refuse more</option>
             <option value="warn">only warn</option>
           </select>
@@ -163,14 +148,7 @@ export function KeyForm({ before, onClose, onDone }: KeyFormProps) {
           {COUNTS.map(([name, label]) => (
             <label key={name}>
               {label}
-              <input
-                type="number"
-                min="1"
-                step="1"
-                value={draft[name]}
-                aria-invalid={invalid(name)}
-                onInput={set(name)}
-              />
+              <input type="number" min="1" step="1" {...field(name)} />
             </label>
           ))}
         </fieldset>

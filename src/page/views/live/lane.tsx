@@ -24,7 +24,8 @@ export function Lane({ run, spanMs }: LaneProps) {
   const streamedMs = firstAt === null ? 0 : (endedAt ?? run.lastAt) - firstAt;
   const completion = usage?.completion_tokens;
   const perSecond = completion !== undefined && streamedMs > 0 ? (completion * 1000) / streamedMs : null;
-  const cached = usage?.prompt_tokens_details?.cached_tokens;
+  const { cached_tokens: cached, cache_write_tokens: written } = usage?.prompt_tokens_details ?? {};
+  const cache = [cached && `${count(cached)} cached`, written && `${count(written)} written to the cache`];
   const reasoning = usage?.completion_tokens_details?.reasoning_tokens;
   return (
     <section class="lane" aria-label={run.model} aria-busy={run.isRunning}>
@@ -43,12 +44,12 @@ export function Lane({ run, spanMs }: LaneProps) {
         <Figure
           name="Tokens in"
           value={count(usage?.prompt_tokens)}
-          note={cached ? `${count(cached)} cached` : undefined}
+          note={cache.filter(Boolean).join(', ')}
         />
         <Figure
           name="Tokens out"
           value={count(completion)}
-          note={reasoning ? `${count(reasoning)} reasoning` : undefined}
+          note={reasoning ? `${count(reasoning)} reasoning` : ''}
         />
         <Figure name="Cost" value={usage?.cost === undefined ? NONE : money(usage.cost, 'USD')} />
         <Figure name="Time" value={milliseconds(endedAt ?? run.lastAt)} />
@@ -66,13 +67,13 @@ export function Lane({ run, spanMs }: LaneProps) {
   );
 }
 
-function Figure({ name, value, note }: { name: string; value: string; note?: string | undefined }) {
+function Figure({ name, value, note }: { name: string; value: string; note?: string }) {
   return (
     <div>
       <dt>{name}</dt>
       <dd>
         <span class="value">{value}</span>
-        {note !== undefined && <span class="hint"> {note}</span>}
+        {note && <span class="hint"> {note}</span>}
       </dd>
     </div>
   );

@@ -23,7 +23,7 @@ interface Usage {
   readonly prompt_tokens?: number;
   readonly completion_tokens?: number;
   readonly total_tokens?: number;
-  readonly prompt_tokens_details?: { readonly cached_tokens?: number };
+  readonly prompt_tokens_details?: { readonly cached_tokens?: number; readonly cache_write_tokens?: number };
   readonly completion_tokens_details?: { readonly reasoning_tokens?: number };
   /** Dollars. */
   readonly cost?: number;

@@ -42,10 +42,7 @@ function figuresIn(currency: string): readonly Figure[] {
       metric: tokens.name,
       text: (sums) => compact(sums.total_tokens),
       value: tokens.valueOf,
-      note: (sums) =>
-        sums.cached_tokens > 0
-          ? `${share(sums.cached_tokens / Math.max(1, sums.prompt_tokens))} of the prompts cached`
-          : null,
+      note: cacheNote,
     },
     {
       label: failures.label,
@@ -76,6 +73,13 @@ function figuresIn(currency: string): readonly Figure[] {
       note: () => 'median',
     },
   ];
+}
+
+function cacheNote({ prompt_tokens, cached_tokens, cache_write_tokens }: Sums): string | null {
+  const partOf = (tokens: number) => share(tokens / Math.max(1, prompt_tokens));
+  const notes = cached_tokens > 0 ? [`${partOf(cached_tokens)} of the prompts cached`] : [];
+  if (cache_write_tokens > 0) notes.push(`${partOf(cache_write_tokens)} written to the cache`);
+  return notes.length === 0 ? null : notes.join(', ');
 }
 
 function spendNote(sums: Sums, currency: string): string | null {

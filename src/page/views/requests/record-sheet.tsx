@@ -87,10 +87,17 @@ function Record({ record, names }: { record: UsageRecord; names: KeyNames }) {
             </a>,
           ],
           ['Route', record.route],
-          ['Prompt', tokensOf(record.prompt_tokens, record.cached_tokens, 'cached')],
+          [
+            'Prompt',
+            tokensOf(
+              record.prompt_tokens,
+              [record.cached_tokens, 'cached'],
+              [record.cache_write_tokens, 'written to the cache'],
+            ),
+          ],
           [
             'Completion',
-            tokensOf(record.completion_tokens, record.reasoning_tokens, 'reasoning') +
+            tokensOf(record.completion_tokens, [record.reasoning_tokens, 'reasoning']) +
               (record.estimated ? ' (estimated: the provider reported none)' : ''),
           ],
           record.vendor_events > 0 && [
@@ -130,8 +137,12 @@ function Record({ record, names }: { record: UsageRecord; names: KeyNames }) {
   );
 }
 
-function tokensOf(all: number, some: number | null, what: string): string {
-  return `${count(all)} tokens${some ? `, ${count(some)} of them ${what}` : ''}`;
+function tokensOf(
+  all: number,
+  ...parts: readonly (readonly [tokens: number | null, what: string])[]
+): string {
+  const some = parts.flatMap(([tokens, what]) => (tokens ? [`${count(tokens)} ${what}`] : []));
+  return `${count(all)} tokens${some.length > 0 ? `, of them ${some.join(', ')}` : ''}`;
 }
 
 function costOf({ cost, currency, cost_source, price_since, cost_estimated }: UsageRecord): string {

@@ -1,7 +1,7 @@
 /** Requests: single records, the newest first, narrowed by key, model, status or id; one opens to all that is known of it (D4). */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Problem } from '../../api/client.ts';
-import { type RecordPage, STATUSES, type UsageRecord } from '../../api/types.ts';
+import type { RecordPage, UsageRecord } from '../../api/types.ts';
 import { STATUS_WORDS } from '../../format/endings.ts';
 import { count, milliseconds, moneyFormat, NONE } from '../../format/numbers.ts';
 import { moment, ZONE } from '../../format/times.ts';
@@ -65,9 +65,9 @@ function Filters({ params, names }: { params: Params; names: KeyNames }) {
         Status{' '}
         <select value={params.status ?? ''} onChange={set('status')}>
           <option value="">any</option>
-          {STATUSES.map((status) => (
+          {Object.entries(STATUS_WORDS).map(([status, words]) => (
             <option key={status} value={status}>
-              {STATUS_WORDS[status]}
+              {words}
             </option>
           ))}
         </select>

@@ -1,0 +1,20 @@
+/** A record as answers show it: its cost is in units of its currency (L2). */
+import { wholeAmount } from '../canonical/money.ts';
+import type { ListedRecord } from './ledger.ts';
+
+export type RecordView = Omit<ListedRecord, 'cost_nanos'> & { readonly cost: number | null };
+
+/** What a list does not know is absent. */
+export function viewRecord(record: ListedRecord): RecordView {
+  const { cost_nanos, currency, cost_source, price_since, cost_estimated, ...rest } = record;
+  const { attempts, dropped, changed, ...facts } = rest;
+  const cost = cost_nanos === null ? null : wholeAmount(cost_nanos);
+  const money = { cost, currency, cost_source, price_since, cost_estimated };
+  return {
+    ...facts,
+    ...money,
+    ...(attempts && { attempts }),
+    ...(dropped && { dropped }),
+    ...(changed && { changed }),
+  };
+}

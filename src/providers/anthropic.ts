@@ -30,6 +30,8 @@ export const anthropic: Provider = {
     context_length: /\bprompt is too long\b|\binput length and `max_tokens` exceed context limit\b/i,
     // cline/cline#4462, 2025-06.
     content_filter: /\bblocked by content filtering policy\b/i,
+    // A 404: https://platform.claude.com/docs/en/build-with-claude/message-threads (2026-11-22).
+    missing_state: /^thread_not_found:/,
   },
   // 3.75 megapixels from Opus 4.7 on, 750 pixels a token: https://platform.claude.com/docs/en/build-with-claude/vision (2026-11-22).
   imageTokens: 5120,

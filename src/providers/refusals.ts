@@ -1,7 +1,10 @@
-/** In which words a 400 says what is wrong with a model rather than with the request: for whoever may ask another one (R2, R4). */
+/** In which words a refusal says what is wrong with a model rather than with the request: for whoever may ask another one (R2, R4). */
 
-/** A prompt that is too long for the model, one that its filter stops, and a model that there is not. */
-const REFUSAL_KINDS = ['context_length', 'content_filter', 'missing_model'] as const;
+/**
+ * A prompt that is too long for the model, one that its filter stops, something that the request refers to and its provider does not
+ * keep, and a model that there is not.
+ */
+const REFUSAL_KINDS = ['context_length', 'content_filter', 'missing_state', 'missing_model'] as const;
 export type RefusalKind = (typeof REFUSAL_KINDS)[number];
 
 /** A provider's own words: its code and its message, with `: ` between, are held against them. */
@@ -14,6 +17,8 @@ const COMMON: RefusalWords = {
   context_length: /\bcontext_length_exceeded\b|\bmaximum context length\b/i,
   // Azure's code and OpenAI's: https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter, read 2026-11-22.
   content_filter: /^content_filter:|^content_policy_violation:/,
+  // A 404 of OpenAI's: can1357/oh-my-pi#41, 2026-02-12.
+  missing_state: /\b(?:item|response) with id\b.{0,256}\bnot found\b/i,
   missing_model: /^model_not_found:/,
 };
 

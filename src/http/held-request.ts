@@ -100,6 +100,8 @@ export class HeldRequest {
       providerId: provider.id,
       unsupported,
       promptCache,
+      // A chat is translated for nobody, and has no lane.
+      isTranslated: this.#held.lane !== null,
     });
     if (rewritten.kind === 'error') return rewritten;
     const { body } = rewritten;

@@ -15,7 +15,7 @@ type Loop = (
   isStreamed: boolean,
 ) => Promise<Thoughtful & { readonly text: string; readonly calls: number }>;
 
-export const LOOPS = {
+const LOOPS = {
   chat: (url, model, isStreamed) => runChat(`${url}/v1`, model, isStreamed),
   messages: (url, model, isStreamed) =>
     runMessages(new Anthropic({ baseURL: url, apiKey: 'unused', maxRetries: 0 }), model, isStreamed),

@@ -23,3 +23,10 @@ function readEntry({ detail, call, extra_content }: JsonObject, provider: string
   if (id === undefined || !isObject(extra_content)) return [];
   return [{ call: id, extra_content: { ...extra_content, weir: { provider } } }];
 }
+
+/** The ids of reasoning that Weir wrote: a provider that was asked for one would look for what it never kept. */
+const OWN_REASONING = /^rs_[0-9a-f]{32}_\d+$/;
+
+export function isOwnReasoning(id: unknown): boolean {
+  return typeof id === 'string' && OWN_REASONING.test(id);
+}

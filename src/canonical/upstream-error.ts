@@ -35,7 +35,8 @@ export function readUpstreamError(body: JsonObject): UpstreamError {
   return {
     message: readMessage(error.message) ?? readText(body.error) ?? readDetail(body.detail),
     type: readText(error.type) ?? readText(body.error_type),
-    code: readCode(error.code),
+    // Anthropic's word for what to do: https://platform.claude.com/docs/en/build-with-claude/message-threads (2026-11-22).
+    code: readCode(error.code) ?? readCode(objectOf(error.details).error_code),
     param: readText(error.param),
     status:
       readStatus(error.status) ??

@@ -1,7 +1,7 @@
 /** The most that a request may use, whichever of its targets answers: what its key's limits are asked for (G2, R8). */
 import { type JsonObject, readCount } from '../canonical/json.ts';
 import type { PricedModel } from '../limits/highest-price.ts';
-import { maxPromptTokens } from '../limits/prompt-bound.ts';
+import { MAX_PROMPT_TOKENS, maxPromptTokens } from '../limits/prompt-bound.ts';
 import { limitName, writtenLimit } from '../requests/form.ts';
 import { readOutputLimit } from '../requests/output-limit.ts';
 import { withoutNulls } from '../requests/rewrite.ts';
@@ -54,27 +54,31 @@ function higher(a: Ceiling, b: Ceiling): Ceiling {
   };
 }
 
-function ceilingOf({ body, json, form: request, chat, prompts, facts }: TargetRequest): CeilingResult {
+function ceilingOf(asked: TargetRequest): CeilingResult {
+  const { body, form: request, chat, prompts, facts } = asked;
   const { provider, priceIds: providers } = facts.target;
   // A limit that its provider demands and the caller did not set is none of the caller's.
-  const asked = request.kind === 'native' ? readOutputLimit(withoutNulls(chat)) : undefined;
-  const outputTokens = asked === null ? null : writtenLimit(request, body);
+  const limit = request.kind === 'native' ? readOutputLimit(withoutNulls(chat)) : undefined;
+  const outputTokens = limit === null ? null : writtenLimit(request, body);
   const answers = readAnswers(chat);
   if (outputTokens === undefined) return { kind: 'invalid', param: limitName(request) };
   if (answers === undefined) return { kind: 'invalid', param: 'n' };
   const addresses = addressesOf(facts.target, chat);
   const tier = dearTier(chat);
   const ceiling: Ceiling = {
-    promptTokens: maxPromptTokens(
-      chat,
-      request.kind === 'native' ? JSON.stringify(chat) : json,
-      provider.imageTokens,
-    ),
+    promptTokens: promptTokensOf(asked),
     choices: prompts * answers,
     outputTokens,
     models: addresses.map((address) => ({ providers, model: address.slice(provider.id.length + 1), tier })),
   };
   return { kind: 'ceiling', ceiling };
+}
+
+/** On a lane the body itself goes up; another API's is written from the chat, whose bytes are as many as its own, about. */
+function promptTokensOf({ json, form, chat, facts, isPromptTold }: TargetRequest): number {
+  if (!isPromptTold) return MAX_PROMPT_TOKENS;
+  const isRewritten = form.kind === 'native' && facts.lane === null;
+  return maxPromptTokens(chat, isRewritten ? JSON.stringify(chat) : json, facts.target.provider.imageTokens);
 }
 
 /** How many answers a prompt gets, all of which are paid for; undefined where that is no whole number from 1 up. */

@@ -110,7 +110,7 @@ async function prepare(read: ReadRequest, signal: AbortSignal): Promise<Exchange
   });
   if (found.kind === 'error') return found;
   const { targets, leftOut } = found;
-  if (read.isPinned && targets.length > 1) return { kind: 'error', error: unpinned(names[0]) };
+  if (read.isPinned && targets.length > 1) return { kind: 'error', error: unpinned(names[0], onlyNative) };
   const passes = openPasses(targets, route, context);
   const turn = passes.next(context.ports.clock.now());
   const held = new HeldRequest({
@@ -164,10 +164,14 @@ async function prepare(read: ReadRequest, signal: AbortSignal): Promise<Exchange
   };
 }
 
-/** Nothing here knows which of several targets keeps what a request goes on with (N2). */
-function unpinned(name: string): ApiError {
+/**
+ * Nothing here knows which of several targets keeps what a request goes on with (N2).
+ * @param onlyNative has the code by which clients know that they can send all of it
+ */
+function unpinned(name: string, onlyNative: ApiError | null): ApiError {
   const message = `${name} stands for several targets, and one of them alone keeps what this request goes on with: send <x-weir-provider>/<x-weir-model> of its answer as the model`;
-  return apiError('invalid_request', message, 'model');
+  const error = apiError('invalid_request', message, 'model');
+  return onlyNative === null ? error : { ...error, code: onlyNative.code };
 }
 
 /** A target's circuit is that of its route: a model that has no fill-in-the-middle may chat. */

@@ -36,6 +36,8 @@ export interface TargetRequest {
   readonly chat: JsonObject;
   /** Prompts in the body, each of which is answered. */
   readonly prompts: number;
+  /** Whether the body tells all of the prompt: on a lane the provider may keep, fetch or search for more of it (G2). */
+  readonly isPromptTold: boolean;
 }
 
 export type WriteResult =
@@ -100,6 +102,8 @@ export class HeldRequest {
       providerId: provider.id,
       unsupported,
       promptCache,
+      // A chat is translated for nobody, and has no lane.
+      isTranslated: this.#held.lane !== null,
     });
     if (rewritten.kind === 'error') return rewritten;
     const { body } = rewritten;
@@ -117,7 +121,8 @@ export class HeldRequest {
       lane: lane?.endpoint ?? null,
     };
     const url = lane === null ? targetUrl(target, asked) : laneUrl(target, lane.endpoint);
-    return { kind: 'request', request: { facts, url, body, json, form, chat, prompts } };
+    const isPromptTold = lane === null || tellsPrompt(this.#held);
+    return { kind: 'request', request: { facts, url, body, json, form, chat, prompts, isPromptTold } };
   }
 
   /** As {@link write}, while others may have had their turn since. */
@@ -168,6 +173,14 @@ function laneTo({ provider, step }: Target, { lane, sent }: HeldOptions): OpenLa
   const body = lane.withoutTokens(sent);
   return body === null ? null : { of: lane, endpoint, body };
 }
+
+/** What a chat has no words for, and a lane passes all the same, may be a prompt of any length. */
+function tellsPrompt({ onlyNative, dropped }: HeldOptions): boolean {
+  return onlyNative === null && !dropped.some((name) => PROMPT_PARTS.test(name));
+}
+
+/** Blocks, items and tools of kinds that are not known; what Anthropic's servers look for tools in. */
+const PROMPT_PARTS = /^(?:messages|input|tools)\.|^(?:mcp_servers|container)$/;
 
 /** The form of a body that passes as it is, but for its model and the limit of its key (N1). */
 function passing({ of, body: sent }: OpenLane, isLimited: boolean): RequestForm {

@@ -8,7 +8,8 @@ import { isObject, readText } from '../canonical/json.ts';
 import type { UsageRecord } from '../metering/record.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { RequestContext } from './context.ts';
-import { errorResponse } from './respond.ts';
+import { clientOfPath } from './paths.ts';
+import { clientError } from './respond.ts';
 
 /** The hooks of one environment; null where there is none. Whatever they throw or answer, the gateway goes on. */
 export interface Hooks {
@@ -51,7 +52,8 @@ export async function askHost(
     if (request.bodyUsed) throw new Error("It has read the request's body: read that of request.clone()");
     return answer === undefined || answer === null ? GO : { kind: 'go', caller: await readIdentity(answer) };
   } catch (error) {
-    return { kind: 'answered', response: errorResponse(hookFailed(context, error)) };
+    const failed = hookFailed(context, error);
+    return { kind: 'answered', response: clientError(clientOfPath(request), context, failed) };
   }
 }
 

@@ -32,6 +32,8 @@ export const anthropic: Provider = {
     content_filter: /\bblocked by content filtering policy\b/i,
     // A 400: anthropics/claude-code#66314, 2026-06-08.
     empty_balance: /\bcredit balance is too low\b/i,
+    // A 404: https://platform.claude.com/docs/en/build-with-claude/message-threads (2026-11-22).
+    missing_state: /^thread_not_found:/,
   },
   // 3.75 megapixels from Opus 4.7 on, 750 pixels a token: https://platform.claude.com/docs/en/build-with-claude/vision (2026-11-22).
   imageTokens: 5120,

@@ -1,8 +1,17 @@
 /** What a refusal is about, by its words: for whoever may ask another model, and for whose mistake it is (E1, R2, R4). */
 import type { JsonObject } from '../canonical/json.ts';
 
-/** A prompt that is too long for the model, one that its filter stops, a model that there is not, and an account without money. */
-const REFUSAL_KINDS = ['context_length', 'content_filter', 'missing_model', 'empty_balance'] as const;
+/**
+ * A prompt that is too long for the model, one that its filter stops, something that the request refers to and its provider does not
+ * keep, a model that there is not, and an account without money.
+ */
+const REFUSAL_KINDS = [
+  'context_length',
+  'content_filter',
+  'missing_state',
+  'missing_model',
+  'empty_balance',
+] as const;
 export type RefusalKind = (typeof REFUSAL_KINDS)[number];
 
 /** A provider's own words: its code and its message, with `: ` between, are held against them. */
@@ -21,6 +30,8 @@ const COMMON: RefusalWords = {
   context_length: /\bcontext_length_exceeded\b|\bmaximum context length\b/i,
   // Azure's code and OpenAI's: https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter, read 2026-11-22.
   content_filter: /^content_filter:|^content_policy_violation:/,
+  // A 404 of OpenAI's: can1357/oh-my-pi#41, 2026-02-12.
+  missing_state: /\b(?:item|response) with id\b.{0,256}\bnot found\b/i,
   missing_model: /^model_not_found:/,
 };
 

@@ -24,14 +24,20 @@ const READERS: Readonly<Record<EffortField, (value: unknown) => string | undefin
 };
 const FIELDS: readonly EffortField[] = ['reasoning_effort', 'thinking', 'reasoning'];
 
-export function rewriteEffort(body: JsonObject, model: string, effort: EffortRules): JsonObject {
+/** @param isTranslated the caller asked in no words of a chat's at all */
+export function rewriteEffort(
+  body: JsonObject,
+  model: string,
+  effort: EffortRules,
+  isTranslated = false,
+): JsonObject {
   const foreign = FIELDS.filter((field) => !effort.takes.includes(field) && isAsking(field, body[field]));
   const rest = foreign.length === 0 ? body : omit(body, ...foreign);
   const own = readText(rest.reasoning_effort);
   const word = own ?? foreign.map((field) => READERS[field](body[field])).find(isWord);
   if (word === undefined) return rest;
-  // Who asks in another API's words asks whichever model it may be, as Claude Code does: one that can't think answers without.
-  const isWish = word === 'none' || own === undefined;
+  // Who asks in another API's words asks whichever model it may be, as Claude Code and Codex do: one that can't think answers without.
+  const isWish = word === 'none' || own === undefined || isTranslated;
   if (isWish && effort.models !== undefined && !matchesAnyGlob(effort.models, model)) {
     return omit(rest, 'reasoning_effort');
   }

@@ -21,6 +21,8 @@ export interface RewriteOptions {
   /** Whether a provider that caches only what it is told to is told so (A9). */
   readonly promptCache: PromptCache;
   readonly unsupported: Unsupported;
+  /** The caller asked in another dialect's words, as its clients ask every model for an effort: that is a wish. Absent: it did not. */
+  readonly isTranslated?: boolean;
 }
 
 export type Rewritten =
@@ -35,11 +37,11 @@ export type Rewritten =
 
 /** The body as the provider takes it. The given body is not touched. */
 export function rewriteRequest(body: JsonObject, options: RewriteOptions): Rewritten {
-  const { rules, model, provider, providerId, unsupported } = options;
+  const { rules, model, provider, providerId, unsupported, isTranslated } = options;
   const report = new Report(provider, unsupported);
   let sent = withoutNulls(body);
   if (rules.legacyFunctions === 'converted') sent = convertLegacyFunctions(sent);
-  if (rules.effort !== undefined) sent = rewriteEffort(sent, model, rules.effort);
+  if (rules.effort !== undefined) sent = rewriteEffort(sent, model, rules.effort, isTranslated);
   sent = adjust(sent, rules, report);
   sent = rewriteFields(sent, rules, provider, report);
   if (rules.needsTextPrompt) sent = withTextPrompt(sent, provider, report);

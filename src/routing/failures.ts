@@ -61,9 +61,10 @@ export function judge(failure: Failure, { provider, step }: Target, callerPays: 
   if (failure.isTimeout) return LATE;
   const byCode = BY_CODE.get(error.code);
   if (byCode !== undefined) return byCode;
+  const kind = refusalKind(error, provider.refusals);
+  if (kind === 'missing_state' && error.status < 500) return MISTAKE;
   if (ABOUT_CREDENTIAL.includes(error.status)) return callerPays ? MISTAKE : REFUSED;
   if (ABOUT_REQUEST.includes(error.status)) {
-    const kind = refusalKind(error, provider.refusals);
     if (kind === 'missing_model') return callerPays ? MISTAKE : REFUSED;
     return movesOnAt(step.on, kind) ? UNSUITABLE : MISTAKE;
   }

@@ -22,6 +22,11 @@ export interface LoopResult {
   readonly messages: readonly ChatCompletionMessageParam[];
 }
 
+export interface Thoughtful {
+  /** The steps before which the model's reasoning came. */
+  readonly thoughts: number;
+}
+
 /** The `openai` SDK's own tool runner, which sends back nothing that OpenAI does not have: no reasoning, no signature. */
 export async function runWithOpenAI(
   baseURL: string,
@@ -53,24 +58,32 @@ export async function runWithOpenAI(
   return { text, calls, messages: runner.messages };
 }
 
+const THOUGHTLESS = /gpt-4o|codestral/;
+
 /**
  * A loop by hand: the answer's message goes back whole. Streamed, its fragments are put together as OpenRouter's documents ask.
  */
-export async function runByHand(baseURL: string, model: string, isStreamed: boolean): Promise<LoopResult> {
+export async function runByHand(
+  baseURL: string,
+  model: string,
+  isStreamed: boolean,
+): Promise<LoopResult & Thoughtful> {
   const client = new OpenAI({ baseURL, apiKey: 'unused', maxRetries: 0 });
   const messages: ChatCompletionMessageParam[] = [{ role: 'user', content: TASK }];
   const tools = NAMES.map((name) => ({ type: 'function' as const, function: { name, parameters: CITY } }));
   let calls = 0;
+  let thoughts = 0;
   for (let step = 0; step <= STEPS + 2; step++) {
-    // Claude thinks, and signs, only where it is asked to.
-    const effort = model.includes('/claude-') ? { reasoning_effort: 'high' as const } : {};
+    // Some think, and sign, only where they are asked to; others refuse to be asked.
+    const effort = THOUGHTLESS.test(model) ? {} : { reasoning_effort: 'high' as const };
     const body = { model, messages, tools, ...effort };
     const message = isStreamed
       ? await joinStream(await client.chat.completions.create({ ...body, stream: true }))
       : (await client.chat.completions.create(body)).choices[0]?.message;
     const toolCalls = message?.tool_calls ?? [];
     if (message === undefined || toolCalls.length === 0)
-      return { text: message?.content ?? '', calls, messages };
+      return { text: message?.content ?? '', calls, messages, thoughts };
+    if (isThoughtful(message)) thoughts++;
     messages.push(message);
     for (const { id } of toolCalls) messages.push({ role: 'tool', tool_call_id: id, content: '312 cm' });
     calls += toolCalls.length;
@@ -78,7 +91,20 @@ export async function runByHand(baseURL: string, model: string, isStreamed: bool
   throw new Error('The loop did not end');
 }
 
-type Message = OpenAI.ChatCompletionMessage & { reasoning_details: unknown[] };
+/** Beside OpenAI's own fields. */
+interface Reasoning {
+  readonly reasoning_content?: string;
+  readonly reasoning_details?: readonly unknown[];
+}
+
+function isThoughtful({
+  reasoning_content,
+  reasoning_details = [],
+}: OpenAI.ChatCompletionMessage & Reasoning): boolean {
+  return Boolean(reasoning_content) || reasoning_details.length > 0;
+}
+
+type Message = OpenAI.ChatCompletionMessage & { reasoning_content: string; reasoning_details: unknown[] };
 
 async function joinStream(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Promise<Message> {
   const message: Message = {
@@ -86,12 +112,14 @@ async function joinStream(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Pr
     content: '',
     refusal: null,
     tool_calls: [],
+    reasoning_content: '',
     reasoning_details: [],
   };
   const toolCalls: FunctionCall[] = [];
   for await (const chunk of stream) {
     const delta: Delta = chunk.choices[0]?.delta ?? {};
     message.content += delta.content ?? '';
+    message.reasoning_content += delta.reasoning_content ?? '';
     message.reasoning_details.push(...(delta.reasoning_details ?? []));
     for (const { index, function: fn, ...rest } of delta.tool_calls ?? []) {
       const call = toolCalls[index] ?? { id: '', type: 'function', function: { name: '', arguments: '' } };
@@ -103,9 +131,7 @@ async function joinStream(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Pr
   return { ...message, tool_calls: toolCalls };
 }
 
-type Delta = Partial<OpenAI.ChatCompletionChunk.Choice.Delta> & {
-  readonly reasoning_details?: readonly unknown[];
-};
+type Delta = Partial<OpenAI.ChatCompletionChunk.Choice.Delta> & Reasoning;
 interface FunctionCall {
   id: string;
   type: 'function';

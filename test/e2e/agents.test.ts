@@ -6,34 +6,11 @@ import { chatMessages } from '../simulator/gemini-conversation.ts';
 import { objectOf, objectsOf, textOf } from '../simulator/json.ts';
 import { type AiProvider, CALLS, runByHand, runWithAiSdk, runWithOpenAI, STEPS } from './agent-loops.ts';
 import { startGateway } from './gateway.ts';
+import { MODELS, SIGNING } from './loop-models.ts';
 
 const gateway = await startGateway();
 afterAll(() => gateway[Symbol.asyncDispose]());
 const baseURL = `${gateway.url}/v1`;
-
-/** A model of each strict provider; those that think do so before every step. */
-const MODELS = [
-  'deepseek/deepseek-flash',
-  'mistral/mistral-small-latest',
-  'groq/openai/gpt-oss-120b',
-  'cerebras/gpt-oss-120b',
-  'openrouter/moonshotai/kimi-k2.5',
-  'xai/grok-4.3',
-  'openai/gpt-4o-mini',
-  'anthropic/claude-haiku-4-5',
-  'anthropic/claude-sonnet-5',
-  'compatible/openai/gpt-oss-20b',
-  'gemini/gemini-2.5-flash',
-];
-
-/** Models that refuse a step without the signature that they gave: only what carries it back gets through. */
-const SIGNING = [
-  'anthropic/claude-opus-5-5',
-  'openrouter/anthropic/claude-haiku-4.5',
-  'openrouter/google/gemini-3-flash-preview',
-  'gemini-compatible/gemini-3-flash',
-  'gemini/gemini-3-flash-preview',
-];
 
 /** What each upstream was sent in the loop: no request of it was refused, and the last holds every step. */
 function expectWholeLoop(requestsBefore: number): void {
@@ -53,21 +30,6 @@ describe.each([...MODELS, ...SIGNING])('the openai SDK, runTools streamed, at %s
     expect(text).not.toBe('');
     expectWholeLoop(before);
   });
-});
-
-describe.each([...MODELS, ...SIGNING])('a loop that sends each message back whole, at %s', (model) => {
-  test.each([true, false])(
-    'Q2 Q3 A7 streamed %s: five steps with parallel calls end in an answer',
-    async (isStreamed) => {
-      const before = gateway.simulator.requests.length;
-      const { text, calls } = await runByHand(baseURL, model, isStreamed);
-      expect(calls).toBe(CALLS);
-      expect(text).not.toBe('');
-      expectWholeLoop(before);
-      const sent = gateway.simulator.requests.at(-1)?.text;
-      expect(sent).not.toContain('skip_thought_signature_validator');
-    },
-  );
 });
 
 describe.each<[provider: AiProvider, isStreamed: boolean]>([

@@ -3,10 +3,11 @@ import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, describe, expect, test } from 'vitest';
 import { checkMessages } from '../contract/check-messages.ts';
 import { readRecordings, recordingsNote } from '../contract/recordings.ts';
+import { refusal } from '../simulator/anthropic-check.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf } from '../simulator/json.ts';
 import type { RecordedRequest, Replay } from '../simulator/server.ts';
 import { startGateway } from './gateway.ts';
-import { CALLS, runByHand, runWithAiSdk, STEPS } from './messages-loops.ts';
+import { CALLS, runByHand, runWithAiSdk, runWithToolRunner, STEPS } from './messages-loops.ts';
 import { CLOCKS_OFF } from './plays.ts';
 
 /** The recorded streams of Anthropic's own API, by their names. */
@@ -17,7 +18,15 @@ const RECORDED = new Map(
 );
 const CUT = 'cut-behind-the-first-text';
 
+/** Whether Anthropic has lost the thread that is gone on with next: it keeps one for five minutes. */
+let isThreadLost = false;
+
 function replay({ body }: RecordedRequest): Replay | undefined {
+  if (isThreadLost && objectOf(body?.thread).type === 'continue') {
+    isThreadLost = false;
+    const { status, body: json } = refusal(404, 'No usable Thread state was found', 'thread_not_found');
+    return { status, headers: { 'content-type': 'application/json' }, chunks: [Buffer.from(json)] };
+  }
   const [, name] = /^replay-(.+)$/.exec(String(body?.model)) ?? [];
   if (name === undefined) return undefined;
   const text = RECORDED.get(name) ?? '';
@@ -27,7 +36,8 @@ function replay({ body }: RecordedRequest): Replay | undefined {
   return { chunks: [Buffer.from(whole.slice(0, end))] };
 }
 
-const gateway = await startGateway({ replay, vars: CLOCKS_OFF });
+const EITHER = JSON.stringify({ either: ['anthropic/claude-haiku-4-5', 'anthropic/claude-sonnet-5'] });
+const gateway = await startGateway({ replay, vars: { ...CLOCKS_OFF, ALIASES: EITHER } });
 afterAll(() => gateway[Symbol.asyncDispose]());
 const client = new Anthropic({ apiKey: 'unused', baseURL: gateway.url, maxRetries: 0 });
 
@@ -149,6 +159,50 @@ describe.each(['anthropic/claude-haiku-4-5'])('I7 N1 a tool loop with signed thi
     const before = gateway.simulator.requests.length;
     expect((await runWithAiSdk(`${gateway.url}/v1`, 'unused', model, isStreamed)).calls).toBe(CALLS);
     expectWholeLoop(before);
+  });
+});
+
+describe('N1 N2 the SDK’s own tool runner, which goes on with a thread', () => {
+  /** The requests of one loop, which ends in an answer after all of its calls. */
+  async function run(model: string): Promise<readonly JsonObject[]> {
+    const before = gateway.simulator.requests.length;
+    const { text, calls } = await runWithToolRunner(client, model);
+    expect(calls).toBe(CALLS);
+    expect(text).not.toBe('');
+    return gateway.simulator.requests.slice(before).map(({ body }) => body ?? {});
+  }
+
+  const kindsOf = (bodies: readonly JsonObject[]) => bodies.map(({ thread }) => objectOf(thread).type);
+
+  test.each(['claude-haiku-4-5', 'claude-sonnet-5', 'claude-opus-5-5'])(
+    '%s: each turn after the first sends its results alone',
+    async (model) => {
+      const bodies = await run(`anthropic/${model}`);
+      expect(kindsOf(bodies)).toEqual(['create', ...Array(STEPS).fill('continue')]);
+      for (const body of bodies.slice(1)) {
+        expect(objectsOf(body.messages)).toHaveLength(1);
+        expect(body).not.toHaveProperty('tools');
+      }
+    },
+  );
+
+  test('a thread that Anthropic has lost: its own 404 comes down, and the runner sends the whole conversation', async () => {
+    isThreadLost = true;
+    const bodies = await run('anthropic/claude-haiku-4-5');
+    expect(kindsOf(bodies)).toEqual(['create', 'continue', 'create', ...Array(STEPS - 1).fill('continue')]);
+    expect(objectsOf(bodies[2]?.messages)).toHaveLength(3);
+  });
+
+  test('a name that stands for several targets: the runner goes on without a thread', async () => {
+    const bodies = await run('either');
+    expect(kindsOf(bodies)).toEqual(Array(STEPS + 1).fill(undefined));
+    expect(objectsOf(bodies.at(-1)?.messages)).toHaveLength(1 + 2 * STEPS);
+  });
+
+  test('a turn that was paused goes on without a message', async () => {
+    const thread = { type: 'continue', previous_message_id: 'msg_paused' };
+    const { upstream } = await ask({ model: 'anthropic/replay-none', messages: [], thread });
+    expect(upstream?.body).toMatchObject({ messages: [], thread });
   });
 });
 

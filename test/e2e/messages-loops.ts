@@ -3,7 +3,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic';
 import type Anthropic from '@anthropic-ai/sdk';
 import { jsonSchema, stepCountIs, tool } from 'ai';
-import { askAiSdk } from './agent-loops.ts';
+import { askAiSdk, type Thoughtful } from './agent-loops.ts';
 
 /** The simulator's models call tools in so many turns, two at once in the first, and then answer. */
 export const STEPS = 5;
@@ -12,6 +12,8 @@ const TASK = `steps:${STEPS} How high is the river, and what will it do?`;
 const NAMES = ['gauge', 'forecast'] as const;
 const CITY = { type: 'object' as const, properties: { city: { type: 'string' as const } } };
 const MAX_TOKENS = 8192;
+/** They choose their budget themselves, and refuse one. */
+const ADAPTIVE = ['anthropic/claude-sonnet-5', 'anthropic/claude-opus-5-5'];
 
 export interface LoopResult {
   /** The text after the last step. */
@@ -23,17 +25,25 @@ export interface LoopResult {
 }
 
 /** A loop by hand with the SDK's stream helper or its plain answer: each message goes back whole, thinking and all. */
-export async function runByHand(client: Anthropic, model: string, isStreamed: boolean): Promise<LoopResult> {
+export async function runByHand(
+  client: Anthropic,
+  model: string,
+  isStreamed: boolean,
+): Promise<LoopResult & Thoughtful> {
   const messages: Anthropic.MessageParam[] = [{ role: 'user', content: TASK }];
   const tools = NAMES.map((name) => ({ name, input_schema: CITY }));
   let calls = 0;
+  let thoughts = 0;
   for (let step = 0; step <= STEPS + 2; step++) {
-    const thinking = { type: 'enabled' as const, budget_tokens: 4096 };
+    const thinking = ADAPTIVE.includes(model)
+      ? { type: 'adaptive' as const }
+      : { type: 'enabled' as const, budget_tokens: 4096 };
     const body = { model, messages, tools, max_tokens: MAX_TOKENS, thinking };
     const message = isStreamed
       ? await client.messages.stream(body).finalMessage()
       : await client.messages.create(body);
-    if (message.stop_reason !== 'tool_use') return { text: textOf(message), calls, last: message };
+    if (message.stop_reason !== 'tool_use') return { text: textOf(message), calls, last: message, thoughts };
+    if (message.content.some(({ type }) => type === 'thinking')) thoughts++;
     messages.push({ role: 'assistant', content: message.content });
     const asked = message.content.filter((block) => block.type === 'tool_use');
     calls += asked.length;

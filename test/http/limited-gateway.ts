@@ -1,6 +1,6 @@
 /** A gateway in memory whose keys have limits: its ledger objects can be made to fail or hang, and every call is recorded. */
 import { timingSafeEqual } from 'node:crypto';
-import { createGateway } from '../../src/gateway.ts';
+import { createGateway, type Hooks, NO_HOOKS } from '../../src/gateway.ts';
 import type { Ports } from '../../src/http/ports.ts';
 import type { LimitCalls, LimitsNamespace, LimitsStub } from '../../src/limits/limits-stub.ts';
 import { reserve } from '../../src/limits/reserve.ts';
@@ -48,10 +48,10 @@ export class LimitedGateway {
   readonly #work: Promise<unknown>[] = [];
   readonly #gateway: ReturnType<typeof createGateway>;
 
-  constructor(settings: JsonObject = {}, ports: Partial<Ports> = {}) {
+  constructor(settings: JsonObject = {}, ports: Partial<Ports> = {}, hooks: Hooks = NO_HOOKS) {
     const read = readSettings({ ADMIN_TOKEN, OPENAI_API_KEY: 'k', DEEPSEEK_API_KEY: 'k', ...settings });
     if (read.kind === 'invalid') throw new Error(JSON.stringify(read.problems));
-    this.#gateway = createGateway(read.settings, {
+    const own: Ports = {
       store: new KeyedStore(this.calls) as unknown as Ports['store'],
       ledgers: this.#ledgers(),
       limiter: null,
@@ -73,7 +73,8 @@ export class LimitedGateway {
       tracing: null,
       log: (entry) => this.logged.push(entry),
       ...ports,
-    });
+    };
+    this.#gateway = createGateway(read.settings, own, hooks);
   }
 
   fetch(path: string, token: string, init: RequestInit = {}): Promise<Response> {

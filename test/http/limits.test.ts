@@ -69,6 +69,42 @@ describe('G2 a key with limits', () => {
     expect(gateway.calls).not.toContain('upstream');
   });
 
+  const ITEMS = [{ role: 'user', content: 'Hi' }];
+  const THINKING = { type: 'reasoning', id: 'rs_0a', summary: [] };
+  test.each<[what: string, body: object, isTold: boolean]>([
+    ['items alone', { input: ITEMS }, true],
+    ['reasoning that it has itself', { input: [{ ...THINKING, encrypted_content: 'gAA' }, ...ITEMS] }, true],
+    ['reasoning that its provider keeps', { input: [THINKING, ...ITEMS] }, false],
+    ['previous_response_id', { input: ITEMS, previous_response_id: 'resp_1' }, false],
+    ['a hosted tool', { input: ITEMS, tools: [{ type: 'web_search' }] }, false],
+    [
+      'a file by its id',
+      { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'f' }] }] },
+      false,
+    ],
+    ['messages alone', { messages: ITEMS, max_tokens: 9 }, true],
+    [
+      'a thread that is gone on with',
+      { messages: ITEMS, max_tokens: 9, thread: { type: 'continue' } },
+      false,
+    ],
+    ['servers of tools', { messages: ITEMS, max_tokens: 9, mcp_servers: [{ url: 'https://x' }] }, false],
+    [
+      'a tool of Anthropic’s',
+      { messages: ITEMS, max_tokens: 9, tools: [{ type: 'web_search_20260209', name: 'web_search' }] },
+      false,
+    ],
+  ])('N2 on a lane, of a body with %s: a budget of a million tokens holds', async (_, body, isTold) => {
+    const isMessages = 'messages' in body;
+    const gateway = new LimitedGateway({ ANTHROPIC_API_KEY: 'k' });
+    const token = await gateway.key({ budget: { tokens: 1e6 } });
+    const model = isMessages ? 'anthropic/claude-sonnet-5' : 'openai/gpt-5';
+    const path = isMessages ? '/v1/messages' : '/v1/responses';
+    const response = await gateway.post(path, token, { model, ...body });
+    expect(response.status === 429).toBe(!isTold);
+    expect(gateway.calls.includes('upstream')).toBe(isTold);
+  });
+
   test.each([
     ['no limit of the caller', {}, 4096, 'max_completion_tokens'],
     ['a lower one', { max_tokens: 50 }, 50, null],

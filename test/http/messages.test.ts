@@ -181,3 +181,16 @@ describe('M1 records', () => {
     expect(await streamOf(await ask(gateway))).not.toContain('x_note');
   });
 });
+
+describe('I2 Q1 an effort at a model that can’t think, which Claude Code and Codex ask of any', () => {
+  test.each<[path: string, body: object, sent: unknown]>([
+    ['/v1/messages', { max_tokens: 9, output_config: { effort: 'high' } }, undefined],
+    ['/v1/responses', { input: 'Hi', reasoning: { effort: 'high' } }, undefined],
+    ['/v1/chat/completions', { reasoning_effort: 'high' }, 'high'],
+  ])('%s: left out where its dialect is another than the upstream’s', async (path, body, sent) => {
+    const gateway = new RoutedGateway({ b: [says('Hi')] });
+    const response = await gateway.ask({ model: 'mistral/b', ...body }, {}, path);
+    expect(response.status).toBe(200);
+    expect(gateway.asked[0]?.body.reasoning_effort).toBe(sent);
+  });
+});

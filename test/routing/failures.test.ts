@@ -73,6 +73,22 @@ describe('R4 judge', () => {
     expect(verdict(refused(status, body))).toBe(REFUSED);
   });
 
+  test.each<[name: string, model: string, error: object]>([
+    [
+      'a thread that Anthropic has no more',
+      'anthropic/claude-sonnet-5',
+      { message: 'No usable Thread state', details: { error_code: 'thread_not_found' } },
+    ],
+    [
+      'an item that OpenAI does not keep',
+      'openai/gpt-5',
+      { message: "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false." },
+    ],
+  ])('R4 N2 %s is the caller’s own: the target stays for others', (_name, model, error) => {
+    const [target] = targetsOf([model]);
+    expect(verdict(refused(404, { error }), false, target)).toBe(MISTAKE);
+  });
+
   test.each<[name: string, failure: Failure]>([
     ['a 429', refused(429)],
     ['an error event that is a 429', failed({ ...apiError('rate_limited', 'x'), code: 'own' })],

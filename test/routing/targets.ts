@@ -7,6 +7,7 @@ const ENV = {
   DEEPSEEK_API_KEY: 'd',
   MISTRAL_API_KEY: 'm',
   OPENAI_API_KEY: 'o',
+  ANTHROPIC_API_KEY: 'a',
   PROVIDERS: JSON.stringify({ router: { base_url: 'http://router/v1', like: 'openrouter' } }),
 };
 

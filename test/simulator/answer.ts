@@ -16,7 +16,7 @@ export function answer(request: RecordedRequest, origin: string, defaultFault: s
   const { scene, operation, inPath } = found;
   const { body = {}, serial, headers } = request;
   const { model, fault } = splitFault(inPath?.model ?? textOf(body.model ?? body.agent_id), scene);
-  const call: Call = { operation, path: pathname, model, body, serial };
+  const call: Call = { operation, path: pathname, model, headers, body, serial };
   const refusal = refusalOf(request, call, scene);
   if (refusal) return replyOf(refusal);
   const isStreamed = inPath?.isStreamed ?? body.stream === true;

@@ -22,8 +22,10 @@ const TYPES: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 };
 
-export function refusal(status: number, message: string): Refusal {
-  const error = { type: TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error'), message };
+/** @param code Anthropic's word for what is to be done, which few of its refusals have */
+export function refusal(status: number, message: string, code?: string): Refusal {
+  const type = TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
+  const error = { type, message, ...(code === undefined ? {} : { details: { error_code: code } }) };
   return { status, body: JSON.stringify({ type: 'error', error, request_id: 'req_sim' }) };
 }
 

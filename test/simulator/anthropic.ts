@@ -1,12 +1,13 @@
 /**
  * Anthropic Messages as it is today (2026-11-22): events with names, pings, JSON padded with blanks, thinking that is signed, shown,
- * hidden or redacted; what it refuses is in `anthropic-check.ts`.
+ * hidden or redacted; what it refuses is in `anthropic-check.ts`, and what it keeps of a thread in `anthropic-threads.ts`.
  *
  * Tokens (completion): every model 9 of text, and 5 of thinking where it thinks, 2 more in a step of a loop.
  */
 import { chatOf } from './anthropic-chat.ts';
 import { check, refusal } from './anthropic-check.ts';
 import { CLAUDE_MODELS, type ClaudeModel, signatureOf, thoughtsOf } from './anthropic-models.ts';
+import { keepThread, threadRefusal, wholeCall } from './anthropic-threads.ts';
 import { compact, type JsonObject, objectsOf } from './json.ts';
 import type { Call, Scene, WireEvent } from './scene.ts';
 import { costOf, joined, type Script, scriptFor, wholeCalls } from './script.ts';
@@ -17,12 +18,16 @@ export const anthropic: Scene = {
   models: Object.keys(CLAUDE_MODELS),
   comment: 'ping',
   streamError: { type: 'overloaded_error', message: 'Overloaded' },
-  refusal,
+  refusal: (status, message) => refusal(status, message),
   badKey: refusal(401, 'invalid x-api-key'),
   keyOf: (headers) => (headers['anthropic-version'] === undefined ? undefined : headers['x-api-key']),
-  check,
-  stream,
-  object: (call) => compact(object(call)),
+  check: (call) => threadRefusal(call) ?? check(wholeCall(call)),
+  stream: (call) => stream(wholeCall(call)),
+  object: (call) => {
+    const message = object(wholeCall(call));
+    keepThread(call, message);
+    return compact(message);
+  },
   list: () => compact(list()),
 };
 

@@ -163,7 +163,14 @@ describe('faults of the head', () => {
   test('every scene supports every fault', () => {
     for (const scene of allScenes) {
       const [path = '', operation = 'chat'] = Object.entries(scene.routes)[0] ?? [];
-      const call = { path, operation, model: scene.models[0] ?? '', body: asking('x'), serial: 1 };
+      const call = {
+        path,
+        operation,
+        model: scene.models[0] ?? '',
+        headers: {},
+        body: asking('x'),
+        serial: 1,
+      };
       const events = [...scene.stream(call)];
       const good = { scene, head: STREAM_HEAD, streamed: true, events, object: '', elsewhere: '' };
       for (const fault of FAULT_NAMES) expect(faultyReply(fault, good)).toBeDefined();

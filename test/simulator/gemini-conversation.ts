@@ -28,7 +28,9 @@ export function asChat(call: Call): Call {
 /** The messages that an upstream was sent, in OpenAI's form. */
 export function chatMessages(body: JsonObject = {}): JsonObject[] {
   const isGemini = 'contents' in body;
-  const chat = isGemini ? asChat({ operation: 'chat', path: '', model: '', body, serial: 0 }).body : body;
+  const chat = isGemini
+    ? asChat({ operation: 'chat', path: '', model: '', headers: {}, body, serial: 0 }).body
+    : body;
   return objectsOf(chat.messages);
 }
 

@@ -9,6 +9,7 @@ export interface Call {
   readonly operation: Operation;
   readonly path: string;
   readonly model: string;
+  readonly headers: IncomingHttpHeaders;
   readonly body: JsonObject;
   /** Counts the simulator's requests from 1, so that ids are unique and predictable. */
   readonly serial: number;

@@ -27,7 +27,7 @@ export interface Spoken {
   readonly isError: (body: JsonObject) => boolean;
 }
 
-export interface StreamKind {
+interface StreamKind {
   readonly provider: string;
   /** A stream whose client left ends anywhere. */
   readonly isWhole: boolean;

@@ -1,5 +1,5 @@
 /** Reads Anthropic's conversation into chat's: results right after their calls, thinking and its tokens beside the answer (5.3). */
-import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readText } from '../../canonical/json.ts';
 import { isSealed, openToken, type Token, withMaker } from '../tokens.ts';
 import { blocksOf, contentOf, type Dropped, readParts, textOf } from './read-content.ts';
 import { fromToolUseId } from './tool-id.ts';
@@ -169,5 +169,5 @@ function readCall({ id, name, input }: JsonObject): JsonObject {
 
 /** Whether a body's messages are a conversation at all. */
 export function isConversation(messages: unknown): boolean {
-  return readArray(messages).length > 0 && readArray(messages).every(isObject);
+  return Array.isArray(messages) && messages.every(isObject);
 }

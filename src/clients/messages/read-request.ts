@@ -63,8 +63,10 @@ const NO_THREADS: ApiError = {
 };
 
 /** What of the body no provider could take. */
-function faultOf({ messages, stream }: JsonObject): ApiError | null {
-  if (!isConversation(messages)) {
+function faultOf({ messages, stream, thread }: JsonObject): ApiError | null {
+  // A thread whose turn was paused goes on without a message.
+  const isEmpty = readArray(messages).length === 0 && !isSaid(thread);
+  if (!isConversation(messages) || isEmpty) {
     return apiError('invalid_request', 'messages must be a list with at least one message', 'messages');
   }
   const isInvalid = isSaid(stream) && typeof stream !== 'boolean';

@@ -1,7 +1,7 @@
 /** A reasoning item's `encrypted_content`: what the upstream wants back of one item, tagged with who made it (I7). */
 import { isObject, type JsonObject, parseJson, readArray, readText } from '../../canonical/json.ts';
 import { markMaker, readMaker } from '../../canonical/maker.ts';
-import { fromBase64, type Token, toBase64 } from '../tokens.ts';
+import { fromBase64, type Token, toBase64, withMaker } from '../tokens.ts';
 
 /** @param provider the id of the provider that made the tokens */
 export function writeTokens(provider: string, tokens: readonly Token[]): string {
@@ -14,16 +14,19 @@ export function readTokens(encrypted: unknown): readonly Token[] {
   if (marked === null) return [];
   return readArray(parseJson(fromBase64(marked.payload)))
     .filter(isObject)
-    .flatMap((entry, index) => readEntry(entry, index, marked.provider));
+    .flatMap((entry) => readEntry(entry, marked.provider));
 }
 
-function readEntry({ detail, call, extra_content }: JsonObject, index: number, provider: string): Token[] {
-  if (isObject(detail)) {
-    // An id of the upstream's own is a part of what it wants back.
-    const id = readText(detail.id) ?? markMaker({ provider, payload: String(index) });
-    return [{ detail: { ...detail, id } }];
-  }
+function readEntry({ detail, call, extra_content }: JsonObject, provider: string): Token[] {
+  if (isObject(detail)) return [{ detail: withMaker(detail, provider) }];
   const id = readText(call);
   if (id === undefined || !isObject(extra_content)) return [];
   return [{ call: id, extra_content: { ...extra_content, weir: { provider } } }];
+}
+
+/** The ids of reasoning that Weir wrote: a provider that was asked for one would look for what it never kept. */
+const OWN_REASONING = /^rs_[0-9a-f]{32}_\d+$/;
+
+export function isOwnReasoning(id: unknown): boolean {
+  return typeof id === 'string' && OWN_REASONING.test(id);
 }

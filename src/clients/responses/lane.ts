@@ -2,6 +2,7 @@
 import { isObject, type JsonObject } from '../../canonical/json.ts';
 import { readMaker } from '../../canonical/maker.ts';
 import type { Lane } from '../client.ts';
+import { isOwnReasoning } from './encrypted-content.ts';
 import { LaneWriter } from './lane-writer.ts';
 
 export const lane: Lane = {
@@ -13,9 +14,6 @@ export const lane: Lane = {
   openStream: (options) => new LaneWriter(options),
 };
 
-/** The ids of reasoning that Weir wrote: their provider would look for what it never kept. */
-const OWN_REASONING = /^rs_[0-9a-f]{32}_\d+$/;
-
 /** A reasoning item is of use to its maker alone: without its token a provider finds nothing in it. */
 function withoutTokens(body: JsonObject): JsonObject {
   const { input } = body;
@@ -26,5 +24,5 @@ function withoutTokens(body: JsonObject): JsonObject {
 function isOwn(item: unknown): boolean {
   if (!isObject(item) || item.type !== 'reasoning') return false;
   if (readMaker(item.encrypted_content) !== null) return true;
-  return typeof item.id === 'string' && OWN_REASONING.test(item.id);
+  return isOwnReasoning(item.id);
 }

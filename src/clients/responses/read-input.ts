@@ -1,6 +1,6 @@
 /** Reads a Responses request's items into chat's messages: items of one step become one assistant message, each result stands behind its call (I2). */
 import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
-import { readTokens } from './encrypted-content.ts';
+import { isOwnReasoning, readTokens } from './encrypted-content.ts';
 import { asContent, readContent, textOf } from './read-content.ts';
 import { flatName } from './read-tools.ts';
 
@@ -126,8 +126,11 @@ class InputReader {
     return null;
   }
 
-  #reasoning({ summary, content, encrypted_content }: JsonObject): null {
+  #reasoning({ id, summary, content, encrypted_content }: JsonObject): null {
     const step = this.#openStep();
+    // Its provider keeps the reasoning itself: what is here is no more than a reference to it.
+    const isKept = readText(encrypted_content) === undefined && readReasoning(content) === '';
+    if (isKept && readText(id) !== undefined && !isOwnReasoning(id)) this.dropped.push('input.reasoning');
     // Where the whole reasoning is told, its summary repeats it.
     const told = readText(readReasoning(content)) ?? readText(readReasoning(summary));
     if (told !== undefined) step.reasoning.push(told);

@@ -3,6 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/canonical/json.ts';
 import { readResponsesRequest } from '../../../src/clients/responses/read-request.ts';
 import { toBase64 } from '../../../src/clients/tokens.ts';
+import { withOwnDetails } from '../../../src/requests/details.ts';
+import { objectsOf } from '../../simulator/json.ts';
 
 const USER = { role: 'user', content: 'Hi' };
 const TIDE = {
@@ -195,7 +197,7 @@ describe('I7 tokens', () => {
       ]),
     ).toMatchObject([
       {
-        reasoning_details: [{ ...detail, id: 'weir1:anthropic:0' }],
+        reasoning_details: [{ ...detail, id: 'weir1:anthropic:' }],
         tool_calls: [
           {
             id: 'a',
@@ -204,6 +206,22 @@ describe('I7 tokens', () => {
         ],
       },
     ]);
+  });
+
+  test('a detail with an id of its upstream’s own goes back to that one alone, under that id', () => {
+    const detail = { type: 'reasoning.encrypted', data: 'd', id: 'rs_up', index: 0 };
+    const [message] = objectsOf(
+      messages([
+        {
+          type: 'reasoning',
+          summary: [],
+          encrypted_content: `weir1:openrouter:${toBase64(JSON.stringify([{ detail }]))}`,
+        },
+        { type: 'message', role: 'assistant', content: 'High.' },
+      ]),
+    );
+    expect(withOwnDetails(message ?? {}, 'openrouter').reasoning_details).toEqual([detail]);
+    expect(withOwnDetails(message ?? {}, 'groq')).not.toHaveProperty('reasoning_details');
   });
 
   test.each(['weir1:anthropic:%%%', 'weir1:anthropic', 'weir1:anthropic:bnVsbA', 'gAAAA'])(

@@ -10,7 +10,7 @@ import type {
   ResponseOutputMessage,
   ResponseReasoningItem,
 } from 'openai/resources/responses/responses';
-import { askAiSdk, STEPS } from '../agent-loops.ts';
+import { askAiSdk, STEPS, type Thoughtful } from '../agent-loops.ts';
 
 const TASK = `steps:${STEPS} How high is the river, and what will it do?`;
 const CITY = {
@@ -41,21 +41,27 @@ export function isOurs(item: ResponseOutputItem): item is OurItem {
 }
 
 /** A loop by hand with the `openai` SDK: the items of each turn go back whole. */
-export async function runByHand(baseURL: string, model: string, isStreamed: boolean): Promise<LoopResult> {
+export async function runByHand(
+  baseURL: string,
+  model: string,
+  isStreamed: boolean,
+): Promise<LoopResult & Thoughtful> {
   const client = new OpenAI({ baseURL, apiKey: 'unused', maxRetries: 0 });
   const items: ResponseInputItem[] = [{ role: 'user', content: TASK }];
   const tools = NAMES.map((name) => ({ type: 'function' as const, name, strict: false, parameters: CITY }));
   let calls = 0;
+  let thoughts = 0;
   for (let turn = 0; turn < MAX_TURNS; turn++) {
-    const effort = model.includes('/claude-') ? { reasoning: { effort: 'high' as const } } : {};
-    const body = { model, input: items, tools, store: false, ...effort };
+    // Some think, and sign, only where they are asked to.
+    const body = { model, input: items, tools, store: false, reasoning: { effort: 'high' as const } };
     const response = isStreamed
       ? await client.responses.stream(body).finalResponse()
       : await client.responses.create(body);
     const output: OurItem[] = [];
     for (const item of response.output) if (isOurs(item)) output.push(item);
     const called = output.filter((item) => item.type === 'function_call');
-    if (called.length === 0) return { text: response.output_text, calls };
+    if (called.length === 0) return { text: response.output_text, calls, thoughts };
+    if (output.some((item) => item.type === 'reasoning' && item.summary.length > 0)) thoughts++;
     items.push(...output);
     for (const { call_id } of called) items.push({ type: 'function_call_output', call_id, output: RESULT });
     calls += called.length;

@@ -1,0 +1,29 @@
+/** Counts what of a tool loop an upstream was sent, in whichever dialect it speaks. */
+import { type JsonObject, objectsOf } from '../simulator/json.ts';
+
+/** Calls, and their results. */
+export function countCalls(body: JsonObject) {
+  const parts = [
+    ...objectsOf(body.input),
+    ...objectsOf(body.messages).flatMap((message) => [
+      message,
+      ...objectsOf(message.tool_calls),
+      ...objectsOf(message.content),
+    ]),
+    ...objectsOf(body.contents).flatMap(({ parts: inner }) => objectsOf(inner)),
+  ];
+  const count = (isIt: (part: JsonObject) => boolean) => parts.filter(isIt).length;
+  return {
+    calls: count(
+      ({ type, functionCall, function: fn }) =>
+        type === 'function_call' || type === 'tool_use' || fn !== undefined || functionCall !== undefined,
+    ),
+    results: count(
+      ({ type, role, functionResponse }) =>
+        type === 'function_call_output' ||
+        type === 'tool_result' ||
+        role === 'tool' ||
+        functionResponse !== undefined,
+    ),
+  };
+}

@@ -33,7 +33,7 @@ export async function readRequestBody(
   return refuse(apiError('invalid_json', message));
 }
 
-async function readInTime(
+function readInTime(
   request: Request,
   maxBytes: number,
   { deadline, leaseMemory }: RequestContext,

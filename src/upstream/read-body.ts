@@ -42,26 +42,31 @@ export function announcedLength(headers: Headers): number | null {
  * Reads a message's text whole. Never throws; where it gives up, the rest is not read.
  * @returns the text, and its share of the isolate's memory: to be released when nothing of the body is held any more
  */
-export async function readBodyText(source: TextSource, leaseMemory: LeaseMemory): Promise<TextRead> {
+export function readBodyText(source: TextSource, leaseMemory: LeaseMemory): Promise<TextRead> {
   const { message, maxBytes, late } = source;
   const length = announcedLength(message.headers);
   // Nearly every body: the runtime reads it in one step, and no more of it than was announced.
-  if (length !== null && length <= SMALL_BYTES && length <= maxBytes) return readSmall(message, late);
-  const read = await readBody({ ...source, body: message.body, length }, leaseMemory);
+  return length !== null && length <= SMALL_BYTES && length <= maxBytes
+    ? readSmall(message, late)
+    : readLarge({ ...source, body: message.body, length }, leaseMemory);
+}
+
+function readSmall(message: TextSource['message'], late: Bounds['late']): Promise<TextRead> {
+  const reading = message.text().then<TextRead, TextRead>(
+    (text) => ({ kind: 'text', text, lease: SMALL_LEASE }),
+    () => ({ kind: 'broken' }),
+  );
+  return late === undefined ? reading : Promise.race([reading, late.then(() => LATE)]);
+}
+
+const LATE: TextRead = { kind: 'late' };
+
+async function readLarge(source: BodySource, leaseMemory: LeaseMemory): Promise<TextRead> {
+  const read = await readBody(source, leaseMemory);
   if (read.kind !== 'body') return read;
   const { bytes, lease } = read;
   await lease.begin();
   return { kind: 'text', text: takeText(bytes), lease };
-}
-
-async function readSmall(message: TextSource['message'], late: Bounds['late']): Promise<TextRead> {
-  try {
-    const reading = message.text();
-    const text = late === undefined ? await reading : await Promise.race([reading, late.then(() => null)]);
-    return text === null ? { kind: 'late' } : { kind: 'text', text, lease: SMALL_LEASE };
-  } catch {
-    return { kind: 'broken' };
-  }
 }
 
 /**

@@ -104,10 +104,11 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
       };
       const answer = await serve(routes, request, requestContext, hooks);
       deadline.stop();
-      answer.headers.set('x-request-id', requestContext.requestId);
-      answer.headers.set('x-weir-request-id', requestContext.requestId);
+      const { headers } = answer;
+      headers.set('x-request-id', requestContext.requestId);
+      headers.set('x-weir-request-id', requestContext.requestId);
       // The name by which Anthropic's SDKs show it.
-      if (clientOfPath(request).id === 'messages') answer.headers.set('request-id', requestContext.requestId);
+      if (clientOfPath(request).id === 'messages') headers.set('request-id', requestContext.requestId);
       addCors(request, answer, settings.corsOrigins);
       return request.method === 'HEAD' ? new Response(null, answer) : answer;
     },

@@ -26,6 +26,7 @@ import { handleModel, handleModels } from './http/models.ts';
 import { noResponses } from './http/no-responses.ts';
 import { clientOfPath, forgivePath, noSuchRoute, pathOf } from './http/paths.ts';
 import type { Ports } from './http/ports.ts';
+import { RequestClock } from './http/request-clock.ts';
 import { clientError, jsonResponse } from './http/respond.ts';
 import { Site, type SitePorts } from './http/site.ts';
 import { handleUsage } from './http/usage.ts';
@@ -66,7 +67,7 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
   const stranded = new StrandedRecords(store, ledger);
   const sinks = settings.ledger === 'kv' ? [ledger] : [stranded.ledger, stranded];
   const written = queue === null ? sinks : [new QueueSink(queue), ...sinks];
-  const records = new RecordWriter({ sinks: written, log, startTimer: clock.startTimer });
+  const records = new RecordWriter(written, log);
   const memory = new Memory(clock);
   const circuits = new Circuits();
   const modelLists = new ModelLists(ports);
@@ -82,10 +83,11 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
     fetch: async (request, context) => {
       const waitUntil = (work: Promise<unknown>) => context.waitUntil(work);
       const arrivedAt = clock.now();
-      const deadline = new Deadline(clock, arrivedAt, settings.pacing.deadlineMs);
+      const requestClock = new RequestClock(clock);
+      const deadline = new Deadline(requestClock, arrivedAt, settings.pacing.deadlineMs);
       const requestContext: RequestContext = {
         settings,
-        ports,
+        ports: { ...ports, clock: requestClock },
         ledger,
         records: toldRecords(records, hooks, { ports, waitUntil }),
         hostCaller: null,
@@ -102,10 +104,11 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
       };
       const answer = await serve(routes, request, requestContext, hooks);
       deadline.stop();
-      answer.headers.set('x-request-id', requestContext.requestId);
-      answer.headers.set('x-weir-request-id', requestContext.requestId);
+      const { headers } = answer;
+      headers.set('x-request-id', requestContext.requestId);
+      headers.set('x-weir-request-id', requestContext.requestId);
       // The name by which Anthropic's SDKs show it.
-      if (clientOfPath(request).id === 'messages') answer.headers.set('request-id', requestContext.requestId);
+      if (clientOfPath(request).id === 'messages') headers.set('request-id', requestContext.requestId);
       addCors(request, answer, settings.corsOrigins);
       return request.method === 'HEAD' ? new Response(null, answer) : answer;
     },

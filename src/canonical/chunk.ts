@@ -54,8 +54,8 @@ export interface ChatChunk {
   readonly object: 'chat.completion.chunk';
   readonly created: number;
   readonly model: string;
-  readonly service_tier?: string;
-  readonly system_fingerprint?: string;
+  readonly service_tier?: string | undefined;
+  readonly system_fingerprint?: string | undefined;
   readonly choices: readonly ChatChoice[];
   readonly usage?: Usage;
 }
@@ -65,7 +65,7 @@ export interface TextChunk {
   readonly object: 'text_completion';
   readonly created: number;
   readonly model: string;
-  readonly system_fingerprint?: string;
+  readonly system_fingerprint?: string | undefined;
   readonly choices: readonly TextChoice[];
   readonly usage?: Usage;
 }

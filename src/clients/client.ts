@@ -75,8 +75,8 @@ export interface Client<Session> {
 }
 
 /** What writes the answer to one request: its client, whose session is not the gateway's business. */
-export interface AnsweringClient
-  extends Pick<Client<unknown>, 'id' | 'lane' | 'takesVendorEvents' | 'error'> {
+export interface AnsweringClient extends Pick<Client<unknown>, 'id' | 'takesVendorEvents' | 'error'> {
+  readonly lane: Lane | null;
   openStream(options: WriterOptions): StreamWriter;
   openWhole(options: WriterOptions): WholeBuilder;
 }
@@ -84,7 +84,7 @@ export interface AnsweringClient
 export function answeringClient<Session>(client: Client<Session>, session: Session): AnsweringClient {
   return {
     id: client.id,
-    ...(client.lane === undefined ? {} : { lane: client.lane }),
+    lane: client.lane ?? null,
     takesVendorEvents: client.takesVendorEvents,
     error: (error, requestId) => client.error(error, requestId),
     openStream: (options) => client.openStream(session, options),

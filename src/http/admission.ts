@@ -6,7 +6,6 @@ import { highestPrice } from '../limits/highest-price.ts';
 import { type Refused, refusedBy } from '../limits/refusal.ts';
 import type { ReserveRequest } from '../limits/reserve.ts';
 import { type Charge, chargeOfRecord, NOTHING } from '../limits/settle.ts';
-import type { UsageRecord } from '../metering/record.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { Target } from '../routing/target.ts';
 import { findCeiling } from './ceiling.ts';
@@ -121,8 +120,11 @@ function settledRecords(held: Held, unreservedDay: string | null): Admission['re
   const { records, settings } = held.context;
   if (settings.ledger === 'object') return records;
   return {
-    write: async (record: UsageRecord) => {
-      await Promise.all([records.write(record), settle(held, chargeOfRecord(record), unreservedDay)]);
+    write: async (record, startTimer) => {
+      await Promise.all([
+        records.write(record, startTimer),
+        settle(held, chargeOfRecord(record), unreservedDay),
+      ]);
     },
   };
 }

@@ -35,21 +35,20 @@ export async function answerStreamed(answering: Answering): Promise<Response> {
     leaseMemory: context.leaseMemory,
     onWrite: (bytes) => meter.wrote(bytes),
   });
-  context.waitUntil(
-    stream.ended.then((end) => {
-      meter.settle(requestEnd(end, answering));
-      // The upstream may go on after its answer's end; its connection must not.
-      asking.stop();
-    }),
-  );
-  context.waitUntil(feedAll(stream, answering));
+  // The runtime waits for the meter, which is settled when both are over.
+  void stream.ended.then((end) => {
+    meter.settle(requestEnd(end, answering));
+    // An answer that ended has cancelled what its upstream may yet send.
+    if (end.kind !== 'finished') asking.stop();
+  });
+  void feedAll(stream, answering);
   const early = await stream.opened;
   if (early !== null) {
     return clientError(exchange.client, context, headError(early, answering), answerHeaders(answering));
   }
   const headers = answerHeaders(answering, asking.isDecided);
-  headers.set('content-type', STREAM_TYPE);
-  headers.set('cache-control', 'no-cache, no-transform');
+  headers['content-type'] = STREAM_TYPE;
+  headers['cache-control'] = 'no-cache, no-transform';
   return new Response(stream.readable, { headers });
 }
 

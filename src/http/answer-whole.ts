@@ -35,7 +35,7 @@ export async function answerWhole(answering: Answering): Promise<Response> {
     const bytes = encoder.encode(whole.json);
     meter.wrote(bytes.length);
     meter.settle({ kind: 'finished' });
-    headers.set('content-type', JSON_TYPE);
+    headers['content-type'] = JSON_TYPE;
     return new Response(sending(bytes, whole.lease), { headers });
   }
   const error = deadline.isOver ? deadlineExceeded(asking.current.upstream, deadlineMs) : whole.error;

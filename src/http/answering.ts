@@ -20,28 +20,31 @@ export interface Answering {
  * tried (R8).
  * @param isDecided whether it is known who answers: a heartbeat may send the head before, and then nobody is named
  */
-export function answerHeaders({ exchange, meter, asking }: Answering, isDecided = true): Headers {
+export function answerHeaders(
+  { exchange, meter, asking }: Answering,
+  isDecided = true,
+): Record<string, string> {
   const { admission, alias } = exchange;
   const { facts, headers: upstreamHeaders } = asking.current;
   const { target, dropped, changed } = facts;
   const passed = (facts.lane && exchange.client.lane?.responseHeaders) ?? [];
-  const headers = isDecided ? pickResponseHeaders(upstreamHeaders, passed) : new Headers();
+  const headers = isDecided ? pickResponseHeaders(upstreamHeaders, passed) : {};
   // The caller's own limits stand in the place of those that the deployment has at the provider.
-  for (const [name, value] of Object.entries(admission?.headers ?? {})) headers.set(name, value);
-  if (alias !== null) headers.set('x-weir-alias', headerValue(alias));
+  Object.assign(headers, admission?.headers);
+  if (alias !== null) headers['x-weir-alias'] = headerValue(alias);
   if (!isDecided) return headers;
-  headers.set('x-weir-provider', target.provider.id);
-  headers.set('x-weir-model', headerValue(target.model));
+  headers['x-weir-provider'] = target.provider.id;
+  headers['x-weir-model'] = headerValue(target.model);
   setNames(headers, 'x-weir-dropped', dropped);
   setNames(headers, 'x-weir-changed', changed);
   const { attempts } = meter;
-  if (attempts.length > 1) headers.set('x-weir-attempts', attemptsHeader(attempts));
+  if (attempts.length > 1) headers['x-weir-attempts'] = attemptsHeader(attempts);
   return headers;
 }
 
 /** Names of fields, without their values (Q5). */
-function setNames(headers: Headers, header: string, names: readonly string[]): void {
+function setNames(headers: Record<string, string>, header: string, names: readonly string[]): void {
   if (names.length === 0) return;
   const text = headerValue(names.join(', ')).replaceAll('%20', ' ');
-  headers.set(header, text.slice(0, MAX_NAMES_CHARS));
+  headers[header] = text.slice(0, MAX_NAMES_CHARS);
 }

@@ -8,7 +8,7 @@ import { lastError, skippedAttempt } from '../routing/attempts.ts';
 import { judge, readRetryAfter } from '../routing/failures.ts';
 import type { Passes } from '../routing/passes.ts';
 import type { Target } from '../routing/target.ts';
-import { endAttemptSpan, inAttemptSpan } from '../tracing/spans.ts';
+import { endAttemptSpan, inAttemptSpan, type Tracing } from '../tracing/spans.ts';
 import { callUpstream } from '../upstream/call.ts';
 import { upstreamOf } from './answer-options.ts';
 import { Attempt } from './attempt.ts';
@@ -22,6 +22,8 @@ export interface AskingOptions {
   readonly held: HeldRequest;
   /** The client's own headers, of which few go on (H2). */
   readonly clientHeaders: Headers;
+  /** Null where nobody sees the request's span: there are none below it. */
+  readonly tracing: Tracing | null;
 }
 
 export class Asking {
@@ -140,12 +142,12 @@ export class Asking {
   }
 
   #ask(written: WriteResult, facts: TargetFacts): Attempt {
-    const { exchange, meter, passes, held, clientHeaders } = this.#options;
+    const { exchange, meter, passes, held, clientHeaders, tracing } = this.#options;
     const { ports } = exchange.context;
     const { target } = facts;
     const upstream = upstreamOf(exchange, target);
     const { current } = meter;
-    const attempt = inAttemptSpan(ports.tracing, exchange.route, current.facts, (span) => {
+    const attempt = inAttemptSpan(tracing, exchange.route, current.facts, (span) => {
       if (span !== null) current.onEnd((ended) => endAttemptSpan(span, ended));
       return new Attempt({
         facts,

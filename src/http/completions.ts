@@ -38,7 +38,11 @@ async function runExchange(
   // Nobody waits for it: the prices are there when the answer ends.
   if (context.prices.isStale) context.waitUntil(context.prices.load());
   if (callerPays) context.waitUntil(rememberCaller(meter, context));
-  const asking = new Asking({ exchange, meter, passes, held, clientHeaders: request.headers }, first);
+  const tracing = span === null ? null : context.ports.tracing;
+  const asking = new Asking(
+    { exchange, meter, passes, held, clientHeaders: request.headers, tracing },
+    first,
+  );
   request.signal.addEventListener('abort', () => {
     meter.settle({ kind: 'cancelled' });
     asking.stop();
@@ -68,6 +72,7 @@ function openMeter(exchange: Exchange, first: TargetFacts, span: Span | null): R
     prices,
     log,
     now: clock.now,
+    startTimer: clock.startTimer,
     onRecord: (record, served) => {
       if (span !== null) endRequestSpan(span, record, served);
     },

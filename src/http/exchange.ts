@@ -81,23 +81,33 @@ export async function openExchange<Session>(
   const { lease } = read;
   let result: ExchangeResult | undefined;
   try {
-    const { route } = clientRoute;
-    result = await prepare({ ...read, route, context, caller: identified.caller, ...asked }, request.signal);
+    const { caller } = identified;
+    result = await prepare(read, {
+      route: clientRoute.route,
+      context,
+      caller,
+      asked,
+      signal: request.signal,
+    });
     return result;
   } finally {
     if (result?.kind !== 'exchange') lease.release();
   }
 }
 
-interface ReadRequest extends RequestPolicies, CompletionRequest {
+interface Asker {
   readonly route: Route;
   readonly context: RequestContext;
   readonly caller: Caller;
+  readonly asked: RequestPolicies;
+  readonly signal: AbortSignal;
 }
 
 /** Finds the request's targets, writes what the first one gets, and asks the limits of its key. */
-async function prepare(read: ReadRequest, signal: AbortSignal): Promise<ExchangeResult> {
-  const { body, sent, onlyNative, dropped, names, lease, route, client, context, caller, unsupported } = read;
+async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeResult> {
+  const { body, sent, onlyNative, dropped, names, lease, client } = read;
+  const { route, context, caller, signal } = asker;
+  const { policies, unsupported } = asker.asked;
   const callerPays = caller.credential !== null;
   const found = findTargets({
     settings: context.settings,
@@ -153,7 +163,7 @@ async function prepare(read: ReadRequest, signal: AbortSignal): Promise<Exchange
       alias: isAlias(names[0], context.settings) ? names[0] : null,
       targets,
       leftOut: [...leftOut, ...passes.takeLeftOut()],
-      policies: client.takesVendorEvents ? read.policies : { ...read.policies, vendorEvents: [] },
+      policies: client.takesVendorEvents ? policies : { ...policies, vendorEvents: [] },
       isStreamed: body.stream === true,
       asksUsage: asksForUsage(body),
       asksCost: asksForCost(body),

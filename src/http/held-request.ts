@@ -86,11 +86,8 @@ export class HeldRequest {
     }
     const { lease, route, unsupported, promptCache, dropped, onlyNative } = this.#held;
     const { provider, model, endpoint, step } = target;
-    const asked: JsonObject = {
-      ...omit(this.#held.body, ...ROUTING_FIELDS),
-      ...step.set,
-      [route === 'agents' ? 'agent_id' : 'model']: model,
-    };
+    const name = route === 'agents' ? { agent_id: model } : { model };
+    const asked: JsonObject = { ...omit(this.#held.body, ...ROUTING_FIELDS), ...step.set, ...name };
     await lease.pause();
     const { body: limited, isLimited } = this.#limit(asked);
     const lane = laneTo(target, this.#held);

@@ -33,12 +33,19 @@ const PLAIN_ID = /^[\w-]{1,36}$/;
  * Asks the host once about each request of Weir's. Not asked are `/health`, a page's preflights, which bear no credentials, and
  * the bearer of the admin token. A hook that fails lets nothing pass.
  */
-export async function askHost(
+export function askHost(
   { onRequest }: Hooks,
   request: Request,
   context: RequestContext,
+): HostAnswer | Promise<HostAnswer> {
+  return onRequest === null || request.method === 'OPTIONS' ? GO : ask(onRequest, request, context);
+}
+
+async function ask(
+  onRequest: NonNullable<Hooks['onRequest']>,
+  request: Request,
+  context: RequestContext,
 ): Promise<HostAnswer> {
-  if (onRequest === null || request.method === 'OPTIONS') return GO;
   const { settings, requestId } = context;
   if (new URL(request.url).pathname === `${settings.basePath}/health`) return GO;
   if (await isAdmin(settings.adminToken, request.headers)) return GO;
@@ -90,9 +97,9 @@ export function toldRecords(
     }
   }
   return {
-    write: (record) => {
+    write: (record, startTimer) => {
       waitUntil(tell(record));
-      return records.write(record);
+      return records.write(record, startTimer);
     },
   };
 }

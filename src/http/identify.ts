@@ -4,6 +4,7 @@ import { sha256 } from '../auth/digest.ts';
 import { callerId } from '../auth/keys.ts';
 import { apiError } from '../canonical/error.ts';
 import type { RequestContext } from './context.ts';
+import type { Ports } from './ports.ts';
 
 export type Identified = CallerResult & { readonly headers?: Readonly<Record<string, string>> };
 
@@ -13,7 +14,8 @@ const RETRY_AFTER_SECONDS = '10';
 /** The caller of a request, or the error for it: a 401, or a 429 of the shield. */
 export async function identifyCaller(request: Request, context: RequestContext): Promise<Identified> {
   const { settings, knownKeys, arrivedAt } = context;
-  if (await isShieldedFrom(request, context)) {
+  const { limiter } = context.ports;
+  if (limiter !== null && (await isShieldedFrom(request, limiter, context))) {
     const error = apiError('rate_limited', 'Requests come too fast: wait, then send fewer');
     return { kind: 'error', error, headers: { 'retry-after': RETRY_AFTER_SECONDS } };
   }
@@ -23,11 +25,14 @@ export async function identifyCaller(request: Request, context: RequestContext):
 }
 
 /** Callers are told apart by whom the host says they are, or by what they send as a key, valid or not; others by their address. */
-async function isShieldedFrom(request: Request, { ports, hostCaller }: RequestContext): Promise<boolean> {
-  if (ports.limiter === null) return false;
+async function isShieldedFrom(
+  request: Request,
+  limiter: NonNullable<Ports['limiter']>,
+  { ports, hostCaller }: RequestContext,
+): Promise<boolean> {
   const key = hostCaller === null ? await shieldKey(request) : `caller/${hostCaller.keyId}`;
   try {
-    return !(await ports.limiter.limit({ key })).success;
+    return !(await limiter.limit({ key })).success;
   } catch (error) {
     // It only shields: without it the gateway works as well.
     ports.log({ event: 'limiter_failed', reason: String(error) });

@@ -20,10 +20,10 @@ function pathStart(url: string): number {
   return url.indexOf('/', 'https://'.length);
 }
 
-/** The URL that a request's client meant: its own, but for a slip in the path. */
-export function meantUrl({ url }: Request): string {
+/** The URL that a request's client meant, where its own has a slip in the path; null: it has none. */
+export function meantUrl({ url }: Request): string | null {
   const path = pathOf(url);
-  if (!SLIP.test(path)) return url;
+  if (!SLIP.test(path)) return null;
   const start = pathStart(url);
   const meant = path.replace(/\/{2,}/g, '/').replace(/(\/openai)?\/v1(\/v1)?(?=\/)/, '/v1');
   return url.slice(0, start) + meant + url.slice(start + path.length);
@@ -32,7 +32,7 @@ export function meantUrl({ url }: Request): string {
 /** The request under the path that its client meant: itself, but for a slip. It takes the body with it. */
 export function forgivePath(request: Request): Request {
   const url = meantUrl(request);
-  if (url === request.url) return request;
+  if (url === null) return request;
   const { method, headers } = request;
   // A GET with a body, which HTTP allows, can't be copied: its body has no meaning here.
   return method === 'GET' || method === 'HEAD'
@@ -42,7 +42,7 @@ export function forgivePath(request: Request): Request {
 
 /** Whose a path is, known route or not: its errors are in its client's form (I1). */
 export function clientOfPath(request: Request): Pick<Client<unknown>, 'id' | 'error'> {
-  const [path = ''] = request.url.split('?', 1);
+  const path = pathOf(request.url);
   if (/\/responses(\/|$)/.test(path)) return responses;
   return /\/messages(\/|$)/.test(path) ? messages : chat;
 }

@@ -33,14 +33,13 @@ export async function readRequestBody(
   return refuse(apiError('invalid_json', message));
 }
 
-async function readInTime(
+function readInTime(
   request: Request,
   maxBytes: number,
   { deadline, leaseMemory }: RequestContext,
 ): Promise<TextRead> {
-  const late = Promise.withResolvers<'late'>();
-  deadline.watch(() => late.resolve('late'));
-  return readBodyText({ message: request, maxBytes, late: late.promise }, leaseMemory);
+  const watch = (onLate: () => void) => deadline.watch(onLate);
+  return readBodyText({ message: request, maxBytes, watch }, leaseMemory);
 }
 
 function refuse(error: ApiError): BodyResult {

@@ -43,7 +43,7 @@ export class Site {
 
   async #isWeirs(request: Request): Promise<boolean> {
     const { basePath, adminToken } = this.#placement;
-    const { pathname } = new URL(meantUrl(request));
+    const { pathname } = new URL(meantUrl(request) ?? request.url);
     // A mistyped path of the API must not carry a provider's key and a prompt to the site.
     const isOwnPath = this.#isRoute(pathname) || pathname.startsWith(`${basePath}/v1/`);
     return isOwnPath || bearsOwnKey(request, adminToken);

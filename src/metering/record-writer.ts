@@ -7,13 +7,8 @@ export interface RecordSink {
   put(records: readonly UsageRecord[]): Promise<void>;
 }
 
-export interface WriterPorts {
-  /** The first one that takes a record keeps it. */
-  readonly sinks: readonly RecordSink[];
-  /** Calls back once after so many ms, unless it is cancelled with what it returned. */
-  readonly startTimer: (ms: number, onFire: () => void) => () => void;
-  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
-}
+/** Calls back once after so many ms, unless it is cancelled with what it returned. */
+export type StartTimer = (ms: number, onFire: () => void) => () => void;
 
 /** The waits before the second try and each one after it. */
 const RETRY_DELAYS_MS = [500, 1000, 2000, 4000, 8000];
@@ -24,60 +19,69 @@ const MAX_WRITE_MS = 25_000;
 /** A sink that has not taken a record by then leaves it to the next one. */
 const MAX_SINK_MS = 10_000;
 
+/** One record's way, through all sinks. */
+interface Delivery {
+  readonly record: UsageRecord;
+  readonly startTimer: StartTimer;
+  readonly failures: string[];
+}
+
 export class RecordWriter {
-  readonly #ports: WriterPorts;
+  readonly #sinks: readonly RecordSink[];
+  readonly #log: (entry: Readonly<Record<string, unknown>>) => void;
   #lost = 0;
 
-  constructor(ports: WriterPorts) {
-    this.#ports = ports;
+  /** @param sinks the first one that takes a record keeps it */
+  constructor(sinks: readonly RecordSink[], log: (entry: Readonly<Record<string, unknown>>) => void) {
+    this.#sinks = sinks;
+    this.#log = log;
   }
 
-  /** Resolves when the record was taken, or was logged as lost; never rejects. */
-  async write(record: UsageRecord): Promise<void> {
-    const failures: string[] = [];
+  /**
+   * Resolves when the record was taken, or was logged as lost; never rejects.
+   * @param startTimer its request's: a timer is no other request's business
+   */
+  async write(record: UsageRecord, startTimer: StartTimer): Promise<void> {
+    const delivery: Delivery = { record, startTimer, failures: [] };
     let left = MAX_WRITE_MS;
-    for (const [i, sink] of this.#ports.sinks.entries()) {
-      const isLast = i === this.#ports.sinks.length - 1;
-      const ms = isLast ? left : Math.min(left, MAX_SINK_MS);
-      if (await this.#within(ms, (isOver) => this.#tryAll(sink, record, failures, isOver))) return;
+    for (const sink of this.#sinks) {
+      const ms = sink === this.#sinks.at(-1) ? left : Math.min(left, MAX_SINK_MS);
+      if (await giveWithin(ms, sink, delivery)) return;
       left -= ms;
     }
     this.#lost++;
-    const reason = failures.at(-1) ?? `The ledger took longer than ${MAX_WRITE_MS} ms`;
-    this.#ports.log({ event: 'record_lost', lost_by_this_isolate: this.#lost, reason, record });
+    const reason = delivery.failures.at(-1) ?? `The ledger took longer than ${MAX_WRITE_MS} ms`;
+    this.#log({ event: 'record_lost', lost_by_this_isolate: this.#lost, reason, record });
   }
+}
 
-  /** Whether the work succeeds within so many ms. */
-  async #within(ms: number, work: (isOver: () => boolean) => Promise<boolean>): Promise<boolean> {
+/** Whether the sink takes the record within so many ms. */
+function giveWithin(ms: number, sink: RecordSink, delivery: Delivery): Promise<boolean> {
+  return new Promise((resolve) => {
     let isOver = false;
-    const done = Promise.withResolvers<boolean>();
-    const cancelTimer = this.#ports.startTimer(ms, () => {
+    const cancelTimer = delivery.startTimer(ms, () => {
       isOver = true;
-      done.resolve(false);
+      resolve(false);
     });
-    void work(() => isOver).then(done.resolve);
-    const result = await done.promise;
-    cancelTimer();
-    return result;
-  }
+    void give(sink, delivery, () => isOver).then((isTaken) => {
+      cancelTimer();
+      resolve(isTaken);
+    });
+  });
+}
 
-  async #tryAll(
-    sink: RecordSink,
-    record: UsageRecord,
-    failures: string[],
-    isOver: () => boolean,
-  ): Promise<boolean> {
-    for (const delay of [...RETRY_DELAYS_MS, null]) {
-      if (isOver()) return false;
-      try {
-        // A try that was only slow changes nothing when it is repeated.
-        await sink.put([record]);
-        return true;
-      } catch (error) {
-        failures.push(String(error));
-      }
-      if (delay !== null) await new Promise<void>((resolve) => this.#ports.startTimer(delay, resolve));
+async function give(sink: RecordSink, delivery: Delivery, isOver: () => boolean): Promise<boolean> {
+  const { record, startTimer, failures } = delivery;
+  for (const delay of [...RETRY_DELAYS_MS, null]) {
+    if (isOver()) return false;
+    try {
+      // A try that was only slow changes nothing when it is repeated.
+      await sink.put([record]);
+      return true;
+    } catch (error) {
+      failures.push(String(error));
     }
-    return false;
+    if (delay !== null) await new Promise<void>((resolve) => void startTimer(delay, resolve));
   }
+  return false;
 }

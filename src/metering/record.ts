@@ -228,7 +228,18 @@ export function decodeUsageRecord(value: unknown): UsageRecord | null {
 /** The latest time that there is. */
 const MAX_TIME_MS = 8.64e15;
 
+const SECOND_MS = 1000;
+/** The second of the last time that was written, and how its times begin: a request writes several of one second. */
+let lastSecond = Number.NaN;
+let lastStart = '';
+
 /** ISO 8601, UTC, with milliseconds. */
 export function isoTime(ms: number): string {
-  return new Date(Math.min(ms, MAX_TIME_MS)).toISOString();
+  if (ms > MAX_TIME_MS) return isoTime(MAX_TIME_MS);
+  const second = Math.floor(ms / SECOND_MS);
+  if (second !== lastSecond) {
+    lastStart = new Date(ms).toISOString().slice(0, -'000Z'.length);
+    lastSecond = second;
+  }
+  return `${lastStart}${String(Math.floor(ms) - second * SECOND_MS).padStart(3, '0')}Z`;
 }

@@ -3,7 +3,7 @@ import type { ApiError } from '../canonical/error.ts';
 import { type AttemptFacts, AttemptMeter } from './attempt-meter.ts';
 import type { PriceBook } from './prices/price-book.ts';
 import { type Attempt, boundRecord, isoTime, type UsageRecord } from './record.ts';
-import type { RecordWriter } from './record-writer.ts';
+import type { RecordWriter, StartTimer } from './record-writer.ts';
 import { sumUp } from './sums.ts';
 
 export interface RequestFacts {
@@ -30,6 +30,7 @@ export interface MeterPorts {
   readonly prices: Pick<PriceBook, 'table'>;
   /** ms since the epoch. */
   readonly now: () => number;
+  readonly startTimer: StartTimer;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
   /** Called once, with who served or was asked last. */
   readonly onRecord: (record: UsageRecord, served: AttemptFacts) => void;
@@ -94,7 +95,7 @@ export class RequestMeter {
     this.#current.end({ errorCode, isRefused: end.kind === 'refused' });
     const record = this.#record(end, errorCode);
     this.#ports.log({ event: 'request', ...record });
-    this.#ports.records.write(record).then(() => this.#settled.resolve(record));
+    this.#ports.records.write(record, this.#ports.startTimer).then(() => this.#settled.resolve(record));
     this.#ports.onRecord(record, this.#current.facts);
   }
 

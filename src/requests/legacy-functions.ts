@@ -3,8 +3,10 @@ import { isObject, type JsonObject, readArray, readText } from '../canonical/jso
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { omit } from './objects.ts';
 
+/** Itself where it has none of them. */
 export function convertLegacyFunctions(body: JsonObject): JsonObject {
   const isLegacy = Array.isArray(body.functions) || body.function_call !== undefined;
+  if (!isLegacy && !readArray(body.messages).some(isLegacyMessage)) return body;
   const rest = isLegacy ? omit(body, 'functions', 'function_call') : body;
   const tools = readArray(body.functions).map((definition) => ({ type: 'function', function: definition }));
   return {
@@ -15,6 +17,10 @@ export function convertLegacyFunctions(body: JsonObject): JsonObject {
       : { tool_choice: toolChoice(body.function_call) }),
     ...(Array.isArray(body.messages) ? { messages: convertMessages(body.messages) } : {}),
   };
+}
+
+function isLegacyMessage(message: unknown): boolean {
+  return isObject(message) && (message.role === 'function' || isObject(message.function_call));
 }
 
 function toolChoice(functionCall: unknown): unknown {

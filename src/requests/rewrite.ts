@@ -84,6 +84,7 @@ function adjust(body: JsonObject, { adjustments = [] }: RequestRules, report: Re
 }
 
 function rewriteFields(body: JsonObject, rules: RequestRules, provider: string, report: Report): JsonObject {
+  if (!Object.keys(body).some((field) => ownValue(rules.fields, field) !== undefined)) return body;
   const sent: [string, unknown][] = [];
   for (const [field, value] of Object.entries(body)) {
     const rule = ownValue(rules.fields, field);

@@ -92,8 +92,14 @@ function findPlace(name: string, step: Step | null, { settings, route }: Targets
   const model = isAddressed ? address.slice(id.length + 1) : address;
   if (model === '') return notFound(`${name} names no model`, param);
   const endpoint = configured.provider.endpoints[route];
-  const named = { endpoint, model, address: `${id}/${model}`, step: step ?? plainStep(address) };
-  return { kind: 'place', place: { ...configured, ...named } };
+  const place = {
+    ...configured,
+    endpoint,
+    model,
+    address: `${id}/${model}`,
+    step: step ?? plainStep(address),
+  };
+  return { kind: 'place', place };
 }
 
 function notFound(message: string, param: string): PlaceResult {

@@ -30,8 +30,8 @@ interface ChoiceState {
 
 /** What the upstream calls its service and its build: on every chunk from the first that named it (C1). */
 interface Labels {
-  readonly service_tier?: string;
-  readonly system_fingerprint?: string;
+  readonly service_tier: string | undefined;
+  readonly system_fingerprint: string | undefined;
 }
 
 /** `id`, `created` and `model` as every chunk of one answer has them (C2). */
@@ -49,7 +49,7 @@ export class Normaliser {
   #id: string | undefined;
   #created: number | undefined;
   #model: string | undefined;
-  #labels: Labels = {};
+  #labels: Labels = { service_tier: undefined, system_fingerprint: undefined };
   #fault: ApiError | null = null;
   #isFailing = false;
   #hasSentUsage = false;
@@ -128,10 +128,7 @@ export class Normaliser {
     const system_fingerprint = systemFingerprint ?? this.#labels.system_fingerprint;
     if (service_tier === this.#labels.service_tier && system_fingerprint === this.#labels.system_fingerprint)
       return;
-    this.#labels = {
-      ...(service_tier === undefined ? {} : { service_tier }),
-      ...(system_fingerprint === undefined ? {} : { system_fingerprint }),
-    };
+    this.#labels = { service_tier, system_fingerprint };
     this.#revision++;
   }
 
@@ -250,12 +247,14 @@ export class Normaliser {
 
   #chatChunk(choices: readonly ChatChoice[]): ChatChunk {
     const { id, created, model } = this.#pin();
+    const { service_tier, system_fingerprint } = this.#labels;
     return {
       id,
       object: 'chat.completion.chunk',
       created,
       model,
-      ...this.#labels,
+      service_tier,
+      system_fingerprint,
       choices,
     };
   }
@@ -263,8 +262,7 @@ export class Normaliser {
   #textChunk(choices: readonly TextChoice[]): TextChunk {
     const { id, created, model } = this.#pin();
     const { system_fingerprint } = this.#labels;
-    const label = system_fingerprint === undefined ? {} : { system_fingerprint };
-    return { id, object: 'text_completion', created, model, ...label, choices };
+    return { id, object: 'text_completion', created, model, system_fingerprint, choices };
   }
 
   #pin(): Identity {

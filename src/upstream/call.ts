@@ -113,12 +113,15 @@ function requestHeaders(request: UpstreamRequest): Record<string, string> {
   return headers;
 }
 
-/** @param passed names of those that go on besides (N1) */
-export function pickResponseHeaders(headers: Headers, passed: readonly string[]): Headers {
-  const picked = new Headers();
+/**
+ * Of an upstream's headers those that go on, as a plain object.
+ * @param passed names of those that go on besides (N1)
+ */
+export function pickResponseHeaders(headers: Headers, passed: readonly string[]): Record<string, string> {
+  const picked: Record<string, string> = {};
   for (const name of passed.length === 0 ? RESPONSE_HEADERS : [...RESPONSE_HEADERS, ...passed]) {
     const value = readHeader(headers, name);
-    if (value !== null) picked.set(name, value);
+    if (value !== null) picked[name] = value;
   }
   return picked;
 }

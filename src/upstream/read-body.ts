@@ -5,20 +5,20 @@ import { type Lease, type LeaseMemory, SMALL_LEASE } from '../stream/memory.ts';
 /** Most bodies of an unknown length fit. */
 const FIRST_BYTES = 16 * 1024;
 
-interface Bounds {
-  readonly maxBytes: number;
-  /** Resolves when time is up; without it the body ends with its connection. */
-  readonly late?: Promise<'late'>;
-}
-
-export interface TextSource extends Bounds {
+export interface TextSource {
   readonly message: Pick<Request, 'headers' | 'body' | 'text'>;
+  readonly maxBytes: number;
+  /** Takes what is to be called when time is up; without it the body ends with its connection. */
+  readonly watch?: (onLate: () => void) => void;
 }
 
-export interface BodySource extends Bounds {
+export interface BodySource {
   readonly body: ReadableStream<Uint8Array> | null;
   /** The bytes that its sender announced, or null where it did not. */
   readonly length: number | null;
+  readonly maxBytes: number;
+  /** Resolves when time is up. */
+  readonly late?: Promise<'late'> | undefined;
 }
 
 export type TextRead =
@@ -42,26 +42,31 @@ export function announcedLength(headers: Headers): number | null {
  * Reads a message's text whole. Never throws; where it gives up, the rest is not read.
  * @returns the text, and its share of the isolate's memory: to be released when nothing of the body is held any more
  */
-export async function readBodyText(source: TextSource, leaseMemory: LeaseMemory): Promise<TextRead> {
-  const { message, maxBytes, late } = source;
+export function readBodyText(source: TextSource, leaseMemory: LeaseMemory): Promise<TextRead> {
+  const { message, maxBytes, watch } = source;
   const length = announcedLength(message.headers);
   // Nearly every body: the runtime reads it in one step, and no more of it than was announced.
-  if (length !== null && length <= SMALL_BYTES && length <= maxBytes) return readSmall(message, late);
-  const read = await readBody({ ...source, body: message.body, length }, leaseMemory);
+  if (length !== null && length <= SMALL_BYTES && length <= maxBytes) return readSmall(message, watch);
+  const late = watch && new Promise<'late'>((resolve) => watch(() => resolve('late')));
+  return readLarge({ body: message.body, length, maxBytes, late }, leaseMemory);
+}
+
+function readSmall(message: TextSource['message'], watch: TextSource['watch']): Promise<TextRead> {
+  return new Promise((resolve) => {
+    watch?.(() => resolve({ kind: 'late' }));
+    message.text().then(
+      (text) => resolve({ kind: 'text', text, lease: SMALL_LEASE }),
+      () => resolve({ kind: 'broken' }),
+    );
+  });
+}
+
+async function readLarge(source: BodySource, leaseMemory: LeaseMemory): Promise<TextRead> {
+  const read = await readBody(source, leaseMemory);
   if (read.kind !== 'body') return read;
   const { bytes, lease } = read;
   await lease.begin();
   return { kind: 'text', text: takeText(bytes), lease };
-}
-
-async function readSmall(message: TextSource['message'], late: Bounds['late']): Promise<TextRead> {
-  try {
-    const reading = message.text();
-    const text = late === undefined ? await reading : await Promise.race([reading, late.then(() => null)]);
-    return text === null ? { kind: 'late' } : { kind: 'text', text, lease: SMALL_LEASE };
-  } catch {
-    return { kind: 'broken' };
-  }
 }
 
 /**

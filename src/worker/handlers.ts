@@ -41,15 +41,14 @@ export function createHandlers<Env>(
       } catch (error) {
         return broken(error);
       }
-      const context = {
-        waitUntil: (work: Promise<unknown>) => ctx.waitUntil(work),
-        passThroughOnException: () => ctx.passThroughOnException?.(),
-      };
-      // What it throws is the runtime's, which asks the site's origin then.
-      const passed = await deployment.site?.pass(request, context);
-      if (passed !== undefined && passed !== null) return passed;
+      if (deployment.site !== null) {
+        const passThroughOnException = () => ctx.passThroughOnException?.();
+        // What it throws is the runtime's, which asks the site's origin then.
+        const passed = await deployment.site.pass(request, { passThroughOnException });
+        if (passed !== null) return passed;
+      }
       try {
-        return await deployment.gateway.fetch(request, context);
+        return await deployment.gateway.fetch(request, ctx);
       } catch (error) {
         return broken(error);
       }

@@ -16,6 +16,7 @@ import {
   refuse,
   settle,
   sse,
+  TIMER_MS,
 } from './upstreams.ts';
 
 /** What one request meets. `begins`: it has output, after which nothing else may be asked. */
@@ -215,6 +216,8 @@ test('R5 R9 M1 W4 exactly one answer, no halves, no attempt after output or afte
       expect(record.attempts.filter(({ ms }) => ms !== null)).toHaveLength(asked.length);
       const wasServed = got !== null && got.error === null && got.finishes.length === 1;
       if (askedAtLeave === null) expect(record.status === 'finished').toBe(wasServed);
+      // Nobody waits for anything: a timer that is left is not set again.
+      clock.advance(TIMER_MS);
       expect(clock.running).toBe(0);
       expect(tracing.spans.map(({ ends }) => ends)).toEqual(Array(asked.length + 1).fill(1));
     }),

@@ -51,6 +51,9 @@ export function event(delta: object, finish_reason: string | null = null, more: 
   return `data: ${JSON.stringify({ id: 'up', choices: [{ index: 0, delta, finish_reason }], ...more })}\n\n`;
 }
 
+/** A request's timer of the runtime's is set for so long at most. */
+export const TIMER_MS = 10_000;
+
 export const USAGE = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
 
 /** A whole answer, streamed or not as it is asked. */

@@ -28,15 +28,12 @@ class BadStore extends MemoryStore {
 function bench(...stores: readonly BadStore[]) {
   const clock = new FakeClock();
   const logged: Readonly<Record<string, unknown>>[] = [];
-  const writer = new RecordWriter({
-    sinks: stores.map((store) => new KvLedger(store.asStore)),
-    startTimer: clock.startTimer,
-    log: (entry) => void logged.push(entry),
-  });
+  const sinks = stores.map((store) => new KvLedger(store.asStore));
+  const writer = new RecordWriter(sinks, (entry) => void logged.push(entry));
   /** Writes one record, while the clock advances by so many seconds. */
   async function write(seconds: number): Promise<boolean> {
     let isSettled = false;
-    void writer.write(record()).then(() => {
+    void writer.write(record(), clock.startTimer).then(() => {
       isSettled = true;
     });
     for (let step = 0; step < seconds * 2; step++) {

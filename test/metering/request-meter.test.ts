@@ -35,12 +35,9 @@ function bench(store = new MemoryStore(), rewritten: Partial<AttemptFacts> = {},
     promptTokens: 7,
   };
   const log = (entry: (typeof logged)[number]) => void logged.push(entry);
-  const records = new RecordWriter({
-    sinks: [new KvLedger(store.asStore)],
-    startTimer: new FakeClock().startTimer,
-    log,
-  });
-  const ports = { records, prices: { table }, now: () => now, log, onRecord: () => {} };
+  const records = new RecordWriter([new KvLedger(store.asStore)], log);
+  const { startTimer } = new FakeClock();
+  const ports = { records, prices: { table }, now: () => now, startTimer, log, onRecord: () => {} };
   const meter = new RequestMeter(facts, [], { ...FIRST, ...rewritten }, ports);
   const advance = (ms: number) => {
     now += ms;

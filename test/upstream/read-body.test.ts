@@ -151,11 +151,12 @@ describe('readBodyText', () => {
   const text = 'a水😀';
   const bytes = new TextEncoder().encode(text);
 
-  function read(sent: Sent, length: number | null, late?: Promise<'late'>): Promise<TextRead> {
+  function read(sent: Sent, length: number | null, isLate = false): Promise<TextRead> {
     const message = new Response(sent.body, {
       headers: length === null ? {} : { 'content-length': String(length) },
     });
-    const source = { message, maxBytes: MAX, ...(late === undefined ? {} : { late }) };
+    const watch = (onLate: () => void) => void (isLate && queueMicrotask(onLate));
+    const source = { message, maxBytes: MAX, watch };
     return readBodyText(source, new Reader().leaseMemory);
   }
 
@@ -165,9 +166,7 @@ describe('readBodyText', () => {
   });
 
   test.each([20, null])('T3 %s bytes announced that do not arrive in time: late', async (length) => {
-    const late = Promise.withResolvers<'late'>();
-    const reading = read(send([bytes], 'bytes', 'stall'), length, late.promise);
-    late.resolve('late');
+    const reading = read(send([bytes], 'bytes', 'stall'), length, true);
     expect((await reading).kind).toBe('late');
   });
 

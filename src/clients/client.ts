@@ -16,7 +16,7 @@ export interface WriterOptions {
   readonly requestId: string;
   /** Estimated (M3). */
   readonly promptTokens: number;
-  /** The model as the caller named it: told where no upstream has named its own. */
+  /** The model as the caller named it. */
   readonly model: string;
   /** The current time in seconds. */
   readonly now: () => number;
@@ -59,6 +59,8 @@ export interface Lane {
   withoutTokens(body: JsonObject): JsonObject | null;
   /** Writes events as they come, and in Weir's words what an upstream can't tell itself. */
   openStream(options: WriterOptions): StreamWriter;
+  /** A whole answer with the model as the caller named it, where its clients go by that; absent: it passes as it is. */
+  withModel?(answer: JsonObject, model: string): JsonObject;
 }
 
 export interface Client<Session> {

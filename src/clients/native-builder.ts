@@ -5,11 +5,16 @@ import type { AnswerFailure, WholeBuilder } from '../stream/answer-sink.ts';
 
 export class NativeBuilder implements WholeBuilder {
   readonly #fallback: WholeBuilder;
+  readonly #named: (answer: JsonObject) => JsonObject;
   #answer: JsonObject | null = null;
 
-  /** @param fallback puts the answer together where its upstream streams it all the same */
-  constructor(fallback: WholeBuilder) {
+  /**
+   * @param fallback puts the answer together where its upstream streams it all the same
+   * @param named the answer with the model as its client named it
+   */
+  constructor(fallback: WholeBuilder, named: (answer: JsonObject) => JsonObject) {
     this.#fallback = fallback;
+    this.#named = named;
   }
 
   get heldChars(): number {
@@ -21,7 +26,7 @@ export class NativeBuilder implements WholeBuilder {
   }
 
   readonly answer = (answer: JsonObject): void => {
-    this.#answer = answer;
+    this.#answer = this.#named(answer);
   };
 
   chunk(chunk: Chunk): boolean {

@@ -9,6 +9,8 @@ export interface NativeForm {
   readonly heartbeat: (hasBegun: boolean) => string;
   /** The frames that end a stream that failed. */
   readonly failure: (failure: AnswerFailure) => string;
+  /** An event's data, where it is another for this client. */
+  readonly data?: (name: string, data: string) => string;
 }
 
 export class NativeWriter implements StreamWriter {
@@ -24,9 +26,10 @@ export class NativeWriter implements StreamWriter {
 
   readonly event = (name: string, data: string): boolean => {
     this.#hasBegun = true;
+    const own = this.#form.data?.(name, data) ?? data;
     const head = name === '' ? 'data: ' : `event: ${name}\ndata: `;
     // Data of several lines is as many lines again.
-    return this.output.frame(head, data.replaceAll('\n', '\ndata: '));
+    return this.output.frame(head, own.replaceAll('\n', '\ndata: '));
   };
 
   /** What the events say is counted, and not sent again. */

@@ -1,5 +1,6 @@
 /** Answers with one object, whichever way the upstream sends it, within the request's deadline (T3). */
 import { type ApiError, apiError } from '../canonical/error.ts';
+import type { JsonObject } from '../canonical/json.ts';
 import { SMALL_BYTES } from '../canonical/limits.ts';
 import { deadlineExceeded } from '../canonical/upstream-error.ts';
 import { NativeBuilder } from '../clients/native-builder.ts';
@@ -63,8 +64,11 @@ async function readAny({ exchange, asking }: Answering): Promise<WholeResult> {
 }
 
 async function readAttempt(exchange: Exchange, attempt: Attempt): Promise<WholeResult> {
-  const own = exchange.client.openWhole(writerOptions(exchange));
-  const builder = attempt.facts.lane === null ? own : new NativeBuilder(own);
+  const { client } = exchange;
+  const options = writerOptions(exchange);
+  const own = client.openWhole(options);
+  const named = (answer: JsonObject) => client.lane?.withModel?.(answer, options.model) ?? answer;
+  const builder = attempt.facts.lane === null ? own : new NativeBuilder(own, named);
   const reader = new AnswerReader(answerOptions(exchange, attempt.facts, attempt.meter.tally), builder);
   attempt.watch(
     () => attempt.cancel(),

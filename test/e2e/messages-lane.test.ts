@@ -36,8 +36,14 @@ function replay({ body }: RecordedRequest): Replay | undefined {
   return { chunks: [Buffer.from(whole.slice(0, end))] };
 }
 
-const EITHER = JSON.stringify({ either: ['anthropic/claude-haiku-4-5', 'anthropic/claude-sonnet-5'] });
-const gateway = await startGateway({ replay, vars: { ...CLOCKS_OFF, ALIASES: EITHER } });
+/** The model that the recorded text names itself: an alias has the same name. */
+const OWN_NAME = 'claude-sonnet-4-20250514';
+const ALIASES = JSON.stringify({
+  [OWN_NAME]: 'anthropic/replay-anthropic--text.sse',
+  either: ['anthropic/claude-haiku-4-5', 'anthropic/claude-sonnet-5'],
+});
+
+const gateway = await startGateway({ replay, vars: { ...CLOCKS_OFF, ALIASES } });
 afterAll(() => gateway[Symbol.asyncDispose]());
 const client = new Anthropic({ apiKey: 'unused', baseURL: gateway.url, maxRetries: 0 });
 
@@ -52,6 +58,18 @@ async function ask(body: JsonObject, headers: Record<string, string> = {}) {
   );
   const text = await response.text();
   return { response, text, upstream: gateway.simulator.requests[before] };
+}
+
+/** A recording with LF alone, to the end of the message. */
+function wholeOf(name: string): string {
+  const whole = (RECORDED.get(name) ?? '').replaceAll('\r\n', '\n');
+  return whole.slice(0, whole.indexOf('\n\n', whole.indexOf('event: message_stop')) + 2);
+}
+
+/** The data of the first event, and the bytes behind it. */
+function withoutStart(text: string): [start: JsonObject, rest: string] {
+  const [, json = '', rest = ''] = /^event: message_start\ndata: (.*)\n\n([\s\S]*)$/.exec(text) ?? [];
+  return [decodeObject(json) ?? {}, rest];
 }
 
 describe('N1 the way up', () => {
@@ -95,16 +113,26 @@ describe('N1 the way up', () => {
 });
 
 describe.skipIf(recordingsNote !== '')(`N1 the way down${recordingsNote}`, () => {
-  test.each([...RECORDED.keys()])('%s: each event as it was, counted for the record', async (name) => {
-    const { response, text } = await ask({ model: `anthropic/replay-${name}`, stream: true });
-    const recorded = RECORDED.get(name) ?? '';
-    const whole = recorded.replaceAll('\r\n', '\n');
-    expect(text).toBe(whole.slice(0, whole.indexOf('\n\n', whole.indexOf('event: message_stop')) + 2));
-    expect(await gateway.record(response)).toMatchObject({
-      status: 'finished',
-      client: 'messages',
-      estimated: false,
-    });
+  test.each([...RECORDED.keys()])(
+    '%s: each event as it was but for the model, counted for the record',
+    async (name) => {
+      const model = `anthropic/replay-${name}`;
+      const { response, text } = await ask({ model, stream: true });
+      const [start, rest] = withoutStart(text);
+      const [ownStart, ownRest] = withoutStart(wholeOf(name));
+      expect(rest).toBe(ownRest);
+      expect(start).toEqual({ ...ownStart, message: { ...objectOf(ownStart.message), model } });
+      expect(await gateway.record(response)).toMatchObject({
+        status: 'finished',
+        client: 'messages',
+        estimated: false,
+      });
+    },
+  );
+
+  test('asked for by the name that the answer has: every byte as it was', async () => {
+    const { text } = await ask({ model: OWN_NAME, stream: true });
+    expect(text).toBe(wholeOf('anthropic--text.sse'));
   });
 
   test('N2 a cut stream: what came, and Anthropic’s own error event', async () => {
@@ -119,7 +147,12 @@ describe.skipIf(recordingsNote !== '')(`N1 the way down${recordingsNote}`, () =>
 
   test('a whole answer is handed on as it is', async () => {
     const { response, text } = await ask({ model: 'anthropic/claude-haiku-4-5' });
-    expect(decodeObject(text)).toMatchObject({ id: expect.stringMatching(/^msg_sim/), type: 'message' });
+    expect(decodeObject(text)).toMatchObject({
+      id: expect.stringMatching(/^msg_sim/),
+      type: 'message',
+      // Claude Code sends no thoughts back where this is another name than the one it asked for.
+      model: 'anthropic/claude-haiku-4-5',
+    });
     expect(await gateway.record(response)).toMatchObject({ completion_tokens: 9, client: 'messages' });
   });
 });

@@ -55,7 +55,7 @@ describe('@anthropic-ai/sdk', () => {
     expect(message).toMatchObject({
       type: 'message',
       role: 'assistant',
-      model: 'openai/gpt-4o-mini-2024-07-18',
+      model: BODY.model,
       content: [{ type: 'text', text: TEXT }],
       stop_reason: 'end_turn',
       usage: { input_tokens: 2, output_tokens: 13 },

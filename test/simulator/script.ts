@@ -7,9 +7,19 @@
  *
  * Where tools were sent and no result is the last message, the model calls up to two of them. `steps:5` in a system message or
  * in the first of the user makes it a loop: two calls at once, then one in each turn, until five turns of the history
- * called tools; the text comes after them. A model that thinks does so before each of these turns.
+ * called tools; the text comes after them. A model that thinks does so before each of these turns. `calls:[{"name":"Write","arguments":{…}}]`
+ * in any message but an assistant's or a tool's is such a loop with these calls, one in each turn: what a real client then does is real.
  */
-import { isObject, type Json, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
+import {
+  decodeObject,
+  isObject,
+  type Json,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  objectsOf,
+  textOf,
+} from './json.ts';
 import type { Call } from './scene.ts';
 
 export interface Words {
@@ -58,7 +68,7 @@ export interface ScriptOptions {
 export function scriptFor(call: Call, answer: readonly Piece[], options: ScriptOptions = {}): Script {
   const { finish = 'stop', limits = ['max_tokens', 'max_completion_tokens'] } = options;
   const turn = turnOf(call.body);
-  const calls = turn.tools.flatMap((tool, index) => callPieces(tool, index, turn.taken * 10 + index));
+  const calls = turn.calls.flatMap((one, index) => callPieces(one, index, turn.taken * 10 + index));
   const thought = answer.filter((piece) => piece.kind === 'reasoning');
   const pieces = calls.length > 0 ? [...thought, ...thoughtOfStep(thought, turn), ...calls] : [...answer];
   const limit = limits.map((name) => numberOf(call.body[name])).find((count) => count !== undefined);
@@ -119,9 +129,17 @@ export function logprobEntries(text: string, top: number): JsonObject[] {
   return [{ ...entry(text, -0.25), top_logprobs: others }];
 }
 
+const TOLD_CALLS = 'calls:[{';
+
+interface PlannedCall {
+  readonly name: string;
+  /** JSON. */
+  readonly arguments: string;
+}
+
 interface Turn {
-  /** The tools that are called in this turn; none where the model answers. */
-  readonly tools: readonly JsonObject[];
+  /** What is called in this turn; nothing where the model answers. */
+  readonly calls: readonly PlannedCall[];
   /** How many turns of the history called tools. */
   readonly taken: number;
   /** How many there are to be, where the messages say so. */
@@ -131,15 +149,21 @@ interface Turn {
 function turnOf(body: JsonObject): Turn {
   const messages = objectsOf(body.messages);
   const taken = messages.filter(callsTools).length;
-  const steps = stepsOf(messages);
   const tools = offeredTools(body);
+  const told = toldCalls(textOfAll(messages.filter(({ role }) => role !== 'assistant' && role !== 'tool')));
+  if (told.length > 0) {
+    const calls = told.slice(taken, taken + 1).filter(({ name }) => tools.some((tool) => tool.name === name));
+    return { calls, taken, steps: told.length };
+  }
+  const steps = stepsOf(messages);
   if (steps === undefined) {
     const answered = messages.at(-1)?.role === 'tool';
-    return { tools: answered ? [] : tools.slice(0, parallel(body) ? 2 : 1), taken, steps };
+    const called = answered ? [] : tools.slice(0, parallel(body) ? 2 : 1);
+    return { calls: called.map(exampleCall), taken, steps };
   }
   const count = taken >= steps || tools.length === 0 ? 0 : taken === 0 && parallel(body) ? 2 : 1;
   const called = Array.from({ length: count }, (_, at) => tools[(taken + at) % tools.length] ?? {});
-  return { tools: called, taken, steps };
+  return { calls: called.map(exampleCall), taken, steps };
 }
 
 function parallel(body: JsonObject): boolean {
@@ -155,9 +179,29 @@ function stepsOf(messages: readonly JsonObject[]): number | undefined {
   const read = messages.filter(
     (message) => message === first || message.role === 'system' || message.role === 'developer',
   );
-  const [, steps] =
-    /\bsteps:(\d+)/.exec(read.map((message) => contentText(message.content)).join('\n')) ?? [];
+  const [, steps] = /\bsteps:(\d+)/.exec(textOfAll(read)) ?? [];
   return steps === undefined ? undefined : Number(steps);
+}
+
+function textOfAll(messages: readonly JsonObject[]): string {
+  return messages.map((message) => contentText(message.content)).join('\n');
+}
+
+/** The list that begins there, wherever it ends; nothing where it is no JSON. */
+function toldCalls(text: string): PlannedCall[] {
+  const start = text.indexOf(TOLD_CALLS);
+  for (let end = start; start >= 0; ) {
+    end = text.indexOf(']', end + 1);
+    if (end < 0) break;
+    const told = decodeObject(
+      `{"${TOLD_CALLS.replace(':', '":')}${text.slice(start + TOLD_CALLS.length, end + 1)}}`,
+    );
+    const calls = objectsOf(told?.calls);
+    if (calls.length > 0) {
+      return calls.map((one) => ({ name: textOf(one.name), arguments: JSON.stringify(one.arguments) }));
+    }
+  }
+  return [];
 }
 
 function offeredTools(body: JsonObject): JsonObject[] {
@@ -174,12 +218,16 @@ function thoughtOfStep(thought: readonly Piece[], { taken, steps }: Turn): Words
 
 const FRAGMENT_CHARACTERS = 7;
 
-function callPieces(tool: JsonObject, index: number, number: number): Piece[] {
+function callPieces(call: PlannedCall, index: number, number: number): Piece[] {
+  const fragments = call.arguments.match(new RegExp(`.{1,${FRAGMENT_CHARACTERS}}`, 'gsu')) ?? [];
+  const head: Piece = { kind: 'call', index, number, name: call.name };
+  return [head, ...fragments.map((text): Piece => ({ kind: 'arguments', index, text }))];
+}
+
+function exampleCall(tool: JsonObject): PlannedCall {
   const properties = Object.entries(objectOf(objectOf(tool.parameters).properties));
   const values = Object.fromEntries(properties.map(([key, schema]) => [key, example(objectOf(schema))]));
-  const fragments = JSON.stringify(values).match(new RegExp(`.{1,${FRAGMENT_CHARACTERS}}`, 'gsu')) ?? [];
-  const head: Piece = { kind: 'call', index, number, name: textOf(tool.name) };
-  return [head, ...fragments.map((text): Piece => ({ kind: 'arguments', index, text }))];
+  return { name: textOf(tool.name), arguments: JSON.stringify(values) };
 }
 
 function example(schema: JsonObject): Json {

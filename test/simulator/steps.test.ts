@@ -117,3 +117,26 @@ describe('steps:5', () => {
     ).toBe(400);
   });
 });
+
+test('calls:[…] in a prompt: these calls, one in each turn, in any place of it, and then the text', async () => {
+  const calls = [
+    { name: 'weather', arguments: { city: 'a]}"' } },
+    { name: 'weather', arguments: { city: 'b' } },
+    { name: 'not offered', arguments: {} },
+  ];
+  const prompt = { role: 'user', content: `Go. calls:${JSON.stringify(calls)} Then stop.` };
+  const messages: JsonObject[] = [{ role: 'user', content: 'First of all' }, prompt];
+  const called: JsonObject[] = [];
+  for (;;) {
+    const body = { model: 'gpt-4o-mini', messages, tools: [WEATHER] };
+    const answer = decodeObject(await (await ask(simulator, { path: paths.openai, body })).text());
+    const message = objectOf(objectsOf(answer?.choices)[0]?.message);
+    const made = objectsOf(message.tool_calls);
+    if (made.length === 0) break;
+    called.push(...made.map((call) => objectOf(call.function)));
+    messages.push(message, ...made.map(({ id }) => ({ role: 'tool', tool_call_id: id ?? '', content: 'x' })));
+  }
+  expect(called).toEqual(
+    calls.slice(0, 2).map(({ name, arguments: args }) => ({ name, arguments: JSON.stringify(args) })),
+  );
+});

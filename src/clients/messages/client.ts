@@ -12,6 +12,6 @@ export const messages: Client<null> = {
   takesVendorEvents: false,
   read: readRequest,
   openStream: (_, options) => new MessageWriter(options),
-  openWhole: (_, { requestId }) => new MessageBuilder(requestId),
+  openWhole: (_, options) => new MessageBuilder(options),
   error: errorAnswer,
 };

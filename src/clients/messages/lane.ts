@@ -1,5 +1,5 @@
 /** What of Messages passes as it is where its provider speaks Messages, too (N1, N2). */
-import { isObject, type JsonObject, readArray } from '../../canonical/json.ts';
+import { isObject, type JsonObject, parseJson, readArray } from '../../canonical/json.ts';
 import { readMaker } from '../../canonical/maker.ts';
 import type { Lane } from '../client.ts';
 import { NativeWriter } from '../native-writer.ts';
@@ -14,15 +14,29 @@ export const lane: Lane = {
     ['limit', 'remaining', 'reset'].map((what) => `anthropic-ratelimit-${of}-${what}`),
   ),
   withoutTokens,
-  openStream: ({ maxEventBytes, requestId }) =>
+  openStream: ({ maxEventBytes, requestId, model }) =>
     new NativeWriter(
       {
         heartbeat: (hasBegun) => (hasBegun ? PING_FRAME : COMMENT_FRAME),
         failure: (failure) => `${ERROR}${errorEvent(failure, requestId)}\n\n`,
+        data: (name, data) => (name === 'message_start' ? startWithModel(data, model) : data),
       },
       maxEventBytes,
     ),
+  withModel,
 };
+
+/** Claude Code sends thoughts back only where the answer's model is the one that it asked for (2.1.197, tried 2026-11-22). */
+function withModel(answer: JsonObject, model: string): JsonObject {
+  return answer.type === 'message' && answer.model !== model ? { ...answer, model } : answer;
+}
+
+function startWithModel(data: string, model: string): string {
+  const event = parseJson(data);
+  if (!isObject(event) || !isObject(event.message)) return data;
+  const message = withModel(event.message, model);
+  return message === event.message ? data : JSON.stringify({ ...event, message });
+}
 
 /**
  * Blocks whose token Weir has tagged are other providers' thoughts: this one would refuse the request for them. A tool loop that

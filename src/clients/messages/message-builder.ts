@@ -5,26 +5,30 @@ import { type JsonObject, objectOf, parseJson } from '../../canonical/json.ts';
 import { MAX_ANSWER_BYTES } from '../../canonical/limits.ts';
 import type { Usage } from '../../canonical/usage.ts';
 import type { AnswerFailure, WholeBuilder } from '../../stream/answer-sink.ts';
+import type { WriterOptions } from '../client.ts';
 import { type BlockSink, type OpenBlock, SerialBlocks } from '../serial-blocks.ts';
 import type { Token } from '../tokens.ts';
 import { messageId, messageUsage, sealFor, sealSignature, stopReason } from './answer.ts';
 import { toToolUseId } from './tool-id.ts';
 
+type Options = Pick<WriterOptions, 'requestId' | 'model'>;
+
 export class MessageBuilder implements WholeBuilder, BlockSink {
   failure: AnswerFailure | null = null;
-  readonly #requestId: string;
+  readonly #options: Options;
   readonly #blocks = new SerialBlocks(this, MAX_ANSWER_BYTES);
   readonly #content: JsonObject[] = [];
   #open: OpenBlock = { kind: 'text' };
   #text = '';
   #signature = '';
+  /** The upstream's, which says who made a token. */
   #model = '';
   #finish: FinishReason | null = null;
   #usage: Usage | null = null;
   #chars = 0;
 
-  constructor(requestId: string) {
-    this.#requestId = requestId;
+  constructor(options: Options) {
+    this.#options = options;
   }
 
   get heldChars(): number {
@@ -60,10 +64,10 @@ export class MessageBuilder implements WholeBuilder, BlockSink {
     } = messageUsage(this.#usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });
     const stop_reason = stopReason(this.#finish, this.#blocks.hasCalls);
     return JSON.stringify({
-      id: messageId(this.#requestId),
+      id: messageId(this.#options.requestId),
       type: 'message',
       role: 'assistant',
-      model: this.#model,
+      model: this.#options.model,
       content: this.#content,
       stop_reason,
       stop_sequence: null,

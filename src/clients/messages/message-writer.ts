@@ -26,12 +26,12 @@ import {
 } from './events.ts';
 import { toToolUseId } from './tool-id.ts';
 
-type Options = Pick<WriterOptions, 'maxEventBytes' | 'requestId' | 'promptTokens'>;
+type Options = Pick<WriterOptions, 'maxEventBytes' | 'requestId' | 'promptTokens' | 'model'>;
 
 export class MessageWriter implements StreamWriter, BlockSink {
   readonly output: FrameOutput;
   readonly #options: Options;
-  /** The model as the message has named it; null before it has begun. */
+  /** The upstream's model, which says who made a token; null before the message has begun. */
   #model: string | null = null;
   #blocks: SerialBlocks;
   /** The index of the next block: of the open one, it is one less. */
@@ -142,9 +142,9 @@ export class MessageWriter implements StreamWriter, BlockSink {
   }
 
   #start(model: string): void {
-    const { requestId, promptTokens } = this.#options;
+    const { requestId, promptTokens, model: asked } = this.#options;
     this.#model = model;
-    this.#write(MESSAGE_START, messageStart(messageId(requestId), model, promptTokens));
+    this.#write(MESSAGE_START, messageStart(messageId(requestId), asked, promptTokens));
   }
 
   #write(head: string, json: string): void {

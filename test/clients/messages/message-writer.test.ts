@@ -36,8 +36,10 @@ function more(index: number, json: string): Delta {
   return { tool_calls: [{ index, function: { arguments: json } }] };
 }
 
+const OPTIONS = { requestId: 'r-1', model: 'claude-asked' };
+
 function writer(): MessageWriter {
-  return new MessageWriter({ maxEventBytes: MAX_EVENT_BYTES, requestId: 'r-1', promptTokens: 17 });
+  return new MessageWriter({ ...OPTIONS, maxEventBytes: MAX_EVENT_BYTES, promptTokens: 17 });
 }
 
 function taken({ output }: MessageWriter): string {
@@ -67,7 +69,7 @@ function blocksOf(stream: string): string[] {
 }
 
 function build(...deltas: readonly (Delta | ChatChunk)[]): Record<string, unknown> {
-  const builder = new MessageBuilder('r-1');
+  const builder = new MessageBuilder(OPTIONS);
   for (const one of [...deltas, LAST]) builder.chunk('object' in one ? one : chunk(one));
   builder.end(null);
   return JSON.parse(builder.take());
@@ -225,12 +227,23 @@ describe('MessageWriter, its frame', () => {
     stream.chunk(chunk({ reasoning_content: '', role: 'assistant' }));
     taken(stream);
     stream.restart();
-    stream.chunk({ ...chunk({ content: 'x' }), model: 'b/other' });
+    stream.chunk({ ...chunk({ reasoning_content: 'x' }), model: 'b/other' });
     for (const one of [STOP, LAST]) stream.chunk(one);
     stream.end(null);
     const text = taken(stream);
     expect(checkMessages(text)).toEqual([]);
-    expect(text).toContain('"model":"b/other"');
+    expect(text.match(/message_start"/g)).toHaveLength(1);
+    expect(text).toContain('"signature":"weir1:b:');
+  });
+
+  test('I7 the model is the one that was asked for, by which Claude Code keeps thoughts; who made them is the upstream', () => {
+    const deltas = [{ reasoning_content: 'Hm' }, { content: 'x' }, STOP] as const;
+    const text = write(...deltas);
+    expect(text).toContain('"model":"claude-asked"');
+    expect(text).toContain('"signature":"weir1:anthropic:');
+    const message = build(...deltas);
+    expect(message.model).toBe('claude-asked');
+    expect(JSON.stringify(message.content)).toContain('"signature":"weir1:anthropic:');
   });
 
   test('I3 E2 a failure: an error event, and neither the block nor the message is ended as if it were whole', () => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ask, paths, WEATHER } from './ask.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
+import { basePaths } from './scenes.ts';
 import { createSimulator, type Simulator } from './server.ts';
 
 let simulator: Simulator;
@@ -139,4 +140,19 @@ test('calls:[…] in a prompt: these calls, one in each turn, in any place of it
   expect(called).toEqual(
     calls.slice(0, 2).map(({ name, arguments: args }) => ({ name, arguments: JSON.stringify(args) })),
   );
+});
+
+test.each([
+  ['with its id', {}, 200],
+  ['without an id', { id: undefined }, 200],
+  ['of nobody', { id: undefined, encrypted_content: 'gAAAAother' }, 400],
+])('Responses, reasoning that comes back %s', async (_, changes, status) => {
+  const path = `${basePaths.openai}/responses`;
+  const model = 'o4-mini';
+  const first = await ask(simulator, { path, body: { model, input: 'Think', store: false } });
+  const [reasoning] = objectsOf(decodeObject(await first.text())?.output);
+  expect(reasoning?.type).toBe('reasoning');
+  const kept = Object.entries({ ...reasoning, ...changes }).filter(([, value]) => value !== undefined);
+  const input = [Object.fromEntries(kept), { role: 'user', content: 'Go on' }];
+  expect((await ask(simulator, { path, body: { model, input, store: false } })).status).toBe(status);
 });

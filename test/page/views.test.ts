@@ -1,5 +1,5 @@
 /** Each view of the page in a real Chromium, in both themes and at two widths, over both ledgers (D3, D4, D5, D9). */
-import type { Browser } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { jsonOf } from '../e2e/client.ts';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
@@ -16,6 +16,12 @@ const LOOKS: readonly Look[] = [
   { theme: 'light', width: 360 },
   { theme: 'dark', width: 360 },
 ];
+
+/** The headline's number of requests. */
+function requestsOf(page: Page): Locator {
+  const link = page.getByRole('link', { name: 'Requests', exact: true });
+  return page.locator('.figures > div', { has: link }).locator('.value');
+}
 
 let browser: Browser;
 let filled: Filled;
@@ -84,10 +90,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
   test('D3 the figures are the API’s, and the table has every model with its share, the dearest first', async () => {
     const { page, context } = await signedIn({}, '#/overview?range=30d');
     await settle(page);
-    const requests = page.locator('.figures > div', {
-      has: page.getByRole('link', { name: 'Requests', exact: true }),
-    });
-    expect(await requests.locator('.value').innerText()).toBe(String(RECORDS));
+    expect(await requestsOf(page).innerText()).toBe(String(RECORDS));
     const shares = await page.locator('tbody td:nth-child(3)').allInnerTexts();
     const parts = shares.map((text) => Number.parseFloat(text));
     expect(parts.length).toBeGreaterThan(4);
@@ -103,7 +106,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     const counts: number[] = [];
     for (const key of ['', id]) {
       await page.goto(`${filled.page}#/overview?${new URLSearchParams({ range: '24h', by: 'model', key })}`);
-      const requests = page.locator('.figures > div', { hasText: 'Requests' }).locator('.value');
+      const requests = requestsOf(page);
       const difference = async () => {
         const from = new Date(Math.floor(Date.now() / HOUR_MS - 23) * HOUR_MS).toISOString();
         const query = new URLSearchParams({ from, limit: '1000', ...(key !== '' && { key }) });

@@ -1,10 +1,14 @@
 /** Each view of the page in a real Chromium, in both themes and at two widths, over both ledgers (D3, D4, D5, D9). */
-import type { Browser } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { jsonOf } from '../e2e/client.ts';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
+import { objectsOf } from '../simulator/json.ts';
 import { overflows, violationsOf } from './axe.ts';
 import { hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
-import { type Filled, RECORDS, startFilled } from './filled.ts';
+import { ADMIN, type Filled, RECORDS, startFilled } from './filled.ts';
+
+const HOUR_MS = 3_600_000;
 
 const LOOKS: readonly Look[] = [
   { theme: 'light', width: 1280 },
@@ -13,12 +17,18 @@ const LOOKS: readonly Look[] = [
   { theme: 'dark', width: 360 },
 ];
 
+/** The headline's number of requests. */
+function requestsOf(page: Page): Locator {
+  const link = page.getByRole('link', { name: 'Requests', exact: true });
+  return page.locator('.figures > div', { has: link }).locator('.value');
+}
+
 let browser: Browser;
 let filled: Filled;
 
-describe.runIf(hasChromium)('the page', () => {
+describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (store) => {
   beforeAll(async () => {
-    [browser, filled] = await Promise.all([launch(), startFilled()]);
+    [browser, filled] = await Promise.all([launch(), startFilled({ vars: { LEDGER: store } })]);
   });
   afterAll(async () => {
     await browser.close();
@@ -80,16 +90,36 @@ describe.runIf(hasChromium)('the page', () => {
   test('D3 the figures are the API’s, and the table has every model with its share, the dearest first', async () => {
     const { page, context } = await signedIn({}, '#/overview?range=30d');
     await settle(page);
-    const requests = page.locator('.figures > div', {
-      has: page.getByRole('link', { name: 'Requests', exact: true }),
-    });
-    expect(await requests.locator('.value').innerText()).toBe(String(RECORDS));
+    expect(await requestsOf(page).innerText()).toBe(String(RECORDS));
     const shares = await page.locator('tbody td:nth-child(3)').allInnerTexts();
     const parts = shares.map((text) => Number.parseFloat(text));
     expect(parts.length).toBeGreaterThan(4);
     expect(parts).toEqual([...parts].sort((a, b) => b - a));
     const rounded = parts.reduce((sum, part) => sum + (part < 10 ? 0.05 : 0.5), 0);
     expect(Math.abs(parts.reduce((sum, part) => sum + part, 0) - 100)).toBeLessThanOrEqual(rounded);
+    await context.close();
+  });
+
+  test('D3 the last hours, over all keys and of one: the requests that the list has of that time', async () => {
+    const { page, context, complaints } = await signedIn({}, '#/overview?range=24h&by=key');
+    const [{ id }] = filled.keys;
+    const counts: number[] = [];
+    for (const key of ['', id]) {
+      await page.goto(`${filled.page}#/overview?${new URLSearchParams({ range: '24h', by: 'model', key })}`);
+      const requests = requestsOf(page);
+      const difference = async () => {
+        const from = new Date(Math.floor(Date.now() / HOUR_MS - 23) * HOUR_MS).toISOString();
+        const query = new URLSearchParams({ from, limit: '1000', ...(key !== '' && { key }) });
+        const response = await filled.gateway.fetch(`/v1/usage/records?${query}`, { headers: ADMIN });
+        const { length } = objectsOf((await jsonOf(response)).data);
+        counts.push(length);
+        return Number(await requests.innerText()) - length;
+      };
+      await expect.poll(difference).toBe(0);
+    }
+    expect(counts.at(-1)).toBeGreaterThan(0);
+    expect(counts.at(-1)).toBeLessThan(counts[0] ?? 0);
+    expect(complaints).toEqual([]);
     await context.close();
   });
 
@@ -228,22 +258,5 @@ describe.runIf(hasChromium)('the page', () => {
     await page.getByLabel('Admin token or gateway key').waitFor();
     expect(await page.evaluate<number>('sessionStorage.length')).toBe(0);
     await context.close();
-  });
-});
-
-describe.runIf(hasChromium)('the page with LEDGER=object', () => {
-  test('D3 D4 the last hours over all keys, and their requests', async () => {
-    await using own = await startFilled({ vars: { LEDGER: 'object' } });
-    const own_browser = await launch();
-    const { page, complaints } = await open(own_browser, `${own.page}#/overview?range=30d&by=key`);
-    await signIn(page, ADMIN_TOKEN);
-    await page.getByRole('link', { name: '24 h' }).click();
-    await settle(page);
-    expect(await page.locator('.problem').count()).toBe(0);
-    await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Requests' }).click();
-    await settle(page);
-    expect(await page.locator('.problem').count()).toBe(0);
-    expect(complaints).toEqual([]);
-    await own_browser.close();
   });
 });

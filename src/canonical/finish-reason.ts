@@ -7,6 +7,7 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['length', 'length'],
   ['max_tokens', 'length'],
   ['model_length', 'length'],
+  ['max_output_tokens', 'length'],
   ['model_context_window_exceeded', 'length'],
   ['content_filter', 'content_filter'],
   ['refusal', 'content_filter'],

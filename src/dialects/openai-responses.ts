@@ -1,93 +1,159 @@
-/** OpenAI's Responses as an upstream speaks it: what its events say, for the metering of a client that speaks it too (N2). */
+/** OpenAI's Responses as an upstream speaks it: items that are announced, told in deltas and closed, then the whole response (N1, N2). */
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../canonical/json.ts';
-import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, type ToolCallPart } from '../canonical/part.ts';
+import { readLogprobs } from '../canonical/logprobs.ts';
+import { markMaker } from '../canonical/maker.ts';
+import {
+  type ChoicePart,
+  type ChunkPart,
+  EMPTY_CHOICE,
+  EMPTY_PART,
+  type ToolCallPart,
+} from '../canonical/part.ts';
 import { findUpstreamError, readUpstreamError } from '../canonical/upstream-error.ts';
-import { type DialectQuirks, stateless } from '../stream/dialect.ts';
-import { readEnvelope, readName, readUsage } from './envelope.ts';
+import type { Dialect, DialectQuirks, DialectReader } from '../stream/dialect.ts';
+import { readName, readUsage } from './envelope.ts';
 
-export const openaiResponses = stateless((event, quirks) =>
-  event.object === 'response' ? readResponse(event, quirks) : readEvent(event, quirks),
-);
+export const openaiResponses: Dialect = { open: (quirks, provider) => new ResponsesReader(quirks, provider) };
 
-/** The kinds of events that carry a piece of the answer, and where it counts. */
-const DELTAS: Readonly<Record<string, (delta: string) => Partial<ChoicePart>>> = {
+/** The events that carry a piece of a text. */
+const TEXTS: Readonly<Record<string, (delta: string) => Partial<ChoicePart>>> = {
   'response.output_text.delta': (content) => ({ content }),
   'response.refusal.delta': (refusal) => ({ refusal }),
   'response.reasoning_summary_text.delta': (reasoning) => ({ reasoning }),
   'response.reasoning_text.delta': (reasoning) => ({ reasoning }),
-  'response.function_call_arguments.delta': (piece) => ({ toolCalls: [fragment(piece)] }),
-  'response.custom_tool_call_input.delta': (piece) => ({ toolCalls: [fragment(piece)] }),
-  'response.mcp_call_arguments.delta': (piece) => ({ toolCalls: [fragment(piece)] }),
-  'response.code_interpreter_call_code.delta': (piece) => ({ toolCalls: [fragment(piece)] }),
 };
+
+const ARGUMENTS = ['response.function_call_arguments.delta', 'response.custom_tool_call_input.delta'];
 
 /** After them nothing comes but `[DONE]`, where the upstream has one. */
 const ENDINGS: readonly string[] = ['response.completed', 'response.incomplete', 'response.failed'];
 
-function readEvent(event: JsonObject, quirks: DialectQuirks): ChunkPart {
-  const type = readText(event.type) ?? '';
-  const delta = DELTAS[type];
-  if (delta !== undefined) return part({}, [choice(delta(readText(event.delta) ?? ''))]);
-  if (type === 'response.output_item.added' && isObject(event.item)) {
-    const name = readName(event.item.name);
-    return part({}, name === undefined ? [] : [choice({ toolCalls: [{ ...fragment(''), name }] })]);
+const DETAIL_FORMAT = 'openai-responses-v1';
+
+/** A call of a tool of the client's own: those that the provider runs are none of its business (A3). */
+interface Call {
+  /** Its place among the calls. */
+  readonly index: number;
+  readonly isCustom: boolean;
+  hasArguments: boolean;
+}
+
+class ResponsesReader implements DialectReader {
+  readonly #quirks: DialectQuirks;
+  readonly #provider: string;
+  /** By its item's place in the output: some change an item's id within it. */
+  readonly #calls = new Map<unknown, Call>();
+
+  constructor(quirks: DialectQuirks, provider: string) {
+    this.#quirks = quirks;
+    this.#provider = provider;
   }
-  if (type === 'error' || type === '') return { ...part({}, []), error: findUpstreamError(event) };
-  if (!isObject(event.response)) return part({}, []);
-  const read = readState(event.response, quirks);
-  return ENDINGS.includes(type) ? { ...read, ends: true } : read;
+
+  event(event: JsonObject): ChunkPart | null {
+    const type = readText(event.type) ?? '';
+    const delta = readText(event.delta) ?? '';
+    const text = TEXTS[type];
+    if (text !== undefined) return choicePart({ ...text(delta), logprobs: logprobsOf(event) });
+    if (ARGUMENTS.includes(type)) return choicePart(this.#arguments(delta, event.output_index));
+    if (type === 'response.output_item.added') {
+      return choicePart(this.#open(objectOf(event.item), event.output_index));
+    }
+    if (type === 'response.output_item.done') {
+      return choicePart(this.#close(objectOf(event.item), event.output_index));
+    }
+    if (type === 'error' || type === '') return { ...EMPTY_PART, error: findUpstreamError(event) };
+    if (!isObject(event.response)) return null;
+    const state = this.#state(event.response);
+    return ENDINGS.includes(type) ? { ...state, ends: true } : state;
+  }
+
+  /** A plain answer: all of its items at once. */
+  plain(answer: JsonObject): ChunkPart {
+    const state = this.#state(answer);
+    const items = readArray(answer.output).filter(isObject);
+    const told = items.flatMap((item, at) => [textsOf(item), this.#open(item, at), this.#close(item, at)]);
+    const choices = told.flatMap((choice) => (choice === null ? [] : [{ ...EMPTY_CHOICE, ...choice }]));
+    return { ...state, choices: [...choices, ...state.choices] };
+  }
+
+  #open(item: JsonObject, at: unknown): Partial<ChoicePart> | null {
+    const isCustom = item.type === 'custom_tool_call';
+    if (item.type !== 'function_call' && !isCustom) return null;
+    const call = { index: this.#calls.size, isCustom, hasArguments: false };
+    this.#calls.set(at, call);
+    const head = { id: readName(item.call_id), name: readName(item.name) };
+    // A custom tool's input is one text: in a chat it is the one argument of a function.
+    return { toolCalls: [{ ...fragment(call, isCustom ? '{"input":"' : ''), ...head }] };
+  }
+
+  #arguments(delta: string, at: unknown): Partial<ChoicePart> | null {
+    const call = this.#calls.get(at);
+    if (call === undefined || delta === '') return null;
+    call.hasArguments = true;
+    return { toolCalls: [fragment(call, call.isCustom ? insideJson(delta) : delta)] };
+  }
+
+  /** What the item's deltas have not told. */
+  #close(item: JsonObject, at: unknown): Partial<ChoicePart> | null {
+    const data = readText(item.encrypted_content);
+    if (item.type === 'reasoning' && data !== undefined) {
+      const id = markMaker({ provider: this.#provider, payload: readText(item.id) ?? '' });
+      const detail = { type: 'reasoning.encrypted', data, id, format: DETAIL_FORMAT, index: at };
+      return { reasoningDetails: [detail] };
+    }
+    const call = this.#calls.get(at);
+    if (call === undefined) return null;
+    const input = call.hasArguments ? '' : insideJson(readText(item.input) ?? '');
+    if (call.isCustom) return { toolCalls: [fragment(call, `${input}"}`)] };
+    return call.hasArguments ? null : { toolCalls: [fragment(call, readText(item.arguments) ?? '{}')] };
+  }
+
+  /** A response object as its stream's events repeat it: the items in it are told by events of their own. */
+  #state(response: JsonObject): ChunkPart {
+    const { id, model, service_tier, usage, error, status } = response;
+    const report = isObject(usage) ? readUsage(usage) : null;
+    const finishWord = finishOf(response);
+    return {
+      ...EMPTY_PART,
+      id: readName(id),
+      model: readName(model),
+      serviceTier: readName(service_tier),
+      choices: finishWord === null ? [] : [{ ...EMPTY_CHOICE, finishWord }],
+      usage: report === null || !isObject(usage) ? null : { ...report, cost: this.#quirks.costOf?.(usage) },
+      error: status === 'failed' ? readUpstreamError(objectOf(error)) : null,
+    };
+  }
 }
 
-/** A response object as its stream's events repeat it: the items in it were told before. */
-function readState(response: JsonObject, { costOf }: DialectQuirks): ChunkPart {
-  const { usage, error, status } = response;
-  const report = isObject(usage) ? readUsage(usage) : null;
-  const finishWord = finishOf(response);
-  return {
-    ...part(response, finishWord === null ? [] : [choice({ finishWord })]),
-    usage: report === null || !isObject(usage) ? null : { ...report, cost: costOf?.(usage) },
-    error: status === 'failed' ? readUpstreamError(objectOf(error)) : null,
-  };
-}
-
-/** A plain answer: all at once. */
-function readResponse(response: JsonObject, quirks: DialectQuirks): ChunkPart {
-  const read = readState(response, quirks);
-  const items = readArray(response.output).filter(isObject).map(readItem);
-  const end = choice({ finishWord: finishOf(response) });
-  return { ...read, choices: [...items, end] };
-}
-
-function readItem(item: JsonObject): ChoicePart {
+/** What a whole item says in words. */
+function textsOf(item: JsonObject): Partial<ChoicePart> {
   const parts = [...readArray(item.content), ...readArray(item.summary)].filter(isObject);
-  const texts = (key: string) => parts.map((one) => readText(one[key]) ?? '').join('');
-  const name = readName(item.name);
-  const args = readText(item.arguments) ?? readText(item.input) ?? '';
-  const said = item.type === 'reasoning' ? { reasoning: texts('text') } : { content: texts('text') };
-  const toolCalls = name === undefined ? [] : [{ ...fragment(args), name }];
-  return choice({ ...said, refusal: texts('refusal'), toolCalls });
+  const texts = (key: string) => parts.map((part) => readText(part[key]) ?? '').join('');
+  if (item.type === 'reasoning') return { reasoning: texts('text') };
+  const logprobs = logprobsOf({ logprobs: parts.flatMap((part) => readArray(part.logprobs)) });
+  return { content: texts('text'), refusal: texts('refusal'), logprobs };
+}
+
+function logprobsOf({ logprobs }: JsonObject): ChoicePart['logprobs'] {
+  return readArray(logprobs).length === 0 ? null : readLogprobs({ content: logprobs });
 }
 
 /** `completed`, or why the answer is not whole; null while there is no end, and for a failure. */
 function finishOf({ status, incomplete_details }: JsonObject): string | null {
   if (status === 'completed') return status;
   if (status !== 'incomplete') return null;
-  return (isObject(incomplete_details) ? readText(incomplete_details.reason) : undefined) ?? status;
+  return readText(objectOf(incomplete_details).reason) ?? status;
 }
 
-function part(response: JsonObject, choices: readonly ChoicePart[]): ChunkPart {
-  return { ...readEnvelope({}, {}, () => EMPTY_CHOICE), ...named(response), choices };
+function choicePart(choice: Partial<ChoicePart> | null): ChunkPart | null {
+  return choice === null ? null : { ...EMPTY_PART, choices: [{ ...EMPTY_CHOICE, ...choice }] };
 }
 
-function named(response: JsonObject): Pick<ChunkPart, 'id' | 'model' | 'serviceTier'> {
-  const { id, model, service_tier } = response;
-  return { id: readName(id), model: readName(model), serviceTier: readName(service_tier) };
+function fragment({ index }: Call, args: string): ToolCallPart {
+  return { index, id: undefined, name: undefined, arguments: args, extraContent: undefined };
 }
 
-function choice(of: Partial<ChoicePart>): ChoicePart {
-  return { ...EMPTY_CHOICE, ...of };
-}
-
-function fragment(args: string): ToolCallPart {
-  return { index: undefined, id: undefined, name: undefined, arguments: args, extraContent: undefined };
+/** A text as it stands between the quotes of a JSON string. */
+function insideJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
 }

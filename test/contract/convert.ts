@@ -13,6 +13,7 @@ import { tolerant } from '../../src/providers/tolerant.ts';
 import type { AnswerContext } from '../../src/stream/answer-context.ts';
 import { type AnswerOptions, AnswerReader } from '../../src/stream/answer-reader.ts';
 import type { AnswerSink, StreamWriter } from '../../src/stream/answer-sink.ts';
+import type { Dialect } from '../../src/stream/dialect.ts';
 
 /** The folder of fixtures for providers that the `PROVIDERS` setting names. */
 export const COMPATIBLE = 'compatible';
@@ -43,6 +44,8 @@ export interface Conversion {
   readonly choices?: number;
   readonly policies?: Policies;
   readonly maxEventBytes?: number;
+  /** What the upstream speaks; the dialect of its route by default. */
+  readonly dialect?: Dialect;
   /** On by default. */
   readonly fastPath?: boolean;
   /** Writes the client's stream; that of a chat by default. */
@@ -67,12 +70,12 @@ export function usageAtOf({ usageChunk, policies = DEFAULT_POLICIES }: Conversio
 
 export function optionsOf(conversion: Conversion, tally: Tally): AnswerOptions {
   const provider = providerOf(conversion.provider);
-  const endpoint = provider.endpoints[conversion.route];
-  if (endpoint === undefined) throw new Error(`${provider.id} has no ${conversion.route} endpoint`);
+  const dialect = conversion.dialect ?? provider.endpoints[conversion.route]?.dialect;
+  if (dialect === undefined) throw new Error(`${provider.id} has no ${conversion.route} endpoint`);
   const policies = conversion.policies ?? DEFAULT_POLICIES;
   let made = 0;
   return {
-    dialect: endpoint.dialect,
+    dialect,
     quirks: provider.quirks,
     vendorTokens: provider.vendorTokens,
     policies,

@@ -41,6 +41,13 @@ export function readRecordings(): Recording[] {
   }));
 }
 
+/** A Responses recording's bytes: those with one JSON a line are framed again. */
+export function framedResponses({ kind, text }: Recording): string {
+  if (kind === 'sse') return text;
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return lines.map((line) => `event: ${JSON.parse(line).type}\ndata: ${line}\n\n`).join('');
+}
+
 /** The third column of the table of files, by the first. */
 function readEndpoints(index: string): ReadonlyMap<string, string> {
   const rows = index.split('\n').map((line) => line.split('|').map((cell) => cell.trim()));

@@ -1,5 +1,6 @@
 /** Tests what is counted of an upstream's own Responses stream: its text, its usage and its end (N2). */
 import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/canonical/json.ts';
 import { openaiResponses } from '../../src/dialects/openai-responses.ts';
 import { xai } from '../../src/providers/xai.ts';
 import { eventsIn } from '../clients/responses/check.ts';
@@ -63,8 +64,86 @@ test.each([
   expect(openaiResponses.open({}, 'openai').event(event, '')?.error).toMatchObject({ code, message: 'm' });
 });
 
-test('N2 an event that this dialect does not know says nothing, and ends nothing', () => {
-  const part = openaiResponses.open({}, 'openai').event({ type: 'response.audio.delta', delta: 'AA' }, '');
-  expect(part).toMatchObject({ choices: [], usage: null, error: null });
-  expect(part).not.toHaveProperty('ends');
+test('N2 an event that this dialect does not know says nothing', () => {
+  const reader = openaiResponses.open({}, 'openai');
+  expect(reader.event({ type: 'response.audio.delta', delta: 'AA' }, '')).toBeNull();
+});
+
+/** What a stream's events say of its calls, each as a client's with its arguments joined. */
+function callsIn(events: readonly JsonObject[]): { id: string; name: string; arguments: string }[] {
+  const reader = openaiResponses.open({}, 'openai');
+  const calls: { id: string; name: string; arguments: string }[] = [];
+  const parts = events.flatMap((event) => reader.event(event, '') ?? []);
+  for (const { index = -1, id, name, arguments: json } of parts.flatMap(({ choices }) =>
+    choices.flatMap(({ toolCalls }) => toolCalls),
+  )) {
+    const call = calls[index] ?? { id: id ?? '', name: name ?? '', arguments: '' };
+    calls[index] = { ...call, arguments: call.arguments + json };
+  }
+  return calls;
+}
+
+describe('A3 the client’s own calls', () => {
+  const item = (type: string, more: object = {}) => ({ type, call_id: 'c1', name: 'patch', ...more });
+  const added = (at: number, of: object) => ({
+    type: 'response.output_item.added',
+    output_index: at,
+    item: of,
+  });
+  const done = (at: number, of: object) => ({
+    type: 'response.output_item.done',
+    output_index: at,
+    item: of,
+  });
+  const piece = (kind: string, at: number, delta: string) => ({
+    type: `response.${kind}.delta`,
+    output_index: at,
+    delta,
+  });
+
+  test('a custom tool’s input is the one argument of a function, its escapes within the string', () => {
+    const input = 'a "b"\n\ud83c\udf0a';
+    const custom = item('custom_tool_call', { input: '' });
+    const pieces = ['a "b', '"\n\ud83c', '\udf0a'].map((text) => piece('custom_tool_call_input', 3, text));
+    const told = [added(3, custom), ...pieces, done(3, { ...custom, input })];
+    const [call] = callsIn(told);
+    expect(call).toMatchObject({ id: 'c1', name: 'patch' });
+    expect(JSON.parse(call?.arguments ?? '')).toEqual({ input });
+    expect(callsIn([added(3, custom), done(3, { ...custom, input })])).toEqual(
+      [call].map((one) => ({ ...one, arguments: JSON.stringify({ input }) })),
+    );
+  });
+
+  test('arguments that come with the end alone, or never, are there at the end', () => {
+    const [first, second] = [item('function_call'), item('function_call', { call_id: 'c2' })];
+    expect(
+      callsIn([
+        added(0, first),
+        added(1, second),
+        piece('function_call_arguments', 1, ''),
+        done(0, { ...first, arguments: '{"a":1}' }),
+        done(1, second),
+      ]).map((call) => [call.id, call.arguments]),
+    ).toEqual([
+      ['c1', '{"a":1}'],
+      ['c2', '{}'],
+    ]);
+  });
+
+  test('what the provider runs itself is none', () => {
+    const search = { type: 'web_search_call', id: 'ws_1', status: 'completed' };
+    const mcp = { type: 'mcp_call', id: 'm', name: 'search', arguments: '{}', output: 'x' };
+    const told = [
+      added(0, search),
+      done(0, search),
+      added(1, mcp),
+      piece('mcp_call_arguments', 1, '{}'),
+      done(1, mcp),
+    ];
+    expect(callsIn(told)).toEqual([]);
+    const { choices } = openaiResponses
+      .open({}, 'openai')
+      .plain({ object: 'response', output: [search, mcp] });
+    expect(choices.flatMap(({ toolCalls }) => toolCalls)).toEqual([]);
+  });
 });

@@ -3,7 +3,18 @@ import { describe, expect, test } from 'vitest';
 import { checkMessages } from '../contract/check-messages.ts';
 import { readMessage } from '../contract/read-message.ts';
 import { decodeObject, objectOf, textOf } from '../simulator/json.ts';
-import { DONE, event, type Play, ROLE, RoutedGateway, refuse, says, settle, sse } from './upstreams.ts';
+import {
+  DONE,
+  event,
+  type Play,
+  ROLE,
+  RoutedGateway,
+  refuse,
+  says,
+  settle,
+  sse,
+  USAGE,
+} from './upstreams.ts';
 
 const PATH = '/v1/messages';
 const ALIASES = { ALIASES: JSON.stringify({ both: ['openai/a', 'mistral/b'] }) };
@@ -192,5 +203,59 @@ describe('I2 Q1 an effort at a model that can’t think, which Claude Code and C
     const response = await gateway.ask({ model: 'mistral/b', ...body }, {}, path);
     expect(response.status).toBe(200);
     expect(gateway.asked[0]?.body.reasoning_effort).toBe(sent);
+  });
+});
+
+describe('I2 a history of Anthropic’s at a provider that speaks chat', () => {
+  const mark = { cache_control: { type: 'ephemeral' } };
+  const HISTORY = {
+    system: [{ type: 'text', text: 'Be brief', ...mark }],
+    tools: [{ name: 'gauge', input_schema: { type: 'object' }, ...mark }],
+    messages: [
+      { role: 'user', content: 'How high?' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', thinking: 'Ask the gauge', signature: 'of-anthropic' },
+          { type: 'redacted_thinking', data: 'of-anthropic' },
+          { type: 'tool_use', id: 'toolu_1', name: 'gauge', input: {} },
+        ],
+      },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: '3 m', ...mark }] },
+    ],
+  };
+  const PROVIDERS = JSON.stringify({ router: { base_url: 'https://router/v1', like: 'openrouter' } });
+
+  test.each([
+    ['openai/a', false],
+    ['mistral/a', false],
+    ['router/a', true],
+  ])(
+    '%s: no thinking that it would refuse, and marks for its cache where it has them: %s',
+    async (model, hasCache) => {
+      const gateway = new RoutedGateway({ a: [says('Hi')] }, { PROVIDERS });
+      expect((await ask(gateway, { model, stream: false, ...HISTORY })).status).toBe(200);
+      const sent = JSON.stringify(gateway.asked[0]?.body);
+      expect(sent).not.toContain('of-anthropic');
+      if (!hasCache) expect(sent).not.toContain('Ask the gauge');
+      expect(sent.includes('cache_control')).toBe(hasCache);
+      expect(sent).toContain('"tool_calls":[{');
+    },
+  );
+});
+
+describe('I3 I4 an answer that is whole, though its upstream goes on to fail: it ends as whole', () => {
+  const WHOLE = [ROLE, event({ content: 'Hi' }), event({}, 'stop', { usage: USAGE })];
+  test.each<[what: string, play: Play]>([
+    ['ends without [DONE]', sse(...WHOLE)],
+    ['breaks the connection in the place of [DONE]', cut(...WHOLE)],
+  ])('that %s', async (_, play) => {
+    const gateway = new RoutedGateway({ b: [play] });
+    const message = await streamOf(await ask(gateway, { model: 'mistral/b' }));
+    expect(readMessage(message)).toMatchObject({ stop: 'end_turn', error: null });
+    const body = { model: 'mistral/b', input: 'Hi', stream: true };
+    const response = await (await gateway.ask(body, {}, '/v1/responses')).text();
+    expect(response).toContain('event: response.completed');
+    expect(response).not.toContain('response.failed');
   });
 });

@@ -1,12 +1,14 @@
 /** The recorded streams whose answers a client of Messages may get: how each is read plainly, and converted. */
 import { messages } from '../../../src/clients/messages/client.ts';
+import { openaiResponses } from '../../../src/dialects/openai-responses.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
 import { COMPATIBLE, type Conversion } from '../../contract/convert.ts';
 import { readUpstream } from '../../contract/plain-reading.ts';
 import type { Reading } from '../../contract/reading.ts';
 import { readAnthropic } from '../../contract/reading-anthropic.ts';
 import { geminiEvents, geminiFrames, readGemini } from '../../contract/reading-gemini.ts';
-import { type Recording, readRecordings } from '../../contract/recordings.ts';
+import { readResponsesStream } from '../../contract/reading-responses.ts';
+import { framedResponses, type Recording, readRecordings } from '../../contract/recordings.ts';
 
 export interface Source {
   /** The upstream's bytes as text. */
@@ -32,6 +34,11 @@ function sourceOf(recording: Recording): Source | null {
   if (dialect === 'anthropic') {
     const framed = framedLines(recording, (line) => `event: ${JSON.parse(line).type}\ndata: ${line}\n\n`, '');
     return { text: framed, read: readAnthropic(framed), conversion: conversionOf('anthropic') };
+  }
+  if (dialect === 'responses') {
+    const framed = framedResponses(recording);
+    const conversion = { ...conversionOf('openai'), dialect: openaiResponses };
+    return { text: framed, read: readResponsesStream(framed, 'openai'), conversion };
   }
   if (dialect === 'gemini') {
     const framed = geminiFrames(recording);

@@ -1,10 +1,11 @@
 /** Runs recordings of providers with a dialect of their own through the Responses writer: what a chat client gets of them, a Responses client does (I4, I7). */
 import { describe, expect, test } from 'vitest';
+import { openaiResponses } from '../../../src/dialects/openai-responses.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
 import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
 import { readClient } from '../../contract/plain-reading.ts';
 import type { ChoiceReading } from '../../contract/reading.ts';
-import { readRecordings } from '../../contract/recordings.ts';
+import { framedResponses, readRecordings } from '../../contract/recordings.ts';
 import { checkResponses, valuesIn } from './check.ts';
 import { readResponses } from './reading.ts';
 import { runStream } from './run.ts';
@@ -12,9 +13,16 @@ import { runStream } from './run.ts';
 const encoder = new TextEncoder();
 
 /** As far as Weir has the provider. */
-const recordings = readRecordings().filter(
-  ({ dialect, kind }) => kind === 'sse' && PROVIDERS.some(({ id }) => id === dialect && dialect !== 'openai'),
-);
+const recordings = readRecordings().flatMap((recording): [name: string, text: string, Conversion][] => {
+  const { name, dialect, kind, text } = recording;
+  const conversion = { route: 'chat', model: 'm', usageChunk: true } as const;
+  if (dialect === 'responses') {
+    const spoken = { ...conversion, provider: 'openai', dialect: openaiResponses };
+    return [[name, framedResponses(recording), spoken]];
+  }
+  const isNative = kind === 'sse' && PROVIDERS.some(({ id }) => id === dialect && dialect !== 'openai');
+  return isNative ? [[name, text, { ...conversion, provider: dialect }]] : [];
+});
 
 /** What both clients get of a choice: a summary has the details' texts, and a call without arguments `{}`. */
 function comparable({ toolCalls, details, ...choice }: ChoiceReading) {
@@ -27,8 +35,7 @@ function comparable({ toolCalls, details, ...choice }: ChoiceReading) {
 
 describe('recorded streams of other dialects to a Responses client', () => {
   test('I4 I7 each: its grammar holds, its texts, calls and tokens are a chat client’s, every cut alike', () => {
-    for (const { name, dialect, text } of recordings) {
-      const conversion: Conversion = { provider: dialect, route: 'chat', model: 'm', usageChunk: true };
+    for (const [name, text, conversion] of recordings) {
       const bytes = encoder.encode(text);
       const run = runStream([bytes], conversion);
       expect(checkResponses(run.text), name).toEqual([]);

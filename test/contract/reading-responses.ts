@@ -1,0 +1,71 @@
+/** A deliberately plain reading of OpenAI's Responses: the last event has the whole response, and of a stream that was cut there is no reading. */
+import { type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
+import { emptyChoice, emptyReading, eventsOf, type Reading } from './reading.ts';
+
+/** In chat's words. */
+const FINISHES: Readonly<Record<string, string>> = {
+  completed: 'stop',
+  max_output_tokens: 'length',
+  content_filter: 'content_filter',
+};
+
+/** @param provider whose tokens they are */
+export function readResponsesStream(text: string, provider: string): Reading {
+  const events = [...eventsOf(text)].map(({ data }) => objectOf(parseJson(data)));
+  const response = objectOf(events.at(-1)?.response);
+  // What is encrypted is so anew in each of the events that repeat it: the first to tell it is the item's own.
+  const done = events.filter(({ type }) => type === 'response.output_item.done');
+  const output = listOf(response.output).map((item, at) => {
+    const own = objectOf(done.find(({ output_index }) => output_index === at)?.item);
+    return { ...objectOf(item), encrypted_content: own.encrypted_content ?? null };
+  });
+  return readResponseObject({ ...response, output }, provider);
+}
+
+export function readResponseObject(response: JsonObject, provider: string): Reading {
+  const reading = emptyReading();
+  const choice = emptyChoice();
+  reading.choices.set(0, choice);
+  for (const [index, item] of listOf(response.output).map(objectOf).entries()) {
+    for (const part of [...listOf(item.content), ...listOf(item.summary)].map(objectOf)) {
+      if (item.type === 'reasoning') choice.reasoning += textOf(part.text);
+      else choice.text += textOf(part.text);
+      choice.refusal += textOf(part.refusal);
+      choice.logprobTokens += listOf(part.logprobs).length;
+    }
+    if (item.type === 'reasoning' && textOf(item.encrypted_content) !== '') {
+      const id = `weir1:${provider}:${textOf(item.id)}`;
+      const data = textOf(item.encrypted_content);
+      choice.details.push({ type: 'reasoning.encrypted', data, id, format: 'openai-responses-v1', index });
+    }
+    if (item.type !== 'function_call') continue;
+    const [id, name, json] = [item.call_id, item.name, item.arguments].map(textOf);
+    choice.toolCalls.push({ id: id ?? '', name: name ?? '', arguments: json ?? '', extra: null });
+  }
+  reading.error = textOf(objectOf(response.error).message) || null;
+  const word = textOf(objectOf(response.incomplete_details).reason) || textOf(response.status);
+  const finish = FINISHES[word] ?? null;
+  choice.finish = finish === 'stop' && choice.toolCalls.length > 0 ? 'tool_calls' : finish;
+  reading.done = choice.finish !== null;
+  reading.usage = usageOf(response);
+  reading.usageByFinish = reading.usage;
+  return reading;
+}
+
+function usageOf(response: JsonObject): Reading['usage'] {
+  const usage = objectOf(response.usage);
+  if (typeof usage.input_tokens !== 'number') return null;
+  const input = objectOf(usage.input_tokens_details);
+  return {
+    prompt: usage.input_tokens,
+    completion: numberOf(usage.output_tokens),
+    total: numberOf(usage.total_tokens),
+    cached: numberOf(input.cached_tokens),
+    cacheWrite: numberOf(input.cache_write_tokens),
+    reasoning: numberOf(objectOf(usage.output_tokens_details).reasoning_tokens),
+  };
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === 'number' ? value : null;
+}

@@ -1,0 +1,98 @@
+/** Runs every recorded Responses stream through the stream core into chat and completions: whole, at any cut, and cut short (A3, A7, N2). */
+import { describe, expect, test } from 'vitest';
+import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
+import { openaiResponses } from '../../src/dialects/openai-responses.ts';
+import { check } from './check.ts';
+import { type Conversion, convertObject, convertStream, cut } from './convert.ts';
+import { expectationOf } from './expectation.ts';
+import { objectOf, parseJson } from './json.ts';
+import { differences, readClient } from './plain-reading.ts';
+import { eventsOf } from './reading.ts';
+import { readResponseObject, readResponsesStream } from './reading-responses.ts';
+import { framedResponses, readRecordings, recordingsNote } from './recordings.ts';
+
+const encoder = new TextEncoder();
+const CONVERSION: Conversion = {
+  provider: 'openai',
+  route: 'chat',
+  model: 'asked-for',
+  usageChunk: true,
+  dialect: openaiResponses,
+};
+
+const named = readRecordings()
+  .filter(({ dialect }) => dialect === 'responses')
+  .map((recording) => [recording.name, framedResponses(recording)] as const);
+
+function brokenRules(text: string, conversion: Conversion): string[] {
+  return check(encoder.encode(text), expectationOf(conversion));
+}
+
+function jsonOf(text: string): unknown[] {
+  return text.split('\n\n').map((frame) => objectOf(parseJson(frame.slice('data: '.length))));
+}
+
+describe.skipIf(recordingsNote !== '')(`recorded Responses streams${recordingsNote}`, () => {
+  test('there are some', () => {
+    expect(named.length).toBeGreaterThan(10);
+  });
+
+  describe.each(named)('%s', (_, upstream) => {
+    const bytes = encoder.encode(upstream);
+    const { text } = convertStream([bytes], CONVERSION);
+    const read = readResponsesStream(upstream, 'openai');
+
+    test('A3 A7 the contract holds, and the client receives what the provider sent, and nothing else', () => {
+      expect(brokenRules(text, CONVERSION)).toEqual([]);
+      expect(differences(read, readClient(text))).toEqual([]);
+    });
+
+    test('C6 A7 reasoning that is stripped: what is encrypted stays', () => {
+      const policies = { ...DEFAULT_POLICIES, reasoning: 'strip' } as const;
+      const client = convertStream([bytes], { ...CONVERSION, policies }).text;
+      expect(differences(read, readClient(client), { reasoning: 'strip' })).toEqual([]);
+    });
+
+    test.each([1, 7, 64])('S1 cut into reads of %d bytes: the client gets the same bytes', (size) => {
+      expect(convertStream(cut(bytes, size), CONVERSION).text).toBe(text);
+    });
+
+    test('A8 the fast path writes what the slow one does', () => {
+      expect(jsonOf(text)).toEqual(jsonOf(convertStream([bytes], { ...CONVERSION, fastPath: false }).text));
+    });
+
+    test('E2 cut short behind any event: an error, and nothing but the beginning of the whole', () => {
+      const ends = [...upstream.matchAll(/\r?\n\r?\n/g)].map(({ index, 0: end }) => index + end.length);
+      const whole = readClient(text).choices.get(0);
+      for (const end of ends.slice(0, -1)) {
+        const cutShort = convertStream([encoder.encode(upstream.slice(0, end))], CONVERSION);
+        if (read.error === null) expect(cutShort.error?.code).toBe('upstream_truncated');
+        expect(brokenRules(cutShort.text, CONVERSION)).toEqual([]);
+        const got = readClient(cutShort.text).choices.get(0);
+        expect((whole?.text ?? '').startsWith(got?.text ?? '')).toBe(true);
+        expect((whole?.reasoning ?? '').startsWith(got?.reasoning ?? '')).toBe(true);
+        for (const [i, call] of (got?.toolCalls ?? []).entries()) {
+          const { id, name, arguments: json = '' } = whole?.toolCalls[i] ?? {};
+          expect([id, name, json.startsWith(call.arguments)]).toEqual([call.id, call.name, true]);
+        }
+      }
+    });
+
+    test('A3 whole: its last response as an answer of its own says the same', () => {
+      if (read.error !== null) return;
+      const { response } = objectOf(parseJson([...eventsOf(upstream)].at(-1)?.data ?? ''));
+      const object = encoder.encode(JSON.stringify(response));
+      const whole = readResponseObject(objectOf(response), 'openai');
+      expect(differences(whole, readClient(convertObject(object, CONVERSION, true).text))).toEqual([]);
+    });
+
+    test('C10 as legacy completions: the text and its end, which is all that they have', () => {
+      const conversion: Conversion = { ...CONVERSION, route: 'completions' };
+      const client = convertStream([bytes], conversion).text;
+      expect(brokenRules(client, conversion)).toEqual([]);
+      const choice = readClient(client).choices.get(0);
+      expect(choice?.text ?? '').toBe(read.choices.get(0)?.text);
+      expect((choice?.finish ?? null) === null).toBe(read.error !== null);
+    });
+  });
+});

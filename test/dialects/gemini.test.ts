@@ -113,6 +113,7 @@ describe('3.8 finishes', () => {
     const converted = convert(event({ promptFeedback: { blockReason }, ...counts }));
     expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: '', finish: 'content_filter' });
     expect(converted.tally.countUsage()).toMatchObject({ estimated: false, usage: { prompt_tokens: 9 } });
+    expect(converted.tally.finishWord).toBe(blockReason);
   });
 
   test('A3 a finish that is taken back by what follows: the last one counts', () => {

@@ -279,6 +279,12 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
     expect(readClient(converted.text).choices.get(0)?.toolCalls[0]?.arguments).toBe('{"a":"x');
   });
 
+  test('the empty one that ends it, and no finish: its arguments are whole', () => {
+    const converted = convert(said([begin('f')]), said([piece(at('$.a', text('x')))]), said([call({})]));
+    expect(converted.error?.code).toBe('upstream_truncated');
+    expect(readClient(converted.text).choices.get(0)?.toolCalls[0]?.arguments).toBe('{"a":"x"}');
+  });
+
   test('in a plain answer: whole', () => {
     const answer = {
       responseId: 'r',

@@ -2,6 +2,9 @@
 
 export type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_calls';
 
+/** What an upstream's word means; `failed`: the answer did, which is an error and no finish. */
+export type FinishMeaning = FinishReason | 'failed';
+
 /** Words that mean something else than `stop`; every word that is not here is `stop`, and the record keeps the word. */
 const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['length', 'length'],
@@ -39,12 +42,7 @@ const FAILURES: ReadonlySet<string> = new Set([
   ...['MALFORMED_RESPONSE', 'NO_IMAGE'],
 ]);
 
-export function isFailure(word: string): boolean {
-  return FAILURES.has(word);
-}
-
-/** The canonical reason for an upstream's word; `stop` after tool calls is `tool_calls`. */
-export function finishReason(word: string, hasToolCalls: boolean): FinishReason {
-  const reason = REASONS.get(word) ?? 'stop';
-  return reason === 'stop' && hasToolCalls ? 'tool_calls' : reason;
+/** Of a word that is not known it is `stop`. After tool calls a `stop` is `tool_calls`. */
+export function finishMeaning(word: string): FinishMeaning {
+  return FAILURES.has(word) ? 'failed' : (REASONS.get(word) ?? 'stop');
 }

@@ -1,5 +1,6 @@
 /** What a dialect reads out of one upstream event: the hub between every provider's wire form and the canonical chunk. */
 import type { UpstreamError } from './error.ts';
+import type { FinishMeaning } from './finish-reason.ts';
 import type { JsonObject } from './json.ts';
 import type { Logprobs } from './logprobs.ts';
 import type { CountedUsage, UsageReport } from './usage.ts';
@@ -31,6 +32,8 @@ export interface ChoicePart {
   readonly logprobs: Logprobs | null;
   /** The upstream's own finish word, or null while there is none. */
   readonly finishWord: string | null;
+  /** What that word means here, where it means something else elsewhere. */
+  readonly finishMeaning?: FinishMeaning | undefined;
 }
 
 /** A choice of which nothing is reported. */
@@ -98,7 +101,7 @@ export interface StreamMeter {
   /** A vendor event, with the tokens that it reports or null. */
   vendor(tokens: VendorTokens | null): void;
   /** The upstream's own word for the end of a choice. */
-  finish(word: string): void;
+  finish(word: string, meaning: FinishMeaning): void;
   /** The usage of the whole answer, asked for when it has ended. */
   countUsage(): CountedUsage;
 }

@@ -1,6 +1,5 @@
 /** Google's `generateContent`: `candidates[].content.parts`, whose finish is the last one said (A3). */
 import type { UpstreamError } from '../canonical/error.ts';
-import { finishReason } from '../canonical/finish-reason.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../canonical/json.ts';
 import { MAX_CHOICES } from '../canonical/limits.ts';
 import { markMaker } from '../canonical/maker.ts';
@@ -64,32 +63,37 @@ class GeminiReader implements DialectReader {
   plain(answer: JsonObject): ChunkPart {
     const part = this.event(answer);
     const end = this.end();
-    const finishes = new Map(end?.choices.map((choice) => [choice.index, choice]));
+    const ends = new Map(end?.choices.map((choice) => [choice.index, choice]));
     const choices = part.choices.map((choice) => {
-      const { finishWord = null, toolCalls = [] } = finishes.get(choice.index) ?? {};
-      finishes.delete(choice.index);
-      return { ...choice, finishWord, toolCalls: [...choice.toolCalls, ...toolCalls] };
+      const last = ends.get(choice.index);
+      ends.delete(choice.index);
+      if (last === undefined) return choice;
+      const { finishWord, finishMeaning } = last;
+      return { ...choice, toolCalls: [...choice.toolCalls, ...last.toolCalls], finishWord, finishMeaning };
     });
-    return { ...part, choices: [...choices, ...finishes.values()], error: part.error ?? end?.error ?? null };
+    return { ...part, choices: [...choices, ...ends.values()] };
   }
 
   /** The finish, which may be said early and taken back by what follows; an answer that never said one is not whole. */
   end(): ChunkPart | null {
     const choices: ChoicePart[] = [];
-    let error: UpstreamError | null = null;
     for (const [index, { finish, hasContent, calls }] of this.#candidates) {
       if (finish === null) continue;
-      choices.push({ ...EMPTY_CHOICE, index, finishWord: finish, toolCalls: calls.end() });
       // It says nothing of why, and there is no answer.
-      if (finish === 'OTHER' && !hasContent)
-        error ??= failure(`The answer ended without content: ${finish}`, finish);
+      const isFailure = finish === 'OTHER' && !hasContent;
+      choices.push({
+        ...EMPTY_CHOICE,
+        index,
+        toolCalls: calls.end(),
+        finishWord: finish,
+        finishMeaning: isFailure ? 'failed' : undefined,
+      });
     }
     if (choices.length === 0 && this.#blocked !== null) {
       // Some reasons are words that would mean something else as a finish.
-      const isClear = finishReason(this.#blocked, false) === 'content_filter';
-      choices.push({ ...EMPTY_CHOICE, index: 0, finishWord: isClear ? this.#blocked : 'content_filter' });
+      choices.push({ ...EMPTY_CHOICE, finishWord: this.#blocked, finishMeaning: 'content_filter' });
     }
-    return choices.length === 0 ? null : { ...EMPTY_PART, choices, error };
+    return choices.length === 0 ? null : { ...EMPTY_PART, choices };
   }
 
   #choice(candidate: JsonObject, position: number): ChoicePart {

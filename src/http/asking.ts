@@ -1,6 +1,5 @@
 /** Asks the targets of a request, one after the other, until one has output: whoever answers sees one attempt at a time (R4-R9). */
 import type { ApiError } from '../canonical/error.ts';
-import { finishReason } from '../canonical/finish-reason.ts';
 import type { AttemptEnd, AttemptFacts } from '../metering/attempt-meter.ts';
 import type { RequestMeter } from '../metering/request-meter.ts';
 import { apiHeaders } from '../providers/api-headers.ts';
@@ -84,8 +83,7 @@ export class Asking {
    */
   servedNothing(attempt: Attempt): boolean {
     const { target } = attempt.facts;
-    const { finishWord } = attempt.meter.tally;
-    const isFiltered = finishWord !== null && finishReason(finishWord, false) === FILTERED;
+    const isFiltered = attempt.meter.tally.finishMeaning === FILTERED;
     if (isFiltered && target.step.on.includes(FILTERED) && this.#moveOn()) {
       this.#giveUp(attempt, { errorCode: FILTERED, isRefused: false });
       return true;

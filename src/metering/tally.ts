@@ -1,4 +1,5 @@
 /** Counts one answer as it passes: usage reported, text seen, vendor events, finish word, the first token's time. */
+import type { FinishMeaning } from '../canonical/finish-reason.ts';
 import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
 import {
   type BilledUsage,
@@ -25,6 +26,8 @@ export class Tally implements StreamMeter {
   vendorEvents = 0;
   /** The first finish word, as the upstream sent it. */
   finishWord: string | null = null;
+  /** And what it means. */
+  finishMeaning: FinishMeaning | null = null;
   /** When the first text came, in ms since the epoch. */
   firstTokenAt: number | null = null;
 
@@ -68,8 +71,9 @@ export class Tally implements StreamMeter {
     if (tokens?.kind === 'total') this.#vendorTokensTotal = Math.max(this.#vendorTokensTotal, tokens.tokens);
   }
 
-  finish(word: string): void {
+  finish(word: string, meaning: FinishMeaning): void {
     this.finishWord ??= FINISH_WORD.test(word) ? word : 'other';
+    this.finishMeaning ??= meaning;
   }
 
   /** Tokens of vendor events: the tasks' sum, or the total where that is higher, as it holds the tasks (V3). */

@@ -9,7 +9,7 @@ import type {
   ToolCallDelta,
 } from '../canonical/chunk.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { type FinishReason, finishReason, isFailure } from '../canonical/finish-reason.ts';
+import { type FinishMeaning, type FinishReason, finishMeaning } from '../canonical/finish-reason.ts';
 import { toChatLogprobs, toTextLogprobs } from '../canonical/logprobs.ts';
 import { type ChoicePart, type ChunkPart, EMPTY_CHOICE } from '../canonical/part.ts';
 import { withoutReasoningText } from '../canonical/reasoning-details.ts';
@@ -140,7 +140,7 @@ export class Normaliser {
     for (const choice of part.choices) {
       if (this.#choices.get(choice.index)?.finished) continue;
       meter.delta(choice);
-      if (choice.finishWord !== null) meter.finish(choice.finishWord);
+      if (choice.finishWord !== null) meter.finish(choice.finishWord, meaningOf(choice, choice.finishWord));
     }
   }
 
@@ -236,13 +236,14 @@ export class Normaliser {
   #finish(part: ChoicePart, state: ChoiceState): FinishReason | null {
     // What comes with an error is not finished, whatever else it contains.
     if (part.finishWord === null || this.#isFailing || this.#fault !== null) return null;
-    if (isFailure(part.finishWord)) {
+    const meaning = meaningOf(part, part.finishWord);
+    if (meaning === 'failed') {
       this.#fault = failedFinish(this.#context.upstream, part.finishWord);
       return null;
     }
     state.finished = true;
     this.#revision++;
-    return finishReason(part.finishWord, !state.toolCalls.isEmpty);
+    return meaning === 'stop' && !state.toolCalls.isEmpty ? 'tool_calls' : meaning;
   }
 
   #chatChunk(choices: readonly ChatChoice[]): ChatChunk {
@@ -274,4 +275,8 @@ export class Normaliser {
     };
     return this.#identity;
   }
+}
+
+function meaningOf(choice: ChoicePart, word: string): FinishMeaning {
+  return choice.finishMeaning ?? finishMeaning(word);
 }

@@ -113,6 +113,7 @@ describe('3.8 finishes', () => {
     const converted = convert(event({ promptFeedback: { blockReason }, ...counts }));
     expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: '', finish: 'content_filter' });
     expect(converted.tally.countUsage()).toMatchObject({ estimated: false, usage: { prompt_tokens: 9 } });
+    expect(converted.tally.finishWord).toBe(blockReason);
   });
 
   test('A3 a finish that is taken back by what follows: the last one counts', () => {
@@ -276,6 +277,12 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
     const converted = convert(said([begin('f')]), said([piece(at('$.a', text('x'), true))]));
     expect(converted.error?.code).toBe('upstream_truncated');
     expect(readClient(converted.text).choices.get(0)?.toolCalls[0]?.arguments).toBe('{"a":"x');
+  });
+
+  test('the empty one that ends it, and no finish: its arguments are whole', () => {
+    const converted = convert(said([begin('f')]), said([piece(at('$.a', text('x')))]), said([call({})]));
+    expect(converted.error?.code).toBe('upstream_truncated');
+    expect(readClient(converted.text).choices.get(0)?.toolCalls[0]?.arguments).toBe('{"a":"x"}');
   });
 
   test('in a plain answer: whole', () => {

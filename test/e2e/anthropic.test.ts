@@ -48,6 +48,7 @@ const iterations = [
 const PLAYS = {
   'claude-sonnet-4-5': { chunks: [START, TEXT, stop({ output_tokens: 7, iterations })] },
   'claude-overloaded-first': { chunks: [named('error', error('overloaded_error', 'Overloaded'))] },
+  'claude-overloaded-start': { chunks: [START, named('error', error('overloaded_error', 'Overloaded'))] },
   'claude-overloaded-mid': { chunks: [START, TEXT, named('error', error('overloaded_error', 'Overloaded'))] },
   'claude-haiku-4-5-20251001': {
     chunks: [
@@ -145,6 +146,17 @@ describe('Anthropic, usage', () => {
     const beside = await ask('claude-sonnet-4-5', { usage: { include: true } });
     const told = /"cost":([\d.]+)\}/.exec(await beside.text())?.[1];
     expect((await gateway.record(beside)).cost_nanos).toBe(Math.round(Number(told) * 1e9));
+  });
+
+  test('A5 overloaded before the first block: an error, and the prompt that was reported', async () => {
+    const response = await ask('claude-overloaded-start');
+    expect(await response.text()).toContain('"code":"overloaded_error"');
+    expect(await gateway.record(response)).toMatchObject({
+      status: 'failed',
+      prompt_tokens: 3210,
+      completion_tokens: 0,
+      estimated: false,
+    });
   });
 
   test('A5 M3 a stream that is cut: the prompt as reported, the completion estimated', async () => {

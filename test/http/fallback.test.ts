@@ -73,6 +73,8 @@ const FAILURES: readonly (readonly [name: string, play: Play, told: string, when
     ],
   ];
 
+/** A whole answer's choice. */
+const TEXT = { choices: [{ index: 0, message: { content: 'Half' }, finish_reason: 'stop' }] };
 const BOTH = { model: 'deepseek/first', models: ['mistral/second'] };
 
 describe.each(FAILURES.map(([name, play, told]) => ({ name, play, told })))('R4 $name', ({ play, told }) => {
@@ -154,6 +156,33 @@ describe.each(FAILURES.map(([name, play, told]) => ({ name, play, told })))('R4 
     expect(gateway.records).toMatchObject([
       { status: 'finished', attempts: [{ error_code: 'timeout', ms: 20_000 }, {}, { error_code: null }] },
     ]);
+  });
+});
+
+describe('A5 R8 an attempt that failed and reported what it used', () => {
+  const REPORTED = { prompt_tokens: 40, completion_tokens: 1, total_tokens: 41 };
+  const failed: readonly (readonly [name: string, stream: boolean, play: Play])[] = [
+    ['streamed', true, sse(event({}, null, { usage: REPORTED }), 'data: {"error":{"message":"no"}}\n\n')],
+    ['whole', false, json({ error: { message: 'no' }, usage: REPORTED })],
+    [
+      'whole, with a text beside the error',
+      false,
+      json({ ...TEXT, error: { message: 'no' }, usage: REPORTED }),
+    ],
+  ];
+
+  test.each(failed)('%s: the next one answers, and the record has both', async (_, stream, play) => {
+    const gateway = new RoutedGateway({ first: [play], second: [says('Hello')] });
+    expect((await read(await gateway.ask({ ...BOTH, stream }))).text).toBe('Hello');
+    await gateway.gateway.idle();
+    expect(gateway.records).toMatchObject([{ prompt_tokens: 45, total_tokens: 49, estimated: false }]);
+  });
+
+  test.each(failed)('%s: nobody is left, and the record of the error has it', async (_, stream, play) => {
+    const gateway = new RoutedGateway({ first: [play] });
+    expect((await read(await gateway.ask({ model: 'deepseek/first', stream }))).status).toBe(502);
+    await gateway.gateway.idle();
+    expect(gateway.records).toMatchObject([{ status: 'failed', ...REPORTED, estimated: false }]);
   });
 });
 

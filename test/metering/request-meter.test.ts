@@ -55,7 +55,7 @@ describe('RequestMeter.settle', () => {
     meter.current.tally.delta(choice({ content: 'a' }));
     meter.current.tally.usage({ prompt: 1, completion: 2, cached: 3, reasoning: 4 });
     meter.current.tally.vendor({ kind: 'add', tokens: 5 });
-    meter.current.tally.finish('eos');
+    meter.current.tally.finish('eos', 'stop');
     meter.current.status = 200;
     meter.wrote(10);
     meter.wrote(20);
@@ -197,7 +197,7 @@ describe('R8 RequestMeter, several attempts', () => {
     const { meter, store, advance } = bench();
     const first = meter.current;
     first.tally.usage({ prompt: 10, completion: 0, cached: 4 });
-    first.tally.finish('content_filter');
+    first.tally.finish('content_filter', 'content_filter');
     first.status = 200;
     advance(30);
     first.end({ errorCode: 'content_filter', isRefused: false });
@@ -213,7 +213,7 @@ describe('R8 RequestMeter, several attempts', () => {
     advance(20);
     second.tally.delta(choice({ content: 'a' }));
     second.tally.usage({ prompt: 11, completion: 5, reasoning: 2 });
-    second.tally.finish('stop');
+    second.tally.finish('stop', 'stop');
     meter.settle({ kind: 'finished' });
     await meter.settled;
     expect(recordIn(store)).toMatchObject({

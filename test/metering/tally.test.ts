@@ -86,12 +86,12 @@ describe('Tally, the other fields of a record', () => {
     expect(tally.firstTokenAt).toBe(100);
   });
 
-  test('M2 finishWord: the first, as the upstream sent it', () => {
+  test('M2 finishWord: the first, as the upstream sent it, with what it means', () => {
     const tally = tallyOf();
     expect(tally.finishWord).toBeNull();
-    tally.finish('model_length');
-    tally.finish('stop');
-    expect(tally.finishWord).toBe('model_length');
+    tally.finish('model_length', 'length');
+    tally.finish('stop', 'stop');
+    expect([tally.finishWord, tally.finishMeaning]).toEqual(['model_length', 'length']);
   });
 
   test.each<[name: string, reports: Parameters<Tally['vendor']>[0][], events: number, tokens: number]>([

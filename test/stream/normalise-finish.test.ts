@@ -17,6 +17,22 @@ describe('Normaliser.read, the finish', () => {
     expect(tally.countUsage().usage.completion_tokens).toBe(counted);
   });
 
+  test.each(['length', 'tool_calls'] as const)(
+    'C8 a word that means %s here: so it is told, and the record keeps the word',
+    (finishMeaning) => {
+      const { normaliser, tally } = bench();
+      const chunk = normaliser.read(part([choice({ content: 'a', finishWord: 'OTHER', finishMeaning })]));
+      expect(chunk?.choices[0]?.finish_reason).toBe(finishMeaning);
+      expect([tally.finishWord, tally.finishMeaning]).toEqual(['OTHER', finishMeaning]);
+    },
+  );
+
+  test('C8 a word that means a failure here: no finish', () => {
+    const { normaliser } = bench();
+    normaliser.read(part([choice({ finishWord: 'OTHER', finishMeaning: 'failed' })]));
+    expect([normaliser.isFinished, normaliser.fault?.code]).toEqual([false, 'OTHER']);
+  });
+
   test('C8 a finish before anything else: its delta carries the role', () => {
     expect(choicesOf({ finishWord: 'stop' })).toEqual([
       [{ index: 0, delta: { role: 'assistant' }, logprobs: null, finish_reason: 'stop' }],

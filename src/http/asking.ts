@@ -154,8 +154,9 @@ export class Asking {
         isReplaceable: passes.hasMore,
         clock: ports.clock,
         isUnsent: written.kind === 'error',
-        call: async (signal) => {
-          if (written.kind === 'error') return { ...written, headers: new Headers(), status: null };
+        call: (signal) => {
+          if (written.kind === 'error')
+            return Promise.resolve({ ...written, headers: new Headers(), status: null });
           return callUpstream(ports.fetch, {
             upstream,
             url: written.request.url,

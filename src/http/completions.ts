@@ -23,7 +23,7 @@ export async function handleCompletion<Session>(
   const opened = await openExchange(request, clientRoute, context, pathModel);
   if (opened.kind === 'error') return clientError(clientRoute.client, context, opened.error, opened.headers);
   const { tracing } = context.ports;
-  return inRequestSpan(tracing, opened.exchange, (span) => runExchange(opened, request, span));
+  return await inRequestSpan(tracing, opened.exchange, (span) => runExchange(opened, request, span));
 }
 
 /** Asks the upstreams and answers. From here on exactly one record is written, whatever happens (M1). */

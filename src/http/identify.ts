@@ -21,7 +21,7 @@ export async function identifyCaller(request: Request, context: RequestContext):
   }
   if (context.hostCaller !== null) return { kind: 'caller', caller: context.hostCaller };
   const { auth, adminToken } = settings;
-  return identify(auth, adminToken, request.headers, knownKeys, arrivedAt);
+  return await identify(auth, adminToken, request.headers, knownKeys, arrivedAt);
 }
 
 /** Callers are told apart by whom the host says they are, or by what they send as a key, valid or not; others by their address. */

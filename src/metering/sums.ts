@@ -2,7 +2,7 @@
 import type { AttemptMeter } from './attempt-meter.ts';
 import type { PriceTable } from './prices/price.ts';
 import { priceRecord, type RecordCost } from './prices/price-record.ts';
-import { isoTime, type UsageRecord } from './record.ts';
+import type { UsageRecord } from './record.ts';
 
 type Sums = Pick<
   UsageRecord,
@@ -79,7 +79,7 @@ function sumOfCosts(costs: readonly RecordCost[], estimated: boolean): Cost {
     cost_nanos: sum(known.map(({ cost }) => cost)),
     currency: last.currency,
     cost_source: since === undefined ? 'upstream' : 'table',
-    price_since: since === undefined ? null : isoTime(Date.parse(since)),
+    price_since: since === undefined ? null : new Date(since).toISOString(),
     cost_estimated: since !== undefined && (estimated || priced.some((one) => one.is_upper_bound)),
   };
 }

@@ -129,6 +129,7 @@ class MessageRewriter {
   /** The object with nothing but those keys, or without what an open schema refuses; what is lost by it is reported. */
   #keep(object: JsonObject, keys: readonly string[] | undefined, place: string): JsonObject {
     const { refused } = this.#rules;
+    if (keys === undefined && refused === undefined) return object;
     const isKept = (key: string, value: unknown) =>
       keys === undefined
         ? !refused?.includes(key)

@@ -22,6 +22,7 @@ export function readNames(body: JsonObject, route: Route): NamesResult {
       : invalid('agent_id', 'agent_id must name the agent');
   }
   const { model, models } = body;
+  if (isAbsent(models) && isName(model)) return { kind: 'names', names: [model] };
   const others = models ?? [];
   if (!Array.isArray(others) || !others.every(isName)) {
     return invalid('models', 'models must be a list of names, to be tried in order');

@@ -93,6 +93,7 @@ export class Normaliser {
 
   /** `[DONE]` came: every choice that is still open gets its finish (C8), in one chunk, or null where none is. */
   finishOpenChoices(): Chunk | null {
+    if (this.isFinished) return null;
     const open = [...this.#choices].filter(([, state]) => !state.finished).sort(([a], [b]) => a - b);
     return this.#writeLast(open.map(([index]) => ({ ...EMPTY_CHOICE, index, finishWord: 'stop' })));
   }

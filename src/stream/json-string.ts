@@ -25,10 +25,11 @@ function flags(characters: string): Uint8Array {
 /**
  * Where the string that begins at `at` (behind its opening quote) has its closing quote; -1 where it is no string that
  * JSON.parse takes and UTF-8 allows, OPEN_ENDED where the bytes end before it does.
+ * @param end the bytes' length
  */
-export function findStringEnd(bytes: Uint8Array, at: number): number {
+export function findStringEnd(bytes: Uint8Array, at: number, end: number): number {
   let i = at;
-  while (i < bytes.length) {
+  while (i < end) {
     const byte = bytes[i] ?? 0;
     if (IS_PLAIN[byte] === 1) {
       i++;

@@ -38,21 +38,23 @@ export function findNumbers(
 ): readonly NumberHole[] {
   if (read.usage?.isLatest !== true || read.usage.besides !== undefined) return [];
   const tokens = [...json.matchAll(TOKEN)].filter(([token]) => COUNT.test(token)).slice(0, MAX_NUMBERS);
+  const beside = besideOf(read);
   const holes = tokens.flatMap((token): NumberHole[] => {
     const [text] = token;
     const start = token.index;
     const hole = { start, end: start + text.length, value: Number(text), adds: {} };
-    const [first, second] = STEPS.map((step) => {
+    const addsBy = (step: number) => {
       const changed = readPart(putNumbers(json, [hole], [hole.value + step]));
-      return changed === null ? null : differenceOf(read, changed, step);
-    });
-    const isSum = first != null && second != null && JSON.stringify(first) === JSON.stringify(second);
-    return isSum ? [{ ...hole, adds: first }] : [];
+      return changed === null || besideOf(changed) !== beside ? null : differenceOf(read, changed, step);
+    };
+    const adds = addsBy(STEPS[0]);
+    const isSum = adds !== null && JSON.stringify(adds) === JSON.stringify(addsBy(STEPS[1]));
+    return isSum ? [{ ...hole, adds }] : [];
   });
   const values = holes.map(({ value }, at) => value + STEPS[0] * (at + 1));
   const all = readPart(putNumbers(json, holes, values));
   const isRight =
-    all !== null && isSame(all.usage, usageOf(read.usage, holes, values)) && isSameBeside(read, all);
+    all !== null && besideOf(all) === beside && isSame(all.usage, usageOf(read.usage, holes, values));
   return isRight ? holes : [];
 }
 
@@ -86,9 +88,8 @@ function putNumbers(json: string, holes: readonly NumberHole[], values: readonly
   return changed + json.slice(at);
 }
 
-/** What each count gained a step of the number, or null where anything else changed. */
+/** What each count gained a step of the number, or null where it is no multiple. */
 function differenceOf(before: ChunkPart, after: ChunkPart, step: number): NumberHole['adds'] | null {
-  if (!isSameBeside(before, after)) return null;
   const adds: Partial<Record<Count, number>> = {};
   for (const count of COUNTS) {
     const [one, other] = [before.usage?.[count], after.usage?.[count]];
@@ -103,6 +104,7 @@ function isSame(one: UsageReport | null, other: UsageReport): boolean {
   return one !== null && COUNTS.every((count) => one[count] === other[count]);
 }
 
-function isSameBeside(one: ChunkPart, other: ChunkPart): boolean {
-  return JSON.stringify({ ...one, usage: null }) === JSON.stringify({ ...other, usage: null });
+/** All but the usage. */
+function besideOf(part: ChunkPart): string {
+  return JSON.stringify({ ...part, usage: null });
 }

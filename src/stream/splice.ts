@@ -52,7 +52,6 @@ const BLANK_LINE_BYTES = 2;
 
 const SPACE = 0x20;
 const DIGIT_0 = 0x30;
-const DIGIT_9 = 0x39;
 /** More of them could be more than a number holds exactly. */
 const MAX_DIGITS = 15;
 
@@ -75,6 +74,7 @@ export class Splice {
   #restFrames = 0;
   #read: Uint8Array = NOTHING;
   #view = viewOf(NOTHING);
+  #readLength = 0;
   #textStart = 0;
   #textEnd = 0;
   /** The numbers of the frame being matched, and of the last one that fitted. */
@@ -107,11 +107,12 @@ export class Splice {
     if (bytes !== this.#read) {
       this.#read = bytes;
       this.#view = viewOf(bytes);
+      this.#readLength = bytes.length;
     }
     for (let i = 0; i < this.#templates.length && next < bytes.length; ) {
       const template = this.#templates[i];
       if (template === undefined) break;
-      const end = this.#match(template, bytes, this.#view, next);
+      const end = this.#match(template, next);
       if (end < 0) {
         isPartial ||= end === PARTIAL;
         i++;
@@ -175,36 +176,43 @@ export class Splice {
     this.#templates.unshift(...this.#templates.splice(i, 1));
   }
 
-  /** The end of the frame at `at` where it fits the template (its text is then noted), or MISS, or PARTIAL. */
-  #match({ literals, holes }: Template, bytes: Uint8Array, view: DataView, at: number): number {
+  /**
+   * The end of the frame at `at` where it fits the template (its text is then noted), or MISS, or PARTIAL. No byte is read behind
+   * the end, not even to find that there is none: the engine would from then on take every byte for something that may be none.
+   */
+  #match({ literals, holes }: Template, at: number): number {
+    const bytes = this.#read;
+    const view = this.#view;
+    const length = this.#readLength;
     let next = at;
     let numbers = 0;
     for (let i = 0; i < literals.length; i++) {
       const literal = literals[i];
-      if (literal === undefined || !literal.fits(bytes, view, next)) return MISS;
+      if (literal === undefined || !literal.fits(bytes, view, next, length)) return MISS;
       next += literal.length;
-      if (next > bytes.length) return PARTIAL;
+      if (next > length) return PARTIAL;
       const hole = holes[i];
       if (hole === undefined) return next - at - BLANK_LINE_BYTES > this.#maxEventBytes ? MISS : next;
       if (hole === 'blanks') {
-        while (bytes[next] === SPACE) next++;
-        if (next === bytes.length) return PARTIAL;
+        while (next < length && bytes[next] === SPACE) next++;
+        if (next === length) return PARTIAL;
         continue;
       }
       if (hole === 'number') {
         const start = next;
         let value = 0;
-        for (let byte = bytes[next] ?? 0; byte >= DIGIT_0 && byte <= DIGIT_9; byte = bytes[next] ?? 0) {
-          value = value * 10 + byte - DIGIT_0;
-          next++;
+        for (; next < length; next++) {
+          const digit = (bytes[next] ?? 0) - DIGIT_0;
+          if (digit < 0 || digit > 9) break;
+          value = value * 10 + digit;
         }
-        if (next === bytes.length) return PARTIAL;
+        if (next === length) return PARTIAL;
         const isZeroFirst = bytes[start] === DIGIT_0 && next - start > 1;
         if (next === start || isZeroFirst || next - start > MAX_DIGITS) return MISS;
         this.#numbers[numbers++] = value;
         continue;
       }
-      const end = findStringEnd(bytes, next);
+      const end = findStringEnd(bytes, next, length);
       if (end === OPEN_ENDED) return PARTIAL;
       if (end < 0 || (hole === 'text' && end === next)) return MISS;
       if (hole === 'twin' && !this.#isText(bytes, next, end)) return MISS;

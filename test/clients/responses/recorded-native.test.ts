@@ -6,9 +6,9 @@ import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
 import { readClient } from '../../contract/plain-reading.ts';
 import type { ChoiceReading } from '../../contract/reading.ts';
 import { framedResponses, readRecordings } from '../../contract/recordings.ts';
-import { checkResponses, valuesIn } from './check.ts';
+import { checkResponses, eventsIn, valuesIn } from './check.ts';
 import { readResponses } from './reading.ts';
-import { runStream } from './run.ts';
+import { runStream, runWhole } from './run.ts';
 
 const encoder = new TextEncoder();
 
@@ -42,6 +42,10 @@ describe('recorded streams of other dialects to a Responses client', () => {
       const chat = readClient(convertStream([bytes], conversion).text).choices.get(0);
       const client = readResponses(run.text).choices.get(0);
       if (run.error === null) expect(client && comparable(client), name).toEqual(chat && comparable(chat));
+      if (run.error === null) {
+        const whole = JSON.parse(runWhole(bytes, conversion));
+        expect(whole, name).toEqual(eventsIn(run.text).at(-1)?.response);
+      }
       expect(valuesIn(runStream(cut(bytes, 7), conversion).text), name).toEqual(valuesIn(run.text));
     }
   });

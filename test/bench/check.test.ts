@@ -33,3 +33,32 @@ test('problemOf, a row that passes bytes through: a changed byte is reported', (
   expect(problemOf('bytes', UPSTREAM, UPSTREAM)).toBeNull();
   expect(problemOf('bytes', UPSTREAM, UPSTREAM.replace('created', 'craeted'))).not.toBeNull();
 });
+
+describe.each([
+  ['messages', 'anthropic'],
+  ['responses', 'responses'],
+] as const)('problemOf, the native lane of %s', (treatment, stream) => {
+  const upstream = streamText(stream, 50);
+  const events = upstream.split(/(?<=\n\n)/);
+
+  test('every event as it was: null', () => {
+    expect(problemOf(treatment, upstream, upstream)).toBeNull();
+  });
+
+  test.each<[name: string, client: string]>([
+    ['an event is lost', events.toSpliced(20, 1).join('')],
+    ['an event comes twice', events.toSpliced(20, 0, events[20] ?? '').join('')],
+    ['a byte differs', upstream.replace('"delta":', '"dleta":')],
+    ['the output is empty', ''],
+  ])('%s: reported', (_, client) => {
+    expect(client).not.toBe(upstream);
+    expect(problemOf(treatment, upstream, client)).not.toBeNull();
+  });
+});
+
+test('problemOf, the native lane of Messages: the model’s name may be another, and nothing else', () => {
+  const upstream = streamText('anthropic', 50);
+  const client = upstream.replace(/"model":"[^"]*"/, '"model":"anthropic/asked"');
+  expect(problemOf('messages', upstream, client)).toBeNull();
+  expect(problemOf('messages', upstream, client.replace('"id":"msg', '"id":"_msg'))).not.toBeNull();
+});

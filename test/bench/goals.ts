@@ -7,6 +7,11 @@ import type { Samples } from './samples.ts';
 /** The identity of Weir's own carrier. */
 const CARRIER = 'identity-byob';
 const WEIR = 'weir';
+/** What other clients' dialects cost: written anew, and in the native lane. */
+const DIALECTS = [
+  { row: 'weir-messages', streams: ['deepseek', 'anthropic'] },
+  { row: 'weir-responses', streams: ['deepseek', 'responses'] },
+];
 const KIB = 1024;
 /** Of the asked frames a second. */
 const KEPT_PACE = 0.97;
@@ -52,7 +57,14 @@ function bulkGoals(samples: Samples): Goal[] {
     value: samples.ratio('bulk', WEIR, point, 'cpuUs', 'eventsource-parser'),
     atMost: 1,
   }));
-  return [...texts, ...slow];
+  const dialects = DIALECTS.flatMap(({ row, streams }) =>
+    streams.map((stream) => ({
+      what: `bulk ${stream} 16384, ${row} x ${CARRIER}`,
+      value: samples.ratio('bulk', row, `${stream} 16384`, 'cpuUs', CARRIER),
+      atMost: 1.4,
+    })),
+  );
+  return [...texts, ...slow, ...dialects];
 }
 
 function pacedGoals(samples: Samples): Goal[] {
@@ -66,6 +78,11 @@ function pacedGoals(samples: Samples): Goal[] {
     const note = pace < KEPT_PACE ? ' (the pace was not kept: this is a queue)' : '';
     return [
       { what: `paced ${point}, x ${CARRIER}`, value: ratio(CARRIER), atMost: 1.1 },
+      ...DIALECTS.map(({ row }) => ({
+        what: `paced ${point}, ${row} x ${CARRIER}`,
+        value: samples.ratio('paced', row, point, 'cpuUs', CARRIER),
+        atMost: 1.1,
+      })),
       { what: `paced ${point}, x portkey-deepseek`, value: ratio('portkey-deepseek'), atMost: 0.75 },
       { what: `paced ${point}, p50 ms above ${CARRIER}${note}`, value: later('p50'), atMost: 0 },
       { what: `paced ${point}, p99 ms above ${CARRIER}${note}`, value: later('p99'), atMost: 0 },

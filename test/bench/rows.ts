@@ -87,6 +87,8 @@ function weir(
       ANTHROPIC_BASE_URL: upstream,
       GEMINI_API_KEY: 'bench',
       GEMINI_BASE_URL: upstream,
+      OPENAI_API_KEY: 'bench',
+      OPENAI_BASE_URL: upstream,
       ...vars,
     }),
     hasKv: true,
@@ -140,17 +142,21 @@ export const ROWS: readonly Row[] = [
   ),
   // The one line of src/ that turns the fast path on, as it stands in the bundle.
   weir('weir-slow', 'Weir without its fast path', { replace: ['fastPath:!0', 'fastPath:!1'] }),
+  // Anthropic's stream is its native lane.
   weir('weir-messages', 'Weir, called by a client of Messages', {
     treatment: 'messages',
-    sections: ['bulk'],
+    sections: ['bulk', 'paced'],
     path: '/v1/messages',
   }),
-  // By way of a provider that speaks chat alone: DeepSeek's own Responses would pass as they are.
+  // The stream of Responses is its native lane; DeepSeek's goes by way of a provider that speaks chat alone, as DeepSeek speaks both.
   weir('weir-responses', 'Weir, called by a client of Responses', {
     treatment: 'responses',
-    sections: ['bulk'],
+    sections: ['bulk', 'paced'],
     path: '/v1/responses',
-    modelPrefix: () => 'xerotier/',
+    modelPrefix: (stream) => {
+      if (stream === 'responses') return 'openai/';
+      return OWN_PROVIDERS.includes(stream) ? `${stream}/` : 'xerotier/';
+    },
   }),
   weir('weir-keys', 'Weir with AUTH=keys', { sections: ['requests'], hasLedger: true }, { AUTH: 'keys' }),
   weir(
@@ -170,8 +176,9 @@ export const ROWS: readonly Row[] = [
   portkey('openai'),
 ];
 
-/** Whoever reads a stream reads OpenAI's form; Weir and those that read nothing take Anthropic's as well. */
+/** Whoever reads a stream reads OpenAI's chat; Weir and those that read nothing take others as well, Responses in its lane alone. */
 export function takes({ treatment, isWeir }: Row, stream: StreamName): boolean {
+  if (stream === 'responses') return treatment === 'bytes' || treatment === 'responses';
   return (stream !== 'anthropic' && stream !== 'gemini') || treatment === 'bytes' || isWeir;
 }
 

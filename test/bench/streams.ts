@@ -2,6 +2,12 @@
 import { seeded } from '../random.ts';
 import { anthropicEnd, anthropicStart, anthropicText, ENVELOPE_EVENTS } from './anthropic-stream.ts';
 import { geminiEnd, geminiStart, geminiText } from './gemini-stream.ts';
+import {
+  RESPONSES_ENVELOPE_EVENTS,
+  responsesEnd,
+  responsesStart,
+  responsesText,
+} from './responses-stream.ts';
 
 export const STREAM_NAMES = [
   'deepseek',
@@ -11,10 +17,11 @@ export const STREAM_NAMES = [
   'tools',
   'anthropic',
   'gemini',
+  'responses',
 ] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
 /** The streams that are also sent at a model's pace. */
-export const PACED_STREAMS = ['deepseek', 'anthropic', 'gemini'] as const;
+export const PACED_STREAMS = ['deepseek', 'anthropic', 'gemini', 'responses'] as const;
 export type PacedStream = (typeof PACED_STREAMS)[number];
 
 /** An event's data: an object that is still to be written, or a word such as `[DONE]`. */
@@ -92,6 +99,7 @@ const ARGUMENTS_OF_A_CALL = 50;
 export function streamText(name: StreamName, events: number): string {
   if (name === 'anthropic') return anthropicStream(events);
   if (name === 'gemini') return geminiStream(events);
+  if (name === 'responses') return responsesStream(events);
   return [...eventsOf(name, events)].map(dataEvent).join('') + DONE_EVENT;
 }
 
@@ -99,6 +107,13 @@ function geminiStream(events: number): string {
   const random = seeded(events);
   const texts = Array.from({ length: events - 2 }, (_, at) => geminiText(word(random), at + 2));
   return geminiStart() + texts.join('') + geminiEnd();
+}
+
+function responsesStream(events: number): string {
+  const random = seeded(events);
+  const texts = Array.from({ length: events - RESPONSES_ENVELOPE_EVENTS }, () => word(random));
+  const deltas = texts.map((text, at) => responsesText(text, at, padding(random)));
+  return responsesStart() + deltas.join('') + responsesEnd(texts.join(''), texts.length);
 }
 
 function anthropicStream(events: number): string {
@@ -141,17 +156,20 @@ function eventAt(name: StreamName, at: number, random: () => number, isFirst: bo
 /** A text event of a paced stream. */
 export function pacedEvent(stream: PacedStream, content: string): string {
   if (stream === 'gemini') return geminiText(content);
+  if (stream === 'responses') return responsesText(content);
   return stream === 'anthropic' ? anthropicText(content) : dataEvent(deepseek({ content }, null, null));
 }
 
 export function pacedStart(stream: PacedStream): string {
   if (stream === 'anthropic') return anthropicStart();
   if (stream === 'gemini') return geminiStart();
+  if (stream === 'responses') return responsesStart();
   return dataEvent(deepseek({ role: 'assistant', content: '' }, null, null));
 }
 
 export function pacedEnd(stream: PacedStream): string {
   if (stream === 'gemini') return geminiEnd();
+  if (stream === 'responses') return responsesEnd();
   return stream === 'anthropic' ? anthropicEnd() : dataEvent(finishOf('deepseek')) + DONE_EVENT;
 }
 

@@ -29,9 +29,12 @@ export function problemOf(treatment: Treatment, upstream: string, client: string
   return found.length === 0 ? null : found.join('; ').slice(0, 160);
 }
 
-/** Anthropic's own events come as they are: client and provider speak one dialect. */
+/** Anthropic's own events come as they are, but for the model's name: client and provider speak one dialect. */
 function problemOfMessage(upstream: string, client: string): string | null {
-  if (isAnthropic(upstream)) return upstream === client ? null : 'the events are not the upstream’s';
+  if (isAnthropic(upstream)) {
+    const named = upstream.replace(MODEL, MODEL.exec(client)?.[0] ?? '');
+    return named === client ? null : 'the events are not the upstream’s';
+  }
   const [fault] = checkMessages(client);
   if (fault !== undefined) return fault;
   const sent = readAny(upstream).choices.get(0);
@@ -41,6 +44,9 @@ function problemOfMessage(upstream: string, client: string): string | null {
   if (got.join('\n') !== [sent?.text, sent?.reasoning, ...all].join('\n')) return 'a text is lost';
   return usage === null ? 'no usage' : null;
 }
+
+/** The first in a stream is the message's. */
+const MODEL = /"model":"[^"]*"/;
 
 function isAnthropic(upstream: string): boolean {
   return upstream.startsWith('event: message_start');
@@ -61,9 +67,13 @@ function countWanted(upstream: string): number {
 const UPSTREAMS_FAULT = /arguments are no JSON object$/;
 
 function problemOfResponses(upstream: string, client: string): string | null {
+  // The native lane.
+  if (upstream.startsWith('event: response.created')) {
+    return upstream === client ? null : 'the events are not the upstream’s';
+  }
   const fault = checkResponses(client).find((found) => !UPSTREAMS_FAULT.test(found));
   if (fault !== undefined) return fault;
-  const found = differences(readUpstream(upstream, 'sse'), readResponses(client));
+  const found = differences(readAny(upstream), readResponses(client));
   // The protocol has 0 where none was told.
   return (
     found.filter((difference) => !/^usage (?:cached|reasoning)/.test(difference))[0]?.slice(0, 160) ?? null

@@ -9,6 +9,9 @@ import { framesSent, MARK, pacedText } from './pacer.ts';
 /** Longer than a mark and than the end, so that neither is missed where two reads cut it. */
 const CARRIED_CHARACTERS = 40;
 const DONE = 'data: [DONE]\n\n';
+const MESSAGE_STOP = 'data: {"type":"message_stop"}\n\n';
+/** Where Responses begin to repeat what they said. */
+const REPETITION = 'response.output_text.done';
 
 export interface PacedClientOptions {
   readonly target: Target;
@@ -38,15 +41,18 @@ export async function readPaced(options: PacedClientOptions): Promise<PacedAnswe
   let isInOrder = true;
   let carried = '';
   let kept = '';
+  let isRepeating = false;
   const status = await connection.ask(
-    { headers: target.headers, body: askFor(target, model, true) },
+    { path: target.path, headers: target.headers, body: askFor(target, model, true) },
     (bytes) => {
       const now = performance.now();
       if (firstByteMs < 0) firstByteMs = now - askedAt;
       const text = carried + bytes.toString('latin1');
       if (isKept) kept += bytes.toString('latin1');
       let read = 0;
-      for (const mark of text.matchAll(MARK)) {
+      const end = isRepeating ? 0 : text.indexOf(REPETITION);
+      isRepeating ||= end >= 0;
+      for (const mark of (isRepeating ? text.slice(0, end) : text).matchAll(MARK)) {
         const number = Number(mark[1]);
         isInOrder &&= number === frames;
         frames++;
@@ -64,7 +70,8 @@ export async function readPaced(options: PacedClientOptions): Promise<PacedAnswe
   else if (frames !== sent) problem = `${frames} frames instead of ${sent}`;
   else if (!carried.endsWith(endOf(target, stream))) problem = `ends with ${JSON.stringify(carried)}`;
   else if (isKept) {
-    const marks = [...kept.matchAll(MARK)].map(([mark]) => mark);
+    // Behind them they may be repeated.
+    const marks = [...kept.matchAll(MARK)].slice(0, frames).map(([mark]) => mark);
     problem = problemOf(target.treatment, pacedText(stream, marks), kept);
   }
   return { firstByteMs, problem };
@@ -72,5 +79,7 @@ export async function readPaced(options: PacedClientOptions): Promise<PacedAnswe
 
 /** The last characters of an answer that is whole. */
 function endOf({ treatment }: Target, stream: PacedStream): string {
-  return treatment === 'bytes' ? pacedEnd(stream).slice(-DONE.length) : DONE;
+  const isOwn = treatment === 'bytes' || stream === 'responses';
+  const end = treatment === 'messages' ? MESSAGE_STOP : DONE;
+  return (isOwn ? pacedEnd(stream) : end).slice(-DONE.length);
 }

@@ -74,7 +74,7 @@ describe.runIf(hasChromium)('the live view', () => {
     const frame = page.locator('.frame button').last();
     await frame.click();
     expect(await frame.innerText()).toMatch(/\n {2}"object": "chat\.completion\.chunk",\n/);
-    await page.getByRole('link', { name: 'The request’s record' }).click();
+    await page.getByRole('link', { name: 'Its record' }).click();
     await page.locator('dialog .facts', { hasText: FLASH }).waitFor();
     await context.close();
   });

@@ -54,7 +54,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   settings: ['canonical', 'stream', 'auth', 'requests', 'providers', 'metering'],
   routing: ['canonical', 'providers', 'metering', 'settings'],
   tracing: ['canonical', 'providers', 'metering'],
-  page: [],
+  page: ['canonical'],
   http: [
     'canonical',
     'page',

@@ -74,14 +74,14 @@ export function readTimeSpan(
   return { kind: 'span', from, to, fromMs, toMs };
 }
 
-/** One status of a record, or null for any. */
-export function readStatus(
+/** Statuses of records, of which a list may name several; null for any. */
+export function readStatuses(
   params: URLSearchParams,
-): { readonly kind: 'status'; readonly status: string | null } | Refusal {
-  const status = params.get('status');
-  return status === null || STATUSES.some((known) => known === status)
-    ? { kind: 'status', status }
-    : invalid(`status must be one of: ${STATUSES.join(', ')}`, 'status');
+): { readonly kind: 'statuses'; readonly statuses: readonly string[] | null } | Refusal {
+  const statuses = params.get('status')?.split(',') ?? null;
+  return statuses?.some((status) => !STATUSES.some((known) => known === status))
+    ? invalid(`status must be one of: ${STATUSES.join(', ')}`, 'status')
+    : { kind: 'statuses', statuses };
 }
 
 export function invalid(message: string, param: string): Refusal {

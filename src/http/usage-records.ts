@@ -6,7 +6,7 @@ import { viewRecord } from '../metering/record-view.ts';
 import { firstIdAt, isPosition, isRequestId } from '../metering/request-id.ts';
 import type { RequestContext } from './context.ts';
 import { errorResponse, jsonResponse } from './respond.ts';
-import { type Asker, invalid, type Refusal, readAsker, readStatus, readTimeSpan } from './usage-query.ts';
+import { type Asker, invalid, type Refusal, readAsker, readStatuses, readTimeSpan } from './usage-query.ts';
 
 const DEFAULT_LIMIT = 100;
 
@@ -53,9 +53,9 @@ function readQuery(
 ): { readonly kind: 'query'; readonly query: RecordQuery } | Refusal {
   const span = readTimeSpan(params, nowMs);
   if (span.kind === 'error') return span;
-  const read = readStatus(params);
+  const read = readStatuses(params);
   if (read.kind === 'error') return read;
-  const { status } = read;
+  const { statuses } = read;
   const limit = Number(params.get('limit') ?? DEFAULT_LIMIT);
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > MAX_LIST_RECORDS)
     return invalid(`limit must be a whole number from 1 to ${MAX_LIST_RECORDS}`, 'limit');
@@ -65,5 +65,5 @@ function readQuery(
   const fromId = firstIdAt(span.fromMs);
   const end = firstIdAt(span.toMs);
   const beforeId = cursor !== null && cursor < end ? cursor : end;
-  return { kind: 'query', query: { fromId, beforeId, keyId, model: params.get('model'), status, limit } };
+  return { kind: 'query', query: { fromId, beforeId, keyId, model: params.get('model'), statuses, limit } };
 }

@@ -4,7 +4,7 @@ import { FILTERS, GROUPS, type Group, Report, type ReportFilter } from '../meter
 import type { RequestContext } from './context.ts';
 import { csvResponse } from './csv.ts';
 import { errorResponse, jsonResponse } from './respond.ts';
-import { invalid, type Refusal, readAsker, readStatus, readTimeSpan } from './usage-query.ts';
+import { invalid, type Refusal, readAsker, readStatuses, readTimeSpan } from './usage-query.ts';
 
 export async function handleUsage(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
@@ -55,8 +55,10 @@ function readGroups(
 function readFilter(
   params: URLSearchParams,
 ): { readonly kind: 'filter'; readonly only: ReportFilter } | Refusal {
-  const status = readStatus(params);
-  if (status.kind === 'error') return status;
+  const read = readStatuses(params);
+  if (read.kind === 'error') return read;
+  if (read.statuses !== null && read.statuses.length > 1)
+    return invalid('A report is narrowed to one status: group_by=status has each', 'status');
   const given = FILTERS.flatMap((name) => {
     const value = params.get(name);
     return value === null ? [] : [[name, value] as const];

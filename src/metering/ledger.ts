@@ -23,7 +23,8 @@ export interface RecordQuery {
   readonly keyId: string | null;
   /** As the caller named it, or the address that served; null for any. */
   readonly model: string | null;
-  readonly status: string | null;
+  /** One of these; null for any. */
+  readonly statuses: readonly string[] | null;
   readonly limit: number;
 }
 
@@ -56,7 +57,7 @@ export interface Ledger extends RecordSink {
 }
 
 /** Whether the record is one of those that a list asks for; its id and key are the store's matter. */
-export function matches(record: RecordSummary, { model, status }: RecordQuery): boolean {
+export function matches(record: RecordSummary, { model, statuses }: RecordQuery): boolean {
   const isModel = model === null || model === record.asked || model === `${record.provider}/${record.model}`;
-  return isModel && (status === null || status === record.status);
+  return isModel && (statuses === null || statuses.includes(record.status));
 }

@@ -1,8 +1,8 @@
 /** The page's frame: who is signed in, the views, and which of them is shown. */
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { linkTo, type Params, usePlace, VIEWS, type View } from './state/place.ts';
 import { forgetToken, keptToken, type Session, signIn } from './state/session.ts';
-import { SessionContext } from './state/use-session.ts';
+import { enter, useSession } from './state/use-session.ts';
 import { Keys } from './views/keys/keys.tsx';
 import { OwnKey } from './views/keys/own-key.tsx';
 import { Live } from './views/live/live.tsx';
@@ -24,13 +24,12 @@ export function App() {
     });
   }, []);
 
-  const signOut = useCallback(() => {
+  const signOut = () => {
     forgetToken();
     setSession(null);
-  }, []);
-  const signed = useMemo(() => session && { ...session, signOut }, [session]);
+  };
 
-  if (signed === null)
+  if (session === null)
     return isReturning ? (
       <main class="sign-in" aria-busy="true">
         <h1>Weir</h1>
@@ -39,11 +38,8 @@ export function App() {
     ) : (
       <SignIn onSignedIn={setSession} />
     );
-  return (
-    <SessionContext.Provider value={signed}>
-      <Frame session={signed} signOut={signOut} />
-    </SessionContext.Provider>
-  );
+  enter({ ...session, signOut });
+  return <Frame />;
 }
 
 const LABELS: Readonly<Record<View, string>> = {
@@ -53,9 +49,11 @@ const LABELS: Readonly<Record<View, string>> = {
   live: 'Live',
 };
 
-function Frame({ session, signOut }: { session: Session; signOut: () => void }) {
+function Frame() {
+  const { isAdmin, key, signOut } = useSession();
   const { view, params } = usePlace();
-  const label = view === 'keys' && !session.isAdmin ? 'Key' : LABELS[view];
+  const labelOf = (name: View) => (name === 'keys' && !isAdmin ? 'Key' : LABELS[name]);
+  const label = labelOf(view);
   useEffect(() => {
     document.title = `${label} – Weir`;
   }, [label]);
@@ -70,12 +68,12 @@ function Frame({ session, signOut }: { session: Session; signOut: () => void }) 
               href={linkTo(name, shared(params))}
               aria-current={name === view ? 'page' : undefined}
             >
-              {name === 'keys' && !session.isAdmin ? 'Key' : LABELS[name]}
+              {labelOf(name)}
             </a>
           ))}
         </nav>
         <span class="who">
-          <bdi>{session.isAdmin ? 'Admin' : (session.key?.name ?? session.key?.id ?? '')}</bdi>
+          <bdi>{isAdmin ? 'Admin' : (key?.name ?? key?.id ?? '')}</bdi>
           <button type="button" class="quiet" onClick={signOut}>
             Sign out
           </button>
@@ -83,7 +81,7 @@ function Frame({ session, signOut }: { session: Session; signOut: () => void }) 
       </header>
       <main>
         <h1 class="sr">{label}</h1>
-        <ViewOf view={view} params={params} isAdmin={session.isAdmin} />
+        <ViewOf view={view} params={params} isAdmin={isAdmin} />
       </main>
     </>
   );

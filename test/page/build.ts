@@ -37,7 +37,7 @@ async function bundle(file: string): Promise<string> {
     write: false,
     minify: true,
     format: 'iife',
-    mangleProps: OWN_FIELDS,
+    mangleProps: new RegExp(`^(${OWN_FIELDS}|${OF_CLASSES})$`),
     target: 'es2024',
     charset: 'utf8',
     legalComments: 'none',
@@ -53,7 +53,10 @@ async function bundle(file: string): Promise<string> {
 
 /** Fields of the page's own objects, which neither the API nor the URL nor the browser has: their names are shortened. */
 const OWN_FIELDS =
-  /^(nameOf|isLoading|problem|onRetry|isAdmin|signOut|session|fromMs|toMs|params|groups|colour|series|steps|valueOf|onDone|onOpen|isTall|columns|idOf|lookOf|onMore|facts|standing|spanMs|firstAt|lastAt|endedAt|phase|requestId|frameCount|isRunning|loadedAt|isDivided|filters|hasMore|onSignedIn|kind|look|cell|items|api|runs|reload|more|words|frame|record|names|row|finish|expiresAt)$/;
+  'nameOf|isLoading|problem|onRetry|isAdmin|signOut|session|fromMs|toMs|params|groups|colour|series|steps|valueOf|onDone|onOpen|isTall|columns|idOf|lookOf|onMore|facts|standing|spanMs|firstAt|lastAt|endedAt|phase|requestId|frameCount|isRunning|loadedAt|isDivided|filters|hasMore|onSignedIn|kind|look|cell|items|api|runs|reload|more|words|frame|record|names|row|finish|expiresAt|label';
+/** What Preact calls of components that are classes, of which the page has none. */
+const OF_CLASSES =
+  'getDerivedStateFrom\\w+|getSnapshotBeforeUpdate|getChildContext|shouldComponentUpdate|component(Will|Did)\\w+|debounceRendering|contextType|setState|forceUpdate|unmount';
 
 /** A second pass takes a few percent more off, which the page's bound needs (D1). */
 async function shorten(script: string): Promise<string> {
@@ -63,6 +66,8 @@ async function shorten(script: string): Promise<string> {
     unsafe_methods: true,
     pure_getters: true,
     keep_fargs: false,
+    inline: 0,
+    if_return: false,
   };
   const { code } = await minify(script, { ecma: 2020, toplevel: true, compress });
   return code ?? '';

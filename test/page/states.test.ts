@@ -129,6 +129,28 @@ describe.runIf(hasChromium)('states', () => {
     await own.context.close();
   });
 
+  test('D4 a request of another dialect: the provider’s own finish word in plain words, and who asked how', async () => {
+    const fields = {
+      client: 'messages',
+      finish_reason: 'end_turn',
+      cached_tokens: 2,
+      cache_write_tokens: 3,
+    } as const;
+    const [one] = recordsOf([fields]).map((each) => ({
+      ...each,
+      request_id: `${each.request_id.slice(0, -4)}b001`,
+    }));
+    await fill(gateway.url, one === undefined ? [] : [one]);
+    const own = await open(browser, url(`#/requests?id=${one?.request_id}`));
+    await signIn(own.page, ADMIN_TOKEN);
+    await own.page.locator('dialog .facts').waitFor();
+    const sheet = await own.page.locator('dialog').innerText();
+    expect(sheet).toMatch(/Finished\s+The model ended its answer\.\s+end_turn/);
+    expect(sheet).toMatch(/Client\s+messages/);
+    expect(sheet).toContain('10 tokens, of them 2 cached, 3 written to the cache');
+    await own.context.close();
+  });
+
   test('D9 hostile names, codes and models are shown as text, and break no layout', {
     timeout: 60_000,
   }, async () => {

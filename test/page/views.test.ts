@@ -6,7 +6,7 @@ import { ADMIN_TOKEN } from '../e2e/gateway.ts';
 import { objectsOf } from '../simulator/json.ts';
 import { overflows, violationsOf } from './axe.ts';
 import { hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
-import { ADMIN, type Filled, RECORDS, startFilled } from './filled.ts';
+import { ADMIN, type Filled, makeKey, RECORDS, startFilled } from './filled.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -123,6 +123,30 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
+  test('D3 D4 the failures of a model: its number leads to as many requests', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d&by=provider');
+    await page.getByRole('link', { name: 'deepseek', exact: true }).click();
+    const row = page.locator('tr', { hasText: 'deepseek/deepseek-flash' });
+    const failed = row.locator('a[href*="timed_out"]');
+    const count = Number(await failed.innerText());
+    expect(count).toBeGreaterThan(1);
+    await page.goto(`${filled.page}#/overview?range=30d&by=model`);
+    await failed.click();
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(count);
+    expect(await page.getByLabel('Status').inputValue()).toBe('failed,timed_out');
+    await context.close();
+  });
+
+  test('D3 D9 at 360 pixels names that begin alike can be told apart', async () => {
+    const { page, context } = await signedIn({ width: 360 }, '#/overview?range=30d&by=model');
+    await page.locator('tbody tr').first().waitFor();
+    const cut = await page.evaluate<number>(
+      "[...document.querySelectorAll('td.name bdi')].filter((name) => name.getBoundingClientRect().right > name.closest('td').getBoundingClientRect().right).length",
+    );
+    expect(cut).toBe(0);
+    await context.close();
+  });
+
   test('D3 range, metric, grouping and filters are in the URL: the same view for whoever gets it', async () => {
     const { page, context } = await signedIn({}, '#/overview?range=30d');
     await page.getByLabel('By').selectOption('provider');
@@ -202,7 +226,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await page.locator('dialog').waitFor({ state: 'detached' });
     expect(await page.locator('body').innerText()).not.toContain(token);
     const line = page.locator('tr', { hasText: 'staging' });
-    await line.getByText(/US\$0\.00 of US\$0\.5000 a month/).waitFor();
+    await line.getByText(/US\$0\.00 of US\$0\.50 a month/).waitFor();
     await line.getByRole('button', { name: 'Change staging' }).click();
     await page.getByLabel('Name').fill('staging two');
     await page.getByLabel('Requests a minute').fill('');
@@ -216,6 +240,31 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     const response = await filled.gateway.fetch('/v1/key', { headers: { authorization: `Bearer ${token}` } });
     expect(response.status).toBe(401);
     expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D5 a budget that requests use up: what is spent of it shows when the keys are loaded again', async () => {
+    const { page, context } = await signedIn({}, '#/keys');
+    const { token } = await makeKey(filled.gateway, { name: 'small', budget: { tokens: 1200 } });
+    await page.getByRole('button', { name: 'Load again' }).click();
+    const line = page.locator('tr', { hasText: 'small' });
+    await line.getByText(/^0 tokens of 1,200 tokens in all/).waitFor();
+    const body = {
+      model: 'deepseek/deepseek-flash',
+      max_tokens: 100,
+      messages: [{ role: 'user', content: 'Hello' }],
+    };
+    const ask = () =>
+      filled.gateway.post('/v1/chat/completions', body, { headers: { authorization: `Bearer ${token}` } });
+    let response = await ask();
+    for (let asked = 1; asked < 20 && response.status === 200; asked++) {
+      await response.text();
+      response = await ask();
+    }
+    expect(response.status).toBe(429);
+    expect(await response.text()).toContain('budget_exceeded');
+    await page.getByRole('button', { name: 'Load again' }).click();
+    await line.getByText(/^[1-9]\d* tokens of 1,200 tokens in all/).waitFor();
     await context.close();
   });
 

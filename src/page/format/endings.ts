@@ -1,15 +1,19 @@
 /** How a request ended, in plain words: what its record says in codes. */
+import { type FinishReason, finishReason } from '../../canonical/finish-reason.ts';
 import type { Status, UsageRecord } from '../api/types.ts';
 import { count } from './numbers.ts';
 
-export const STATUS_WORDS: Readonly<Record<Status, string>> = {
-  finished: 'finished',
-  failed: 'failed',
-  timed_out: 'timed out',
-  cancelled: 'cancelled',
-};
+export const STATUSES: readonly Status[] = ['finished', 'failed', 'timed_out', 'cancelled'];
 
-const FINISHES: Readonly<Record<string, string>> = {
+/** What `failed_requests` counts. */
+export const FAILED = 'failed,timed_out';
+
+/** A status in words; of several, each. */
+export function statusWords(statuses: string): string {
+  return statuses.replace('_', ' ').replace(',', ' or ');
+}
+
+const FINISHES: Readonly<Record<FinishReason, string>> = {
   stop: 'The model ended its answer.',
   length: 'The answer reached its output limit.',
   content_filter: "The provider's content filter ended the answer.",
@@ -28,24 +32,35 @@ const ERRORS: Readonly<Record<string, string>> = {
   upstream_unreachable: "The provider can't be reached.",
   upstream_credential: "The provider refuses this deployment's own key.",
   upstream_balance: 'The account at the provider has no balance left.',
-  rate_limited: 'The provider’s rate limit refused it.',
+  rate_limited: "The provider's rate limit refused it.",
 };
 
 export interface Ending {
   readonly title: string;
   readonly words: string;
+  /** The provider's own word, or the error's code. */
+  readonly code: string | null;
 }
 
 export function endingOf(record: UsageRecord): Ending {
   const { status, error_code, finish_reason, completion_tokens, first_token_ms } = record;
   const after = first_token_ms === null ? 'before any output' : `after ${count(completion_tokens)} tokens`;
   if (status === 'finished')
-    return { title: 'Finished', words: FINISHES[finish_reason ?? ''] ?? finish_reason ?? '' };
+    return {
+      title: 'Finished',
+      words: FINISHES[finishReason(finish_reason ?? '', false)],
+      code: finish_reason,
+    };
   if (status === 'cancelled')
-    return { title: `Cancelled ${after}`, words: 'The client disconnected; the upstream was told to stop.' };
+    return {
+      title: `Cancelled ${after}`,
+      words: 'The client disconnected; the upstream was told to stop.',
+      code: null,
+    };
   const failed = first_token_ms === null ? 'Failed' : 'Cut';
   return {
     title: `${status === 'timed_out' ? 'Timed out' : failed} ${after}`,
     words: ERRORS[error_code ?? ''] ?? "The provider's own code says why.",
+    code: error_code,
   };
 }

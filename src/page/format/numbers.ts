@@ -39,21 +39,22 @@ export function bytes(size: number): string {
 /**
  * Writes money with the decimals that the largest of a column needs, so that a column is aligned.
  * @param largest 0 where it does not matter
+ * @param least decimals that are always there
  */
-export function moneyFormat(currency: string, largest: number): (amount: number) => string {
+export function moneyFormat(currency: string, largest: number, least?: number): (amount: number) => string {
   const decimals = largest === 0 || largest >= 1 ? 2 : largest >= 0.01 ? 4 : 6;
-  const format = currencyFormat(currency, decimals);
+  const digits = { minimumFractionDigits: least ?? decimals, maximumFractionDigits: decimals };
+  const format = currencyFormat(currency, digits);
   const smallest = 10 ** -decimals;
   return (amount) => (amount > 0 && amount < smallest / 2 ? `< ${format(smallest)}` : format(amount));
 }
 
 /** One amount alone, with the decimals that it needs itself. */
 export function money(amount: number, currency: string): string {
-  return moneyFormat(currency, amount)(amount);
+  return moneyFormat(currency, amount, 2)(amount);
 }
 
-function currencyFormat(currency: string, decimals: number): (amount: number) => string {
-  const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+function currencyFormat(currency: string, digits: Intl.NumberFormatOptions): (amount: number) => string {
   try {
     const format = new Intl.NumberFormat(undefined, { style: 'currency', currency, ...digits });
     return (amount) => format.format(amount);

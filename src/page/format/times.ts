@@ -4,28 +4,20 @@ const zoneParts = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' }).
 /** The name of the reader's zone, such as `CET`. */
 export const ZONE = zoneParts.find(({ type }) => type === 'timeZoneName')?.value ?? 'local';
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
-const hours = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
-const dayAndTime = new Intl.DateTimeFormat(undefined, {
-  day: 'numeric',
-  month: 'short',
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-});
-const exactly = new Intl.DateTimeFormat(undefined, {
-  dateStyle: 'medium',
-  timeStyle: 'medium',
-});
-const days = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
-const longDays = new Intl.DateTimeFormat(undefined, {
-  weekday: 'short',
-  day: 'numeric',
-  month: 'short',
-  year: 'numeric',
-  timeZone: 'UTC',
-});
-const dates = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+type Options = Intl.DateTimeFormatOptions;
+const written = (options: Options) => new Intl.DateTimeFormat(undefined, options);
+const HOURS: Options = { hour: '2-digit', minute: '2-digit' };
+const CLOCK: Options = { ...HOURS, second: '2-digit' };
+const DAYS: Options = { day: 'numeric', month: 'short' };
+const UTC: Options = { ...DAYS, timeZone: 'UTC' };
+
+const clock = written(CLOCK);
+const hours = written(HOURS);
+const dayAndTime = written({ ...DAYS, ...CLOCK });
+const exactly = written({ dateStyle: 'medium', timeStyle: 'medium' });
+const days = written(UTC);
+const longDays = written({ ...UTC, weekday: 'short', year: 'numeric' });
+const dates = written({ dateStyle: 'medium' });
 
 export function timeOfDay(ms: number): string {
   return clock.format(ms);

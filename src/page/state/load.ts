@@ -1,5 +1,5 @@
 /** Loads an answer and keeps the last one on screen while the next is on its way. */
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { Answer, Problem } from '../api/client.ts';
 
 export interface Loaded<Value> {
@@ -20,7 +20,6 @@ export function useLoad<Value>(
     isLoading: true,
   });
   const [turn, setTurn] = useState(0);
-  const reload = useCallback(() => setTurn((before) => before + 1), []);
   useEffect(() => {
     const aborting = new AbortController();
     setState((before) => ({ ...before, isLoading: true }));
@@ -35,5 +34,5 @@ export function useLoad<Value>(
     });
     return () => aborting.abort();
   }, [...inputs, turn]);
-  return { ...state, reload };
+  return { ...state, reload: () => setTurn((before) => before + 1) };
 }

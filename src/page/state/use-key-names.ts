@@ -1,5 +1,4 @@
 /** The names of keys, which the admin alone may list; records and reports have their ids. */
-import { useMemo } from 'preact/hooks';
 import type { Key, List } from '../api/types.ts';
 import { useLoad } from './load.ts';
 import { useSession } from './use-session.ts';
@@ -19,9 +18,7 @@ export function useKeyNames(): KeyNames {
       isAdmin ? api.get<List<Key>>('/admin/keys', {}, signal) : { kind: 'answer' as const, value: NO_KEYS },
     [api],
   );
-  return useMemo(() => {
-    const keys = value?.data ?? [];
-    const names = new Map(keys.map(({ id, name }) => [id, name]));
-    return { keys, nameOf: (id) => names.get(id) || id };
-  }, [value]);
+  const keys = value?.data ?? [];
+  const names = new Map(keys.map(({ id, name }) => [id, name]));
+  return { keys, nameOf: (id) => names.get(id) || id };
 }

@@ -57,7 +57,7 @@ export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void 
           </p>
         )}
         <p id="token-hint" class="hint">
-          A key sees its own use, the admin token everything. It stays in this page’s memory, and is sent to
+          A key sees its own use, the admin token everything. It stays in this page's memory, and is sent to
           this deployment alone. AUTH=open takes an empty one.
         </p>
       </form>

@@ -54,7 +54,7 @@ async function listed(query: Partial<RecordQuery> & { readonly fromId: string })
     const page = await ledger.list({
       keyId: null,
       model: null,
-      status: null,
+      statuses: null,
       limit: 100,
       ...query,
       beforeId,
@@ -236,7 +236,7 @@ describe('report', () => {
     const query = { fromId: firstIdAt(TODAY - 9 * DAY), beforeId: firstIdAt(TODAY - DAY) };
     expect(await listed({ ...query, limit: 61 })).toEqual(newestFirst(some));
     const cut = some.filter(({ status }) => status === 'timed_out');
-    expect(await listed({ ...query, status: 'timed_out', limit: 13 })).toEqual(newestFirst(cut));
+    expect(await listed({ ...query, statuses: ['timed_out'], limit: 13 })).toEqual(newestFirst(cut));
   });
 
   test('L2 a record by its id alone: found among the ledgers of its day', async () => {

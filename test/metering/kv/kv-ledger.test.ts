@@ -38,7 +38,7 @@ async function listAll(store: MemoryStore, query: Partial<RecordQuery> = {}) {
   const sizes: number[] = [];
   let beforeId: string | null = query.beforeId ?? firstIdAt(ms(32));
   while (beforeId !== null && sizes.length < 100) {
-    const asked = { fromId: firstIdAt(ms(1)), keyId: null, model: null, status: null, limit: 10 };
+    const asked = { fromId: firstIdAt(ms(1)), keyId: null, model: null, statuses: null, limit: 10 };
     const page = await ledger.list({ ...asked, ...query, beforeId });
     if (page.kind === 'error') throw new Error(page.error.message);
     ids.push(...page.records.map(({ request_id }) => request_id));
@@ -169,8 +169,9 @@ describe('KvLedger.list', () => {
     expect(await length({ model: 'fast' })).toBe(3);
     expect(await length({ model: 'p/m' })).toBe(2);
     expect(await length({ model: 'm' })).toBe(0);
-    expect(await length({ status: 'failed' })).toBe(1);
-    expect(await length({ status: 'finished', model: 'fast' })).toBe(2);
+    expect(await length({ statuses: ['failed'] })).toBe(1);
+    expect(await length({ statuses: ['finished'], model: 'fast' })).toBe(2);
+    expect(await length({ statuses: ['finished', 'failed'], model: 'fast' })).toBe(3);
   });
 
   test('L2 its time: from `fromId` on, and before `beforeId`', async () => {
@@ -188,7 +189,7 @@ describe('KvLedger.list', () => {
     const late = await fill(store, 2, { key_id: 'k', time: noon(20) });
     await fill(store, MAX_REPORT_LISTINGS + 1, { key_id: 'k', time: noon(2) });
     const ledger = new KvLedger(store.asStore);
-    const query = { fromId: firstIdAt(ms(1)), keyId: null, model: null, status: null, limit: 10 };
+    const query = { fromId: firstIdAt(ms(1)), keyId: null, model: null, statuses: null, limit: 10 };
     const first: RecordPage | LedgerRefusal = await ledger.list({ ...query, beforeId: firstIdAt(ms(32)) });
     if (first.kind === 'error') throw new Error(first.error.message);
     expect(first.records.map(({ request_id }) => request_id)).toEqual(newestFirst(late));
@@ -211,7 +212,7 @@ describe('KvLedger.list', () => {
       beforeId: firstIdAt(ms(2)),
       keyId: 'k',
       model: null,
-      status: null,
+      statuses: null,
     };
     const page = await new KvLedger(store.asStore).list({ ...query, limit: 10 });
     expect(page).toEqual({ kind: 'page', records: [other, summary], next: null });

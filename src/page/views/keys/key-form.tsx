@@ -115,7 +115,7 @@ export function KeyForm({ before, onClose, onDone }: KeyFormProps) {
           <input {...field('models')} spellcheck={false} />
         </label>
         <label>
-          Expires <span class="hint">at the day’s beginning (UTC); empty for never</span>
+          Expires <span class="hint">at the day's beginning (UTC); empty for never</span>
           <input type="date" {...field('expires', 'expires_at')} />
         </label>
         <fieldset>

@@ -24,9 +24,11 @@ const PAGE = 50;
 
 export function Keys() {
   const { api } = useSession();
+  /** Each turn asks for the keys and their budgets anew. */
+  const [turn, setTurn] = useState(0);
   const { value, problem, isLoading, reload } = useLoad<List<Key>>(
     (signal) => api.get('/admin/keys', {}, signal),
-    [api],
+    [api, turn],
   );
   const [open, setOpen] = useState<Open | null>(null);
   const [shown, setShown] = useState(PAGE);
@@ -41,7 +43,14 @@ export function Keys() {
         <button type="button" class="primary" onClick={() => setOpen({ kind: 'new' })}>
           New key
         </button>
-        {keys.length > 0 && <span class="hint">{count(keys.length)} keys</span>}
+        {keys.length > 0 && (
+          <span class="hint">
+            {count(keys.length)} keys{' '}
+            <button type="button" class="link" onClick={() => setTurn(turn + 1)}>
+              Load again
+            </button>
+          </span>
+        )}
       </div>
       {problem !== null && <ProblemBox problem={problem} onRetry={reload} />}
       {isLoading && value === null && <p class="hint">Loading …</p>}
@@ -53,6 +62,7 @@ export function Keys() {
       )}
       {keys.length > 0 && (
         <Table
+          key={turn}
           label="Keys"
           columns={columnsOf(setOpen)}
           items={keys.slice(0, shown)}
@@ -185,7 +195,7 @@ function Revoke({ of: key, onClose, onDone }: { of: Key; onClose: () => void; on
         </bdi>
       </p>
       <p>
-        Requests with it are refused within a minute. This can’t be undone; what it used stays in the reports.
+        Requests with it are refused within a minute. This can't be undone; what it used stays in the reports.
       </p>
       {failure !== null && (
         <p class="problem" role="alert">

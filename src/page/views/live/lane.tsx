@@ -60,7 +60,7 @@ export function Lane({ run, spanMs }: LaneProps) {
       <Frames run={run} />
       <p class="hint foot">
         {run.requestId !== null && !run.isRunning && (
-          <a href={linkTo('requests', { id: run.requestId })}>The request’s record</a>
+          <a href={linkTo('requests', { id: run.requestId })}>Its record</a>
         )}
       </p>
     </section>
@@ -132,6 +132,11 @@ function Frames({ run }: { run: Run }) {
   );
 }
 
+/** Without the fields that every frame of a stream has alike, which come first (C2). */
+function newsOf(text: string): string {
+  return text.replace(/^.*?(?="choices":)/, '… ');
+}
+
 function FrameLine({ frame }: { frame: SeenFrame }) {
   const [isOpen, setOpen] = useState(false);
   const isJson = frame.json !== undefined;
@@ -146,7 +151,7 @@ function FrameLine({ frame }: { frame: SeenFrame }) {
           aria-expanded={isOpen}
           onClick={() => setOpen(!isOpen)}
         >
-          {isOpen ? JSON.stringify(frame.json, null, 2) : frame.text}
+          {isOpen ? JSON.stringify(frame.json, null, 2) : newsOf(frame.text)}
         </button>
       ) : (
         <span class={`code mark ${frame.kind}`}>{frame.text}</span>

@@ -123,7 +123,7 @@ export function Figures({ now, then, currency, metric, params }: FiguresProps) {
 }
 
 function Trend({ now, then }: { now: number | null; then: number | null }) {
-  if (!now || !then) return null;
+  if (!now || !then || now === then) return null;
   const change = now / then - 1;
   return (
     <span class="hint trend">

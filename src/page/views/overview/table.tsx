@@ -1,7 +1,7 @@
 /** The groups in numbers: the dearest first, with their share of the chosen metric. */
 import { useState } from 'preact/hooks';
-import type { GroupName, Row, Status, Sums } from '../../api/types.ts';
-import { STATUS_WORDS } from '../../format/endings.ts';
+import type { GroupName, Row, Sums } from '../../api/types.ts';
+import { FAILED, statusWords } from '../../format/endings.ts';
 import { count, milliseconds, moneyFormat, NONE, rate, share } from '../../format/numbers.ts';
 import { type Column, ShowMore, Table } from '../../parts/table.tsx';
 import { linkTo, type Params } from '../../state/place.ts';
@@ -39,7 +39,7 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
     look: 'num',
     cell,
   });
-  const linked = (head: string, of: (row: Row) => number, status?: Status) =>
+  const linked = (head: string, of: (row: Row) => number, status?: string) =>
     number(head, ({ id, row }) => <RequestsLink {...{ params, by, id, status }} value={of(row)} />);
   const columns: readonly Column<Ranked>[] = [
     {
@@ -62,7 +62,7 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
     ),
     linked('Requests', (row) => row.requests),
     number('Tokens', ({ row }) => count(row.total_tokens)),
-    linked('Failed', (row) => row.failed_requests, 'failed'),
+    linked('Failed', (row) => row.failed_requests, FAILED),
     number('Cut', ({ row }) => count(row.cut_requests)),
     linked('Cancelled', (row) => row.cancelled_requests, 'cancelled'),
     number('First token', ({ row }) => milliseconds(row.median_first_token_ms)),
@@ -78,7 +78,7 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
 
 function labelOf(by: GroupName, id: string, nameOf: (key: string) => string): string {
   if (by === 'key') return nameOf(id);
-  return by === 'status' ? (STATUS_WORDS[id as Status] ?? id) : id; // decode
+  return by === 'status' ? statusWords(id) : id;
 }
 
 /** No price is not the same as no cost. */
@@ -91,7 +91,7 @@ interface RequestsLinkProps {
   readonly by: GroupName;
   readonly id: string;
   readonly value: number;
-  readonly status: Status | undefined;
+  readonly status: string | undefined;
 }
 
 /** The number, as a link to the requests that it counts, where the list of requests can be narrowed to them. */

@@ -50,7 +50,7 @@ export function RecordSheet({ id, names, onClose }: RecordSheetProps) {
 }
 
 function Record({ record, names }: { record: UsageRecord; names: KeyNames }) {
-  const { title, words } = endingOf(record);
+  const { title, words, code } = endingOf(record);
   const { asked, provider, model, key_id, attempts = [], dropped = [], changed = [] } = record;
   const served = `${provider}/${model}`;
   const streamedMs = record.first_token_ms === null ? 0 : record.total_ms - record.first_token_ms;
@@ -62,11 +62,9 @@ function Record({ record, names }: { record: UsageRecord; names: KeyNames }) {
         <p>
           <bdi>{words}</bdi>
         </p>
-        {record.error_code !== null && (
-          <p class="code">
-            <bdi>{record.error_code}</bdi>
-          </p>
-        )}
+        <p class="code">
+          <bdi>{code}</bdi>
+        </p>
       </div>
       <TimeLine record={record} />
       <Facts
@@ -87,6 +85,7 @@ function Record({ record, names }: { record: UsageRecord; names: KeyNames }) {
             </a>,
           ],
           ['Route', record.route],
+          ['Client', record.client],
           [
             'Prompt',
             tokensOf(

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Problem } from '../../api/client.ts';
 import type { RecordPage, UsageRecord } from '../../api/types.ts';
-import { STATUS_WORDS } from '../../format/endings.ts';
+import { FAILED, STATUSES, statusWords } from '../../format/endings.ts';
 import { count, milliseconds, moneyFormat, NONE } from '../../format/numbers.ts';
 import { moment, ZONE } from '../../format/times.ts';
 import { RangePicker } from '../../parts/controls.tsx';
@@ -65,9 +65,9 @@ function Filters({ params, names }: { params: Params; names: KeyNames }) {
         Status{' '}
         <select value={params.status ?? ''} onChange={set('status')}>
           <option value="">any</option>
-          {Object.entries(STATUS_WORDS).map(([status, words]) => (
+          {[...STATUSES, FAILED].map((status) => (
             <option key={status} value={status}>
-              {words}
+              {statusWords(status)}
             </option>
           ))}
         </select>
@@ -91,7 +91,7 @@ function Filters({ params, names }: { params: Params; names: KeyNames }) {
         <input
           type="search"
           size={24}
-          placeholder="provider/model, x-request-id"
+          placeholder="provider/model or id"
           value={params.model ?? ''}
           onChange={(event) => {
             const text = event.currentTarget.value.trim();
@@ -154,7 +154,7 @@ function columnsOf(
 function StatusWord({ record: { status, error_code } }: { record: UsageRecord }) {
   return (
     <>
-      <span class={`status ${status}`}>{STATUS_WORDS[status]}</span>
+      <span class={`status ${status}`}>{statusWords(status)}</span>
       {error_code !== null && (
         <>
           {' '}

@@ -58,9 +58,13 @@ export interface Gateway {
 
 /** The gateway of a deployment. It answers every request: an internal failure is a 500 without its details (E4). */
 export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = NO_HOOKS): Gateway {
+  let router: Router | undefined;
   const routes: Routes = {
     completions: completionPaths(settings.basePath),
-    router: createRouter(settings.basePath),
+    router: () => {
+      router ??= createRouter(settings.basePath);
+      return router;
+    },
   };
   const { store, queue, random, log, clock } = ports;
   const ledger = openLedger(settings, ports);
@@ -128,8 +132,11 @@ type Handler = (request: Request, context: RequestContext) => Promise<Response>;
 interface Routes {
   /** POST, by path: nearly every request, which is looked up and tried against no pattern. */
   readonly completions: ReadonlyMap<string, Handler>;
-  readonly router: ReturnType<typeof createRouter>;
+  /** All routes. Made when first asked for: its forty patterns are no part of a completion's cost in a fresh isolate. */
+  readonly router: () => Router;
 }
+
+type Router = ReturnType<typeof createRouter>;
 
 const CHAT = { route: 'chat', client: chat } as const;
 const FIM = { route: 'fim', client: fim } as const;
@@ -240,7 +247,7 @@ async function serve(
     if (completion !== undefined) return await completion(forgiven, called);
     const isHead = request.method === 'HEAD';
     const routed = isHead ? new Request(forgiven.url, { headers: forgiven.headers }) : forgiven;
-    return (await router.fetch(routed, called)) ?? unknownRoute(forgiven, context);
+    return (await router().fetch(routed, called)) ?? unknownRoute(forgiven, context);
   } catch (error) {
     return clientError(clientOfPath(request), context, internalError(context, error));
   }

@@ -27,35 +27,45 @@ type Sums = Pick<
  * @param endMs the request's end, by which its cost is fixed (P4)
  */
 export function sumUp(attempts: readonly AttemptMeter[], table: PriceTable, endMs: number): Sums {
-  const counted = attempts.map((attempt) => ({ attempt, ...attempt.countUsage() }));
-  const usages = counted.map(({ usage }) => usage);
-  const paid = counted.filter(
-    ({ usage, attempt }) => usage.total_tokens > 0 || attempt.upstreamCost !== null,
-  );
-  // Where none used anything, the last one tells whether its price is known.
-  const costs = (paid.length === 0 ? counted.slice(-1) : paid).map(({ attempt, usage }) =>
-    priceRecord(table, {
-      providers: attempt.facts.priceIds,
-      model: attempt.facts.model,
-      usage,
-      upstreamCost: attempt.upstreamCost,
-      endMs,
-    }),
-  );
-  const estimated = counted.some((one) => one.estimated);
-  return {
-    prompt_tokens: sum(usages.map((usage) => usage.prompt_tokens)),
-    completion_tokens: sum(usages.map((usage) => usage.completion_tokens)),
-    total_tokens: sum(usages.map((usage) => usage.total_tokens)),
-    cached_tokens: sumOfKnown(usages.map((usage) => usage.prompt_tokens_details?.cached_tokens)),
-    cache_write_tokens: sumOfKnown(usages.map((usage) => usage.prompt_tokens_details?.cache_write_tokens)),
-    reasoning_tokens: sumOfKnown(usages.map((usage) => usage.completion_tokens_details?.reasoning_tokens)),
-    vendor_events: sum(attempts.map(({ tally }) => tally.vendorEvents)),
-    vendor_tokens: sum(attempts.map(({ tally }) => tally.vendorTokens)),
-    estimated,
-    ...sumOfCosts(costs, estimated),
-  };
+  const sums: Counts = { ...NOTHING };
+  const costs: RecordCost[] = [];
+  for (const attempt of attempts) {
+    const { usage, estimated } = attempt.countUsage();
+    sums.prompt_tokens += usage.prompt_tokens;
+    sums.completion_tokens += usage.completion_tokens;
+    sums.total_tokens += usage.total_tokens;
+    const { prompt_tokens_details: prompt, completion_tokens_details: completion } = usage;
+    sums.cached_tokens = addKnown(sums.cached_tokens, prompt?.cached_tokens);
+    sums.cache_write_tokens = addKnown(sums.cache_write_tokens, prompt?.cache_write_tokens);
+    sums.reasoning_tokens = addKnown(sums.reasoning_tokens, completion?.reasoning_tokens);
+    sums.vendor_events += attempt.tally.vendorEvents;
+    sums.vendor_tokens += attempt.tally.vendorTokens;
+    sums.estimated ||= estimated;
+    const isPaid = usage.total_tokens > 0 || attempt.upstreamCost !== null;
+    // Where none used anything, the last one tells whether its price is known.
+    if (isPaid || (costs.length === 0 && attempt === attempts.at(-1))) {
+      const { priceIds: providers, model } = attempt.facts;
+      const { upstreamCost } = attempt;
+      costs.push(priceRecord(table, { providers, model, usage, upstreamCost, endMs }));
+    }
+  }
+  return { ...sums, ...sumOfCosts(costs, sums.estimated) };
 }
+
+/** The sums but for the cost. */
+type Counts = { -readonly [Name in Exclude<keyof Sums, keyof Cost>]: Sums[Name] };
+
+const NOTHING: Counts = {
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  total_tokens: 0,
+  cached_tokens: null,
+  cache_write_tokens: null,
+  reasoning_tokens: null,
+  vendor_events: 0,
+  vendor_tokens: 0,
+  estimated: false,
+};
 
 type Cost = Pick<UsageRecord, 'cost_nanos' | 'currency' | 'cost_source' | 'price_since' | 'cost_estimated'>;
 
@@ -69,27 +79,28 @@ const UNKNOWN: Cost = {
 
 /** One sum in one currency, or unknown. What upstreams tell is no estimate, whatever the tokens are. */
 function sumOfCosts(costs: readonly RecordCost[], estimated: boolean): Cost {
-  const known = costs.filter((one) => one.cost !== null);
-  const last = known.at(-1);
-  if (last === undefined || known.length < costs.length) return UNKNOWN;
-  if (known.some(({ currency }) => currency !== last.currency)) return UNKNOWN;
-  const priced = known.filter((one) => one.cost_source === 'table');
-  const since = priced.at(-1)?.price_since;
+  const [first] = costs;
+  if (first === undefined) return UNKNOWN;
+  let cost_nanos = 0;
+  let since: string | undefined;
+  let hasUpperBound = false;
+  for (const one of costs) {
+    if (one.cost === null || one.currency !== first.currency) return UNKNOWN;
+    cost_nanos += one.cost;
+    if (one.cost_source !== 'table') continue;
+    since = one.price_since;
+    hasUpperBound ||= one.is_upper_bound;
+  }
   return {
-    cost_nanos: sum(known.map(({ cost }) => cost)),
-    currency: last.currency,
+    cost_nanos,
+    currency: first.currency,
     cost_source: since === undefined ? 'upstream' : 'table',
     price_since: since === undefined ? null : new Date(since).toISOString(),
-    cost_estimated: since !== undefined && (estimated || priced.some((one) => one.is_upper_bound)),
+    cost_estimated: since !== undefined && (estimated || hasUpperBound),
   };
 }
 
-function sum(counts: readonly number[]): number {
-  return counts.reduce((total, count) => total + count, 0);
-}
-
 /** Null where none is known: absent is not zero. */
-function sumOfKnown(counts: readonly (number | undefined)[]): number | null {
-  const known = counts.filter((count) => count !== undefined);
-  return known.length === 0 ? null : sum(known);
+function addKnown(sum: number | null, count: number | undefined): number | null {
+  return count === undefined ? sum : (sum ?? 0) + count;
 }

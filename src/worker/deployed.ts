@@ -6,6 +6,7 @@ import { createHandlers } from './handlers.ts';
 import { tracing } from './tracing.ts';
 
 // So that what is invalid or missing is in the log before the first request: under `wrangler dev`, in the terminal.
-new Deployment({ ...startupEnv }, {}, NO_HOOKS, tracing).report();
+const deployment = new Deployment({ ...startupEnv }, {}, NO_HOOKS, tracing);
+deployment.report();
 
-export default createHandlers({}, () => {}, tracing);
+export default createHandlers({}, () => {}, tracing, deployment);

@@ -35,6 +35,7 @@ interface Env {
 export class Deployment {
   /** What is asked first, or null: all is the gateway's to answer. */
   readonly site: Site | null;
+  readonly #env: Env;
   readonly #read: SettingsResult;
   readonly #problems: readonly SettingProblem[];
   readonly #knowsCallers: boolean;
@@ -44,12 +45,22 @@ export class Deployment {
   /** @param options settings that lie over the environment's */
   constructor(env: object, options: JsonObject, hooks: Hooks, tracing: Tracing | null) {
     const bindings = decodeEnv(env);
+    this.#env = bindings;
     const settings = withOptions(bindings, options);
     this.#read = readSettings(settings);
     this.#problems = [...optionProblems(options), ...findProblems(this.#read, bindings)];
     this.site = createSite(placementOf(settings), { fetch: (input, init) => fetch(input, init), log });
     this.#knowsCallers = hooks.onRequest !== null;
     this.#openGateway = () => openGateway(this.#read, this.#problems, bindings, hooks, tracing);
+  }
+
+  /** Whether an environment holds what this one was made of: the runtime's at the start is another object than a handler's. */
+  isOf(env: object): boolean {
+    const entries = Object.entries(env);
+    return (
+      entries.length === Object.keys(this.#env).length &&
+      entries.every(([name, value]) => this.#env[name] === value)
+    );
   }
 
   get gateway(): Gateway {

@@ -6,11 +6,15 @@ import type { Tracing } from '../tracing/spans.ts';
 import { Deployment, log } from './deployment.ts';
 import type { Weir, WeirOptions } from './types.ts';
 
-/** @param onFirstUse called once an environment, before its first request */
+/**
+ * @param onFirstUse called once an environment, before its first request
+ * @param started one that was made before any request, without options: it serves its environment, whose settings are not read twice
+ */
 export function createHandlers<Env>(
   options: WeirOptions<Env>,
   onFirstUse: (deployment: Deployment) => void,
   tracing: Tracing | null,
+  started: Deployment | null = null,
 ): Weir<Env> {
   const { onRequest, onRecord, ...settings } = options;
   /** One of each an environment: settings do not change while an isolate lives. */
@@ -20,16 +24,20 @@ export function createHandlers<Env>(
     const bindings = isGiven(env) ? env : NO_BINDINGS;
     const known = deployments.get(bindings);
     if (known !== undefined) return known;
+    const deployment = started?.isOf(bindings) ? started : newDeployment(bindings, env);
+    deployments.set(bindings, deployment);
+    onFirstUse(deployment);
+    return deployment;
+  }
+
+  function newDeployment(bindings: object, env: Env): Deployment {
     const hooks: Hooks = {
       onRequest:
         onRequest === undefined ? null : (request, requestId) => onRequest(request, { env, requestId }),
       onRecord:
         onRecord === undefined ? null : (record) => onRecord(record, { env, requestId: record.request_id }),
     };
-    const deployment = new Deployment(bindings, settings, hooks, tracing);
-    deployments.set(bindings, deployment);
-    onFirstUse(deployment);
-    return deployment;
+    return new Deployment(bindings, settings, hooks, tracing);
   }
 
   return {

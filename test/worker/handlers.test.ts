@@ -1,5 +1,7 @@
 /** Weir's handlers where a host uses them wrongly: an answer that says so, and never an exception (W2, B5). */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { NO_HOOKS } from '../../src/gateway.ts';
+import { Deployment } from '../../src/worker/deployment.ts';
 import { createHandlers } from '../../src/worker/handlers.ts';
 import type { WeirOptions } from '../../src/worker/types.ts';
 
@@ -59,4 +61,17 @@ test('W2 queue and scheduled reject where nothing is bound, so that messages com
   const { queue, scheduled } = weir();
   await expect(queue({ messages: [] }, {})).rejects.toThrow(/WEIR_KV/);
   await expect(scheduled(null, {})).rejects.toThrow(/WEIR_KV/);
+});
+
+test.each([
+  ['the values that it was made of: serves', { AUTH: 'open', WEIR_KV: ctx }, true],
+  ['another value: does not serve', { AUTH: 'keys', WEIR_KV: ctx }, false],
+  ['one value more: does not serve', { AUTH: 'open', WEIR_KV: ctx, RETRIES: '0' }, false],
+  ['one value less: does not serve', { AUTH: 'open' }, false],
+])('a deployment of the start, and an environment with %s', async (_, env, serves) => {
+  const started = new Deployment({ AUTH: 'open', WEIR_KV: ctx }, {}, NO_HOOKS, null);
+  const used: Deployment[] = [];
+  const handlers = createHandlers({}, (deployment) => used.push(deployment), null, started);
+  await handlers.fetch(new Request('https://weir.example/health'), env, ctx);
+  expect(used.map((deployment) => deployment === started)).toEqual([serves]);
 });

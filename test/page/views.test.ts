@@ -115,7 +115,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
         counts.push(length);
         return Number(await requests.innerText()) - length;
       };
-      await expect.poll(difference).toBe(0);
+      await expect.poll(difference, { timeout: 10_000 }).toBe(0);
     }
     expect(counts.at(-1)).toBeGreaterThan(0);
     expect(counts.at(-1)).toBeLessThan(counts[0] ?? 0);
@@ -132,7 +132,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     expect(count).toBeGreaterThan(1);
     await page.goto(`${filled.page}#/overview?range=30d&by=model`);
     await failed.click();
-    await expect.poll(() => page.locator('tbody tr').count()).toBe(count);
+    await expect.poll(() => page.locator('tbody tr').count(), { timeout: 10_000 }).toBe(count);
     expect(await page.getByLabel('Status').inputValue()).toBe('failed,timed_out');
     await context.close();
   });

@@ -16,7 +16,9 @@ function hashesOf(tag: 'script' | 'style'): string[] {
   return texts.map((text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`);
 }
 
-test('D1 the module under Git is what its sources build: otherwise run npm run page', async () => {
+test('D1 the module under Git is what its sources build: otherwise run npm run page', {
+  timeout: 120_000,
+}, async () => {
   expect(await readFile(GENERATED, 'utf8')).toBe(await buildPage());
 });
 

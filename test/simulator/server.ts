@@ -50,6 +50,9 @@ export interface Simulator extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** A thousand streams may begin in one turn of a busy machine: a connection beyond the queue would wait for seconds. */
+const BACKLOG = 4096;
+
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
 
 export async function createSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
@@ -113,7 +116,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
   });
   // A connection that is closed just as it is reused would be an unrequested fault.
   server.keepAliveTimeout = 0;
-  server.listen(options.port ?? 0, '127.0.0.1');
+  server.listen(options.port ?? 0, '127.0.0.1', BACKLOG);
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('The simulator has no port');

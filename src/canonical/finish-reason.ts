@@ -44,5 +44,10 @@ const FAILURES: ReadonlySet<string> = new Set([
 
 /** Of a word that is not known it is `stop`. After tool calls a `stop` is `tool_calls`. */
 export function finishMeaning(word: string): FinishMeaning {
-  return FAILURES.has(word) ? 'failed' : (REASONS.get(word) ?? 'stop');
+  return FAILURES.has(word) ? 'failed' : finishReason(word);
+}
+
+/** Of a word with which an answer did finish. */
+export function finishReason(word: string): FinishReason {
+  return REASONS.get(word) ?? 'stop';
 }

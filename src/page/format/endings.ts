@@ -1,5 +1,5 @@
 /** How a request ended, in plain words: what its record says in codes. */
-import { type FinishMeaning, finishMeaning } from '../../canonical/finish-reason.ts';
+import { type FinishReason, finishReason } from '../../canonical/finish-reason.ts';
 import type { Status, UsageRecord } from '../api/types.ts';
 import { count } from './numbers.ts';
 
@@ -13,12 +13,11 @@ export function statusWords(statuses: string): string {
   return statuses.replace('_', ' ').replace(',', ' or ');
 }
 
-const FINISHES: Readonly<Record<FinishMeaning, string>> = {
+const FINISHES: Readonly<Record<FinishReason, string>> = {
   stop: 'The model ended its answer.',
   length: 'The answer reached its output limit.',
   content_filter: "The provider's content filter ended the answer.",
   tool_calls: 'The answer ended with tool calls.',
-  failed: 'The model ended its answer as failed.',
 };
 
 /** By the error's code: what it means to the reader. */
@@ -49,7 +48,7 @@ export function endingOf(record: UsageRecord): Ending {
   if (status === 'finished')
     return {
       title: 'Finished',
-      words: FINISHES[finishMeaning(finish_reason ?? '')],
+      words: FINISHES[finishReason(finish_reason ?? '')],
       code: finish_reason,
     };
   if (status === 'cancelled')

@@ -5,6 +5,7 @@ import type { ChunkPart } from '../canonical/part.ts';
 import type { UsageReport } from '../canonical/usage.ts';
 import { Literal } from './literal.ts';
 import { findNumbers, type NumberHole } from './splice-counts.ts';
+import { numbersOf, type Place, putMark, putMarks, type TextValue, valuesOf } from './splice-places.ts';
 
 /** Reads an event's JSON as the slow way does. */
 export type ReadPart = (json: string) => ChunkPart | null;
@@ -20,7 +21,7 @@ export interface TextEvent {
   readonly lineEnd: '\n' | '\r\n';
 }
 
-/** What stands in a hole: the text, the same text once more, padding, a string or blanks, which is left out, or a number of usage. */
+/** What stands in a hole: the text, the same text once more, padding, a string or blanks, which is left out, or a number, of usage or unread. */
 type Hole = 'text' | 'twin' | 'padding' | 'blanks' | 'number';
 
 export interface Template {
@@ -33,21 +34,14 @@ export interface Template {
   readonly counts: { readonly learned: UsageReport; readonly numbers: readonly NumberHole[] } | null;
 }
 
-/** A value of the event, as its JSON is written: where it begins and ends, a string without its quotes. */
-interface Place {
-  readonly start: number;
-  readonly end: number;
-}
-
-interface TextValue extends Place {
-  readonly literal: string;
-}
-
 /** Learning from a larger frame would cost more than its envelope is likely to be worth. */
 const MAX_LEARNED_CHARS = 4096;
 
 /** Each candidate is read twice; a frame with more strings under the names of texts is not worth it. */
 const MAX_CANDIDATES = 8;
+
+/** Each is tried with another value; an event with more unread members at its top is learned with the rest as they are. */
+const MAX_UNREAD = 8;
 
 /** They stand in the holes while a template is tried; a frame whose text contains the first word is not learned. */
 const MARKS = 'weir\u2042';
@@ -61,7 +55,7 @@ const BLANKS_MARK = `${MARKS}blanks`;
 const NUMBER_MARK = `${MARKS}number`;
 
 /** The names under which a text is found in an event. */
-const TEXT_KEYS = ['content', 'reasoning_content', 'reasoning', 'text', 'summary', 'thinking'];
+const TEXT_KEYS = ['content', 'reasoning_content', 'reasoning', 'text', 'summary', 'thinking', 'delta'];
 
 /** The names of events that may be learned: any other could be more than a line. */
 const EVENT_NAME = /^[\w.]*$/;
@@ -122,25 +116,6 @@ function* candidates(json: string, text: string): Generator<readonly TextValue[]
   }
 }
 
-/** The strings that stand behind that key. */
-function* valuesOf(json: string, key: string): Generator<TextValue> {
-  for (const match of json.matchAll(new RegExp(`"${key}"[ \\t]*:[ \\t]*"((?:[^"\\\\]+|\\\\.)*)"`, 'g'))) {
-    const [whole, literal = ''] = match;
-    const end = match.index + whole.length - 1;
-    yield { start: end - literal.length, end, literal };
-  }
-}
-
-function putMark(json: string, values: readonly Place[], mark: string): string {
-  let marked = '';
-  let at = 0;
-  for (const { start, end } of [...values].sort((a, b) => a.start - b.start)) {
-    marked += json.slice(at, start) + mark;
-    at = end;
-  }
-  return marked + json.slice(at);
-}
-
 /** Whether what was read has the mark as its text, and with the text in the mark's place is what was read before. */
 function isMarked(read: ChunkPart | null, mark: string, text: string, before: string): boolean {
   if (read === null || onlyText(read) !== mark) return false;
@@ -171,8 +146,11 @@ function build(
   const frame = markedChunk === null ? null : textFrame(markedChunk);
   // The frame with the text in the mark's place must be the one that the slow way writes.
   if (frame?.replaceAll(JSON.stringify(MARK), () => JSON.stringify(text)) !== written) return null;
-  const holed = markPadding(marked, readPart) ?? marked;
-  const numbers = findNumbers(holed, read, readPart);
+  const unread = unreadIn(marked, readPart);
+  // Where numbers make a usage, each of them is tried for it.
+  const isCounted = read.usage !== null;
+  const holed = putMarks(marked, isCounted ? unread.filter(({ mark }) => mark === PADDING_MARK) : unread);
+  const numbers = isCounted ? findNumbers(holed, read, readPart) : [];
   const json = putMark(holed, numbers, NUMBER_MARK).replace(/ +\}$/, `${BLANKS_MARK}}`);
   const frameIn = `${head}data: ${json}${lineEnd}${lineEnd}`;
   const pieces = frameIn.split(new RegExp(`(${MARK}|${PADDING_MARK}|${BLANKS_MARK}|${NUMBER_MARK})`));
@@ -208,19 +186,27 @@ function markChunk(chunk: Chunk, read: ChunkPart): Chunk | null {
   return { ...chunk, choices: [{ ...choice, delta }] };
 }
 
-/** The event with a mark in the place of a padding, too: one unknown string at the top, of another length each time. */
-function markPadding(marked: string, readPart: ReadPart): string | null {
+/** A top-level member that nothing is read from. */
+interface Unread extends Place {
+  readonly mark: string;
+}
+
+/** Strings and numbers at the top that nothing is read from: a padding of another length each time, the event's number in its stream. */
+function unreadIn(marked: string, readPart: ReadPart): readonly Unread[] {
   const event = parseJson(marked);
-  if (!isObject(event)) return null;
-  const unknown = Object.keys(event).filter((key) => !READ_KEYS.has(key));
-  const key = unknown.find((name) => typeof event[name] === 'string' && /^\w+$/.test(name));
-  if (key === undefined) return null;
+  if (!isObject(event)) return [];
   const expected = JSON.stringify(readPart(marked));
-  for (const value of valuesOf(marked, key)) {
-    const padded = putMark(marked, [value], PADDING_MARK);
-    const read = parseJson(padded);
-    const isAtTop = isObject(read) && read[key] === PADDING_MARK;
-    if (isAtTop && JSON.stringify(readPart(padded)) === expected) return padded;
-  }
-  return null;
+  const isUnread = (key: string, place: Place, other: string | number) => {
+    const changed = putMark(marked, [place], String(other));
+    const read = parseJson(changed);
+    return isObject(read) && read[key] === other && JSON.stringify(readPart(changed)) === expected;
+  };
+  const keys = Object.keys(event).filter((key) => !READ_KEYS.has(key) && /^\w+$/.test(key));
+  return keys.slice(0, MAX_UNREAD).flatMap((key): Unread[] => {
+    const value = event[key];
+    const isNumber = typeof value === 'number';
+    const places = isNumber ? numbersOf(marked, key) : valuesOf(marked, key);
+    const place = [...places].find((one) => isUnread(key, one, isNumber ? value + 1 : PADDING_MARK));
+    return place === undefined ? [] : [{ ...place, mark: isNumber ? NUMBER_MARK : PADDING_MARK }];
+  });
 }

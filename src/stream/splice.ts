@@ -16,8 +16,9 @@
  * 3. Right behind it must come the learned bytes to the blank line. Line ends within a string are control characters, so
  *    nothing of the next event can be taken in. Before the last brace, where JSON takes white space, there may be as many
  *    blanks as there are: some upstreams pad each event with them.
- * 4. Numbers may vary where they make nothing but a usage that takes the place of earlier ones: what they add to it is known
- *    (`splice-counts.ts`), and it is reported before anything that follows is read.
+ * 4. Numbers may vary at the top where nothing is read from them, as an event's number in its stream, or where they make nothing
+ *    but a usage that takes the place of earlier ones: what they add to it is known (`splice-counts.ts`), and it is reported
+ *    before anything that follows is read.
  * 5. The slow way's answer depends on earlier frames: a choice that is finished, a fingerprint that is now another.
  *    All of that changes the normaliser's revision, and with it every template goes. What of a client's frames depends on
  *    earlier ones, such as the block that is open, changes the writer's.

@@ -1,11 +1,13 @@
 /** Tests the lane of clients and providers that speak one dialect: events as they came, and all that holds for any stream (N1, N2). */
 import { describe, expect, test } from 'vitest';
 import { NativeWriter } from '../../src/clients/native-writer.ts';
+import { openaiResponses } from '../../src/dialects/openai-responses.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
 import type { AnswerFailure } from '../../src/stream/answer-sink.ts';
 import { COMPATIBLE, type Conversion, convertStream, cut } from '../contract/convert.ts';
 import { eventsOf } from '../contract/reading.ts';
-import { readRecordings, recordingsNote } from '../contract/recordings.ts';
+import { framedResponses, readRecordings, recordingsNote } from '../contract/recordings.ts';
+import { compareWays } from '../stream/both-ways.ts';
 
 const encoder = new TextEncoder();
 
@@ -58,6 +60,73 @@ describe.skipIf(recordingsNote !== '')(`N1 recorded streams on the lane${recordi
     expect(lane.tally.countUsage()).toEqual(chat.tally.countUsage());
     expect(lane.splicedFrames).toBe(chat.splicedFrames);
     expect(convertStream([bytes], { ...conversion, fastPath: false }).text).toBe(lane.text);
+  });
+});
+
+describe.skipIf(recordingsNote !== '')(`N1 recorded Responses on the lane${recordingsNote}`, () => {
+  const responses = readRecordings().filter(({ dialect }) => dialect === 'responses');
+  const conversion = { ...conversionOf('openai'), dialect: openaiResponses };
+
+  test.each(responses.map((recording) => [recording.name, recording] as const))(
+    '%s: each event as it came on either path, however it is cut; most texts take the fast one',
+    (_, recording) => {
+      const text = framedResponses(recording);
+      const bytes = encoder.encode(text);
+      const lane = compareWays([bytes], conversion);
+      if (lane.error === null) expect(lane.text).toBe(eventFrames(text));
+      for (const size of [64, 7]) {
+        const way = compareWays([...cut(bytes, size)], conversion);
+        expect(way.text).toBe(lane.text);
+        expect(way.splicedFrames).toBe(lane.splicedFrames);
+      }
+      const texts = text.match(/"type":"response\.(?:output_text|reasoning_summary_text)\.delta"/g) ?? [];
+      if (texts.length > 20) expect(lane.splicedFrames).toBeGreaterThan(texts.length / 2);
+    },
+  );
+});
+
+describe('A8 the texts of Responses on the lane', () => {
+  const conversion = { ...conversionOf('openai'), dialect: openaiResponses };
+  const named = (type: string, members: string) => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
+  /** As OpenAI writes them: each has its number, and a padding that makes all of them equally long. */
+  const delta = (text: string, number: number, more = '') =>
+    named(
+      'response.output_text.delta',
+      `"content_index":0,"delta":"${text}","item_id":"msg_1","logprobs":[],"obfuscation":"${'x'.repeat(9 - text.length)}","output_index":0,"sequence_number":${number}${more}`,
+    );
+  const BEGIN = named('response.created', '"response":{"id":"resp_1","model":"m","status":"in_progress"}');
+  const END = named('response.completed', '"response":{"id":"resp_1","model":"m","status":"completed"}');
+  const texts = ['The', ' gate', ' is', ' open', '.', ' So', ' it', ' is'];
+
+  function both(frames: readonly string[]) {
+    const text = [BEGIN, ...frames, END].join('');
+    const ways = [1e5, 64, 7, 1].map((size) => compareWays([...cut(encoder.encode(text), size)], conversion));
+    for (const way of ways) expect(way.text).toBe(text);
+    return ways.map(({ splicedFrames }) => splicedFrames);
+  }
+
+  test('each behind the first, which begins the answer, and the second, which is learned, takes the fast path, whatever its number, its padding and its item', () => {
+    const frames = texts.map((text, at) => delta(text, 8 + at));
+    expect(both(frames)).toEqual([6, 6, 6, 6]);
+    const other = delta(' and', 1000).replace('msg_1', 'msg_2');
+    expect(both([...frames, other])).toEqual([7, 7, 7, 7]);
+  });
+
+  test.each(['0123', '-1', '1.5', '1e3', 'null', '"8"', '1234567890123456'])(
+    'the number %s: the slow path decides what becomes of it',
+    (number) => {
+      const before = texts.slice(0, 3).map((text, at) => delta(text, at));
+      const odd = delta(' odd', 9).replace('"sequence_number":9', `"sequence_number":${number}`);
+      const reads = [encoder.encode([BEGIN, ...before, odd, END].join(''))];
+      expect(compareWays(reads, conversion).splicedFrames).toBe(1);
+    },
+  );
+
+  test('a member that is there twice, nested or beside a text of its name: as it came', () => {
+    const nested = (at: number) => delta('a', at, `,"meta":{"sequence_number":${at},"delta":"a"}`);
+    expect(both([nested(1), nested(1), nested(2)])[0]).toBeLessThan(3);
+    const doubled = (at: number) => delta('a', at, `,"sequence_number":${at}`);
+    expect(both([doubled(1), doubled(1), doubled(2)])[0]).toBeLessThan(3);
   });
 });
 

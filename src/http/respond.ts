@@ -28,14 +28,18 @@ export function clientError(
   return answered(client.error(error, requestId), error, others);
 }
 
+/** Nobody's second try changes them; without the header SDKs ask twice more, and Claude Code again and again (2.1.197, 2026-11-22). */
+const LASTING: readonly string[] = ['misconfigured', 'upstream_credential', 'upstream_balance'];
+
 function answered(
   { status, body }: ErrorAnswer,
-  { retryAfterSeconds }: ApiError,
+  { code, retryAfterSeconds }: ApiError,
   others: HeadersInit,
 ): Response {
   const headers = new Headers(others);
   headers.set('content-type', JSON_TYPE);
   if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds));
+  if (LASTING.includes(code)) headers.set('x-should-retry', 'false');
   return new Response(body, { status, headers });
 }
 

@@ -103,6 +103,7 @@ async function misconfigured(name: string) {
   for (const [method, path] of ROUTES) {
     const response = await worker.fetch(path, { method });
     expect([path, response.status]).toEqual([path, 500]);
+    expect(response.headers.get('x-should-retry')).toBe('false');
     errors.push(await response.text());
   }
   expect(new Set(errors).size).toBe(1);

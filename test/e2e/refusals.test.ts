@@ -82,6 +82,9 @@ describe('an upstream that answers', () => {
             ? `DeepSeek refused this deployment's balance (${status})`
             : MESSAGES[form]?.(status);
         expect(answer.error.message).toBe(message);
+        // Another try of the client's changes nothing about this deployment's own account.
+        const isLasting = !own && status < 500;
+        expect(answer.headers.get('x-should-retry')).toBe(isLasting ? 'false' : null);
         expect(answer.record).toMatchObject({ status: 'failed', error_code: expectedCode, total_tokens: 0 });
       }
     },

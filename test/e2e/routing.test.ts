@@ -67,7 +67,7 @@ const STANDING: Readonly<Record<string, Play>> = {
   '403-flagged': {
     status: 403,
     headers: JSON_TYPE,
-    chunks: ['{"error":{"code":403,"message":"It requires moderation, and your input was flagged"}}'],
+    chunks: ['{"error":{"code":"content_filter","message":"Your input was flagged"}}'],
   },
   'error-400-first': {
     chunks: ['data: {"error":{"message":"no","type":"invalid_request_error","code":"code_400"}}\n\n'],

@@ -112,7 +112,7 @@ describe('R5 I3 fallback', () => {
     const text = await streamOf(await ask(gateway, { model: 'both' }));
     expect(gateway.models).toEqual(['a', 'b']);
     expect(readMessage(text)).toMatchObject({ text: 'Hello', stop: 'end_turn', error: null });
-    expect(text).toContain('"model":"mistral/');
+    expect(text).toContain('"model":"both"');
   });
 
   test('T1 a heartbeat while the first target’s beginning is held: a comment, as no message has begun', async () => {

@@ -220,10 +220,10 @@ describe('report', () => {
   });
 
   test('L2 a list of one key by model and status: those alone', async () => {
-    const query = { model: 'mistral/model-1', status: 'failed' };
+    const query = { model: 'mistral/model-1', statuses: ['failed', 'timed_out'] };
     const own = records.filter(
       ({ key_id, provider, model, status }) =>
-        key_id === b && `${provider}/${model}` === query.model && status === query.status,
+        key_id === b && `${provider}/${model}` === query.model && query.statuses.includes(status),
     );
     expect(own.length).toBeGreaterThan(5);
     expect(await listed({ keyId: b, fromId: firstIdAt(from), limit: 7, ...query })).toEqual(newestFirst(own));

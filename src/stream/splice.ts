@@ -119,7 +119,7 @@ export class Splice {
         i++;
         continue;
       }
-      if (this.#passesEvents) this.#writer.output.splice(AS_IT_IS, bytes, next, end);
+      if (this.#passesEvents) this.#writer.splice(AS_IT_IS, bytes, next, end);
       else this.#writer.splice(template.outLiterals, bytes, this.#textStart, this.#textEnd);
       this.#meter.rawText(bytes, this.#textStart, this.#textEnd);
       if (template.counts !== null) {

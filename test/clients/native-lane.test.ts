@@ -1,6 +1,7 @@
 /** Tests the lane of clients and providers that speak one dialect: events as they came, and all that holds for any stream (N1, N2). */
 import { describe, expect, test } from 'vitest';
 import { NativeWriter } from '../../src/clients/native-writer.ts';
+import { lane } from '../../src/clients/responses/lane.ts';
 import { openaiResponses } from '../../src/dialects/openai-responses.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
 import type { AnswerFailure } from '../../src/stream/answer-sink.ts';
@@ -52,41 +53,45 @@ describe.skipIf(recordingsNote !== '')(`N1 recorded streams on the lane${recordi
     const provider = PROVIDERS.find(({ id }) => id === maker)?.id ?? COMPATIBLE;
     const conversion = conversionOf(provider);
     const bytes = encoder.encode(text);
-    const lane = convertStream([bytes], conversion);
-    if (lane.error === null) expect(lane.text).toBe(eventFrames(text));
-    else expect(eventFrames(text).startsWith(lane.text.split('event: error')[0] ?? '')).toBe(true);
-    expect(convertStream(cut(bytes, 7), conversion).text).toBe(lane.text);
+    const native = convertStream([bytes], conversion);
+    if (native.error === null) expect(native.text).toBe(eventFrames(text));
+    else expect(eventFrames(text).startsWith(native.text.split('event: error')[0] ?? '')).toBe(true);
+    expect(convertStream(cut(bytes, 7), conversion).text).toBe(native.text);
     const chat = convertStream([bytes], { ...conversion, openWriter: undefined });
-    expect(lane.tally.countUsage()).toEqual(chat.tally.countUsage());
-    expect(lane.splicedFrames).toBe(chat.splicedFrames);
-    expect(convertStream([bytes], { ...conversion, fastPath: false }).text).toBe(lane.text);
+    expect(native.tally.countUsage()).toEqual(chat.tally.countUsage());
+    expect(native.splicedFrames).toBe(chat.splicedFrames);
+    expect(convertStream([bytes], { ...conversion, fastPath: false }).text).toBe(native.text);
   });
 });
 
+const RESPONSES: Conversion = {
+  ...conversionOf('openai'),
+  dialect: openaiResponses,
+  openWriter: (options) => lane.openStream(options),
+};
+
 describe.skipIf(recordingsNote !== '')(`N1 recorded Responses on the lane${recordingsNote}`, () => {
   const responses = readRecordings().filter(({ dialect }) => dialect === 'responses');
-  const conversion = { ...conversionOf('openai'), dialect: openaiResponses };
 
   test.each(responses.map((recording) => [recording.name, recording] as const))(
     '%s: each event as it came on either path, however it is cut; most texts take the fast one',
     (_, recording) => {
       const text = framedResponses(recording);
       const bytes = encoder.encode(text);
-      const lane = compareWays([bytes], conversion);
-      if (lane.error === null) expect(lane.text).toBe(eventFrames(text));
+      const native = compareWays([bytes], RESPONSES);
+      if (native.error === null) expect(native.text).toBe(eventFrames(text));
       for (const size of [64, 7]) {
-        const way = compareWays([...cut(bytes, size)], conversion);
-        expect(way.text).toBe(lane.text);
-        expect(way.splicedFrames).toBe(lane.splicedFrames);
+        const way = compareWays([...cut(bytes, size)], RESPONSES);
+        expect(way.text).toBe(native.text);
+        expect(way.splicedFrames).toBe(native.splicedFrames);
       }
       const texts = text.match(/"type":"response\.(?:output_text|reasoning_summary_text)\.delta"/g) ?? [];
-      if (texts.length > 20) expect(lane.splicedFrames).toBeGreaterThan(texts.length / 2);
+      if (texts.length > 20) expect(native.splicedFrames).toBeGreaterThan(texts.length / 2);
     },
   );
 });
 
 describe('A8 the texts of Responses on the lane', () => {
-  const conversion = { ...conversionOf('openai'), dialect: openaiResponses };
   const named = (type: string, members: string) => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
   /** As OpenAI writes them: each has its number, and a padding that makes all of them equally long. */
   const delta = (text: string, number: number, more = '') =>
@@ -100,7 +105,7 @@ describe('A8 the texts of Responses on the lane', () => {
 
   function both(frames: readonly string[]) {
     const text = [BEGIN, ...frames, END].join('');
-    const ways = [1e5, 64, 7, 1].map((size) => compareWays([...cut(encoder.encode(text), size)], conversion));
+    const ways = [1e5, 64, 7, 1].map((size) => compareWays([...cut(encoder.encode(text), size)], RESPONSES));
     for (const way of ways) expect(way.text).toBe(text);
     return ways.map(({ splicedFrames }) => splicedFrames);
   }
@@ -118,7 +123,7 @@ describe('A8 the texts of Responses on the lane', () => {
       const before = texts.slice(0, 3).map((text, at) => delta(text, at));
       const odd = delta(' odd', 9).replace('"sequence_number":9', `"sequence_number":${number}`);
       const reads = [encoder.encode([BEGIN, ...before, odd, END].join(''))];
-      expect(compareWays(reads, conversion).splicedFrames).toBe(1);
+      expect(compareWays(reads, RESPONSES).splicedFrames).toBe(1);
     },
   );
 
@@ -127,6 +132,16 @@ describe('A8 the texts of Responses on the lane', () => {
     expect(both([nested(1), nested(1), nested(2)])[0]).toBeLessThan(3);
     const doubled = (at: number) => delta('a', at, `,"sequence_number":${at}`);
     expect(both([doubled(1), doubled(1), doubled(2)])[0]).toBeLessThan(3);
+  });
+
+  test('cut behind texts of the fast path: what ends the stream is numbered from there on', () => {
+    const frames = texts.map((text, at) => delta(text, 1 + at));
+    const reads = [encoder.encode(BEGIN.replace('}\n\n', ',"sequence_number":0}\n\n') + frames.join(''))];
+    const { text, splicedFrames } = compareWays(reads, RESPONSES);
+    expect(splicedFrames).toBe(6);
+    const numbers = [...text.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
+    expect(numbers).toEqual(numbers.map((_, at) => at));
+    expect(text).toMatch(/event: error\n.*\n\nevent: response.failed\n/);
   });
 });
 

@@ -1,4 +1,5 @@
 /** Writes an upstream's Responses events as they came; a stream that fails ends with numbers and a response that go on from them (N2). */
+import type { Chunk } from '../../canonical/chunk.ts';
 import { isObject, type JsonObject, readCount, readText } from '../../canonical/json.ts';
 import type { AnswerFailure, StreamWriter } from '../../stream/answer-sink.ts';
 import type { FrameOutput } from '../../stream/frame-output.ts';
@@ -57,12 +58,15 @@ export class LaneWriter implements StreamWriter {
     this.#response = null;
   }
 
-  /** No event goes the fast way: each has a number of its own, which is read here. */
-  textFrame(): null {
-    return null;
+  textFrame(chunk: Chunk): string {
+    return this.#passing.textFrame(chunk);
   }
 
-  splice(): void {}
+  /** Its number is not read: the protocol counts events one by one. */
+  splice(literals: readonly Uint8Array[], source: Uint8Array, from: number, to: number): void {
+    this.#nextNumber++;
+    this.#passing.splice(literals, source, from, to);
+  }
 
   /** Nothing of the answer is held here: the response that failed is without its items. */
   #failure(failure: AnswerFailure): string {

@@ -183,7 +183,8 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await page.mouse.wheel(0, 20_000);
     await page.locator('tbody tr').nth(99).waitFor();
     await page.getByLabel('Status').selectOption('failed');
-    await page.locator('tbody tr', { hasText: 'upstream_truncated' }).first().click();
+    const priced = page.locator('tbody tr', { hasText: 'deepseek/deepseek-flash' });
+    await priced.filter({ hasText: 'upstream_truncated' }).first().click();
     await page.getByText(/^Cut after .* tokens$/).waitFor();
     const sheet = await page.locator('dialog').innerText();
     expect(sheet).toContain('broke off before the answer was finished');

@@ -8,6 +8,8 @@ import { seeded } from '../random.ts';
 
 const HOUR_MS = 3_600_000;
 const DAYS = 14;
+/** Longer than the longest of them takes, so that none ends after now. */
+const LATEST_MS = 300_000;
 const BATCH = 100;
 
 /** A key's share of the requests, and what it sends. */
@@ -79,14 +81,21 @@ const ENDINGS: readonly (readonly [number, Ending, part: number])[] = [
 ];
 const FINISHED: Ending = { status: 'finished', error_code: null, finish_reason: 'stop' };
 
-/** @param now the latest of them is before it, in ms since the epoch */
+/**
+ * The times alone depend on `now`: they have random numbers of their own, since how many a time takes depends on the
+ * hour. Otherwise each hour would have other models and endings, and what a test counts on would fail in some of them.
+ * Each key's first request is an hour old, so that the shortest range shows every key after a weekend, too.
+ *
+ * @param now the latest of them is before it, in ms since the epoch
+ */
 export function demoRecords(count: number, keys: readonly DemoKey[], now: number, seed = 14): UsageRecord[] {
   const random = seeded(seed);
+  const clock = seeded(seed + 1);
   const around = (value: number) => Math.max(1, Math.round(value * (0.4 + random() + random() * random())));
-  return Array.from({ length: count }, () => {
-    const key = weighted(keys, random());
+  return Array.from({ length: count }, (_, at) => {
+    const key = keys[at] ?? weighted(keys, random());
     const model = weighted(MODELS, random());
-    const ms = workingTime(now, random);
+    const ms = at < keys.length ? now - HOUR_MS : workingTime(now, clock);
     const { ending, part } = endingOf(random() * 1000);
     const [provider = '', ...rest] = model.address.split('/');
     const name = rest.join('/');
@@ -184,7 +193,7 @@ function endingOf(at: number): { readonly ending: Ending; readonly part: number 
 /** More by day than by night, and few on a weekend. */
 function workingTime(now: number, random: () => number): number {
   for (;;) {
-    const ms = Math.floor(now - 60_000 - random() * (DAYS * 24 * HOUR_MS));
+    const ms = Math.floor(now - LATEST_MS - random() * (DAYS * 24 * HOUR_MS));
     const date = new Date(ms);
     const isWeekend = date.getUTCDay() % 6 === 0;
     const byHour = 0.25 + 0.75 * Math.max(0, Math.sin(((date.getUTCHours() - 5) / 24) * 2 * Math.PI));

@@ -1,0 +1,40 @@
+/** The made-up records are the same whenever a test or the demo makes them: only their times depend on the clock (D8). */
+import { expect, test } from 'vitest';
+import { demoRecords } from './demo-records.ts';
+
+const HOUR_MS = 3_600_000;
+const MONDAY = Date.parse('2026-11-23T00:17:00Z');
+const KEYS = [
+  { id: 'web', weight: 5, promptTokens: 2000, completionTokens: 400 },
+  { id: 'agents', weight: 3, promptTokens: 12_000, completionTokens: 1500 },
+  { id: 'evals', weight: 2, promptTokens: 900, completionTokens: 200 },
+];
+
+const made = (now: number) => demoRecords(400, KEYS, now);
+const withoutTimes = (now: number) =>
+  made(now).map(({ key_id, model, status, error_code, prompt_tokens, completion_tokens, total_ms }) => ({
+    key_id,
+    model,
+    status,
+    error_code,
+    prompt_tokens,
+    completion_tokens,
+    total_ms,
+  }));
+
+test('D8 demoRecords, at each hour of a week: the same keys, models, endings and tokens', () => {
+  const first = withoutTimes(MONDAY);
+  for (let hour = 1; hour < 7 * 24; hour++) expect(withoutTimes(MONDAY + hour * HOUR_MS)).toEqual(first);
+});
+
+test('D8 demoRecords, at each hour of a week: of most of fourteen days, none in the future, and of each key one in the last day', () => {
+  for (let hour = 0; hour < 7 * 24; hour++) {
+    const now = MONDAY + hour * HOUR_MS;
+    const records = made(now);
+    const times = records.map(({ ended }) => Date.parse(ended));
+    expect(new Set(records.map(({ time }) => time.slice(0, 10))).size).toBeGreaterThan(8);
+    expect(Math.max(...times)).toBeLessThan(now);
+    const latest = records.filter(({ time }) => Date.parse(time) > now - 24 * HOUR_MS);
+    expect(new Set(latest.map(({ key_id }) => key_id)).size).toBe(KEYS.length);
+  }
+});

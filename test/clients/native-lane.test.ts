@@ -7,7 +7,7 @@ import { PROVIDERS } from '../../src/providers/index.ts';
 import type { AnswerFailure } from '../../src/stream/answer-sink.ts';
 import { COMPATIBLE, type Conversion, convertStream, cut } from '../contract/convert.ts';
 import { eventsOf } from '../contract/reading.ts';
-import { framedResponses, readRecordings, recordingsNote } from '../contract/recordings.ts';
+import { framed, readRecordings, recordingsNote } from '../contract/recordings.ts';
 import { compareWays } from '../stream/both-ways.ts';
 
 const encoder = new TextEncoder();
@@ -76,7 +76,7 @@ describe.skipIf(recordingsNote !== '')(`N1 recorded Responses on the lane${recor
   test.each(responses.map((recording) => [recording.name, recording] as const))(
     '%s: each event as it came on either path, however it is cut; most texts take the fast one',
     (_, recording) => {
-      const text = framedResponses(recording);
+      const text = framed(recording);
       const bytes = encoder.encode(text);
       const native = compareWays([bytes], RESPONSES);
       if (native.error === null) expect(native.text).toBe(eventFrames(text));

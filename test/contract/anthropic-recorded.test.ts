@@ -6,20 +6,13 @@ import { type Conversion, convertStream, cut } from './convert.ts';
 import { expectationOf } from './expectation.ts';
 import { differences, readClient } from './plain-reading.ts';
 import { readAnthropic, withJoinedDetails } from './reading-anthropic.ts';
-import { type Recording, readRecordings, recordingsNote } from './recordings.ts';
+import { framed, readRecordings, recordingsNote } from './recordings.ts';
 
 const encoder = new TextEncoder();
 const CONVERSION: Conversion = { provider: 'anthropic', route: 'chat', model: 'asked-for', usageChunk: true };
 
 const recordings = readRecordings().filter(({ dialect }) => dialect === 'anthropic');
 const named = recordings.map((recording) => [recording.name, framed(recording)] as const);
-
-/** The bytes as recorded; recordings with one JSON a line are framed again. */
-function framed({ kind, text }: Recording): string {
-  if (kind === 'sse') return text;
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  return lines.map((line) => `event: ${JSON.parse(line).type}\ndata: ${line}\n\n`).join('');
-}
 
 /** Where each event ends. */
 function eventEnds(text: string): number[] {

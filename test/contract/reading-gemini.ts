@@ -1,18 +1,10 @@
 /** A deliberately plain reading of a Gemini stream: what its recording says, by Google's documents alone. */
 import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
 import { type ChoiceReading, emptyChoice, emptyReading, type Reading } from './reading.ts';
-import type { Recording } from './recordings.ts';
 
 const MAKER = 'gemini';
 const ERRORS = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'NO_IMAGE'];
 const FILTERS = /^(SAFETY|RECITATION|LANGUAGE|BLOCKLIST|PROHIBITED_CONTENT|SPII|IMAGE_\w+)$/;
-
-/** The stream as Google sends it, where its recording has one JSON a line. */
-export function geminiFrames({ kind, text }: Recording): string {
-  if (kind === 'sse') return text;
-  const lines = text.split('\n').filter((line) => line !== '');
-  return lines.map((line) => `data: ${line}\r\n\r\n`).join('');
-}
 
 /** Every JSON object of a stream, be it behind `data:` or in lines of its own. */
 export function geminiEvents(text: string): JsonObject[] {

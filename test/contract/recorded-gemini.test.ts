@@ -6,13 +6,13 @@ import { type Conversion, convertObject, convertStream, cut } from './convert.ts
 import { expectationOf } from './expectation.ts';
 import { objectOf, parseJson } from './json.ts';
 import { differences, readClient } from './plain-reading.ts';
-import { geminiEvents, geminiFrames, readGemini } from './reading-gemini.ts';
-import { type Recording, readRecordings, recordingsNote } from './recordings.ts';
+import { geminiEvents, readGemini } from './reading-gemini.ts';
+import { framed, type Recording, readRecordings, recordingsNote } from './recordings.ts';
 
 const encoder = new TextEncoder();
 const recordings = readRecordings()
   .filter(({ dialect }) => dialect === 'gemini')
-  .map((recording) => ({ ...recording, text: geminiFrames(recording) }));
+  .map((recording) => ({ ...recording, text: framed(recording) }));
 const named = recordings.map((recording) => [recording.name, recording] as const);
 
 const CONVERSION: Conversion = { provider: 'gemini', route: 'chat', model: 'asked-for', usageChunk: true };

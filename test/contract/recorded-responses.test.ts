@@ -9,7 +9,7 @@ import { objectOf, parseJson } from './json.ts';
 import { differences, readClient } from './plain-reading.ts';
 import { eventsOf } from './reading.ts';
 import { readResponseObject, readResponsesStream } from './reading-responses.ts';
-import { framedResponses, readRecordings, recordingsNote } from './recordings.ts';
+import { framed, readRecordings, recordingsNote } from './recordings.ts';
 
 const encoder = new TextEncoder();
 const CONVERSION: Conversion = {
@@ -22,7 +22,7 @@ const CONVERSION: Conversion = {
 
 const named = readRecordings()
   .filter(({ dialect }) => dialect === 'responses')
-  .map((recording) => [recording.name, framedResponses(recording)] as const);
+  .map((recording) => [recording.name, framed(recording)] as const);
 
 function brokenRules(text: string, conversion: Conversion): string[] {
   return check(encoder.encode(text), expectationOf(conversion));

@@ -7,7 +7,7 @@ import { check } from './check.ts';
 import { COMPATIBLE, type Conversion, convertStream, cut } from './convert.ts';
 import { expectationOf } from './expectation.ts';
 import { differences, readClient, readUpstream } from './plain-reading.ts';
-import { type Recording, readRecordings, recordingsNote } from './recordings.ts';
+import { framed, isTextCompletion, type Recording, readRecordings, recordingsNote } from './recordings.ts';
 
 const encoder = new TextEncoder();
 
@@ -19,22 +19,11 @@ const FAILURES: ReadonlyMap<string, string> = new Map([
 const recordings = readRecordings().filter(({ dialect }) => dialect === 'openai');
 const named = recordings.map((recording) => [recording.name, recording] as const);
 
-/** The bytes as recorded; recordings with one JSON a line are framed again. */
-function framed({ kind, text }: Recording): string {
-  if (kind === 'sse') return text;
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  return [...lines, '[DONE]'].map((line) => `data: ${line}\n\n`).join('');
-}
-
-/** TGI's chat uses the same object name, but its chunks have deltas. */
-function isTextCompletion(text: string): boolean {
-  return /"object":\s*"text_completion"/.test(text) && !text.includes('"delta"');
-}
-
-function routeOf({ name, text }: Recording): Route {
+function routeOf(recording: Recording): Route {
+  const { name } = recording;
   if (name.includes('--codestral-fim')) return 'fim';
   if (name.includes('--agents')) return 'agents';
-  return isTextCompletion(text) ? 'completions' : 'chat';
+  return isTextCompletion(recording) ? 'completions' : 'chat';
 }
 
 function conversionOf(recording: Recording): Conversion {

@@ -41,11 +41,23 @@ export function readRecordings(): Recording[] {
   }));
 }
 
-/** A Responses recording's bytes: those with one JSON a line are framed again. */
-export function framedResponses({ kind, text }: Recording): string {
+/** The stream as its provider sends it: a recording with one JSON a line is framed again. */
+export function framed({ kind, dialect, text }: Recording): string {
   if (kind === 'sse') return text;
   const lines = text.split('\n').filter((line) => line.trim() !== '');
-  return lines.map((line) => `event: ${JSON.parse(line).type}\ndata: ${line}\n\n`).join('');
+  if (dialect === 'openai') lines.push('[DONE]');
+  return lines.map((line) => frameOf(dialect, line)).join('');
+}
+
+function frameOf(dialect: RecordedDialect, json: string): string {
+  if (dialect === 'gemini') return `data: ${json}\r\n\r\n`;
+  const isNamed = dialect === 'anthropic' || dialect === 'responses';
+  return `${isNamed ? `event: ${JSON.parse(json).type}\n` : ''}data: ${json}\n\n`;
+}
+
+/** TGI's chat uses the same object name, but its chunks have deltas. */
+export function isTextCompletion({ text }: Recording): boolean {
+  return /"object":\s*"text_completion"/.test(text) && !text.includes('"delta"');
 }
 
 /** The third column of the table of files, by the first. */

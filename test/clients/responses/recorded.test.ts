@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../../../src/providers/index.ts';
 import { COMPATIBLE, type Conversion, cut } from '../../contract/convert.ts';
 import { differences, type Reading, readUpstream } from '../../contract/plain-reading.ts';
-import { type Recording, readRecordings, recordingsNote } from '../../contract/recordings.ts';
+import { framed, isTextCompletion, readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { checkResponses, eventsIn, valuesIn } from './check.ts';
 import { readResponse, readResponses } from './reading.ts';
 import { runStream, runWhole } from './run.ts';
@@ -13,20 +13,12 @@ const encoder = new TextEncoder();
 
 /** Chat alone is asked on behalf of a Responses client. */
 const recordings = readRecordings().filter(
-  ({ dialect, name, text }) =>
-    dialect === 'openai' && !/--(?:codestral-fim|agents)/.test(name) && !isTextCompletion(text),
+  (recording) =>
+    recording.dialect === 'openai' &&
+    !/--(?:codestral-fim|agents)/.test(recording.name) &&
+    !isTextCompletion(recording),
 );
 const named = recordings.map((recording) => [recording.name, recording] as const);
-
-function isTextCompletion(text: string): boolean {
-  return /"object":\s*"text_completion"/.test(text) && !text.includes('"delta"');
-}
-
-function framed({ kind, text }: Recording): string {
-  if (kind === 'sse') return text;
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  return [...lines, '[DONE]'].map((line) => `data: ${line}\n\n`).join('');
-}
 
 /** What a Responses client can get of it: one answer, calls whose arguments are at least `{}`, and tokens with their texts. */
 function expected(upstream: Reading): Reading {

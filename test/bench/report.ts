@@ -3,7 +3,7 @@ import { cpus, release } from 'node:os';
 import type { Bundle } from './build.ts';
 import { BASELINE, type Row, type SectionName } from './rows.ts';
 import type { Samples } from './samples.ts';
-import { fastShare, SHARE_NAMES } from './share.ts';
+import { fastShare, TEXT_STREAMS } from './share.ts';
 import { STREAM_NAMES } from './streams.ts';
 
 type Bundles = ReadonlyMap<Row, Bundle>;
@@ -146,7 +146,9 @@ function requestsTable(samples: Samples, bundles: Bundles): string[] {
 
 /** Counted in this process, whatever was timed. */
 function shareLines(): string[] {
-  const lines = SHARE_NAMES.map((name) => `${name.padEnd(20)}  ${(fastShare(name) * 100).toFixed(1)}%`);
+  const lines = TEXT_STREAMS.map(
+    ([name, shape]) => `${name.padEnd(21)}  ${(fastShare(name, shape) * 100).toFixed(1)}%`,
+  );
   return ['Text frames that take the fast path', ...lines, ''];
 }
 
@@ -200,7 +202,7 @@ export function jsonReport(
           .map((point) => ({ section, point, row, ...summaryOf(samples, section, row, point) })),
     ),
   );
-  const shares = Object.fromEntries(SHARE_NAMES.map((name) => [name, fastShare(name)]));
+  const shares = Object.fromEntries(TEXT_STREAMS.map(([name, shape]) => [name, fastShare(name, shape)]));
   return JSON.stringify(
     { machine: machine().trim(), rows, measured, fastShare: shares, goals, notes, samples: samples.all },
     null,

@@ -1,8 +1,11 @@
 /** How many of a text stream's frames take the fast path, provider by provider: counted, not timed. */
-import { convertStream, cut } from '../contract/convert.ts';
+import { lane } from '../../src/clients/responses/lane.ts';
+import { openaiResponses } from '../../src/dialects/openai-responses.ts';
+import { type Conversion, convertStream, cut } from '../contract/convert.ts';
 import { seeded } from '../random.ts';
 import { anthropicEnd, anthropicStart, anthropicText } from './anthropic-stream.ts';
 import { geminiEnd, geminiStart, geminiText } from './gemini-stream.ts';
+import { responsesEnd, responsesStart, responsesText } from './responses-stream.ts';
 import { type Data, DONE_EVENT, dataEvent, padding, word } from './streams.ts';
 
 const EVENTS = 2000;
@@ -14,25 +17,8 @@ function choices(delta: Data, rest: Data = {}): readonly Data[] {
   return [{ index: 0, delta, ...rest, finish_reason: null }];
 }
 
-export const SHARE_NAMES = [
-  'deepseek',
-  'mistral',
-  'opentoken',
-  'xerotier',
-  'openai',
-  'groq',
-  'openrouter',
-  'openrouter reasoning',
-  'anthropic',
-  'gemini',
-] as const;
-type ShareName = (typeof SHARE_NAMES)[number];
-type ChatName = Exclude<ShareName, 'anthropic' | 'gemini'>;
-
 /** A text frame of each, as its recorded streams have it; OpenRouter's has the role each time, and a text twice. */
-const TEXT_FRAMES: {
-  readonly [N in ChatName]: (content: string, random: () => number) => Data;
-} = {
+const TEXT_FRAMES = {
   deepseek: (content) => ({ ...BASE, choices: choices({ content }, { logprobs: null }), usage: null }),
   mistral: (content, random) => ({ ...BASE, choices: choices({ content }), p: padding(random) }),
   opentoken: (content) => ({ ...BASE, choices: choices({ content }) }),
@@ -59,26 +45,53 @@ const TEXT_FRAMES: {
     const delta = { content: '', role: 'assistant', reasoning: text, reasoning_details };
     return { ...BASE, provider: 'ModelRun', choices: choices(delta, { native_finish_reason: null }) };
   },
-};
+} satisfies Record<string, (content: string, random: () => number) => Data>;
 
-function geminiFrame(text: string, random: () => number): string {
-  return geminiText(text, Math.floor(random() * EVENTS));
+/** A stream around its text frames. */
+interface Shape {
+  readonly start: string;
+  readonly end: string;
+  readonly frame: (text: string, random: () => number, at: number) => string;
+  /** Of a native lane; a chat client's by default. */
+  readonly lane?: Pick<Conversion, 'dialect' | 'openWriter'>;
 }
 
-function chatFrame(name: ChatName) {
-  return (text: string, random: () => number) => dataEvent(TEXT_FRAMES[name](text, random));
-}
+const OPENING = dataEvent({ ...BASE, choices: choices({ role: 'assistant', content: '' }) });
+
+const CHAT_SHAPES = Object.entries(TEXT_FRAMES).map(([name, frameOf]): [string, Shape] => [
+  name,
+  { start: OPENING, end: DONE_EVENT, frame: (text, random) => dataEvent(frameOf(text, random)) },
+]);
+
+/** By their provider's name, and what else tells them apart. */
+export const TEXT_STREAMS: readonly (readonly [name: string, Shape])[] = [
+  ...CHAT_SHAPES,
+  ['anthropic', { start: anthropicStart(), end: anthropicEnd(), frame: (text) => anthropicText(text) }],
+  [
+    'gemini',
+    {
+      start: geminiStart(),
+      end: geminiEnd(),
+      frame: (text, random) => geminiText(text, Math.floor(random() * EVENTS)),
+    },
+  ],
+  [
+    'openai responses lane',
+    {
+      start: responsesStart(),
+      end: responsesEnd(),
+      frame: (text, random, at) => responsesText(text, at, padding(random)),
+      lane: { dialect: openaiResponses, openWriter: lane.openStream },
+    },
+  ],
+];
 
 /** From 0 to 1. */
-export function fastShare(name: ShareName): number {
+export function fastShare(name: string, shape: Shape): number {
   const random = seeded(EVENTS);
-  const frame = name === 'anthropic' ? anthropicText : name === 'gemini' ? geminiFrame : chatFrame(name);
-  const frames = Array.from({ length: EVENTS }, () => frame(word(random), random));
-  const opening = dataEvent({ ...BASE, choices: choices({ role: 'assistant', content: '' }) });
-  const own = name === 'anthropic' ? [anthropicStart(), anthropicEnd()] : [geminiStart(), geminiEnd()];
-  const [start, end] = name === 'anthropic' || name === 'gemini' ? own : [opening, DONE_EVENT];
-  const bytes = new TextEncoder().encode(start + frames.join('') + end);
+  const frames = Array.from({ length: EVENTS }, (_, at) => shape.frame(word(random), random, at));
+  const bytes = new TextEncoder().encode(shape.start + frames.join('') + shape.end);
   const [provider = name] = name.split(' ');
-  const asked = { provider, route: 'chat', model: 'm', usageChunk: false } as const;
+  const asked = { provider, route: 'chat', model: 'm', usageChunk: false, ...shape.lane } as const;
   return convertStream([...cut(bytes, READ_BYTES)], asked).splicedFrames / EVENTS;
 }

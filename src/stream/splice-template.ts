@@ -148,9 +148,9 @@ function build(
   if (frame?.replaceAll(JSON.stringify(MARK), () => JSON.stringify(text)) !== written) return null;
   const unread = unreadIn(marked, readPart);
   // Where numbers make a usage, each of them is tried for it.
-  const isCounted = read.usage !== null;
-  const holed = putMarks(marked, isCounted ? unread.filter(({ mark }) => mark === PADDING_MARK) : unread);
-  const numbers = isCounted ? findNumbers(holed, read, readPart) : [];
+  const isHole = ({ mark }: Unread) => read.usage === null || mark === PADDING_MARK;
+  const holed = putMarks(marked, unread.filter(isHole));
+  const numbers = findNumbers(holed, read, readPart);
   const json = putMark(holed, numbers, NUMBER_MARK).replace(/ +\}$/, `${BLANKS_MARK}}`);
   const frameIn = `${head}data: ${json}${lineEnd}${lineEnd}`;
   const pieces = frameIn.split(new RegExp(`(${MARK}|${PADDING_MARK}|${BLANKS_MARK}|${NUMBER_MARK})`));

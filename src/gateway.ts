@@ -198,13 +198,9 @@ function createRouter(basePath: string) {
       .get('(/v1)?/key', handleKey)
       .post('/admin/keys', handleCreateKey)
       .get('/admin/keys', handleListKeys)
-      .get('/admin/keys/:id', (request, context) => handleShowKey(request, context, request.params.id ?? ''))
-      .delete('/admin/keys/:id', (request, context) =>
-        handleRevokeKey(request, context, request.params.id ?? ''),
-      )
-      .patch('/admin/keys/:id', (request, context) =>
-        handleChangeKey(request, context, request.params.id ?? ''),
-      )
+      .get('/admin/keys/:id', (request, context) => handleShowKey(request, context, request.params.id))
+      .delete('/admin/keys/:id', (request, context) => handleRevokeKey(request, context, request.params.id))
+      .patch('/admin/keys/:id', (request, context) => handleChangeKey(request, context, request.params.id))
       .all('/(health|dashboard)', otherMethod('GET'))
       .all('(/v1|/beta)?/(chat/|fim/|agents/)?completions', otherMethod('POST'))
       .all('(/v1)?/messages(/count_tokens)?', otherMethod('POST'))

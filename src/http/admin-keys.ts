@@ -22,6 +22,16 @@ const MAX_EXPIRY_SECONDS = 1e10;
 const MAX_KEY_BYTES = 850;
 const MAX_LIMITED_KEY_BYTES = 650;
 
+type AdminHandler = (request: Request, context: RequestContext, id: string) => Promise<Response>;
+
+/** A route that answers the bearer of the admin token alone; `id` is the path's, where it has one. */
+function forAdmin(handle: AdminHandler) {
+  return async (request: Request, context: RequestContext, id = ''): Promise<Response> => {
+    const refused = await refusal(request, context);
+    return refused === null ? handle(request, context, id) : errorResponse(refused);
+  };
+}
+
 /** The error for a request that may not use the admin routes, or null. */
 async function refusal(request: Request, { settings }: RequestContext): Promise<ApiError | null> {
   if (settings.adminToken === null) {
@@ -31,9 +41,7 @@ async function refusal(request: Request, { settings }: RequestContext): Promise<
   return apiError('invalid_api_key', 'Send the admin token as "Authorization: Bearer <ADMIN_TOKEN>"');
 }
 
-export async function handleCreateKey(request: Request, context: RequestContext): Promise<Response> {
-  const refused = await refusal(request, context);
-  if (refused !== null) return errorResponse(refused);
+export const handleCreateKey = forAdmin(async (request, context) => {
   const read = await readRequestBody(request, MAX_BODY_BYTES, context);
   if (read.kind === 'error') return errorResponse(read.error);
   read.lease.release();
@@ -47,48 +55,34 @@ export async function handleCreateKey(request: Request, context: RequestContext)
   await putKey(context.ports.store, key, digest);
   const { id, name, ...rest } = writeKey(key);
   return jsonResponse({ id, name, key: token, ...rest }, 201);
-}
+});
 
 /** A key as answers have it: its limits stand beside its other fields, as in the request that set them. */
 function writeKey({ limits, ...key }: GatewayKey): Omit<GatewayKey, 'limits'> & JsonObject {
   return { ...key, ...limits };
 }
 
-export async function handleListKeys(request: Request, context: RequestContext): Promise<Response> {
-  const refused = await refusal(request, context);
-  if (refused !== null) return errorResponse(refused);
+export const handleListKeys = forAdmin(async (_request, context) => {
   const keys = await listKeys(context.ports.store);
   return jsonResponse({ object: 'list', data: keys.map(writeKey) });
-}
+});
 
 /** `GET /admin/keys/:id`: one key, its limits and how it stands against them, as its bearer sees it (G8). */
-export async function handleShowKey(
-  request: Request,
-  context: RequestContext,
-  id: string,
-): Promise<Response> {
-  const refused = await refusal(request, context);
-  if (refused !== null) return errorResponse(refused);
-  const found = KEY_ID.test(id) ? await readKey(context.ports.store, id) : null;
+export const handleShowKey = forAdmin(async (_request, context, id) => {
+  const found = await findKey(context, id);
   return found === null ? errorResponse(NO_SUCH_KEY) : showKey(found.key, context);
-}
+});
 
 /**
  * `PATCH /admin/keys/:id`: what its body names is set; null takes a limit, an expiry or a list of models away; the rest
  * stays (G8).
  */
-export async function handleChangeKey(
-  request: Request,
-  context: RequestContext,
-  id: string,
-): Promise<Response> {
-  const refused = await refusal(request, context);
-  if (refused !== null) return errorResponse(refused);
+export const handleChangeKey = forAdmin(async (request, context, id) => {
   const read = await readRequestBody(request, MAX_BODY_BYTES, context);
   if (read.kind === 'error') return errorResponse(read.error);
+  read.lease.release();
   const { body } = read;
-  const { store } = context.ports;
-  const found = KEY_ID.test(id) ? await readKey(store, id) : null;
+  const found = await findKey(context, id);
   if (found === null) return errorResponse(NO_SUCH_KEY);
   const asked = readNewKey({ name: found.key.name, ...body }, context.arrivedAt);
   if ('error' in asked) return errorResponse(asked.error);
@@ -101,21 +95,19 @@ export async function handleChangeKey(
   const changed = hasLimits ? await changeLimits(context, id, limits) : { limits: key.limits };
   if ('error' in changed) return errorResponse(changed.error);
   const whole = { ...key, limits: changed.limits };
-  await putKey(store, whole, found.digest);
+  await putKey(context.ports.store, whole, found.digest);
   context.knownKeys.forget(id);
   return jsonResponse(writeKey(whole));
-}
+});
 
-export async function handleRevokeKey(
-  request: Request,
-  context: RequestContext,
-  id: string,
-): Promise<Response> {
-  const refused = await refusal(request, context);
-  if (refused !== null) return errorResponse(refused);
+export const handleRevokeKey = forAdmin(async (_request, context, id) => {
   const revoked = KEY_ID.test(id) && (await revokeKey(context.ports.store, id));
   context.knownKeys.forget(id);
   return revoked ? jsonResponse({ id, deleted: true }) : errorResponse(NO_SUCH_KEY);
+});
+
+async function findKey({ ports }: RequestContext, id: string) {
+  return KEY_ID.test(id) ? await readKey(ports.store, id) : null;
 }
 
 const NO_SUCH_KEY = apiError('not_found', 'There is no such key');

@@ -49,6 +49,8 @@ export interface Lane {
   readonly dialect: NativeDialect;
   /** The field that limits an answer's length (G2). */
   readonly outputLimit: string;
+  /** Of the names of what a chat does not take, those that may add to the prompt without a bound (G2). */
+  readonly promptParts: RegExp;
   /** Headers that pass, beside those that always do (H2): the client's on the way up, and the upstream's on the way down. */
   readonly requestHeaders: readonly string[];
   readonly responseHeaders: readonly string[];

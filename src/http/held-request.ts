@@ -118,7 +118,7 @@ export class HeldRequest {
       lane: lane?.endpoint ?? null,
     };
     const url = lane === null ? targetUrl(target, asked) : laneUrl(target, lane.endpoint);
-    const isPromptTold = lane === null || tellsPrompt(this.#held);
+    const isPromptTold = lane === null || tellsPrompt(lane.of, this.#held);
     return { kind: 'request', request: { facts, url, body, json, form, chat, prompts, isPromptTold } };
   }
 
@@ -172,12 +172,9 @@ function laneTo({ provider, step }: Target, { lane, sent }: HeldOptions): OpenLa
 }
 
 /** What a chat has no words for, and a lane passes all the same, may be a prompt of any length. */
-function tellsPrompt({ onlyNative, dropped }: HeldOptions): boolean {
-  return onlyNative === null && !dropped.some((name) => PROMPT_PARTS.test(name));
+function tellsPrompt({ promptParts }: Lane, { onlyNative, dropped }: HeldOptions): boolean {
+  return onlyNative === null && !dropped.some((name) => promptParts.test(name));
 }
-
-/** Blocks, items and tools of kinds that are not known; what Anthropic's servers look for tools in. */
-const PROMPT_PARTS = /^(?:messages|input|tools)\.|^(?:mcp_servers|container)$/;
 
 /** The form of a body that passes as it is, but for its model and the limit of its key (N1). */
 function passing({ of, body: sent }: OpenLane, isLimited: boolean): RequestForm {

@@ -9,6 +9,8 @@ import { COMMENT_FRAME, ERROR, PING_FRAME } from './events.ts';
 export const lane: Lane = {
   dialect: 'messages',
   outputLimit: 'max_tokens',
+  // Blocks and tools of kinds that are not known; what Anthropic's servers look for tools in.
+  promptParts: /^(?:messages|tools)\.|^(?:mcp_servers|container)$/,
   requestHeaders: ['anthropic-version', 'anthropic-beta'],
   responseHeaders: ['requests', 'tokens', 'input-tokens', 'output-tokens'].flatMap((of) =>
     ['limit', 'remaining', 'reset'].map((what) => `anthropic-ratelimit-${of}-${what}`),

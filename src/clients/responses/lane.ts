@@ -8,6 +8,8 @@ import { LaneWriter } from './lane-writer.ts';
 export const lane: Lane = {
   dialect: 'responses',
   outputLimit: 'max_output_tokens',
+  // Items and tools of kinds that are not known.
+  promptParts: /^(?:input|tools)\./,
   requestHeaders: [],
   responseHeaders: [],
   withoutTokens,

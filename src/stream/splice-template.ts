@@ -68,17 +68,18 @@ const READ_KEYS: ReadonlySet<string> = new Set(
 const encoder = new TextEncoder();
 
 /**
- * @returns `no text` where the frame contains anything but one text, null where its text can't be distinguished from the rest
+ * @param text the part's only text
+ * @returns null where it can't be distinguished from the rest
  */
 export function makeTemplate(
   { name, data: json, lineEnd }: TextEvent,
+  text: string,
   part: ChunkPart,
   chunk: Chunk,
   readPart: ReadPart,
   textFrame: TextFrame,
-): Template | 'no text' | null {
-  const text = onlyText(part);
-  if (text === null || json.length > MAX_LEARNED_CHARS || json.includes('\n')) return 'no text';
+): Template | null {
+  if (json.length > MAX_LEARNED_CHARS || json.includes('\n')) return null;
   const decoded = JSON.stringify(part);
   if (json.includes(MARKS) || decoded.includes(MARKS) || !EVENT_NAME.test(name)) return null;
   const head = name === '' ? '' : `event: ${name}${lineEnd}`;
@@ -95,7 +96,7 @@ export function makeTemplate(
 }
 
 /** The text of one choice that contains nothing else which a chunk could contain, or null. */
-function onlyText(part: ChunkPart): string | null {
+export function onlyText(part: ChunkPart): string | null {
   const [choice, ...others] = part.choices;
   if (choice === undefined || others.length > 0 || part.error !== null || part.isRemembered) return null;
   if (part.usage !== null && part.usage.isLatest !== true) return null;

@@ -1,9 +1,10 @@
 /**
  * The fast path: a text frame that differs from an earlier one by its text alone is copied, not parsed.
  *
- * Frames of one stream share their envelope. When a frame that went the slow way held nothing but one text, it is learned as
- * a template: the bytes before that string and behind it, and the bytes of the canonical frame on either side. A later frame
- * with the same bytes around another JSON string becomes the canonical frame around that string.
+ * Frames of one stream share their envelope. When a frame that went the slow way held nothing but one text, and was not the
+ * answer's first, it is learned as a template: the bytes before that string and behind it, and the bytes of the canonical
+ * frame on either side. A later frame with the same bytes around another JSON string becomes the canonical frame around that
+ * string.
  *
  * Why that is the same frame as the slow way's, key for key and value for value:
  * 1. JSON is context-free: putting one string literal in the place of another changes that one value and nothing else. That
@@ -32,6 +33,7 @@ import { viewOf } from './literal.ts';
 import { usageOf } from './splice-counts.ts';
 import {
   makeTemplate,
+  onlyText,
   type ReadPart,
   type Template,
   type TextEvent,
@@ -73,6 +75,7 @@ export class Splice {
   #writerRevision = -1;
   #learnedInVain = 0;
   #restFrames = 0;
+  #hasText = false;
   #read: Uint8Array = NOTHING;
   #view = viewOf(NOTHING);
   #readLength = 0;
@@ -157,12 +160,19 @@ export class Splice {
    * @param event its name, and its data from one `data: ` line
    */
   learn(event: TextEvent, part: ChunkPart, chunk: Chunk): void {
+    const text = onlyText(part);
+    if (text === null) return;
+    // Learning takes as long as a dozen frames: a client would wait that much longer for the first one, and many an answer
+    // has no second.
+    if (!this.#hasText) {
+      this.#hasText = true;
+      return;
+    }
     if (this.#restFrames > 0) {
       this.#restFrames--;
       return;
     }
-    const template = makeTemplate(event, part, chunk, this.#readPart, this.#textFrame);
-    if (template === 'no text') return;
+    const template = makeTemplate(event, text, part, chunk, this.#readPart, this.#textFrame);
     if (template !== null) {
       this.#templates.unshift(template);
       if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop();

@@ -22,12 +22,13 @@ function frame(delta: string, rest = '"finish_reason":null'): string {
 }
 
 const textFrame = (text: string) => frame(`{"content":${text}}`);
-const START = frame('{"role":"assistant","content":""}');
+/** With the first text, from which nothing is learned. */
+const START = frame('{"role":"assistant","content":"("}');
 const STOP = frame('{}', '"finish_reason":"stop"');
 const END = `${STOP}data: [DONE]\n\n`;
 
 describe('Splice, frames that differ by their text alone', () => {
-  test('all but the first take the fast path, and their bytes are as the slow path writes them', () => {
+  test('all but the first text and the next, which is learned, take the fast path, and their bytes are as the slow path writes them', () => {
     const text =
       START + textFrame('"A"') + textFrame('" weir"') + textFrame('" é 🌊 \\u00e9 \\n \\\\\\" {"') + END;
     const { text: written, splicedFrames } = convertStream([encoder.encode(text)], CHAT);
@@ -36,6 +37,14 @@ describe('Splice, frames that differ by their text alone', () => {
       '{"index":0,"delta":{"content":" é 🌊 \\u00e9 \\n \\\\\\" {"},"logprobs":null,"finish_reason":null}',
     );
     expect(compare(encoder.encode(text), CHAT, 100_000)).toBe(2);
+  });
+
+  test("an answer's first text goes out before anything is learned: the third takes the fast path", () => {
+    const texts = ['"a"', '"b"', '"c"'].map(textFrame);
+    const hits = [1, 2, 3].map((n) =>
+      compare(encoder.encode(texts.slice(0, n).join('') + END), CHAT, 100_000),
+    );
+    expect(hits).toEqual([0, 0, 1]);
   });
 
   test('padding whose length changes is left out', () => {
@@ -51,7 +60,7 @@ describe('Splice, frames that differ by their text alone', () => {
     expect(compare(encoder.encode(text), CHAT, 100_000)).toBe(1);
   });
 
-  test('A8 events with a name, padded with blanks before their last brace: all but the first take the fast path, however cut', () => {
+  test('A8 events with a name, padded with blanks before their last brace: all but the learned one take the fast path, however cut', () => {
     const named = (text: string, blanks: string, name = 'chunk') =>
       `event: ${name}\n${textFrame(text).replace('}]}', `}]${blanks}}`)}`;
     const text =
@@ -102,7 +111,8 @@ describe('Splice, frames that differ by their text alone', () => {
     const legacy = (text: string) =>
       `data: {"id":"c","object":"text_completion","choices":[{"text":${text},"index":0}]}\n\n`;
     const completions: Conversion = { ...CHAT, route: 'completions' };
-    expect(compare(encoder.encode(legacy('"a"') + legacy('"b"') + END), completions, 100_000)).toBe(1);
+    const text = legacy('"("') + legacy('"a"') + legacy('"b"') + END;
+    expect(compare(encoder.encode(text), completions, 100_000)).toBe(1);
   });
 });
 
@@ -112,7 +122,7 @@ describe.each(TEXT_STREAMS)('Splice, text frames of %s', (name, shape) => {
   });
 });
 
-/** What follows two text frames, of which the second took the fast path. */
+/** What follows three text frames, of which the third took the fast path. */
 describe.each<[name: string, text: string]>([
   ['the envelope within the text', textFrame(JSON.stringify(frame('{"content":"x"}')))],
   ['an escaped quote at the end', textFrame('"a\\\\"')],

@@ -87,7 +87,7 @@ async function feed(stream: CanonicalStream, attempt: Attempt, answering: Answer
     },
   };
   const lane = facts.lane === null ? undefined : exchange.client.lane?.openStream(writerOptions(exchange));
-  const answer = stream.begin(answerOptions(exchange, facts, meter.tally), turn, lane);
+  let answer = stream.begin(answerOptions(exchange, facts, meter.tally), turn, lane);
   attempt.watch((error) => answer.fail(error));
   const result = await attempt.answer;
   if (result.kind === 'error') return answer.fail(result.error);
@@ -95,6 +95,10 @@ async function feed(stream: CanonicalStream, attempt: Attempt, answering: Answer
   if (response.body !== null && isEventStream(response, true)) return answer.pump(response.body);
   const read = await readPlainAnswer(response, upstream, exchange.context.leaseMemory);
   if (read.kind === 'error') return answer.fail(read.error);
+  // A lane passes events, and there are none: the client's own writer makes them.
+  if (lane !== undefined && !answer.isOver) {
+    answer = stream.begin(answerOptions(exchange, facts, meter.tally), turn);
+  }
   const written = answer.plain(read.answer);
   read.lease.end();
   await written;

@@ -55,7 +55,7 @@ export class AnswerFeed {
   }
 
   /** Nothing more of it is read. */
-  get #isOver(): boolean {
+  get isOver(): boolean {
     return this.#reader.isOver || this.#isCancelled;
   }
 
@@ -68,11 +68,11 @@ export class AnswerFeed {
     const source = body.getReader({ mode: 'byob' });
     this.#source = source;
     // The client may have disconnected, or time run out, before the upstream answered.
-    if (this.#isOver) return this.cancel();
+    if (this.isOver) return this.cancel();
     const silence = new Silence(this.#host.clock);
     let buffer = new Uint8Array(READ_BUFFER_BYTES);
     try {
-      while (!this.#isOver) {
+      while (!this.isOver) {
         const reading = source.read(buffer);
         const revoked = this.#lease?.revoked;
         const read = revoked === undefined ? await reading : await Promise.race([reading, revoked]);
@@ -120,7 +120,7 @@ export class AnswerFeed {
   }
 
   #step(step: () => void): Promise<void> | undefined {
-    if (this.#isOver) return undefined;
+    if (this.isOver) return undefined;
     try {
       step();
     } catch {

@@ -99,8 +99,10 @@ class MessageReader implements DialectReader {
     const closed = this.#closeCall();
     const block = readBlock(objectOf(content_block), index, this.#provider);
     const opened = block.call === null ? choiceOf(block) : this.#openToolCall(block.call, index);
-    const choices = [...(closed?.choices ?? []), ...(opened === null ? [] : [opened])];
-    return choices.length === 0 ? null : { ...EMPTY_PART, choices };
+    if (closed === null || opened === null) return closed ?? (opened && { ...EMPTY_PART, choices: [opened] });
+    // Clients read one choice of a chunk: what ends the call stands in it with what begins.
+    const toolCalls = [...closed.choices.flatMap((choice) => choice.toolCalls), ...opened.toolCalls];
+    return { ...EMPTY_PART, choices: [{ ...opened, toolCalls }] };
   }
 
   #openToolCall(call: NonNullable<ClaudeBlock['call']>, block: unknown): ChoicePart {

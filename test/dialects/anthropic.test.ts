@@ -64,6 +64,20 @@ describe('Anthropic, tools', () => {
     expect(calls?.map((call) => call.arguments)).toEqual(['{"a":1}', '{}']);
   });
 
+  test('A3 C3 a block behind a call whose block does not end: both in one choice, as clients read the first of a chunk', () => {
+    const begun = open(0, { type: 'tool_use', id: 't1', name: 'f', input: {} });
+    const { text: chunks } = convert(START + begun + tool(1, 't2', '{"a":1}') + stop('tool_use'));
+    expect(chunks).not.toMatch(/"choices":\[\{[^\n]*"index":0,"delta"[^\n]*"index":0,"delta"/);
+    expect(
+      readClient(chunks)
+        .choices.get(0)
+        ?.toolCalls.map((call) => [call.id, call.arguments]),
+    ).toEqual([
+      ['t1', '{}'],
+      ['t2', '{"a":1}'],
+    ]);
+  });
+
   test('A3 server tools, with the results and fragments of theirs: no call of the client (envoy)', () => {
     const stream =
       START +

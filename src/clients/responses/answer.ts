@@ -63,11 +63,12 @@ export class ResponsesAnswer {
     this.#model = model;
     this.#serviceTier = service_tier ?? this.#serviceTier;
     this.#usage = usage ?? this.#usage;
-    // A Responses answer is one: further choices were not asked for.
-    const choice = choices.find(({ index }) => index === 0);
-    if (choice === undefined) return;
-    this.#finish ??= choice.finish_reason;
-    this.output.add(choice);
+    for (const choice of choices) {
+      // A Responses answer is one: further choices were not asked for. One chunk may hold several pieces of the one.
+      if (choice.index !== 0) continue;
+      this.#finish ??= choice.finish_reason;
+      this.output.add(choice);
+    }
   }
 
   /** The whole answer's object: `completed` or `incomplete`. */

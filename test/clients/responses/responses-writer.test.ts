@@ -128,6 +128,14 @@ describe('I4 items come one after the other', () => {
     const written = write([delta({ content: 'one' }), other as ReturnType<typeof delta>, finish('stop')]);
     expect(written.text).not.toContain('other');
   });
+
+  test('a chunk that holds the one choice in several pieces: all of them count, the finish among them', () => {
+    const pieces = [delta({ content: 'a' }), delta({ content: 'b' }), finish('length')];
+    const choices = pieces.flatMap((piece) => piece.choices);
+    const { items, response } = write([{ ...finish('length'), choices }]);
+    expect(response.status).toBe('incomplete');
+    expect(items).toMatchObject([{ status: 'incomplete', content: [{ text: 'ab' }] }]);
+  });
 });
 
 describe('I4 custom tools', () => {

@@ -38,9 +38,17 @@ function readBlock(block: JsonObject): readonly JsonObject[] | null {
       return readDocument(block);
     case 'search_result':
       return textPart(joined([block.title, block.source, textOf(block.content)]), block);
+    case 'tool_reference':
+      return textPart(foundTool(block), block);
     default:
       return null;
   }
+}
+
+/** What a search for tools has found: none is held back here, so its name is all that there is to say. */
+function foundTool({ tool_name }: JsonObject): string | undefined {
+  const name = readText(tool_name);
+  return name === undefined ? undefined : `Found the tool ${name}: it can be called now.`;
 }
 
 /** Empty texts are refused by some, and say nothing. */
@@ -62,7 +70,9 @@ function readDocument(block: JsonObject): readonly JsonObject[] | null {
   const source = objectOf(block.source);
   const title = readText(block.title);
   if (source.type === 'text' || source.type === 'content') {
-    return textPart(joined([title, block.context, source.data, textOf(source.content)]), block);
+    const text = joined([title, block.context, source.data, textOf(source.content)]);
+    const images = blocksOf(source.content).filter(({ type }) => type === 'image');
+    return [...textPart(text, block), ...images.flatMap((image) => readImage(image) ?? [])];
   }
   const file_data = urlOf(source);
   if (file_data === undefined) return null;

@@ -14,11 +14,24 @@ export function readMessages(
 ): readonly JsonObject[] {
   return [
     ...readSystem(system, dropped),
-    ...messages.flatMap((message) => {
+    ...joinResults(messages).flatMap((message) => {
       if (message.role === 'assistant') return readAssistant(message, dropped);
       return message.role === 'system' ? readSystem(message.content, dropped) : readUser(message, dropped);
     }),
   ];
+}
+
+/** Users' messages in a row are one turn: results in the later ones would not stand right behind their calls. */
+function joinResults(messages: readonly JsonObject[]): readonly JsonObject[] {
+  const joined: JsonObject[] = [];
+  for (const message of messages) {
+    const before = joined.at(-1);
+    const isMore = before?.role === 'user' && message.role === 'user';
+    const content = blocksOf(message.content);
+    if (!isMore || !content.some(isToolResult)) joined.push(message);
+    else joined[joined.length - 1] = { ...before, content: [...blocksOf(before.content), ...content] };
+  }
+  return joined;
 }
 
 function readSystem(content: unknown, dropped: Dropped): readonly JsonObject[] {

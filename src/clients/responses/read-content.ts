@@ -1,5 +1,5 @@
 /** Reads the content of Responses items into chat's: a text, or parts. */
-import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, readText } from '../../canonical/json.ts';
 
 export type ReadContent =
   | {
@@ -11,11 +11,17 @@ export type ReadContent =
   /** What can't be read here: names the part and what to send in its place. */
   | { readonly kind: 'error'; readonly message: string };
 
+const NO_CONTENT =
+  'A content or an output must be a text or a list of parts: send any other value as JSON text';
+
+/** @param content absent or null, it is empty */
 export function readContent(content: unknown): ReadContent {
   if (typeof content === 'string') return { kind: 'content', parts: [textPart(content)], dropped: [] };
+  const given = content ?? [];
+  if (!Array.isArray(given) || !given.every(isObject)) return { kind: 'error', message: NO_CONTENT };
   const parts: JsonObject[] = [];
   const dropped: string[] = [];
-  for (const part of readArray(content).filter(isObject)) {
+  for (const part of given) {
     const read = readPart(part);
     if (typeof read === 'string') return { kind: 'error', message: read };
     if (read === null) dropped.push(`input.content.${partType(part)}`);

@@ -77,9 +77,13 @@ class InputReader {
       case 'reasoning':
         return this.#reasoning(item);
       case 'function_call':
-        return this.#call(item, readText(item.arguments) ?? '{}');
+        return isTextual(item.arguments)
+          ? this.#call(item, readText(item.arguments) ?? '{}')
+          : 'The arguments of a function_call must be JSON text';
       case 'custom_tool_call':
-        return this.#call(item, JSON.stringify({ input: readText(item.input) ?? '' }));
+        return isTextual(item.input)
+          ? this.#call(item, JSON.stringify({ input: readText(item.input) ?? '' }))
+          : 'The input of a custom_tool_call must be a text';
       case 'function_call_output':
       case 'custom_tool_call_output':
         return this.#result(item);
@@ -195,6 +199,11 @@ function stepMessage({ texts, reasoning, details, calls, extraContents }: Step):
 function readReasoning(parts: unknown): string {
   const texts = readArray(parts).map((part) => (isObject(part) ? readText(part.text) : undefined));
   return texts.filter((text) => text !== undefined).join(BETWEEN_TEXTS);
+}
+
+/** A text, or none. */
+function isTextual(value: unknown): boolean {
+  return typeof value === 'string' || value === undefined || value === null;
 }
 
 function itemType(item: JsonObject): string {

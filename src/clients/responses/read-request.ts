@@ -67,16 +67,20 @@ function translate(body: JsonObject): Translation {
   if (isThere(body.stream) && typeof body.stream !== 'boolean') {
     return { kind: 'error', error: apiError('invalid_request', 'stream must be true or false', 'stream') };
   }
+  const misfit = findMisfit(body);
+  if (misfit !== null) return { kind: 'error', error: misfit };
   const tools = readTools([...readArray(body.tools), ...read.tools]);
   const choice = readToolChoice(body.tool_choice, tools);
   if (choice.kind === 'error') return choice;
   const instructions = readText(body.instructions);
   const system = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
+  const messages = [...system, ...read.messages];
+  if (messages.length === 0) return { kind: 'error', error: NOTHING_SAID };
   const chat: JsonObject = {
     ...Object.fromEntries(
       Object.entries(body).filter(([name, value]) => !OWN_FIELDS.has(name) && value !== null),
     ),
-    messages: [...system, ...read.messages],
+    messages,
     ...toolFields(choice.tools, choice.choice, body.parallel_tool_calls),
     ...textFields(body.text),
     ...reasoningFields(body.reasoning),
@@ -87,6 +91,35 @@ function translate(body: JsonObject): Translation {
   };
   const dropped = [...new Set([...read.dropped, ...tools.dropped])];
   return { kind: 'request', body: chat, dropped, session: sessionOf(body, tools) };
+}
+
+const NOTHING_SAID = apiError('invalid_request', 'input must hold at least one message', 'input');
+
+/** Fields that are read here: of a value of any other kind nothing would be left, and nobody be told. */
+const KINDS: Readonly<Record<string, readonly [fits: (value: unknown) => boolean, message: string]>> = {
+  instructions: [isText, 'instructions must be a text: send items in input'],
+  tools: [isTools, 'tools must be a list of tools; a function has its name beside its type'],
+  text: [isObject, 'text must be an object, as {"format":…}'],
+  reasoning: [isObject, 'reasoning must be an object, as {"effort":"low"}'],
+};
+
+function findMisfit(body: JsonObject): ApiError | null {
+  for (const [field, [fits, message]] of Object.entries(KINDS)) {
+    if (isThere(body[field]) && !fits(body[field])) return apiError('invalid_request', message, field);
+  }
+  return null;
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string';
+}
+
+/** Chat's own form of a function has its name further in. */
+function isTools(value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every((tool) => isObject(tool) && (tool.type !== 'function' || readText(tool.name) !== undefined))
+  );
 }
 
 function sessionOf(body: JsonObject, tools: ReadTools): ResponsesSession {

@@ -111,6 +111,47 @@ describe('I2 readRequest, the fields', () => {
       expect(refused(body)).toMatchObject({ status: 400, code: 'invalid_request' });
     },
   );
+
+  const says = (role: string, content: unknown) => ({ messages: [USER, { role, content }] });
+  const tool = { type: 'tool_use', id: 'toolu_1', name: 'f' };
+
+  test.each<[path: string, body: JsonObject]>([
+    ['system', { system: { type: 'text', text: 'A' } }],
+    ['tools', { tools: { name: 'f' } }],
+    ['tools', { tools: ['f'] }],
+    ['tool_choice', { tools: [{ name: 'f' }], tool_choice: 'any' }],
+    ['stop_sequences', { stop_sequences: 'stop' }],
+    ['thinking', { thinking: 'adaptive' }],
+    ['output_config', { output_config: 'high' }],
+    ['messages.1.content', says('user', { type: 'text', text: 'A' })],
+    ['messages.1.content', says('user', ['A'])],
+    ['messages.1.content', says('assistant', 5)],
+    ['messages.1.content.0.text', says('user', [{ type: 'text', text: ['A'] }])],
+    ['messages.1.content.0.thinking', says('assistant', [{ type: 'thinking', thinking: {} }])],
+    ['messages.1.content.0.input', says('assistant', [{ ...tool, input: '{"a":1}' }])],
+    [
+      'messages.1.content.0.content',
+      says('user', [{ type: 'tool_result', tool_use_id: 't', content: { a: 1 } }]),
+    ],
+  ])(
+    '%s of another kind: translated, nothing of it would be left, so it is refused by its path',
+    (path, body) => {
+      expect(onlyNative(body)).toMatchObject({ status: 400, code: 'invalid_request', param: path });
+      expect(onlyNative(body)?.message).toContain(`${path} must be `);
+    },
+  );
+
+  test('what is absent or null is no fault', () => {
+    const content = [{ ...tool, input: null }];
+    const nothing = { system: null, tools: null, tool_choice: null, stop_sequences: null, thinking: null };
+    const messages = [
+      USER,
+      { role: 'assistant', content },
+      { role: 'user' },
+      { role: 'user', content: null },
+    ];
+    expect(onlyNative({ ...nothing, messages })).toBeNull();
+  });
 });
 
 describe('I2 readRequest, the system', () => {
@@ -161,6 +202,37 @@ describe('I2 readRequest, what users send', () => {
     expect(messagesOf({ role: 'user', content })).toEqual([
       { role: 'tool', tool_call_id: 'toolu_1', content: 'The result follows in the next message.' },
       { role: 'user', content: [IMAGE] },
+    ]);
+  });
+
+  test('results in a later message of the same turn: no provider takes anything between them and their calls', () => {
+    const result = (id: string, content: unknown) => ({ type: 'tool_result', tool_use_id: id, content });
+    expect(
+      messagesOf(
+        { role: 'user', content: [result('toolu_1', [image])] },
+        { role: 'user', content: [result('toolu_2', 'two'), { type: 'text', text: 'and?' }] },
+        USER,
+      ),
+    ).toEqual([
+      { role: 'tool', tool_call_id: 'toolu_1', content: 'The result follows in the next message.' },
+      { role: 'tool', tool_call_id: 'toolu_2', content: 'two' },
+      { role: 'user', content: [IMAGE, { type: 'text', text: 'and?' }] },
+      USER,
+    ]);
+  });
+
+  test('a result that is the name of a tool, as a search of Claude Code’s has it: said in words', () => {
+    const content = [{ type: 'tool_reference', tool_name: 'mcp__tide' }];
+    const result = { type: 'tool_result', tool_use_id: 'toolu_1', content };
+    expect(messagesOf({ role: 'user', content: [result] })).toEqual([
+      { role: 'tool', tool_call_id: 'toolu_1', content: 'Found the tool mcp__tide: it can be called now.' },
+    ]);
+  });
+
+  test('the images of a document of blocks', () => {
+    const source = { type: 'content', content: [{ type: 'text', text: 'T' }, image] };
+    expect(messagesOf({ role: 'user', content: [{ type: 'document', source }] })).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'T' }, IMAGE] },
     ]);
   });
 

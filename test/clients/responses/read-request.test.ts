@@ -29,6 +29,36 @@ function refusal(body: JsonObject) {
   return readResponsesRequest({ model: 'p/m', input: 'Hi', ...body }).onlyNative;
 }
 
+describe('I2 what is of another kind', () => {
+  const call = { type: 'function_call', call_id: 'c', name: 'f' };
+  const custom = { type: 'custom_tool_call', call_id: 'c', name: 'f' };
+  const output = (value: unknown) => [call, { type: 'function_call_output', call_id: 'c', output: value }];
+
+  test.each<[what: string, param: string, body: JsonObject]>([
+    ['instructions in a list', 'instructions', { instructions: [{ role: 'developer', content: 'A' }] }],
+    ['tools in an object', 'tools', { tools: { tide: TIDE } }],
+    ['a function in chat’s own form', 'tools', { tools: [{ type: 'function', function: TIDE }] }],
+    ['text as a word', 'text', { text: 'json' }],
+    ['reasoning as a word', 'reasoning', { reasoning: 'high' }],
+    ['no message at all', 'input', { input: [] }],
+    ['a content that is one part', 'input', { input: [{ role: 'user', content: { type: 'input_text' } }] }],
+    ['a content of bare texts', 'input', { input: [{ role: 'user', content: ['Hi'] }] }],
+    ['an output that is an object', 'input', { input: output({ a: 1 }) }],
+    ['an output that is a number', 'input', { input: output(5) }],
+    ['arguments that are an object', 'input', { input: [{ ...call, arguments: { a: 1 } }] }],
+    ['a custom input that is an object', 'input', { input: [{ ...custom, input: { a: 1 } }] }],
+  ])('%s: nothing of it would be left, so it is refused by name', (_, param, body) => {
+    expect(refusal(body)).toMatchObject({ status: 400, code: 'invalid_request', param });
+  });
+
+  test('what is absent or null is no fault', () => {
+    const nothing = { instructions: null, tools: null, text: null, reasoning: null };
+    expect(
+      refusal({ ...nothing, input: [{ role: 'user' }, { ...call, arguments: null }, ...output(null)] }),
+    ).toBeNull();
+  });
+});
+
 describe('I2 input', () => {
   test('a text is the user’s message, behind the instructions', () => {
     expect(read({ instructions: 'Be brief' }).body.messages).toEqual([

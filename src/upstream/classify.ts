@@ -154,6 +154,35 @@ const STATUS_WORDS: ReadonlyMap<string, number> = new Map([
   ['backend_unavailable', 503],
   ['timeout_error', 504],
   ['stream_idle_timeout', 504],
+  // What a Responses stream ends with under a 200: codex-rs, codex-api/src/sse/responses.rs (2026-11); openai-node 7.55 ResponseError.
+  ['server_is_overloaded', 503],
+  ['slow_down', 503],
+  ['vector_store_timeout', 504],
+  ...[
+    ...[
+      'invalid_prompt',
+      'bio_policy',
+      'cyber_policy',
+      'misalignment_policy_violation',
+      'data_residency_mismatch',
+    ],
+    ...[
+      'invalid_image',
+      'invalid_image_format',
+      'invalid_base64_image',
+      'invalid_image_url',
+      'invalid_image_mode',
+    ],
+    ...[
+      'image_too_large',
+      'image_too_small',
+      'image_file_too_large',
+      'empty_image_file',
+      'image_parse_error',
+    ],
+    ...['image_content_policy_violation', 'unsupported_image_media_type', 'image_file_not_found'],
+    'failed_to_download_image',
+  ].map((code) => [code, 400] as const),
 ]);
 
 /** The error with which a request is answered whose answer failed before its head (E1). */

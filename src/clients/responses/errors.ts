@@ -12,7 +12,10 @@ const CODES: Readonly<Record<string, string>> = {
   overloaded_error: 'server_is_overloaded',
 };
 
-/** Words that end a turn, or that say when to try again: codex-rs, codex-api/src/sse/responses.rs (read 2026-11). */
+/**
+ * Words that end a turn, or that say when to try again: codex-rs, codex-api/src/sse/responses.rs (read 2026-11). Behind them those of
+ * the protocol that blame the request: openai-node 7.55 `ResponseError`.
+ */
 const STREAM_CODES: readonly string[] = [
   'context_length_exceeded',
   'insufficient_quota',
@@ -22,7 +25,13 @@ const STREAM_CODES: readonly string[] = [
   'rate_limit_exceeded',
   'server_is_overloaded',
   'slow_down',
+  'bio_policy',
+  'misalignment_policy_violation',
+  'data_residency_mismatch',
+  'vector_store_timeout',
 ];
+/** What is wrong with an image has thirteen codes. */
+const IMAGE_CODE = /image/;
 
 /** In a stream every other code is a server's error: none that is a client's would be true of an answer that had begun. */
 const SERVER_ERROR = 'server_error';
@@ -41,6 +50,6 @@ export interface StreamError {
 /** The error with which a stream ends. */
 export function streamErrorOf({ code, message, param }: ApiError): StreamError {
   const word = CODES[code] ?? code;
-  const isKnown = STREAM_CODES.includes(word);
+  const isKnown = STREAM_CODES.includes(word) || IMAGE_CODE.test(word);
   return { type: isKnown ? word : SERVER_ERROR, code: isKnown ? word : SERVER_ERROR, message, param };
 }

@@ -238,9 +238,12 @@ describe('I4 answers that are cut', () => {
     ['rate_limited', 'rate_limit_exceeded'],
     ['upstream_overloaded', 'server_is_overloaded'],
     ['budget_exceeded', 'insufficient_quota'],
+    ['invalid_prompt', 'invalid_prompt'],
+    ['bio_policy', 'bio_policy'],
+    ['invalid_base64_image', 'invalid_base64_image'],
     ['upstream_truncated', 'server_error'],
     ['invalid_request_error', 'server_error'],
-  ])('the code %s is %s: Codex decides by it', (code, told) => {
+  ])('the code %s is %s: clients decide by it', (code, told) => {
     const written = write([], { failure: { ...FAILURE, error: { ...FAILURE.error, code } } });
     expect(written.response).toMatchObject({ error: { code: told } });
   });

@@ -29,7 +29,6 @@ const FIELDS: Readonly<Record<string, Kind>> = {
 const BLOCK_FIELDS: ReadonlyMap<unknown, Readonly<Record<string, Kind>>> = new Map([
   ['text', { text: TEXT }],
   ['thinking', { thinking: TEXT }],
-  ['tool_use', { input: OBJECT }],
   ['tool_result', { content: CONTENT }],
 ]);
 

@@ -1,5 +1,5 @@
 /** Reads Anthropic's conversation into chat's: results right after their calls, thinking and its tokens beside the answer (5.3). */
-import { isObject, type JsonObject, objectOf, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, readText } from '../../canonical/json.ts';
 import { isSealed, openToken, type Token, withMaker } from '../tokens.ts';
 import { blocksOf, contentOf, type Dropped, readParts, textOf } from './read-content.ts';
 import { fromToolUseId } from './tool-id.ts';
@@ -176,7 +176,9 @@ function keepToken(token: Token, provider: string, answer: Answer): void {
 }
 
 function readCall({ id, name, input }: JsonObject): JsonObject {
-  const call = { name: readText(name) ?? '', arguments: JSON.stringify(objectOf(input)) };
+  // Arguments that were cut or are no JSON: some SDKs send the text itself back, as it is in a chat.
+  const args = typeof input === 'string' ? input : JSON.stringify(input ?? {});
+  const call = { name: readText(name) ?? '', arguments: args };
   return { id: fromToolUseId(readText(id) ?? ''), type: 'function', function: call };
 }
 

@@ -128,7 +128,6 @@ describe('I2 readRequest, the fields', () => {
     ['messages.1.content', says('assistant', 5)],
     ['messages.1.content.0.text', says('user', [{ type: 'text', text: ['A'] }])],
     ['messages.1.content.0.thinking', says('assistant', [{ type: 'thinking', thinking: {} }])],
-    ['messages.1.content.0.input', says('assistant', [{ ...tool, input: '{"a":1}' }])],
     [
       'messages.1.content.0.content',
       says('user', [{ type: 'tool_result', tool_use_id: 't', content: { a: 1 } }]),
@@ -273,6 +272,18 @@ describe('I2 readRequest, what users send', () => {
 });
 
 describe('I2 I7 readRequest, what the assistant said', () => {
+  test.each<[what: string, input: unknown, args: string]>([
+    ['an object', { a: 1 }, '{"a":1}'],
+    ['none', undefined, '{}'],
+    ['the text of arguments that were cut, as the AI SDK sends it back', '{"a":', '{"a":'],
+    ['a list', [1], '[1]'],
+  ])('the input of a call, %s: its arguments, and not empty ones', (_, input, args) => {
+    const content = [{ type: 'tool_use', id: 'toolu_1', name: 'f', input }];
+    expect(messagesOf({ role: 'assistant', content })).toMatchObject([
+      { tool_calls: [{ function: { name: 'f', arguments: args } }] },
+    ]);
+  });
+
   const signed = { type: 'reasoning.text', signature: 's', id: 'weir1:anthropic:0', format: 'f', index: 0 };
 
   test('thinking of Weir’s own tag: the text, and the token as its maker gave it', () => {

@@ -34,6 +34,8 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
   'background',
   'prompt',
   'context_management',
+  'access_programs',
+  'image',
 ]);
 
 /** What can't be told in chat's words is for a provider that speaks Responses itself, and an error for each other (N1). */

@@ -434,6 +434,9 @@ describe('I2 fields', () => {
       client_metadata: { a: 1 },
       stream_options: { include_obfuscation: false },
       max_tool_calls: 3,
+      // openai-node 7.55 has them, and a chat's schema that is closed has not.
+      access_programs: { cyber: 'standard' },
+      image: { context_compression: 'enabled' },
       previous_response_id: null,
       background: false,
       text: { format: { type: 'text' } },

@@ -16,8 +16,10 @@ export class JsonProgress {
     return this.#isWhole;
   }
 
-  push(piece: string): void {
-    for (let i = 0; i < piece.length && !this.#isWhole; i++) {
+  /** @returns how much of the piece belongs to the object: what comes behind its end does not */
+  push(piece: string): number {
+    let i = 0;
+    for (; i < piece.length && !this.#isWhole; i++) {
       const unit = piece.charCodeAt(i);
       if (this.#isEscaped) this.#isEscaped = false;
       else if (this.#isInString) {
@@ -27,5 +29,6 @@ export class JsonProgress {
       else if (OPENING.includes(unit)) this.#depth++;
       else if (CLOSING.includes(unit)) this.#isWhole = --this.#depth <= 0;
     }
+    return i;
   }
 }

@@ -37,6 +37,12 @@ type Piece =
   | { readonly kind: 'sign'; readonly detail: JsonObject }
   | { readonly kind: 'token'; readonly token: Token };
 
+/** The open call's index, and how far its arguments are. */
+interface Call {
+  readonly index: number;
+  readonly progress: JsonProgress;
+}
+
 /** What an entry costs beside its text, in UTF-16 units. */
 const ENTRY_CHARS = 64;
 
@@ -44,8 +50,7 @@ export class SerialBlocks {
   readonly #sink: BlockSink;
   readonly #maxWaitingChars: number;
   #open: OpenBlock['kind'] | null = null;
-  /** The index of the open call, and how far its arguments are. */
-  #call: { readonly index: number; readonly progress: JsonProgress } | null = null;
+  #call: Call | null = null;
   readonly #calls = new Map<number, string>();
   readonly #waiting: Waiting[] = [];
   #waitingChars = 0;
@@ -105,7 +110,7 @@ export class SerialBlocks {
     if (id === undefined) return;
     if (extra_content !== undefined) this.#piece({ kind: 'token', token: { call: id, extra_content } });
     const json = fragment.function.arguments;
-    if (this.#call?.index === index) return this.#arguments(json);
+    if (this.#call?.index === index) return this.#goOn(this.#call, json);
     const waiting = this.#waiting.find((entry) => entry.kind === 'call' && entry.index === index);
     if (waiting?.kind === 'call') {
       waiting.json += json;
@@ -137,9 +142,8 @@ export class SerialBlocks {
     return this.#waiting.length === 0 && (this.#call === null || this.#call.progress.isWhole);
   }
 
-  #arguments(json: string): void {
-    this.#call?.progress.push(json);
-    if (json !== '') this.#sink.text(json);
+  #goOn(call: Call, json: string): void {
+    this.#arguments(call, json);
     while (this.#call?.progress.isWhole === true || this.#call === null) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
@@ -156,10 +160,14 @@ export class SerialBlocks {
     }
     const { index, id, name, json } = next;
     this.#openBlock({ kind: 'call', id, name });
-    const progress = new JsonProgress();
-    progress.push(json);
-    this.#call = { index, progress };
-    if (json !== '') this.#sink.text(json);
+    this.#call = { index, progress: new JsonProgress() };
+    this.#arguments(this.#call, json);
+  }
+
+  /** Up to where they are whole: Anthropic's SDK throws the whole message away for one sign behind that. */
+  #arguments({ progress }: Call, json: string): void {
+    const own = json.slice(0, progress.push(json));
+    if (own !== '') this.#sink.text(own);
   }
 
   #write(piece: Piece): void {

@@ -90,6 +90,20 @@ describe('MessageWriter, calls', () => {
     expect(taken(stream)).toContain('"f1"');
   });
 
+  test.each<[what: string, deltas: Delta[], blocks: string[]]>([
+    ['in one piece', [begin(0, '{"a":1}{"b":2}')], ['f0:{"a":1}']],
+    ['in a piece of its own', [begin(0), more(0, '{"a":1}'), more(0, '{"b":2}')], ['f0:{"a":1}']],
+    ['of a call that waited', [begin(1, '{'), begin(0, '{"a":1} x'), more(1, '}')], ['f1:{}', 'f0:{"a":1}']],
+  ])(
+    'I3 JSON behind the end of a call’s arguments, %s: left out, as Anthropic’s SDK throws the message away for it',
+    (_, deltas, blocks) => {
+      expect(blocksOf(write(...deltas, STOP))).toEqual(blocks);
+      expect(build(...deltas, STOP).content).toContainEqual(
+        expect.objectContaining({ name: 'f0', input: { a: 1 } }),
+      );
+    },
+  );
+
   test('I3 text while a call is open: behind it, where its arguments are not whole', () => {
     const deltas = [begin(0, '{"a":'), { content: 'x' }, { reasoning_content: 'y' }, more(0, '1}'), STOP];
     expect(blocksOf(write(...deltas))).toEqual(['f0:{"a":1}', 'text:x', 'thinking:y']);

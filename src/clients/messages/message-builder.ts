@@ -11,6 +11,9 @@ import type { Token } from '../tokens.ts';
 import { messageId, messageUsage, sealFor, sealSignature, stopReason } from './answer.ts';
 import { toToolUseId } from './tool-id.ts';
 
+/** What a block costs beside its text, in UTF-16 units, about. */
+const BLOCK_CHARS = 256;
+
 type Options = Pick<WriterOptions, 'requestId' | 'model'>;
 
 export class MessageBuilder implements WholeBuilder, BlockSink {
@@ -77,6 +80,7 @@ export class MessageBuilder implements WholeBuilder, BlockSink {
   }
 
   open(block: OpenBlock): void {
+    this.#chars += BLOCK_CHARS;
     this.#open = block;
     this.#text = '';
     this.#signature = '';

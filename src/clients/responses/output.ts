@@ -14,6 +14,9 @@ import type { ResponsesSession } from './session.ts';
 /** OpenAI's bound on a call's id: https://platform.openai.com/docs/api-reference/responses (2026-11-22). */
 const MAX_CALL_ID_CHARS = 64;
 
+/** What an item or a part of one costs beside its text, in UTF-16 units, about. */
+const ENTRY_CHARS = 256;
+
 /** What a delta says of one item. */
 type News =
   | { readonly of: 'reasoning'; readonly text: string }
@@ -54,6 +57,8 @@ export class Output {
   readonly #waiting: News[][] = [];
   /** What the upstream wants back, and no open item can have. */
   #tokens: Token[] = [];
+  /** What the last news was of: any other begins an item or a part. */
+  #last: News['of'] | null = null;
   /** What is held, in UTF-16 units, about. */
   heldChars = 0;
   /** Changes with the place that texts go to. */
@@ -107,14 +112,15 @@ export class Output {
   }
 
   #addToken(token: Token): void {
-    this.heldChars += JSON.stringify(token).length;
+    this.heldChars += ENTRY_CHARS + JSON.stringify(token).length;
     const open = this.#open;
     if (open?.of === 'reasoning' && !open.item.isSealed) open.item.addToken(token);
     else this.#tokens.push(token);
   }
 
   #take(news: News): void {
-    this.heldChars += news.text.length;
+    this.heldChars += news.text.length + (news.of === this.#last ? 0 : ENTRY_CHARS);
+    this.#last = news.of;
     if (this.#isOpenFor(news)) {
       this.#tell(news);
       this.#goOn();
@@ -143,7 +149,7 @@ export class Output {
     // A call's news find it wherever it waits; text behind a call is another item than the text before it.
     const found = news.of === 'call' ? this.#waiting.find(isSame) : this.#waiting.slice(-1).find(isSame);
     if (found === undefined) this.#waiting.push([news]);
-    else found.push(news);
+    else found.push(...joined(found.pop(), news));
   }
 
   /** Those that waited have their turn, as far as nothing before them is unfinished. */
@@ -225,4 +231,11 @@ export class Output {
     this.#close(isCut);
     this.#flushTokens();
   }
+}
+
+/** Two pieces of what waits as one, where nothing stands beside their texts: an entry for each would cost more than they do. */
+function joined(last: News | undefined, next: News): News[] {
+  if (last === undefined) return [next];
+  const isBare = [last, next].every((news) => news.of !== 'text' || news.logprobs === null);
+  return isBare ? [{ ...last, text: last.text + next.text }] : [last, next];
 }

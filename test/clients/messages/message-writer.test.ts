@@ -126,6 +126,14 @@ describe('MessageWriter, calls', () => {
     expect(stream.chunk(chunk(begin(1, `"${'b'.repeat(MAX_EVENT_BYTES)}`)))).toBe(false);
   });
 
+  test('B3 blocks of one character each, in a whole message: each costs more than that, and the answer fails in time', () => {
+    const builder = new MessageBuilder(OPTIONS);
+    const chunks = [chunk({ content: 'a' }), chunk({ reasoning_content: 'b' })];
+    let taken = 0;
+    while (taken < 100_000 && chunks.every((one) => builder.chunk(one))) taken++;
+    expect(taken).toBeLessThan(50_000);
+  });
+
   test('B1 I3 empty pieces that wait are counted, too', () => {
     const stream = writer();
     stream.chunk(chunk(begin(0, '{"a":')));

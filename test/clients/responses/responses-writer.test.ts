@@ -1,6 +1,7 @@
 /** Tests the Responses stream of answers that no recording shows: interleaved calls, custom tools, cuts, bounds (I4). */
 import { describe, expect, test } from 'vitest';
 import { MAX_REPEATED_ANSWER_CHARS } from '../../../src/canonical/limits.ts';
+import { ResponsesBuilder } from '../../../src/clients/responses/responses-builder.ts';
 import { ResponsesWriter } from '../../../src/clients/responses/responses-writer.ts';
 import { convertStream } from '../../contract/convert.ts';
 import { checkResponses, eventsIn, valuesIn } from './check.ts';
@@ -366,6 +367,34 @@ describe('the stream’s own', () => {
     const text = takeText(writer);
     expect(checkResponses(text)).toEqual([]);
     expect(text).toContain('"text":"x"');
+  });
+
+  test.each<[what: string, one: Parameters<typeof delta>[0]]>([
+    ['items', { reasoning_content: 'b' }],
+    ['parts of one item', { refusal: 'b' }],
+  ])(
+    'B3 I4 %s of one character each: each costs more than that, and the answer fails long before a million',
+    (_, one) => {
+      const writer = new ResponsesWriter(sessionOf(), WRITER_OPTIONS);
+      const builder = new ResponsesBuilder(sessionOf(), WRITER_OPTIONS);
+      const chunks = [delta({ content: 'a' }), delta(one)];
+      const takes = ({ chunk }: { chunk: (chunk: ReturnType<typeof delta>) => boolean }) => {
+        let taken = 0;
+        while (taken < 100_000 && chunks.every(chunk)) taken++;
+        return taken;
+      };
+      expect(takes({ chunk: (chunk) => writer.chunk(chunk) && takeText(writer) !== '' })).toBeLessThan(
+        10_000,
+      );
+      expect(takes({ chunk: (chunk) => builder.chunk(chunk) })).toBeLessThan(50_000);
+    },
+  );
+
+  test('B3 I4 pieces that wait behind an open call are held as one', () => {
+    const late = Array.from({ length: 5 }, () => delta({ content: 'x' }));
+    const { events, items } = write([call(0, 'f', '{'), ...late, args(0, '}'), finish('stop')]);
+    expect(items).toMatchObject([{ type: 'function_call' }, { content: [{ text: 'xxxxx' }] }]);
+    expect(events.filter(({ type }) => type === 'response.output_text.delta')).toHaveLength(1);
   });
 
   test('the fast path: frames that differ by their text alone are copied, and every event keeps its number', () => {

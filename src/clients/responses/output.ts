@@ -55,6 +55,7 @@ export class Output {
   #open: Open | null = null;
   /** What comes while a call is open that is not whole: the news of one item in one list. */
   readonly #waiting: News[][] = [];
+  readonly #waitingCalls = new Map<Call, News[]>();
   /** What the upstream wants back, and no open item can have. */
   #tokens: Token[] = [];
   /** What the last news was of: any other begins an item or a part. */
@@ -143,13 +144,18 @@ export class Output {
   }
 
   #wait(news: News): void {
-    const isSame = ([known]: readonly News[]) =>
-      known !== undefined &&
-      (known.of === 'call' ? news.of === 'call' && news.call === known.call : known.of === news.of);
-    // A call's news find it wherever it waits; text behind a call is another item than the text before it.
-    const found = news.of === 'call' ? this.#waiting.find(isSame) : this.#waiting.slice(-1).find(isSame);
-    if (found === undefined) this.#waiting.push([news]);
-    else found.push(...joined(found.pop(), news));
+    const found = this.#waitingFor(news);
+    if (found !== undefined) return void found.push(...joined(found.pop(), news));
+    const entry = [news];
+    this.#waiting.push(entry);
+    if (news.of === 'call') this.#waitingCalls.set(news.call, entry);
+  }
+
+  /** A call's news find it wherever it waits; text behind a call is another item than the text before it. */
+  #waitingFor(news: News): News[] | undefined {
+    if (news.of === 'call') return this.#waitingCalls.get(news.call);
+    const last = this.#waiting.at(-1);
+    return last?.[0]?.of === news.of ? last : undefined;
   }
 
   /** Those that waited have their turn, as far as nothing before them is unfinished. */
@@ -159,6 +165,7 @@ export class Output {
 
   #beginWaiting(): void {
     for (const news of this.#waiting.shift() ?? []) {
+      if (news.of === 'call') this.#waitingCalls.delete(news.call);
       if (this.#isOpenFor(news)) this.#tell(news);
       else this.#begin(news);
     }

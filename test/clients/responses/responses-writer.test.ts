@@ -390,6 +390,20 @@ describe('the stream’s own', () => {
     },
   );
 
+  test('B3 I4 what waits is found at once, however much else waits', () => {
+    const writer = new ResponsesWriter(sessionOf(), WRITER_OPTIONS);
+    writer.chunk(call(0, 'f', '{'));
+    for (let i = 0; i < 1000; i++) {
+      writer.chunk(delta({ content: 'a' }));
+      writer.chunk(delta({ reasoning_content: 'b' }));
+    }
+    writer.chunk(call(1, 'g', '{'));
+    const before = performance.now();
+    for (let i = 0; i < 50_000; i++) writer.chunk(args(1, 'x'));
+    // A search through all of it took 3 s and more.
+    expect(performance.now() - before).toBeLessThan(1000);
+  });
+
   test('B3 I4 pieces that wait behind an open call are held as one', () => {
     const late = Array.from({ length: 5 }, () => delta({ content: 'x' }));
     const { events, items } = write([call(0, 'f', '{'), ...late, args(0, '}'), finish('stop')]);

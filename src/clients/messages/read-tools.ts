@@ -5,7 +5,7 @@ import type { Dropped } from './read-content.ts';
 
 interface ReadTools {
   readonly fields: JsonObject;
-  /** The choice is of a tool that nobody but Anthropic has; or null. */
+  /** The choice demands a tool that nobody but Anthropic has; or null. */
   readonly refusal: ApiError | null;
 }
 
@@ -16,11 +16,12 @@ export function readTools({ tools, tool_choice }: JsonObject, dropped: Dropped):
   for (const tool of all) if (!isOwn(tool)) dropped.add(`tools.${readText(tool.type) ?? 'unknown'}`);
   const choice = objectOf(tool_choice);
   const isHosted = choice.type === 'tool' && all.some((tool) => tool.name === choice.name && !isOwn(tool));
-  if (isHosted) {
-    const message = `tool_choice names ${String(choice.name)}, which only Anthropic runs: it is not to be had here`;
-    return { fields: {}, refusal: apiError('unsupported_parameter', message, 'tool_choice') };
+  if (isHosted)
+    return refused(`names ${String(choice.name)}, which only Anthropic runs: it is not to be had here`);
+  if (own.length === 0) {
+    const isForced = choice.type === 'any' || choice.type === 'tool';
+    return isForced ? refused('demands a call, and tools has none that your client runs') : NO_TOOLS;
   }
-  if (own.length === 0) return { fields: {}, refusal: null };
   const asked = choiceOf(choice);
   return {
     refusal: null,
@@ -30,6 +31,13 @@ export function readTools({ tools, tool_choice }: JsonObject, dropped: Dropped):
       ...(choice.disable_parallel_tool_use === true ? { parallel_tool_calls: false } : {}),
     },
   };
+}
+
+const NO_TOOLS: ReadTools = { fields: {}, refusal: null };
+
+/** Without what it demands the answer would be another one (Q6). */
+function refused(why: string): ReadTools {
+  return { fields: {}, refusal: apiError('unsupported_parameter', `tool_choice ${why}`, 'tool_choice') };
 }
 
 /** A tool of the client's own: without a type, or `custom`. */

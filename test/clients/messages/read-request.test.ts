@@ -376,6 +376,15 @@ describe('I2 readRequest, tools', () => {
     expect(error).toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'tool_choice' });
   });
 
+  test.each<[what: string, body: JsonObject]>([
+    ['of any tool, and hosted ones alone', { tools: [hosted], tool_choice: { type: 'any' } }],
+    ['of any tool, and none', { tool_choice: { type: 'any' } }],
+    ['of a tool that is not there', { tools: [hosted], tool_choice: { type: 'tool', name: 'f' } }],
+  ])('Q6 a forced choice %s: any provider but Anthropic refuses it', (_, body) => {
+    const error = onlyNative(body);
+    expect(error).toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'tool_choice' });
+  });
+
   test('no tool is left: no choice either', () => {
     expect(read({ tools: [hosted], tool_choice: { type: 'auto' } }).body).not.toHaveProperty('tool_choice');
   });

@@ -1,6 +1,7 @@
 /** Reads an upstream's answer that is not passed on as it comes: a plain one, or a streamed one for a client that asked for an object. */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
+import { parseJsonExactly } from '../canonical/exact-json.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
 import { isWithinJsonBounds } from '../canonical/json-bounds.ts';
 import {
   MAX_ANSWER_BYTES,
@@ -42,7 +43,8 @@ export async function readPlainAnswer(
   const { text, lease } = read;
   const isBounded = isWithinJsonBounds(text);
   await lease.pause();
-  const answer = isBounded ? parseJson(text) : undefined;
+  // A call's input is an object in some dialects: an id in it must not be rounded.
+  const answer = isBounded ? parseJsonExactly(text) : undefined;
   if (isObject(answer)) return { kind: 'answer', answer, lease };
   lease.release();
   return { kind: 'error', error: isBounded ? noObject(upstream) : tooNested(upstream) };

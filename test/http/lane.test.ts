@@ -90,3 +90,14 @@ describe('N1 a stream was asked for, and the upstream sends one object', () => {
     expect(gateway.models).toEqual(['a', 'b']);
   });
 });
+
+test('N1 Q11 a whole message with an integer beyond 2^53 in a call: its digits as they were, for a chat as well', async () => {
+  const text = JSON.stringify(MESSAGE).replace('"pier"', '1234567890123456789');
+  const play: Play = { kind: 'answer', type: 'application/json', pieces: [text] };
+  const gateway = new RoutedGateway({ a: [play] }, ENV);
+  const body = { model: 'anthropic/a', max_tokens: 9 };
+  const message = await (await gateway.ask(body, {}, '/v1/messages')).text();
+  expect(message).toContain('"input":{"at":1234567890123456789}');
+  const completion = await (await gateway.ask(body)).text();
+  expect(completion).toContain('{\\"at\\":1234567890123456789}');
+});

@@ -1,7 +1,8 @@
 /** Puts an answer's chunks together into one message of Anthropic's (5.9). */
 import type { Chunk } from '../../canonical/chunk.ts';
+import { parseJsonExactly } from '../../canonical/exact-json.ts';
 import type { FinishReason } from '../../canonical/finish-reason.ts';
-import { type JsonObject, objectOf, parseJson } from '../../canonical/json.ts';
+import { type JsonObject, objectOf } from '../../canonical/json.ts';
 import { MAX_ANSWER_BYTES } from '../../canonical/limits.ts';
 import type { Usage } from '../../canonical/usage.ts';
 import type { AnswerFailure, WholeBuilder } from '../../stream/answer-sink.ts';
@@ -110,7 +111,7 @@ export class MessageBuilder implements WholeBuilder, BlockSink {
       return { type: 'thinking', thinking: this.#text, signature };
     }
     // Arguments that were cut are no object: a message can hold nothing else.
-    const input = parseJson(this.#text);
+    const input = parseJsonExactly(this.#text);
     return {
       type: 'tool_use',
       id: toToolUseId(block.id),

@@ -104,6 +104,13 @@ describe('MessageWriter, calls', () => {
     },
   );
 
+  test('Q11 an integer beyond 2^53 in a call of a whole message: its digits as they were', () => {
+    const builder = new MessageBuilder(OPTIONS);
+    for (const one of [chunk(begin(0, '{"id":1234567890123456789}')), STOP, LAST]) builder.chunk(one);
+    builder.end(null);
+    expect(builder.take()).toContain('"input":{"id":1234567890123456789}');
+  });
+
   test('I3 text while a call is open: behind it, where its arguments are not whole', () => {
     const deltas = [begin(0, '{"a":'), { content: 'x' }, { reasoning_content: 'y' }, more(0, '1}'), STOP];
     expect(blocksOf(write(...deltas))).toEqual(['f0:{"a":1}', 'text:x', 'thinking:y']);

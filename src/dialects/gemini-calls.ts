@@ -9,6 +9,8 @@ export class GeminiCalls {
   /** Of the call whose end was not said. */
   #open: PartialArguments | null = null;
   #isBroken = false;
+  /** Ids that calls have: a second one with the same would be taken for the first one's rest. */
+  readonly #ids = new Set<string>();
 
   /** @param maker the id of the provider, to which its signatures go back (A7) */
   constructor(maker: string) {
@@ -55,9 +57,12 @@ export class GeminiCalls {
 
   #begin(part: JsonObject, call: JsonObject, args: string): ToolCallPart {
     const thought_signature = readText(part.thoughtSignature);
+    const given = readName(call.id);
+    const id = given === undefined || this.#ids.has(given) ? undefined : given;
+    if (id !== undefined) this.#ids.add(id);
     return {
       ...fragment(args),
-      id: readName(call.id),
+      id,
       name: readName(call.name),
       extraContent:
         thought_signature === undefined

@@ -31,7 +31,7 @@ export function claudeConversation(messages: readonly unknown[], options: Conver
   const leading = first < 0 ? asked : asked.slice(0, first);
   const writer = new TurnWriter(options);
   const rest = first < 0 ? [] : asked.slice(first);
-  for (const [at, message] of rest.entries()) writer.add(message, rest[at + 1]);
+  for (const message of rest) writer.add(message);
   const turns = writer.turns();
   const system = leading
     .map((message) => ownBlocks(message, options.report))
@@ -66,14 +66,13 @@ class TurnWriter {
     this.#options = options;
   }
 
-  /** @param next the message behind it */
-  add(message: JsonObject, next: JsonObject | undefined): void {
+  add(message: JsonObject): void {
     this.#reportRest(message);
     const { report } = this.#options;
     if (message.role === 'assistant') return this.#push('assistant', this.#assistant(message));
     if (message.role === 'tool') return this.#addResult(message);
     const blocks = ownBlocks(message, report);
-    this.#push(isSystem(message) ? this.#systemRole(next) : 'user', blocks);
+    this.#push(isSystem(message) ? this.#systemRole() : 'user', blocks);
   }
 
   turns(): readonly Turn[] {
@@ -83,15 +82,27 @@ class TurnWriter {
     return this.#turns;
   }
 
-  /** Behind a turn of the user's and before one of the assistant's, or at the end (vercel/ai, content/providers, 2026-08-22). */
-  #systemRole(next: JsonObject | undefined): Turn['role'] {
-    const isPlaced = next === undefined || next.role === 'assistant';
-    const takes = this.#options.family.takesSystemTurns && this.#turns.at(-1)?.role === 'user';
-    return takes && isPlaced ? 'system' : 'user';
+  /**
+   * Behind a turn of the user's and before one of the assistant's, or at the end, and never two.
+   * https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages#limitations (2026-11-22)
+   */
+  #systemRole(): Turn['role'] {
+    const last = this.#turns.at(-1)?.role;
+    return this.#options.family.takesSystemTurns && (last === 'user' || last === 'system')
+      ? 'system'
+      : 'user';
+  }
+
+  /** More comes of the user's: what a system message said before it is the user's, too. */
+  #endSystemTurn(): void {
+    if (this.#turns.at(-1)?.role !== 'system') return;
+    const { content } = this.#turns.pop() ?? { content: [] };
+    this.#turns.at(-1)?.content.push(...content);
   }
 
   #push(role: Turn['role'], blocks: JsonObject[]): void {
     if (blocks.length === 0) return;
+    if (role === 'user') this.#endSystemTurn();
     const last = this.#turns.at(-1);
     if (last?.role === role) last.content.push(...blocks);
     else this.#turns.push({ role, content: blocks });
@@ -144,6 +155,7 @@ class TurnWriter {
       ...(blocks.length === 0 ? {} : { content: blocks }),
       ...(isObject(message.cache_control) ? { cache_control: message.cache_control } : {}),
     };
+    this.#endSystemTurn();
     const last = this.#turns.at(-1);
     if (last?.role !== 'user') return this.#push('user', [result]);
     const results = last.content.filter(({ type }) => type === 'tool_result').length;

@@ -21,6 +21,9 @@ const TYPES: Readonly<Record<string, string>> = {
   wav: 'audio/wav',
 };
 
+/** Of Anthropic's and of OpenAI's: what is cached here can't be told part by part. */
+const CACHE_MARKS = ['cache_control', 'prompt_cache_breakpoint'];
+
 /** Thoughts among the content are not sent back: only their signatures count here. */
 const THOUGHTS = ['thinking', 'redacted_thinking', 'reasoning'];
 
@@ -40,8 +43,9 @@ function textPart(text: unknown): JsonObject[] {
 
 function writePart(part: JsonObject, report: Report): JsonObject[] {
   const type = readText(part.type) ?? 'text';
-  if (part.cache_control !== undefined && part.cache_control !== null)
-    report.drop('messages.content.cache_control');
+  for (const mark of CACHE_MARKS) {
+    if (part[mark] !== undefined && part[mark] !== null) report.drop(`messages.content.${mark}`);
+  }
   if (type === 'text') return textPart(part.text);
   if (type === 'refusal') return textPart(part.refusal);
   if (THOUGHTS.includes(type)) return [];

@@ -165,6 +165,14 @@ describe('content', () => {
     });
   });
 
+  test('Q5 a mark of OpenAI’s for its cache is left out and told', () => {
+    const content = [{ ...said('Hello'), prompt_cache_breakpoint: { mode: 'explicit' } }];
+    expect(reported([{ role: 'user', content }])).toMatchObject({
+      dropped: ['messages.content.prompt_cache_breakpoint'],
+      body: { messages: [{ role: 'user', content: [said('Hello')] }] },
+    });
+  });
+
   test('A2 a refusal comes back as the text that it was', () => {
     const messages = [USER, { role: 'assistant', content: null, refusal: 'No.' }, USER];
     expect(sentMessages(messages)).toMatchObject([{}, { role: 'assistant', content: [said('No.')] }, {}]);

@@ -1,6 +1,7 @@
 /** Reads the calls of one Gemini candidate: whole, or in pieces, as Vertex streams arguments where it is asked to. */
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../canonical/json.ts';
 import type { ToolCallPart } from '../canonical/part.ts';
+import { ownName } from '../canonical/tool-name.ts';
 import { readName } from './envelope.ts';
 import { PartialArguments } from './gemini-partial-args.ts';
 
@@ -58,12 +59,13 @@ export class GeminiCalls {
   #begin(part: JsonObject, call: JsonObject, args: string): ToolCallPart {
     const thought_signature = readText(part.thoughtSignature);
     const given = readName(call.id);
+    const name = readName(call.name);
     const id = given === undefined || this.#ids.has(given) ? undefined : given;
     if (id !== undefined) this.#ids.add(id);
     return {
       ...fragment(args),
       id,
-      name: readName(call.name),
+      name: name === undefined ? undefined : ownName(name),
       extraContent:
         thought_signature === undefined
           ? undefined

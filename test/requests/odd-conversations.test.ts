@@ -138,6 +138,34 @@ test('A2 arguments that are null: an empty object', () => {
   expect(JSON.stringify(sent('gemini', messages))).toContain('"name":"f","args":{}');
 });
 
+test('A2 a result with a $ref at Gemini, which takes it for a file’s name (vercel/ai#14369): a text', () => {
+  const schema = '{"a":{"$ref":"#/$defs/b"}}';
+  const messages = [USER, calling(call('a', 'f')), result('a', schema)];
+  expect(sent('gemini', messages).contents).toMatchObject([
+    {},
+    {},
+    { parts: [{ functionResponse: { response: { output: schema } } }] },
+  ]);
+});
+
+test('Q1 a tool whose name begins with a digit or a dash, at Gemini (magic-mcp#34): with a letter, wherever it is named', () => {
+  const name = '21st_search';
+  const tool = { type: 'function', function: { name } };
+  const body = sent('gemini', [USER, calling(call('a', name)), result('a', 'A')], {
+    tools: [
+      tool,
+      { type: 'function', function: { name: '-f' } },
+      { type: 'function', function: { name: 'f1' } },
+    ],
+    tool_choice: tool,
+  });
+  const names = [...JSON.stringify(body).matchAll(/"name":"([^"]*)"/g)].map(([, found]) => found);
+  expect(names).toEqual(['weir_21st_search', 'weir_21st_search', 'weir_21st_search', 'weir_-f', 'f1']);
+  expect(body.toolConfig).toEqual({
+    functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['weir_21st_search'] },
+  });
+});
+
 test('A2 a call of a custom tool: its name and its input go up at Gemini, too', () => {
   const custom = { id: 'a', type: 'custom', custom: { name: 'patch', input: '*** Begin' } };
   expect(JSON.stringify(sent('gemini', [USER, calling(custom), result('a', 'A')]))).toContain(

@@ -59,8 +59,11 @@ export class StepResults {
   }
 }
 
-/** A result is an object: any other text is its output. */
+/**
+ * A result is an object: any other text is its output, and so is one with a `$ref`, which Google takes for the name of a file beside
+ * it: 400 "The referenced name … does not match to a display_name" (vercel/ai#14369, reproduced 2026-07-02).
+ */
 function readResult(text: string): JsonObject {
-  const result = parseJsonExactly(text);
+  const result = text.includes('"$ref"') ? undefined : parseJsonExactly(text);
   return isObject(result) ? result : { output: text };
 }

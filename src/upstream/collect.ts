@@ -9,7 +9,7 @@ import {
   MAX_JSON_VALUES,
   SMALL_BYTES,
 } from '../canonical/limits.ts';
-import { brokenConnection, type Upstream } from '../canonical/upstream-error.ts';
+import { brokenConnection, type Upstream, unlistError } from '../canonical/upstream-error.ts';
 import type { AnswerReader } from '../stream/answer-reader.ts';
 import type { Lease, LeaseMemory } from '../stream/memory.ts';
 import type { Clock } from '../stream/pacing.ts';
@@ -42,7 +42,7 @@ export async function readPlainAnswer(
   const { text, lease } = read;
   const isBounded = isWithinJsonBounds(text);
   await lease.pause();
-  const answer = isBounded ? parseJson(text) : undefined;
+  const answer = isBounded ? unlistError(parseJson(text)) : undefined;
   if (isObject(answer)) return { kind: 'answer', answer, lease };
   lease.release();
   return { kind: 'error', error: isBounded ? noObject(upstream) : tooNested(upstream) };

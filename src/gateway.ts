@@ -5,6 +5,7 @@ import { apiError } from './canonical/error.ts';
 import { chat, completions, fim } from './clients/chat/client.ts';
 import { messages } from './clients/messages/client.ts';
 import { responses } from './clients/responses/client.ts';
+import { addRequestId } from './http/add-request-id.ts';
 import {
   handleChangeKey,
   handleCreateKey,
@@ -108,11 +109,7 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
       };
       const answer = await serve(routes, request, requestContext, hooks);
       deadline.stop();
-      const { headers } = answer;
-      headers.set('x-request-id', requestContext.requestId);
-      headers.set('x-weir-request-id', requestContext.requestId);
-      // The name by which Anthropic's SDKs show it.
-      if (clientOfPath(request).id === 'messages') headers.set('request-id', requestContext.requestId);
+      addRequestId(request, answer, requestContext.requestId);
       addCors(request, answer, settings.corsOrigins);
       return request.method === 'HEAD' ? new Response(null, answer) : answer;
     },
@@ -266,15 +263,22 @@ function decodePath(text: string | undefined): string {
 }
 
 /** The gateway of a deployment whose settings are invalid: it names them on every route but `/health`. */
-export function misconfiguredGateway(problems: readonly SettingProblem[]): Gateway {
+export function misconfiguredGateway(
+  problems: readonly SettingProblem[],
+  { clock, random }: Pick<Ports, 'clock' | 'random'>,
+): Gateway {
   const [first] = problems;
   const message = problems.map((problem) => `${problem.setting} ${problem.message}`).join('; ');
   const misconfigured = apiError('misconfigured', message, first?.setting ?? null);
   return {
-    fetch: async (request) =>
-      new URL(request.url).pathname.endsWith('/health')
+    fetch: async (request) => {
+      const id = requestId(clock.now(), random());
+      const answer = new URL(request.url).pathname.endsWith('/health')
         ? jsonResponse({ status: 'ok' })
-        : clientError(clientOfPath(request), { requestId: '' }, misconfigured),
+        : clientError(clientOfPath(request), { requestId: id }, misconfigured);
+      addRequestId(request, answer, id);
+      return answer;
+    },
     // Thrown, so that the messages come again.
     consume: () => Promise.reject(new Error(message)),
     bringIn: () => Promise.reject(new Error(message)),

@@ -47,9 +47,15 @@ function tokensOf(said: Said) {
   return { prompt, completion: said.output_tokens, cached, cacheWrite, cacheWriteHour: said.hour };
 }
 
-/** The message's own count is the sum of its `message` iterations alone: compaction and advisors are billed besides. */
+/**
+ * The message's own count is the sum of its `message` iterations alone: compaction and advisors are billed besides. Where another
+ * model took over, it is that of the model that wrote the message, and one that declined is billed besides if it had begun to answer.
+ * https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback#billing-and-rate-limits (2026-11-22)
+ */
 function readBesides(iterations: unknown): TokensBesides | null {
-  const others = readArray(iterations).filter(isObject).filter(isBeside);
+  const all = readArray(iterations).filter(isObject);
+  const fallback = all.findLast(({ type }) => type === 'fallback_message');
+  const others = all.filter((iteration) => isBeside(iteration, fallback));
   if (others.length === 0) return null;
   const counts = others.map((iteration) => tokensOf(saidIn(iteration)));
   const sum = (count: (tokens: ReturnType<typeof tokensOf>) => number | undefined) =>
@@ -63,8 +69,10 @@ function readBesides(iterations: unknown): TokensBesides | null {
   };
 }
 
-function isBeside({ type }: JsonObject): boolean {
-  return type !== 'message' && type !== undefined;
+function isBeside({ type, model, output_tokens }: JsonObject, fallback: JsonObject | undefined): boolean {
+  if (type === 'fallback_message') return false;
+  if (type !== 'message' && type !== undefined) return true;
+  return fallback !== undefined && model !== fallback.model && (readCount(output_tokens) ?? 0) > 0;
 }
 
 function saidIn(usage: JsonObject): Said {

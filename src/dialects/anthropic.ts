@@ -25,8 +25,11 @@ class MessageReader implements DialectReader {
   readonly #usage = new ClaudeUsage();
   /** Tool calls that began: a call's index counts them, not the blocks. */
   #calls = 0;
-  /** The call whose block is open, and whether arguments of it came. */
-  #openCall: { readonly index: number; readonly block: unknown; hasArguments: boolean } | null = null;
+  /**
+   * The calls whose blocks are open, by their block. Anthropic opens one at a time (362 of 362 recorded streams); others that speak
+   * Messages may not.
+   */
+  readonly #openCalls = new Map<unknown, OpenCall>();
   /** Of the message whose blocks have begun, where it has one. */
   #id: string | undefined;
   #hasBlocks = false;
@@ -47,11 +50,14 @@ class MessageReader implements DialectReader {
       case 'content_block_delta':
         return this.#delta(objectOf(event.delta), event.index);
       case 'content_block_stop':
-        return this.#closeCall();
+        return this.#closeCalls(event.index);
       case 'message_delta':
         return this.#messageDelta(event);
-      case 'message_stop':
-        return { ...EMPTY_PART, choices: [{ ...EMPTY_CHOICE, finishWord: this.#finishWord }], ends: true };
+      case 'message_stop': {
+        const toolCalls = this.#closeAll();
+        const choice = { ...EMPTY_CHOICE, toolCalls, finishWord: this.#finishWord };
+        return { ...EMPTY_PART, choices: [choice], ends: true };
+      }
       case 'error':
       case undefined: {
         const error = findUpstreamError(event);
@@ -95,20 +101,16 @@ class MessageReader implements DialectReader {
 
   #openBlock({ content_block, index }: JsonObject): ChunkPart | null {
     this.#hasBlocks = true;
-    // Some compatible server may leave out the end of a block.
-    const closed = this.#closeCall();
     const block = readBlock(objectOf(content_block), index, this.#provider);
-    const opened = block.call === null ? choiceOf(block) : this.#openToolCall(block.call, index);
-    if (closed === null || opened === null) return closed ?? (opened && { ...EMPTY_PART, choices: [opened] });
-    // Clients read one choice of a chunk: what ends the call stands in it with what begins.
-    const toolCalls = [...closed.choices.flatMap((choice) => choice.toolCalls), ...opened.toolCalls];
-    return { ...EMPTY_PART, choices: [{ ...opened, toolCalls }] };
+    return block.call === null ? choicePart(choiceOf(block)) : this.#openToolCall(block.call, index);
   }
 
-  #openToolCall(call: NonNullable<ClaudeBlock['call']>, block: unknown): ChoicePart {
+  #openToolCall(call: NonNullable<ClaudeBlock['call']>, block: unknown): ChunkPart | null {
+    // Some compatible server may leave out the end of a block.
+    const closed = this.#close(block);
     const index = Math.min(this.#calls++, MAX_TOOL_CALLS);
-    this.#openCall = { index, block, hasArguments: call.input !== '' };
-    return { ...EMPTY_CHOICE, toolCalls: [callPart(index, call, call.input)] };
+    this.#openCalls.set(block, { index, has: call.input === '' ? 'nothing' : 'all' });
+    return choicePart({ toolCalls: [...closed, callPart(index, call, call.input)] });
   }
 
   /** Texts are read without a memory: the fast path reads them again. */
@@ -132,25 +134,35 @@ class MessageReader implements DialectReader {
 
   /** Server tools have such fragments, too: they are no calls of the client's. */
   #arguments(text: string, block: unknown): ChunkPart | null {
-    const call = this.#openCall;
-    if (call === null || call.block !== block || text === '') return null;
-    call.hasArguments = true;
+    const call = this.#openCalls.get(block);
+    // Fragments behind an input that was said at once would say it again.
+    if (call === undefined || call.has === 'all' || text === '') return null;
+    call.has = 'pieces';
     return choicePart({ toolCalls: [fragment(call.index, text)] });
   }
 
+  #closeCalls(block: unknown): ChunkPart | null {
+    const toolCalls = this.#close(block);
+    return toolCalls.length === 0 ? null : choicePart({ toolCalls });
+  }
+
+  #closeAll(): ToolCallPart[] {
+    return [...this.#openCalls.keys()].flatMap((block) => this.#close(block));
+  }
+
   /** A call without arguments gets one empty fragment and no more: its arguments are an empty object. */
-  #closeCall(): ChunkPart | null {
-    const call = this.#openCall;
-    this.#openCall = null;
-    return call === null || call.hasArguments
-      ? null
-      : choicePart({ toolCalls: [fragment(call.index, '{}')] });
+  #close(block: unknown): ToolCallPart[] {
+    const call = this.#openCalls.get(block);
+    this.#openCalls.delete(block);
+    return call?.has === 'nothing' ? [fragment(call.index, '{}')] : [];
   }
 
   /** The document allows several: the last one counts. */
   #messageDelta(event: JsonObject): ChunkPart {
     this.#finishWord = readText(objectOf(event.delta).stop_reason) ?? this.#finishWord;
-    return { ...(this.#closeCall() ?? EMPTY_PART), usage: this.#usage.latest(event.usage) };
+    const toolCalls = this.#closeAll();
+    const choices = toolCalls.length === 0 ? [] : [{ ...EMPTY_CHOICE, toolCalls }];
+    return { ...EMPTY_PART, choices, usage: this.#usage.latest(event.usage) };
   }
 }
 
@@ -161,6 +173,12 @@ const SECOND_MESSAGE: UpstreamError = {
   param: undefined,
   status: undefined,
 };
+
+interface OpenCall {
+  readonly index: number;
+  /** What came of its arguments: all of them with the block's beginning, or pieces. */
+  has: 'nothing' | 'pieces' | 'all';
+}
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 

@@ -1,6 +1,7 @@
 /** Reads the calls of one Gemini candidate: whole, or in pieces, as Vertex streams arguments where it is asked to. */
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../canonical/json.ts';
 import type { ToolCallPart } from '../canonical/part.ts';
+import { ownName } from '../canonical/tool-name.ts';
 import { readName } from './envelope.ts';
 import { PartialArguments } from './gemini-partial-args.ts';
 
@@ -9,6 +10,8 @@ export class GeminiCalls {
   /** Of the call whose end was not said. */
   #open: PartialArguments | null = null;
   #isBroken = false;
+  /** Ids that calls have: a second one with the same would be taken for the first one's rest. */
+  readonly #ids = new Set<string>();
 
   /** @param maker the id of the provider, to which its signatures go back (A7) */
   constructor(maker: string) {
@@ -55,10 +58,14 @@ export class GeminiCalls {
 
   #begin(part: JsonObject, call: JsonObject, args: string): ToolCallPart {
     const thought_signature = readText(part.thoughtSignature);
+    const given = readName(call.id);
+    const name = readName(call.name);
+    const id = given === undefined || this.#ids.has(given) ? undefined : given;
+    if (id !== undefined) this.#ids.add(id);
     return {
       ...fragment(args),
-      id: readName(call.id),
-      name: readName(call.name),
+      id,
+      name: name === undefined ? undefined : ownName(name),
       extraContent:
         thought_signature === undefined
           ? undefined

@@ -47,6 +47,7 @@ class GeminiReader implements DialectReader {
     const hasFinish = candidates.some(({ finishReason }) => readText(finishReason) !== undefined);
     const signatures = this.#signatures;
     const choices = candidates.map((candidate, position) => this.#choice(candidate, position));
+    const hasAnswer = this.#candidates.size > 0;
     return {
       id: readName(event.responseId),
       created: undefined,
@@ -54,7 +55,7 @@ class GeminiReader implements DialectReader {
       serviceTier: TIERS.get(tier ?? '') ?? tier,
       systemFingerprint: undefined,
       choices,
-      usage: usage === null ? null : readGeminiUsage(usage, candidates.length > 0),
+      usage: usage === null ? null : readGeminiUsage(usage, hasAnswer),
       error: findUpstreamError(event) ?? this.#brokenCall(),
       ...(hasFinish || this.#signatures > signatures ? { isRemembered: true } : {}),
     };
@@ -142,11 +143,17 @@ class GeminiReader implements DialectReader {
   /** The signature of a text, be it empty, or of a thought; those of parts that no client gets have nothing to go back with. */
   #signature(part: JsonObject): JsonObject[] {
     const data = readText(part.thoughtSignature);
-    if (data === undefined || typeof part.text !== 'string') return [];
-    const place = part.thought === true ? 'thought' : `text-${part.text.length}`;
+    const text = typeof part.text === 'string' || !hasData(part) ? (readText(part.text) ?? '') : undefined;
+    if (data === undefined || text === undefined) return [];
+    const place = part.thought === true ? 'thought' : `text-${text.length}`;
     const id = markMaker({ provider: this.#maker, payload: place });
     return [{ type: 'reasoning.encrypted', data, id, format: 'google-gemini-v1', index: this.#signatures++ }];
   }
+}
+
+/** An empty text may be left out, as some that hand Google's events on do: maximhq/bifrost#6730, 2026-09-01. */
+function hasData(part: JsonObject): boolean {
+  return Object.keys(part).some((key) => key !== 'thought' && key !== 'thoughtSignature');
 }
 
 function failure(message: string, code: string): UpstreamError {

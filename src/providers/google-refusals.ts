@@ -5,6 +5,11 @@ import type { RefusalHabits } from './refusals.ts';
 export const GOOGLE_REFUSALS: RefusalHabits = {
   // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   context_length: /\binput token count\b.{0,40}\bexceeds the maximum\b/i,
+  // A 429 "Your prepayment credits are depleted. Please go to AI Studio …": JeffOtano/roni#125, 2026-04-14; a 400 "… Please enable
+  // billing on your project in Google AI Studio": https://ai.google.dev/gemini-api/docs/troubleshooting, read 2026-11-22.
+  empty_balance: /\bprepayment credits are depleted\b|\bplease enable billing on your project\b/i,
+  // A 400, of the place where a Worker runs: google-gemini/deprecated-generative-ai-js#151, 2024-05-25, poenl/gemini-api#4, 2025-11-08.
+  wrong_place: /\buser location is not supported\b/i,
   retryAfter: readRetryInfo,
 };
 

@@ -3,7 +3,7 @@ import type { JsonObject } from '../canonical/json.ts';
 
 /**
  * A prompt that is too long for the model, one that its filter stops, something that the request refers to and its provider does not
- * keep, a model that there is not, and an account without money.
+ * keep, a model that there is not, an account without money, and a place from which the provider is not to be asked.
  */
 const REFUSAL_KINDS = [
   'context_length',
@@ -11,6 +11,7 @@ const REFUSAL_KINDS = [
   'missing_state',
   'missing_model',
   'empty_balance',
+  'wrong_place',
 ] as const;
 export type RefusalKind = (typeof REFUSAL_KINDS)[number];
 

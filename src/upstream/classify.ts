@@ -71,12 +71,12 @@ export function classifyRefusal(refusal: Refusal, upstream: Refuser): ApiError {
       `${upstream.name} refused this deployment's credential (${status})`,
     );
   }
-  if (
-    !callerPays &&
-    (status === 402 || reported.code === 'insufficient_quota' || (status === 400 && kind === 'empty_balance'))
-  ) {
+  const isEmpty = (status === 400 || status === 429) && kind === 'empty_balance';
+  if (!callerPays && (status === 402 || reported.code === 'insufficient_quota' || isEmpty)) {
     return apiError('upstream_balance', `${upstream.name} refused this deployment's balance (${status})`);
   }
+  // It is not the caller's place, but that of the Worker.
+  if (status === 400 && kind === 'wrong_place') return apiError('upstream_error', message);
   const ownCode = cleanCode(reported.code, upstream) ?? '';
   const callerType = CALLER_ERRORS.get(status);
   if (callerType !== undefined) {

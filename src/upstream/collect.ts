@@ -10,7 +10,7 @@ import {
   MAX_JSON_VALUES,
   SMALL_BYTES,
 } from '../canonical/limits.ts';
-import { brokenConnection, type Upstream } from '../canonical/upstream-error.ts';
+import { brokenConnection, type Upstream, unlistError } from '../canonical/upstream-error.ts';
 import type { AnswerReader } from '../stream/answer-reader.ts';
 import type { Lease, LeaseMemory } from '../stream/memory.ts';
 import type { Clock } from '../stream/pacing.ts';
@@ -44,7 +44,7 @@ export async function readPlainAnswer(
   const isBounded = isWithinJsonBounds(text);
   await lease.pause();
   // A call's input is an object in some dialects: an id in it must not be rounded.
-  const answer = isBounded ? parseJsonExactly(text) : undefined;
+  const answer = isBounded ? unlistError(parseJsonExactly(text)) : undefined;
   if (isObject(answer)) return { kind: 'answer', answer, lease };
   lease.release();
   return { kind: 'error', error: isBounded ? noObject(upstream) : tooNested(upstream) };

@@ -107,16 +107,18 @@ function openGateway(
   tracing: Tracing | null,
 ): Gateway {
   const store = env.WEIR_KV;
+  const clock = { now: () => Date.now(), startTimer };
+  const random = () => crypto.randomUUID();
   if (read.kind === 'invalid' || store === undefined || problems.length > 0)
-    return misconfiguredGateway(problems);
+    return misconfiguredGateway(problems, { clock, random });
   const ports: Ports = {
     store,
     ledgers: env.WEIR_LEDGER ?? null,
     queue: env.USAGE_QUEUE ?? null,
     limiter: env.LIMITER ?? null,
     fetch: (input, init) => fetch(input, init),
-    clock: { now: () => Date.now(), startTimer },
-    random: () => crypto.randomUUID(),
+    clock,
+    random,
     tracing,
     log,
   };

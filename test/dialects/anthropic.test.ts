@@ -64,18 +64,39 @@ describe('Anthropic, tools', () => {
     expect(calls?.map((call) => call.arguments)).toEqual(['{"a":1}', '{}']);
   });
 
-  test('A3 C3 a block behind a call whose block does not end: both in one choice, as clients read the first of a chunk', () => {
-    const begun = open(0, { type: 'tool_use', id: 't1', name: 'f', input: {} });
-    const { text: chunks } = convert(START + begun + tool(1, 't2', '{"a":1}') + stop('tool_use'));
-    expect(chunks).not.toMatch(/"choices":\[\{[^\n]*"index":0,"delta"[^\n]*"index":0,"delta"/);
-    expect(
-      readClient(chunks)
-        .choices.get(0)
-        ?.toolCalls.map((call) => [call.id, call.arguments]),
-    ).toEqual([
-      ['t1', '{}'],
-      ['t2', '{"a":1}'],
-    ]);
+  test('C7 blocks of calls that are open at once: each gets its own arguments, be they none', () => {
+    const begin = (index: number, id: string) => open(index, { type: 'tool_use', id, name: 'f', input: {} });
+    const piece = (index: number, partial_json: string) =>
+      delta(index, { type: 'input_json_delta', partial_json });
+    const stream =
+      START +
+      begin(0, 't1') +
+      begin(1, 't2') +
+      begin(2, 't3') +
+      piece(0, '{"a":') +
+      piece(1, '{"b":2}') +
+      piece(0, '1}') +
+      close(1) +
+      close(2) +
+      close(0) +
+      stop('tool_use');
+    expect(read(stream)?.toolCalls.map((call) => call.arguments)).toEqual(['{"a":1}', '{"b":2}', '{}']);
+  });
+
+  test('C7 fragments behind an input that its block said at once: they don’t say it again (gajae-code#1895)', () => {
+    const stream =
+      START +
+      open(0, { type: 'tool_use', id: 't1', name: 'f', input: { a: 1 } }) +
+      delta(0, { type: 'input_json_delta', partial_json: '{"a":1}' }) +
+      close(0) +
+      stop('tool_use');
+    expect(read(stream)?.toolCalls.map((call) => call.arguments)).toEqual(['{"a":1}']);
+  });
+
+  test('A3 a call whose block does not end, in a message without its last delta: an empty object', () => {
+    const stream =
+      START + open(0, { type: 'tool_use', id: 't1', name: 'f', input: {} }) + event('message_stop');
+    expect(read(stream)).toMatchObject({ finish: 'tool_calls', toolCalls: [{ arguments: '{}' }] });
   });
 
   test('A3 server tools, with the results and fragments of theirs: no call of the client (envoy)', () => {
@@ -289,6 +310,34 @@ describe('Anthropic, usage', () => {
       prompt_tokens_details: { cached_tokens: 2020, cache_write_tokens: 120 },
       cache_write_hour_tokens: 8,
     });
+  });
+});
+
+describe('Anthropic, a model that took over from one that declined', () => {
+  const iteration = (type: string, model: string, input_tokens: number, output_tokens: number) => ({
+    type,
+    model,
+    input_tokens,
+    output_tokens,
+  });
+  const counted = (...iterations: JsonObject[]) => {
+    const stream = START + text(0, 'a') + stop('end_turn', { output_tokens: 7, iterations });
+    const { tally } = convert(stream);
+    const { prompt_tokens, completion_tokens } = tally.countBilled().usage;
+    expect(tally.countUsage().usage).toMatchObject({ prompt_tokens: 125, completion_tokens: 7 });
+    return [prompt_tokens, completion_tokens];
+  };
+  const served = iteration('fallback_message', 'claude-b', 125, 7);
+
+  test('A5 its own attempt is the message’s count, and is not billed twice', () => {
+    expect(counted(served)).toEqual([125, 7]);
+    // Its steps with server tools are in the message's count, too.
+    expect(counted(iteration('message', 'claude-b', 60, 3), served)).toEqual([125, 7]);
+  });
+
+  test('A5 the one that declined: billed where it had begun to answer, and not where it had not', () => {
+    expect(counted(iteration('message', 'claude-a', 130, 0), served)).toEqual([125, 7]);
+    expect(counted(iteration('message', 'claude-a', 130, 4), served)).toEqual([255, 11]);
   });
 });
 

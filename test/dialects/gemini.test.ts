@@ -65,6 +65,22 @@ describe('3.8 calls', () => {
     for (const id of ids.slice(0, 2)) expect(id).toMatch(/^\w{1,40}$/);
   });
 
+  test('C7 two calls with one id: two calls, each with its own arguments', () => {
+    const calls = [1, 2].map((a) => call({ id: 'x', name: 'f', args: { a } }));
+    const found = read(said(calls, 'STOP'))?.toolCalls ?? [];
+    expect(found.map((one) => one.arguments)).toEqual(['{"a":1}', '{"a":2}']);
+    expect(found[0]?.id).toBe('x');
+    expect(found[1]?.id).not.toBe('x');
+  });
+
+  test('Q1 a name that had to begin with a letter on the way up: as the client has it', () => {
+    const calls = ['weir_21st_search', 'weir_search'].map((name) => call({ name, args: {} }));
+    expect(read(said(calls, 'STOP'))?.toolCalls.map(({ name }) => name)).toEqual([
+      '21st_search',
+      'weir_search',
+    ]);
+  });
+
   test('A3 an empty call where none is open is none', () => {
     expect(read(said([{ text: 'a' }, call({})], 'STOP'))).toMatchObject({ finish: 'stop', toolCalls: [] });
   });
@@ -153,6 +169,28 @@ describe('3.8 usage', () => {
       prompt_tokens: 79,
       completion_tokens: 2,
     });
+  });
+
+  test('A5 a last word about the prompt alone, without a candidate: takes nothing back of the answer’s count', () => {
+    const events = [
+      said(
+        [{ text: 'b' }],
+        'STOP',
+        usage({ promptTokenCount: 9, candidatesTokenCount: 5, totalTokenCount: 14 }),
+      ),
+      event(usage({ promptTokenCount: 9, totalTokenCount: 9 })),
+    ];
+    expect(convert(...events).tally.countUsage()).toMatchObject({
+      estimated: false,
+      usage: { prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 },
+    });
+  });
+
+  test('A7 a signature whose empty text was left out (bifrost#6730): goes to the client as that of an empty text', () => {
+    const { text } = convert(said([{ text: 'a' }]), said([{ thoughtSignature: 'S' }], 'STOP'));
+    expect(text).toContain('"data":"S","id":"weir1:gemini:text-0"');
+    const other = convert(said([{ inlineData: {}, thoughtSignature: 'S' }, { text: 'a' }], 'STOP'));
+    expect(other.text).not.toContain('"S"');
   });
 
   test('A5 what a tool of the provider’s read is part of the prompt', () => {

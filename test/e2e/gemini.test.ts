@@ -194,6 +194,29 @@ describe('A1 the API', () => {
   });
 });
 
+test.each<[name: string, more: Readonly<Record<string, unknown>>]>([
+  ['a system message alone', { messages: [{ role: 'system', content: 'Say hello' }] }],
+  [
+    'a tool whose name begins with a digit',
+    { tools: [{ type: 'function', function: { name: '21st' } }], tool_choice: 'none' },
+  ],
+  [
+    'a history cut off before a call, and a result with a $ref',
+    {
+      messages: [
+        {
+          role: 'assistant',
+          tool_calls: [{ id: 'x', type: 'function', function: { name: 'f', arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: 'x', content: '{"$ref":"#/$defs/a"}' },
+      ],
+    },
+  ],
+])('A2 Q1 %s, which OpenAI takes: an answer', async (_, more) => {
+  const response = await gateway.post(CHAT, body('Hi', more));
+  expect([response.status, await response.json()]).toMatchObject([200, { object: 'chat.completion' }]);
+});
+
 test.each([true, false])(
   'E1 H2 streamed %s: its wait, which stands in the error, is the retry-after',
   async (stream) => {

@@ -62,7 +62,8 @@ const base = {
 };
 const store = { kv_namespaces: [{ binding: 'WEIR_KV' }] };
 const server = createTestHarness({
-  root: ROOT,
+  // Not the repository's root: a `.dev.vars` there, with real keys, is no part of the tests.
+  root: import.meta.dirname,
   workers: [
     ...INVALID.map(([, vars], at) => ({ config: { name: `invalid-${at}`, ...base, ...store, vars } })),
     {

@@ -123,6 +123,18 @@ describe('an upstream that answers', () => {
   });
 });
 
+test.each([
+  ['streamed', streamedChat],
+  ['plain', chat],
+])('E1: %s: an error in a list, as Google writes it, under a 200: what it says', async (_, body) => {
+  const { status, error } = await refused(body('deepseek/listed'));
+  expect([status, error.code, error.message]).toEqual([
+    503,
+    'upstream_overloaded',
+    'DeepSeek: The model is overloaded.',
+  ]);
+});
+
 describe("an upstream that can't be reached", () => {
   test.each([
     ['streamed', streamedChat],
@@ -148,6 +160,10 @@ function replay({ body }: RecordedRequest): Replay | undefined {
   const { model } = objectOf(body);
   const json = (value: JsonObject) => Buffer.from(JSON.stringify(value));
   const headers = { 'content-type': 'application/json' };
+  if (model === 'listed') {
+    const error = { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' };
+    return { status: 200, headers, chunks: [Buffer.from(JSON.stringify([{ error }]))] };
+  }
   const message = `Bad: ${SECRETS} ${ADDRESSES}${STACK}`;
   if (model === 'quota') {
     const error = { message: 'Spent', type: 'insufficient_quota', code: 'insufficient_quota' };

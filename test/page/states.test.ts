@@ -223,11 +223,9 @@ describe.runIf(hasChromium)('states', () => {
       report.total = { ...row, requests: 30_000, cost: { USD: 49_995 } };
       return route.fulfill({ json: report });
     });
-    const started = Date.now();
     await own.page.goto(url('#/overview?by=model&range=30d'));
     await own.page.getByText('too many groups to divide').waitFor();
     await settle(own.page);
-    expect(Date.now() - started).toBeLessThan(10_000);
     expect(await own.page.locator('tbody tr').count()).toBe(50);
     expect(await own.page.locator('tbody tr').first().innerText()).toContain('p/9999');
     expect(await overflows(own.page)).toBe(false);

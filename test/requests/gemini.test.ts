@@ -361,12 +361,26 @@ describe('A2 conversations', () => {
   });
 
   test('Q5 names and cache marks are dropped and told', () => {
-    const content = [{ type: 'text', text: 'a', cache_control: { type: 'ephemeral' } }];
+    const marks = { cache_control: { type: 'ephemeral' }, prompt_cache_breakpoint: { mode: 'explicit' } };
+    const content = [{ type: 'text', text: 'a', ...marks }];
     const body = { model: 'm', messages: [{ role: 'user', name: 'Bo', content }] };
     expect(rewrite('gemini', body)).toMatchObject({
-      dropped: ['messages.name', 'messages.content.cache_control'],
+      dropped: [
+        'messages.name',
+        'messages.content.cache_control',
+        'messages.content.prompt_cache_breakpoint',
+      ],
     });
   });
+
+  test.each(['scale', 'fast'])(
+    'Q5 a tier that Google does not have, %s, is dropped and told',
+    (service_tier) => {
+      const rewritten = rewrite('gemini', { model: 'm', messages: HI, service_tier });
+      expect(rewritten).toMatchObject({ kind: 'body', dropped: ['service_tier'] });
+      expect(JSON.stringify(rewritten)).not.toContain('serviceTier');
+    },
+  );
 
   test('results: in one turn, in the order of the calls, by their names, as objects; then the text that follows', () => {
     const contents = contentsOf([

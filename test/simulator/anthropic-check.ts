@@ -67,16 +67,33 @@ function fieldProblem(body: JsonObject): string | undefined {
     return 'stop_sequences: each stop sequence must contain non-whitespace';
   }
   const schema = objectOf(objectOf(body.output_config).format).schema;
-  return schema === undefined || isClosed(schema)
-    ? undefined
-    : "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false";
+  const problem = schemaProblem(schema ?? null);
+  if (problem !== undefined) return `output_config.format.schema: ${problem}`;
+  return strictProblem(objectsOf(body.tools).filter(({ strict }) => strict === true));
 }
 
-function isClosed(schema: Json): boolean {
-  if (Array.isArray(schema)) return schema.every(isClosed);
-  if (typeof schema !== 'object' || schema === null) return true;
-  const isOpen = schema.type === 'object' && schema.additionalProperties !== false;
-  return !isOpen && Object.values(schema).every((member) => isClosed(member ?? null));
+/** Those of strict tools are held against the same words, and there may be 20. */
+function strictProblem(tools: readonly JsonObject[]): string | undefined {
+  if (tools.length > 20) {
+    return `Too many strict tools (${tools.length}). The maximum number of strict tools supported is 20.`;
+  }
+  const problems = tools.map(({ input_schema }, at) => [at, schemaProblem(input_schema ?? null)]);
+  const [at, problem] = problems.find(([, found]) => found !== undefined) ?? [];
+  return problem === undefined ? undefined : `tools.${at}.custom: ${problem}`;
+}
+
+function schemaProblem(schema: Json): string | undefined {
+  if (typeof schema !== 'object' || schema === null) return undefined;
+  if (!Array.isArray(schema)) {
+    if (schema.oneOf !== undefined) return "Schema type 'oneOf' is not supported";
+    const types = Array.isArray(schema.type) ? schema.type : [schema.type];
+    if (types.includes('object') && schema.additionalProperties !== false) {
+      return "For 'object' type, 'additionalProperties' must be explicitly set to false";
+    }
+  }
+  return Object.values(schema)
+    .map((member) => schemaProblem(member ?? null))
+    .find((problem) => problem !== undefined);
 }
 
 function thinkingProblem(body: JsonObject, model: ClaudeModel): string | undefined {

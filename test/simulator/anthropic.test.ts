@@ -52,6 +52,28 @@ describe('refused', () => {
     [OLD, { tool_choice: { type: 'auto' } }, 'may only be specified while providing tools'],
     [OLD, { ...ENABLED, tools: [WEATHER], tool_choice: { type: 'any' } }, 'Thinking may not be enabled'],
     [OLD, { output_config: { format: { schema: { type: 'object' } } } }, "'additionalProperties' must be"],
+    [
+      OLD,
+      { output_config: { format: { schema: { anyOf: [{ type: ['object', 'null'] }] } } } },
+      "'additionalProperties' must be",
+    ],
+    [OLD, { output_config: { format: { schema: { oneOf: [] } } } }, "Schema type 'oneOf' is not supported"],
+    [
+      OLD,
+      { tools: [{ ...WEATHER, strict: true, input_schema: { type: 'object' } }] },
+      "tools.0.custom: For 'object' type",
+    ],
+    [
+      OLD,
+      {
+        tools: Array.from({ length: 21 }, (_, at) => ({
+          name: `t${at}`,
+          strict: true,
+          input_schema: { type: 'object', additionalProperties: false },
+        })),
+      },
+      'Too many strict tools (21)',
+    ],
     [OLD, turns('a', [call('x:0')], [result('x:0')]), "String should match pattern '^[a-zA-Z0-9_-]+$'"],
     [
       OLD,

@@ -72,7 +72,23 @@ export function geminiProblem({ body, model }: Call): string | undefined {
   if (misfit) return unknownName(misfit);
   const contents = objectsOf(body.contents);
   if (contents.length === 0) return '* GenerateContentRequest.contents: contents is not specified\n';
-  return turnProblem(contents) ?? signatureProblem(contents, model) ?? configProblem(body, model);
+  return (
+    nameProblem(body) ??
+    turnProblem(contents) ??
+    signatureProblem(contents, model) ??
+    configProblem(body, model)
+  );
+}
+
+/** 21st-dev/magic-mcp#34, 2025-10-02. */
+function nameProblem({ tools }: JsonObject): string | undefined {
+  const names = objectsOf(tools)
+    .flatMap((tool) => objectsOf(tool.functionDeclarations))
+    .map(({ name }) => name);
+  const at = names.findIndex((name) => !/^[A-Za-z_][\w.:-]{0,63}$/.test(textOf(name)));
+  return at < 0
+    ? undefined
+    : `* GenerateContentRequest.tools[0].function_declarations[${at}].name: Invalid function name. Must start with a letter or an underscore.\n`;
 }
 
 function unknownName({ path }: Misfit): string {
@@ -123,8 +139,13 @@ function resultProblem(
   if (calls.join() !== results.join()) {
     return 'Please ensure that the function response parts are in the order of the function call parts.';
   }
-  const response = parts.map((part) => objectOf(part.functionResponse)).find(({ name }) => name === '');
-  return response === undefined ? undefined : 'function_response.name: Name cannot be empty.';
+  const responses = parts.map((part) => objectOf(part.functionResponse));
+  if (responses.some(({ name }) => name === '')) return 'function_response.name: Name cannot be empty.';
+  // vercel/ai#14369, reproduced 2026-07-02.
+  const [, referenced] = /"\$ref":"([^"]*)"/.exec(JSON.stringify(responses.map((one) => one.response))) ?? [];
+  return referenced === undefined
+    ? undefined
+    : `The referenced name \`${referenced}\` in function_response.response does not match to a display_name in the function_response.parts.`;
 }
 
 /** The name and the id, where there is one: a result belongs to its call by both. */

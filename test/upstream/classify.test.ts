@@ -137,6 +137,38 @@ describe('classifyRefusal, the credential and the balance', () => {
   });
 
   test.each([
+    [429, 'Your prepayment credits are depleted. Please go to AI Studio at https://ai.studio/projects.'],
+    [
+      400,
+      'Gemini API free tier is not available in your country. Please enable billing on your project in Google AI Studio.',
+    ],
+  ])(
+    'E1 Google’s %i for an empty balance: the deployment’s; the caller’s own is told as it is',
+    (status, message) => {
+      const body = { error: { code: status, message, status: 'FAILED_PRECONDITION' } };
+      expect(refuse(status, body, false, geminiNative.refusals)).toMatchObject({
+        status: 502,
+        code: 'upstream_balance',
+      });
+      expect(refuse(status, body, true, geminiNative.refusals)).toMatchObject({ status });
+    },
+  );
+
+  test.each([false, true])(
+    'E1 Google’s 400 for the place where the Worker runs: no mistake of the caller’s, whose key it may be (%s)',
+    (callerPays) => {
+      const message = 'User location is not supported for the API use.';
+      const body = { error: { code: 400, message, status: 'FAILED_PRECONDITION' } };
+      expect(refuse(400, body, callerPays, geminiNative.refusals)).toMatchObject({
+        status: 502,
+        code: 'upstream_error',
+        message: `Provider: ${message}`,
+      });
+      expect(refuse(400, body, callerPays)).toMatchObject({ status: 400 });
+    },
+  );
+
+  test.each([
     'Incorrect API key provided: xa***og. You can obtain an API key from https://console.x.ai.',
     'API key not valid. Please pass a valid API key.',
     'API key expired. Please renew the API key.',

@@ -1,6 +1,7 @@
 /** Weir's handlers where a host uses them wrongly: an answer that says so, and never an exception (W2, B5). */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { NO_HOOKS } from '../../src/gateway.ts';
+import { isRequestId } from '../../src/metering/request-id.ts';
 import { Deployment } from '../../src/worker/deployment.ts';
 import { createHandlers } from '../../src/worker/handlers.ts';
 import type { WeirOptions } from '../../src/worker/types.ts';
@@ -46,6 +47,15 @@ describe('W2 weir().fetch', () => {
     expect(status).toBe(500);
     expect(text).toMatch(/the option basepath is none that Weir knows; WEIR_KV must be bound/);
     expect(logged.join()).toContain('"event":"misconfigured"');
+  });
+
+  test('I1 misconfigured, an answer has a request id, which its error in the form of Messages repeats', async () => {
+    const asked = new Request('https://weir.example/v1/messages', { method: 'POST', body: '{}' });
+    const response = await weir().fetch(asked, {}, ctx);
+    const id = response.headers.get('x-request-id') ?? '';
+    expect(isRequestId(id)).toBe(true);
+    expect(['x-weir-request-id', 'request-id'].map((name) => response.headers.get(name))).toEqual([id, id]);
+    expect(await response.json()).toMatchObject({ type: 'error', request_id: id });
   });
 
   test('B5 with options that break the reading itself answers, and logs why', async () => {

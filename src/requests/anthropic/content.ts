@@ -20,6 +20,8 @@ export function textBlocks(text: string): JsonObject[] {
 }
 
 function partBlocks(part: JsonObject, report: Report): JsonObject[] {
+  // OpenAI counts its marks another way: of more than four it takes the last, where Anthropic refuses them all.
+  if (isObject(part.prompt_cache_breakpoint)) report.drop('messages.content.prompt_cache_breakpoint');
   return withCacheControl(ownBlocks(part, report), part.cache_control);
 }
 

@@ -31,11 +31,14 @@ export function claudeConversation(messages: readonly unknown[], options: Conver
   const leading = first < 0 ? asked : asked.slice(0, first);
   const writer = new TurnWriter(options);
   const rest = first < 0 ? [] : asked.slice(first);
-  for (const [at, message] of rest.entries()) writer.add(message, rest[at + 1]);
-  return {
-    system: leading.flatMap((message) => ownBlocks(message, options.report)),
-    messages: writer.turns(),
-  };
+  for (const message of rest) writer.add(message);
+  const turns = writer.turns();
+  const system = leading
+    .map((message) => ownBlocks(message, options.report))
+    .filter(({ length }) => length > 0);
+  // 400 "messages: at least one message is required", where OpenAI answers a system message: langchain-ai/langchain#30764, 2025-04-14.
+  const asking = turns.length === 0 ? system.pop() : undefined;
+  return { system: system.flat(), messages: asking ? [{ role: 'user', content: asking }] : turns };
 }
 
 function isSystem({ role }: JsonObject): boolean {
@@ -55,22 +58,21 @@ const MESSAGE_KEYS = ['role', 'content', 'cache_control', 'tool_call_id', 'tool_
 class TurnWriter {
   readonly #options: ConversationOptions;
   readonly #turns: { readonly role: Turn['role']; content: JsonObject[] }[] = [];
-  /** The ids that calls have here, by their own: one that is not unique is refused. */
-  readonly #ids = new Map<string, string>();
+  /** The ids that the calls of the last turn have here, by their own, which may be that of several: one that is not unique is refused. */
+  readonly #ids = new Map<string, string[]>();
   readonly #usedIds = new Set<string>();
 
   constructor(options: ConversationOptions) {
     this.#options = options;
   }
 
-  /** @param next the message behind it */
-  add(message: JsonObject, next: JsonObject | undefined): void {
+  add(message: JsonObject): void {
     this.#reportRest(message);
     const { report } = this.#options;
     if (message.role === 'assistant') return this.#push('assistant', this.#assistant(message));
     if (message.role === 'tool') return this.#addResult(message);
     const blocks = ownBlocks(message, report);
-    this.#push(isSystem(message) ? this.#systemRole(next) : 'user', blocks);
+    this.#push(isSystem(message) ? this.#systemRole() : 'user', blocks);
   }
 
   turns(): readonly Turn[] {
@@ -80,15 +82,27 @@ class TurnWriter {
     return this.#turns;
   }
 
-  /** Behind a turn of the user's and before one of the assistant's, or at the end (vercel/ai, content/providers, 2026-08-22). */
-  #systemRole(next: JsonObject | undefined): Turn['role'] {
-    const isPlaced = next === undefined || next.role === 'assistant';
-    const takes = this.#options.family.takesSystemTurns && this.#turns.at(-1)?.role === 'user';
-    return takes && isPlaced ? 'system' : 'user';
+  /**
+   * Behind a turn of the user's and before one of the assistant's, or at the end, and never two.
+   * https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages#limitations (2026-11-22)
+   */
+  #systemRole(): Turn['role'] {
+    const last = this.#turns.at(-1)?.role;
+    return this.#options.family.takesSystemTurns && (last === 'user' || last === 'system')
+      ? 'system'
+      : 'user';
+  }
+
+  /** More comes of the user's: what a system message said before it is the user's, too. */
+  #endSystemTurn(): void {
+    if (this.#turns.at(-1)?.role !== 'system') return;
+    const { content } = this.#turns.pop() ?? { content: [] };
+    this.#turns.at(-1)?.content.push(...content);
   }
 
   #push(role: Turn['role'], blocks: JsonObject[]): void {
     if (blocks.length === 0) return;
+    if (role === 'user') this.#endSystemTurn();
     const last = this.#turns.at(-1);
     if (last?.role === role) last.content.push(...blocks);
     else this.#turns.push({ role, content: blocks });
@@ -100,6 +114,7 @@ class TurnWriter {
     const refusal = readText(message.refusal);
     const said = content.length === 0 && refusal !== undefined ? textBlocks(refusal) : content;
     const calls = readArray(message.tool_calls).filter(isObject);
+    if (this.#turns.at(-1)?.role !== 'assistant') this.#ids.clear();
     const blocks = [
       ...thinkingBlocks(message, providerId),
       ...said,
@@ -123,21 +138,24 @@ class TurnWriter {
     const id = TOOL_ID.test(own) ? own : toolCallId(own);
     const unique = this.#usedIds.has(id) ? toolCallId(`${id} ${this.#usedIds.size}`) : id;
     this.#usedIds.add(unique);
-    this.#ids.set(own, unique);
+    this.#ids.set(own, [...(this.#ids.get(own) ?? []), unique]);
     return unique;
   }
 
   /** Results stand first in their turn, whatever the client sent between them: 400 "`tool_use` ids were found without `tool_result` blocks". */
   #addResult(message: JsonObject): void {
     const own = readText(message.tool_call_id) ?? '';
+    const ids = this.#ids.get(own) ?? [TOOL_ID.test(own) ? own : toolCallId(own)];
     const { content } = message;
     const blocks = typeof content === 'string' ? content : contentBlocks(content, this.#options.report);
     const result: JsonObject = {
       type: 'tool_result',
-      tool_use_id: this.#ids.get(own) ?? (TOOL_ID.test(own) ? own : toolCallId(own)),
+      // Of calls with one id between them the first result is the first one's.
+      tool_use_id: ids.length > 1 ? ids.shift() : ids[0],
       ...(blocks.length === 0 ? {} : { content: blocks }),
       ...(isObject(message.cache_control) ? { cache_control: message.cache_control } : {}),
     };
+    this.#endSystemTurn();
     const last = this.#turns.at(-1);
     if (last?.role !== 'user') return this.#push('user', [result]);
     const results = last.content.filter(({ type }) => type === 'tool_result').length;
@@ -162,6 +180,7 @@ function inputOf(value: unknown): unknown {
   const text = readText(value);
   if (text === undefined || text.trim() === '') return {};
   const input = parseJsonExactly(text);
+  if (input === null) return {};
   return isObject(input) ? input : { arguments: text };
 }
 

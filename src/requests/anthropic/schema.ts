@@ -1,27 +1,48 @@
 /**
- * Writes a JSON schema as Anthropic takes it where an answer must keep to it: objects are closed, and bounds of values, which it
- * refuses, stand in the description. https://platform.claude.com/docs/en/build-with-claude/structured-outputs (2026-11-22)
+ * Writes a JSON schema as Anthropic takes it where an answer must keep to it: objects are closed, and what it refuses stands in the
+ * description. https://platform.claude.com/docs/en/build-with-claude/structured-outputs (2026-11-22)
  */
-import { isObject, type JsonObject } from '../../canonical/json.ts';
+import { isObject, type JsonObject, readArray } from '../../canonical/json.ts';
 import { omit } from '../objects.ts';
 
 /** 400 "For 'integer' type, properties maximum, minimum are not supported": BerriAI/litellm#21045, 2026-02-12. */
 const BOUNDS = [
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
   ...['minLength', 'maxLength', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties'],
+  // Anthropic's own SDK describes these as well (anthropic-sdk-typescript@2a2978f, src/lib/transform-json-schema.ts, read 2026-11-22).
+  ...['contains', 'minContains', 'maxContains', 'patternProperties', 'propertyNames'],
+  ...['not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas'],
 ];
 
-/** @param onBound called where a bound is no longer enforced, but only described */
+/** Of strings: all that it knows, by the same file. */
+const FORMATS = [
+  ...['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'],
+];
+
+/**
+ * Groups that begin with `?`, references back, boundaries of words and classes of Unicode: 400 "Invalid regex in pattern field:
+ * Quantifier '?' without preceding element". Zod's e-mail addresses and times have them (Dokploy/mcp#45, 2026-05-25).
+ */
+const UNKNOWN_REGEX = /\(\?|\\[bBpPk1-9]/;
+
+/** @param onBound called where something is no longer enforced, but only described */
 export function claudeSchema(schema: JsonObject, onBound: () => void): JsonObject {
   const inner = Object.fromEntries(
     Object.entries(schema).map(([key, value]) => [key, innerSchema(key, value, onBound)]),
   );
-  return withDescribedBounds(closed(inner), onBound);
+  return withDescribedBounds(closed(withAnyOf(inner, onBound)), onBound);
 }
 
 /** Keywords whose members are schemas by a name of their own, and keywords that hold a schema or a list of them. */
 const NAMED = ['properties', '$defs', 'definitions'];
 const HELD = ['items', 'anyOf', 'allOf', 'oneOf', 'prefixItems'];
+
+/** The schemas that stand within one. */
+export function schemasWithin(schema: JsonObject): readonly JsonObject[] {
+  const named = NAMED.flatMap((key) => (isObject(schema[key]) ? Object.values(schema[key]) : []));
+  const held = HELD.flatMap((key) => (isObject(schema[key]) ? [schema[key]] : readArray(schema[key])));
+  return [...named, ...held].filter(isObject);
+}
 
 function innerSchema(key: string, value: unknown, onBound: () => void): unknown {
   const write = (inner: unknown) => (isObject(inner) ? claudeSchema(inner, onBound) : inner);
@@ -32,9 +53,18 @@ function innerSchema(key: string, value: unknown, onBound: () => void): unknown 
   return Array.isArray(value) ? value.map(write) : write(value);
 }
 
+/** 400 "Schema type 'oneOf' is not supported", which Zod writes for a union with a discriminator: @ai-sdk/anthropic's changelog, 2026. */
+function withAnyOf(schema: JsonObject, onBound: () => void): JsonObject {
+  if (!Array.isArray(schema.oneOf) || schema.anyOf !== undefined) return schema;
+  onBound();
+  return { ...omit(schema, 'oneOf'), anyOf: schema.oneOf };
+}
+
 /** 400 "For 'object' type, 'additionalProperties' must be explicitly set to false": ax-llm/ax#458, 2025-11-28. */
 function closed(schema: JsonObject): JsonObject {
-  const isOpen = schema.type === 'object' && schema.additionalProperties === undefined;
+  const types = Array.isArray(schema.type) ? schema.type : [schema.type];
+  const isAnObject = types.includes('object') || (schema.type === undefined && isObject(schema.properties));
+  const isOpen = isAnObject && schema.additionalProperties === undefined;
   return isOpen ? { ...schema, additionalProperties: false } : schema;
 }
 
@@ -42,6 +72,9 @@ function withDescribedBounds(schema: JsonObject, onBound: () => void): JsonObjec
   const bounds = BOUNDS.filter((key) => schema[key] !== undefined);
   // Lists may be told to be empty or not.
   if (typeof schema.minItems === 'number' && schema.minItems > 1) bounds.push('minItems');
+  if (typeof schema.format === 'string' && !FORMATS.includes(schema.format)) bounds.push('format');
+  if (typeof schema.pattern === 'string' && UNKNOWN_REGEX.test(schema.pattern)) bounds.push('pattern');
+  if (schema.oneOf !== undefined) bounds.push('oneOf');
   if (bounds.length === 0) return schema;
   onBound();
   const said = bounds.map((key) => `${key}: ${JSON.stringify(schema[key])}`).join(', ');

@@ -1,5 +1,5 @@
 /** Writes how much Claude is to think, in the words of its family; what the caller already says in those words stays (A2). */
-import { isObject, type JsonObject, objectOf, readText } from '../../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readCount, readText } from '../../canonical/json.ts';
 import { askedEffort, BUDGETS } from '../effort.ts';
 import type { Report } from '../report.ts';
 import type { ClaudeFamily } from './family.ts';
@@ -35,8 +35,9 @@ interface OwnThinking {
 function ownThinking(body: JsonObject, family: ClaudeFamily, maxTokens: number, report: Report): OwnThinking {
   const asked = askedEffort(body);
   const given = body.thinking;
-  if (isObject(given) && isTaken(given.type, family)) {
-    return { thinking: given, effort: adaptiveEffort(readText(body.reasoning_effort), family) };
+  if (isObject(given) && isTaken(given, family)) {
+    const thinking = withinLimit(given, maxTokens, report);
+    return { ...thinking, effort: adaptiveEffort(readText(body.reasoning_effort), family) };
   }
   if (asked === undefined) return {};
   if (asked.effort === 'none') return noThinking(family, report);
@@ -57,8 +58,19 @@ function ownThinking(body: JsonObject, family: ClaudeFamily, maxTokens: number, 
   };
 }
 
-function isTaken(type: unknown, { thinking, noThinking }: ClaudeFamily): boolean {
+/** DeepSeek's `enabled` names no budget: 400 "thinking.enabled.budget_tokens: Field required". */
+function isTaken({ type, budget_tokens }: JsonObject, { thinking, noThinking }: ClaudeFamily): boolean {
+  if (type === 'enabled' && budget_tokens === undefined) return false;
   return thinking.some((kind) => kind === type) || type === noThinking;
+}
+
+/** A limit of the key's or of the model's may have cut the answer below the budget that the caller chose for a longer one. */
+function withinLimit(given: JsonObject, maxTokens: number, report: Report): OwnThinking {
+  const budget = readCount(given.budget_tokens);
+  if (given.type !== 'enabled' || budget === undefined || budget < maxTokens) return { thinking: given };
+  report.change('thinking');
+  const tokens = maxTokens - ANSWER_TOKENS;
+  return tokens < MIN_BUDGET_TOKENS ? {} : { thinking: { ...given, budget_tokens: tokens } };
 }
 
 function noThinking(family: ClaudeFamily, report: Report): OwnThinking {

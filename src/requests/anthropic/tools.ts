@@ -5,6 +5,7 @@ import { isForcedTool } from '../openai-fields.ts';
 import type { Report } from '../report.ts';
 import type { ClaudeFamily } from './family.ts';
 import { claudeSchema } from './schema.ts';
+import { StrictSchemas } from './strict.ts';
 
 const NO_PARAMETERS = { type: 'object', properties: {} };
 
@@ -16,7 +17,9 @@ export function claudeTools(body: JsonObject, family: ClaudeFamily, report: Repo
   const offered = readArray(body.tools).filter((tool) => allowed === null || isAllowed(tool, allowed));
   // 400 "tool_choice may only be specified while providing tools": a choice among no tools says nothing.
   if (offered.length === 0) return Array.isArray(body.tools) && body.tools.length > 0 ? { tools: [] } : {};
-  const tools = offered.map((tool) => (isObject(tool) ? claudeTool(tool, family, report) : tool));
+  const { schema } = objectOf(objectOf(body.response_format).json_schema);
+  const strict = new StrictSchemas(objectOf(schema));
+  const tools = offered.map((tool) => (isObject(tool) ? claudeTool(tool, family, strict, report) : tool));
   const toolChoice = claudeChoice(allowed === null ? body.tool_choice : (allowed.mode ?? 'auto'));
   const type = toolChoice?.type ?? 'auto';
   const isSerial = body.parallel_tool_calls === false && type !== 'none';
@@ -39,12 +42,17 @@ function nameOf(tool: unknown): unknown {
   return isObject(tool.function) ? tool.function.name : tool.name;
 }
 
-function claudeTool(tool: JsonObject, family: ClaudeFamily, report: Report): JsonObject {
+function claudeTool(
+  tool: JsonObject,
+  family: ClaudeFamily,
+  schemas: StrictSchemas,
+  report: Report,
+): JsonObject {
   // A tool of another kind is Anthropic's own, or its answer says what it does not know.
   if (!isObject(tool.function)) return tool;
   const { name, description, parameters, strict, cache_control: inner } = tool.function;
   const schema = { ...NO_PARAMETERS, ...objectOf(parameters) };
-  const isStrict = strict === true && family.takesSchemas;
+  const isStrict = strict === true && family.takesSchemas && schemas.takes(schema);
   if (strict === true && !isStrict) report.drop('tools.function.strict');
   const cacheControl = tool.cache_control ?? inner;
   return {

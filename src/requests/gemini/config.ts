@@ -38,7 +38,8 @@ export function writeConfig(
   own: JsonObject,
   report: Report,
 ): JsonObject | undefined {
-  const limit = lowest(readOutputLimit(body), own.maxOutputTokens);
+  const asked = readOutputLimit(body);
+  const limit = lowest(asked, own.maxOutputTokens);
   const thinking = own.thinkingConfig ?? thinkingConfig(body, family, limit ?? null, true);
   if (family.thinking.kind === 'none' && asksForThinking(body)) report.drop('reasoning_effort');
   const config: JsonObject = {
@@ -48,6 +49,8 @@ export function writeConfig(
     // How many answers there are is a matter of cost: it is said in one place.
     ...omit(own, 'candidateCount'),
     ...(limit === undefined ? {} : { maxOutputTokens: limit }),
+    // What is no limit is Google's to refuse.
+    ...(asked === undefined ? { maxOutputTokens: body.max_completion_tokens ?? body.max_tokens } : {}),
     ...(thinking === undefined ? {} : { thinkingConfig: thinking }),
   };
   return Object.keys(config).length === 0 ? undefined : config;

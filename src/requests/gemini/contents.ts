@@ -1,10 +1,12 @@
 /** Writes a conversation as Gemini has it: turns of two roles, results by their call's name, signatures where they came (A2, A7). */
 import { parseJsonExactly } from '../../canonical/exact-json.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
+import { letteredName } from '../../canonical/tool-name.ts';
 import type { Report } from '../report.ts';
 import { STAND_IN } from '../signatures.ts';
 import type { GeminiFamily } from './families.ts';
 import { writeParts } from './parts.ts';
+import { StepResults } from './results.ts';
 import { readSignatures, type TextSignature } from './signatures.ts';
 
 type Role = 'user' | 'model';
@@ -44,13 +46,16 @@ export function writeContents(
   const known = messages.filter(isObject);
   const lead = known.findIndex(({ role }) => !isSystem(role));
   const leading = lead < 0 ? known : known.slice(0, lead);
-  const system = leading.flatMap(({ content }) => writeParts(content, report));
+  const system = leading.map(({ content }) => writeParts(content, report)).filter(({ length }) => length > 0);
   const writer = new ContentWriter(family, maker, report);
   for (const message of known) reportLost(message, report);
   for (const message of known.slice(leading.length)) writer.add(message);
+  const turns = writer.take();
+  // 400 "contents is not specified", where OpenAI answers a system message (ikechan8370/chatgpt-plugin#733, 2024-12-22).
+  const asking = turns.length === 0 ? system.pop() : undefined;
   return {
-    contents: writer.take(),
-    systemInstruction: system.length === 0 ? undefined : { parts: system },
+    contents: asking === undefined ? turns : [{ role: 'user', parts: asking }],
+    systemInstruction: system.length === 0 ? undefined : { parts: system.flat() },
   };
 }
 
@@ -71,12 +76,9 @@ class ContentWriter {
   readonly #maker: string;
   readonly #report: Report;
   readonly #turns: Turn[] = [];
-  /** The name that each call of the history has. */
-  readonly #names = new Map<string, string>();
-  /** The ids of the last step's calls, in whose order its results are wanted. */
-  #order: readonly string[] = [];
-  /** The results of that step, by the call's id. */
-  #results: { readonly id: string; readonly parts: readonly JsonObject[] }[] = [];
+  readonly #results = new StepResults();
+  /** What the user says since the last turn of the model's: it stands behind the results, whatever the client sent between them. */
+  #said: JsonObject[] = [];
 
   constructor(family: GeminiFamily, maker: string, report: Report) {
     this.#family = family;
@@ -86,15 +88,29 @@ class ContentWriter {
 
   add(message: JsonObject): void {
     if (message.role === 'tool') return this.#addResult(message);
-    this.#flushResults();
-    if (message.role === 'assistant') this.#push('model', this.#assistant(message));
+    if (message.role === 'assistant') {
+      this.#endUserTurn();
+      return this.#push('model', this.#assistant(message));
+    }
     // A system message in the middle can be nothing else here.
-    else this.#push('user', writeParts(message.content, this.#report));
+    this.#said.push(...writeParts(message.content, this.#report));
   }
 
   take(): readonly JsonObject[] {
-    this.#flushResults();
-    return this.#turns.map(({ role, parts }) => ({ role, parts }));
+    this.#endUserTurn();
+    const [first] = this.#turns;
+    // 400 "Please ensure that function call turn comes immediately after a user turn": of a history whose beginning a client cut off
+    // (google-gemini/gemini-cli#11814, 2025-10-23; diegosouzapw/OmniRoute#13573, 2026-09-13).
+    const isCut =
+      first?.role === 'model' && first.parts.some(({ functionCall }) => functionCall !== undefined);
+    const before = isCut ? [{ role: 'user', parts: [{ text: ' ' }] }] : [];
+    return [...before, ...this.#turns.map(({ role, parts }) => ({ role, parts }))];
+  }
+
+  #endUserTurn(): void {
+    const said = this.#said;
+    this.#said = [];
+    this.#push('user', [...this.#results.take(), ...said]);
   }
 
   /** Turns alternate: what follows in the same role goes into one. */
@@ -110,8 +126,8 @@ class ContentWriter {
     const said = writeParts(message.content, this.#report);
     if (said.length === 0) said.push(...writeParts(message.refusal, this.#report));
     const toolCalls = readArray(message.tool_calls).filter(isObject);
+    if (this.#turns.at(-1)?.role !== 'model') this.#results.begin();
     const written = toolCalls.map((call) => this.#call(call, calls.get(readText(call.id) ?? '')));
-    if (written.length > 0) this.#order = toolCalls.map(({ id }) => readText(id) ?? '');
     const [first, ...others] = written;
     // The first call of a step needs one: https://ai.google.dev/gemini-api/docs/thought-signatures (read 2026-11-21).
     const isLost =
@@ -126,14 +142,15 @@ class ContentWriter {
   }
 
   #call(call: JsonObject, thoughtSignature: string | undefined): JsonObject {
-    const { name, arguments: text } = objectOf(call.function);
+    const called = objectOf(call.function, call.custom);
     const id = readText(call.id);
-    if (id !== undefined) this.#names.set(id, readText(name) ?? '');
+    const name = letteredName(readText(called.name) ?? '');
+    this.#results.call(id ?? '', name);
     return {
       functionCall: {
         ...(id === undefined ? {} : { id }),
-        name: readText(name) ?? '',
-        args: readArguments(text),
+        name,
+        args: readArguments(called.arguments ?? called.input),
       },
       ...(thoughtSignature === undefined ? {} : { thoughtSignature }),
     };
@@ -142,31 +159,7 @@ class ContentWriter {
   #addResult(message: JsonObject): void {
     const id = readText(message.tool_call_id) ?? '';
     const parts = writeParts(message.content, this.#report);
-    const media = parts.filter(({ text }) => text === undefined);
-    const text = parts.flatMap((part) => (typeof part.text === 'string' ? [part.text] : [])).join('\n');
-    const within = this.#family.mediaInResults && media.length > 0 ? { parts: media } : {};
-    const functionResponse = {
-      ...(id === '' ? {} : { id }),
-      name: this.#names.get(id) ?? readText(message.name) ?? id,
-      response: readResult(text),
-      ...within,
-    };
-    this.#results.push({ id, parts: [{ functionResponse }, ...(this.#family.mediaInResults ? [] : media)] });
-  }
-
-  /** As many as the calls, in their order, in one turn: Google counts them (google-gemini/gemini-cli#16543, 2026-01-13). */
-  #flushResults(): void {
-    const place = ({ id }: { readonly id: string }) => {
-      const at = this.#order.indexOf(id);
-      return at < 0 ? this.#order.length : at;
-    };
-    const results = this.#results.toSorted((a, b) => place(a) - place(b)).map(({ parts }) => parts);
-    this.#results = [];
-    // What stands beside the results comes after all of them.
-    this.#push('user', [
-      ...results.flatMap((parts) => parts.slice(0, 1)),
-      ...results.flatMap((parts) => parts.slice(1)),
-    ]);
+    this.#results.add(id, parts, letteredName(readText(message.name) ?? id), this.#family.mediaInResults);
   }
 }
 
@@ -198,11 +191,6 @@ function readArguments(text: unknown): JsonObject {
   if (isObject(text)) return text;
   const args = typeof text === 'string' ? parseJsonExactly(text) : undefined;
   if (isObject(args)) return args;
+  if (args === null) return {};
   return readText(text) === undefined ? {} : { arguments: text };
-}
-
-/** A result is an object, too: any other text is its output. */
-function readResult(text: string): JsonObject {
-  const result = parseJsonExactly(text);
-  return isObject(result) ? result : { output: text };
 }

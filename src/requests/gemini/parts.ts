@@ -2,8 +2,10 @@
 import { isObject, type JsonObject, readText } from '../../canonical/json.ts';
 import type { Report } from '../report.ts';
 
-/** `data:<type>[;parameters],<base64>` */
-const DATA_URL = /^data:([^;,]*)(?:;[^,]*)?,/;
+/** `data:<type>[;parameters][;base64],<data>` */
+const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*?(;base64)?,/i;
+/** A head is a media type and a few parameters: no search runs over the data. */
+const MAX_HEAD_CHARS = 256;
 
 /** For a URI the type is optional, and said where its name says it: what Gemini takes by URI (vercel/ai#16757, 2026-07-06). */
 const TYPES: Readonly<Record<string, string>> = {
@@ -18,6 +20,9 @@ const TYPES: Readonly<Record<string, string>> = {
   mp3: 'audio/mpeg',
   wav: 'audio/wav',
 };
+
+/** Of Anthropic's and of OpenAI's: what is cached here can't be told part by part. */
+const CACHE_MARKS = ['cache_control', 'prompt_cache_breakpoint'];
 
 /** Thoughts among the content are not sent back: only their signatures count here. */
 const THOUGHTS = ['thinking', 'redacted_thinking', 'reasoning'];
@@ -38,8 +43,9 @@ function textPart(text: unknown): JsonObject[] {
 
 function writePart(part: JsonObject, report: Report): JsonObject[] {
   const type = readText(part.type) ?? 'text';
-  if (part.cache_control !== undefined && part.cache_control !== null)
-    report.drop('messages.content.cache_control');
+  for (const mark of CACHE_MARKS) {
+    if (part[mark] !== undefined && part[mark] !== null) report.drop(`messages.content.${mark}`);
+  }
   if (type === 'text') return textPart(part.text);
   if (type === 'refusal') return textPart(part.refusal);
   if (THOUGHTS.includes(type)) return [];
@@ -78,10 +84,27 @@ function uri(id: string | undefined): string | undefined {
 
 function mediaOf(url: string | undefined, name = url): JsonObject | undefined {
   if (url === undefined) return undefined;
-  const [head, mimeType] = DATA_URL.exec(url) ?? [];
-  if (head !== undefined)
-    return { inlineData: { mimeType: mimeType || 'text/plain', data: url.slice(head.length) } };
+  const [head, type = '', isBase64] = DATA_URL.exec(url.slice(0, MAX_HEAD_CHARS)) ?? [];
+  if (head !== undefined) {
+    const data = url.slice(head.length);
+    return { inlineData: { mimeType: dataType(type), data: isBase64 === undefined ? toBase64(data) : data } };
+  }
   const extension = /\.(\w+)(?:[?#]|$)/.exec(name ?? '')?.[1]?.toLowerCase() ?? '';
-  const type = Object.hasOwn(TYPES, extension) ? { mimeType: TYPES[extension] } : {};
-  return url.includes('://') ? { fileData: { ...type, fileUri: url } } : undefined;
+  const typed = Object.hasOwn(TYPES, extension) ? { mimeType: TYPES[extension] } : {};
+  return url.includes('://') ? { fileData: { ...typed, fileUri: url } } : undefined;
+}
+
+/** "Unsupported MIME type: image/jpg", which browsers and clients say as well. */
+function dataType(type: string): string {
+  return /^image\/jpg$/i.test(type) ? 'image/jpeg' : type || 'text/plain';
+}
+
+/** Inline data is base64 and nothing else. A text that is not what it says is sent as it is. */
+function toBase64(data: string): string {
+  try {
+    const bytes = new TextEncoder().encode(decodeURIComponent(data));
+    return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+  } catch {
+    return data;
+  }
 }

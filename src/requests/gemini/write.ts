@@ -33,8 +33,16 @@ const OWN: Readonly<Record<string, string>> = {
 /** A model's name becomes part of a path: nothing but these leads out of it. */
 const MODEL = /^(?:models\/|tunedModels\/)?[A-Za-z0-9][\w.:-]*$/;
 
-/** OpenAI's tiers that have another name here: https://ai.google.dev/gemini-api/docs/flex-inference, by prism-php/prism#1002, 2026-04-03. */
-const TIERS: Readonly<Record<string, string>> = { default: 'standard' };
+/**
+ * Tiers by their names here; OpenAI's `scale` and `fast` are none. https://ai.google.dev/gemini-api/docs/flex-inference, by
+ * prism-php/prism#1002, 2026-04-03; https://ai.google.dev/gemini-api/docs/optimization (read 2026-11-22).
+ */
+const TIERS: Readonly<Record<string, string>> = {
+  default: 'standard',
+  standard: 'standard',
+  flex: 'flex',
+  priority: 'priority',
+};
 
 export function writeGenerateContent(
   asked: JsonObject,
@@ -61,7 +69,7 @@ export function writeGenerateContent(
     ...(tools === undefined ? {} : { tools }),
     ...(Object.keys(toolConfig).length === 0 ? {} : { toolConfig }),
     ...(config === undefined ? {} : { generationConfig: config }),
-    ...writeTier(body.service_tier),
+    ...writeTier(body.service_tier, report),
   };
   const { error, dropped, changed } = report;
   return error === null ? { kind: 'body', body: written, dropped, changed } : { kind: 'error', error };
@@ -108,7 +116,10 @@ function withoutEqual(field: string, provider: string, report: Report): void {
   report.fail(field, `${provider} can't be asked for ${field} here: ${way}`);
 }
 
-function writeTier(tier: unknown): JsonObject {
+function writeTier(tier: unknown, report: Report): JsonObject {
   const name = readText(tier);
-  return name === undefined || name === 'auto' ? {} : { serviceTier: ownValue(TIERS, name) ?? name };
+  if (name === undefined || name === 'auto') return {};
+  const serviceTier = ownValue(TIERS, name);
+  if (serviceTier === undefined) report.drop('service_tier');
+  return serviceTier === undefined ? {} : { serviceTier };
 }

@@ -19,7 +19,8 @@ export async function startLedgers(main = 'driver-worker.ts'): Promise<Ledgers> 
     config: join(ROOT, 'wrangler.toml'),
   });
   const server = createTestHarness({
-    root: ROOT,
+    // Not the repository's root: a `.dev.vars` there, with real keys, is no part of the tests.
+    root: import.meta.dirname,
     workers: [
       {
         config: {

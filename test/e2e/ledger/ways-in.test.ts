@@ -48,7 +48,8 @@ beforeAll(async () => {
   process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false';
   simulator = await createSimulator({});
   server = createTestHarness({
-    root: ROOT,
+    // Not the repository's root: a `.dev.vars` there, with real keys, is no part of the tests.
+    root: import.meta.dirname,
     workers: [
       configOf('plain', 'object', {}),
       configOf('queued', 'object', { queues: QUEUE }),

@@ -42,6 +42,37 @@ describe('system', () => {
     // Not where Anthropic refuses it: before another turn of the user's, or behind one of the assistant's.
     expect(sentMessages([...messages, USER], { model: 'claude-opus-5' })).toHaveLength(1);
   });
+
+  test('A2 two in a row: one turn; one before a turn of the assistant’s that says nothing: a text of the user', () => {
+    const model = 'claude-opus-5';
+    const [first, second] = ['Be brief', 'Be kind'].map((content) => ({ role: 'developer', content }));
+    const answer = { role: 'assistant', content: 'Hi' };
+    expect(sentMessages([USER, first ?? {}, second ?? {}, answer, USER], { model })).toMatchObject([
+      { role: 'user', content: [said('Hello')] },
+      { role: 'system', content: [said('Be brief'), said('Be kind')] },
+      { role: 'assistant' },
+      { role: 'user' },
+    ]);
+    const silent = { role: 'assistant', content: '' };
+    expect(sentMessages([USER, first ?? {}, silent, USER], { model })).toEqual([
+      { role: 'user', content: [said('Hello'), said('Be brief'), said('Hello')] },
+    ]);
+  });
+
+  test('A2 one between a call’s results: a text behind all of them', () => {
+    const messages = [
+      USER,
+      { role: 'assistant', content: null, tool_calls: [call('a'), call('b')] },
+      { role: 'tool', tool_call_id: 'a', content: 'A' },
+      { role: 'system', content: 'Be brief' },
+      { role: 'tool', tool_call_id: 'b', content: 'B' },
+    ];
+    expect(sentMessages(messages, { model: 'claude-opus-5' })).toMatchObject([
+      {},
+      {},
+      { role: 'user', content: [{ tool_use_id: 'a' }, { tool_use_id: 'b' }, said('Be brief')] },
+    ]);
+  });
 });
 
 describe('content', () => {
@@ -131,6 +162,14 @@ describe('content', () => {
       dropped: ['messages.name'],
       // 400 "final assistant content cannot end with trailing whitespace".
       body: { messages: [{ role: 'user' }, { role: 'assistant', content: [said('Hi')] }] },
+    });
+  });
+
+  test('Q5 a mark of OpenAI’s for its cache is left out and told', () => {
+    const content = [{ ...said('Hello'), prompt_cache_breakpoint: { mode: 'explicit' } }];
+    expect(reported([{ role: 'user', content }])).toMatchObject({
+      dropped: ['messages.content.prompt_cache_breakpoint'],
+      body: { messages: [{ role: 'user', content: [said('Hello')] }] },
     });
   });
 

@@ -125,6 +125,34 @@ describe('effort and thinking', () => {
     });
   });
 
+  test('A2 thinking that is enabled without a budget, as DeepSeek has it: the middle one, or as the model sees fit', () => {
+    const thinking = { type: 'enabled' };
+    expect(asking('claude-sonnet-4-5', { thinking })).toMatchObject({
+      thinking: { type: 'enabled', budget_tokens: 8192 },
+    });
+    const body = asking('claude-opus-4-6', { thinking });
+    expect(body.thinking).toEqual({ type: 'adaptive' });
+    expect(body).not.toHaveProperty('output_config');
+  });
+
+  test.each([
+    [9000, { type: 'enabled', budget_tokens: 7976, display: 'omitted' }],
+    [8000, { type: 'enabled', budget_tokens: 6976, display: 'omitted' }],
+    [2000, undefined],
+  ])(
+    'A2 a budget of the caller’s that the limit, %j, has no room for: cut below it, and told',
+    (limit, cut) => {
+      const thinking = { type: 'enabled', budget_tokens: 9000, display: 'omitted' };
+      const rewritten = reported('claude-sonnet-4-5', { thinking, max_tokens: limit });
+      expect(rewritten).toMatchObject({ kind: 'body', changed: ['thinking'] });
+      expect(rewritten.kind === 'body' && rewritten.body.thinking).toEqual(cut);
+      expect(reported('claude-sonnet-4-5', { thinking, max_tokens: 9001 })).toMatchObject({
+        body: { thinking },
+        changed: [],
+      });
+    },
+  );
+
   test('A2 a forced call: thinking with a budget is left out and told, adaptive thinking stays', () => {
     const forced = { tools: [TOOL], tool_choice: 'required', reasoning_effort: 'low' };
     const budget = reported('claude-sonnet-4-5', forced);

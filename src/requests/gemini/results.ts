@@ -1,0 +1,69 @@
+/** Writes the results of a step's calls as Gemini has them: by their calls' names, in their order, before all else in their turn (A2). */
+import { parseJsonExactly } from '../../canonical/exact-json.ts';
+import { isObject, type JsonObject } from '../../canonical/json.ts';
+
+interface Result {
+  readonly id: string;
+  readonly parts: readonly JsonObject[];
+}
+
+export class StepResults {
+  /** The calls of the step, in order. Two may have one id. */
+  readonly #calls: { readonly id: string; readonly name: string; isAnswered: boolean }[] = [];
+  #results: Result[] = [];
+
+  /** A step begins: what was called before is answered by now, or never. */
+  begin(): void {
+    this.#calls.length = 0;
+  }
+
+  call(id: string, name: string): void {
+    this.#calls.push({ id, name, isAnswered: false });
+  }
+
+  /**
+   * @param parts the result's content: texts and media
+   * @param fallbackName for a result whose call is not there
+   * @param mediaWithin media stand within the result, not beside it
+   */
+  add(id: string, parts: readonly JsonObject[], fallbackName: string, mediaWithin: boolean): void {
+    const media = parts.filter(({ text }) => text === undefined);
+    const text = parts.flatMap((part) => (typeof part.text === 'string' ? [part.text] : [])).join('\n');
+    const functionResponse = {
+      ...(id === '' ? {} : { id }),
+      name: this.#nameOf(id) ?? fallbackName,
+      response: readResult(text),
+      ...(mediaWithin && media.length > 0 ? { parts: media } : {}),
+    };
+    this.#results.push({ id, parts: [{ functionResponse }, ...(mediaWithin ? [] : media)] });
+  }
+
+  /** As many as the calls, in their order, in one turn: Google counts them (google-gemini/gemini-cli#16543, 2026-01-13). */
+  take(): JsonObject[] {
+    const place = (result: Result) => {
+      const at = this.#calls.findIndex(({ id }) => id === result.id);
+      return at < 0 ? this.#calls.length : at;
+    };
+    const results = this.#results.toSorted((a, b) => place(a) - place(b)).map(({ parts }) => parts);
+    this.#results = [];
+    // What stands beside the results comes after all of them.
+    return [...results.flatMap((parts) => parts.slice(0, 1)), ...results.flatMap((parts) => parts.slice(1))];
+  }
+
+  /** Of calls with one id between them the first result is the first one's. */
+  #nameOf(id: string): string | undefined {
+    const calls = this.#calls.filter((call) => call.id === id);
+    const call = calls.find(({ isAnswered }) => !isAnswered) ?? calls.at(-1);
+    if (call !== undefined) call.isAnswered = true;
+    return call?.name;
+  }
+}
+
+/**
+ * A result is an object: any other text is its output, and so is one with a `$ref`, which Google takes for the name of a file beside
+ * it: 400 "The referenced name … does not match to a display_name" (vercel/ai#14369, reproduced 2026-07-02).
+ */
+function readResult(text: string): JsonObject {
+  const result = text.includes('"$ref"') ? undefined : parseJsonExactly(text);
+  return isObject(result) ? result : { output: text };
+}

@@ -191,8 +191,14 @@ export class AnswerReader {
     this.#readEnd();
     if (this.#isOver) return;
     // A client that gets the events themselves has not seen an end that chunks would be given.
-    if (this.#sink.event !== undefined && !this.#normaliser.isFinished) return this.#truncated();
-    this.#finish();
+    const isWhole = this.#sink.event === undefined ? this.#hasAnswer : this.#normaliser.isFinished;
+    if (isWhole) this.#finish();
+    else this.#truncated();
+  }
+
+  /** Without a choice or a vendor event that passed there is nothing that a `[DONE]` could end (R4). */
+  get #hasAnswer(): boolean {
+    return !this.#normaliser.isEmpty || this.#hasOutput;
   }
 
   /** What the dialect knows only now. */

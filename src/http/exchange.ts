@@ -112,7 +112,8 @@ async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeR
   const found = findTargets({
     settings: context.settings,
     route,
-    body,
+    // As it came: a lane passes what a chat has no words for (N1).
+    body: sent,
     names,
     ticket: () => ticketOf(body, context.ports.random),
     mayUse: (address) => mayUse(caller, address),

@@ -190,15 +190,10 @@ export class AnswerReader {
   #done(): void {
     this.#readEnd();
     if (this.#isOver) return;
-    // A client that gets the events themselves has not seen an end that chunks would be given.
-    const isWhole = this.#sink.event === undefined ? this.#hasAnswer : this.#normaliser.isFinished;
-    if (isWhole) this.#finish();
+    const { isEmpty, isFinished } = this.#normaliser;
+    // Chunks are given an end, where there is a choice or a vendor event to be ended (R4); events have it, or have none.
+    if (isFinished || (this.#sink.event === undefined && (!isEmpty || this.#hasOutput))) this.#finish();
     else this.#truncated();
-  }
-
-  /** Without a choice or a vendor event that passed there is nothing that a `[DONE]` could end (R4). */
-  get #hasAnswer(): boolean {
-    return !this.#normaliser.isEmpty || this.#hasOutput;
   }
 
   /** What the dialect knows only now. */

@@ -485,6 +485,30 @@ describe('R8 what is told', () => {
   });
 });
 
+describe.each(WAYS)('R4 %s: a refusal whose body does not end', (_, stream) => {
+  const cutOff = (status: number, ending: 'cut' | 'hang'): Play => {
+    return { kind: 'refuse', status, body: '{"error":{"message":"no"', ending };
+  };
+
+  test('that hangs: its status moves on after 5 s, and its upstream is let go', async () => {
+    const gateway = new RoutedGateway({ first: [cutOff(503, 'hang')], second: [says('Hello')] });
+    const asked = gateway.ask({ ...BOTH, stream });
+    await settle();
+    expect(gateway.models).toEqual(['first']);
+    gateway.clock.advance(5000);
+    expect(await read(await asked)).toMatchObject({ status: 200, text: 'Hello' });
+    expect(gateway.asked[0]?.isCancelled).toBe(true);
+  });
+
+  test('that is cut: its status decides, as it would with the whole of it', async () => {
+    const plays = { first: [cutOff(503, 'cut')], second: [cutOff(400, 'cut')], third: [says('Hello')] };
+    const gateway = new RoutedGateway(plays);
+    const got = await read(await gateway.ask({ ...BOTH, models: [...BOTH.models, 'openai/third'], stream }));
+    expect(got.status).toBe(400);
+    expect(gateway.models).toEqual(['first', 'second']);
+  });
+});
+
 describe('R9 what is given up is cancelled at once', () => {
   test.each<[name: string, play: Play]>([
     [

@@ -416,6 +416,16 @@ describe('R7 circuits', () => {
     expect(gateway.models.slice(-2)).toEqual(['first', 'first']);
   });
 
+  test("a try that ends in the caller's own mistake is none: the next request tries it", async () => {
+    const failing = [...Array(5).fill(refuse(503)), refuse(400), refuse(503), says('first')];
+    const gateway = new RoutedGateway({ first: failing, second: [says('second')] }, { ALIASES });
+    for (let i = 0; i < 5; i++) await served(gateway);
+    gateway.clock.advance(10_000);
+    expect((await gateway.ask({ model: 'both' })).status).toBe(400);
+    expect(await served(gateway)).toMatch(/^deepseek\/first 503/);
+    expect(await served(gateway)).toMatch(/circuit_open/);
+  });
+
   test("a refusal of the deployment's own key takes it out for a minute, for that route alone", async () => {
     const gateway = new RoutedGateway({ first: [refuse(401)], second: [says('second')] }, { ALIASES });
     expect(await served(gateway)).toMatch(/^deepseek\/first 401/);

@@ -57,6 +57,11 @@ describe('AnswerReader, the end', () => {
       `data: {"choices":[],"usage":{"prompt_tokens":3}}\n\n${DONE}`,
       'upstream_truncated',
     ],
+    [
+      'a vendor event that does not pass, and [DONE]',
+      `data: {"type":"x_ask_user.question"}\n\n${DONE}`,
+      null,
+    ],
     ['half a JSON after every finish', `${HELLO}${STOP}data: {"choi`, null],
     ['half a JSON before the finish', `${HELLO}data: {"choi`, 'upstream_truncated'],
     ['half a [DONE] before the finish', `${HELLO}data: [DON`, 'upstream_truncated'],

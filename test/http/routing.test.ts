@@ -278,7 +278,8 @@ describe('R6 further passes', () => {
   const HALF = () => '80000000-0000-4000-8000-000000000000';
 
   test.each(WAYS)('%s: one target that is busy is asked once more, by default', async (_, stream) => {
-    const gateway = new RoutedGateway({ first: [refuse(503), says('Hello')] }, { RETRIES: '' });
+    const plays = { first: [refuse(503), says('Hello')] };
+    const gateway = new RoutedGateway(plays, { RETRIES: '' }, { random: HALF });
     const asked = gateway.ask({ model: 'deepseek/first', stream });
     await settle();
     expect(gateway.models).toEqual(['first']);

@@ -50,6 +50,8 @@ export const SILENT_EVENT_BYTES = 512;
 
 /** An upstream's error body: more than this of it is not read. */
 export const MAX_ERROR_BODY_BYTES = 64 * 1024;
+/** And no longer than that is waited for the rest of it: its status alone decides what follows (R4). */
+export const MAX_ERROR_BODY_MS = 5000;
 
 /** What of an upstream's error message reaches a client. */
 export const MAX_ERROR_MESSAGE_CHARS = 1000;

@@ -4,6 +4,7 @@ import { type GatewayKey, listKeys, makeKey, type NewKey, putKey, readKey, revok
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type JsonObject, readArray, readText } from '../canonical/json.ts';
 import { LIMIT_FIELDS, readLimits, writeLimits } from '../limits/limits.ts';
+import { isoDay } from '../metering/days.ts';
 import type { RequestContext } from './context.ts';
 import { showKey } from './key.ts';
 import { changeLimits } from './limited-ledger.ts';
@@ -161,7 +162,7 @@ function readModels(value: unknown): readonly string[] | null | undefined {
   return isSound ? globs.map(String) : undefined;
 }
 
-/** An ISO 8601 time, or seconds since the epoch as OpenAI writes times; null for never, undefined where invalid. */
+/** An ISO 8601 time of a day that its month has, or seconds since the epoch as OpenAI writes times; null for never, undefined where invalid. */
 function readExpiry(value: unknown): string | null | undefined {
   if (value === undefined || value === null) return null;
   if (typeof value === 'number') {
@@ -169,5 +170,6 @@ function readExpiry(value: unknown): string | null | undefined {
   }
   const text = readText(value) ?? '';
   const ms = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
+  const day = text.slice(0, 10);
+  return Number.isNaN(ms) || isoDay(Date.parse(day)) !== day ? undefined : new Date(ms).toISOString();
 }

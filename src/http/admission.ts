@@ -19,6 +19,8 @@ export interface Admission {
   readonly headers: Readonly<Record<string, string>>;
   /** Where the record goes: the reservation ends with it. */
   readonly records: Pick<RecordWriter, 'write'>;
+  /** Ends the reservation of a request that is not sent on after all. */
+  readonly release: () => void;
 }
 
 export type AdmissionResult =
@@ -45,8 +47,7 @@ export interface Applicant {
 /** Whose reservation it is. */
 type Held = Pick<Applicant, 'context' | 'keyId'>;
 
-/** @param signal a client that leaves meanwhile is not admitted, and leaves no reservation */
-export async function admit(applicant: Applicant, signal: AbortSignal): Promise<AdmissionResult> {
+export async function admit(applicant: Applicant): Promise<AdmissionResult> {
   const { context, keyId, targets, held, first, promptTokens } = applicant;
   const found = await findCeiling(targets, first, held);
   // Nobody waits for the turn of a request that waits.
@@ -74,11 +75,6 @@ export async function admit(applicant: Applicant, signal: AbortSignal): Promise<
   // Whatever becomes of the client, the answer is awaited: what is reserved must be released.
   context.waitUntil(reserved);
   const answer = await reserved;
-  if (signal.aborted) {
-    context.waitUntil(release({ context, keyId }));
-    const error = apiError('invalid_request', 'The client left before its request was sent on');
-    return { kind: 'refused', error, headers: {} };
-  }
   if (answer.kind === 'error') return whenUnreachable(applicant, answer.error);
   const reservation = answer.value;
   if (reservation.kind === 'refused') {
@@ -94,11 +90,11 @@ export async function admit(applicant: Applicant, signal: AbortSignal): Promise<
       by: overdrawn,
     });
   }
-  const admission = { headers: limitHeaders(standing), records: settledRecords({ context, keyId }, null) };
+  const admission = admissionOf({ context, keyId }, limitHeaders(standing), null);
   held.limitOutput(outputTokens);
   const limited = outputTokens === null ? null : await held.write(first.facts.target);
   if (limited?.kind === 'error') {
-    context.waitUntil(release({ context, keyId }));
+    admission.release();
     return { kind: 'refused', error: limited.error, headers: {} };
   }
   return { kind: 'admitted', admission, first: limited?.request ?? first };
@@ -107,12 +103,15 @@ export async function admit(applicant: Applicant, signal: AbortSignal): Promise<
 /** The setting decides (G6). A call that was lost may have reserved all the same. */
 function whenUnreachable({ context, keyId, first }: Applicant, error: ApiError): AdmissionResult {
   if (context.settings.budgetFail === 'closed') {
-    context.waitUntil(release({ context, keyId }));
+    release({ context, keyId });
     return { kind: 'refused', error, headers: {} };
   }
   const day = new Date(context.arrivedAt).toISOString().slice(0, 10);
-  const admission = { headers: {}, records: settledRecords({ context, keyId }, day) };
-  return { kind: 'admitted', admission, first };
+  return { kind: 'admitted', admission: admissionOf({ context, keyId }, {}, day), first };
+}
+
+function admissionOf(held: Held, headers: Admission['headers'], unreservedDay: string | null): Admission {
+  return { headers, records: settledRecords(held, unreservedDay), release: () => release(held) };
 }
 
 /** With LEDGER=object the record itself settles; else the object is told beside it. */
@@ -129,8 +128,8 @@ function settledRecords(held: Held, unreservedDay: string | null): Admission['re
   };
 }
 
-function release(held: Held): Promise<void> {
-  return settle(held, NOTHING, null);
+function release(held: Held): void {
+  held.context.waitUntil(settle(held, NOTHING, null));
 }
 
 /** The waits before each further try. */

@@ -167,6 +167,7 @@ export class Asking {
             callerId: exchange.caller.keyId,
             apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
             signal,
+            clock: ports.clock,
           });
         },
       });

@@ -63,7 +63,7 @@ function ceilingOf(asked: TargetRequest): CeilingResult {
   const answers = readAnswers(chat);
   if (outputTokens === undefined) return { kind: 'invalid', param: limitName(request) };
   if (answers === undefined) return { kind: 'invalid', param: 'n' };
-  const addresses = addressesOf(facts.target, chat);
+  const addresses = addressesOf(facts.target, facts.lane === null ? chat : body);
   const tier = dearTier(chat);
   const ceiling: Ceiling = {
     promptTokens: promptTokensOf(asked),

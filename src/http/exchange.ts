@@ -112,7 +112,8 @@ async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeR
   const found = findTargets({
     settings: context.settings,
     route,
-    body,
+    // As it came: a lane passes what a chat has no words for (N1).
+    body: sent,
     names,
     ticket: () => ticketOf(body, context.ports.random),
     mayUse: (address) => mayUse(caller, address),
@@ -145,9 +146,14 @@ async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeR
   const promptTokens = estimatePromptTokens(body);
   // A key without limits waits for nothing (G1).
   const admitted = isLimited(caller)
-    ? await admit({ context, keyId: caller.keyId, targets, first, held, promptTokens }, signal)
+    ? await admit({ context, keyId: caller.keyId, targets, first, held, promptTokens })
     : null;
   if (admitted?.kind === 'refused') return refuse({ error: admitted.error, headers: admitted.headers });
+  // Whoever asks from here on learns of a client that leaves; one that has left by now is asked for nobody (T4).
+  if (signal.aborted) {
+    admitted?.admission.release();
+    return refuse({ error: apiError('invalid_request', 'The client left before its request was sent on') });
+  }
   if (admitted !== null) first = admitted.first;
   return {
     kind: 'exchange',

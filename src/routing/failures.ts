@@ -83,9 +83,12 @@ export function readRetryAfter(headers: Headers, now: number): number | null {
   const text = headers.get('retry-after');
   const seconds = readNumber(text);
   if (seconds !== null) return seconds * 1000;
-  const date = Date.parse(text ?? '');
+  const date = text !== null && TIME_OF_DAY.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? null : Math.max(0, date - now);
 }
+
+/** Every form of date has one. Without it `Date.parse` takes `-5` and `soon 5` for days in 2001: over, and so no wait at all. */
+const TIME_OF_DAY = /\d{2}:\d{2}:\d{2}/;
 
 function readNumber(text: string | null): number | null {
   return text !== null && /^\s*\d+(?:\.\d+)?\s*$/.test(text) ? Number(text) : null;

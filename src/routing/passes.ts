@@ -74,7 +74,7 @@ export class Passes {
     return null;
   }
 
-  /** The target whose turn it was is not asked after all. */
+  /** The target whose turn it was is not asked after all, or that told nothing of it. */
   didNotAsk(target: Target, now: number): void {
     const { circuits, circuitOf } = this.#options;
     if (this.#isTrial) circuits.didNotAsk(circuitOf(target), now);
@@ -83,6 +83,8 @@ export class Passes {
   /** The target whose turn it was has failed. */
   failed(target: Target, { retryAfterMs }: Failure, { mayRecover, counts }: Verdict, now: number): void {
     const { circuits, circuitOf } = this.#options;
+    // The caller's own mistake is no try of the target: the next request tries it.
+    if (counts === 'nothing') this.didNotAsk(target, now);
     circuits.failed(circuitOf(target), counts, now);
     if (!mayRecover || (retryAfterMs ?? 0) > MAX_RETRY_AFTER_MS) return;
     this.#failed.push({ target, at: retryAfterMs === null ? null : now + retryAfterMs });

@@ -36,6 +36,7 @@ export class AnswerReader {
   readonly #held = new ByteBuffer();
   #isOver = false;
   #hasOutput = false;
+  #hasVendorEvent = false;
   #bodyEnded = false;
   #events = 0;
 
@@ -190,9 +191,10 @@ export class AnswerReader {
   #done(): void {
     this.#readEnd();
     if (this.#isOver) return;
-    // A client that gets the events themselves has not seen an end that chunks would be given.
-    if (this.#sink.event !== undefined && !this.#normaliser.isFinished) return this.#truncated();
-    this.#finish();
+    const { isEmpty, isFinished } = this.#normaliser;
+    // Chunks are given an end, where a choice or a vendor event came before it (R4); events have it, or have none.
+    if (isFinished || (this.#sink.event === undefined && (!isEmpty || this.#hasVendorEvent))) this.#finish();
+    else this.#truncated();
   }
 
   /** What the dialect knows only now. */
@@ -214,6 +216,7 @@ export class AnswerReader {
   }
 
   #vendor(type: string, eventName: string, event: JsonObject, json: string): void {
+    this.#hasVendorEvent = true;
     this.#options.context.meter.vendor(this.#options.vendorTokens(type, event));
     // An event that is the vendor's by its name alone could hold what a client takes for a chunk or an error.
     const isPlain = event.type === type || (event.choices === undefined && event.error === undefined);

@@ -1,6 +1,7 @@
 /** Calls an upstream: the request as its provider takes it, allowlisted headers both ways, refusals as errors of the table. */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { MAX_ERROR_BODY_BYTES } from '../canonical/limits.ts';
+import { MAX_ERROR_BODY_BYTES, MAX_ERROR_BODY_MS } from '../canonical/limits.ts';
+import type { Clock } from '../stream/pacing.ts';
 import { classifyRefusal, type Refuser, readRetryDelay } from './classify.ts';
 
 export type Fetch = (input: Request | string, init?: RequestInit) => Promise<Response>;
@@ -20,6 +21,7 @@ export interface UpstreamRequest {
   /** Those that every request to it has, with its credential: they win over all others. */
   readonly apiHeaders: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
+  readonly clock: Clock;
 }
 
 export type UpstreamResult =
@@ -49,7 +51,7 @@ export const RESPONSE_HEADERS = [
 
 /** Never throws: an upstream that can't be reached is an error of the table. */
 export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Promise<UpstreamResult> {
-  const { upstream, signal } = request;
+  const { upstream, signal, clock } = request;
   try {
     const response = await fetch(request.url, {
       method: 'POST',
@@ -60,7 +62,7 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
       signal,
     });
     if (response.ok) return { kind: 'answer', response };
-    const body = await readStart(response.body, MAX_ERROR_BODY_BYTES);
+    const body = await readStart(response.body, clock);
     const { status } = response;
     const headers = withRetryAfter(response.headers, readRetryDelay(body, upstream));
     return { kind: 'error', error: classifyRefusal({ status, body }, upstream), headers, status };
@@ -78,18 +80,28 @@ function withRetryAfter(headers: Headers, seconds: number | undefined): Headers 
   return told;
 }
 
-/** The start of a text body, up to a bound: the rest is not read. */
-async function readStart(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<string> {
+/** The start of a refusal's text, up to bounds of size and time, or to where it is cut: its status tells the rest. Never rejects. */
+async function readStart(body: ReadableStream<Uint8Array> | null, clock: Clock): Promise<string> {
   if (body === null) return '';
+  const reader = body.getReader();
+  const cancel = () => void reader.cancel().catch(() => {});
+  const cancelTimer = clock.startTimer(MAX_ERROR_BODY_MS, cancel);
   const decoder = new TextDecoder();
   let text = '';
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    text += decoder.decode(chunk, { stream: true });
-    if (bytes >= maxBytes) break;
+  try {
+    for (let bytes = 0; bytes < MAX_ERROR_BODY_BYTES; ) {
+      const { done, value } = await reader.read();
+      if (done) return text;
+      bytes += value.length;
+      text += decoder.decode(value, { stream: true });
+    }
+    cancel();
+    return text;
+  } catch {
+    return text;
+  } finally {
+    cancelTimer();
   }
-  return text;
 }
 
 /** As a plain object, which the runtime takes in one step. */

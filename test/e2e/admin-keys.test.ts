@@ -85,6 +85,8 @@ describe('a key', () => {
     [{ name: 'a', models: [] }, 'models'],
     [{ name: 'a', models: ['deepseek/*', 7] }, 'models'],
     [{ name: 'a', expires_at: 'tomorrow' }, 'expires_at'],
+    [{ name: 'a', expires_at: '2999-02-29' }, 'expires_at'],
+    [{ name: 'a', expires_at: '2999-02-31T00:00:00+02:00' }, 'expires_at'],
   ])('K2: requested as %j gets 400 that names the field, and none is created', async (body, param) => {
     const before = (await list()).length;
     const { status, error } = await errorOf(await gateway.post('/admin/keys', body, { headers: ADMIN }));

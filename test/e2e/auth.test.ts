@@ -149,7 +149,8 @@ describe('AUTH=keys', () => {
 describe('a key with globs of models', () => {
   let headers: { authorization: string };
   beforeAll(async () => {
-    headers = bearer((await makeKey({ models: ['deepseek/*', 'openai/gpt-4o*'] })).token);
+    const models = ['deepseek/*', 'openai/gpt-4o*', 'anthropic/claude-haiku*'];
+    headers = bearer((await makeKey({ models })).token);
   });
 
   test.each(['deepseek/deepseek-chat', 'openai/gpt-4o-mini', 'gpt-4o-mini'])(
@@ -171,9 +172,14 @@ describe('a key with globs of models', () => {
     ['fallbacks', { fallbacks: [{ model: 'o4-mini' }] }],
   ])('K3 finding 11: gets 403 for another model in %s, which a router would serve', async (_, more) => {
     const asked = gateway.simulator.requests.length;
-    for (const body of [chat('openai/gpt-4o-mini', more), streamedChat('openai/gpt-4o-mini', more)]) {
-      const { status, error } = await errorOf(await gateway.post(CHAT, body, { headers }));
-      expect([status, error.code]).toEqual([403, 'model_not_allowed']);
+    // The last one would pass on a lane.
+    for (const [path, body] of [
+      [CHAT, chat('openai/gpt-4o-mini', more)],
+      [CHAT, streamedChat('openai/gpt-4o-mini', more)],
+      ['/v1/messages', chat('anthropic/claude-haiku-4-5', { max_tokens: 9, ...more })],
+    ] as const) {
+      const { status, error } = await errorOf(await gateway.post(path, body, { headers }));
+      expect([status, error.type]).toEqual([403, 'permission_error']);
     }
     expect(gateway.simulator.requests).toHaveLength(asked);
   });
@@ -200,7 +206,7 @@ describe('a key with globs of models', () => {
     const { data } = await jsonOf(await gateway.fetch('/v1/models', { headers }));
     const ids = objectsOf(data).map(({ id }) => textOf(id));
     expect(ids).toContain('openai/gpt-4o-mini');
-    expect(ids.filter((id) => !/^deepseek\/|^openai\/gpt-4o/.test(id))).toEqual([]);
+    expect(ids.filter((id) => !/^deepseek\/|^openai\/gpt-4o|^anthropic\/claude-haiku/.test(id))).toEqual([]);
   });
 });
 

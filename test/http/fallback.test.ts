@@ -54,6 +54,7 @@ const FAILURES: readonly (readonly [name: string, play: Play, told: string, when
     ['JSON without a choice', json({ ok: true }), 'upstream_invalid'],
     ['a line that is no JSON', sse(ROLE, 'data: oops\n\n'), 'upstream_invalid'],
     ['an empty stream', sse(), 'upstream_truncated'],
+    ['an end that ends nothing', sse(': queued\n\n', DONE), 'upstream_truncated'],
     ['an empty object', { kind: 'answer', type: 'application/json', pieces: [] }, 'upstream_invalid'],
     ['an end after a role', sse(ROLE), 'upstream_truncated'],
     [

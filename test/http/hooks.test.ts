@@ -27,3 +27,15 @@ describe('I1 W2 onRequest that throws: 500, which tells no more than that', () =
     if (path.includes('messages')) expect(body?.request_id).toBe(response.headers.get('request-id'));
   });
 });
+
+test('T4 a client that leaves while the host is asked: no upstream is, and there is no record', async () => {
+  const client = new AbortController();
+  const asking = { ...NO_HOOKS, onRequest: () => client.abort() };
+  const gateway = new LimitedGateway({ AUTH: 'open' }, {}, asking);
+  for (const stream of [true, false]) {
+    await gateway.ask('x', { stream }, { signal: client.signal }).catch(() => undefined);
+    await gateway.idle();
+  }
+  expect(gateway.calls).not.toContain('upstream');
+  expect(gateway.logged).toEqual([]);
+});

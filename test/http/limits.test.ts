@@ -240,12 +240,12 @@ describe('G2 a key with limits', () => {
   });
 
   test('in money: a router that may serve a dearer model is reserved for that one', async () => {
-    const entry = { provider: 'openai', since: '2026-01-01T00:00:00Z', currency: 'USD', input: 0 };
-    const prices = [
-      { ...entry, models: ['cheap'], output: 1 },
-      { ...entry, models: ['dear'], output: 50 },
-    ];
-    const gateway = new LimitedGateway({ PRICES: JSON.stringify(prices) });
+    const entry = { since: '2026-01-01T00:00:00Z', currency: 'USD', input: 0 };
+    const prices = ['openai', 'anthropic'].flatMap((provider) => [
+      { ...entry, provider, models: ['cheap'], output: 1 },
+      { ...entry, provider, models: ['dear'], output: 50 },
+    ]);
+    const gateway = new LimitedGateway({ PRICES: JSON.stringify(prices), ANTHROPIC_API_KEY: 'k' });
     const token = await gateway.key({ budget: { USD: 5 } });
     const left = async (fields: object) =>
       (await gateway.ask(token, { model: 'openai/cheap', max_tokens: 10_000, ...fields })).headers.get(
@@ -255,6 +255,12 @@ describe('G2 a key with limits', () => {
     await gateway.idle();
     gateway.sql.exec('DELETE FROM spent');
     expect(await left({ fallbacks: ['dear'] })).toBe('4.50 USD');
+    await gateway.idle();
+    gateway.sql.exec('DELETE FROM spent');
+    const body = { model: 'anthropic/cheap', max_tokens: 10_000, fallbacks: ['dear'] };
+    const messages = [{ role: 'user', content: 'Hello' }];
+    const onLane = await gateway.post('/v1/messages', token, { ...body, messages });
+    expect(onLane.headers.get('x-weir-budget-remaining')).toBe('4.50 USD');
   });
 });
 

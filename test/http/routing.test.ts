@@ -278,7 +278,8 @@ describe('R6 further passes', () => {
   const HALF = () => '80000000-0000-4000-8000-000000000000';
 
   test.each(WAYS)('%s: one target that is busy is asked once more, by default', async (_, stream) => {
-    const gateway = new RoutedGateway({ first: [refuse(503), says('Hello')] }, { RETRIES: '' });
+    const plays = { first: [refuse(503), says('Hello')] };
+    const gateway = new RoutedGateway(plays, { RETRIES: '' }, { random: HALF });
     const asked = gateway.ask({ model: 'deepseek/first', stream });
     await settle();
     expect(gateway.models).toEqual(['first']);
@@ -416,6 +417,16 @@ describe('R7 circuits', () => {
     expect(gateway.models.slice(-2)).toEqual(['first', 'first']);
   });
 
+  test("a try that ends in the caller's own mistake is none: the next request tries it", async () => {
+    const failing = [...Array(5).fill(refuse(503)), refuse(400), refuse(503), says('first')];
+    const gateway = new RoutedGateway({ first: failing, second: [says('second')] }, { ALIASES });
+    for (let i = 0; i < 5; i++) await served(gateway);
+    gateway.clock.advance(10_000);
+    expect((await gateway.ask({ model: 'both' })).status).toBe(400);
+    expect(await served(gateway)).toMatch(/^deepseek\/first 503/);
+    expect(await served(gateway)).toMatch(/circuit_open/);
+  });
+
   test("a refusal of the deployment's own key takes it out for a minute, for that route alone", async () => {
     const gateway = new RoutedGateway({ first: [refuse(401)], second: [says('second')] }, { ALIASES });
     expect(await served(gateway)).toMatch(/^deepseek\/first 401/);
@@ -482,6 +493,30 @@ describe('R8 what is told', () => {
         { provider: 'mistral', status: 200 },
       ],
     });
+  });
+});
+
+describe.each(WAYS)('R4 %s: a refusal whose body does not end', (_, stream) => {
+  const cutOff = (status: number, ending: 'cut' | 'hang'): Play => {
+    return { kind: 'refuse', status, body: '{"error":{"message":"no"', ending };
+  };
+
+  test('that hangs: its status moves on after 5 s, and its upstream is let go', async () => {
+    const gateway = new RoutedGateway({ first: [cutOff(503, 'hang')], second: [says('Hello')] });
+    const asked = gateway.ask({ ...BOTH, stream });
+    await settle();
+    expect(gateway.models).toEqual(['first']);
+    gateway.clock.advance(5000);
+    expect(await read(await asked)).toMatchObject({ status: 200, text: 'Hello' });
+    expect(gateway.asked[0]?.isCancelled).toBe(true);
+  });
+
+  test('that is cut: its status decides, as it would with the whole of it', async () => {
+    const plays = { first: [cutOff(503, 'cut')], second: [cutOff(400, 'cut')], third: [says('Hello')] };
+    const gateway = new RoutedGateway(plays);
+    const got = await read(await gateway.ask({ ...BOTH, models: [...BOTH.models, 'openai/third'], stream }));
+    expect(got.status).toBe(400);
+    expect(gateway.models).toEqual(['first', 'second']);
   });
 });
 

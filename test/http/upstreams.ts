@@ -20,6 +20,8 @@ export type Play =
       readonly status: number;
       readonly headers?: Record<string, string>;
       readonly body?: string;
+      /** What follows the body's last piece, where that is not its end. */
+      readonly ending?: 'cut' | 'hang';
     }
   /** An answer of this type, in these pieces; then its end, a cut, or nothing. */
   | {
@@ -159,14 +161,16 @@ export class RoutedGateway {
     if (play.kind === 'unreachable') throw new Error('connect ECONNREFUSED 10.0.0.1:443');
     if (play.kind === 'hang') return aborted;
     if (play.kind === 'refuse') {
-      return new Response(play.body ?? '', { status: play.status, headers: play.headers ?? {} });
+      const { status, headers = {}, body = '', ending } = play;
+      const cutOff = ending && bodyOf({ pieces: [body], ending }, asked, aborted);
+      return new Response(cutOff ?? body, { status, headers });
     }
     return new Response(bodyOf(play, asked, aborted), { headers: { 'content-type': play.type } });
   }
 }
 
 function bodyOf(
-  { pieces, ending = 'end' }: Extract<Play, { kind: 'answer' }>,
+  { pieces, ending = 'end' }: Pick<Extract<Play, { kind: 'answer' }>, 'pieces' | 'ending'>,
   asked: Asked,
   aborted: Promise<never>,
 ): ReadableStream<Uint8Array> {

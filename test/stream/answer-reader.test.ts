@@ -51,6 +51,17 @@ describe('AnswerReader, the end', () => {
     ],
     ['nothing at all', '', 'upstream_truncated'],
     ['comments alone', ': hi\n\n', 'upstream_truncated'],
+    ['[DONE] alone', DONE, 'upstream_truncated'],
+    [
+      'usage without a choice, and [DONE]',
+      `data: {"choices":[],"usage":{"prompt_tokens":3}}\n\n${DONE}`,
+      'upstream_truncated',
+    ],
+    [
+      'a vendor event that does not pass, and [DONE]',
+      `data: {"type":"x_ask_user.question"}\n\n${DONE}`,
+      null,
+    ],
     ['half a JSON after every finish', `${HELLO}${STOP}data: {"choi`, null],
     ['half a JSON before the finish', `${HELLO}data: {"choi`, 'upstream_truncated'],
     ['half a [DONE] before the finish', `${HELLO}data: [DON`, 'upstream_truncated'],

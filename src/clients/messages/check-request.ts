@@ -1,11 +1,7 @@
-/** Finds what of a body is of another kind than Anthropic's API has it: nothing of it would be left in a chat, and nobody be told (I2). */
-import { type ApiError, apiError } from '../../canonical/error.ts';
+/** What each field of a body and its blocks must be, as Anthropic's API has it (I2). */
+import type { ApiError } from '../../canonical/error.ts';
 import { isObject, type JsonObject, readArray } from '../../canonical/json.ts';
-
-interface Kind {
-  readonly name: string;
-  readonly fits: (value: unknown) => boolean;
-}
+import { findMisfit, isText, type Kind, type Kinds } from '../kinds.ts';
 
 const TEXT: Kind = { name: 'a text', fits: isText };
 const TEXTS: Kind = { name: 'a list of texts', fits: (value) => Array.isArray(value) && value.every(isText) };
@@ -16,7 +12,7 @@ const CONTENT: Kind = {
   fits: (value) => isText(value) || isObjects(value),
 };
 
-const FIELDS: Readonly<Record<string, Kind>> = {
+const FIELDS: Kinds = {
   system: CONTENT,
   tools: OBJECTS,
   tool_choice: OBJECT,
@@ -26,38 +22,24 @@ const FIELDS: Readonly<Record<string, Kind>> = {
 };
 
 /** Of the blocks that are read, by their type; another block is left out as a whole, by name. */
-const BLOCK_FIELDS: ReadonlyMap<unknown, Readonly<Record<string, Kind>>> = new Map([
+const BLOCK_FIELDS: ReadonlyMap<unknown, Kinds> = new Map([
   ['text', { text: TEXT }],
   ['thinking', { thinking: TEXT }],
   ['tool_result', { content: CONTENT }],
 ]);
 
-/** The first that does not fit, by its path; null where all does. What is absent or null fits. */
-export function findMisfit(body: JsonObject): ApiError | null {
-  return misfitIn(body, FIELDS, '') ?? first(body.messages, 'messages', misfitInMessage);
+/** The first that does not fit, by its path; null where all does. */
+export function checkRequest(body: JsonObject): ApiError | null {
+  return findMisfit(body, FIELDS) ?? first(body.messages, 'messages', misfitInMessage);
 }
 
 function misfitInMessage(message: JsonObject, path: string): ApiError | null {
   return (
-    misfitIn(message, { content: CONTENT }, `${path}.`) ??
+    findMisfit(message, { content: CONTENT }, `${path}.`) ??
     first(message.content, `${path}.content`, (block, at) =>
-      misfitIn(block, BLOCK_FIELDS.get(block.type) ?? {}, `${at}.`),
+      findMisfit(block, BLOCK_FIELDS.get(block.type) ?? {}, `${at}.`),
     )
   );
-}
-
-function misfitIn(
-  object: JsonObject,
-  fields: Readonly<Record<string, Kind>>,
-  prefix: string,
-): ApiError | null {
-  for (const [field, kind] of Object.entries(fields)) {
-    const value = object[field];
-    if (value === undefined || value === null || kind.fits(value)) continue;
-    const path = prefix + field;
-    return apiError('invalid_request', `${path} must be ${kind.name}`, path);
-  }
-  return null;
 }
 
 /** The first misfit among the objects of a list. */
@@ -71,10 +53,6 @@ function first(
     if (misfit !== null) return misfit;
   }
   return null;
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string';
 }
 
 function isObjects(value: unknown): boolean {

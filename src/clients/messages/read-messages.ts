@@ -24,12 +24,21 @@ export function readMessages(
 /** Users' messages in a row are one turn: results in the later ones would not stand right behind their calls. */
 function joinResults(messages: readonly JsonObject[]): readonly JsonObject[] {
   const joined: JsonObject[] = [];
+  /** The last one's content, where it is joined already. */
+  let own: JsonObject[] | null = null;
   for (const message of messages) {
     const before = joined.at(-1);
-    const isMore = before?.role === 'user' && message.role === 'user';
     const content = blocksOf(message.content);
-    if (!isMore || !content.some(isToolResult)) joined.push(message);
-    else joined[joined.length - 1] = { ...before, content: [...blocksOf(before.content), ...content] };
+    if (before?.role !== 'user' || message.role !== 'user' || !content.some(isToolResult)) {
+      joined.push(message);
+      own = null;
+      continue;
+    }
+    if (own === null) {
+      own = [...blocksOf(before.content)];
+      joined[joined.length - 1] = { ...before, content: own };
+    }
+    own.push(...content);
   }
   return joined;
 }

@@ -3,7 +3,7 @@ import { type ApiError, apiError } from '../../canonical/error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import type { ClientRequest } from '../client.ts';
-import { findMisfit } from './check-request.ts';
+import { checkRequest } from './check-request.ts';
 import type { Dropped } from './read-content.ts';
 import { isConversation, readMessages } from './read-messages.ts';
 import { readTools } from './read-tools.ts';
@@ -42,7 +42,7 @@ export function readRequest(body: JsonObject): ClientRequest<null> {
     ...format(body),
     ...user(body.metadata),
   };
-  const onlyNative = isSaid(body.thread) ? NO_THREADS : (tools.refusal ?? findMisfit(body));
+  const onlyNative = isSaid(body.thread) ? NO_THREADS : (tools.refusal ?? checkRequest(body));
   return {
     kind: 'request',
     body: canonical,

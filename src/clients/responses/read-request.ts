@@ -3,6 +3,7 @@
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { isObject, type JsonObject, readArray, readCount, readText } from '../../canonical/json.ts';
 import type { ClientRequest } from '../client.ts';
+import { findMisfit, isText, type Kinds } from '../kinds.ts';
 import { writeEcho } from './echo.ts';
 import { readInput } from './read-input.ts';
 import { type ReadTools, readToolChoice, readTools } from './read-tools.ts';
@@ -66,10 +67,7 @@ function translate(body: JsonObject): Translation {
   if (stateful !== null) return { kind: 'error', error: stateful };
   const read = readInput(body.input);
   if (read.kind === 'error') return { kind: 'error', error: apiError(read.code, read.message, 'input') };
-  if (isThere(body.stream) && typeof body.stream !== 'boolean') {
-    return { kind: 'error', error: apiError('invalid_request', 'stream must be true or false', 'stream') };
-  }
-  const misfit = findMisfit(body);
+  const misfit = findMisfit(body, KINDS);
   if (misfit !== null) return { kind: 'error', error: misfit };
   const tools = readTools([...readArray(body.tools), ...read.tools]);
   const choice = readToolChoice(body.tool_choice, tools);
@@ -97,24 +95,14 @@ function translate(body: JsonObject): Translation {
 
 const NOTHING_SAID = apiError('invalid_request', 'input must hold at least one message', 'input');
 
-/** Fields that are read here: of a value of any other kind nothing would be left, and nobody be told. */
-const KINDS: Readonly<Record<string, readonly [fits: (value: unknown) => boolean, message: string]>> = {
-  instructions: [isText, 'instructions must be a text: send items in input'],
-  tools: [isTools, 'tools must be a list of tools; a function has its name beside its type'],
-  text: [isObject, 'text must be an object, as {"format":…}'],
-  reasoning: [isObject, 'reasoning must be an object, as {"effort":"low"}'],
+/** Of the fields that are read here. */
+const KINDS: Kinds = {
+  stream: { name: 'true or false', fits: (value) => typeof value === 'boolean' },
+  instructions: { name: 'a text: send items in input', fits: isText },
+  tools: { name: 'a list of tools; a function has its name beside its type', fits: isTools },
+  text: { name: 'an object, as {"format":…}', fits: isObject },
+  reasoning: { name: 'an object, as {"effort":"low"}', fits: isObject },
 };
-
-function findMisfit(body: JsonObject): ApiError | null {
-  for (const [field, [fits, message]] of Object.entries(KINDS)) {
-    if (isThere(body[field]) && !fits(body[field])) return apiError('invalid_request', message, field);
-  }
-  return null;
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string';
-}
 
 /** Chat's own form of a function has its name further in. */
 function isTools(value: unknown): boolean {

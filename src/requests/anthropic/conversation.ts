@@ -1,9 +1,9 @@
 /** Writes a conversation as Anthropic has it: the system apart, turns that alternate, a call's results first in the turn behind it (A2). */
-import { parseJsonExactly } from '../../canonical/exact-json.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { isFromAnswer } from '../openai-fields.ts';
 import type { Report } from '../report.ts';
+import { argumentsObject, StepCalls } from '../step-calls.ts';
 import { contentBlocks, textBlocks, withCacheControl } from './content.ts';
 import type { ClaudeFamily } from './family.ts';
 import { thinkingBlocks } from './thoughts.ts';
@@ -55,11 +55,17 @@ const TOOL_ID = /^[a-zA-Z0-9_-]{1,128}$/;
 /** What a message may have besides its content; the rest of it is nothing that Anthropic knows. */
 const MESSAGE_KEYS = ['role', 'content', 'cache_control', 'tool_call_id', 'tool_calls'];
 
+interface WrittenTurn extends Turn {
+  /** They stand first, whatever the client sent between them: 400 "`tool_use` ids were found without `tool_result` blocks". */
+  readonly results: JsonObject[];
+  content: JsonObject[];
+}
+
 class TurnWriter {
   readonly #options: ConversationOptions;
-  readonly #turns: { readonly role: Turn['role']; content: JsonObject[] }[] = [];
-  /** The ids that the calls of the last turn have here, by their own, which may be that of several: one that is not unique is refused. */
-  readonly #ids = new Map<string, string[]>();
+  readonly #turns: WrittenTurn[] = [];
+  /** The calls of the last turn, by the ids that they have here: one that is not unique is refused. */
+  readonly #calls = new StepCalls();
   readonly #usedIds = new Set<string>();
 
   constructor(options: ConversationOptions) {
@@ -79,7 +85,7 @@ class TurnWriter {
     const last = this.#turns.at(-1);
     // 400 "final assistant content cannot end with trailing whitespace".
     if (last?.role === 'assistant') last.content = last.content.map(trimmed);
-    return this.#turns;
+    return this.#turns.map(({ role, results, content }) => ({ role, content: [...results, ...content] }));
   }
 
   /**
@@ -105,7 +111,7 @@ class TurnWriter {
     if (role === 'user') this.#endSystemTurn();
     const last = this.#turns.at(-1);
     if (last?.role === role) last.content.push(...blocks);
-    else this.#turns.push({ role, content: blocks });
+    else this.#turns.push({ role, results: [], content: blocks });
   }
 
   #assistant(message: JsonObject): JsonObject[] {
@@ -114,7 +120,7 @@ class TurnWriter {
     const refusal = readText(message.refusal);
     const said = content.length === 0 && refusal !== undefined ? textBlocks(refusal) : content;
     const calls = readArray(message.tool_calls).filter(isObject);
-    if (this.#turns.at(-1)?.role !== 'assistant') this.#ids.clear();
+    if (this.#turns.at(-1)?.role !== 'assistant') this.#calls.begin();
     const blocks = [
       ...thinkingBlocks(message, providerId),
       ...said,
@@ -130,36 +136,32 @@ class TurnWriter {
       type: 'tool_use',
       id: this.#idOf(readText(call.id) ?? ''),
       name: fn.name,
-      input: inputOf(fn.arguments ?? fn.input),
+      input: argumentsObject(fn.arguments ?? fn.input),
     };
   }
 
   #idOf(own: string): string {
-    const id = TOOL_ID.test(own) ? own : toolCallId(own);
+    const id = ownId(own);
     const unique = this.#usedIds.has(id) ? toolCallId(`${id} ${this.#usedIds.size}`) : id;
     this.#usedIds.add(unique);
-    this.#ids.set(own, [...(this.#ids.get(own) ?? []), unique]);
+    this.#calls.add(own, unique);
     return unique;
   }
 
-  /** Results stand first in their turn, whatever the client sent between them: 400 "`tool_use` ids were found without `tool_result` blocks". */
   #addResult(message: JsonObject): void {
     const own = readText(message.tool_call_id) ?? '';
-    const ids = this.#ids.get(own) ?? [TOOL_ID.test(own) ? own : toolCallId(own)];
     const { content } = message;
     const blocks = typeof content === 'string' ? content : contentBlocks(content, this.#options.report);
     const result: JsonObject = {
       type: 'tool_result',
-      // Of calls with one id between them the first result is the first one's.
-      tool_use_id: ids.length > 1 ? ids.shift() : ids[0],
+      tool_use_id: this.#calls.answer(own) ?? ownId(own),
       ...(blocks.length === 0 ? {} : { content: blocks }),
       ...(isObject(message.cache_control) ? { cache_control: message.cache_control } : {}),
     };
     this.#endSystemTurn();
     const last = this.#turns.at(-1);
-    if (last?.role !== 'user') return this.#push('user', [result]);
-    const results = last.content.filter(({ type }) => type === 'tool_result').length;
-    last.content.splice(results, 0, result);
+    if (last?.role === 'user') last.results.push(result);
+    else this.#turns.push({ role: 'user', results: [result], content: [] });
   }
 
   #reportRest(message: JsonObject): void {
@@ -174,14 +176,8 @@ function isThought(type: unknown): boolean {
   return type === 'thinking' || type === 'redacted_thinking';
 }
 
-/** Arguments that a limit cut off must not block the conversation for ever. */
-function inputOf(value: unknown): unknown {
-  if (isObject(value)) return value;
-  const text = readText(value);
-  if (text === undefined || text.trim() === '') return {};
-  const input = parseJsonExactly(text);
-  if (input === null) return {};
-  return isObject(input) ? input : { arguments: text };
+function ownId(id: string): string {
+  return TOOL_ID.test(id) ? id : toolCallId(id);
 }
 
 function trimmed(block: JsonObject, at: number, { length }: readonly JsonObject[]): JsonObject {

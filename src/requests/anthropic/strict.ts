@@ -4,8 +4,8 @@ import { schemasWithin } from './schema.ts';
 
 /**
  * 400 "Too many strict tools (22). The maximum number of strict tools supported is 20", "Schemas contains too many parameters with
- * union types (24 parameters with type arrays or anyOf) … limit: 16", "too many optional parameters (25) … limit: 24": measured by
- * several, 2026-08. Agents that mark every tool, as OpenAI's own do, reach them.
+ * union types (24 parameters with type arrays or anyOf) … limit: 16", "too many optional parameters (25) … limit: 24"
+ * (camel-ai/camel#4171, 2026-07-13; elizaOS/eliza#16499, 2026-07-16). Agents that mark every tool, as OpenAI's own do, reach them.
  */
 const LIMITS = { tools: 20, unions: 16, optional: 24 } as const;
 
@@ -36,9 +36,9 @@ export class StrictSchemas {
 
 function countsOf(schema: JsonObject): Omit<Counts, 'tools'> {
   const isUnion = Array.isArray(schema.anyOf) || readArray(schema.type).length > 1;
-  const required = readArray(schema.required);
+  const required = new Set(readArray(schema.required));
   const names = isObject(schema.properties) ? Object.keys(schema.properties) : [];
-  const own = { unions: isUnion ? 1 : 0, optional: names.filter((name) => !required.includes(name)).length };
+  const own = { unions: isUnion ? 1 : 0, optional: names.filter((name) => !required.has(name)).length };
   return schemasWithin(schema)
     .map(countsOf)
     .reduce((a, b) => ({ unions: a.unions + b.unions, optional: a.optional + b.optional }), own);

@@ -1,9 +1,9 @@
 /** Writes a conversation as Gemini has it: turns of two roles, results by their call's name, signatures where they came (A2, A7). */
-import { parseJsonExactly } from '../../canonical/exact-json.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 import { letteredName } from '../../canonical/tool-name.ts';
 import type { Report } from '../report.ts';
 import { STAND_IN } from '../signatures.ts';
+import { argumentsObject } from '../step-calls.ts';
 import type { GeminiFamily } from './families.ts';
 import { writeParts } from './parts.ts';
 import { StepResults } from './results.ts';
@@ -150,7 +150,7 @@ class ContentWriter {
       functionCall: {
         ...(id === undefined ? {} : { id }),
         name,
-        args: readArguments(called.arguments ?? called.input),
+        args: argumentsObject(called.arguments ?? called.input),
       },
       ...(thoughtSignature === undefined ? {} : { thoughtSignature }),
     };
@@ -184,13 +184,4 @@ function withTextSignatures(said: readonly JsonObject[], signatures: readonly Te
     );
   }
   return parts;
-}
-
-/** Arguments are an object here: `""` is none, and a text that is no object (cut by a limit) is kept as one of them. */
-function readArguments(text: unknown): JsonObject {
-  if (isObject(text)) return text;
-  const args = typeof text === 'string' ? parseJsonExactly(text) : undefined;
-  if (isObject(args)) return args;
-  if (args === null) return {};
-  return readText(text) === undefined ? {} : { arguments: text };
 }

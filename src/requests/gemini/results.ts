@@ -1,6 +1,7 @@
 /** Writes the results of a step's calls as Gemini has them: by their calls' names, in their order, before all else in their turn (A2). */
 import { parseJsonExactly } from '../../canonical/exact-json.ts';
 import { isObject, type JsonObject } from '../../canonical/json.ts';
+import { StepCalls } from '../step-calls.ts';
 
 interface Result {
   readonly id: string;
@@ -8,17 +9,15 @@ interface Result {
 }
 
 export class StepResults {
-  /** The calls of the step, in order. Two may have one id. */
-  readonly #calls: { readonly id: string; readonly name: string; isAnswered: boolean }[] = [];
+  readonly #calls = new StepCalls();
   #results: Result[] = [];
 
-  /** A step begins: what was called before is answered by now, or never. */
   begin(): void {
-    this.#calls.length = 0;
+    this.#calls.begin();
   }
 
   call(id: string, name: string): void {
-    this.#calls.push({ id, name, isAnswered: false });
+    this.#calls.add(id, name);
   }
 
   /**
@@ -31,7 +30,7 @@ export class StepResults {
     const text = parts.flatMap((part) => (typeof part.text === 'string' ? [part.text] : [])).join('\n');
     const functionResponse = {
       ...(id === '' ? {} : { id }),
-      name: this.#nameOf(id) ?? fallbackName,
+      name: this.#calls.answer(id) ?? fallbackName,
       response: readResult(text),
       ...(mediaWithin && media.length > 0 ? { parts: media } : {}),
     };
@@ -40,22 +39,11 @@ export class StepResults {
 
   /** As many as the calls, in their order, in one turn: Google counts them (google-gemini/gemini-cli#16543, 2026-01-13). */
   take(): JsonObject[] {
-    const place = (result: Result) => {
-      const at = this.#calls.findIndex(({ id }) => id === result.id);
-      return at < 0 ? this.#calls.length : at;
-    };
+    const place = ({ id }: Result) => this.#calls.placeOf(id);
     const results = this.#results.toSorted((a, b) => place(a) - place(b)).map(({ parts }) => parts);
     this.#results = [];
     // What stands beside the results comes after all of them.
     return [...results.flatMap((parts) => parts.slice(0, 1)), ...results.flatMap((parts) => parts.slice(1))];
-  }
-
-  /** Of calls with one id between them the first result is the first one's. */
-  #nameOf(id: string): string | undefined {
-    const calls = this.#calls.filter((call) => call.id === id);
-    const call = calls.find(({ isAnswered }) => !isAnswered) ?? calls.at(-1);
-    if (call !== undefined) call.isAnswered = true;
-    return call?.name;
   }
 }
 

@@ -68,7 +68,7 @@ const READ_KEYS: ReadonlySet<string> = new Set(
 const encoder = new TextEncoder();
 
 /**
- * @param text the part's only text
+ * @param text what `textToLearn` found
  * @returns null where it can't be distinguished from the rest
  */
 export function makeTemplate(
@@ -79,7 +79,6 @@ export function makeTemplate(
   readPart: ReadPart,
   textFrame: TextFrame,
 ): Template | null {
-  if (json.length > MAX_LEARNED_CHARS || json.includes('\n')) return null;
   const decoded = JSON.stringify(part);
   if (json.includes(MARKS) || decoded.includes(MARKS) || !EVENT_NAME.test(name)) return null;
   const head = name === '' ? '' : `event: ${name}${lineEnd}`;
@@ -95,8 +94,13 @@ export function makeTemplate(
   return null;
 }
 
+/** The text of an event from which a template may be learned, or null: it has anything but one text, or is not worth it. */
+export function textToLearn({ data }: TextEvent, part: ChunkPart): string | null {
+  return data.length > MAX_LEARNED_CHARS || data.includes('\n') ? null : onlyText(part);
+}
+
 /** The text of one choice that contains nothing else which a chunk could contain, or null. */
-export function onlyText(part: ChunkPart): string | null {
+function onlyText(part: ChunkPart): string | null {
   const [choice, ...others] = part.choices;
   if (choice === undefined || others.length > 0 || part.error !== null || part.isRemembered) return null;
   if (part.usage !== null && part.usage.isLatest !== true) return null;

@@ -33,11 +33,11 @@ import { viewOf } from './literal.ts';
 import { usageOf } from './splice-counts.ts';
 import {
   makeTemplate,
-  onlyText,
   type ReadPart,
   type Template,
   type TextEvent,
   type TextFrame,
+  textToLearn,
 } from './splice-template.ts';
 
 /** A stream that alternates between more kinds of frames than this is not worth it. */
@@ -160,7 +160,7 @@ export class Splice {
    * @param event its name, and its data from one `data: ` line
    */
   learn(event: TextEvent, part: ChunkPart, chunk: Chunk): void {
-    const text = onlyText(part);
+    const text = textToLearn(event, part);
     if (text === null) return;
     // Learning takes as long as a dozen frames: a client would wait that much longer for the first one, and many an answer
     // has no second.

@@ -47,6 +47,12 @@ describe('Splice, frames that differ by their text alone', () => {
     expect(hits).toEqual([0, 0, 1]);
   });
 
+  test('texts too large to learn from are none that were learned in vain: small ones behind them take the fast path', () => {
+    const large = textFrame(JSON.stringify('a'.repeat(5000))).repeat(10);
+    const text = START + large + ['"a"', '"b"', '"c"'].map(textFrame).join('') + END;
+    expect(compare(encoder.encode(text), CHAT, 100_000)).toBe(2);
+  });
+
   test('padding whose length changes is left out', () => {
     const padded = (text: string, p: string) => textFrame(text).replace('}]}', `}],"p":"${p}"}`);
     const text = START + padded('"a"', 'x') + padded('"b"', 'xyz') + padded('"c"', '') + END;

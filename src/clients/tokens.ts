@@ -1,4 +1,5 @@
 /** Carries what an upstream wants back through clients that have one opaque text for it, tagged with its maker (I7). */
+import { decodeBase64, encodeBase64 } from '../canonical/base64.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
 import { markMaker, readMaker } from '../canonical/maker.ts';
 
@@ -35,27 +36,12 @@ export function withMaker(detail: JsonObject, provider: string): JsonObject {
   return { ...detail, id: markMaker({ provider, payload: readText(detail.id) ?? '' }) };
 }
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-
-/** More arguments at once than an engine's stack takes. */
-const MAX_CODES_AT_ONCE = 8192;
-
+/** In the letters that an id or a URL may have. */
 export function toBase64(text: string): string {
-  const bytes = encoder.encode(text);
-  let binary = '';
-  for (let at = 0; at < bytes.length; at += MAX_CODES_AT_ONCE) {
-    binary += String.fromCharCode(...bytes.subarray(at, at + MAX_CODES_AT_ONCE));
-  }
-  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+  return encodeBase64(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
 /** `""` where it is no base64. */
 export function fromBase64(text: string): string {
-  try {
-    const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
-    return decoder.decode(Uint8Array.from(binary, (unit) => unit.charCodeAt(0)));
-  } catch {
-    return '';
-  }
+  return decodeBase64(text.replaceAll('-', '+').replaceAll('_', '/')) ?? '';
 }

@@ -1,4 +1,5 @@
 /** Writes the parts of a message's content as Anthropic's blocks: texts, images, documents. */
+import { decodeBase64 } from '../../canonical/base64.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 import type { Report } from '../report.ts';
 
@@ -94,9 +95,9 @@ function imageType(type: string): string {
 
 /** A text that is not what it says is sent as it is: Anthropic's answer is clearer than a guess. */
 function decodeText(data: string, isBase64: boolean): string {
+  if (isBase64) return decodeBase64(data) ?? data;
   try {
-    if (!isBase64) return decodeURIComponent(data);
-    return new TextDecoder().decode(Uint8Array.from(atob(data), (char) => char.charCodeAt(0)));
+    return decodeURIComponent(data);
   } catch {
     return data;
   }

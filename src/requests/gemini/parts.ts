@@ -1,4 +1,5 @@
 /** Writes the parts of a message's content as Gemini has them: texts, and media inline or by their URI (A2). */
+import { encodeBase64 } from '../../canonical/base64.ts';
 import { isObject, type JsonObject, readText } from '../../canonical/json.ts';
 import type { Report } from '../report.ts';
 
@@ -102,8 +103,7 @@ function dataType(type: string): string {
 /** Inline data is base64 and nothing else. A text that is not what it says is sent as it is. */
 function toBase64(data: string): string {
   try {
-    const bytes = new TextEncoder().encode(decodeURIComponent(data));
-    return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+    return encodeBase64(decodeURIComponent(data));
   } catch {
     return data;
   }

@@ -6,7 +6,6 @@ import { PROVIDERS } from '../src/providers/index.ts';
 import { fixtures } from './contract/fixtures.ts';
 
 const SRC = join(import.meta.dirname, '..', 'src');
-const MAX_LINES = 300;
 
 interface Source {
   /** Below `src/`, with slashes. */
@@ -100,10 +99,6 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
 
   test('describes itself in one sentence at its top', () => {
     expect(source.text).toMatch(/^\/\*\*[^@]+?\*\/\n/);
-  });
-
-  test(`has at most ${MAX_LINES} lines`, () => {
-    expect(source.text.split('\n').length).toBeLessThanOrEqual(MAX_LINES);
   });
 
   test('has no any, and no `as` outside a decode function', () => {

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../src/providers/index.ts';
-import { fixtures } from './contract/fixtures.ts';
 
 const SRC = join(import.meta.dirname, '..', 'src');
 
@@ -136,45 +135,4 @@ test('no import cycle', () => {
   }
   for (const { path } of sources) visit(path, []);
   expect(cycles).toEqual([]);
-});
-
-/** The rules of the contract, of requests, of the ledger, of routing and of the page: a letter and how many rules it has. */
-const RULES: Readonly<Record<string, number>> = {
-  H: 3,
-  F: 4,
-  C: 10,
-  U: 5,
-  V: 3,
-  E: 4,
-  T: 5,
-  B: 5,
-  S: 3,
-  M: 5,
-  K: 3,
-  Q: 13,
-  L: 7,
-  P: 6,
-  G: 8,
-  R: 12,
-  W: 4,
-  D: 9,
-  A: 9,
-  I: 7,
-  N: 2,
-};
-
-test('every rule of the contract is named by a test', () => {
-  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' });
-  const names = files
-    .filter((path) => path.endsWith('.test.ts') && path !== 'tidy.test.ts')
-    .flatMap(
-      (path) =>
-        readFileSync(join(import.meta.dirname, path), 'utf8').match(/(?:test|it|describe)[.(].*/g) ?? [],
-    );
-  const named = new Set([...names.join('\n').matchAll(/\b[A-Z]\d{1,2}\b/g)].map(([rule]) => rule));
-  for (const fixture of fixtures) for (const rule of fixture.rules) named.add(rule);
-  const rules = Object.entries(RULES).flatMap(([letter, count]) =>
-    Array.from({ length: count }, (_, i) => `${letter}${i + 1}`),
-  );
-  expect(rules.filter((rule) => !named.has(rule))).toEqual([]);
 });

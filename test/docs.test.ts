@@ -1,0 +1,93 @@
+/** The documents: links and anchors resolve, every rule of the contract has a test, and every code names a rule. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { fixtures } from './contract/fixtures.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const CONTRACT = join(ROOT, 'docs', 'contract');
+
+const documents = [
+  ...readdirSync(ROOT).filter((name) => name.endsWith('.md')),
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.md'))
+    .map((path) => join('docs', path)),
+].map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
+
+/** Text without fenced code, in which `#` begins a comment and brackets are no links. */
+function prose(text: string): string {
+  return text.replace(/^( *)```[\s\S]*?^\1```/gm, '');
+}
+
+/** Anchors as GitHub makes them: lower case, punctuation removed, spaces as hyphens, a number added to repeats. */
+function anchorsOf(text: string): ReadonlySet<string> {
+  const anchors = new Set<string>();
+  for (const [, heading = ''] of prose(text).matchAll(/^#{1,6} (.+)$/gm)) {
+    const plain = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
+    const base = plain.replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/ /g, '-');
+    let anchor = base;
+    for (let repeat = 1; anchors.has(anchor); repeat++) anchor = `${base}-${repeat}`;
+    anchors.add(anchor);
+  }
+  return anchors;
+}
+
+const anchors = new Map(documents.map(({ path, text }) => [path, anchorsOf(text)]));
+
+describe.each(documents.map((document) => [document.path, document] as const))('%s', (path, { text }) => {
+  test('links to files and anchors that exist', () => {
+    const links = [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+    const broken = links.filter((link) => {
+      if (/^[a-z]+:/.test(link)) return false;
+      const [file = '', anchor] = link.split('#');
+      const target = file === '' ? path : relative(ROOT, join(ROOT, dirname(path), file));
+      if (!existsSync(join(ROOT, target))) return true;
+      return anchor !== undefined && anchors.get(target)?.has(anchor) !== true;
+    });
+    expect(broken).toEqual([]);
+  });
+});
+
+const rules = new Set(
+  readdirSync(CONTRACT).flatMap((page) =>
+    [...readFileSync(join(CONTRACT, page), 'utf8').matchAll(/^### ([A-Z]\d{1,2})$/gm)].map(
+      ([, rule = '']) => rule,
+    ),
+  ),
+);
+
+function filesBelow(folder: string, pattern: RegExp): { readonly path: string; readonly text: string }[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => pattern.test(path) && !path.includes('node_modules'))
+    .map((path) => ({ path: join(folder, path), text: readFileSync(join(ROOT, folder, path), 'utf8') }));
+}
+
+/** Test titles, in which a code names the rule that the test holds. */
+const TITLE = /(?:test|it|describe)[.(].*/g;
+
+test('every code in a comment or a test title is a rule of docs/contract', () => {
+  // In comments a code stands in brackets, alone or in a list: (C4), (R1-R3), (A7, I7).
+  const inComment = /\(([A-Z]\d{1,2}(?:(?:, |-| )[A-Z]\d{1,2})*)\)/g;
+  const named = [
+    ...filesBelow('src', /\.tsx?$/).flatMap(({ path, text }) =>
+      [...text.matchAll(inComment)].map(([, codes = '']) => ({ path, codes })),
+    ),
+    ...filesBelow('test', /\.test\.ts$/).flatMap(({ path, text }) =>
+      [...text.matchAll(/(?:test|it|describe)\(\s*['"`]((?:[A-Z]\d{1,2}[ ,:]+)+)/g)].map(
+        ([, codes = '']) => ({ path, codes }),
+      ),
+    ),
+  ];
+  const unknown = named.flatMap(({ path, codes }) =>
+    (codes.match(/[A-Z]\d{1,2}/g) ?? []).filter((code) => !rules.has(code)).map((code) => `${path}: ${code}`),
+  );
+  expect(unknown, 'add the rule to docs/contract, or mend the code').toEqual([]);
+});
+
+test('every rule of the contract is named by a test', () => {
+  const titles = filesBelow('test', /\.test\.ts$/).flatMap(({ text }) => text.match(TITLE) ?? []);
+  const named = new Set([...titles.join('\n').matchAll(/\b[A-Z]\d{1,2}\b/g)].map(([rule]) => rule));
+  for (const fixture of fixtures) for (const rule of fixture.rules) named.add(rule);
+  expect(rules.size).toBeGreaterThan(100);
+  expect([...rules].filter((rule) => !named.has(rule))).toEqual([]);
+});

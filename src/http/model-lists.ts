@@ -54,13 +54,14 @@ export class ModelLists {
   }
 
   async #ask(
-    { provider, baseUrl, headers, query }: ConfiguredProvider,
+    configured: ConfiguredProvider,
     secret: string,
     leaseMemory: LeaseMemory,
   ): Promise<Model[] | null> {
     try {
+      const { provider, headers } = configured;
       const { path } = provider.models ?? OPENAI_MODELS;
-      const response = await this.#ports.fetch(apiUrl(baseUrl, path, query), {
+      const response = await this.#ports.fetch(apiUrl(configured, path), {
         headers: { accept: 'application/json', ...apiHeaders(provider, secret, headers) },
         redirect: 'manual',
         signal: AbortSignal.timeout(MODEL_LIST_TIMEOUT_MS),

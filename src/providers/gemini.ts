@@ -92,6 +92,9 @@ const FAMILIES: readonly GeminiFamily[] = [
 export const geminiNative: Profile = {
   id: 'gemini-native',
   hosts: [],
+  // Vertex AI, by project and in express mode:
+  // https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/vertex-ai-express-mode-api-reference (2026-11-22).
+  versionedBase: /\/publishers\/google$/,
   endpoints: {
     chat: {
       path: generateContentPath,

@@ -39,6 +39,8 @@ export interface Profile {
   readonly id: string;
   /** The hosts that serve this API. */
   readonly hosts: readonly string[];
+  /** Base URLs that name the API's version before their end: the one that a path begins with is left out. */
+  readonly versionedBase?: RegExp;
   readonly endpoints: { readonly [R in Route]?: Endpoint };
   readonly lanes?: { readonly [D in NativeDialect]?: LaneEndpoint };
   readonly quirks: DialectQuirks;

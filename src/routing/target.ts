@@ -162,20 +162,23 @@ export function addressesOf(
 }
 
 /** Where a request for the target goes. */
-export function targetUrl({ baseUrl, endpoint, query }: Target, body: JsonObject): string {
-  return apiUrl(baseUrl, endpoint.path(body), query);
+export function targetUrl(target: Target, body: JsonObject): string {
+  return apiUrl(target, target.endpoint.path(body));
 }
 
 /** Where a request goes that passes as it is. */
-export function laneUrl({ baseUrl, query }: Target, { path }: LaneEndpoint): string {
-  return apiUrl(baseUrl, path, query);
+export function laneUrl(target: Target, { path }: LaneEndpoint): string {
+  return apiUrl(target, path);
 }
 
-/** A base URL may end in the version with which the path begins: SDKs of one API differ in that. */
-export function apiUrl(baseUrl: string, path: string, query: Readonly<Record<string, string>>): string {
+/** A base URL may end in the version with which the path begins, as SDKs of one API differ in that, or have its version elsewhere. */
+export function apiUrl(
+  { baseUrl, provider, query }: Pick<ConfiguredProvider, 'baseUrl' | 'provider' | 'query'>,
+  path: string,
+): string {
   const [version = ''] = /^\/v\d\w*(?=\/)/.exec(path) ?? [];
-  const isNamed = version !== '' && baseUrl.endsWith(version);
-  const url = (isNamed ? baseUrl.slice(0, -version.length) : baseUrl) + path;
+  const hasVersion = baseUrl.endsWith(version) || provider.versionedBase?.test(baseUrl) === true;
+  const url = baseUrl + (hasVersion ? path.slice(version.length) : path);
   if (Object.keys(query).length === 0) return url;
   return `${url}${url.includes('?') ? '&' : '?'}${new URLSearchParams(query)}`;
 }

@@ -1,8 +1,8 @@
 /** Tests where names lead: addresses, aliases and their steps, and the targets that are left out (R1-R4). */
 import { describe, expect, test } from 'vitest';
 import { matchesAnyGlob } from '../../src/canonical/glob.ts';
-import type { TargetsRequest } from '../../src/routing/target.ts';
-import { find, settingsWith } from './targets.ts';
+import { type TargetsRequest, targetUrl } from '../../src/routing/target.ts';
+import { find, settingsWith, targetsOf } from './targets.ts';
 
 /** Addresses, and what was left out with its reason, or the error's code and status. */
 function lead(names: readonly string[], fields: Partial<TargetsRequest> = {}) {
@@ -116,5 +116,28 @@ describe('R3 findTargets, what is left out', () => {
   test("R4 a caller's own key goes to the first target's provider alone", () => {
     const names = ['openai/a', 'deepseek/b', 'openai/c'];
     expect(lead(names, { callerPays: true })).toEqual(['openai/a', 'openai/c', 'deepseek/b other_provider']);
+  });
+});
+
+describe('A1 the URL of a request in Gemini’s own API, by its base_url', () => {
+  test.each([
+    ['https://g', 'https://g/v1beta/models/m:streamGenerateContent?alt=sse'],
+    ['https://g/v1beta', 'https://g/v1beta/models/m:streamGenerateContent?alt=sse'],
+    [
+      'https://gw/v1/a/g/google-ai-studio',
+      'https://gw/v1/a/g/google-ai-studio/v1beta/models/m:streamGenerateContent?alt=sse',
+    ],
+    [
+      'https://l-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google',
+      'https://l-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google/models/m:streamGenerateContent?alt=sse',
+    ],
+    [
+      'https://aiplatform.googleapis.com/v1/publishers/google/',
+      'https://aiplatform.googleapis.com/v1/publishers/google/models/m:streamGenerateContent?alt=sse',
+    ],
+  ])('%s: %s', (base_url, url) => {
+    const PROVIDERS = JSON.stringify({ own: { base_url, like: 'gemini-native' } });
+    const [target] = targetsOf(['own/m'], { settings: settingsWith({ PROVIDERS }) });
+    expect(targetUrl(target, { model: 'm', stream: true })).toBe(url);
   });
 });

@@ -7,8 +7,8 @@ export interface UsageReport {
   readonly total?: number | undefined;
   readonly cached?: number | undefined;
   readonly cacheWrite?: number | undefined;
-  /** Of those, what the cache keeps for an hour. */
-  readonly cacheWriteHour?: number | undefined;
+  /** Of those, what the cache keeps for longer than by default: an hour at Anthropic, 12 hours at OpenAI. */
+  readonly cacheWriteLong?: number | undefined;
   readonly reasoning?: number | undefined;
   readonly promptAudio?: number | undefined;
   readonly completionAudio?: number | undefined;
@@ -31,7 +31,7 @@ export interface TokensBesides {
   readonly completion: number;
   readonly cached: number;
   readonly cacheWrite: number;
-  readonly cacheWriteHour: number;
+  readonly cacheWriteLong: number;
 }
 
 /** The canonical `usage` object: the three sums are always there; a count that was not reported is absent (U3). */
@@ -67,7 +67,7 @@ export function mergeUsage(before: UsageReport, report: UsageReport): UsageRepor
     total: merge(before.total, report.total),
     cached: merge(before.cached, report.cached),
     cacheWrite: merge(before.cacheWrite, report.cacheWrite),
-    cacheWriteHour: merge(before.cacheWriteHour, report.cacheWriteHour),
+    cacheWriteLong: merge(before.cacheWriteLong, report.cacheWriteLong),
     reasoning: merge(before.reasoning, report.reasoning),
     promptAudio: merge(before.promptAudio, report.promptAudio),
     completionAudio: merge(before.completionAudio, report.completionAudio),
@@ -132,18 +132,18 @@ export function countUsage(
 
 /** What is paid for, which is more than a client is told. */
 export interface BilledUsage extends Usage {
-  /** Of the tokens written to a cache, those that it keeps for an hour: they are dearer. */
-  readonly cache_write_hour_tokens?: number;
+  /** Of the tokens written to a cache, those that it keeps for longer than by default: they are dearer. */
+  readonly cache_write_long_tokens?: number;
   /** Where the upstream named it. */
   readonly service_tier?: string;
 }
 
 /** What is paid for: the answer's own usage and what was billed besides (A5). */
 export function billedUsage(usage: Usage, reported: UsageReport): BilledUsage {
-  const { besides, cacheWriteHour } = reported;
-  const hour = (cacheWriteHour ?? 0) + (besides?.cacheWriteHour ?? 0);
+  const { besides, cacheWriteLong } = reported;
+  const long = (cacheWriteLong ?? 0) + (besides?.cacheWriteLong ?? 0);
   const all = besides === undefined ? usage : withBesides(usage, besides);
-  return hour === 0 ? all : { ...all, cache_write_hour_tokens: hour };
+  return long === 0 ? all : { ...all, cache_write_long_tokens: long };
 }
 
 function withBesides(usage: Usage, besides: TokensBesides): Usage {

@@ -44,7 +44,7 @@ export class ClaudeUsage {
 function tokensOf(said: Said) {
   const { input_tokens, cache_read_input_tokens: cached, cache_creation_input_tokens: cacheWrite } = said;
   const prompt = input_tokens === undefined ? undefined : input_tokens + (cached ?? 0) + (cacheWrite ?? 0);
-  return { prompt, completion: said.output_tokens, cached, cacheWrite, cacheWriteHour: said.hour };
+  return { prompt, completion: said.output_tokens, cached, cacheWrite, cacheWriteLong: said.hour };
 }
 
 /**
@@ -65,7 +65,7 @@ function readBesides(iterations: unknown): TokensBesides | null {
     completion: sum(({ completion }) => completion),
     cached: sum(({ cached }) => cached),
     cacheWrite: sum(({ cacheWrite }) => cacheWrite),
-    cacheWriteHour: sum(({ cacheWriteHour }) => cacheWriteHour),
+    cacheWriteLong: sum(({ cacheWriteLong }) => cacheWriteLong),
   };
 }
 

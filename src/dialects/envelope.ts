@@ -92,6 +92,8 @@ export function readUsage(usage: JsonObject): UsageReport {
       readCount(usage.cache_read_input_tokens) ??
       readCount(usage.cached_tokens),
     cacheWrite: readCount(prompt.cache_write_tokens) ?? readCount(usage.cache_creation_input_tokens),
+    // Those kept for 12 hours, of `{ttl_30m_tokens, ttl_12h_tokens}`: openai 7.57.0, `ResponseUsage` (2026-11-13).
+    cacheWriteLong: readCount(objectOf(prompt.cache_write_tokens_details).ttl_12h_tokens),
     reasoning: readCount(completion.reasoning_tokens) ?? readCount(usage.reasoning_tokens),
     promptAudio: readCount(prompt.audio_tokens),
     completionAudio: readCount(completion.audio_tokens),

@@ -64,12 +64,12 @@ function ceilingOf(asked: TargetRequest): CeilingResult {
   if (outputTokens === undefined) return { kind: 'invalid', param: limitName(request) };
   if (answers === undefined) return { kind: 'invalid', param: 'n' };
   const addresses = addressesOf(facts.target, facts.lane === null ? chat : body);
-  const tier = dearTier(chat);
+  const shared = { providers, tier: dearTier(chat), hasDefaultCache: !CACHE_TIMES.test(asked.json) };
   const ceiling: Ceiling = {
     promptTokens: promptTokensOf(asked),
     choices: prompts * answers,
     outputTokens,
-    models: addresses.map((address) => ({ providers, model: address.slice(provider.id.length + 1), tier })),
+    models: addresses.map((address) => ({ ...shared, model: address.slice(provider.id.length + 1) })),
   };
   return { kind: 'ceiling', ceiling };
 }
@@ -86,6 +86,12 @@ function readAnswers({ n = 1, best_of = 1 }: JsonObject): number | undefined {
   const counts = [readCount(n) ?? 0, readCount(best_of) ?? 0];
   return Math.min(...counts) < 1 ? undefined : Math.max(...counts);
 }
+
+/**
+ * A field that may name a longer time for a prompt's cache: `cache_control.ttl` at Anthropic, `prompt_cache_options.ttl` and
+ * `prompt_cache_retention` at OpenAI. Quotes within a text are escaped, and do not match.
+ */
+const CACHE_TIMES = /"(?:ttl|prompt_cache_retention)"/;
 
 /** Tiers that cost no more than the table says (OpenAI's, Groq's and Anthropic's pages, 2026-11-22). */
 const LISTED_TIERS = ['auto', 'default', 'standard', 'standard_only', 'flex', 'on_demand'];

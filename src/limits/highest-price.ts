@@ -10,6 +10,8 @@ export interface PricedModel {
   readonly model: string;
   /** The service tier asked for, where it may cost more than others: its price is one that names it. */
   readonly tier?: string | undefined;
+  /** The request names no time for which a cache keeps its prompt: what it writes costs the default's price. */
+  readonly hasDefaultCache?: boolean;
 }
 
 /**
@@ -25,11 +27,11 @@ export function highestPrice(
   toMs: number,
 ): HighestPrice | null {
   const prices: HighestPrice[] = [];
-  for (const { providers, model, tier } of models) {
+  for (const { providers, model, tier, hasDefaultCache = false } of models) {
     for (const ms of [fromMs, toMs]) {
       const price = findPrice(table, providers, model, ms, tier);
       const isOfTier = tier === undefined || price?.service_tiers?.includes(tier) === true;
-      const rates = price === null || !isOfTier ? null : highestRates(price);
+      const rates = price === null || !isOfTier ? null : highestRates(price, !hasDefaultCache);
       if (rates === null) return null;
       prices.push(rates);
     }
@@ -44,8 +46,8 @@ export function highestPrice(
 /** What a million tokens cost in 10^-9 is, divided by a thousand, what one costs in 10^-12. */
 const MILLION = 1_000_000;
 
-function highestRates(price: Price): HighestPrice | null {
-  const prompt = ceilingOf(price, MILLION, 0);
+function highestRates(price: Price, keepsLong: boolean): HighestPrice | null {
+  const prompt = ceilingOf(price, MILLION, 0, keepsLong);
   const output = ceilingOf(price, 0, MILLION);
   if (prompt === null || output === null) return null;
   return { currency: price.currency, prompt: Math.ceil(prompt / 1000), output: Math.ceil(output / 1000) };

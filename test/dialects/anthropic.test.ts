@@ -271,12 +271,12 @@ describe('Anthropic, usage', () => {
       `"cache_creation":${JSON.stringify(split(60))},"output_tokens":1`,
     );
     const counted = (end: JsonObject) => convert(start + stop('end_turn', end)).tally.countBilled().usage;
-    expect(counted({ output_tokens: 7 })).toMatchObject({ cache_write_hour_tokens: 60 });
+    expect(counted({ output_tokens: 7 })).toMatchObject({ cache_write_long_tokens: 60 });
     expect(counted({ output_tokens: 7, cache_creation: split(50) })).toMatchObject({
-      cache_write_hour_tokens: 50,
+      cache_write_long_tokens: 50,
     });
     expect(counted({ output_tokens: 7, cache_creation: split(0) })).not.toHaveProperty(
-      'cache_write_hour_tokens',
+      'cache_write_long_tokens',
     );
     expect(convert(start + stop('end_turn')).text).not.toContain('hour');
   });
@@ -308,7 +308,7 @@ describe('Anthropic, usage', () => {
       prompt_tokens: 125 + 1011 + 1013,
       completion_tokens: 7 + 2 + 4,
       prompt_tokens_details: { cached_tokens: 2020, cache_write_tokens: 120 },
-      cache_write_hour_tokens: 8,
+      cache_write_long_tokens: 8,
     });
   });
 });

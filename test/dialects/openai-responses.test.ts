@@ -1,6 +1,7 @@
 /** Tests what is counted of an upstream's own Responses stream: its text, its usage and its end (N2). */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/canonical/json.ts';
+import { readUsage } from '../../src/dialects/envelope.ts';
 import { openaiResponses } from '../../src/dialects/openai-responses.ts';
 import { xai } from '../../src/providers/xai.ts';
 import { eventsIn } from '../clients/responses/check.ts';
@@ -37,6 +38,18 @@ describe.skipIf(recordingsNote !== '')(`openaiResponses, providers' own streams$
     }
     expect(parts.slice(0, -1).filter((part) => part.ends === true || part.usage !== null)).toEqual([]);
   });
+});
+
+test.each([
+  ['Responses', 'input_tokens', 'input_tokens_details'],
+  ['chat', 'prompt_tokens', 'prompt_tokens_details'],
+])('P4 usage of %s: writes that are kept for 12 hours are counted among the written', (_, count, details) => {
+  const written = {
+    cache_write_tokens: 70,
+    cache_write_tokens_details: { ttl_30m_tokens: 20, ttl_12h_tokens: 50 },
+  };
+  const report = readUsage({ [count]: 100, [details]: { cached_tokens: 10, ...written } });
+  expect(report).toMatchObject({ prompt: 100, cached: 10, cacheWrite: 70, cacheWriteLong: 50 });
 });
 
 test('P3 what xAI says that an answer costs is read from its last event', () => {

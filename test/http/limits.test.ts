@@ -227,6 +227,19 @@ describe('G2 a key with limits', () => {
   );
 
   test.each([
+    [{}, 200],
+    [{ prompt_cache_options: { ttl: '12h' } }, 429],
+    [{ prompt_cache_retention: '24h' }, 429],
+    [{ messages: [{ role: 'user', content: 'What does "ttl" mean?' }] }, 200],
+  ])('G2 in money, with %j: %i, as only a longer cache costs what its writes do', async (fields, status) => {
+    const rates = { since: '2026-01-01', currency: 'USD', input: 1, cache_write_long: 1000, output: 1 };
+    const PRICES = [{ provider: 'openai', models: ['gpt-4o-mini'], ...rates }];
+    const gateway = new LimitedGateway({ PRICES: JSON.stringify(PRICES) });
+    const token = await gateway.key({ budget: { USD: 0.1 } });
+    expect(await statusOf(await gateway.ask(token, fields))).toBe(status);
+  });
+
+  test.each([
     [['priority'], 200],
     // It may be the price of the usual tier alone.
     [undefined, 403],

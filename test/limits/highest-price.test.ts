@@ -1,7 +1,7 @@
 /** Tests the price by which a request's ceiling is reserved: nothing that it can cost is above it (G2). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { highestPrice } from '../../src/limits/highest-price.ts';
+import { highestPrice, type PricedModel } from '../../src/limits/highest-price.ts';
 import { costOf } from '../../src/metering/prices/cost.ts';
 import type { Price } from '../../src/metering/prices/price.ts';
 import { NOW } from './memory-sql.ts';
@@ -17,7 +17,7 @@ const BASE: Price = {
 const MODEL = { providers: ['p'], model: 'm' };
 const HOUR = 60 * 60_000;
 
-function highest(prices: readonly Price[], models = [MODEL], toMs = NOW) {
+function highest(prices: readonly Price[], models: readonly PricedModel[] = [MODEL], toMs = NOW) {
   return highestPrice([prices], models, NOW, toMs);
 }
 
@@ -32,9 +32,15 @@ describe('G2 highestPrice', () => {
       prompt: 2e6,
       output: 8e6,
     });
-    expect(highest([{ ...BASE, cache_write: 1.25, cache_write_1h: 2 }])).toMatchObject({ prompt: 2e6 });
+    expect(highest([{ ...BASE, cache_write: 1.25, cache_write_long: 2 }])).toMatchObject({ prompt: 2e6 });
     const peak = { zone: '+08:00', days: [1], hours: [['09:00', '12:00']] as const, input: 3, output: 9 };
     expect(highest([{ ...BASE, peak }])).toMatchObject({ prompt: 3e6, output: 9e6 });
+  });
+
+  test('of a request that names no time for its cache it is the default write, not the long one', () => {
+    const prices = [{ ...BASE, cache_write: 1.25, cache_write_long: 2.5 }];
+    expect(highest(prices, [{ ...MODEL, hasDefaultCache: true }])).toMatchObject({ prompt: 1_250_000 });
+    expect(highest(prices, [{ ...MODEL, hasDefaultCache: false }])).toMatchObject({ prompt: 2_500_000 });
   });
 
   test('of a dearer tier it is a price that names it, and none where there is no such', () => {

@@ -254,7 +254,7 @@ describe('R8 RequestMeter, several attempts', () => {
 
   test('A5 one that was refused and reported what it used: so much, and no estimate; then the next one’s', async () => {
     const { meter, store } = bench();
-    const besides = { prompt: 2, completion: 1, cached: 0, cacheWrite: 0, cacheWriteHour: 0 };
+    const besides = { prompt: 2, completion: 1, cached: 0, cacheWrite: 0, cacheWriteLong: 0 };
     meter.current.tally.usage({ prompt: 7, besides });
     meter.current.end({ errorCode: 'MALFORMED_FUNCTION_CALL', isRefused: true });
     meter.begin(SECOND).tally.usage({ prompt: 11, completion: 5 });

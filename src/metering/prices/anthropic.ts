@@ -9,6 +9,13 @@ const PAGE = {
   checked: '2026-11-21',
 } as const;
 
+/** Claude 5.2: the models' page in @anthropic-ai/sdk 1.7.0 (2026-11-09) names them; prices as @earendil-works/pi-ai 1.5.2 (2026-11-10) and docs.laozhang.ai (2026-11-10) read them. */
+const V52 = {
+  ...PAGE,
+  source: `${PAGE.source}, as @earendil-works/pi-ai 1.5.2 and https://docs.laozhang.ai/en/announcements/claude-fable-5-2-2026-11 read it`,
+  checked: '2026-11-22',
+} as const;
+
 /** Models after its stored copy, as TheKrush/PromptFuel v1.0.21 to v1.0.23 and synaps 0.10.2 read the page. */
 const NEWER = { ...PAGE, source: `${PAGE.source}, as TheKrush/PromptFuel v1.0.23 read it` } as const;
 
@@ -21,6 +28,16 @@ const SONNET_55 = {
 } as const;
 
 const PRICES: readonly ShippedPrice[] = [
+  {
+    ...V52,
+    // For Mythos 5.2 no price of its own was found: each Mythos before it costs what its Fable does.
+    models: ['claude-fable-5-2', 'claude-fable-5-2-20*', 'claude-mythos-5-2'],
+    since: '2026-11-09T00:00:00Z',
+    input: 8,
+    cached_input: 0.2,
+    cache_write: 10,
+    output: 40,
+  },
   {
     ...NEWER,
     models: ['claude-fable-5-1', 'claude-fable-5-1-20*', 'claude-mythos-5-1'],
@@ -102,7 +119,7 @@ const PRICES: readonly ShippedPrice[] = [
 
 /** Of every model a write that is kept for an hour costs twice the input, one of five minutes 1.25 times (the page, 2026-11-21). */
 function withHourlyWrites<R extends Rates>(rates: R): R {
-  return rates.input === undefined ? rates : { ...rates, cache_write_1h: rates.input * 2 };
+  return rates.input === undefined ? rates : { ...rates, cache_write_long: rates.input * 2 };
 }
 
 export const ANTHROPIC: readonly ShippedPrice[] = PRICES.map((price) => ({

@@ -35,9 +35,15 @@ export function costOf(usage: BilledUsage, price: Price, endMs: number): Cost | 
 
 /**
  * The most that a request can cost at a price, whenever it ends and whatever a cache does: what is reserved for it (G2).
+ * @param keepsLong whether a cache may keep its prompt for longer than by default
  * @returns an integer of 10^-9 of the price's currency, or null where the price can't tell
  */
-export function ceilingOf(price: Price, promptTokens: number, outputTokens: number): number | null {
+export function ceilingOf(
+  price: Price,
+  promptTokens: number,
+  outputTokens: number,
+  keepsLong = true,
+): number | null {
   const all: readonly Rates[] = [price, price.above ?? {}, price.peak ?? {}];
   if (price.input === undefined || price.output === undefined) return null;
   const input = Math.max(
@@ -45,7 +51,7 @@ export function ceilingOf(price: Price, promptTokens: number, outputTokens: numb
       rates.input ?? 0,
       rates.cached_input ?? 0,
       rates.cache_write ?? 0,
-      rates.cache_write_1h ?? 0,
+      (keepsLong ? rates.cache_write_long : undefined) ?? 0,
       rates.audio_input ?? 0,
     ]),
   );
@@ -61,7 +67,7 @@ const NO_TOKENS: Tokens = {
   input: 0,
   cached_input: 0,
   cache_write: 0,
-  cache_write_1h: 0,
+  cache_write_long: 0,
   output: 0,
   reasoning: 0,
   audio_input: 0,
@@ -75,7 +81,7 @@ function splitTokens(usage: BilledUsage): Tokens {
   const completion = usage.completion_tokens_details ?? {};
   const cached_input = within(prompt_tokens, prompt.cached_tokens);
   const written = within(prompt_tokens - cached_input, prompt.cache_write_tokens);
-  const cache_write_1h = within(written, usage.cache_write_hour_tokens);
+  const cache_write_long = within(written, usage.cache_write_long_tokens);
   const audio_input = within(prompt_tokens - cached_input - written, prompt.audio_tokens);
   // Reasoning is part of the completion, unless the total has more than both: xAI and Gemini count it there alone.
   const output = Math.max(completion_tokens, total_tokens - prompt_tokens);
@@ -84,8 +90,8 @@ function splitTokens(usage: BilledUsage): Tokens {
   return {
     input: prompt_tokens - cached_input - written - audio_input,
     cached_input,
-    cache_write: written - cache_write_1h,
-    cache_write_1h,
+    cache_write: written - cache_write_long,
+    cache_write_long,
     audio_input,
     output: output - reasoning - audio_output,
     reasoning,

@@ -1,5 +1,5 @@
 /** Gemini's prices, paid standard tier: https://ai.google.dev/gemini-api/docs/pricing. Storage of a cache is not in a request's usage. */
-import type { ShippedPrice } from './price.ts';
+import type { Rates, ShippedPrice } from './price.ts';
 
 const PAGE = {
   provider: 'gemini',
@@ -19,24 +19,39 @@ const FLASH = {
   models: named('gemini-3.8-flash*', 'gemini-3.7-flash*', 'gemini-3.6-flash*'),
 } as const;
 
+/** "Through December 31, 2026"; sound costs the same. */
+const FLASH_2026: Rates = { input: 0.75, cached_input: 0.075, output: 3.75, audio_input: 0.75 };
+const FLASH_2027: Rates = { input: 1.5, cached_input: 0.15, output: 7.5, audio_input: 1.5 };
+const FLASH_LITE: Rates = { input: 0.3, cached_input: 0.03, output: 2.5, audio_input: 0.3 };
+
+/** "Through November 30, 2026": BerriAI/litellm#46238 and iyulab/TokenMeter v0.13.1 (2026-10-13). */
+const ARGON = {
+  ...PAGE,
+  models: named('gemini-4-argon*'),
+  source: 'https://ai.google.dev/gemini-api/docs/pricing, as BerriAI/litellm#46238 read it',
+  checked: '2026-11-22',
+} as const;
+
+/**
+ * From that day on these names are answered by newer models at their rates; 2.5 Flash-Lite stays. The hour is on no page. On Google
+ * Cloud the dates are others.
+ */
+const RETIRED_25 = {
+  ...PAGE,
+  since: '2026-12-01T00:00:00Z',
+  source:
+    'https://ai.google.dev/gemini-api/docs/deprecations, as https://dev.to/aideprecations read it (2026-11-10)',
+  checked: '2026-11-22',
+} as const;
+
 const PRICES: readonly ShippedPrice[] = [
-  // "Through December 31, 2026"; sound costs the same.
-  {
-    ...FLASH,
-    since: '2026-08-13T00:00:00Z',
-    input: 0.75,
-    cached_input: 0.075,
-    output: 3.75,
-    audio_input: 0.75,
-  },
-  {
-    ...FLASH,
-    since: '2027-01-01T00:00:00Z',
-    input: 1.5,
-    cached_input: 0.15,
-    output: 7.5,
-    audio_input: 1.5,
-  },
+  { ...ARGON, since: '2026-09-30T00:00:00Z', input: 2, cached_input: 0.1, output: 10 },
+  { ...ARGON, since: '2026-12-01T00:00:00Z', input: 4, cached_input: 0.2, output: 20 },
+  { ...FLASH, since: '2026-08-13T00:00:00Z', ...FLASH_2026 },
+  { ...FLASH, since: '2027-01-01T00:00:00Z', ...FLASH_2027 },
+  { ...RETIRED_25, models: named('gemini-2.5-pro'), ...FLASH_2026 },
+  { ...RETIRED_25, models: named('gemini-2.5-pro'), since: '2027-01-01T00:00:00Z', ...FLASH_2027 },
+  { ...RETIRED_25, models: named('gemini-2.5-flash'), ...FLASH_LITE },
   {
     ...PAGE,
     models: named('gemini-3.1-pro-preview*', 'gemini-3-pro-preview*'),
@@ -46,14 +61,7 @@ const PRICES: readonly ShippedPrice[] = [
     above: { prompt_tokens: 200_000, input: 4, cached_input: 0.4, output: 18 },
   },
   { ...PAGE, models: named('gemini-3.5-flash'), input: 1.5, cached_input: 0.15, output: 9 },
-  {
-    ...PAGE,
-    models: named('gemini-3.5-flash-lite*'),
-    input: 0.3,
-    cached_input: 0.03,
-    output: 2.5,
-    audio_input: 0.3,
-  },
+  { ...PAGE, models: named('gemini-3.5-flash-lite*'), ...FLASH_LITE },
   {
     ...PAGE,
     models: named('gemini-3.1-flash-lite', 'gemini-3.1-flash-lite-preview*'),

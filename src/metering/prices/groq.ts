@@ -21,6 +21,16 @@ export const GROQ: readonly ShippedPrice[] = [
     output: 3,
     source: 'https://api.groq.com/openai/v1/models, whose answer anomalyco/models.dev#3761 cites',
   },
+  {
+    ...PAGE,
+    // Of a cached rate nothing was found. Its page in the stored copy names no price: https://console.groq.com/docs/model/qwen/qwen3.8-27b.
+    models: ['qwen/qwen3.8-27b'],
+    since: '2026-08-17T00:00:00Z',
+    input: 0.8,
+    output: 4,
+    source: 'https://console.groq.com/docs/models, as @earendil-works/pi-ai 1.5.2 (2026-11-10) read it',
+    checked: '2026-11-22',
+  },
   { ...PAGE, models: ['qwen/qwen3-32b'], input: 0.29, output: 0.59 },
   { ...PAGE, models: ['moonshotai/kimi-k2-instruct-0905'], input: 1, cached_input: 0.5, output: 3 },
   { ...PAGE, models: ['llama-3.3-70b-versatile'], input: 0.59, output: 0.79 },

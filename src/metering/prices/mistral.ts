@@ -17,8 +17,9 @@ const PAGE = {
 export const MISTRAL: readonly ShippedPrice[] = [
   {
     ...PAGE,
-    // The promotion of its preview ended: BlockRunAI/Franklin v3.49.15; what a cached token costs was not found.
-    models: ['mistral-large-4', 'mistral-large-4-0'],
+    // The promotion of its preview ended: BlockRunAI/Franklin v3.49.15. Sources disagree on 2026-11-22: Vercel has this price, half of it
+    // (0.70 and 2.10, cached 0.07) @earendil-works/pi-ai 1.5.2 and Bifrost's library. The higher one stays; a cached rate of its own was not found.
+    models: ['mistral-large-4', 'mistral-large-4-0', 'mistral-large-4-0-8'],
     since: '2026-10-20T00:00:00Z',
     input: 1.36,
     output: 4.18,

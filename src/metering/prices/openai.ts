@@ -20,19 +20,52 @@ function longContext(rates: Rates): Pick<ShippedPrice, keyof Rates | 'above'> {
   const above: { -readonly [R in keyof Rates]: Rates[R] } & { prompt_tokens: number } = {
     prompt_tokens: 272_000,
   };
-  for (const rate of ['input', 'cached_input', 'cache_write'] as const) {
+  for (const rate of ['input', 'cached_input', 'cache_write', 'cache_write_long'] as const) {
     if (rates[rate] !== undefined) above[rate] = rates[rate] * 2;
   }
   if (rates.output !== undefined) above.output = rates.output * 1.5;
   return { ...rates, above };
 }
 
+/**
+ * A write that is kept for 12 hours costs 2.5 times the input, one of 30 minutes 1.25 times: the pages of gpt-6.1-terra and
+ * gpt-6.2-sol (2026-11-22). That the older models with writes have it, too, is not on a page that was found: it is their bound.
+ */
+function cached(input: number, cached_input: number, output: number): Rates {
+  return { input, cached_input, cache_write: input * 1.25, cache_write_long: input * 2.5, output };
+}
+
 const PRICES: readonly ShippedPrice[] = [
+  {
+    ...PAGE,
+    models: snapshots('gpt-6.2-astra'),
+    since: '2026-11-17T00:00:00Z',
+    ...longContext(cached(8, 0.4, 40)),
+    source:
+      'https://developers.openai.com/api/docs/models/gpt-6.2-astra, as BerriAI/litellm#52347 and https://vercel.com/ai-gateway/models/gpt-6.2-astra read it',
+    checked: '2026-11-22',
+  },
+  {
+    ...PAGE,
+    models: snapshots('gpt-6.2-sol'),
+    since: '2026-11-17T00:00:00Z',
+    ...longContext(cached(2, 0.1, 10)),
+    source: 'https://developers.openai.com/api/docs/models/gpt-6.2-sol',
+    checked: '2026-11-22',
+  },
+  {
+    ...PAGE,
+    models: snapshots('gpt-6.1-terra'),
+    since: '2026-10-26T00:00:00Z',
+    ...longContext(cached(1, 0.05, 5)),
+    source: 'https://developers.openai.com/api/docs/models/gpt-6.1-terra',
+    checked: '2026-11-22',
+  },
   {
     ...PAGE,
     models: snapshots('gpt-6.1-sol'),
     since: '2026-09-29T00:00:00Z',
-    ...longContext({ input: 2, cached_input: 0.1, cache_write: 2.5, output: 10 }),
+    ...longContext(cached(2, 0.1, 10)),
     source:
       'https://developers.openai.com/api/docs/models/gpt-6.1-sol, as TheKrush/PromptFuel v1.0.22 read it',
   },
@@ -40,37 +73,37 @@ const PRICES: readonly ShippedPrice[] = [
     ...PAGE,
     models: snapshots('gpt-6-sol'),
     since: '2026-09-22T00:00:00Z',
-    ...longContext({ input: 2, cached_input: 0.2, cache_write: 2.5, output: 10 }),
+    ...longContext(cached(2, 0.2, 10)),
   },
   {
     ...PAGE,
     models: snapshots('gpt-6-luna'),
     since: '2026-09-22T00:00:00Z',
-    ...longContext({ input: 0.1, cached_input: 0.01, cache_write: 0.125, output: 0.5 }),
+    ...longContext(cached(0.1, 0.01, 0.5)),
   },
   {
     ...PAGE,
     models: snapshots('gpt-6-astra'),
     since: '2026-09-03T00:00:00Z',
-    ...longContext({ input: 10, cached_input: 1, cache_write: 12.5, output: 50 }),
+    ...longContext(cached(10, 1, 50)),
   },
   {
     ...PAGE,
     models: snapshots('gpt-5.6', 'gpt-5.6-sol'),
     since: '2026-08-21T00:00:00Z',
-    ...longContext({ input: 4, cached_input: 0.4, cache_write: 5, output: 20 }),
+    ...longContext(cached(4, 0.4, 20)),
   },
   {
     ...PAGE,
     models: snapshots('gpt-5.6-terra'),
     since: '2026-07-30T00:00:00Z',
-    ...longContext({ input: 2, cached_input: 0.2, cache_write: 2.5, output: 12 }),
+    ...longContext(cached(2, 0.2, 12)),
   },
   {
     ...PAGE,
     models: snapshots('gpt-5.6-luna'),
     since: '2026-07-30T00:00:00Z',
-    ...longContext({ input: 0.2, cached_input: 0.02, cache_write: 0.25, output: 1.2 }),
+    ...longContext(cached(0.2, 0.02, 1.2)),
   },
   {
     ...PAGE,

@@ -11,8 +11,8 @@ export interface Rates {
   readonly cached_input?: number;
   /** Tokens of the prompt that were written into a cache. */
   readonly cache_write?: number;
-  /** Those of them that the cache keeps for an hour. */
-  readonly cache_write_1h?: number;
+  /** Those of them that the cache keeps for longer than by default: an hour at Anthropic, 12 hours at OpenAI. */
+  readonly cache_write_long?: number;
   readonly output?: number;
   readonly reasoning?: number;
   /** Tokens of sound in the prompt, and in the answer. */
@@ -24,7 +24,7 @@ export const RATES = [
   'input',
   'cached_input',
   'cache_write',
-  'cache_write_1h',
+  'cache_write_long',
   'output',
   'reasoning',
   'audio_input',

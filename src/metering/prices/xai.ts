@@ -27,12 +27,22 @@ function longContext({
 export const XAI: readonly ShippedPrice[] = [
   {
     ...PAGE,
+    models: ['grok-4.7', 'grok-4.7-latest'],
+    since: '2026-09-21T00:00:00Z',
+    ...longContext({ input: 2, cached_input: 0.5, output: 6 }),
+    source:
+      'https://docs.x.ai/developers/pricing, as https://apidog.com/blog/how-to-use-grok-4-7-api (2026-09-29) and @earendil-works/pi-ai 1.5.2 read it',
+    checked: '2026-11-22',
+  },
+  {
+    ...PAGE,
     models: ['grok-4.6', 'grok-4.6-latest'],
     since: '2026-08-07T00:00:00Z',
     ...longContext({ input: 2, cached_input: 0.5, output: 6 }),
   },
   {
     ...PAGE,
+    // Of the cached rate genai-prices 0.1.8 and pi-ai 1.5.2 say 0.3, docs.apiyi.com 0.5 as here: the higher one stays (2026-11-22).
     models: ['grok-4.5', 'grok-4.5-latest'],
     since: '2026-07-08T00:00:00Z',
     ...longContext({ input: 2, cached_input: 0.5, output: 6 }),

@@ -8,7 +8,7 @@ import { NOON, price, usage } from './prices.ts';
 
 const FLAT = price({ input: 1, cached_input: 0.1, cache_write: 1.25, output: 4 });
 /** The writes that a cache keeps for an hour cost more than those of five minutes. */
-const HOURLY = price({ input: 1, cached_input: 0.1, cache_write: 1.25, cache_write_1h: 2, output: 4 });
+const HOURLY = price({ input: 1, cached_input: 0.1, cache_write: 1.25, cache_write_long: 2, output: 4 });
 const TIERED = price({
   input: 2,
   output: 12,
@@ -163,7 +163,7 @@ describe('ceilingOf', () => {
 
   test.each<[what: string, at: Price, nano: number | null]>([
     ['the dearest kind of prompt token', FLAT, 100 * 1250 + 10 * 4000],
-    ['also that of an hour’s cache', HOURLY, 100 * 2000 + 10 * 4000],
+    ['also that of a cache that keeps it long', HOURLY, 100 * 2000 + 10 * 4000],
     ['the dearest kind of output token', REASONING, 100 * 1000 + 10 * 7000],
     ['the higher tier, whatever the prompt', TIERED, 100 * 4000 + 10 * 18_000],
     ['the peak, whatever the hour', PEAK, 100 * 2000 + 10 * 8000],

@@ -87,6 +87,14 @@ describe('findPrice', () => {
     ['openai', 'gpt-5.6', 4],
     ['openai', 'gpt-5-mini-2025-08-07', 0.25],
     ['openai', 'gpt-7', null],
+    ['openai', 'gpt-6.1-terra', 1],
+    ['openai', 'gpt-6.2-astra', 8],
+    ['openai', 'gpt-6.2-sol', 2],
+    ['anthropic', 'claude-fable-5-2', 8],
+    ['anthropic', 'claude-mythos-5-2', 8],
+    ['gemini', 'gemini-4-argon', 2],
+    ['xai', 'grok-4.7', 2],
+    ['groq', 'qwen/qwen3.8-27b', 0.8],
     ['anthropic', 'claude-sonnet-4-6', 3],
     ['anthropic', 'claude-opus-5-5-20260922', 4],
     ['anthropic', 'claude-opus-5', 5],
@@ -100,6 +108,31 @@ describe('findPrice', () => {
     ['xerotier', 'llama-3.1-8b', null],
   ])('P2 the shipped prices, %s/%s: %s a million of input', (provider, model, input) => {
     expect(findPrice([SHIPPED_PRICES], [provider], model, NOON)?.input ?? null).toBe(input);
+  });
+
+  test.each<[model: string, day: string, input: number]>([
+    ['gemini-2.5-pro', '2026-11-30', 1.25],
+    ['gemini-2.5-pro', '2026-12-01', 0.75],
+    ['gemini-2.5-pro', '2027-01-01', 1.5],
+    ['models/gemini-2.5-flash', '2026-11-30', 0.3],
+    ['gemini-2.5-flash-lite', '2026-12-01', 0.1],
+    ['gemini-4-argon', '2026-12-01', 4],
+  ])('P2 the shipped prices, gemini/%s on %s: %s a million of input', (model, day, input) => {
+    expect(findPrice([SHIPPED_PRICES], ['gemini'], model, Date.parse(day))?.input).toBe(input);
+  });
+
+  test('P2 Gemini 2.5 Flash from 2026-12-01: every rate of 3.5 Flash-Lite, which answers', () => {
+    const at = (model: string) => findPrice([SHIPPED_PRICES], ['gemini'], model, Date.parse('2026-12-01'));
+    const { input, cached_input, output, audio_input } = at('gemini-3.5-flash-lite') ?? {};
+    expect(at('gemini-2.5-flash')).toMatchObject({ input, cached_input, output, audio_input });
+    expect(at('gemini-2.5-pro')?.above).toBeUndefined();
+  });
+
+  test('P1 OpenAI: a write that is kept for 12 hours is 2.5 times the input, in each tier and of long prompts', () => {
+    const at = (model: string, tier: string) => findPrice([SHIPPED_PRICES], ['openai'], model, NOON, tier);
+    expect(at('gpt-6.2-sol', 'default')).toMatchObject({ cache_write: 2.5, cache_write_long: 5 });
+    expect(at('gpt-6.2-sol', 'default')?.above).toMatchObject({ cache_write: 5, cache_write_long: 10 });
+    expect(at('gpt-6.1-terra', 'flex')).toMatchObject({ cache_write: 0.625, cache_write_long: 1.25 });
   });
 
   test('P2 of the tier that the answer names, before one of another in the same layer or one below', () => {
@@ -138,6 +171,7 @@ describe('findPrice', () => {
       input: 2,
       cached_input: 0.2,
       cache_write: 2.5,
+      cache_write_long: 5,
       output: 7.5,
     });
   });

@@ -16,7 +16,7 @@ describe('parsePrices', () => {
         ...PRICE,
         cached_input: 0,
         cache_write: 1,
-        cache_write_1h: 1.6,
+        cache_write_long: 1.6,
         output: 0.000001,
         reasoning: 2,
         audio_input: 3,

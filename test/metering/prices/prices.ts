@@ -29,7 +29,7 @@ export function usage(counts: Counts): BilledUsage {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: total,
-    ...(hourly === undefined ? {} : { cache_write_hour_tokens: hourly }),
+    ...(hourly === undefined ? {} : { cache_write_long_tokens: hourly }),
     prompt_tokens_details: {
       ...(cached === undefined ? {} : { cached_tokens: cached }),
       ...(written === undefined ? {} : { cache_write_tokens: written }),

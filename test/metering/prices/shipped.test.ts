@@ -34,7 +34,7 @@ describe('SHIPPED_PRICES', () => {
 
   test.each(ROWS)('P1 %s: rates that can be', (_, { above, peak, ...base }) => {
     const { input = Number.NaN, cached_input = 0, cache_write = input, output = 0 } = base;
-    expect(base.cache_write_1h ?? cache_write * 2).toBeGreaterThan(cache_write);
+    expect(base.cache_write_long ?? cache_write * 2).toBeGreaterThan(cache_write);
     expect(cached_input).toBeLessThan(input);
     expect(cache_write).toBeGreaterThanOrEqual(input);
     expect(output).toBeGreaterThanOrEqual(input);
@@ -44,7 +44,7 @@ describe('SHIPPED_PRICES', () => {
       expect(higher.input).toBeGreaterThan(input);
       expect(higher.output).toBeGreaterThan(output);
       // A rate that the lower price has, and the higher one lacks, would be unknown there.
-      for (const rate of ['cached_input', 'cache_write', 'cache_write_1h'] as const)
+      for (const rate of ['cached_input', 'cache_write', 'cache_write_long'] as const)
         expect(higher[rate] === undefined).toBe(base[rate] === undefined);
     }
   });

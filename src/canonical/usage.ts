@@ -14,6 +14,8 @@ export interface UsageReport {
   readonly completionAudio?: number | undefined;
   readonly acceptedPrediction?: number | undefined;
   readonly rejectedPrediction?: number | undefined;
+  /** Web searches that the provider ran for the answer and bills. */
+  readonly searches?: number | undefined;
   /** What the upstream says the answer costs: an integer of 10^-9 US dollars (P3). */
   readonly cost?: number | undefined;
   /**
@@ -73,6 +75,7 @@ export function mergeUsage(before: UsageReport, report: UsageReport): UsageRepor
     completionAudio: merge(before.completionAudio, report.completionAudio),
     acceptedPrediction: merge(before.acceptedPrediction, report.acceptedPrediction),
     rejectedPrediction: merge(before.rejectedPrediction, report.rejectedPrediction),
+    searches: merge(before.searches, report.searches),
     cost: merge(before.cost, report.cost),
     besides: report.besides ?? before.besides,
   };
@@ -134,16 +137,22 @@ export function countUsage(
 export interface BilledUsage extends Usage {
   /** Of the tokens written to a cache, those that it keeps for longer than by default: they are dearer. */
   readonly cache_write_long_tokens?: number;
+  /** Web searches of the provider's: a price each. */
+  readonly searches?: number;
   /** Where the upstream named it. */
   readonly service_tier?: string;
 }
 
 /** What is paid for: the answer's own usage and what was billed besides (A5). */
 export function billedUsage(usage: Usage, reported: UsageReport): BilledUsage {
-  const { besides, cacheWriteLong } = reported;
+  const { besides, cacheWriteLong, searches = 0 } = reported;
   const long = (cacheWriteLong ?? 0) + (besides?.cacheWriteLong ?? 0);
   const all = besides === undefined ? usage : withBesides(usage, besides);
-  return long === 0 ? all : { ...all, cache_write_long_tokens: long };
+  return {
+    ...all,
+    ...(long === 0 ? {} : { cache_write_long_tokens: long }),
+    ...(searches === 0 ? {} : { searches }),
+  };
 }
 
 function withBesides(usage: Usage, besides: TokensBesides): Usage {

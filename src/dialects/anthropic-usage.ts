@@ -11,6 +11,7 @@ const FIELDS = [
 type Said = { readonly [F in (typeof FIELDS)[number]]?: number } & {
   /** Of what was written to a cache, what it keeps for an hour. */
   readonly hour?: number;
+  readonly searches?: number;
 };
 
 /** Totals of the whole message that are left out where they don't apply: one that is there takes the place of the one before. */
@@ -25,14 +26,18 @@ export class ClaudeUsage {
     return { ...tokensOf(said), isLatest: true };
   }
 
-  /** Of `message_delta`, and of a plain answer. */
-  latest(usage: unknown): UsageReport | null {
+  /**
+   * Of `message_delta`, and of a plain answer.
+   * @param searchResults searches that had results: they count where an upstream's usage names no number
+   */
+  latest(usage: unknown, searchResults: number): UsageReport | null {
     if (!isObject(usage)) return null;
     this.#said = { ...this.#said, ...saidIn(usage) };
     const details = objectOf(usage.output_tokens_details);
     const besides = readBesides(usage.iterations);
     return {
       ...tokensOf(this.#said),
+      searches: this.#said.searches ?? (searchResults === 0 ? undefined : searchResults),
       reasoning: readCount(details.thinking_tokens),
       ...(besides === null ? {} : { besides }),
       isLatest: true,
@@ -81,5 +86,6 @@ function saidIn(usage: JsonObject): Said {
     readCount(usage[field]),
   ]);
   counts.push(['hour', readCount(objectOf(usage.cache_creation).ephemeral_1h_input_tokens)]);
+  counts.push(['searches', readCount(objectOf(usage.server_tool_use).web_search_requests)]);
   return Object.fromEntries(counts.filter(([, count]) => count !== undefined));
 }

@@ -33,6 +33,7 @@ class MessageReader implements DialectReader {
   /** Of the message whose blocks have begun, where it has one. */
   #id: string | undefined;
   #hasBlocks = false;
+  #searchResults = 0;
   /** Held until the message has ended: one that is cut before has none. */
   #finishWord: string | null = null;
 
@@ -72,6 +73,7 @@ class MessageReader implements DialectReader {
     const choice: Writable<ChoicePart> = { ...EMPTY_CHOICE, hasRole: true, hasContent: true };
     const toolCalls: ToolCallPart[] = [];
     for (const [index, value] of readArray(answer.content).filter(isObject).entries()) {
+      this.#countResult(value);
       const block = readBlock(value, index, this.#provider);
       choice.content += block.text;
       choice.reasoning += block.reasoning;
@@ -85,7 +87,7 @@ class MessageReader implements DialectReader {
       ...EMPTY_PART,
       ...headOf(answer),
       choices: isMessage ? [finished] : [],
-      usage: this.#usage.latest(answer.usage),
+      usage: this.#usage.latest(answer.usage, this.#searchResults),
       error: findUpstreamError(answer),
     };
   }
@@ -101,8 +103,14 @@ class MessageReader implements DialectReader {
 
   #openBlock({ content_block, index }: JsonObject): ChunkPart | null {
     this.#hasBlocks = true;
+    this.#countResult(objectOf(content_block));
     const block = readBlock(objectOf(content_block), index, this.#provider);
     return block.call === null ? choicePart(choiceOf(block)) : this.#openToolCall(block.call, index);
+  }
+
+  /** One without results is an empty list, one that failed an object: neither is billed where results are (DeepSeek). */
+  #countResult({ type, content }: JsonObject): void {
+    if (type === 'web_search_tool_result' && readArray(content).length > 0) this.#searchResults++;
   }
 
   #openToolCall(call: NonNullable<ClaudeBlock['call']>, block: unknown): ChunkPart | null {
@@ -162,7 +170,7 @@ class MessageReader implements DialectReader {
     this.#finishWord = readText(objectOf(event.delta).stop_reason) ?? this.#finishWord;
     const toolCalls = this.#closeAll();
     const choices = toolCalls.length === 0 ? [] : [{ ...EMPTY_CHOICE, toolCalls }];
-    return { ...EMPTY_PART, choices, usage: this.#usage.latest(event.usage) };
+    return { ...EMPTY_PART, choices, usage: this.#usage.latest(event.usage, this.#searchResults) };
   }
 }
 

@@ -25,9 +25,15 @@ interface Candidate {
   readonly calls: GeminiCalls;
 }
 
+function queriesIn({ webSearchQueries }: JsonObject): string[] {
+  return readArray(webSearchQueries).flatMap((query) => readText(query) || []);
+}
+
 class GeminiReader implements DialectReader {
   readonly #maker: string;
   readonly #candidates = new Map<number, Candidate>();
+  /** Of Google Search: each is billed once, and an empty one is none (https://ai.google.dev/gemini-api/docs/google-search, 2026-11-22). */
+  readonly #queries = new Set<string>();
   /** Why the prompt was blocked, or null. */
   #blocked: string | null = null;
   /** Signatures of texts and thoughts so far. */
@@ -46,6 +52,8 @@ class GeminiReader implements DialectReader {
     const tier = readName(usage?.serviceTier)?.toLowerCase();
     const hasFinish = candidates.some(({ finishReason }) => readText(finishReason) !== undefined);
     const signatures = this.#signatures;
+    const queries = candidates.flatMap(({ groundingMetadata }) => queriesIn(objectOf(groundingMetadata)));
+    for (const query of queries) this.#queries.add(query);
     const choices = candidates.map((candidate, position) => this.#choice(candidate, position));
     const hasAnswer = this.#candidates.size > 0;
     return {
@@ -55,10 +63,14 @@ class GeminiReader implements DialectReader {
       serviceTier: TIERS.get(tier ?? '') ?? tier,
       systemFingerprint: undefined,
       choices,
-      usage: usage === null ? null : readGeminiUsage(usage, hasAnswer),
+      usage: usage === null ? null : { ...readGeminiUsage(usage, hasAnswer), ...this.#searches },
       error: findUpstreamError(event) ?? this.#brokenCall(),
-      ...(hasFinish || this.#signatures > signatures ? { isRemembered: true } : {}),
+      ...(hasFinish || this.#signatures > signatures || queries.length > 0 ? { isRemembered: true } : {}),
     };
+  }
+
+  get #searches(): { readonly searches?: number } {
+    return this.#queries.size === 0 ? {} : { searches: this.#queries.size };
   }
 
   plain(answer: JsonObject): ChunkPart {

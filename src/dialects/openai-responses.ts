@@ -1,5 +1,5 @@
 /** OpenAI's Responses as an upstream speaks it: items that are announced, told in deltas and closed, then the whole response (N1, N2). */
-import { isObject, type JsonObject, objectOf, readArray, readText } from '../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../canonical/json.ts';
 import { readLogprobs } from '../canonical/logprobs.ts';
 import { markMaker } from '../canonical/maker.ts';
 import {
@@ -43,6 +43,7 @@ class ResponsesReader implements DialectReader {
   readonly #provider: string;
   /** By its item's place in the output: some change an item's id within it. */
   readonly #calls = new Map<unknown, Call>();
+  #searches = 0;
 
   constructor(quirks: DialectQuirks, provider: string) {
     this.#quirks = quirks;
@@ -69,9 +70,9 @@ class ResponsesReader implements DialectReader {
 
   /** A plain answer: all of its items at once. */
   plain(answer: JsonObject): ChunkPart {
-    const state = this.#state(answer);
     const items = readArray(answer.output).filter(isObject);
     const told = items.flatMap((item, at) => [textsOf(item), this.#open(item, at), this.#close(item, at)]);
+    const state = this.#state(answer);
     const choices = told.flatMap((choice) => (choice === null ? [] : [{ ...EMPTY_CHOICE, ...choice }]));
     return { ...state, choices: [...choices, ...state.choices] };
   }
@@ -95,6 +96,9 @@ class ResponsesReader implements DialectReader {
 
   /** What the item's deltas have not told. */
   #close(item: JsonObject, at: unknown): Partial<ChoicePart> | null {
+    if (item.type === 'web_search_call' && item.status !== 'failed') {
+      this.#searches += (this.#quirks.searchesOf ?? oneSearch)(objectOf(item.action));
+    }
     const data = readText(item.encrypted_content);
     if (item.type === 'reasoning' && data !== undefined) {
       const id = markMaker({ provider: this.#provider, payload: readText(item.id) ?? '' });
@@ -108,10 +112,16 @@ class ResponsesReader implements DialectReader {
     return call.hasArguments ? null : { toolCalls: [fragment(call, readText(item.arguments) ?? '{}')] };
   }
 
+  /** "Counts billable searches": openai 7.57.0, `Response.ToolUsage` (2026-11-13). */
+  #searchesIn({ tool_usage }: JsonObject): number | undefined {
+    const told = readCount(objectOf(objectOf(tool_usage).web_search).num_requests);
+    return told ?? (this.#searches === 0 ? undefined : this.#searches);
+  }
+
   /** A response object as its stream's events repeat it: the items in it are told by events of their own. */
   #state(response: JsonObject): ChunkPart {
     const { id, model, service_tier, usage, error, status } = response;
-    const report = isObject(usage) ? readUsage(usage) : null;
+    const report = isObject(usage) ? { ...readUsage(usage), searches: this.#searchesIn(response) } : null;
     const finishWord = finishOf(response);
     return {
       ...EMPTY_PART,
@@ -123,6 +133,11 @@ class ResponsesReader implements DialectReader {
       error: status === 'failed' ? readUpstreamError(objectOf(error)) : null,
     };
   }
+}
+
+/** Pages that were opened are not billed: https://developers.openai.com/api/docs/guides/tools-web-search (2026-11-22). */
+function oneSearch({ type }: JsonObject): number {
+  return type === 'search' || type === undefined ? 1 : 0;
 }
 
 /** What a whole item says in words. */

@@ -67,6 +67,7 @@ export async function admit(applicant: Applicant): Promise<AdmissionResult> {
     promptTokens: ceiling.promptTokens,
     estimatedPromptTokens: promptTokens,
     outputTokens: ceiling.outputTokens,
+    searches: ceiling.searches,
     choices: ceiling.choices,
     price,
     expiresAfterMs: heldMs + RESERVATION_GRACE_MS,

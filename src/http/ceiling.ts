@@ -1,7 +1,7 @@
 /** The most that a request may use, whichever of its targets answers: what its key's limits are asked for (G2, R8). */
 import { type JsonObject, readCount } from '../canonical/json.ts';
 import type { PricedModel } from '../limits/highest-price.ts';
-import { MAX_PROMPT_TOKENS, maxPromptTokens } from '../limits/prompt-bound.ts';
+import { MAX_PROMPT_TOKENS, maxPromptTokens, maxSearches } from '../limits/prompt-bound.ts';
 import { limitName, writtenLimit } from '../requests/form.ts';
 import { readOutputLimit } from '../requests/output-limit.ts';
 import { withoutNulls } from '../requests/rewrite.ts';
@@ -11,6 +11,8 @@ import type { HeldRequest, TargetRequest } from './held-request.ts';
 interface Ceiling {
   readonly promptTokens: number;
   readonly choices: number;
+  /** The most web searches of one choice; null: nothing limits them. */
+  readonly searches: number | null;
   /** Of one choice; null where a target is told no limit. */
   readonly outputTokens: number | null;
   /** Each model that may serve it. */
@@ -49,6 +51,7 @@ function higher(a: Ceiling, b: Ceiling): Ceiling {
   return {
     promptTokens: Math.max(a.promptTokens, b.promptTokens),
     choices: Math.max(a.choices, b.choices),
+    searches: a.searches === null || b.searches === null ? null : Math.max(a.searches, b.searches),
     outputTokens: isLimited ? Math.max(a.outputTokens, b.outputTokens) : null,
     models: [...a.models, ...b.models],
   };
@@ -64,10 +67,17 @@ function ceilingOf(asked: TargetRequest): CeilingResult {
   if (outputTokens === undefined) return { kind: 'invalid', param: limitName(request) };
   if (answers === undefined) return { kind: 'invalid', param: 'n' };
   const addresses = addressesOf(facts.target, facts.lane === null ? chat : body);
-  const shared = { providers, tier: dearTier(chat), hasDefaultCache: !CACHE_TIMES.test(asked.json) };
+  const searches = maxSearches(body);
+  const shared = {
+    providers,
+    tier: dearTier(chat),
+    hasDefaultCache: !CACHE_TIMES.test(asked.json),
+    searches: searches !== 0,
+  };
   const ceiling: Ceiling = {
     promptTokens: promptTokensOf(asked),
     choices: prompts * answers,
+    searches,
     outputTokens,
     models: addresses.map((address) => ({ ...shared, model: address.slice(provider.id.length + 1) })),
   };

@@ -1,5 +1,5 @@
 /** The most that a request's tokens may cost, whichever model serves it and whenever it ends (G2). */
-import { ceilingOf } from '../metering/prices/cost.ts';
+import { ceilingOf, costOfSearches } from '../metering/prices/cost.ts';
 import { findPrice } from '../metering/prices/find-price.ts';
 import type { Price, PriceTable } from '../metering/prices/price.ts';
 import type { HighestPrice } from './reserve.ts';
@@ -12,6 +12,8 @@ export interface PricedModel {
   readonly tier?: string | undefined;
   /** The request names no time for which a cache keeps its prompt: what it writes costs the default's price. */
   readonly hasDefaultCache?: boolean;
+  /** Its provider may search for the request. */
+  readonly searches?: boolean;
 }
 
 /**
@@ -27,20 +29,22 @@ export function highestPrice(
   toMs: number,
 ): HighestPrice | null {
   const prices: HighestPrice[] = [];
-  for (const { providers, model, tier, hasDefaultCache = false } of models) {
+  for (const { providers, model, tier, hasDefaultCache = false, searches = false } of models) {
     for (const ms of [fromMs, toMs]) {
       const price = findPrice(table, providers, model, ms, tier);
       const isOfTier = tier === undefined || price?.service_tiers?.includes(tier) === true;
       const rates = price === null || !isOfTier ? null : highestRates(price, !hasDefaultCache);
-      if (rates === null) return null;
-      prices.push(rates);
+      const search = price === null || !searches ? 0n : costOfSearches(1, price);
+      if (rates === null || search === null) return null;
+      prices.push({ ...rates, search: Number(search) });
     }
   }
   const currency = prices[0]?.currency;
   if (currency === undefined || prices.some((price) => price.currency !== currency)) return null;
   const prompt = Math.max(...prices.map((price) => price.prompt));
   const output = Math.max(...prices.map((price) => price.output));
-  return { currency, prompt, output };
+  const search = Math.max(...prices.map((price) => price.search ?? 0));
+  return { currency, prompt, output, ...(search === 0 ? {} : { search }) };
 }
 
 /** What a million tokens cost in 10^-9 is, divided by a thousand, what one costs in 10^-12. */

@@ -6,7 +6,7 @@
  * out in a form of its own (tools, schemas) counts twice, and what providers add unseen has an allowance. What no body shows, such
  * as a file's pages, counts as the largest context window.
  */
-import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
+import { isObject, type JsonObject, readArray, readCount, readText } from '../canonical/json.ts';
 
 /** No public model has a larger context window that prices are known of (xAI's grok-4-fast; looked up on 2026-11-22). */
 export const MAX_PROMPT_TOKENS = 2 * 1024 * 1024;
@@ -68,6 +68,33 @@ function isCallersTool(tool: unknown): boolean {
   const type =
     readText(tool.type) ?? (tool.function === undefined && tool.name === undefined ? '' : 'function');
   return CALLERS_TOOLS.includes(type);
+}
+
+/** OpenAI's, Anthropic's, DeepSeek's and xAI's (`web_search_20250305`, `web_search_preview`, …), and Google's. */
+const SEARCH_TOOLS = /^(?:web_search|x_search|google_?search)/i;
+
+/** Fields by which a chat asks for searches. */
+const SEARCH_FIELDS = ['web_search_options', 'search_parameters'];
+
+/**
+ * The most searches that the provider may run for a request and bill: 0 where it has no tool for them, null where nothing limits them.
+ * Limits: `max_uses` of Anthropic's tools (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool) and
+ * `max_tool_calls` of Responses (openai 7.57.0), both read on 2026-11-22.
+ */
+export function maxSearches(body: JsonObject): number | null {
+  const tools = readArray(body.tools).filter(isObject).filter(isSearch);
+  if (SEARCH_FIELDS.some((field) => body[field] !== undefined)) return null;
+  if (tools.length === 0) return 0;
+  const uses = tools.map(({ max_uses }) => readCount(max_uses));
+  const all = uses.some((count) => count === undefined)
+    ? undefined
+    : uses.reduce<number>((sum, count) => sum + (count ?? 0), 0);
+  const limits = [all, readCount(body.max_tool_calls)].filter((limit) => limit !== undefined);
+  return limits.length === 0 ? null : Math.min(...limits);
+}
+
+function isSearch(tool: JsonObject): boolean {
+  return [readText(tool.type) ?? '', ...Object.keys(tool)].some((name) => SEARCH_TOOLS.test(name));
 }
 
 interface Media {

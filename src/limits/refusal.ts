@@ -52,7 +52,7 @@ function budgetMessage(needed: number, { limits, budget: standing }: Standing): 
 }
 
 function unpricedMessage({ budget }: Limits): string {
-  return `This key has a budget in ${budget?.unit}, and no price of this model and service_tier is known in it: an entry of PRICES can tell a model's`;
+  return `This key has a budget in ${budget?.unit}, and no price of this model, its service_tier or the searches that it may run is known in it: an entry of PRICES can tell a model's`;
 }
 
 function tokensMessage({ needed }: { readonly needed: number }, { limits, tokens }: Standing): string {

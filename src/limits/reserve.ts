@@ -11,6 +11,8 @@ export interface HighestPrice {
   readonly currency: string;
   readonly prompt: number;
   readonly output: number;
+  /** Of one web search; absent: none is billed. */
+  readonly search?: number;
 }
 
 export interface ReserveRequest {
@@ -22,6 +24,8 @@ export interface ReserveRequest {
   readonly estimatedPromptTokens: number;
   /** The caller's own limit of one choice's output, or null. */
   readonly outputTokens: number | null;
+  /** The most web searches of one choice; null: as many as its output has room for; absent: none. */
+  readonly searches?: number | null;
   /** How many choices it asks for: each may be as long as the limit. */
   readonly choices: number;
   /** Null where the model's price is not known. */
@@ -103,11 +107,18 @@ function outputLimit({ budget, maxOutputTokens }: Limits, asked: number | null):
   return maxOutputTokens ?? (budget?.mode === 'hard' ? DEFAULT_MAX_OUTPUT_TOKENS : null);
 }
 
+/** A search is a call that the model writes: at least its name and a word in a JSON object. */
+const TOKENS_A_SEARCH = 8;
+
 function ceilingOf(request: ReserveRequest, outputTokens: number | null): Ceiling {
-  const { promptTokens, estimatedPromptTokens, choices, price } = request;
+  const { promptTokens, estimatedPromptTokens, choices, price, searches = 0 } = request;
   const output = atMost((outputTokens ?? DEFAULT_MAX_OUTPUT_TOKENS) * choices);
+  const mostSearches = Math.ceil(output / TOKENS_A_SEARCH);
+  const searched = searches === null ? mostSearches : Math.min(mostSearches, searches * choices);
   const pico =
-    BigInt(promptTokens) * BigInt(price?.prompt ?? 0) + BigInt(output) * BigInt(price?.output ?? 0);
+    BigInt(promptTokens) * BigInt(price?.prompt ?? 0) +
+    BigInt(output) * BigInt(price?.output ?? 0) +
+    BigInt(searched) * BigInt(price?.search ?? 0);
   return {
     tokens: atMost(promptTokens + output),
     expectedTokens: atMost(estimatedPromptTokens + output),

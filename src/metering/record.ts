@@ -68,6 +68,10 @@ export interface RecordSummary {
 }
 
 export interface UsageRecord extends RecordSummary {
+  /** Of the tokens written to a cache, those that it keeps for longer than by default; absent: none. */
+  readonly cache_write_long_tokens?: number;
+  /** Web searches that the provider ran and bills; absent: none. */
+  readonly searches?: number;
   /** The targets that were asked, in order. */
   readonly attempts: readonly Attempt[];
   /** Names of what the upstream's request lacked of the caller's, or had otherwise (Q5, Q6). */
@@ -105,6 +109,10 @@ export function boundRecord(record: UsageRecord): UsageRecord {
     bytes_out: boundCount(record.bytes_out),
     cost_nanos: boundKnown(cost_nanos),
     currency: record.currency === null ? null : boundName(record.currency, MAX_CURRENCY_BYTES),
+    ...(record.cache_write_long_tokens && {
+      cache_write_long_tokens: boundCount(record.cache_write_long_tokens),
+    }),
+    ...(record.searches && { searches: boundCount(record.searches) }),
     attempts: record.attempts.slice(0, MAX_NAMES).map((attempt) => ({
       ...attempt,
       model: boundName(attempt.model, MAX_MODEL_BYTES),

@@ -12,6 +12,8 @@ type Sums = Pick<
   | 'cached_tokens'
   | 'cache_write_tokens'
   | 'reasoning_tokens'
+  | 'cache_write_long_tokens'
+  | 'searches'
   | 'vendor_events'
   | 'vendor_tokens'
   | 'estimated'
@@ -29,6 +31,8 @@ type Sums = Pick<
 export function sumUp(attempts: readonly AttemptMeter[], table: PriceTable, endMs: number): Sums {
   const sums: Counts = { ...NOTHING };
   const costs: RecordCost[] = [];
+  let longWrites = 0;
+  let searches = 0;
   for (const attempt of attempts) {
     const { usage, estimated } = attempt.countUsage();
     sums.prompt_tokens += usage.prompt_tokens;
@@ -38,6 +42,8 @@ export function sumUp(attempts: readonly AttemptMeter[], table: PriceTable, endM
     sums.cached_tokens = addKnown(sums.cached_tokens, prompt?.cached_tokens);
     sums.cache_write_tokens = addKnown(sums.cache_write_tokens, prompt?.cache_write_tokens);
     sums.reasoning_tokens = addKnown(sums.reasoning_tokens, completion?.reasoning_tokens);
+    longWrites += usage.cache_write_long_tokens ?? 0;
+    searches += usage.searches ?? 0;
     sums.vendor_events += attempt.tally.vendorEvents;
     sums.vendor_tokens += attempt.tally.vendorTokens;
     sums.estimated ||= estimated;
@@ -49,11 +55,18 @@ export function sumUp(attempts: readonly AttemptMeter[], table: PriceTable, endM
       costs.push(priceRecord(table, { providers, model, usage, upstreamCost, endMs }));
     }
   }
-  return { ...sums, ...sumOfCosts(costs, sums.estimated) };
+  return {
+    ...sums,
+    ...(longWrites === 0 ? {} : { cache_write_long_tokens: longWrites }),
+    ...(searches === 0 ? {} : { searches }),
+    ...sumOfCosts(costs, sums.estimated),
+  };
 }
 
-/** The sums but for the cost. */
-type Counts = { -readonly [Name in Exclude<keyof Sums, keyof Cost>]: Sums[Name] };
+/** The sums but for the cost, and for those that are absent where nothing was counted. */
+type Counts = {
+  -readonly [Name in Exclude<keyof Sums, keyof Cost | 'cache_write_long_tokens' | 'searches'>]: Sums[Name];
+};
 
 const NOTHING: Counts = {
   prompt_tokens: 0,

@@ -94,6 +94,15 @@ function hasPrefix(body: JsonObject): boolean {
   return readArray(body.messages).some((message) => isObject(message) && message.prefix === true);
 }
 
+/**
+ * Its usage names no number. Searches and opened pages are billed alike; that each of a search's queries is one is an upper bound:
+ * no document tells (looked up on 2026-11-22, with the prices).
+ */
+function searchesOf({ type, queries }: JsonObject): number {
+  if (type === 'open_page') return 1;
+  return type === 'search' ? Math.max(1, readArray(queries).length) : 0;
+}
+
 export const deepseek: Provider = {
   id: 'deepseek',
   name: 'DeepSeek',
@@ -104,7 +113,7 @@ export const deepseek: Provider = {
   endpoints: { chat, completions: fim, fim },
   // Recorded: shared/streams/deepseek--responses-*, 2026-08.
   lanes: RESPONSES_LANE,
-  quirks: {},
+  quirks: { searchesOf },
   refusals: {
     // 400 for both. esengine/DeepSeek-Reasonix#6321, 2026-07-11; R refused-unknown-model, 2026-08, and the words of before.
     content_filter: /\bContent Exists Risk\b/i,

@@ -10,6 +10,8 @@ export interface DialectQuirks {
   readonly absentToolCallId?: string;
   /** What the provider's usage object says that the answer costs, as an integer of 10^-9 US dollars (P3). */
   readonly costOf?: (usage: JsonObject) => number | undefined;
+  /** How many billed searches a `web_search_call` of Responses is, where the usage names no number; absent: a search is one. */
+  readonly searchesOf?: (action: JsonObject) => number;
 }
 
 /**

@@ -281,6 +281,28 @@ describe('Anthropic, usage', () => {
     expect(convert(start + stop('end_turn')).text).not.toContain('hour');
   });
 
+  const results = (index: number, content: JsonObject[] | JsonObject) => {
+    const content_block = { type: 'web_search_tool_result', tool_use_id: 's', content };
+    return event('content_block_start', { index, content_block }) + event('content_block_stop', { index });
+  };
+  const FOUND = [{ type: 'web_search_result', url: 'https://a.example', title: 'A' }];
+
+  test('P1 searches that its usage names: counted for the bill, be there as many results as there may', () => {
+    const server_tool_use = { web_search_requests: 3, web_fetch_requests: 1 };
+    const stream = START + results(0, FOUND) + stop('end_turn', { output_tokens: 7, server_tool_use });
+    expect(convert(stream).tally.countBilled().usage).toMatchObject({ searches: 3 });
+    expect(convert(stream).text).not.toContain('searches');
+  });
+
+  test('P1 searches whose number no usage names, as at DeepSeek: those that found something', () => {
+    const failed = { type: 'web_search_tool_result_error', error_code: 'unavailable' };
+    const blocks = results(0, FOUND) + results(1, []) + results(2, failed) + results(3, FOUND);
+    expect(convert(START + blocks + stop('end_turn')).tally.countBilled().usage).toMatchObject({
+      searches: 2,
+    });
+    expect(convert(START + stop('end_turn')).tally.countBilled().usage).not.toHaveProperty('searches');
+  });
+
   test('A5 M3 a stream that is cut: the prompt is as reported, the completion an estimate and not the 1 of its start', () => {
     const counted = usageOf(START + text(0, 'some words that were said'));
     expect(counted.estimated).toBe(true);

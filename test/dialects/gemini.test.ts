@@ -336,3 +336,13 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
     });
   });
 });
+
+test('P1 queries of Google Search: each is billed once, and empty ones are not', () => {
+  const grounded = (webSearchQueries: JsonObject[] | string[]) => ({
+    candidates: [{ content: { parts: [{ text: 'a' }] }, index: 0, groundingMetadata: { webSearchQueries } }],
+    ...usage({ promptTokenCount: 1, candidatesTokenCount: 1 }),
+  });
+  const converted = convert(event(grounded(['a', '', 'b'])), event(grounded(['b', 'c'])), said([], 'STOP'));
+  expect(converted.tally.countBilled().usage).toMatchObject({ searches: 3 });
+  expect(convert(said([{ text: 'a' }], 'STOP')).tally.countBilled().usage).not.toHaveProperty('searches');
+});

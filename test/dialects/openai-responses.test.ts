@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/canonical/json.ts';
 import { readUsage } from '../../src/dialects/envelope.ts';
 import { openaiResponses } from '../../src/dialects/openai-responses.ts';
+import { deepseek } from '../../src/providers/deepseek.ts';
 import { xai } from '../../src/providers/xai.ts';
+import type { DialectQuirks } from '../../src/stream/dialect.ts';
 import { eventsIn } from '../clients/responses/check.ts';
 import { readResponse } from '../clients/responses/reading.ts';
 import { objectOf } from '../contract/json.ts';
@@ -50,6 +52,45 @@ test.each([
   };
   const report = readUsage({ [count]: 100, [details]: { cached_tokens: 10, ...written } });
   expect(report).toMatchObject({ prompt: 100, cached: 10, cacheWrite: 70, cacheWriteLong: 50 });
+});
+
+describe('P1 searches that the provider ran', () => {
+  const call = (action: JsonObject, status = 'completed') => ({ type: 'web_search_call', status, action });
+  const output = [
+    call({ type: 'search', queries: ['a', 'b'] }),
+    call({ type: 'open_page', url: 'https://a.example' }),
+    call({ type: 'find_in_page', url: 'https://a.example' }),
+    call({ type: 'search', query: 'c' }, 'failed'),
+    call({ type: 'search', query: 'd' }),
+  ];
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  const told = { tool_usage: { web_search: { num_requests: 7 } } };
+
+  function searchesOf(quirks: DialectQuirks, more: JsonObject): (number | undefined)[] {
+    const response: JsonObject = { object: 'response', status: 'completed', usage, output, ...more };
+    const reader = openaiResponses.open(quirks, 'p');
+    const events = output.map((item, output_index) => ({
+      type: 'response.output_item.done',
+      item,
+      output_index,
+    }));
+    for (const event of events) reader.event(event, event.type);
+    const last = reader.event({ type: 'response.completed', response }, 'response.completed');
+    return [last?.usage?.searches, openaiResponses.open(quirks, 'p').plain(response).usage?.searches];
+  }
+
+  test('are those that its usage of tools names', () => {
+    expect(searchesOf({}, told)).toEqual([7, 7]);
+    expect(searchesOf({}, { tool_usage: { web_search: { num_requests: 0 } } })).toEqual([0, 0]);
+  });
+
+  test('are its calls that searched and did not fail, where nothing names a number', () => {
+    expect(searchesOf({}, {})).toEqual([2, 2]);
+  });
+
+  test('are each query and each opened page at DeepSeek', () => {
+    expect(searchesOf(deepseek.quirks, {})).toEqual([4, 4]);
+  });
 });
 
 test('P3 what xAI says that an answer costs is read from its last event', () => {

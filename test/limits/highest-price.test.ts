@@ -43,6 +43,13 @@ describe('G2 highestPrice', () => {
     expect(highest(prices, [{ ...MODEL, hasDefaultCache: false }])).toMatchObject({ prompt: 2_500_000 });
   });
 
+  test('of a request that may search it has the dearest search, and is none where that is unknown', () => {
+    const searching = { ...MODEL, searches: true };
+    expect(highest([{ ...BASE, web_search: 10 }], [searching])).toMatchObject({ search: 10_000_000_000 });
+    expect(highest([BASE], [searching])).toBeNull();
+    expect(highest([{ ...BASE, web_search: 10 }])).not.toHaveProperty('search');
+  });
+
   test('of a dearer tier it is a price that names it, and none where there is no such', () => {
     const dear = [{ ...MODEL, tier: 'priority' }];
     expect(highest([BASE], dear)).toBeNull();

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MAX_PROMPT_TOKENS, maxPromptTokens } from '../../src/limits/prompt-bound.ts';
+import { MAX_PROMPT_TOKENS, maxPromptTokens, maxSearches } from '../../src/limits/prompt-bound.ts';
 import type { JsonObject } from '../simulator/json.ts';
 import { decodeObject } from '../simulator/json.ts';
 
@@ -131,4 +131,22 @@ describe('G2 maxPromptTokens', () => {
     const two = ['a'.repeat(2 * MAX_PROMPT_TOKENS), 'b'.repeat(2 * MAX_PROMPT_TOKENS)];
     expect(bound({ prompt: two })).toBe(2 * MAX_PROMPT_TOKENS);
   });
+});
+
+test.each<[what: string, body: JsonObject, searches: number | null]>([
+  ['no tools', {}, 0],
+  ["the caller's own tools", { tools: [{ type: 'function', function: { name: 'web_search' } }] }, 0],
+  [
+    "Claude's with max_uses",
+    { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 8 }] },
+    8,
+  ],
+  ["Claude's without", { tools: [{ type: 'web_search_20260209', name: 'web_search' }] }, null],
+  ["Responses'", { tools: [{ type: 'web_search' }] }, null],
+  ["Responses' with max_tool_calls", { tools: [{ type: 'web_search_preview' }], max_tool_calls: 3 }, 3],
+  ["xAI's", { tools: [{ type: 'x_search' }] }, null],
+  ["Google's", { tools: [{ googleSearch: {} }] }, null],
+  ['options of a chat', { web_search_options: {} }, null],
+])('G2 searches that %s allows: %s', (_, body, searches) => {
+  expect(maxSearches(body)).toBe(searches);
 });

@@ -26,6 +26,19 @@ describe('G2 reserve under a hard budget', () => {
     expect(tiny.reserve('c', { price }).kind).toBe('refused');
   });
 
+  test.each([
+    ['none', undefined, 0],
+    ['two', 2, 2],
+    ['no limit: as many as 90 tokens of output can name', null, 12],
+    ['more than the output has room for', 500, 12],
+  ])('in money: the searches of a request, %s', (_, searches, counted) => {
+    const price = { currency: 'USD', prompt: 0, output: 0, search: 1_000_000_000 };
+    const sql = new MemorySql({ budget: { USD: 1 } });
+    const fields = searches === undefined ? { price } : { price, searches };
+    expect(sql.reserve('a', fields).kind).toBe('reserved');
+    expect(readStanding(sql, NOW).budget?.reserved).toBe(counted * 1_000_000);
+  });
+
   test('counts every answer of several choices', () => {
     const sql = new MemorySql({ budget: { tokens: 279 } });
     expect(sql.reserve('a', { choices: 3 }).kind).toBe('refused');

@@ -264,6 +264,19 @@ describe('R8 RequestMeter, several attempts', () => {
     expect(recordIn(store)).toMatchObject(used);
   });
 
+  test('P1 its record names what is paid for beside the tokens, and has no such field where there is none', async () => {
+    const { meter, store } = bench();
+    meter.current.tally.usage({ prompt: 7, completion: 1, cacheWrite: 6, cacheWriteLong: 4, searches: 2 });
+    meter.settle({ kind: 'finished' });
+    await meter.settled;
+    expect(recordIn(store)).toMatchObject({ cache_write_tokens: 6, cache_write_long_tokens: 4, searches: 2 });
+    const plain = bench();
+    plain.meter.current.tally.usage({ prompt: 7, completion: 1 });
+    plain.meter.settle({ kind: 'finished' });
+    await plain.meter.settled;
+    expect(Object.keys(recordIn(plain.store) ?? {})).not.toEqual(expect.arrayContaining(['searches']));
+  });
+
   test('the last one failed, too: its error is the record’s, and it ends but once', async () => {
     const { meter, store, advance } = bench();
     meter.current.end({ errorCode: 'upstream_overloaded', isRefused: true });

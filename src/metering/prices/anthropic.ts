@@ -122,7 +122,11 @@ function withHourlyWrites<R extends Rates>(rates: R): R {
   return rates.input === undefined ? rates : { ...rates, cache_write_long: rates.input * 2 };
 }
 
+/** $10 per 1,000 of its web searches, each counted in `usage.server_tool_use.web_search_requests` (the page, 2026-11-22). */
+const WEB_SEARCH = 10;
+
 export const ANTHROPIC: readonly ShippedPrice[] = PRICES.map((price) => ({
   ...withHourlyWrites(price),
+  web_search: WEB_SEARCH,
   ...(price.above && { above: withHourlyWrites(price.above) }),
 }));

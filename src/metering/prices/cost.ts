@@ -15,6 +15,8 @@ export interface Cost {
 /** Rates have six decimals and are per million tokens: a token's is an integer of 10^-12. */
 const PICO_PER_RATE = 1e6;
 const PICO_PER_NANO = 1000n;
+/** That of searches is per thousand. */
+const PICO_PER_SEARCH_RATE = 1e9;
 
 /**
  * @param endMs the request's end, in ms since the epoch: peak hours are judged by it
@@ -25,12 +27,22 @@ export function costOf(usage: BilledUsage, price: Price, endMs: number): Cost | 
   const tokens = splitTokens(usage);
   // A cached token never costs more than one that was read.
   const isCacheUnknown = tokens.cached_input > 0 && rates.cached_input === undefined;
-  const nano = sumOf(tokens, {
+  const searches = costOfSearches(usage.searches ?? 0, price);
+  if (searches === null) return null;
+  const known = {
     ...rates,
     cached_input: rates.cached_input ?? rates.input,
     reasoning: rates.reasoning ?? rates.output,
-  });
+  };
+  const nano = sumOf(tokens, known, searches);
   return nano === null ? null : { nano, isUpperBound: isUpperBound || isCacheUnknown };
+}
+
+/** An integer of 10^-12 of the price's currency, or null where none is known for searches that ran. */
+export function costOfSearches(searches: number, { web_search }: Price): bigint | null {
+  if (searches === 0) return 0n;
+  if (web_search === undefined || !Number.isSafeInteger(searches)) return null;
+  return BigInt(searches) * BigInt(Math.round(web_search * PICO_PER_SEARCH_RATE));
 }
 
 /**
@@ -103,8 +115,13 @@ function within(whole: number, part: number | undefined): number {
   return Math.max(0, Math.min(whole, part ?? 0));
 }
 
-function sumOf(tokens: Tokens, rates: { readonly [R in keyof Rates]?: number | undefined }): number | null {
-  let pico = 0n;
+/** @param besides what else is paid for, in 10^-12 of the currency */
+function sumOf(
+  tokens: Tokens,
+  rates: { readonly [R in keyof Rates]?: number | undefined },
+  besides = 0n,
+): number | null {
+  let pico = besides;
   for (const rate of RATES) {
     const used = tokens[rate];
     const priced = rates[rate];

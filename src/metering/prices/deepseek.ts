@@ -14,6 +14,11 @@ const V4_FLASH: FlatRates = { cached_input: 0.007, input: 0.22, output: 0.66 };
 const V4_PRO: FlatRates = { cached_input: 0.022, input: 0.66, output: 1.98 };
 const V41_FLASH: FlatRates = { cached_input: 0.003, input: 0.15, output: 0.6 };
 
+/** Searches that a model ran were free until they were billed. */
+const FREE_SEARCH = 0;
+/** Per 1,000 searches, or pages opened, that gave a result; the same at all hours. */
+const SEARCH = 0.75;
+
 /** Beijing has had no summer time since 1991. */
 const HOURS = {
   zone: '+08:00',
@@ -26,7 +31,13 @@ const EVERY_DAY = { ...HOURS, days: [1, 2, 3, 4, 5, 6, 7] };
 const WEEKDAYS = { ...HOURS, days: [1, 2, 3, 4, 5] };
 const WORKDAYS = { ...WEEKDAYS, holidays: 'cn' } as const;
 
-function priced(models: readonly string[], since: string, rates: FlatRates, hours: Omit<Peak, keyof Rates>) {
+function priced(
+  models: readonly string[],
+  since: string,
+  rates: FlatRates,
+  hours: Omit<Peak, keyof Rates>,
+  web_search = FREE_SEARCH,
+) {
   const { cached_input, input, output } = rates;
   return {
     ...PAGE,
@@ -34,6 +45,7 @@ function priced(models: readonly string[], since: string, rates: FlatRates, hour
     models,
     since,
     ...rates,
+    web_search,
     peak: { ...hours, cached_input: cached_input * 2, input: input * 2, output: output * 2 },
     checked: '2026-11-15',
   };
@@ -44,6 +56,7 @@ const FLAT = {
   ...PAGE,
   provider: 'deepseek',
   since: '2026-04-26T12:15:00Z',
+  web_search: FREE_SEARCH,
   checked: '2026-11-21',
 } as const;
 /** Peak prices: announced on the page, https://docs.apiyi.com/en/live/2026-08/deepseek-price-peak-tier (2026-08-15). */
@@ -58,6 +71,12 @@ const FLASH_SINCE = '2026-09-10T04:00:00Z';
  */
 const HOLIDAYS_SINCE = '2026-09-20T16:00:00Z';
 
+/**
+ * Searches that models run by themselves are billed as those of `POST /v1/tools/search` are: the page of zh-cn and
+ * https://apidog.com/blog/deepseek-search-api-free (read 2026-10-28), skills.sh/jpcaparas/skills/deepseek-search (2026-11-10).
+ */
+const SEARCHES_SINCE = '2026-10-31T16:00:00Z';
+
 export const DEEPSEEK: readonly ShippedPrice[] = [
   { ...FLAT, models: ['deepseek-v4-flash'], cached_input: 0.0028, input: 0.14, output: 0.28 },
   { ...FLAT, models: PRO, cached_input: 0.003625, input: 0.435, output: 0.87 },
@@ -68,4 +87,6 @@ export const DEEPSEEK: readonly ShippedPrice[] = [
   priced(FLASH, FLASH_SINCE, V41_FLASH, WEEKDAYS),
   priced(FLASH, HOLIDAYS_SINCE, V41_FLASH, WORKDAYS),
   priced(PRO, HOLIDAYS_SINCE, V4_PRO, WORKDAYS),
+  { ...priced(FLASH, SEARCHES_SINCE, V41_FLASH, WORKDAYS, SEARCH), checked: '2026-11-22' },
+  { ...priced(PRO, SEARCHES_SINCE, V4_PRO, WORKDAYS, SEARCH), checked: '2026-11-22' },
 ];

@@ -104,8 +104,18 @@ const PRICES: readonly ShippedPrice[] = [
   },
 ];
 
+/**
+ * $14 per 1,000 queries of Google Search at Gemini 3 and later, beyond a free quota that no answer tells of; at 2.5 it is $35 per
+ * 1,000 prompts, whatever their queries, which has no rate here. The page (2026-09-17) and iyulab/TokenMeter v0.13.1 (2026-10-13).
+ */
+function webSearch({ models, since }: ShippedPrice): Pick<ShippedPrice, 'web_search'> {
+  const is25 = models.some((name) => name.startsWith('gemini-2.5'));
+  return is25 && since < RETIRED_25.since ? {} : { web_search: 14 };
+}
+
 /** What other tiers cost differs by model: `priority` 75 to 100 % more (https://ai.google.dev/gemini-api/docs/optimization, read 2026-11-22). */
 export const GEMINI: readonly ShippedPrice[] = PRICES.map((price) => ({
   ...price,
+  ...webSearch(price),
   service_tiers: ['default', 'standard'],
 }));

@@ -217,10 +217,18 @@ function flex(price: ShippedPrice): ShippedPrice {
   };
 }
 
+/**
+ * Per 1,000 searches, of all tiers: $10, but $25 of the preview tool at models that don't reason. The answer does not tell which tool
+ * ran, so these have the higher one. https://developers.openai.com/api/docs/pricing, "Built-in tools" (read 2026-11-22)
+ */
+function webSearch({ models }: ShippedPrice): number {
+  return models.some((name) => /^(gpt-4|gpt-3)/.test(name)) ? 25 : 10;
+}
+
 /** A stream of Responses begins with the `auto` that was asked for; its end names the tier that it was (recorded: shared/streams). */
 const STANDARD = ['default', 'auto'];
 
-export const OPENAI: readonly ShippedPrice[] = PRICES.flatMap((price) => [
-  { ...price, service_tiers: STANDARD },
-  flex(price),
-]);
+export const OPENAI: readonly ShippedPrice[] = PRICES.map((price) => ({
+  ...price,
+  web_search: webSearch(price),
+})).flatMap((price) => [{ ...price, service_tiers: STANDARD }, flex(price)]);

@@ -14,6 +14,7 @@ const OTHER_FIELDS = [
   'since',
   'currency',
   'service_tiers',
+  'web_search',
   'above',
   'peak',
   'source',
@@ -78,15 +79,18 @@ class FieldReader {
   rates(): Rates {
     const rates: { -readonly [R in keyof Rates]: Rates[R] } = {};
     for (const name of RATES) {
-      const value = this.object[name];
-      if (value === undefined || value === null) continue;
-      if (typeof value === 'number' && isRate(value)) rates[name] = value;
-      else
-        this.fail(
-          `${name} must be a number from 0 up, per million tokens, with at most ${RATE_DECIMALS} decimals`,
-        );
+      const rate = this.rate(name, 'million tokens');
+      if (rate !== undefined) rates[name] = rate;
     }
     return rates;
+  }
+
+  rate(name: string, unit: string): number | undefined {
+    const value = this.object[name];
+    if (value === undefined || value === null) return undefined;
+    if (typeof value === 'number' && isRate(value)) return value;
+    this.fail(`${name} must be a number from 0 up, per ${unit}, with at most ${RATE_DECIMALS} decimals`);
+    return undefined;
   }
 
   /** The problem of a part is one of the whole. */
@@ -116,6 +120,7 @@ function readPrice(reader: FieldReader): Price {
       ? undefined
       : readNames(reader, 'service_tiers', 'names, as ["priority"]');
   const rates = reader.rates();
+  const web_search = reader.rate('web_search', 'thousand searches');
   const above = reader.part('above', readAbove);
   const peak = reader.part('peak', readPeak);
   if (above !== undefined && peak !== undefined) reader.fail('has above or peak, not both');
@@ -127,6 +132,7 @@ function readPrice(reader: FieldReader): Price {
     currency,
     ...(service_tiers === undefined ? {} : { service_tiers }),
     ...rates,
+    ...(web_search === undefined ? {} : { web_search }),
     ...(above === undefined ? {} : { above }),
     ...(peak === undefined ? {} : { peak }),
   };

@@ -58,6 +58,8 @@ export interface Price extends Rates {
   readonly currency: string;
   /** The service tiers whose price it is, as answers name them; absent: of all. */
   readonly service_tiers?: readonly string[];
+  /** Units of the currency per 1,000 web searches that the provider runs for an answer; absent: unknown. */
+  readonly web_search?: number;
   /** The rates of the whole request where its prompt has more tokens than that. A price has this or peak hours, not both. */
   readonly above?: Rates & { readonly prompt_tokens: number };
   readonly peak?: Peak;

@@ -24,7 +24,7 @@ function longContext({
   return { input, cached_input, output, above };
 }
 
-export const XAI: readonly ShippedPrice[] = [
+const PRICES: readonly ShippedPrice[] = [
   {
     ...PAGE,
     models: ['grok-4.7', 'grok-4.7-latest'],
@@ -77,3 +77,6 @@ export const XAI: readonly ShippedPrice[] = [
   },
   { ...PAGE, models: ['grok-3-mini'], input: 0.3, cached_input: 0.075, output: 0.5 },
 ];
+
+/** $5 per 1,000 searches of the web: https://docs.x.ai/developers/pricing (read 2026-11-22). */
+export const XAI: readonly ShippedPrice[] = PRICES.map((price) => ({ ...price, web_search: 5 }));

@@ -15,6 +15,7 @@ const TIERED = price({
   cached_input: 0.2,
   above: { prompt_tokens: 200_000, input: 4, output: 18, cached_input: 0.4 },
 });
+const SEARCHING = price({ input: 1, output: 4, web_search: 10 });
 const REASONING = price({ input: 1, output: 4, reasoning: 7 });
 const SOUND = price({ input: 1, cached_input: 0.5, output: 4, audio_input: 30, audio_output: 60 });
 
@@ -34,6 +35,18 @@ describe('costOf', () => {
       HOURLY,
       { prompt: 10, written: 6, hourly: 9 },
       16_000,
+    ],
+    [
+      'searches cost a price each, beside the tokens',
+      SEARCHING,
+      { prompt: 10, searches: 3 },
+      10_000 + 30_000_000,
+    ],
+    [
+      'searches that are free cost nothing',
+      { ...SEARCHING, web_search: 0 },
+      { prompt: 10, searches: 3 },
+      10_000,
     ],
     ['reasoning is part of the completion', FLAT, { prompt: 10, completion: 5, reasoning: 5 }, 30_000],
     ['reasoning at a rate of its own', REASONING, { prompt: 10, completion: 5, reasoning: 3 }, 39_000],
@@ -77,6 +90,7 @@ describe('costOf', () => {
 
   test.each<[what: string, at: Price, counts: Counts]>([
     ['input', price({ output: 1 }), { prompt: 1 }],
+    ['a search', FLAT, { prompt: 1, searches: 1 }],
     ['output', price({ input: 1 }), { completion: 1 }],
     ['cache write', price({ input: 1, output: 1 }), { prompt: 1, written: 1 }],
     ['cache write for an hour', FLAT, { prompt: 1, written: 1, hourly: 1 }],

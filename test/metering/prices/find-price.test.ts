@@ -121,6 +121,20 @@ describe('findPrice', () => {
     expect(findPrice([SHIPPED_PRICES], ['gemini'], model, Date.parse(day))?.input).toBe(input);
   });
 
+  test.each<[provider: string, model: string, day: string, search: number | undefined]>([
+    ['deepseek', 'deepseek-flash', '2026-10-31T15:59:59Z', 0],
+    ['deepseek', 'deepseek-flash', '2026-10-31T16:00:00Z', 0.75],
+    ['deepseek', 'deepseek-v4-pro', '2026-11-01', 0.75],
+    ['anthropic', 'claude-haiku-5-5', '2026-11-22', 10],
+    ['openai', 'gpt-6.2-sol', '2026-11-22', 10],
+    ['openai', 'gpt-4o', '2026-11-22', 25],
+    ['gemini', 'gemini-3.8-flash', '2026-11-22', 14],
+    ['gemini', 'gemini-2.5-flash', '2026-11-22', undefined],
+    ['mistral', 'mistral-large-latest', '2026-11-22', undefined],
+  ])('P1 the shipped prices, %s/%s on %s: %s per 1,000 searches', (provider, model, day, search) => {
+    expect(findPrice([SHIPPED_PRICES], [provider], model, Date.parse(day))?.web_search).toBe(search);
+  });
+
   test('P2 Gemini 2.5 Flash from 2026-12-01: every rate of 3.5 Flash-Lite, which answers', () => {
     const at = (model: string) => findPrice([SHIPPED_PRICES], ['gemini'], model, Date.parse('2026-12-01'));
     const { input, cached_input, output, audio_input } = at('gemini-3.5-flash-lite') ?? {};

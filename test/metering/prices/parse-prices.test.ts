@@ -23,6 +23,7 @@ describe('parsePrices', () => {
         audio_output: 4,
       },
     ],
+    ['a price of searches', { ...PRICE, web_search: 10 }],
     ['service tiers', { ...PRICE, service_tiers: ['priority', 'fast'] }],
     ['a higher tier', { ...PRICE, above: { prompt_tokens: 200_000, input: 1 } }],
     ['peak hours', { ...PRICE, peak: PEAK }],
@@ -48,6 +49,11 @@ describe('parsePrices', () => {
 
   test.each<[what: string, change: Record<string, unknown>, problem: RegExp]>([
     ['an unknown field', { hunter2: 1 }, /^price 2: takes nothing but provider, models, /],
+    [
+      'searches at no number',
+      { web_search: '10' },
+      /web_search must be a number from 0 up, per thousand searches/,
+    ],
     ['no provider', { provider: '' }, /^price 2: provider must be the id of a provider, as "deepseek"$/],
     ['no models', { models: [] }, /^price 2: models must be a list of 1 to 50 names or globs/],
     ['models that are a text', { models: 'hunter2' }, /models must be a list/],

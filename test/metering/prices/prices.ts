@@ -17,6 +17,7 @@ interface Counts {
   readonly written?: number;
   /** Of those, what is kept for an hour. */
   readonly hourly?: number;
+  readonly searches?: number;
   readonly reasoning?: number;
   readonly audioIn?: number;
   readonly audioOut?: number;
@@ -24,12 +25,13 @@ interface Counts {
 
 export function usage(counts: Counts): BilledUsage {
   const { prompt = 0, completion = 0, total = prompt + completion } = counts;
-  const { cached, written, hourly, reasoning, audioIn, audioOut } = counts;
+  const { cached, written, hourly, reasoning, audioIn, audioOut, searches } = counts;
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: total,
     ...(hourly === undefined ? {} : { cache_write_long_tokens: hourly }),
+    ...(searches === undefined ? {} : { searches }),
     prompt_tokens_details: {
       ...(cached === undefined ? {} : { cached_tokens: cached }),
       ...(written === undefined ? {} : { cache_write_tokens: written }),

@@ -45,7 +45,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   clients: ['canonical', 'stream', 'requests'],
   requests: ['canonical'],
   providers: ['canonical', 'stream', 'dialects', 'requests'],
-  upstream: ['canonical', 'stream', 'providers'],
+  upstream: ['canonical', 'stream', 'auth', 'providers'],
   metering: ['canonical'],
   limits: ['canonical', 'metering'],
   auth: ['canonical'],

@@ -26,8 +26,10 @@ export type HostAnswer =
 
 const GO: HostAnswer = { kind: 'go', caller: null };
 
-/** An id that names a record, a ledger and a store's key as it is; any other is known by the head of its hash. */
-const PLAIN_ID = /^[\w-]{1,36}$/;
+/** Gateway keys and the hashes of credentials have none: whatever the host says, its callers are not those. */
+const HOST_PREFIX = 'host_';
+/** Names a record, a ledger and a key in KV as it is. Any other id is hashed, and so is one that looks like a hash. */
+const PLAIN_ID = /^(?![0-9a-f]{16}$)[\w-]{1,36}$/;
 
 /**
  * Asks the host once about each request of Weir's. Not asked are `/health`, a page's preflights, which bear no credentials, and
@@ -71,8 +73,8 @@ async function readIdentity(answer: unknown): Promise<Caller> {
     models === null || (Array.isArray(models) && models.every((glob) => typeof glob === 'string'));
   if (id === undefined || !areModels)
     throw new Error('It must answer an identity ({ id, models? }), a Response, or nothing');
-  const keyId = PLAIN_ID.test(id) ? id : callerId(await sha256(id));
-  return { keyId, models, key: null, credential: null };
+  const name = PLAIN_ID.test(id) ? id : callerId(await sha256(id));
+  return { keyId: HOST_PREFIX + name, models, key: null, credential: null };
 }
 
 function hookFailed({ ports, requestId }: RequestContext, reason: unknown): ApiError {

@@ -80,7 +80,7 @@ export interface UsageRecord extends RecordSummary {
 }
 
 /** The most that a record keeps of a name, in bytes of UTF-8: together with the rest they fit into metadata. */
-const MAX_MODEL_BYTES = 232;
+const MAX_MODEL_BYTES = 208;
 const MAX_ASKED_BYTES = 144;
 const MAX_WORD_BYTES = 64;
 const MAX_CURRENCY_BYTES = 8;

@@ -1,4 +1,5 @@
 /** Calls an upstream: the request as its provider takes it, allowlisted headers both ways, refusals as errors of the table. */
+import { sha256 } from '../auth/digest.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { MAX_ERROR_BODY_BYTES, MAX_ERROR_BODY_MS } from '../canonical/limits.ts';
 import type { Clock } from '../stream/pacing.ts';
@@ -34,8 +35,8 @@ export type UpstreamResult =
       readonly status: number | null;
     };
 
-/** What of a client's headers an upstream gets (H2): tracing and idempotency, nothing that identifies the client. */
-const REQUEST_HEADERS = ['idempotency-key', 'traceparent', 'tracestate', 'x-client-request-id'];
+/** What of a client's headers an upstream gets as it is (H2): tracing, nothing that identifies the client. */
+const REQUEST_HEADERS = ['traceparent', 'tracestate', 'x-client-request-id'];
 
 /** What of an upstream's headers a client gets (H2). */
 export const RESPONSE_HEADERS = [
@@ -51,11 +52,15 @@ export const RESPONSE_HEADERS = [
 
 /** Never throws: an upstream that can't be reached is an error of the table. */
 export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Promise<UpstreamResult> {
-  const { upstream, signal, clock } = request;
+  const { upstream, signal, clock, clientHeaders, callerId } = request;
   try {
+    const sent = requestHeaders(request);
+    const key = readHeader(clientHeaders, 'idempotency-key');
+    // As a list, so that no two pairs of caller and key are the same text.
+    if (key !== null) sent['idempotency-key'] = await sha256(JSON.stringify([callerId, key]));
     const response = await fetch(request.url, {
       method: 'POST',
-      headers: requestHeaders(request),
+      headers: sent,
       body: request.body,
       // A redirect could carry the credential to another host.
       redirect: 'manual',
@@ -106,7 +111,7 @@ async function readStart(body: ReadableStream<Uint8Array> | null, clock: Clock):
 
 /** As a plain object, which the runtime takes in one step. */
 function requestHeaders(request: UpstreamRequest): Record<string, string> {
-  const { clientHeaders, passedHeaders, callerId, apiHeaders, isStreamed } = request;
+  const { clientHeaders, passedHeaders, apiHeaders, isStreamed } = request;
   const headers: Record<string, string> = {
     'content-type': 'application/json',
     accept: isStreamed ? 'text/event-stream' : 'application/json',
@@ -114,7 +119,7 @@ function requestHeaders(request: UpstreamRequest): Record<string, string> {
   };
   for (const name of REQUEST_HEADERS) {
     const value = readHeader(clientHeaders, name);
-    if (value !== null) headers[name] = name === 'idempotency-key' ? `${callerId}-${value}` : value;
+    if (value !== null) headers[name] = value;
   }
   // Those of the deployment may be written in any case.
   for (const [name, value] of Object.entries(apiHeaders)) headers[name.toLowerCase()] = value;

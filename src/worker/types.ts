@@ -5,7 +5,7 @@ import type { WorkerBatch, WorkerContext, WorkerRequest, WorkerResponse } from '
 
 /** A caller that the host has identified itself. */
 export interface Identity {
-  /** Under which usage is recorded: 1 to 36 of `A-Z a-z 0-9 _ -` as they are, any other text as the head of its SHA-256. */
+  /** Under which usage is recorded, after `host_`: 1 to 36 of `A-Z a-z 0-9 _ -` as they are, any other text, and 16 hex digits, as the head of its SHA-256. */
   readonly id: string;
   /** Globs over the model addresses that it may use, such as `deepseek/*`; absent: all. */
   readonly models?: readonly string[] | undefined;

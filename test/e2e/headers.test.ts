@@ -1,4 +1,5 @@
 /** Headers across the gateway: what a client receives (H1), what is not forwarded either way (H2), and cross-origin access. */
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedRequest, Replay } from '../simulator/server.ts';
 import { chat, streamedChat } from './client.ts';
@@ -133,7 +134,7 @@ describe('what the upstream receives', () => {
     expect(Object.fromEntries(received)).toEqual({
       ...Object.fromEntries(Object.entries(CLIENT_HEADERS).slice(0, 4)),
       // All callers share one credential there, and must not share its idempotency keys.
-      'idempotency-key': 'open-of-the-client-1',
+      'idempotency-key': createHash('sha256').update('["open","of-the-client-1"]').digest('hex'),
       'content-type': 'application/json',
       accept,
       'user-agent': 'weir',

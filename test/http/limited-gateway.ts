@@ -78,7 +78,8 @@ export class LimitedGateway {
   }
 
   fetch(path: string, token: string, init: RequestInit = {}): Promise<Response> {
-    const headers = { authorization: `Bearer ${token}` };
+    const headers = new Headers(init.headers);
+    headers.set('authorization', `Bearer ${token}`);
     const request = new Request(`https://weir.example${path}`, { ...init, headers });
     return this.#gateway.fetch(request, { waitUntil: (promise) => this.#work.push(promise) });
   }

@@ -20,7 +20,7 @@ const bytesOf = (one: UsageRecord) => new TextEncoder().encode(JSON.stringify(en
 /** The largest value of every field: ids and routes are Weir's own, a provider's name comes from a setting, the rest is arbitrary. */
 function worst(text: string): UsageRecord {
   return boundRecord({
-    ...record(),
+    ...record({ key_id: `host_${'k'.repeat(36)}` }),
     provider: 'p'.repeat(32),
     asked: text,
     model: text,
@@ -57,7 +57,7 @@ const anyRecord: fc.Arbitrary<RecordSummary> = fc
     time: fc
       .date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) })
       .map((date) => date.toISOString()),
-    key_id: fc.stringMatching(/^[0-9a-f]{16}$/),
+    key_id: fc.stringMatching(/^[0-9a-f]{16}$|^host_[\w-]{36}$/),
     provider: word,
     model: fc.stringMatching(/^[ !#-[\]-~]{1,128}$/),
     route: fc.constantFrom('chat', 'completions', 'fim', 'agents'),

@@ -133,7 +133,12 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     const response = await gateway.post(CHAT, streamedChat('openai/gpt-4o-mini'), as('ada'));
     await response.text();
     const told = await hostRecord(response);
-    expect(told).toMatchObject({ key_id: 'ada', model: 'gpt-4o-mini', status: 'finished', total_tokens: 15 });
+    expect(told).toMatchObject({
+      key_id: 'host_ada',
+      model: 'gpt-4o-mini',
+      status: 'finished',
+      total_tokens: 15,
+    });
     expect(told).toMatchObject({ ...(await gateway.record(response)) });
     const usage = await jsonOf(await gateway.fetch('/ai/v1/usage/records', as('ada')));
     expect(JSON.stringify(usage)).toContain(response.headers.get('x-request-id'));
@@ -148,13 +153,13 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     await response.body?.getReader().read();
     client.abort();
     expect(await upstream.closed).toBe('disconnected');
-    expect(await hostRecord(response)).toMatchObject({ key_id: 'leaver', status: 'cancelled' });
+    expect(await hostRecord(response)).toMatchObject({ key_id: 'host_leaver', status: 'cancelled' });
   });
 
   test('an onRecord that throws is logged, and hurts neither the answer nor the record', async () => {
     const response = await gateway.post(CHAT, streamedChat('openai/gpt-4o-mini'), as('careless'));
     expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);
-    expect((await gateway.record(response)).key_id).toBe('careless');
+    expect((await gateway.record(response)).key_id).toBe('host_careless');
     const id = response.headers.get('x-request-id');
     await gateway.logged((lines) =>
       lines.some(
@@ -176,7 +181,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
         as('ada/../*@example.com'),
       );
       await response.text();
-      expect((await gateway.record(response)).key_id).toMatch(/^[0-9a-f]{16}$/);
+      expect((await gateway.record(response)).key_id).toMatch(/^host_[0-9a-f]{16}$/);
     });
 
     test('nothing leaves it to AUTH; /health, preflights and the admin token do not ask it', async () => {

@@ -28,7 +28,7 @@ export const gateway = weir<Env>({
     // biome-ignore lint/suspicious/noConsole: a Worker's log is its console, and a test reads this line.
     console.log(JSON.stringify({ event: 'host_record', requestId, record }));
     // What is stored is not the host's to change.
-    const isCareless = record.key_id === 'careless';
+    const isCareless = record.key_id === 'host_careless';
     Object.assign(record, { key_id: 'stolen' });
     if (isCareless) return fail('onRecord');
     return undefined;

@@ -2,7 +2,7 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { matchesAnyGlob } from '../canonical/glob.ts';
 import { sameDigest, sha256 } from './digest.ts';
-import { callerId, type GatewayKey, holdsToken, isToken } from './keys.ts';
+import { callerId, type GatewayKey } from './keys.ts';
 import type { KnownKeys } from './known-keys.ts';
 
 /** `keys`: a key of this deployment; `passthrough`: the caller's own provider key, sent on; `open`: none, for local runs. */
@@ -58,19 +58,6 @@ export async function isAdmin(adminToken: string | null, headers: Headers): Prom
   return adminToken !== null && token !== null && isSameToken(adminToken, token);
 }
 
-/**
- * Whether a request bears what only Weir may see: a gateway key anywhere in its headers or its URL, or the admin token in
- * any header that credentials come in, whichever scheme it names.
- */
-export async function bearsOwnKey({ url, headers }: Request, adminToken: string | null): Promise<boolean> {
-  if (holdsToken(url) || [...headers.values()].some(holdsToken)) return true;
-  const words = CREDENTIAL_HEADERS.flatMap((name) => headers.get(name)?.split(/,?\s+/) ?? []);
-  if (words.some(isToken)) return true;
-  if (adminToken === null) return false;
-  const same = await Promise.all(words.map((word) => isSameToken(adminToken, word)));
-  return same.includes(true);
-}
-
 async function isSameToken(a: string, b: string): Promise<boolean> {
   return sameDigest(await sha256(a), await sha256(b));
 }
@@ -85,9 +72,7 @@ export function mayUse(caller: Caller, address: string): boolean {
   return caller.models === null || matchesAnyGlob(caller.models, address);
 }
 
-/** Where credentials come: as a bearer token, or in the headers that Azure's and Anthropic's clients send (Q12). */
-const CREDENTIAL_HEADERS = ['authorization', 'api-key', 'x-api-key'];
-
+/** As a bearer token, or in the headers that Azure's and Anthropic's clients send (Q12). */
 export function callerToken(headers: Headers): string | null {
   const bearer = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1];
   return bearer ?? headers.get('api-key') ?? headers.get('x-api-key');

@@ -22,7 +22,6 @@ export type KeyStore = Pick<KVNamespace, 'get' | 'put' | 'list' | 'delete'>;
 const PREFIX = 'key/';
 const TOKEN_PREFIX = 'weir_';
 const TOKEN_RANDOM_BYTES = 32;
-const WHOLE_TOKEN = new RegExp(`${TOKEN_PREFIX}[0-9a-f]{${2 * TOKEN_RANDOM_BYTES}}`, 'i');
 /** Listings (of 1,000 keys each) in one answer. */
 const MAX_LISTINGS = 10;
 
@@ -34,11 +33,6 @@ export function callerId(digest: string): string {
 /** Whether a word is a key of this or another deployment, or was meant as one. */
 export function isToken(word: string): boolean {
   return word.startsWith(TOKEN_PREFIX);
-}
-
-/** Whether a whole key stands anywhere in a text. */
-export function holdsToken(text: string): boolean {
-  return WHOLE_TOKEN.test(text);
 }
 
 /** A key that is not in the store yet. */

@@ -1,4 +1,5 @@
 /** The paths by which clients reach Weir: forgiven slips, and the answer to a path that there is not (Q12). */
+import { decodePercent } from '../auth/own-credentials.ts';
 import { apiError } from '../canonical/error.ts';
 import { chat } from '../clients/chat/client.ts';
 import type { Client } from '../clients/client.ts';
@@ -28,6 +29,33 @@ export function meantUrl({ url }: Request): string | null {
   const meant = path.replace(/\/{2,}/g, '/').replace(/(\/openai)?\/v1(\/v1)?(?=\/)/, '/v1');
   return url.slice(0, start) + meant + url.slice(start + path.length);
 }
+
+/**
+ * Whether a path is below another, or leads through it, as any server may read it: percent-encoded, in another case, with doubled
+ * slashes, dots or parameters.
+ */
+export function leadsBelow(path: string, base: string): boolean {
+  const wanted = segmentsOf(base).join('/');
+  const segments: string[] = [];
+  for (const segment of segmentsOf(path)) {
+    if (segment === '..') segments.pop();
+    else segments.push(segment);
+    if (segments.join('/') === wanted) return true;
+  }
+  return false;
+}
+
+function segmentsOf(path: string): string[] {
+  let plain = path;
+  for (let decoding = 0; decoding < MAX_DECODINGS; decoding++) plain = decodePercent(plain);
+  const segments = plain.toLowerCase().split(/[\\/]/);
+  return segments
+    .map((segment) => segment.replace(/[;?#].*/s, '').trim())
+    .filter((segment) => segment !== '' && segment !== '.');
+}
+
+/** No server decodes a path more often. */
+const MAX_DECODINGS = 4;
 
 /** The request under the path that its client meant: itself, but for a slip. It takes the body with it. */
 export function forgivePath(request: Request): Request {

@@ -1,14 +1,17 @@
 /** The site beside Weir: what is not Weir's goes to the origin as it came, never twice, and never with a key of Weir's (W1). */
-import { bearsOwnKey } from '../auth/caller.ts';
+import { bearsOwnKey } from '../auth/own-credentials.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { matchesAnyGlob } from '../canonical/glob.ts';
 import type { Placement } from '../settings/placement.ts';
-import { meantUrl } from './paths.ts';
+import { leadsBelow, meantUrl } from './paths.ts';
 import type { Ports } from './ports.ts';
 import { errorResponse } from './respond.ts';
 
 /** On every request that is passed on: one that comes back was passed to the Worker itself, and would be without end. */
 const PASSED_HEADER = 'x-weir-origin-pass';
+
+/** What is Weir's of a root that it shares with the site, besides its routes. */
+const API_ROOTS = ['/v1', '/v1beta'];
 
 export type SitePorts = Pick<Ports, 'fetch' | 'log'>;
 
@@ -29,7 +32,7 @@ export class Site {
     request: Request,
     context: Pick<ExecutionContext, 'passThroughOnException'>,
   ): Promise<Response | null> {
-    if (await this.#isWeirs(request)) return null;
+    if (this.#isWeirs(request)) return null;
     const refusal = this.#refusal(request);
     if (refusal !== null) return errorResponse(refusal);
     const { origin } = this.#placement;
@@ -41,11 +44,12 @@ export class Site {
     return this.#ask(passed);
   }
 
-  async #isWeirs(request: Request): Promise<boolean> {
+  #isWeirs(request: Request): boolean {
     const { basePath, adminToken } = this.#placement;
     const { pathname } = new URL(meantUrl(request) ?? request.url);
     // A mistyped path of the API must not carry a provider's key and a prompt to the site.
-    const isOwnPath = this.#isRoute(pathname) || pathname.startsWith(`${basePath}/v1/`);
+    const own = basePath === '' ? API_ROOTS : [basePath];
+    const isOwnPath = this.#isRoute(pathname) || own.some((base) => leadsBelow(pathname, base));
     return isOwnPath || bearsOwnKey(request, adminToken);
   }
 

@@ -30,6 +30,7 @@ export const ERRORS = {
   internal_error: { status: 500, type: 'server_error' },
   upstream_credential: { status: 502, type: 'server_error' },
   upstream_balance: { status: 502, type: 'server_error' },
+  upstream_refused: { status: 502, type: 'server_error' },
   upstream_unreachable: { status: 502, type: 'server_error' },
   upstream_error: { status: 502, type: 'server_error' },
   upstream_invalid: { status: 502, type: 'server_error' },

@@ -122,7 +122,7 @@ async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeR
   if (found.kind === 'error') return found;
   const { targets, leftOut } = found;
   if (read.isPinned && targets.length > 1) return { kind: 'error', error: unpinned(names[0], onlyNative) };
-  const passes = openPasses(targets, route, context);
+  const passes = openPasses(targets, route, caller, context);
   const turn = passes.next(context.ports.clock.now());
   const held = new HeldRequest({
     body,
@@ -194,12 +194,14 @@ function unpinned(name: string, onlyNative: ApiError | null): ApiError {
 function openPasses(
   targets: readonly [Target, ...Target[]],
   route: Route,
+  { keyId }: Caller,
   { settings, ports, circuits, arrivedAt }: RequestContext,
 ): Passes {
   const { retries, pacing } = settings;
   const options = {
     targets,
     circuits,
+    caller: keyId,
     circuitOf: ({ address }: Target) => `${route} ${address}`,
     retries,
     deadlineAt: pacing.deadlineMs === 0 ? Number.POSITIVE_INFINITY : arrivedAt + pacing.deadlineMs,

@@ -29,7 +29,12 @@ export function clientError(
 }
 
 /** Nobody's second try changes them; without the header SDKs ask twice more, and Claude Code again and again (2.1.197, 2026-11-22). */
-const LASTING: readonly string[] = ['misconfigured', 'upstream_credential', 'upstream_balance'];
+const LASTING: readonly string[] = [
+  'misconfigured',
+  'upstream_credential',
+  'upstream_balance',
+  'upstream_refused',
+];
 
 function answered(
   { status, body }: ErrorAnswer,

@@ -30,6 +30,11 @@ export const anthropic: Provider = {
     context_length: /\bprompt is too long\b|\binput length and `max_tokens` exceed context limit\b/i,
     // cline/cline#4462, 2025-06.
     content_filter: /\bblocked by content filtering policy\b/i,
+    // 404s: "model: claude-x" (siddartha19/investormate#3, 2026-02-27), "Claude Fable 5 is not available. Please use …"
+    // (anthropics/claude-code#68126, 2026-06-13).
+    missing_model: /^[^:]*: (?:model: |Claude [\w .-]{1,64} is not available\. Please use )/,
+    // A 403: can1357/oh-my-pi#38, 2026-02-12.
+    bad_credential: /^[^:]*: OAuth token does not meet scope requirement\b/,
     // A 400: anthropics/claude-code#66314, 2026-06-08.
     empty_balance: /\bcredit balance is too low\b/i,
     // A 404: https://platform.claude.com/docs/en/build-with-claude/message-threads (2026-11-22).

@@ -111,8 +111,7 @@ export const geminiNative: Profile = {
   credential: (secret) => ({ 'x-goog-api-key': secret }),
   // https://ai.google.dev/api/models: 1,000 are the most on a page.
   models: { path: '/v1beta/models?pageSize=1000', read: readModels },
-  // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
-  refusals: { ...GOOGLE_REFUSALS, missing_model: /\bis not found for API version\b/i },
+  refusals: GOOGLE_REFUSALS,
   // Gemini 3 has at most 2,240 (docs media-resolution), those before it 258 for each tile of 768 pixels (docs tokens): both read
   // 2026-11-22. A picture of 6,144 by 6,144 has 64 tiles.
   imageTokens: 16_512,

@@ -10,6 +10,11 @@ export const GOOGLE_REFUSALS: RefusalHabits = {
   empty_balance: /\bprepayment credits are depleted\b|\bplease enable billing on your project\b/i,
   // A 400, of the place where a Worker runs: google-gemini/deprecated-generative-ai-js#151, 2024-05-25, poenl/gemini-api#4, 2025-11-08.
   wrong_place: /\buser location is not supported\b/i,
+  // A 404: swuecho/chat#597, 2025-02-06.
+  missing_model: /^[^:]*: models\/\S{1,256} is not found for API version\b/i,
+  // A 403: continuedev/continue#10902, 2026-02-28. Another one, "You do not have permission to access the File x or it may not exist", is
+  // of a file that the request names: googleapis/python-genai#1218, 2025-08-06.
+  bad_credential: /^[^:]*: Permission denied: Consumer '/i,
   retryAfter: readRetryInfo,
 };
 

@@ -37,5 +37,9 @@ export const moonshot: Profile = {
     context_length: /\bexceeded model token limit\b/i,
     // 400: TauricResearch/TradingAgents#1305, 2026-09-06.
     content_filter: /\bconsidered high risk\b/i,
+    // A 404, "Not found the model x or Permission denied": langgenius/dify#39778, 2026-07-30.
+    missing_model: /^[^:]*: not found the model\b/i,
+    // A 403: MoonshotAI/Kimi-K2#5, 2025-07-17.
+    empty_balance: /\bexceeded current quota, please check your plan and billing details\b/i,
   },
 };

@@ -37,8 +37,9 @@ export const openrouter: Profile = {
   ...compatibleProfile('openrouter', ['openrouter.ai'], CHAT),
   quirks: { costOf },
   refusals: {
-    // 400: R refused-unknown-model, 2026-08.
-    missing_model: /\bis not a valid model ID\b/i,
+    // 400: R refused-unknown-model, 2026-08. 404: chatboxai/chatbox#2743, 2025-11-21; "No endpoints found that support tool use" is about
+    // the request.
+    missing_model: /\bis not a valid model ID\b|^[^:]*: No endpoints found for /i,
     // 403: https://openrouter.ai/docs/api/reference/errors-and-debugging, read 2026-11-22.
     content_filter: /\brequires moderation\b|\binput was flagged\b/i,
   },

@@ -3,13 +3,15 @@ import type { JsonObject } from '../canonical/json.ts';
 
 /**
  * A prompt that is too long for the model, one that its filter stops, something that the request refers to and its provider does not
- * keep, a model that there is not, an account without money, and a place from which the provider is not to be asked.
+ * keep, a model that there is not, a credential that is refused, an account without money, and a place from which the provider is not
+ * to be asked.
  */
 const REFUSAL_KINDS = [
   'context_length',
   'content_filter',
   'missing_state',
   'missing_model',
+  'bad_credential',
   'empty_balance',
   'wrong_place',
 ] as const;
@@ -33,7 +35,16 @@ const COMMON: RefusalWords = {
   content_filter: /^content_filter:|^content_policy_violation:/,
   // A 404 of OpenAI's: can1357/oh-my-pi#41, 2026-02-12.
   missing_state: /\b(?:item|response) with id\b.{0,256}\bnot found\b/i,
-  missing_model: /^model_not_found:/,
+  // OpenAI's code, which Together sends, too (evo-design/evo#14, 2024-02-28). "The model `x` does not exist": vLLM
+  // (QwenLM/Qwen-Agent#110, 2024-04-02), Groq (continuedev/continue#11567, 2026-03-17); "Model not found, inaccessible, and/or not
+  // deployed": Fireworks (warpdotdev/warp#15107, 2026-08-13). From the message's beginning, so that no text of the request, which a
+  // message may repeat, passes for it.
+  missing_model: /^model_not_found:|^[^:]*: (?:the )?model\b.{0,256}?\b(?:does not exist|not found)\b/i,
+  // "Your API key does not have permission …", Anthropic: https://aitoolsrank.io/fix/anthropic-api-permission-error/, read 2026-11-22;
+  // "Your API key was reported as leaked", Gemini: continuedev/continue#10513, 2026-02-14; "… if you're using a restricted API key", OpenAI: microsoft/PowerToys#32989, 2024-05-22. Before
+  // anything quoted, for the same reason.
+  bad_credential:
+    /^invalid_api_key:|^[^:]*: [^'"`]{0,256}?(?:\b(?:your|this|the|invalid|incorrect|expired)|using a restricted) (?:api[ -]?)?key\b/i,
 };
 
 /** What the refusal is about, or null: the request itself, as far as its words tell. */

@@ -5,6 +5,8 @@ import type { Verdict } from './failures.ts';
 interface Circuit {
   /** In a row. */
   readonly failures: number;
+  /** Whose requests failed, where they are all of one caller: it is out for that one alone. Null: of several, or refused to all. */
+  readonly caller: string | null;
   /** Until then it is left out, in ms since the epoch; null: it is not out. */
   readonly outUntil: number | null;
 }
@@ -14,11 +16,12 @@ export class Circuits {
   /** Those that failed longest ago come first. */
   readonly #circuits = new Map<string, Circuit>();
 
-  /** Whether the target is left out now. */
-  isOut(target: string, now: number): boolean {
+  /** Whether the target is left out of this caller's requests now. */
+  isOut(target: string, caller: string, now: number): boolean {
     if (this.#circuits.size === 0) return false;
-    const { outUntil = null } = this.#circuits.get(target) ?? {};
-    return outUntil !== null && now < outUntil;
+    const circuit = this.#circuits.get(target);
+    if (circuit === undefined || circuit.outUntil === null) return false;
+    return now < circuit.outUntil && (circuit.caller === null || circuit.caller === caller);
   }
 
   /**
@@ -43,15 +46,18 @@ export class Circuits {
     if (this.#circuits.size > 0) this.#circuits.delete(target);
   }
 
-  failed(target: string, counts: Verdict['counts'], now: number): void {
+  /** What one caller's requests meet, its rate limit or a prompt that is too much, turns the target off for nobody else. */
+  failed(target: string, caller: string, counts: Verdict['counts'], now: number): void {
     if (counts === 'nothing') return;
-    const { failures: before = 0, outUntil: outBefore = null } = this.#circuits.get(target) ?? {};
+    const known = this.#circuits.get(target);
+    const { failures: before = 0, outUntil: outBefore = null, caller: onlyCaller = caller } = known ?? {};
     const failures = before + 1;
+    const isOfOne = counts === 'failure' && onlyCaller === caller;
     const ms = counts === 'refusal' ? CIRCUIT_REFUSED_MS : CIRCUIT_OUT_MS;
     const isOut = counts === 'refusal' || failures >= CIRCUIT_FAILURES;
     // A failure of a request that was sent before a refusal does not shorten what that one said.
     const outUntil = isOut ? Math.max(now + ms, outBefore ?? 0) : outBefore;
-    this.#set(target, { failures, outUntil });
+    this.#set(target, { failures, caller: isOfOne ? caller : null, outUntil });
   }
 
   #set(target: string, circuit: Circuit): void {

@@ -39,6 +39,7 @@ const LATE: Verdict = { movesOn: true, mayRecover: false, counts: 'failure' };
 const BY_CODE: ReadonlyMap<string, Verdict> = new Map([
   ['upstream_credential', REFUSED],
   ['upstream_balance', REFUSED],
+  ['upstream_refused', UNSUITABLE],
   ['upstream_event_too_large', LATE],
   // Weir's own memory: another upstream would find no more of it.
   ['overloaded', MISTAKE],
@@ -61,15 +62,24 @@ export function judge(failure: Failure, { provider, step }: Target, callerPays: 
   if (failure.isTimeout) return LATE;
   const byCode = BY_CODE.get(error.code);
   if (byCode !== undefined) return byCode;
-  const kind = refusalKind(error, provider.refusals);
+  const kind = refusalKind({ code: error.code, message: ownWords(error, provider) }, provider.refusals);
   if (kind === 'missing_state' && error.status < 500) return MISTAKE;
-  if (ABOUT_CREDENTIAL.includes(error.status)) return callerPays ? MISTAKE : REFUSED;
+  if (ABOUT_CREDENTIAL.includes(error.status)) {
+    if (callerPays) return MISTAKE;
+    // A file, a thread or an id that one request names may be what is missing: that says nothing about the target.
+    return error.status === 404 && kind !== 'missing_model' ? UNSUITABLE : REFUSED;
+  }
   if (ABOUT_REQUEST.includes(error.status)) {
     if (kind === 'missing_model') return callerPays ? MISTAKE : REFUSED;
     return movesOnAt(step.on, kind) ? UNSUITABLE : MISTAKE;
   }
   if (error.status === 429) return callerPays ? LIMITED : FAILED;
   return error.status >= 500 ? FAILED : MISTAKE;
+}
+
+/** The upstream's own message, without the name that it has in front for clients. */
+function ownWords({ message }: ApiError, { name }: Target['provider']): string {
+  return message.startsWith(`${name}: `) ? message.slice(`${name}: `.length) : message;
 }
 
 function movesOnAt(on: readonly RefusalKind[], kind: RefusalKind | null): boolean {

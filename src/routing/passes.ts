@@ -14,6 +14,8 @@ interface Turn {
 export interface PassesOptions {
   readonly targets: readonly [Target, ...Target[]];
   readonly circuits: Circuits;
+  /** Whose request it is: circuits may be open for one caller alone. */
+  readonly caller: string;
   /** Under which name a target's circuit is known. */
   readonly circuitOf: (target: Target) => string;
   /** Further passes (`RETRIES`). */
@@ -37,11 +39,11 @@ export class Passes {
   readonly #ignoresCircuits: boolean;
 
   constructor(options: PassesOptions, now: number) {
-    const { targets, circuits, circuitOf } = options;
+    const { targets, circuits, circuitOf, caller } = options;
     this.#options = options;
     this.#turns = targets.map((target) => ({ target, at: now }));
     // Where all are out, none is.
-    this.#ignoresCircuits = targets.every((target) => circuits.isOut(circuitOf(target), now));
+    this.#ignoresCircuits = targets.every((target) => circuits.isOut(circuitOf(target), caller, now));
   }
 
   /** Those whose turn was passed over since the last call, because their circuit is open. */
@@ -56,13 +58,13 @@ export class Passes {
 
   /** The next target and when it is asked; null where none is left, or its time would be after the deadline. */
   next(now: number): Turn | null {
-    const { circuits, circuitOf, deadlineAt } = this.#options;
+    const { circuits, circuitOf, caller, deadlineAt } = this.#options;
     for (let turn = this.#shift(now); turn !== undefined; turn = this.#shift(now)) {
       const { target } = turn;
       const at = Math.max(turn.at, now);
       if (at >= deadlineAt) return null;
       const isLastResort = this.#turnsGiven === 0 && this.#turns.length === 0;
-      const isOut = this.#pass === 0 && circuits.isOut(circuitOf(target), now);
+      const isOut = this.#pass === 0 && circuits.isOut(circuitOf(target), caller, now);
       if (isOut && !this.#ignoresCircuits && !isLastResort) {
         this.#leftOut.push({ target, reason: 'circuit_open' });
         continue;
@@ -82,10 +84,10 @@ export class Passes {
 
   /** The target whose turn it was has failed. */
   failed(target: Target, { retryAfterMs }: Failure, { mayRecover, counts }: Verdict, now: number): void {
-    const { circuits, circuitOf } = this.#options;
+    const { circuits, circuitOf, caller } = this.#options;
     // The caller's own mistake is no try of the target: the next request tries it.
     if (counts === 'nothing') this.didNotAsk(target, now);
-    circuits.failed(circuitOf(target), counts, now);
+    circuits.failed(circuitOf(target), caller, counts, now);
     if (!mayRecover || (retryAfterMs ?? 0) > MAX_RETRY_AFTER_MS) return;
     this.#failed.push({ target, at: retryAfterMs === null ? null : now + retryAfterMs });
   }

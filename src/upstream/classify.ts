@@ -43,7 +43,7 @@ const CALLER_ERRORS: ReadonlyMap<number, string> = new Map([
 const CALLER_CODES: ReadonlyMap<number, ErrorCode> = new Map([
   [401, 'invalid_api_key'],
   [403, 'model_not_allowed'],
-  [404, 'model_not_found'],
+  [404, 'not_found'],
   [413, 'request_too_large'],
   [429, 'rate_limited'],
 ]);
@@ -65,22 +65,26 @@ export function classifyRefusal(refusal: Refusal, upstream: Refuser): ApiError {
   if (status === 403 && kind === CONTENT_FILTER) {
     return { status: 400, type: 'invalid_request_error', code: CONTENT_FILTER, message, param: null };
   }
-  if (!callerPays && (status === 401 || status === 403 || isAboutKey(status, reported.message))) {
+  const isEmpty = [400, 403, 429].includes(status) && kind === 'empty_balance';
+  if (!callerPays && (status === 402 || reported.code === 'insufficient_quota' || isEmpty)) {
+    return apiError('upstream_balance', `${upstream.name} refused this deployment's balance (${status})`);
+  }
+  const isForbidden = status === 403 && (kind === 'bad_credential' || kind === 'missing_model');
+  if (!callerPays && (status === 401 || isForbidden || isAboutKey(status, reported.message))) {
     return apiError(
       'upstream_credential',
       `${upstream.name} refused this deployment's credential (${status})`,
     );
   }
-  const isEmpty = (status === 400 || status === 429) && kind === 'empty_balance';
-  if (!callerPays && (status === 402 || reported.code === 'insufficient_quota' || isEmpty)) {
-    return apiError('upstream_balance', `${upstream.name} refused this deployment's balance (${status})`);
-  }
+  // What is forbidden may be what this one request names, such as a file.
+  if (!callerPays && status === 403) return apiError('upstream_refused', message);
   // It is not the caller's place, but that of the Worker.
   if (status === 400 && kind === 'wrong_place') return apiError('upstream_error', message);
   const ownCode = cleanCode(reported.code, upstream) ?? '';
   const callerType = CALLER_ERRORS.get(status);
   if (callerType !== undefined) {
-    const code = ownCode || (CALLER_CODES.get(status) ?? 'invalid_request');
+    const usual = kind === 'missing_model' ? 'model_not_found' : CALLER_CODES.get(status);
+    const code = ownCode || (usual ?? 'invalid_request');
     const param = clean(reported.param ?? '', upstream) || null;
     return { status, type: callerType, code, message, param };
   }

@@ -31,8 +31,8 @@ const TABLE: readonly { status: number; to: number; type: string; code: string; 
   { status: 400, to: 400, type: 'invalid_request_error', code: 'invalid_request', own: true },
   { status: 401, to: 502, type: 'server_error', code: 'upstream_credential', own: false },
   { status: 402, to: 502, type: 'server_error', code: 'upstream_balance', own: false },
-  { status: 403, to: 502, type: 'server_error', code: 'upstream_credential', own: false },
-  { status: 404, to: 404, type: 'not_found_error', code: 'model_not_found', own: true },
+  { status: 403, to: 502, type: 'server_error', code: 'upstream_refused', own: true },
+  { status: 404, to: 404, type: 'not_found_error', code: 'not_found', own: true },
   { status: 413, to: 413, type: 'invalid_request_error', code: 'request_too_large', own: true },
   { status: 422, to: 422, type: 'invalid_request_error', code: 'invalid_request', own: true },
   { status: 429, to: 429, type: 'rate_limit_error', code: 'rate_limited', own: true },
@@ -67,7 +67,8 @@ describe('an upstream that answers', () => {
       for (const form of REFUSAL_FORMS) {
         const model = `deepseek/deepseek-chat:status-${status}-${form}`;
         const answer = await refused(form === 'text' ? chat(model) : streamedChat(model));
-        const expectedCode = own && CODED_FORMS.includes(form) ? `simulated_${status}` : code;
+        const keepsCode = own && code !== 'upstream_refused' && CODED_FORMS.includes(form);
+        const expectedCode = keepsCode ? `simulated_${status}` : code;
         expect([form, answer.status, answer.error.type, answer.error.code]).toEqual([
           form,
           to,
@@ -83,7 +84,7 @@ describe('an upstream that answers', () => {
             : MESSAGES[form]?.(status);
         expect(answer.error.message).toBe(message);
         // Another try of the client's changes nothing about this deployment's own account.
-        const isLasting = !own && status < 500;
+        const isLasting = code === 'upstream_refused' || (!own && status < 500);
         expect(answer.headers.get('x-should-retry')).toBe(isLasting ? 'false' : null);
         expect(answer.record).toMatchObject({ status: 'failed', error_code: expectedCode, total_tokens: 0 });
       }

@@ -445,6 +445,33 @@ describe('R7 circuits', () => {
     expect(gateway.models).toHaveLength(3);
   });
 
+  test('finding 11: what one caller meets turns the target off for no other caller', async () => {
+    const ofOne: readonly Play[] = [
+      ...Array(6).fill(refuse(429)),
+      ...Array(6).fill(refuse(500)),
+      refuse(404, { message: 'No such File object: file-1' }),
+      refuse(403, { message: 'You do not have permission to access the File x' }),
+    ];
+    // Its circuit opens for itself meanwhile.
+    const gateway = new RoutedGateway(
+      { first: [...ofOne, says('first')], second: [says('second')] },
+      { ALIASES, AUTH: 'keys', ADMIN_TOKEN: 'admin' },
+    );
+    const [one, other] = [await gateway.gateway.key(), await gateway.gateway.key()];
+    const ask = async (key: string) => {
+      const messages = [{ role: 'user', content: 'Hello' }];
+      const answer = await gateway.gateway.post('/v1/chat/completions', key, { model: 'both', messages });
+      return (await read(answer)).headers.get('x-weir-attempts');
+    };
+    const met: (string | null)[] = [];
+    while (gateway.models.filter((model) => model === 'first').length < ofOne.length) {
+      met.push(await ask(one));
+      if (met.at(-1)?.includes('circuit_open')) gateway.clock.advance(10_000);
+    }
+    expect(met.filter((told) => told?.includes('circuit_open'))).not.toEqual([]);
+    expect(await ask(other)).toBeNull();
+  });
+
   test.each([
     ['a 400', refuse(400)],
     ['a 403 for what the prompt says', refuse(403, { message: 'Your input was flagged' })],

@@ -10,19 +10,22 @@ import { Circuits } from '../../src/routing/circuits.ts';
 
 const NOW = 1_790_000_000_000;
 
-function failTimes(circuits: Circuits, times: number, now = NOW, target = 'a'): void {
-  for (let i = 0; i < times; i++) circuits.failed(target, 'failure', now);
+const ANN = 'ann';
+const BOB = 'bob';
+
+function failTimes(circuits: Circuits, times: number, now = NOW, target = 'a', caller = ANN): void {
+  for (let i = 0; i < times; i++) circuits.failed(target, caller, 'failure', now);
 }
 
 test('R7 five failures in a row take a target out for ten seconds', () => {
   const circuits = new Circuits();
   failTimes(circuits, CIRCUIT_FAILURES - 1);
-  expect(circuits.isOut('a', NOW)).toBe(false);
+  expect(circuits.isOut('a', ANN, NOW)).toBe(false);
   failTimes(circuits, 1);
-  expect(circuits.isOut('a', NOW)).toBe(true);
-  expect(circuits.isOut('a', NOW + CIRCUIT_OUT_MS - 1)).toBe(true);
-  expect(circuits.isOut('a', NOW + CIRCUIT_OUT_MS)).toBe(false);
-  expect(circuits.isOut('b', NOW)).toBe(false);
+  expect(circuits.isOut('a', ANN, NOW)).toBe(true);
+  expect(circuits.isOut('a', ANN, NOW + CIRCUIT_OUT_MS - 1)).toBe(true);
+  expect(circuits.isOut('a', ANN, NOW + CIRCUIT_OUT_MS)).toBe(false);
+  expect(circuits.isOut('b', ANN, NOW)).toBe(false);
 });
 
 test('R7 a success between failures begins the row anew', () => {
@@ -30,7 +33,7 @@ test('R7 a success between failures begins the row anew', () => {
   failTimes(circuits, CIRCUIT_FAILURES - 1);
   circuits.succeeded('a');
   failTimes(circuits, CIRCUIT_FAILURES - 1);
-  expect(circuits.isOut('a', NOW)).toBe(false);
+  expect(circuits.isOut('a', ANN, NOW)).toBe(false);
 });
 
 test('R7 after its time one request tries the target, and all others leave it out', () => {
@@ -38,10 +41,10 @@ test('R7 after its time one request tries the target, and all others leave it ou
   failTimes(circuits, CIRCUIT_FAILURES);
   const later = NOW + CIRCUIT_OUT_MS;
   expect(circuits.asks('a', later)).toBe(true);
-  expect(circuits.isOut('a', later)).toBe(true);
+  expect(circuits.isOut('a', ANN, later)).toBe(true);
   expect(circuits.asks('a', later)).toBe(false);
   circuits.succeeded('a');
-  expect(circuits.isOut('a', later)).toBe(false);
+  expect(circuits.isOut('a', ANN, later)).toBe(false);
 });
 
 test('R7 a request that was to try it and did not ask it leaves that to the next one', () => {
@@ -50,7 +53,7 @@ test('R7 a request that was to try it and did not ask it leaves that to the next
   const later = NOW + CIRCUIT_OUT_MS;
   circuits.asks('a', later);
   circuits.didNotAsk('a', later + 1);
-  expect(circuits.isOut('a', later + 1)).toBe(false);
+  expect(circuits.isOut('a', ANN, later + 1)).toBe(false);
   expect(circuits.asks('a', later + 1)).toBe(true);
 });
 
@@ -60,38 +63,68 @@ test('R7 a try that fails, or of which nothing is heard, leaves it out for as lo
     failTimes(circuits, CIRCUIT_FAILURES);
     const later = NOW + CIRCUIT_OUT_MS;
     circuits.asks('a', later);
-    circuits.failed('a', ends, later);
-    expect(circuits.isOut('a', later + CIRCUIT_OUT_MS - 1)).toBe(true);
-    expect(circuits.isOut('a', later + CIRCUIT_OUT_MS)).toBe(false);
+    circuits.failed('a', ANN, ends, later);
+    expect(circuits.isOut('a', ANN, later + CIRCUIT_OUT_MS - 1)).toBe(true);
+    expect(circuits.isOut('a', ANN, later + CIRCUIT_OUT_MS)).toBe(false);
   }
 });
 
 test("R7 one refusal of the deployment's key, balance or model takes it out for a minute", () => {
   const circuits = new Circuits();
-  circuits.failed('a', 'refusal', NOW);
+  circuits.failed('a', ANN, 'refusal', NOW);
   // A request that was under way fails otherwise.
-  circuits.failed('a', 'failure', NOW + 1);
-  expect(circuits.isOut('a', NOW + CIRCUIT_REFUSED_MS - 1)).toBe(true);
-  expect(circuits.isOut('a', NOW + CIRCUIT_REFUSED_MS)).toBe(false);
+  circuits.failed('a', ANN, 'failure', NOW + 1);
+  expect(circuits.isOut('a', ANN, NOW + CIRCUIT_REFUSED_MS - 1)).toBe(true);
+  expect(circuits.isOut('a', ANN, NOW + CIRCUIT_REFUSED_MS)).toBe(false);
 });
 
 test("R7 the caller's own mistakes never count, nor do they end a row", () => {
   const circuits = new Circuits();
-  for (let i = 0; i < 50; i++) circuits.failed('a', 'nothing', NOW);
-  expect(circuits.isOut('a', NOW)).toBe(false);
+  for (let i = 0; i < 50; i++) circuits.failed('a', ANN, 'nothing', NOW);
+  expect(circuits.isOut('a', ANN, NOW)).toBe(false);
   failTimes(circuits, CIRCUIT_FAILURES - 1);
-  circuits.failed('a', 'nothing', NOW);
+  circuits.failed('a', ANN, 'nothing', NOW);
   failTimes(circuits, 1);
-  expect(circuits.isOut('a', NOW)).toBe(true);
+  expect(circuits.isOut('a', ANN, NOW)).toBe(true);
 });
 
 test('R7 targets are remembered up to a bound: the one that failed longest ago is forgotten first', () => {
   const circuits = new Circuits();
-  circuits.failed('first', 'refusal', NOW);
-  circuits.failed('second', 'refusal', NOW);
-  for (let i = 0; i < MAX_CIRCUITS - 2; i++) circuits.failed(`model ${i}`, 'failure', NOW);
-  circuits.failed('first', 'failure', NOW);
-  circuits.failed('one more', 'failure', NOW);
-  expect(circuits.isOut('first', NOW)).toBe(true);
-  expect(circuits.isOut('second', NOW)).toBe(false);
+  circuits.failed('first', ANN, 'refusal', NOW);
+  circuits.failed('second', ANN, 'refusal', NOW);
+  for (let i = 0; i < MAX_CIRCUITS - 2; i++) circuits.failed(`model ${i}`, ANN, 'failure', NOW);
+  circuits.failed('first', ANN, 'failure', NOW);
+  circuits.failed('one more', ANN, 'failure', NOW);
+  expect(circuits.isOut('first', ANN, NOW)).toBe(true);
+  expect(circuits.isOut('second', ANN, NOW)).toBe(false);
+});
+
+test('R7 finding 11: five failures of one caller take the target out for that caller alone', () => {
+  const circuits = new Circuits();
+  failTimes(circuits, 50);
+  expect(circuits.isOut('a', ANN, NOW)).toBe(true);
+  expect(circuits.isOut('a', BOB, NOW)).toBe(false);
+});
+
+test('R7 five failures in a row of several callers take it out for all', () => {
+  const circuits = new Circuits();
+  failTimes(circuits, CIRCUIT_FAILURES - 1);
+  failTimes(circuits, 1, NOW, 'a', BOB);
+  for (const caller of [ANN, BOB, 'cid']) expect(circuits.isOut('a', caller, NOW)).toBe(true);
+});
+
+test("R7 another caller's success ends the row of the one whose requests fail", () => {
+  const circuits = new Circuits();
+  failTimes(circuits, CIRCUIT_FAILURES);
+  circuits.succeeded('a');
+  failTimes(circuits, 1, NOW, 'a', BOB);
+  expect(circuits.isOut('a', ANN, NOW)).toBe(false);
+});
+
+test("R7 a refusal of the deployment's own takes it out for all, whoever asked, and whoever failed before", () => {
+  const circuits = new Circuits();
+  failTimes(circuits, CIRCUIT_FAILURES);
+  circuits.failed('a', ANN, 'refusal', NOW);
+  failTimes(circuits, 1);
+  for (const caller of [ANN, BOB]) expect(circuits.isOut('a', caller, NOW)).toBe(true);
 });

@@ -2,16 +2,24 @@
 import { describe, expect, test } from 'vitest';
 import { type ApiError, apiError } from '../../src/canonical/error.ts';
 import { type Failure, judge, readRetryAfter } from '../../src/routing/failures.ts';
-import { classifyRefusal } from '../../src/upstream/classify.ts';
+import { classifyRefusal, type Refuser } from '../../src/upstream/classify.ts';
 import { settingsWith, targetsOf } from './targets.ts';
 
 const UPSTREAM = { name: 'Provider', secret: 'secret', refusals: undefined };
+type Named = Pick<Refuser, 'name'> & Partial<Pick<Refuser, 'refusals'>>;
 const IN_TIME = { isUnsent: false, isTimeout: false, retryAfterMs: null };
 
 /** As an upstream refuses with this status and body. */
-function refused(status: number, body: unknown = '', callerPays = false): Failure {
+function refused(
+  status: number,
+  body: unknown = '',
+  callerPays = false,
+  upstream: Named = UPSTREAM,
+): Failure {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return { ...IN_TIME, error: classifyRefusal({ status, body: text }, { ...UPSTREAM, callerPays }) };
+  const { name, refusals = undefined } = upstream;
+  const refuser = { ...UPSTREAM, name, refusals, callerPays };
+  return { ...IN_TIME, error: classifyRefusal({ status, body: text }, refuser) };
 }
 
 function failed(error: ApiError, isTimeout = false): Failure {
@@ -19,6 +27,16 @@ function failed(error: ApiError, isTimeout = false): Failure {
 }
 
 const [PLAIN] = targetsOf(['openai/gpt-5']);
+
+const MORE = settingsWith({
+  GEMINI_API_KEY: 'k',
+  PROVIDERS: Object.fromEntries(
+    ['router', 'moonshot', 'fireworks'].map((id) => [
+      id,
+      { base_url: `https://${id}`, like: id === 'router' ? 'openrouter' : id },
+    ]),
+  ),
+});
 
 /** In words: what becomes of the request, and what the circuit learns. */
 function verdict(failure: Failure, callerPays = false, target = PLAIN): string {
@@ -65,13 +83,55 @@ describe('R4 judge', () => {
   test.each<[name: string, status: number, body: unknown]>([
     ['a 401', 401, ''],
     ['a 402', 402, ''],
-    ['a 403', 403, ''],
-    ['a 404', 404, ''],
+    ['a 403 about the key', 403, { error: { message: 'Your API key does not have permission.' } }],
+    ['a 403 about the model', 403, { error: { message: 'no', code: 'model_not_found' } }],
+    ['a 404 about the model', 404, { error: { message: 'no', code: 'model_not_found' } }],
     ['a 400 about the key', 400, { error: 'Incorrect API key provided.' }],
     ['a 429 for the balance', 429, { error: { message: 'no', code: 'insufficient_quota' } }],
   ])("%s is the deployment's own refusal", (_name, status, body) => {
     expect(verdict(refused(status, body))).toBe(REFUSED);
   });
+
+  test.each<[provider: string, status: number, error: object]>([
+    ['anthropic', 404, { type: 'not_found_error', message: 'model: claude-x' }],
+    ['anthropic', 404, { message: 'Claude Fable 5 is not available. Please use Opus 4.8.' }],
+    ['anthropic', 403, { message: 'OAuth token does not meet scope requirement any_of(user:inference)' }],
+    ['gemini', 404, { code: 404, message: 'models/x is not found for API version v1beta, or …' }],
+    ['gemini', 403, { code: 403, message: "Permission denied: Consumer 'api_key:x' has been suspended." }],
+    ['gemini', 403, { code: 403, message: 'Your API key was reported as leaked. Please use another.' }],
+    ['openai', 404, { code: 'model_not_found', message: 'no' }],
+    ['openai', 404, { code: 404, message: 'The model `x` does not exist.' }],
+    ['moonshot', 404, { message: 'Not found the model kimi-x or Permission denied' }],
+    [
+      'moonshot',
+      403,
+      { message: 'organization x exceeded current quota, please check your plan and billing details' },
+    ],
+    ['router', 404, { code: 404, message: 'No endpoints found for a/b:free.' }],
+    ['fireworks', 404, { code: 'NOT_FOUND', message: 'Model not found, inaccessible, and/or not deployed' }],
+  ])("R7 %s, a %i of %j is the deployment's own refusal", (provider, status, error) => {
+    const [target] = targetsOf([`${provider}/m`], { settings: MORE });
+    expect(verdict(refused(status, { error }, false, target.provider), false, target)).toBe(REFUSED);
+  });
+
+  test.each<[provider: string, status: number, error: unknown]>([
+    ['openai', 403, undefined],
+    ['openai', 404, undefined],
+    ['openai', 404, { message: 'No such File object: file-1' }],
+    ['openai', 404, { message: 'No such File object: the model `x` does not exist', code: 'not_found' }],
+    ['anthropic', 404, { type: 'not_found_error', message: 'File not found: file_1' }],
+    ['gemini', 403, { message: 'You do not have permission to access the File x or it may not exist.' }],
+    ['gemini', 403, { message: "The file 'your API key' can't be read" }],
+    ['router', 404, { code: 404, message: 'No endpoints found that support tool use.' }],
+  ])(
+    'R7 finding 11: %s, a %i of %j may be what one request names: it counts for nobody else',
+    (provider, status, error) => {
+      const [target] = targetsOf([`${provider}/m`], { settings: MORE });
+      expect(verdict(refused(status, { error }, false, target.provider), false, target)).toBe(
+        'moves on, nothing',
+      );
+    },
+  );
 
   test.each<[name: string, model: string, error: object]>([
     [

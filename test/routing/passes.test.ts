@@ -27,6 +27,7 @@ function passesOver(names: readonly string[], fields: Partial<PassesOptions> = {
   const options = {
     targets,
     circuits,
+    caller: 'ann',
     circuitOf: ({ address }: { address: string }) => address,
     retries: 1,
     deadlineAt: Number.POSITIVE_INFINITY,
@@ -119,7 +120,7 @@ describe('R7 Passes, circuits', () => {
   function withOut(...names: readonly string[]): Circuits {
     const circuits = new Circuits();
     for (const name of names) {
-      for (let i = 0; i < CIRCUIT_FAILURES; i++) circuits.failed(name, 'failure', NOW);
+      for (let i = 0; i < CIRCUIT_FAILURES; i++) circuits.failed(name, 'ann', 'failure', NOW);
     }
     return circuits;
   }
@@ -158,7 +159,7 @@ describe('R7 Passes, circuits', () => {
     const turn = passes.next(NOW);
     if (turn === null) throw new Error('There is no turn');
     passes.succeeded(turn.target);
-    expect(circuits.isOut('openai/a', NOW)).toBe(false);
+    expect(circuits.isOut('openai/a', 'ann', NOW)).toBe(false);
   });
 
   test('after its time one request tries it, and others that come meanwhile leave it out', () => {

@@ -31,7 +31,7 @@ function refuse(status: number, body: unknown = '', callerPays = false, refusals
 describe('classifyRefusal, errors of the caller', () => {
   test.each([
     [400, 'invalid_request_error', 'invalid_request'],
-    [404, 'not_found_error', 'model_not_found'],
+    [404, 'not_found_error', 'not_found'],
     [413, 'invalid_request_error', 'request_too_large'],
     [422, 'invalid_request_error', 'invalid_request'],
     [429, 'rate_limit_error', 'rate_limited'],
@@ -90,9 +90,9 @@ describe('classifyRefusal, errors of the caller', () => {
         expect(refuse(403, body, callerPays, refusals)).toMatchObject(stopped);
       }
       const denied = { code: 'permission-denied', error: 'Access to the chat endpoint is denied' };
-      expect(refuse(403, denied, false, refusals)).toMatchObject({ code: 'upstream_credential' });
+      expect(refuse(403, denied, false, refusals)).toMatchObject({ code: 'upstream_refused' });
       // The words are its own.
-      expect(refuse(403, body)).toMatchObject({ code: 'upstream_credential' });
+      expect(refuse(403, body)).toMatchObject({ code: 'upstream_refused' });
     },
   );
 
@@ -116,6 +116,14 @@ describe('classifyRefusal, the credential and the balance', () => {
     expect(error).toMatchObject({ status: 502, type: 'server_error', code });
     expect(error.message).toContain('Provider');
     expect(error.message).not.toContain('key');
+  });
+
+  test('E1 a 403 that names neither credential nor model: 502, with the words of what is forbidden', () => {
+    expect(refuse(403, { error: { message: 'No access to the File x', code: 'own' } })).toMatchObject({
+      status: 502,
+      code: 'upstream_refused',
+      message: 'Provider: No access to the File x',
+    });
   });
 
   test('E1 insufficient_quota under a 429: the balance of the deployment, and no rate limit', () => {

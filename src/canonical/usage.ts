@@ -100,14 +100,16 @@ export interface CountedUsage<Of extends Usage = Usage> {
 /**
  * Completes what was reported into the canonical object.
  * @param reported what the upstream reported
- * @param estimate called only for a count that can't be had from the others: tokens of the prompt and of the completion
+ * @param estimate tokens of the prompt, and of the text that came: for a count that can't be had from the others, or is a zero beside
+ * a text
  */
 export function countUsage(
   reported: UsageReport,
   estimate: { readonly prompt: () => number; readonly completion: () => number },
 ): CountedUsage {
-  const prompt = reported.prompt ?? difference(reported.total, reported.completion);
-  const completion = reported.completion ?? difference(reported.total, reported.prompt);
+  const told = estimate.completion() > 0 ? withoutZeros(reported) : reported;
+  const prompt = told.prompt ?? difference(told.total, told.completion);
+  const completion = told.completion ?? difference(told.total, told.prompt);
   const promptTokens = prompt ?? estimate.prompt();
   const completionTokens = completion ?? estimate.completion();
   const promptDetails = present({
@@ -126,10 +128,23 @@ export function countUsage(
     usage: {
       prompt_tokens: promptTokens,
       completion_tokens: completionTokens,
-      total_tokens: reported.total ?? promptTokens + completionTokens,
+      total_tokens: told.total ?? promptTokens + completionTokens,
       ...(promptDetails === null ? {} : { prompt_tokens_details: promptDetails }),
       ...(completionDetails === null ? {} : { completion_tokens_details: completionDetails }),
     },
+  };
+}
+
+type Sums = Pick<UsageReport, 'prompt' | 'completion' | 'total'>;
+
+/** The sums of an answer that has a text: a zero was not counted, and a total that is no more than one part has left the other out. */
+function withoutZeros({ prompt, completion, total }: UsageReport): Sums {
+  const isPartial = !prompt || !completion;
+  const isPart = isPartial && total === (prompt || completion);
+  return {
+    prompt: prompt || undefined,
+    completion: completion || undefined,
+    total: isPart ? undefined : total || undefined,
   };
 }
 

@@ -60,16 +60,23 @@ function readCreated(created: unknown): number | undefined {
 function readAnyUsage(
   event: JsonObject,
   choices: readonly JsonObject[],
-  { costOf }: DialectQuirks,
+  { costOf, countsReasoningApart = false }: DialectQuirks,
 ): UsageReport | null {
   const vendor = isObject(event.x_groq) ? event.x_groq.usage : undefined;
   let merged: UsageReport | null = null;
   for (const usage of [event.usage, vendor, ...choices.map((choice) => choice.usage)]) {
     if (!isObject(usage)) continue;
-    const report = costOf === undefined ? readUsage(usage) : { ...readUsage(usage), cost: costOf(usage) };
+    const counts = countsReasoningApart ? withReasoning(readUsage(usage)) : readUsage(usage);
+    const report = costOf === undefined ? counts : { ...counts, cost: costOf(usage) };
     merged = merged === null ? report : mergeUsage(merged, report);
   }
   return merged;
+}
+
+/** The completion with its reasoning, as every client reads it (U3); a total without room for both says that it has it already. */
+function withReasoning(report: UsageReport): UsageReport {
+  const { prompt = 0, completion = 0, reasoning = 0, total = 0 } = report;
+  return prompt + completion + reasoning > total ? report : { ...report, completion: completion + reasoning };
 }
 
 /** The counts of one usage object, under OpenAI's names and those of its relatives. */

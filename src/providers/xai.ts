@@ -47,7 +47,8 @@ export const xai: Profile = {
   ...compatibleProfile('xai', ['api.x.ai'], CHAT),
   // Recorded: shared/streams/xai--responses-*, 2026-08.
   lanes: RESPONSES_LANE,
-  quirks: { costOf },
+  // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (2026-03, shared/streams/xai--text). Its Responses count them in.
+  quirks: { costOf, countsReasoningApart: true },
   refusals: {
     // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
     context_length: /\bmaximum prompt length is \d/i,

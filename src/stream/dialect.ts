@@ -12,6 +12,8 @@ export interface DialectQuirks {
   readonly costOf?: (usage: JsonObject) => number | undefined;
   /** How many billed searches a `web_search_call` of Responses is, where the usage names no number; absent: a search is one. */
   readonly searchesOf?: (action: JsonObject) => number;
+  /** In chat the provider's `completion_tokens` leave the reasoning out, and its total counts it. */
+  readonly countsReasoningApart?: boolean;
 }
 
 /**

@@ -3,9 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { countUsage, mergeUsage, type UsageReport } from '../../src/canonical/usage.ts';
 
+/** Of an answer with a text. */
 const NOT_ESTIMATED = {
   prompt: () => expect.unreachable('the prompt was reported'),
-  completion: () => expect.unreachable('the completion was reported'),
+  completion: () => 12,
 };
 
 describe('mergeUsage', () => {
@@ -146,11 +147,29 @@ describe('countUsage', () => {
     ['a total smaller than its part: no difference is taken', { prompt: 9, total: 7 }, [9, 12, 7], true],
     ['the total alone: both parts estimated, the total stays', { total: 7 }, [30, 12, 7], true],
     ['the prompt alone: the completion estimated', { prompt: 3 }, [3, 12, 15], true],
-    ['zeros: are reported', { prompt: 0, completion: 0 }, [0, 0, 0], false],
-  ])('U3 M3 %s', (_, reported, sums, estimated) => {
+    ['zeros beside a text: both estimated', { prompt: 0, completion: 0, total: 0 }, [30, 12, 42], true],
+    ['a prompt and no completion beside a text: estimated', { prompt: 3, completion: 0 }, [3, 12, 15], true],
+    ['and a total of the prompt alone: left out', { prompt: 3, completion: 0, total: 3 }, [3, 12, 15], true],
+    ['and a total with more: the difference', { prompt: 3, completion: 0, total: 7 }, [3, 4, 7], false],
+    ['a completion and no prompt beside a text: estimated', { prompt: 0, completion: 4 }, [30, 4, 34], true],
+    [
+      'a total of zero beside both parts: their sum',
+      { prompt: 3, completion: 4, total: 0 },
+      [3, 4, 7],
+      false,
+    ],
+  ])('U3 M3 a text, and reported is %s', (_, reported, sums, estimated) => {
     const counted = countUsage(reported, { prompt: () => 30, completion: () => 12 });
     const { prompt_tokens, completion_tokens, total_tokens } = counted.usage;
     expect([prompt_tokens, completion_tokens, total_tokens]).toEqual(sums);
     expect(counted.estimated).toBe(estimated);
+  });
+
+  test('M3 zeros of an answer without a text: are believed', () => {
+    const counted = countUsage({ prompt: 0, completion: 0 }, { prompt: () => 30, completion: () => 0 });
+    expect(counted).toEqual({
+      estimated: false,
+      usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+    });
   });
 });

@@ -2,7 +2,7 @@
 import { JsonProgress } from '../json-progress.ts';
 import { CustomInput } from './custom-input.ts';
 import type { EventSink } from './events.ts';
-import type { ItemPlace, OpenItem } from './item.ts';
+import type { ItemPlace, ItemStatus, OpenItem } from './item.ts';
 import type { ToolOrigin } from './session.ts';
 
 /** In the item's own words. */
@@ -72,7 +72,7 @@ export class CallItem implements OpenItem {
     this.#events?.event(`${this.#kind.event}.delta`, `${this.#place}"delta":${JSON.stringify(text)}`);
   }
 
-  #json(status: string): string {
+  #json(status: ItemStatus): string {
     const { type, member } = this.#kind;
     const id = JSON.stringify(this.#id);
     const text = JSON.stringify(this.#text);

@@ -1,15 +1,21 @@
 /** Errors in the words that Responses' clients go by, before the head and in a stream (I1, I4). */
 import { type ApiError, errorBody } from '../../canonical/error.ts';
+import type { AnswerFailure } from '../../stream/answer-sink.ts';
 import type { ErrorAnswer } from '../client.ts';
+
+/**
+ * Codex 0.169 asks 25 times after a 503 with any other code (tried 2026-11-22). Providers have codes of their own for it: DeepSeek's is
+ * `invalid_request_error`, Mistral's `5030`.
+ */
+const OVERLOADED = 'server_is_overloaded';
+const OVERLOADED_STATUSES: readonly (number | undefined)[] = [503, 529];
 
 /** OpenAI's words for Weir's codes: Codex decides by them whether and when it tries again. */
 const CODES: Readonly<Record<string, string>> = {
   rate_limited: 'rate_limit_exceeded',
   rate_limit_error: 'rate_limit_exceeded',
   budget_exceeded: 'insufficient_quota',
-  overloaded: 'server_is_overloaded',
-  upstream_overloaded: 'server_is_overloaded',
-  overloaded_error: 'server_is_overloaded',
+  overloaded_error: OVERLOADED,
 };
 
 /**
@@ -37,7 +43,9 @@ const IMAGE_CODE = /image/;
 const SERVER_ERROR = 'server_error';
 
 export function responsesError(error: ApiError): ErrorAnswer {
-  return { status: error.status, body: errorBody({ ...error, code: CODES[error.code] ?? error.code }) };
+  const { status } = error;
+  const code = OVERLOADED_STATUSES.includes(status) ? OVERLOADED : (CODES[error.code] ?? error.code);
+  return { status, body: errorBody({ ...error, code }) };
 }
 
 export interface StreamError {
@@ -48,8 +56,10 @@ export interface StreamError {
 }
 
 /** The error with which a stream ends. */
-export function streamErrorOf({ code, message, param }: ApiError): StreamError {
-  const word = CODES[code] ?? code;
+export function streamErrorOf({ error, upstreamError }: AnswerFailure): StreamError {
+  const { code, message, param, status } = error;
+  const isOverload = OVERLOADED_STATUSES.includes(upstreamError?.status ?? status);
+  const word = isOverload ? OVERLOADED : (CODES[code] ?? code);
   const isKnown = STREAM_CODES.includes(word) || IMAGE_CODE.test(word);
   return { type: isKnown ? word : SERVER_ERROR, code: isKnown ? word : SERVER_ERROR, message, param };
 }

@@ -1,6 +1,8 @@
 /** One item of a Responses answer while it is open: announced when it is made, written whole when it is closed. */
 import type { HeldText } from './held-text.ts';
 
+export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
+
 export interface ItemPlace {
   /** What is the same in the ids of one answer's items. */
   readonly base: string;

@@ -70,7 +70,7 @@ export class LaneWriter implements StreamWriter {
 
   /** Nothing of the answer is held here: the response that failed is without its items. */
   #failure(failure: AnswerFailure): string {
-    const error = streamErrorOf(failure.error);
+    const error = streamErrorOf(failure);
     const known = this.#response ?? {};
     const answer = new ResponsesAnswer(
       { session: EMPTY_SESSION, writer: this.#options, events: null, known },

@@ -2,7 +2,7 @@
 import type { ChatLogprobs } from '../../canonical/logprobs.ts';
 import { BEFORE_NUMBER, type EventSink, eventHead, writeLogprobs } from './events.ts';
 import { HeldText } from './held-text.ts';
-import type { ItemPlace, OpenItem, OpenText } from './item.ts';
+import type { ItemPlace, ItemStatus, OpenItem, OpenText } from './item.ts';
 
 interface Part {
   readonly type: 'output_text' | 'refusal';
@@ -90,7 +90,7 @@ export class MessageItem implements OpenItem {
     this.openText = null;
   }
 
-  #json(status: string, parts: readonly string[] = this.#parts): string {
+  #json(status: ItemStatus, parts: readonly string[] = this.#parts): string {
     const id = JSON.stringify(this.#id);
     return `{"id":${id},"type":"message","status":"${status}","role":"assistant","content":[${parts.join(',')}]}`;
   }

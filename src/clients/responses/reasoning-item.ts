@@ -5,7 +5,7 @@ import { isSealed, type Token } from '../tokens.ts';
 import { writeTokens } from './encrypted-content.ts';
 import { BEFORE_NUMBER, type EventSink, eventHead } from './events.ts';
 import { HeldText } from './held-text.ts';
-import type { ItemPlace, OpenItem, OpenText } from './item.ts';
+import type { ItemPlace, ItemStatus, OpenItem, OpenText } from './item.ts';
 
 export interface Encryption {
   /** The provider whose tokens these are. */
@@ -30,7 +30,7 @@ export class ReasoningItem implements OpenItem {
     this.#id = `rs_${base}${index}`;
     this.#encryption = encryption;
     this.#place = `"item_id":${JSON.stringify(this.#id)},"output_index":${index},"summary_index":0,`;
-    events?.event('output_item.added', `"output_index":${index},"item":${this.#json('')}`);
+    events?.event('output_item.added', `"output_index":${index},"item":${this.#json('in_progress', '')}`);
   }
 
   /** It has what its upstream wants back: whatever comes now belongs to another one. */
@@ -55,20 +55,23 @@ export class ReasoningItem implements OpenItem {
     if (this.isSealed) this.openText = null;
   }
 
-  close(): string {
-    if (!this.#hasText) return this.snapshot();
+  close(isCut: boolean): string {
+    const status = isCut && !this.isSealed ? 'incomplete' : 'completed';
+    if (!this.#hasText) return this.#json(status, '');
     const text = JSON.stringify(this.#text.read());
     this.#events?.event('reasoning_summary_text.done', `${this.#place}"text":${text}`);
     this.#events?.event('reasoning_summary_part.done', `${this.#place}"part":${partJson(text)}`);
-    return this.#json(partJson(text));
+    return this.#json(status, partJson(text));
   }
 
   snapshot(): string {
-    return this.#json(this.#hasText ? partJson(JSON.stringify(this.#text.read())) : '');
+    return this.#json('incomplete', this.#hasText ? partJson(JSON.stringify(this.#text.read())) : '');
   }
 
-  #json(summary: string): string {
-    const head = `{"id":${JSON.stringify(this.#id)},"type":"reasoning","summary":[${summary}]`;
+  /** OpenAI leaves the status out of its own; DeepSeek and xAI have it, and @ai-sdk/xai 5.0.12 demands it (2026-11-22). */
+  #json(status: ItemStatus, summary: string): string {
+    const id = JSON.stringify(this.#id);
+    const head = `{"id":${id},"type":"reasoning","status":"${status}","summary":[${summary}]`;
     const { maker, isAlwaysEncrypted } = this.#encryption;
     if (!this.isSealed && !isAlwaysEncrypted) return `${head}}`;
     // A text that is not sealed stands in the summary, and comes back there.

@@ -45,7 +45,7 @@ export class ResponsesWriter implements StreamWriter {
       const { status, json } = answer.ending;
       this.#event(`response.${status}`, `"response":${json}`);
     } else {
-      const error = streamErrorOf(this.#isFull ? TOO_LONG : failure.error);
+      const error = streamErrorOf(this.#isFull ? { error: TOO_LONG, upstreamError: null } : failure);
       this.#event('error', `"error":${JSON.stringify(error)}`);
       this.#event('response.failed', `"response":${answer.failed(error)}`);
     }

@@ -95,7 +95,7 @@ function splitTokens(usage: BilledUsage): Tokens {
   const written = within(prompt_tokens - cached_input, prompt.cache_write_tokens);
   const cache_write_long = within(written, usage.cache_write_long_tokens);
   const audio_input = within(prompt_tokens - cached_input - written, prompt.audio_tokens);
-  // Reasoning is part of the completion, unless the total has more than both: xAI and Gemini count it there alone.
+  // Reasoning is part of the completion, unless the total has more than both: some servers count it in the total alone.
   const output = Math.max(completion_tokens, total_tokens - prompt_tokens);
   const reasoning = within(output, completion.reasoning_tokens);
   const audio_output = within(output - reasoning, completion.audio_tokens);

@@ -30,6 +30,12 @@ describe('errorAnswer', () => {
     });
   });
 
+  test("I1 a 503 with the provider's own code: overloaded_error under 529", () => {
+    const error = { ...apiError('upstream_overloaded', 'Busy'), code: 'invalid_request_error' };
+    const { status, body } = errorAnswer(error, 'r');
+    expect([status, JSON.parse(body).error.type]).toEqual([529, 'overloaded_error']);
+  });
+
   test.each([
     ["This model's maximum context length is 128000 tokens, however you requested 130000"],
     ['Input is too long for requested model'],

@@ -3,12 +3,21 @@ import { describe, expect, test } from 'vitest';
 import { MAX_REPEATED_ANSWER_CHARS } from '../../../src/canonical/limits.ts';
 import { ResponsesBuilder } from '../../../src/clients/responses/responses-builder.ts';
 import { ResponsesWriter } from '../../../src/clients/responses/responses-writer.ts';
+import type { AnswerFailure } from '../../../src/stream/answer-sink.ts';
 import { convertStream } from '../../contract/convert.ts';
 import { checkResponses, eventsIn, valuesIn } from './check.ts';
 import { args, call, delta, FAILURE, finish, takeText, USAGE, write } from './chunks.ts';
 import { REQUEST, runStream, sessionOf, WRITER_OPTIONS } from './run.ts';
 
 const encoder = new TextEncoder();
+
+const NO_UPSTREAM_ERROR = {
+  message: undefined,
+  type: undefined,
+  code: undefined,
+  param: undefined,
+  status: undefined,
+};
 
 function kindsOf(written: ReturnType<typeof write>): unknown[] {
   return written.items.map(({ type }) => type);
@@ -237,7 +246,7 @@ describe('I4 answers that are cut', () => {
   test.each([
     ['context_length_exceeded', 'context_length_exceeded'],
     ['rate_limited', 'rate_limit_exceeded'],
-    ['upstream_overloaded', 'server_is_overloaded'],
+    ['overloaded_error', 'server_is_overloaded'],
     ['budget_exceeded', 'insufficient_quota'],
     ['invalid_prompt', 'invalid_prompt'],
     ['bio_policy', 'bio_policy'],
@@ -247,6 +256,19 @@ describe('I4 answers that are cut', () => {
   ])('the code %s is %s: clients decide by it', (code, told) => {
     const written = write([], { failure: { ...FAILURE, error: { ...FAILURE.error, code } } });
     expect(written.response).toMatchObject({ error: { code: told } });
+  });
+
+  test.each<[what: string, failure: AnswerFailure]>([
+    [
+      "a 503 with the provider's own code, under a head that a heartbeat sent",
+      { ...FAILURE, error: { ...FAILURE.error, status: 503, code: 'invalid_request_error' } },
+    ],
+    [
+      'an error event that names the status 529',
+      { ...FAILURE, upstreamError: { ...NO_UPSTREAM_ERROR, status: 529, code: '1305' } },
+    ],
+  ])('%s: server_is_overloaded', (_, failure) => {
+    expect(write([], { failure }).response).toMatchObject({ error: { code: 'server_is_overloaded' } });
   });
 
   test('after every event of an answer: well formed, ended once', () => {
@@ -265,6 +287,31 @@ describe('I4 answers that are cut', () => {
       const written = write(chunks.slice(0, length), { failure: FAILURE });
       expect(checkResponses(written.text), `after ${length} chunks`).toEqual([]);
     }
+  });
+});
+
+describe('the status of a reasoning item', () => {
+  const thought = delta({ reasoning_content: 'Hm.' });
+
+  test('it is announced in progress, and completed where it ends', () => {
+    const written = write([thought, delta({ content: 'x' }), finish('stop')]);
+    const statusOf = (type: string) =>
+      written.events.find((event) => event.type === type && event.output_index === 0)?.item;
+    expect(statusOf('response.output_item.added')).toMatchObject({
+      type: 'reasoning',
+      status: 'in_progress',
+    });
+    expect(statusOf('response.output_item.done')).toMatchObject({ type: 'reasoning', status: 'completed' });
+    expect(written.items[0]).toMatchObject({ type: 'reasoning', status: 'completed' });
+  });
+
+  test('an answer that a limit cut within its reasoning: incomplete', () => {
+    expect(write([thought, finish('length')]).items).toMatchObject([{ status: 'incomplete' }]);
+  });
+
+  test('an answer that failed within its reasoning: incomplete', () => {
+    const { response } = write([thought], { failure: FAILURE });
+    expect(response).toMatchObject({ output: [{ type: 'reasoning', status: 'incomplete' }] });
   });
 });
 

@@ -73,7 +73,14 @@ const item = kinds({
     role: oneOf('assistant'),
     content: list(kinds({ output_text: outputText, refusal })),
   }),
-  reasoning: shape({ type: anything, id, summary: list(summary), encrypted_content: optional(id) }),
+  reasoning: shape({
+    type: anything,
+    id,
+    // OpenAI's own have none.
+    status: optional(status),
+    summary: list(summary),
+    encrypted_content: optional(id),
+  }),
   function_call: shape({
     type: anything,
     id,

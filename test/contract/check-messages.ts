@@ -1,5 +1,5 @@
 /** Checks a client's stream of Anthropic's Messages, written from `shared/studies/dialects.md` 2.1, 2.3, 2.6 and 5.7, and not from the code. */
-import { isObject, type JsonObject, objectOf, parseJson, textOf } from './json.ts';
+import { isObject, type Json, type JsonObject, objectOf, parseJson, textOf } from './json.ts';
 
 /** 2.6: a client that reads with a schema fails on any other name. */
 const EVENTS = [
@@ -34,6 +34,31 @@ const DELTAS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   thinking: { thinking_delta: 'thinking', signature_delta: 'signature' },
   tool_use: { input_json_delta: 'partial_json' },
 };
+
+/** What Anthropic's types demand, be it null: @anthropic-ai/sdk 1.12.0, resources/messages/messages.d.ts (2026-11-22). */
+const USAGE_KEYS = [
+  'input_tokens',
+  'output_tokens',
+  'cache_creation_input_tokens',
+  'cache_read_input_tokens',
+  'output_tokens_details',
+  'server_tool_use',
+];
+const REQUIRED: Readonly<Record<string, readonly string[]>> = {
+  message: ['id', 'container', 'content', 'diagnostics', 'model', 'role', 'stop_details', 'stop_reason'],
+  usage: [...USAGE_KEYS, 'cache_creation', 'inference_geo', 'service_tier', 'speed'],
+  delta: ['container', 'stop_details', 'stop_reason', 'stop_sequence'],
+  deltaUsage: USAGE_KEYS,
+  text: ['citations', 'text'],
+  tool_use: ['id', 'caller', 'input', 'name'],
+  thinking: ['signature', 'thinking'],
+  redacted_thinking: ['data'],
+};
+
+/** The keys that the object lacks of its kind's. */
+export function missingKeys(kind: string, object: Json | undefined): string[] {
+  return (REQUIRED[kind] ?? []).filter((key) => !(key in objectOf(object)));
+}
 
 interface Block {
   readonly type: string;
@@ -97,7 +122,9 @@ function start(state: State, message: JsonObject, fault: Fault): void {
   if (textOf(model) === '') fault('no model');
   if (!Array.isArray(content) || content.length > 0) fault('content is not []');
   if (stop_reason !== null || stop_sequence !== null) fault('stopped at its start');
+  if (missingKeys('message', message).length > 0) fault('the message lacks a key');
   const usage = objectOf(message.usage);
+  if (missingKeys('usage', usage).length > 0) fault('its usage lacks a key');
   const counts = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'];
   if (!counts.every((name) => isCount(usage[name]))) fault('usage of message_start is not whole');
 }
@@ -119,6 +146,7 @@ function openBlock(state: State, event: JsonObject, fault: Fault): void {
       JSON.stringify(block.input) === '{}',
   };
   if (isWhole[type] !== true) fault('no block as it begins');
+  if (missingKeys(type, block).length > 0) fault('the block lacks a key');
   if (type === 'tool_use') state.calls++;
   state.open = { type, deltas: 0, isSigned: false, json: '' };
 }
@@ -150,6 +178,8 @@ function messageDelta(state: State, event: JsonObject, fault: Fault): void {
   const { stop_reason, stop_sequence } = objectOf(event.delta);
   state.stop = textOf(stop_reason);
   if (!STOP_REASONS.includes(state.stop) || stop_sequence !== null) fault('no stop reason');
+  if (missingKeys('delta', event.delta).length > 0) fault('the delta lacks a key');
+  if (missingKeys('deltaUsage', event.usage).length > 0) fault('its usage lacks a key');
   const hasCall = state.calls > 0;
   if (['end_turn', 'tool_use'].includes(state.stop) && hasCall !== (state.stop === 'tool_use')) {
     fault('tool_use is not told where there are calls');

@@ -2,7 +2,9 @@
 import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { Usage } from '../../canonical/usage.ts';
+import type { WriterOptions } from '../client.ts';
 import { sealToken, type Token } from '../tokens.ts';
+import { toToolUseId } from './tool-id.ts';
 
 export type StopReason = 'end_turn' | 'max_tokens' | 'tool_use' | 'refusal';
 
@@ -13,13 +15,17 @@ export function stopReason(finish: FinishReason | null, hasCalls: boolean): Stop
   return hasCalls ? 'tool_use' : 'end_turn';
 }
 
-/** Here the prompt's tokens are told apart: what was read from a cache and written to one is no part of `input_tokens`. */
+/**
+ * Here the prompt's tokens are told apart: what was read from a cache and written to one is no part of `input_tokens`. Anthropic's
+ * schema has a null for what is not known: clients that are generated from it refuse an absent key (@anthropic-ai/sdk 1.12.0, 2026-11-22).
+ */
 export interface MessageUsage {
   readonly input_tokens: number;
-  readonly cache_creation_input_tokens?: number;
-  readonly cache_read_input_tokens?: number;
+  readonly cache_creation_input_tokens: number | null;
+  readonly cache_read_input_tokens: number | null;
   readonly output_tokens: number;
-  readonly output_tokens_details?: { readonly thinking_tokens: number };
+  readonly output_tokens_details: { readonly thinking_tokens: number } | null;
+  readonly server_tool_use: null;
 }
 
 export function messageUsage(usage: Usage): MessageUsage {
@@ -28,16 +34,46 @@ export function messageUsage(usage: Usage): MessageUsage {
   const reasoning = completion_tokens_details?.reasoning_tokens;
   return {
     input_tokens: Math.max(0, prompt_tokens - (cached_tokens ?? 0) - (cache_write_tokens ?? 0)),
-    ...(cache_write_tokens === undefined ? {} : { cache_creation_input_tokens: cache_write_tokens }),
-    ...(cached_tokens === undefined ? {} : { cache_read_input_tokens: cached_tokens }),
+    cache_creation_input_tokens: cache_write_tokens ?? null,
+    cache_read_input_tokens: cached_tokens ?? null,
     output_tokens: completion_tokens,
-    ...(reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: reasoning } }),
+    output_tokens_details: reasoning === undefined ? null : { thinking_tokens: reasoning },
+    server_tool_use: null,
   };
 }
 
-/** The id of the message, from its request's. */
-export function messageId(requestId: string): string {
-  return `msg_${requestId.replaceAll('-', '')}`;
+/** A message, whole or as it begins, with every key that Anthropic's has. */
+export function messageObject(
+  { requestId, model }: Pick<WriterOptions, 'requestId' | 'model'>,
+  content: readonly JsonObject[],
+  stop_reason: StopReason | null,
+  usage: MessageUsage,
+): JsonObject {
+  return {
+    id: `msg_${requestId.replaceAll('-', '')}`,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content,
+    stop_reason,
+    stop_sequence: null,
+    stop_details: null,
+    container: null,
+    diagnostics: null,
+    usage: { ...usage, cache_creation: null, inference_geo: null, service_tier: null, speed: null },
+  };
+}
+
+export function textBlock(text: string): JsonObject {
+  return { type: 'text', text, citations: null };
+}
+
+/** Called by the model itself, and not from a program that runs at Anthropic's. */
+export function callBlock(
+  { id, name }: { readonly id: string; readonly name: string },
+  input: JsonObject,
+): JsonObject {
+  return { type: 'tool_use', id: toToolUseId(id), name, input, caller: { type: 'direct' } };
 }
 
 /** @param model the canonical one, which begins with its provider's id */

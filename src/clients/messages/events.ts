@@ -1,4 +1,5 @@
 /** The events of a message's stream, each as the head and the JSON of its frame (5.7). */
+import type { JsonObject } from '../../canonical/json.ts';
 import type { MessageUsage, StopReason } from './answer.ts';
 
 /** A frame's `event:` line, and what stands before its JSON. */
@@ -16,23 +17,19 @@ export const PING_FRAME = `${head('ping')}{"type":"ping"}\n\n`;
 /** Before a message has begun, no event may come. */
 export const COMMENT_FRAME = ': heartbeat\n\n';
 
-export function messageStart(id: string, model: string, promptTokens: number): string {
-  const usage = {
+/** What a message that has just begun has used: the prompt is an estimate. */
+export function firstUsage(promptTokens: number): MessageUsage {
+  return {
     input_tokens: promptTokens,
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: 0,
     output_tokens: 1,
+    output_tokens_details: null,
+    server_tool_use: null,
   };
-  const message = {
-    id,
-    type: 'message',
-    role: 'assistant',
-    model,
-    content: [],
-    stop_reason: null,
-    stop_sequence: null,
-    usage,
-  };
+}
+
+export function messageStart(message: JsonObject): string {
   return JSON.stringify({ type: 'message_start', message });
 }
 
@@ -59,8 +56,7 @@ export function blockStop(index: number): string {
 
 /** The last two frames. */
 export function messageEnd(stop_reason: StopReason, usage: MessageUsage): string {
-  const refused = stop_reason === 'refusal' ? { stop_details: null } : {};
-  const delta = { stop_reason, stop_sequence: null, ...refused };
+  const delta = { stop_reason, stop_sequence: null, stop_details: null, container: null };
   const json = JSON.stringify({ type: 'message_delta', delta, usage });
   return `${head('message_delta')}${json}\n\n${head('message_stop')}{"type":"message_stop"}\n\n`;
 }

@@ -9,8 +9,15 @@ import type { AnswerFailure, WholeBuilder } from '../../stream/answer-sink.ts';
 import type { WriterOptions } from '../client.ts';
 import { type BlockSink, type OpenBlock, SerialBlocks } from '../serial-blocks.ts';
 import type { Token } from '../tokens.ts';
-import { messageId, messageUsage, sealFor, sealSignature, stopReason } from './answer.ts';
-import { toToolUseId } from './tool-id.ts';
+import {
+  callBlock,
+  messageObject,
+  messageUsage,
+  sealFor,
+  sealSignature,
+  stopReason,
+  textBlock,
+} from './answer.ts';
 
 /** What a block costs beside its text, in UTF-16 units, about. */
 const BLOCK_CHARS = 256;
@@ -61,23 +68,9 @@ export class MessageBuilder implements WholeBuilder, BlockSink {
 
   take(): string {
     this.#blocks.finish();
-    const {
-      cache_creation_input_tokens = null,
-      cache_read_input_tokens = null,
-      ...usage
-    } = messageUsage(this.#usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });
-    const stop_reason = stopReason(this.#finish, this.#blocks.hasCalls);
-    return JSON.stringify({
-      id: messageId(this.#options.requestId),
-      type: 'message',
-      role: 'assistant',
-      model: this.#options.model,
-      content: this.#content,
-      stop_reason,
-      stop_sequence: null,
-      ...(stop_reason === 'refusal' ? { stop_details: null } : {}),
-      usage: { ...usage, cache_creation_input_tokens, cache_read_input_tokens },
-    });
+    const usage = messageUsage(this.#usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });
+    const stop = stopReason(this.#finish, this.#blocks.hasCalls);
+    return JSON.stringify(messageObject(this.#options, this.#content, stop, usage));
   }
 
   open(block: OpenBlock): void {
@@ -105,18 +98,12 @@ export class MessageBuilder implements WholeBuilder, BlockSink {
 
   #block(): JsonObject {
     const block = this.#open;
-    if (block.kind === 'text') return { type: 'text', text: this.#text };
+    if (block.kind === 'text') return textBlock(this.#text);
     if (block.kind !== 'call') {
       const signature = this.#signature || sealSignature(this.#model);
       return { type: 'thinking', thinking: this.#text, signature };
     }
     // Arguments that were cut are no object: a message can hold nothing else.
-    const input = parseJsonExactly(this.#text);
-    return {
-      type: 'tool_use',
-      id: toToolUseId(block.id),
-      name: block.name,
-      input: objectOf(input),
-    };
+    return callBlock(block, objectOf(parseJsonExactly(this.#text)));
   }
 }

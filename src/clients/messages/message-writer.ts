@@ -8,7 +8,15 @@ import { FrameOutput } from '../../stream/frame-output.ts';
 import type { WriterOptions } from '../client.ts';
 import { type BlockSink, type OpenBlock, SerialBlocks } from '../serial-blocks.ts';
 import { isSealed, type Token } from '../tokens.ts';
-import { messageId, messageUsage, sealFor, sealSignature, stopReason } from './answer.ts';
+import {
+  callBlock,
+  messageObject,
+  messageUsage,
+  sealFor,
+  sealSignature,
+  stopReason,
+  textBlock,
+} from './answer.ts';
 import { errorEvent } from './errors.ts';
 import {
   BLOCK_DELTA,
@@ -19,12 +27,12 @@ import {
   blockStop,
   COMMENT_FRAME,
   ERROR,
+  firstUsage,
   MESSAGE_START,
   messageEnd,
   messageStart,
   PING_FRAME,
 } from './events.ts';
-import { toToolUseId } from './tool-id.ts';
 
 type Options = Pick<WriterOptions, 'maxEventBytes' | 'requestId' | 'promptTokens' | 'model'>;
 
@@ -142,9 +150,9 @@ export class MessageWriter implements StreamWriter, BlockSink {
   }
 
   #start(model: string): void {
-    const { requestId, promptTokens, model: asked } = this.#options;
+    const message = messageObject(this.#options, [], null, firstUsage(this.#options.promptTokens));
     this.#model = model;
-    this.#write(MESSAGE_START, messageStart(messageId(requestId), asked, promptTokens));
+    this.#write(MESSAGE_START, messageStart(message));
   }
 
   #write(head: string, json: string): void {
@@ -163,7 +171,7 @@ export class MessageWriter implements StreamWriter, BlockSink {
 
 /** A block as it begins. */
 function contentOf(block: OpenBlock): unknown {
-  if (block.kind === 'text') return { type: 'text', text: '' };
+  if (block.kind === 'text') return textBlock('');
   if (block.kind !== 'call') return { type: 'thinking', thinking: '', signature: '' };
-  return { type: 'tool_use', id: toToolUseId(block.id), name: block.name, input: {} };
+  return callBlock(block, {});
 }

@@ -6,8 +6,9 @@ import type { FinishReason } from '../../../src/canonical/finish-reason.ts';
 import type { WriterOptions } from '../../../src/clients/client.ts';
 import { MessageBuilder } from '../../../src/clients/messages/message-builder.ts';
 import { MessageWriter } from '../../../src/clients/messages/message-writer.ts';
-import { checkMessages } from '../../contract/check-messages.ts';
+import { checkMessages, missingKeys } from '../../contract/check-messages.ts';
 import { convertStream } from '../../contract/convert.ts';
+import { type JsonObject, objectOf, textOf } from '../../contract/json.ts';
 import { readMessage } from '../../contract/read-message.ts';
 
 const decoder = new TextDecoder();
@@ -68,12 +69,24 @@ function blocksOf(stream: string): string[] {
   return blocks;
 }
 
-function build(...deltas: readonly (Delta | ChatChunk)[]): Record<string, unknown> {
+function build(...deltas: readonly (Delta | ChatChunk)[]): JsonObject {
   const builder = new MessageBuilder(OPTIONS);
   for (const one of [...deltas, LAST]) builder.chunk('object' in one ? one : chunk(one));
   builder.end(null);
   return JSON.parse(builder.take());
 }
+
+describe('MessageBuilder, the keys of Anthropic’s schema', () => {
+  test('a message with a thought, a text and a call: each object has all of them, with null where nothing is known', () => {
+    const message = build({ reasoning_content: 'r' }, { content: 'x' }, begin(0, '{}'), STOP);
+    expect(missingKeys('message', message)).toEqual([]);
+    expect(missingKeys('usage', message.usage)).toEqual([]);
+    const blocks = Array.isArray(message.content) ? message.content : [];
+    expect(blocks.map((block) => objectOf(block).type)).toEqual(['thinking', 'text', 'tool_use']);
+    for (const block of blocks) expect(missingKeys(textOf(objectOf(block).type), block)).toEqual([]);
+    expect(blocks).toMatchObject([{}, { citations: null }, { caller: { type: 'direct' } }]);
+  });
+});
 
 describe('MessageWriter, calls', () => {
   test('I3 fragments of two calls by turns: each call has its own block, whole, one after the other', () => {
@@ -236,6 +249,8 @@ describe('MessageWriter, its frame', () => {
       cache_creation_input_tokens: 2,
       cache_read_input_tokens: 3,
       output_tokens: 4,
+      output_tokens_details: null,
+      server_tool_use: null,
     });
   });
 

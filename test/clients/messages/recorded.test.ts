@@ -78,7 +78,7 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordi
         input_tokens: Math.max(0, prompt - (cached ?? 0) - (cacheWrite ?? 0)),
         output_tokens: completion,
       });
-      expect(client.usage?.cache_read_input_tokens).toBe(cached ?? undefined);
+      expect(client.usage?.cache_read_input_tokens).toBe(cached ?? null);
     });
 
     test('I7 what the upstream wants back goes out tagged with its name, and whole', () => {

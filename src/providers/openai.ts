@@ -1,8 +1,35 @@
 /** OpenAI: chat and legacy completions. https://platform.openai.com/docs/api-reference (read 2026-11-21); recorded requests are `R`. */
+import type { JsonObject } from '../canonical/json.ts';
 import { FUNCTION_TOOLS, hasItems } from '../requests/openai-fields.ts';
 import { type RequestRules, renamed } from '../requests/rules.ts';
 import { compatibleProfile, RESPONSES_LANE } from './compatible.ts';
 import type { Provider } from './provider.ts';
+
+/**
+ * Words that models refuse, and the nearest that they have: the levels of @earendil-works/pi-ai 1.5.2 (2026-11-10). `none` is refused
+ * by gpt-6-astra (its page: no `none`), gpt-6.1-sol (https://docs.apiyi.com/en/news/gpt-6-1-sol-launch.md) and gpt-6.2 ("The API
+ * rejects requests that set reasoning effort to none": the page of gpt-6.2-sol; `minimal`: BerriAI/litellm#52347), and not by
+ * gpt-6-sol, gpt-6-luna and gpt-6.1-terra. All read on 2026-11-22.
+ */
+const EFFORTS: NonNullable<NonNullable<RequestRules['effort']>['values']> = [
+  {
+    models: ['gpt-6-astra*', 'gpt-6.1-sol*', 'gpt-6.2*', 'gpt-5.6-cyber*'],
+    values: { none: 'low', minimal: 'low' },
+  },
+  { models: ['gpt-5.6*', 'gpt-6*'], values: { minimal: 'low' } },
+  { models: ['gpt-5.1*'], values: { minimal: 'low', xhigh: 'high', max: 'high' } },
+  { models: ['gpt-5.2*', 'gpt-5.3*', 'gpt-5.4*', 'gpt-5.5*'], values: { minimal: 'low', max: 'xhigh' } },
+  { models: ['gpt-5*'], values: { none: 'minimal', xhigh: 'high', max: 'high' } },
+  { models: ['o1*', 'o3*', 'o4*'], values: { none: 'low', minimal: 'low', xhigh: 'high', max: 'high' } },
+];
+
+/**
+ * 400 from gpt-6 while it reasons, which it does by default: OpenAI's changelog of gpt-6-astra, as CopilotKit/CopilotKit#7191 quotes it
+ * (2026-09), and its migration guide, as https://dev.to/aihubmix read it (2026-10-27).
+ */
+function refusesSampling({ model, reasoning_effort }: JsonObject): boolean {
+  return typeof model === 'string' && model.startsWith('gpt-6') && reasoning_effort !== 'none';
+}
 
 const CHAT: RequestRules = {
   fields: {
@@ -12,14 +39,15 @@ const CHAT: RequestRules = {
     parallel_tool_calls: { kind: 'refused', when: (body) => !hasItems(body.tools) },
     // "Only allowed when 'store' is enabled": qwen-code#243, 2025-08.
     metadata: { kind: 'refused', when: (body) => body.store !== true },
+    temperature: { kind: 'refused', when: refusesSampling },
+    top_p: { kind: 'refused', when: refusesSampling },
   },
   effort: {
     // `thinking` is 400 "Unknown parameter" (2026-08-28), and so is a `reasoning` object.
     takes: ['reasoning_effort'],
     // 400 from gpt-4o and gpt-4.1: BerriAI/litellm#40470, 2026-09-09.
     models: ['gpt-5*', 'gpt-6*', 'o1*', 'o3*', 'o4*'],
-    // gpt-5.6 refuses `minimal`: livekit/agents#7169, 2026.
-    values: [{ models: ['gpt-5.6*', 'gpt-6*'], values: { minimal: 'low' } }],
+    values: EFFORTS,
   },
   messages: {
     reasoning: [{ form: 'none' }],

@@ -6,6 +6,8 @@ import { ownValue } from './objects.ts';
 const DEFAULTS: Readonly<Record<string, (value: unknown, body: JsonObject) => boolean>> = {
   n: (value) => value === 1,
   best_of: (value) => value === 1,
+  temperature: (value) => value === 1,
+  top_p: (value) => value === 1,
   echo: (value) => value === false,
   presence_penalty: (value) => value === 0,
   frequency_penalty: (value) => value === 0,
@@ -36,6 +38,9 @@ const ABOUT_REQUEST: ReadonlySet<string> = new Set([
   'verbosity',
   'cache_control',
 ]);
+
+/** Clients send these without being asked: where a model refuses them, they are left out and told, as at Claude. */
+const SAMPLING: ReadonlySet<string> = new Set(['temperature', 'top_p', 'top_k']);
 
 /** What an answer carried and a client sends back with it: leaving it out of a message loses nothing. */
 const FROM_ANSWERS: ReadonlySet<string> = new Set([
@@ -68,6 +73,10 @@ export function isDefault(field: string, value: unknown, body: JsonObject): bool
 
 export function isAboutRequest(field: string): boolean {
   return ABOUT_REQUEST.has(field);
+}
+
+export function isSampling(field: string): boolean {
+  return SAMPLING.has(field);
 }
 
 /** Whether a key of a message may be left out without a report. */

@@ -5,7 +5,7 @@ import { rewriteEffort } from './effort.ts';
 import { convertLegacyFunctions } from './legacy-functions.ts';
 import { rewriteMessages } from './messages.ts';
 import { keepEntries, omit, ownValue } from './objects.ts';
-import { isAboutRequest, isDefault } from './openai-fields.ts';
+import { isAboutRequest, isDefault, isSampling } from './openai-fields.ts';
 import { Report } from './report.ts';
 import type { FieldRule, PromptCache, RequestRules, Unsupported } from './rules.ts';
 import { rewriteTools } from './tools.ts';
@@ -108,7 +108,7 @@ function isSent(
 ): boolean {
   if (rule.when !== undefined && !rule.when(body)) return true;
   if (isDefault(field, body[field], body)) return false;
-  if (isAboutRequest(field)) {
+  if (isAboutRequest(field) || isSampling(field)) {
     if (rule.kind === 'refused') report.drop(field);
     return rule.kind === 'ignored';
   }

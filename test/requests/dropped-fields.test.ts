@@ -73,6 +73,30 @@ describe('Q5 what is about the request', () => {
     expect(rewrite('openai', { metadata: { a: 'b' } })).toMatchObject({ body: {}, dropped: ['metadata'] });
   });
 
+  test('Q5 OpenAI, sampling at a model that refuses it: dropped and reported, and a default in silence', () => {
+    const sampling = { temperature: 0.2, top_p: 1 };
+    const astra = { model: 'gpt-6-astra', ...sampling };
+    expect(rewrite('openai', astra)).toMatchObject({
+      body: { model: 'gpt-6-astra' },
+      dropped: ['temperature'],
+    });
+    expect(send('openai', astra)).toEqual({ model: 'gpt-6-astra' });
+    for (const body of [
+      { model: 'gpt-6.1-terra', reasoning_effort: 'none', ...sampling },
+      { model: 'gpt-4o', ...sampling },
+    ])
+      expect(rewrite('openai', body)).toMatchObject({ body, dropped: [] });
+    // There none is taken as low, so that it reasons all the same.
+    expect(rewrite('openai', { ...astra, model: 'gpt-6.2-sol', reasoning_effort: 'none' })).toMatchObject({
+      body: { reasoning_effort: 'low' },
+      dropped: ['temperature'],
+    });
+    expect(rewrite('openai', astra, 'refuse')).toMatchObject({
+      kind: 'error',
+      error: { param: 'temperature' },
+    });
+  });
+
   test('Q8 refuse: what would be dropped is refused by name', () => {
     expect(rewrite('mistral', { user: 'u' }, 'refuse')).toMatchObject({
       kind: 'error',

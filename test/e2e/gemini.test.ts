@@ -225,6 +225,29 @@ test.each([true, false])(
   },
 );
 
+test('A7 a call that comes back with an argument more, as Claude Code adds replace_all: its signature stays and the step is taken', async () => {
+  const EDIT = { type: 'function', function: { name: 'Edit', parameters: { type: 'object' } } };
+  const asked = { role: 'user', content: 'calls:[{"name":"Edit","arguments":{"file":"a"}}]' };
+  const first = await gateway.post(CHAT, { model: MODEL, messages: [asked], tools: [EDIT] });
+  const [choice] = objectsOf(objectOf(await first.json()).choices);
+  const message = objectOf(choice?.message);
+  const [call] = objectsOf(message.tool_calls);
+  const changed = { ...objectOf(call?.function), arguments: '{"file":"a","replace_all":false}' };
+  const history = [
+    asked,
+    { ...message, tool_calls: [{ ...call, function: changed }] },
+    { role: 'tool', tool_call_id: call?.id, content: 'done' },
+  ];
+  const at = gateway.simulator.requests.length;
+  const second = await gateway.post(CHAT, { model: MODEL, messages: history, tools: [EDIT] });
+  expect([second.status, await second.json()]).toMatchObject([200, { object: 'chat.completion' }]);
+  const [, turn] = objectsOf((await gateway.simulator.request(at)).body?.contents);
+  const [part] = objectsOf(turn?.parts);
+  expect(part?.functionCall).toMatchObject({ args: { file: 'a', replace_all: false } });
+  const { google } = objectOf(call?.extra_content);
+  expect(part?.thoughtSignature).toBe(objectOf(google).thought_signature);
+});
+
 describe('Q10 a key that Google refuses', () => {
   beforeAll(() => gateway.set({ GEMINI_API_KEY: 'no-simulator-key' }));
   afterAll(() => gateway.set({}));

@@ -156,7 +156,10 @@ function namesOf(content: JsonObject | undefined, key: 'functionCall' | 'functio
   });
 }
 
-/** The current turn's steps, the first call of each (docs thought-signatures; securo#884, 2026-09-10); a wrong one is refused anywhere. */
+/**
+ * The current turn's steps, the first call of each (docs thought-signatures; securo#884, 2026-09-10); a wrong one is refused anywhere
+ * ("Thought signature is not valid": decolua/9router#301, 2026-03-13).
+ */
 function signatureProblem(contents: readonly JsonObject[], model: string): string | undefined {
   const asked = contents.findLastIndex(
     ({ role, parts }) =>
@@ -187,9 +190,11 @@ function isValid(part: JsonObject, model: string): boolean {
   return given === signatureOf(isObject(part.functionCall) ? part.functionCall : null);
 }
 
-/** Bound to the call, so that one that comes back elsewhere is recognised; null: to the answer's text. */
+/**
+ * Bound to the call's name and id, so that one that comes back elsewhere is recognised; null: to the answer's text. No source says that it is bound to the arguments (looked for on 2026-11-22), and clients change them.
+ */
 export function signatureOf(call: JsonObject | null): string {
-  const about: Json = call === null ? 'text' : [textOf(call.name), textOf(call.id), call.args ?? null];
+  const about: Json = call === null ? 'text' : [textOf(call.name), textOf(call.id)];
   return Buffer.from(`signed ${JSON.stringify(about)}`).toString('base64');
 }
 

@@ -4,7 +4,7 @@
  */
 import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules, renamed } from '../requests/rules.ts';
-import { compatibleProfile } from './compatible.ts';
+import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 
 const CHAT: RequestRules = {
   fields: {
@@ -31,6 +31,8 @@ const CHAT: RequestRules = {
   messages: {
     // "Does not expose developer directly": inference-docs.cerebras.ai/resources/openai, read 2026-11-21.
     roles: { developer: 'system' },
+    // dcdpr/jp#1176, 2026-09-16.
+    system: STRICT_TEMPLATES,
     // `reasoning` is taken, `reasoning_content` is 400: recorded in 2026-06; proxysoul/Empryo#209, 2026-09-19.
     reasoning: [{ form: 'reasoning' }],
     closed: {

@@ -2,11 +2,20 @@
 import { openaiChat } from '../dialects/openai-chat.ts';
 import { openaiCompletions } from '../dialects/openai-completions.ts';
 import { openaiResponses } from '../dialects/openai-responses.ts';
-import type { RequestRules } from '../requests/rules.ts';
+import type { RequestRules, SystemRule } from '../requests/rules.ts';
 import type { Endpoint, Profile, Provider, Route } from './provider.ts';
 
 /** Legacy completions, which take what their server takes: they hold no messages. */
 const COMPLETION_RULES: RequestRules = { fields: {}, messages: { reasoning: [] }, streamUsage: 'asked' };
+
+/**
+ * Models whose templates refuse a second system message, or turns that do not alternate, wherever they are served: 400 "System message
+ * must be at the beginning". Qwen from 3.5 on: QwenLM/Qwen3.8#244, 2026-09-22; Gemma: raullenchai/Rapid-MLX#1543,
+ * 2026-08-06; Mistral's: charmbracelet/crush#279, 2026-01-14.
+ */
+export const STRICT_TEMPLATES: readonly SystemRule[] = [
+  { models: ['*qwen*', '*Qwen*', '*gemma*', '*stral*'], place: 'first' },
+];
 
 /**
  * @param chat what its chat completions take

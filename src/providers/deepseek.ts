@@ -51,6 +51,9 @@ const CHAT: RequestRules = {
   messages: {
     // 400 "unknown variant `developer`": theopenco/llmgateway#3462, 2026-08-07.
     roles: { developer: 'system' },
+    // Taken anywhere, and moved to the front: all that follows is then read again at the full price of a prompt without a cache
+    // (routatic/proxy#76, 2026-06-17).
+    system: [{ place: 'leading' }],
     reasoning: [
       // 400 for any reasoning of an earlier answer, by the documents of 2025; those models had no tools.
       { models: RETIRED, when: (body) => !hasItems(body.tools), form: 'none' },

@@ -1,7 +1,7 @@
 /** Fireworks' habits: 400 "Extra inputs are not permitted", in messages too. The schema is its Python SDK's of 2026-07-21. */
 import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules, renamed } from '../requests/rules.ts';
-import { compatibleProfile } from './compatible.ts';
+import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 
 const CHAT: RequestRules = {
   fields: {
@@ -22,6 +22,8 @@ const CHAT: RequestRules = {
   legacyFunctions: 'converted',
   messages: {
     roles: { developer: 'system' },
+    // "jinja template rendering failed. System message must be at the beginning.": BerriAI/litellm#39852, 2026.
+    system: STRICT_TEMPLATES,
     // Taken (BerriAI/litellm#40682, 2026); `reasoning` is 400 (earendil-works/pi#4514, 2026-05).
     reasoning: [{ form: 'reasoning_content' }],
     closed: {

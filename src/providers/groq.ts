@@ -4,7 +4,7 @@
  */
 import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules } from '../requests/rules.ts';
-import { compatibleProfile } from './compatible.ts';
+import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 import type { Profile } from './provider.ts';
 
 const CHAT: RequestRules = {
@@ -39,6 +39,7 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
+    system: STRICT_TEMPLATES,
     // `reasoning_content` is 400 (freellmapi#1070, 2026-08-30), and so is `reasoning` where a model has none (vercel/ai#8057).
     reasoning: [{ form: 'none' }],
     closed: {

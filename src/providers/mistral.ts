@@ -58,6 +58,12 @@ const CHAT: RequestRules = {
   legacyFunctions: 'converted',
   messages: {
     roles: { developer: 'system' },
+    // 400 "Expected last role User or Tool (or Assistant with prefix True) for serving but got system", and code 3230 behind an
+    // assistant's or a tool's message: mistral-common's validator of 2026-07-23; MODSetter/SurfSense#287, 2025-08-24. A user's
+    // message is taken behind a tool's: R user-after-tool, 2026-08.
+    system: [{ place: 'leading' }],
+    // The same 400: D, and QuantumNous/new-api#2858, 2026-02-05.
+    continuesPrefix: true,
     // "Always replay": D studio-api/conversations/reasoning; R thinking-chunks-back, 2026-08.
     reasoning: [{ models: REASONING_MODELS, form: 'thinking_parts' }, { form: 'none' }],
     closed: {

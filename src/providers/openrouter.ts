@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import { readAmount } from '../canonical/money.ts';
 import type { RequestRules } from '../requests/rules.ts';
-import { compatibleProfile } from './compatible.ts';
+import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 import type { Profile } from './provider.ts';
 
 const CHAT: RequestRules = {
@@ -10,6 +10,7 @@ const CHAT: RequestRules = {
   effort: { takes: ['reasoning_effort', 'reasoning'] },
   legacyFunctions: 'converted',
   messages: {
+    system: STRICT_TEMPLATES,
     // Signed and encrypted details are needed by Claude and Gemini 3 in a tool loop: R, 2026-04.
     reasoning: [{ form: 'reasoning' }],
     takesDetails: true,

@@ -1,17 +1,27 @@
 /** Servers that people run themselves, which ignore unknown fields: they differ in the name of the reasoning that they read. */
-import { renamed } from '../requests/rules.ts';
+import { type RequestRules, renamed } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 import type { Profile } from './provider.ts';
 import { TOLERANT } from './tolerant.ts';
 
+/**
+ * The names of models are their operators' own, so the strictest template counts: "System message must be at the beginning" by vLLM
+ * (vllm-project/vllm#41114, 2026-04-28), llama.cpp (anthropics/claude-code#77698, 2026-07-15) and Ollama (ollama/ollama#17774,
+ * 2026-08-15), from templates that SGLang runs as well (QwenLM/Qwen3.8#244, 2026-09-22).
+ */
+const ANY_TEMPLATE: RequestRules = {
+  ...TOLERANT,
+  messages: { ...TOLERANT.messages, system: [{ place: 'first' }] },
+};
+
 /** Reads `reasoning` since 2026-01; versions differ in whether they keep the other name: vllm-project/vllm#38488, 2026-03. */
-export const vllm = compatibleProfile('vllm', [], TOLERANT);
+export const vllm = compatibleProfile('vllm', [], ANY_TEMPLATE);
 
 /** Reads `reasoning_content` alone: its protocol.py, read 2026-11-21. */
 export const sglang: Profile = {
   ...compatibleProfile('sglang', [], {
-    ...TOLERANT,
-    messages: { ...TOLERANT.messages, reasoning: [{ form: 'reasoning_content' }] },
+    ...ANY_TEMPLATE,
+    messages: { ...ANY_TEMPLATE.messages, reasoning: [{ form: 'reasoning_content' }] },
   }),
   // QwenLM/Qwen3#1321, 2025-04-29.
   refusals: { context_length: /\blonger than the model's context length\b/i },
@@ -20,8 +30,8 @@ export const sglang: Profile = {
 /** Recorded as taken, 2025-11. */
 export const llamacpp: Profile = {
   ...compatibleProfile('llamacpp', [], {
-    ...TOLERANT,
-    messages: { ...TOLERANT.messages, reasoning: [{ form: 'reasoning_content' }] },
+    ...ANY_TEMPLATE,
+    messages: { ...ANY_TEMPLATE.messages, reasoning: [{ form: 'reasoning_content' }] },
   }),
   // The recorded request llamacpp--refused-context, 2026-08.
   refusals: { context_length: /\bexceeds the available context size\b/i },
@@ -29,7 +39,7 @@ export const llamacpp: Profile = {
 
 /** Ollama's openai.go of 2026-08-21: it has no other name for the limit, and `developer` reaches few of its renderers. */
 export const ollama = compatibleProfile('ollama', [], {
-  ...TOLERANT,
+  ...ANY_TEMPLATE,
   fields: { max_completion_tokens: renamed('max_tokens') },
-  messages: { ...TOLERANT.messages, roles: { developer: 'system' } },
+  messages: { ...ANY_TEMPLATE.messages, roles: { developer: 'system' } },
 });

@@ -4,11 +4,12 @@ import { isObject, type JsonObject, readArray, readText } from '../canonical/jso
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { withOwnDetails } from './details.ts';
 import { keepEntries, omit, ownValue } from './objects.ts';
-import { isFromAnswer } from './openai-fields.ts';
+import { hasItems, isFromAnswer } from './openai-fields.ts';
 import { rewriteReasoning } from './reasoning.ts';
 import type { Report } from './report.ts';
 import type { MessageRules, ReasoningForm } from './rules.ts';
 import { type SignaturePlace, withOwnExtra, withSignature } from './signatures.ts';
+import { placeSystemMessages } from './system-messages.ts';
 
 interface MessageTarget {
   readonly model: string;
@@ -22,7 +23,17 @@ export function rewriteMessages(
   report: Report,
 ): readonly unknown[] {
   const rewriter = new MessageRewriter(body, target, rules, report);
-  return readArray(body.messages).map((message) => (isObject(message) ? rewriter.rewrite(message) : message));
+  const placed = placeSystemMessages(readArray(body.messages), target.model, rules.system);
+  const written = placed.map((message) => (isObject(message) ? rewriter.rewrite(message) : message));
+  return rules.continuesPrefix ? withPrefix(written) : written;
+}
+
+/** A message without content, or with calls, is none that a model could go on with. */
+function withPrefix(messages: readonly unknown[]): readonly unknown[] {
+  const last = messages.at(-1);
+  if (!isObject(last) || last.role !== 'assistant' || !last.content || hasItems(last.tool_calls))
+    return messages;
+  return [...messages.slice(0, -1), { prefix: true, ...last }];
 }
 
 function fits(models: readonly string[] | undefined, model: string): boolean {

@@ -65,6 +65,16 @@ interface ReasoningRule {
   readonly required?: { readonly text: string; readonly when: Condition };
 }
 
+/**
+ * Where system messages may stand: as many as there are before all others (`leading`), or one alone, the first (`first`). Any other
+ * becomes the user's.
+ */
+export interface SystemRule {
+  /** Globs of the models for which the rule holds; absent: all. */
+  readonly models?: readonly string[];
+  readonly place: 'leading' | 'first';
+}
+
 /** The keys of a closed message schema: everything else is left out (Q4). */
 interface ClosedMessages {
   /** By role, as the provider names it; a role without a row keeps all of its keys. */
@@ -79,6 +89,10 @@ interface ClosedMessages {
 export interface MessageRules {
   /** The provider's names of roles that it does not know. */
   readonly roles?: Readonly<Record<string, string>>;
+  /** The first that names the model; absent: they may stand anywhere. */
+  readonly system?: readonly SystemRule[];
+  /** A conversation that ends in an assistant's message is taken with `prefix: true` alone, and the model goes on with that message. */
+  readonly continuesPrefix?: boolean;
   /** The first rule that holds. */
   readonly reasoning: readonly ReasoningRule[];
   /** `reasoning_details` and `tool_calls[].extra_content` go back only where the provider has them itself. */

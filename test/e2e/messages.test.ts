@@ -196,6 +196,40 @@ describe.each(Object.keys(TRANSLATED))('a tool loop with thinking at %s', (model
   });
 });
 
+describe.each([
+  'mistral/mistral-small-latest',
+  'codestral/codestral-latest',
+  'deepseek/deepseek-flash',
+  'compatible/Qwen/Qwen3.8-27B',
+  'gemini/gemini-3-flash-preview',
+])('Q1 system messages behind the user’s and behind results, as Claude Code sends them, at %s', (model) => {
+  test('are taken, and each request begins as the one before', async () => {
+    const before = gateway.simulator.requests.length;
+    const history: Anthropic.MessageParam[] = [
+      { role: 'user', content: 'steps:2 How high is the river?' },
+      { role: 'system', content: [{ type: 'text', text: 'The date is today.' }] },
+    ];
+    const tools = [{ name: 'gauge', input_schema: { type: 'object' as const } }];
+    const asked = { model, max_tokens: 2048, system: [{ type: 'text' as const, text: 'Be brief.' }], tools };
+    for (let step = 0; step < 3; step++) {
+      const { content } = await client.messages.stream({ ...asked, messages: history }).finalMessage();
+      const results = content.flatMap((block) =>
+        block.type === 'tool_use'
+          ? [{ type: 'tool_result' as const, tool_use_id: block.id, content: '312 cm' }]
+          : [],
+      );
+      history.push({ role: 'assistant', content }, { role: 'user', content: results });
+      history.push({ role: 'system', content: 'Hurry.' });
+    }
+    const sent = gateway.simulator.requests.slice(before).map(({ body }) => {
+      return JSON.stringify(body?.messages ?? body?.contents).slice(0, -1);
+    });
+    expect(sent).toHaveLength(3);
+    expect(sent[1]?.startsWith(sent[0] ?? '-')).toBe(true);
+    expect(sent[2]?.startsWith(sent[1] ?? '-')).toBe(true);
+  });
+});
+
 /** By hand: test/matrix. */
 describe.each(LOOPED)('a tool loop with thinking at %s', (model) => {
   test('I2 I3 the SDK’s own tool runner', async () => {

@@ -4,6 +4,8 @@ import type { JsonObject } from '../../src/canonical/json.ts';
 import { toolCallId } from '../../src/canonical/tool-call-id.ts';
 import { call, rewrite, send, sendMessages, TOOL } from './send.ts';
 
+const HI = { role: 'user', content: 'Hi' };
+
 describe('Q3 tool-call ids', () => {
   test('Q3 Mistral, ids of other providers: one hash in the call and in its result', () => {
     const messages = [
@@ -42,8 +44,9 @@ describe('Q1 roles and content', () => {
     'together',
     'ollama',
   ])('Q1 %s: developer is system', (provider) => {
-    expect(sendMessages(provider, [{ role: 'developer', content: 'be' }])).toEqual([
+    expect(sendMessages(provider, [{ role: 'developer', content: 'be' }, HI])).toEqual([
       { role: 'system', content: 'be' },
+      HI,
     ]);
   });
 
@@ -129,7 +132,10 @@ describe('Q1 roles and content', () => {
 
   test('Q1 a refusal of an earlier answer: its text where refusals are unknown, itself at OpenAI', () => {
     const message = { role: 'assistant', content: null, refusal: 'I will not' };
-    expect(sendMessages('mistral', [message])).toEqual([{ role: 'assistant', content: 'I will not' }]);
+    expect(sendMessages('mistral', [message, HI])).toEqual([
+      { role: 'assistant', content: 'I will not' },
+      HI,
+    ]);
     expect(sendMessages('openai', [message])).toEqual([message]);
   });
 });
@@ -190,5 +196,107 @@ describe('Q4 Q5 closed message schemas', () => {
       const messages: unknown[] = ['text', 7, null, { role: 'user', content: ['x', null] }, { role: 9 }];
       expect(send(provider, { messages }).messages).toEqual(messages);
     }
+  });
+});
+
+describe('Q1 system messages behind others, as Claude Code sends them', () => {
+  const system = (content: unknown) => ({ role: 'system', content });
+  const user = (content: unknown) => ({ role: 'user', content });
+  const said = { role: 'assistant', content: 'Yes' };
+  const calling = { role: 'assistant', content: 'c', tool_calls: [call('aaaaaaaaa'), call('bbbbbbbbb')] };
+  const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: '1' });
+  const LATE = ['mistral', 'codestral', 'deepseek', 'vllm', 'sglang', 'llamacpp', 'ollama'];
+  const place = (provider: string, messages: readonly JsonObject[], model = 'm') =>
+    sendMessages(provider, messages, { model });
+
+  test.each(LATE)('%s: one behind the user’s joins the user’s message', (provider) => {
+    const messages = [system('Be'), user('Hi'), system('Env')];
+    expect(place(provider, messages)).toEqual([system('Be'), user('Hi\n\nEnv')]);
+  });
+
+  test.each(LATE)('%s: the beginning of a conversation stays the same when it grows', (provider) => {
+    const first = [
+      system('Be'),
+      user('Hi'),
+      system('Env'),
+      calling,
+      result('aaaaaaaaa'),
+      result('bbbbbbbbb'),
+    ];
+    const turns = [first, [...first, system('Hurry')], [...first, system('Hurry'), said, system('Now'), HI]];
+    const sent = turns.map((messages) => JSON.stringify(place(provider, messages)).slice(0, -1));
+    expect(sent[1]?.startsWith(sent[0] ?? '-')).toBe(true);
+    expect(sent[2]?.startsWith(sent[1] ?? '-')).toBe(true);
+  });
+
+  test.each(LATE)('%s: one behind or between results is a user’s message behind all of them', (provider) => {
+    const messages = [HI, calling, result('aaaaaaaaa'), system('Env'), result('bbbbbbbbb'), said];
+    expect(place(provider, messages)).toMatchObject([
+      HI,
+      { role: 'assistant' },
+      { role: 'tool', tool_call_id: 'aaaaaaaaa' },
+      { role: 'tool', tool_call_id: 'bbbbbbbbb' },
+      user('Env'),
+      { role: 'assistant', content: 'Yes' },
+    ]);
+  });
+
+  test.each(LATE)('%s: several before the user’s message join it, parts stay parts', (provider) => {
+    const part = { type: 'text', text: 'B' };
+    const messages = [HI, said, system('A'), { role: 'developer', content: [part] }, user('C')];
+    expect(place(provider, messages).slice(2)).toEqual([
+      user([{ type: 'text', text: 'A' }, part, { type: 'text', text: 'C' }]),
+    ]);
+  });
+
+  test.each(LATE)('%s: of system messages alone the last is the user’s', (provider) => {
+    expect(place(provider, [system('A'), system('B')])).toEqual([system('A'), user('B')]);
+  });
+
+  test.each([
+    ['vllm', 'm', 1],
+    ['ollama', 'm', 1],
+    ['fireworks', 'accounts/fireworks/models/qwen3p8-27b', 1],
+    ['cerebras', 'qwen-3.8-27b', 1],
+    ['groq', 'qwen/qwen3-32b', 1],
+    ['together', 'Qwen/Qwen3.8-27B', 1],
+    ['openrouter', 'qwen/qwen3.8-27b', 1],
+    ['tolerant', 'Qwen3.8-27B', 1],
+    ['mistral', 'mistral-small-latest', 2],
+    ['tolerant', 'gpt-5', 2],
+  ])('%s, %s: %d may lead', (provider, model, leading) => {
+    const sent = place(provider, [system('A'), system('B'), HI], model);
+    expect(sent).toEqual(leading === 1 ? [system('A\n\nB'), HI] : [system('A'), system('B'), HI]);
+  });
+
+  test.each([
+    ['openai', 'gpt-4o-mini'],
+    ['xai', 'grok-4.3'],
+    ['groq', 'openai/gpt-oss-120b'],
+    ['openrouter', 'anthropic/claude-haiku-4.5'],
+    ['tolerant', 'gpt-5'],
+  ])('%s, %s: takes them anywhere', (provider, model) => {
+    const messages = [HI, system('Env'), said, system('Now')];
+    expect(place(provider, messages, model)).toEqual(messages);
+  });
+});
+
+describe('Q1 Mistral, a conversation that ends in the assistant’s message', () => {
+  const said = { role: 'assistant', content: 'Once' };
+
+  test.each(['mistral', 'codestral'])('%s: is marked as a prefix', (provider) => {
+    expect(sendMessages(provider, [HI, said])).toEqual([HI, { ...said, prefix: true }]);
+  });
+
+  test('one that is not last, is empty, has calls or says prefix itself stays as it is', () => {
+    const last = (message: JsonObject) => sendMessages('mistral', [HI, said, HI, message]);
+    const calls = { role: 'assistant', content: 'c', tool_calls: [call('aaaaaaaaa')] };
+    for (const message of [HI, { role: 'assistant', content: '' }, calls, { ...said, prefix: false }]) {
+      expect(last(message)).toEqual([HI, said, HI, message]);
+    }
+  });
+
+  test('DeepSeek, which answers it anew: stays as it is', () => {
+    expect(sendMessages('deepseek', [HI, said])).toEqual([HI, said]);
   });
 });

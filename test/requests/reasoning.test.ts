@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/canonical/json.ts';
 import { call, sendMessages, TOOL } from './send.ts';
 
+const HI = { role: 'user', content: 'Hi' };
 const CALLING = { role: 'assistant', content: 'c', tool_calls: [call('aaaaaaaaa')] };
 const THINKING_PART = { type: 'thinking', thinking: [{ type: 'text', text: 'why' }], closed: true };
 
@@ -30,8 +31,10 @@ describe('Q2 reasoning goes back in the provider’s own form', () => {
 
   test.each(FORMS)('Q2 %s, %s: sent as %j, whichever name the client used', (provider, model, sent) => {
     for (const [, fields] of SOURCES) {
-      expect(sendMessages(provider, [{ role: 'assistant', content: 'c', ...fields }], { model })).toEqual([
+      const messages = [{ role: 'assistant', content: 'c', ...fields }, HI];
+      expect(sendMessages(provider, messages, { model })).toEqual([
         { role: 'assistant', content: 'c', ...sent },
+        HI,
       ]);
     }
   });
@@ -45,10 +48,10 @@ describe('Q2 reasoning goes back in the provider’s own form', () => {
   test('Q2 Mistral, a reasoning model: typed thinking before the text, and as it was where it already is', () => {
     const model = 'mistral-small-latest';
     expect(
-      sendMessages('mistral', [{ role: 'assistant', content: 'c', reasoning_content: 'why' }], { model }),
-    ).toEqual([{ role: 'assistant', content: [THINKING_PART, { type: 'text', text: 'c' }] }]);
+      sendMessages('mistral', [{ role: 'assistant', content: 'c', reasoning_content: 'why' }, HI], { model }),
+    ).toEqual([{ role: 'assistant', content: [THINKING_PART, { type: 'text', text: 'c' }] }, HI]);
     const typed = { role: 'assistant', content: [THINKING_PART, { type: 'text', text: 'c' }] };
-    expect(sendMessages('mistral', [typed], { model })).toEqual([typed]);
+    expect(sendMessages('mistral', [typed, HI], { model })).toEqual([typed, HI]);
     const beside = { role: 'assistant', content: '', reasoning: 'why', tool_calls: CALLING.tool_calls };
     expect(sendMessages('mistral', [beside], { model })).toEqual([
       { role: 'assistant', content: [THINKING_PART], tool_calls: CALLING.tool_calls },
@@ -60,8 +63,9 @@ describe('Q2 reasoning goes back in the provider’s own form', () => {
     expect(sendMessages('deepseek', [typed])).toEqual([
       { role: 'assistant', content: 'c', reasoning_content: 'why' },
     ]);
-    expect(sendMessages('mistral', [typed], { model: 'mistral-large-latest' })).toEqual([
+    expect(sendMessages('mistral', [typed, HI], { model: 'mistral-large-latest' })).toEqual([
       { role: 'assistant', content: [{ type: 'text', text: 'c' }] },
+      HI,
     ]);
     expect(sendMessages('groq', [{ role: 'assistant', content: [THINKING_PART] }])).toEqual([
       { role: 'assistant', content: '' },

@@ -1,5 +1,5 @@
 /** Sends a body through a provider's or a profile's rules, as the gateway does. */
-import type { JsonObject } from '../../src/canonical/json.ts';
+import { type JsonObject, readArray } from '../../src/canonical/json.ts';
 import { configuredProvider } from '../../src/providers/compatible.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
 import { PROFILES } from '../../src/providers/profiles.ts';
@@ -46,8 +46,12 @@ export function send(id: string, body: JsonObject, route: Route = 'chat'): JsonO
 }
 
 /** The messages that go up, in place of these. */
-export function sendMessages(id: string, messages: readonly JsonObject[], more: JsonObject = {}): unknown {
-  return send(id, { ...more, messages }).messages;
+export function sendMessages(
+  id: string,
+  messages: readonly JsonObject[],
+  more: JsonObject = {},
+): readonly unknown[] {
+  return readArray(send(id, { ...more, messages }).messages);
 }
 
 export const TOOL = {

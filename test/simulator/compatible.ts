@@ -1,7 +1,7 @@
 /**
  * An OpenAI-compatible provider in Groq's form that is tolerant: what it does not know it ignores.
  *
- * Tokens (completion): llama-3.3-70b-versatile 10, openai/gpt-oss-20b 14 (8 of them reasoning).
+ * Tokens (completion): Qwen/Qwen3.8-27B 8, llama-3.3-70b-versatile 10, openai/gpt-oss-20b 14 (8 of them reasoning).
  */
 import { groqObject, groqStream } from './groq-form.ts';
 import { compact, objectsOf } from './json.ts';
@@ -9,6 +9,7 @@ import { type Call, chatRoutes, errorType, openaiRefusal, type Refusal, type Sce
 import { type Piece, type Script, scriptFor, wordsOf } from './script.ts';
 
 const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
+  'Qwen/Qwen3.8-27B': wordsOf('text', 'One message first, and then the river.'),
   'llama-3.3-70b-versatile': wordsOf(
     'text',
     'Fast water, same river: compatible is as compatible does, señor.',
@@ -41,6 +42,10 @@ function refusal(status: number, message: string): Refusal {
 }
 
 function check(call: Call): Refusal | undefined {
+  // By its template, wherever it is served: QwenLM/Qwen3.8#244, 2026-09-22; vllm-project/vllm#41114, 2026-04-28.
+  const roles = objectsOf(call.body.messages).map(({ role }) => role);
+  if (call.model.startsWith('Qwen/') && roles.lastIndexOf('system') > 0)
+    return refusal(400, 'System message must be at the beginning.');
   if (objectsOf(call.body.messages).length === 0)
     return refusal(400, "'messages' : minimum number of items is 1");
   if (call.body.logprobs) return refusal(400, 'property logprobs is unsupported');

@@ -150,6 +150,14 @@ function valueDetails(body: JsonObject): Detail[] {
   return details;
 }
 
+/** What may follow each role: mistral-common's validator of 2026-07-23; R mistral--user-after-tool, 2026-08. */
+const ORDER: Readonly<Record<string, readonly string[]>> = {
+  system: ['user', 'assistant', 'system'],
+  user: ['assistant', 'system', 'user'],
+  assistant: ['assistant', 'user', 'tool'],
+  tool: ['assistant', 'tool', 'user'],
+};
+
 function requestProblem(body: JsonObject): Refusal | undefined {
   const messages = objectsOf(body.messages);
   const id = messages.flatMap(callIds).find((text) => !/^[a-zA-Z0-9]{9}$/.test(text));
@@ -158,9 +166,17 @@ function requestProblem(body: JsonObject): Refusal | undefined {
     const message = `Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`;
     return coded(400, message, 'invalid_request_error', '3280');
   }
+  const misplaced = messages.findIndex(({ role }, i) => {
+    const before = ORDER[textOf(messages[i - 1]?.role)];
+    return before !== undefined && !before.includes(textOf(role));
+  });
+  if (misplaced > 0) {
+    const [before, role] = [messages[misplaced - 1], messages[misplaced]].map((one) => textOf(one?.role));
+    const message = `Unexpected role '${role}' after role '${before}'`;
+    return coded(400, message, 'invalid_request_message_order', '3230');
+  }
   const last = messages.at(-1);
   if (last && last.role !== 'user' && last.role !== 'tool' && last.prefix !== true) {
-    // The order: openapi.yaml; a user after a tool is taken: R mistral--user-after-tool, 2026-08.
     const expected = 'Expected last role User or Tool (or Assistant with prefix True) for serving';
     return coded(400, `${expected} but got ${textOf(last.role)}`, 'invalid_request_message_order', '3230');
   }

@@ -86,6 +86,7 @@ function forbidden(...loc: readonly (string | number)[]): string {
 const FIM = { prompt: 'def f():' };
 const AGENT = { agent_id: 'ag_sim', messages: QUESTION };
 const UNNAMED = { type: 'function', function: { name: 'weather' } };
+const ANSWER = { role: 'assistant', content: 'x' };
 const SMALL = 'mistral-small-latest';
 
 const MISTRAL: readonly Row[] = [
@@ -135,6 +136,27 @@ const MISTRAL: readonly Row[] = [
   ['mistral', SMALL, { reasoning_effort: 'medium' }, 422, "Input should be 'high', 'none'"],
   ['mistral', SMALL, step({}, { ...CALL, id: 'call_1' }), 400, '"code":"3280"'],
   ['mistral', SMALL, { messages: [{ role: 'tool', content: 'x', tool_call_id: 'a' }] }, 400, '"code":"3280"'],
+  [
+    'mistral',
+    SMALL,
+    { messages: [...QUESTION, { role: 'system', content: 'x' }] },
+    400,
+    'for serving but got system',
+  ],
+  [
+    'mistral',
+    SMALL,
+    { messages: [...QUESTION, ANSWER, { role: 'system', content: 'x' }, ...QUESTION] },
+    400,
+    "Unexpected role 'system' after role 'assistant'",
+  ],
+  [
+    'compatible',
+    'Qwen/Qwen3.8-27B',
+    { messages: [...QUESTION, { role: 'system', content: 'x' }, ...QUESTION] },
+    400,
+    'System message must be at the beginning.',
+  ],
   ['mistral', SMALL, { ...FORCED, ...SCHEMA }, 400, 'only compatible with tool_choice: auto'],
   ['mistral', SMALL, { ...NAMED, response_format: { type: 'json_object' } }, 400, 'tool_choice: auto'],
   ['mistral', SMALL, { logprobs: true }, 400, '"message":"Logprobs are not enabled for this model"'],

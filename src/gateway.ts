@@ -121,7 +121,7 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
 function openLedger(settings: Settings, { store, ledgers, log }: Ports): Ledger {
   return settings.ledger === 'kv' || ledgers === null
     ? new KvLedger(store)
-    : new ObjectLedger({ ledgers, log });
+    : new ObjectLedger({ ledgers, recordDays: settings.recordDays, log });
 }
 
 type Handler = (request: Request, context: RequestContext) => Promise<Response>;

@@ -28,7 +28,7 @@ import {
 } from './metering/object/hours.ts';
 import { keyReport, type RowsResult } from './metering/object/key-report.ts';
 import type { LedgerNamespace } from './metering/object/ledger-stub.ts';
-import { createMarks, readMarks } from './metering/object/marks.ts';
+import { createMarks, readMarks, setMark } from './metering/object/marks.ts';
 import {
   createRecords,
   deleteRecords,
@@ -87,10 +87,12 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
     ];
   }
 
-  async settle(records: readonly UsageRecord[]): Promise<readonly string[]> {
+  async settle(records: readonly UsageRecord[], recordDays?: number): Promise<readonly string[]> {
     const alarm = await this.#storage.getAlarm();
     const forgotten = this.#storage.transactionSync(() => {
       const marks = readMarks(this.#sql);
+      const days = recordDays ?? marks.record_days;
+      if (days !== marks.record_days) setMark(this.#sql, 'record_days', days);
       const old = records.filter((record) => isForgotten(record, marks));
       const taken = insertRecords(
         this.#sql,
@@ -191,7 +193,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
   }
 
   #deleteOld(now: number): number | null {
-    const keptMs = readRecordDays(this.env) * DAY_MS;
+    const keptMs = (readMarks(this.#sql).record_days || readRecordDays(this.env)) * DAY_MS;
     const oldest = this.#storage.transactionSync(() => deleteRecords(this.#sql, now - keptMs));
     if (oldest === null) return null;
     // Once a day is enough for what falls due.

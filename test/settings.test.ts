@@ -210,6 +210,40 @@ describe('readSettings, PROVIDERS', () => {
   });
 });
 
+describe('readSettings, messages about PROVIDERS', () => {
+  const own = { base_url: 'https://api.groq.example/v1', api_key: 'GROQ_API_KEY' };
+
+  test.each<[what: string, value: unknown, message: string]>([
+    [
+      'half a JSON',
+      '{"hunter2"',
+      'must be a JSON object, and is not valid JSON: it ends too early, at line 1, column 11',
+    ],
+    ['a list', '["hunter2"]', 'must be a JSON object, and is a list'],
+    ['a secret that is not set', { groq: own }, 'groq: api_key names a secret that is not set: GROQ_API_KEY'],
+    [
+      'a secret that is not set, in a header',
+      { groq: { base_url: own.base_url, headers: { a: '$ACME_TOKEN' } } },
+      'groq: headers names a secret that is not set: ACME_TOKEN',
+    ],
+    [
+      'what may be the secret itself in the place of its name',
+      { groq: { ...own, api_key: 'AKIAHUNTER7EXAMPLE' } },
+      'groq: api_key names a secret that is not set',
+    ],
+  ])('%s: the message is whole', (_, PROVIDERS, message) => {
+    expect(readSettings({ PROVIDERS })).toMatchObject({ problems: [{ setting: 'PROVIDERS', message }] });
+  });
+
+  test.each<[name: string, env: Record<string, unknown>, hint: string]>([
+    ['like', { PROVIDERS: { p: { ...own, like: 'tolernt' } }, GROQ_API_KEY: 'k' }, 'did you mean tolerant?'],
+    ['DEFAULT_PROVIDER', { OPENAI_API_KEY: 'k', DEFAULT_PROVIDER: 'opnai' }, 'did you mean openai?'],
+  ])('%s that resembles one: the message asks whether that was meant', (_, env, hint) => {
+    const read = readSettings(env);
+    expect(read.kind === 'invalid' && read.problems[0]?.message).toContain(hint);
+  });
+});
+
 describe('readSettings, models', () => {
   test('DEFAULT_PROVIDER: none, or a provider that is enabled', () => {
     expect(valid().defaultProvider).toBeNull();
@@ -251,8 +285,15 @@ describe('readSettings, models', () => {
   });
 
   test.each<[value: unknown, message: string]>([
-    ['hunter2', 'must be a JSON object'],
-    [[], 'must be a JSON object'],
+    ['hunter2', 'must be a JSON object, and is not valid JSON: the error is at line 1, column 1'],
+    [
+      '{"fast":"mistral/a",}',
+      'must be a JSON object, and is not valid JSON: the error is at line 1, column 21',
+    ],
+    [' ', 'must be a JSON object, and is empty'],
+    ['[]', 'must be a JSON object, and is a list'],
+    [[], 'must be a JSON object, and is a list'],
+    [{ fast: 'mistrall/b' }, 'of a provider that is set up here: mistral, codestral: did you mean mistral?'],
     [{ fast: 1 }, 'fast: must name a model'],
     [{ fast: '' }, 'fast: must name a model'],
     [{ fast: [] }, 'fast: must have 1 to 8 steps'],
@@ -432,9 +473,9 @@ describe('readSettings, PRICES', () => {
   });
 
   test.each([
-    ['no JSON', 'hunter2', 'must be a JSON list'],
-    ['an object', '{"hunter2":1}', 'must be a JSON list'],
-    ['a number', 5, 'must be a JSON list'],
+    ['no JSON', '[hunter2]', 'must be a JSON list, and is not valid JSON: the error is at line 1, column 2'],
+    ['an object', '{"hunter2":1}', 'must be a JSON list, and is an object'],
+    ['a number', 5, 'must be a JSON list, and is a number'],
     [
       'a wrong price',
       [{ ...PRICE, currency: 'hunter2' }],

@@ -54,6 +54,8 @@ export const MAX_ERROR_BODY_BYTES = 64 * 1024;
 export const MAX_ERROR_BODY_MS = 5000;
 
 /** What of an upstream's error message reaches a client. */
+/** Where an upstream was asked in vain, and why, in the log and the record. */
+export const MAX_CAUSE_CHARS = 300;
 export const MAX_ERROR_MESSAGE_CHARS = 1000;
 
 /** A provider's model list; OpenRouter's, the longest known, has less than 1 MiB (2026-11-21). */

@@ -193,7 +193,7 @@ function holdsSecret(code: string, secret: string): boolean {
 }
 
 /** The text without the credential, also as a URL would hold it: a short one only where it is a whole word, as it must not cut other words to pieces. */
-function withoutSecret(text: string, secret: string): string {
+export function withoutSecret(text: string, secret: string): string {
   const start = text.slice(0, MAX_SEARCHED_CHARS);
   if (secret === '') return start;
   const encoded = encodeURIComponent(secret.toWellFormed());

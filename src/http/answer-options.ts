@@ -12,9 +12,11 @@ import type { Exchange } from './exchange.ts';
 import type { TargetFacts } from './held-request.ts';
 
 /** The target as its answer and its errors name it, with the credential that it gets. */
-export function upstreamOf({ caller, callerPays }: Exchange, { provider, apiKey }: Target): Refuser {
+export function upstreamOf({ caller, callerPays }: Exchange, target: Target): Refuser {
+  const { provider, apiKey, keySetting, urlSetting } = target;
   const { name, refusals } = provider;
-  return { name, secret: caller.credential ?? apiKey, refusals, callerPays };
+  const secret = caller.credential ?? apiKey;
+  return { name, secret, refusals, callerPays, keySetting, urlSetting };
 }
 
 /** Where usage goes depends on the client and the policy; a plain answer always has it (U2). */

@@ -156,7 +156,7 @@ export class Asking {
         isUnsent: written.kind === 'error',
         call: (signal) => {
           if (written.kind === 'error')
-            return Promise.resolve({ ...written, headers: new Headers(), status: null });
+            return Promise.resolve({ ...written, headers: new Headers(), status: null, cause: null });
           return callUpstream(ports.fetch, {
             upstream,
             url: written.request.url,

@@ -48,6 +48,7 @@ export class Attempt {
     this.answer = call(this.#abort.signal).then((result) => {
       this.result = result;
       meter.status = result.kind === 'answer' ? result.response.status : result.status;
+      if (result.kind === 'error') meter.cause = result.cause;
       return result;
     });
   }

@@ -14,6 +14,7 @@ import type { ModelsEndpoint, Provider } from '../providers/provider.ts';
 import { apiUrl } from '../routing/target.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
+import { causeOf, reasonOf } from '../upstream/call.ts';
 import { readBodyText } from '../upstream/read-body.ts';
 import type { Ports } from './ports.ts';
 
@@ -25,56 +26,61 @@ export interface Model {
   readonly owned_by: string;
 }
 
+/** A provider's models; or why it listed none, in a word for clients and with its address for the log (E4). */
+export type ModelList =
+  | { readonly kind: 'models'; readonly models: readonly Model[] }
+  | { readonly kind: 'failed'; readonly reason: string; readonly cause: string };
+
 export class ModelLists {
   readonly #ports: Pick<Ports, 'fetch' | 'clock'>;
-  readonly #lists = new Map<string, { readonly models: readonly Model[] | null; readonly until: number }>();
+  readonly #lists = new Map<string, { readonly list: ModelList; readonly until: number }>();
 
   constructor(ports: Pick<Ports, 'fetch' | 'clock'>) {
     this.#ports = ports;
   }
 
   /**
-   * A provider's models, or null where it did not list them.
+   * Asks a provider for its models.
    * @param credential the caller's own, whose list is the caller's alone and is not remembered; null for the deployment's
    */
   async list(
     configured: ConfiguredProvider,
     credential: string | null,
     leaseMemory: LeaseMemory,
-  ): Promise<readonly Model[] | null> {
+  ): Promise<ModelList> {
     const { id } = configured.provider;
     const now = this.#ports.clock.now();
     const known = this.#lists.get(id);
-    if (credential === null && known !== undefined && known.until > now) return known.models;
-    const models = await this.#ask(configured, credential ?? configured.apiKey, leaseMemory);
+    if (credential === null && known !== undefined && known.until > now) return known.list;
+    const list = await this.#ask(configured, credential ?? configured.apiKey, leaseMemory);
     // Only what has arrived is remembered: one request can't wait for what another one asked.
-    const ttl = models === null ? MODEL_LIST_FAILURE_TTL_MS : MODEL_LIST_TTL_MS;
-    if (credential === null) this.#lists.set(id, { models, until: now + ttl });
-    return models;
+    const ttl = list.kind === 'failed' ? MODEL_LIST_FAILURE_TTL_MS : MODEL_LIST_TTL_MS;
+    if (credential === null) this.#lists.set(id, { list, until: now + ttl });
+    return list;
   }
 
-  async #ask(
-    configured: ConfiguredProvider,
-    secret: string,
-    leaseMemory: LeaseMemory,
-  ): Promise<Model[] | null> {
+  async #ask(configured: ConfiguredProvider, secret: string, leaseMemory: LeaseMemory): Promise<ModelList> {
+    const { provider, headers } = configured;
+    const { path } = provider.models ?? OPENAI_MODELS;
+    const url = apiUrl(configured, path);
+    const fail = (reason: string, what = reason): ModelList => {
+      return { kind: 'failed', reason, cause: causeOf(url, secret, what) };
+    };
     try {
-      const { provider, headers } = configured;
-      const { path } = provider.models ?? OPENAI_MODELS;
-      const response = await this.#ports.fetch(apiUrl(configured, path), {
+      const response = await this.#ports.fetch(url, {
         headers: { accept: 'application/json', ...apiHeaders(provider, secret, headers) },
         redirect: 'manual',
         signal: AbortSignal.timeout(MODEL_LIST_TIMEOUT_MS),
       });
-      if (!response.ok) return null;
+      if (!response.ok) return fail(`answered ${response.status}`);
       const read = await readBodyText({ message: response, maxBytes: MAX_MODEL_LIST_BYTES }, leaseMemory);
-      if (read.kind !== 'text') return null;
+      if (read.kind !== 'text') return fail('did not send a list');
       const { text, lease } = read;
-      const list = isWithinJsonBounds(text) ? readList(parseJson(text), provider) : null;
+      const models = isWithinJsonBounds(text) ? readList(parseJson(text), provider) : null;
       lease.release();
-      return list;
-    } catch {
-      return null;
+      return models === null ? fail('did not send a list') : { kind: 'models', models };
+    } catch (error) {
+      return fail('could not be reached', reasonOf(error));
     }
   }
 }

@@ -1,6 +1,7 @@
 /** `GET /v1/models`: what this deployment can reach, each model by the address that asks for it, in a list for both SDKs (I6). */
 import { isAdmin, mayUse } from '../auth/caller.ts';
 import { apiError } from '../canonical/error.ts';
+import { didYouMean } from '../canonical/nearest.ts';
 import { isoTime } from '../metering/record.ts';
 import { isGlob } from '../settings/aliases.ts';
 import type { RequestContext } from './context.ts';
@@ -13,7 +14,15 @@ export async function handleModels(request: Request, context: RequestContext): P
   if (found.kind === 'error') return errorResponse(found.error, found.headers);
   const data = found.models.map(viewOf);
   const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
-  return jsonResponse({ object: 'list', data, has_more: false, first_id, last_id });
+  const { notice } = found;
+  return jsonResponse({
+    object: 'list',
+    data,
+    has_more: false,
+    first_id,
+    last_id,
+    ...(notice !== null && { notice }),
+  });
 }
 
 /** `GET /v1/models/<id>`: one of them (Q12). */
@@ -22,9 +31,12 @@ export async function handleModel(request: Request, context: RequestContext, id:
   if (found.kind === 'error') return errorResponse(found.error, found.headers);
   const model = found.models.find((known) => known.id === id);
   if (model !== undefined) return jsonResponse(viewOf(model));
-  return errorResponse(
-    apiError('model_not_found', 'There is no such model: GET /v1/models lists them', 'model'),
+  const hint = didYouMean(
+    id,
+    found.models.map((known) => known.id),
   );
+  const message = `There is no such model${hint || ': GET /v1/models lists them'}`;
+  return errorResponse(apiError('model_not_found', message, 'model'));
 }
 
 /** OpenAI's keys, then Anthropic's; whose clients take no notice of the other's. */
@@ -34,7 +46,8 @@ function viewOf(model: Model) {
 }
 
 type ModelsResult =
-  | { readonly kind: 'models'; readonly models: readonly Model[] }
+  /** `notice` says why there are none; null where there are some. SDKs ignore the field. */
+  | { readonly kind: 'models'; readonly models: readonly Model[]; readonly notice: string | null }
   | Extract<Identified, { kind: 'error' }>;
 
 /** Providers are asked side by side; one that fails or takes too long is left out, and logged. */
@@ -47,11 +60,17 @@ async function findModels(request: Request, context: RequestContext): Promise<Mo
   const asked = [...settings.providers.values()].filter(
     ({ provider }) => caller.credential === null || provider.id === settings.defaultProvider,
   );
+  const failures: string[] = [];
   const lists = await Promise.all(
     asked.map(async (configured) => {
-      const models = await context.modelLists.list(configured, caller.credential, context.leaseMemory);
-      if (models === null) ports.log({ event: 'models_unavailable', provider: configured.provider.id });
-      return models ?? [];
+      const list = await context.modelLists.list(configured, caller.credential, context.leaseMemory);
+      if (list.kind === 'models') return list.models;
+      const { id } = configured.provider;
+      const { cause, reason } = list;
+      const settings = [configured.keySetting, configured.urlSetting].filter((setting) => setting !== null);
+      ports.log({ event: 'models_unavailable', provider: id, cause, check: settings.join(', ') });
+      failures.push(`${id} ${reason}`);
+      return [];
     }),
   );
   const aliases = settings.aliases.filter(
@@ -61,7 +80,20 @@ async function findModels(request: Request, context: RequestContext): Promise<Mo
     ...aliases.map(({ name }): Model => ({ id: name, object: 'model', created: 0, owned_by: 'weir' })),
     ...lists.flat().filter((model) => mayUse(caller, model.id)),
   ];
-  return { kind: 'models', models };
+  if (models.length > 0) return { kind: 'models', models, notice: null };
+  const notice = whyNone(asked.length, lists.flat().length, failures);
+  ports.log({ event: 'models_empty', notice });
+  return { kind: 'models', models, notice };
+}
+
+/** Why a list of models is empty. */
+function whyNone(asked: number, listed: number, failures: readonly string[]): string {
+  if (asked === 0)
+    return 'No provider is asked: its operator has set no key, or AUTH=passthrough without DEFAULT_PROVIDER';
+  if (listed > 0) return 'This key may use none of the models';
+  return failures.length > 0
+    ? `No provider listed its models: ${failures.join(', ')}`
+    : 'The providers listed no models';
 }
 
 /** Who may read the list: any caller, and the bearer of the admin token, who sees all of it. */

@@ -91,12 +91,21 @@ const ROUTES = [
   'GET /v1/key',
   'GET /health',
   'GET /dashboard',
-].join(', ');
+];
 
-export function noSuchRoute(request: Request, context: Pick<RequestContext, 'requestId'>): Response {
+/** The 404 of a path that is no route. A router that takes the base path away is a common cause. */
+export function noSuchRoute(
+  request: Request,
+  context: Pick<RequestContext, 'requestId' | 'settings'>,
+): Response {
   const { pathname } = new URL(request.url);
+  const { basePath } = context.settings;
   const asked = `${request.method} ${pathname.slice(0, MAX_PATH_CHARS)}`;
-  const error = apiError('not_found', `There is no ${asked} here. Routes: ${ROUTES}`);
+  const place = pathname.startsWith(`${basePath}/`)
+    ? 'here'
+    : `here: every path begins with the base path ${basePath}, which a router before Weir must leave in place`;
+  const routes = ROUTES.map((route) => route.replace(' ', ` ${basePath}`)).join(', ');
+  const error = apiError('not_found', `There is no ${asked} ${place}. Routes: ${routes}`);
   return clientError(clientOfPath(request), context, error);
 }
 

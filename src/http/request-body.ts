@@ -3,6 +3,7 @@ import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
 import { parseJsonExactly } from '../canonical/exact-json.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import { isWithinJsonBounds } from '../canonical/json-bounds.ts';
+import { jsonFault } from '../canonical/json-fault.ts';
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../canonical/limits.ts';
 import type { Lease } from '../stream/memory.ts';
 import { readBodyText, type TextRead } from '../upstream/read-body.ts';
@@ -26,10 +27,10 @@ export async function readRequestBody(
   await lease.pause();
   const body = isBounded ? parseJsonExactly(text) : undefined;
   if (isObject(body)) return { kind: 'body', body, lease };
-  lease.release();
   const message = isBounded
-    ? 'The body must be a JSON object'
+    ? `The body must be a JSON object, and ${jsonFault(text, body)}`
     : `The body has more than ${MAX_JSON_DEPTH} levels or ${MAX_JSON_VALUES} values: send less at once`;
+  lease.release();
   return refuse(apiError('invalid_json', message));
 }
 

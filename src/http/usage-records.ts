@@ -23,7 +23,7 @@ export async function handleListRecords(request: Request, context: RequestContex
   const { records, next } = page;
   return jsonResponse({
     object: 'list',
-    data: records.map(viewRecord),
+    data: records.map((record) => viewRecord(record, asker.isAdmin)),
     has_more: next !== null,
     next_cursor: next,
   });
@@ -43,7 +43,7 @@ export async function handleFindRecord(
   if (found.kind === 'error') return errorResponse(found.error);
   if (found.record === null)
     return errorResponse(apiError('not_found', 'There is no record of such a request'));
-  return jsonResponse(viewRecord(found.record));
+  return jsonResponse(viewRecord(found.record, asker.isAdmin));
 }
 
 function readQuery(

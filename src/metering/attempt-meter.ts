@@ -25,6 +25,8 @@ export class AttemptMeter {
   readonly tally: Tally;
   /** The HTTP status of the upstream's answer, as soon as there is one. */
   status: number | null = null;
+  /** Where it was asked in vain, and why, where a setting may be the cause. */
+  cause: string | null = null;
   readonly #now: () => number;
   readonly #startedAt: number;
   #end: (AttemptEnd & { readonly at: number }) | null = null;
@@ -57,7 +59,9 @@ export class AttemptMeter {
   get attempt(): Attempt {
     const { provider, model } = this.facts;
     const { errorCode = null, at = this.#now() } = this.#end ?? {};
-    return { provider, model, status: this.status, error_code: errorCode, ms: at - this.#startedAt };
+    const { status, cause } = this;
+    const ms = at - this.#startedAt;
+    return { provider, model, status, error_code: errorCode, ms, ...(cause !== null && { cause }) };
   }
 
   countUsage(): CountedUsage<BilledUsage> {

@@ -4,8 +4,8 @@ import type { ListedRecord } from './ledger.ts';
 
 export type RecordView = Omit<ListedRecord, 'cost_nanos'> & { readonly cost: number | null };
 
-/** What a list does not know is absent. */
-export function viewRecord(record: ListedRecord): RecordView {
+/** What a list does not know is absent. An upstream's address is for the admin alone (E4). */
+export function viewRecord(record: ListedRecord, isAdmin: boolean): RecordView {
   const { cost_nanos, currency, cost_source, price_since, cost_estimated, ...rest } = record;
   const { attempts, dropped, changed, ...facts } = rest;
   const cost = cost_nanos === null ? null : wholeAmount(cost_nanos);
@@ -13,7 +13,7 @@ export function viewRecord(record: ListedRecord): RecordView {
   return {
     ...facts,
     ...money,
-    ...(attempts && { attempts }),
+    ...(attempts && { attempts: isAdmin ? attempts : attempts.map(({ cause: _, ...attempt }) => attempt) }),
     ...(dropped && { dropped }),
     ...(changed && { changed }),
   };

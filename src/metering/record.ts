@@ -18,6 +18,8 @@ export interface Attempt {
   readonly error_code: string | null;
   /** How long it took; null where it was not asked. */
   readonly ms: number | null;
+  /** Where it was asked in vain, and why, where a setting may be the cause: an internal address, which only the admin sees. */
+  readonly cause?: string;
 }
 
 /** What a listing of KV tells of a record, and all that reports need. */

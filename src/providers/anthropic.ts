@@ -5,7 +5,7 @@ import { claudeForm } from '../requests/anthropic/write.ts';
 import { CLAUDE_FAMILIES } from './claude-families.ts';
 import type { Provider } from './provider.ts';
 
-export const anthropic: Provider = {
+export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
   id: 'anthropic',
   name: 'Anthropic',
   hosts: ['api.anthropic.com'],

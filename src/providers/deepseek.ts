@@ -106,7 +106,7 @@ function searchesOf({ type, queries }: JsonObject): number {
   return type === 'search' ? Math.max(1, readArray(queries).length) : 0;
 }
 
-export const deepseek: Provider = {
+export const deepseek: Provider<'DEEPSEEK_API_KEY' | 'DEEPSEEK_BASE_URL'> = {
   id: 'deepseek',
   name: 'DeepSeek',
   hosts: ['api.deepseek.com'],

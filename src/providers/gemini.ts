@@ -118,7 +118,7 @@ export const geminiNative: Profile = {
   vendorTokens: () => null,
 };
 
-export const gemini: Provider = {
+export const gemini: Provider<'GEMINI_API_KEY' | 'GEMINI_BASE_URL'> = {
   ...geminiNative,
   id: 'gemini',
   name: 'Gemini',

@@ -8,7 +8,7 @@ import { opentoken } from './opentoken.ts';
 import type { Provider } from './provider.ts';
 import { xerotier } from './xerotier.ts';
 
-export const PROVIDERS: readonly Provider[] = [
+const KNOWN = [
   deepseek, //
   mistral,
   codestral,
@@ -17,4 +17,9 @@ export const PROVIDERS: readonly Provider[] = [
   openai,
   anthropic,
   gemini,
-];
+] as const;
+
+export const PROVIDERS: readonly Provider[] = KNOWN;
+
+/** The names of the settings that hold their credentials and base URLs. */
+export type ProviderSetting = (typeof KNOWN)[number] extends Provider<infer Setting> ? Setting : never;

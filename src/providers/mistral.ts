@@ -129,7 +129,7 @@ const agents: Endpoint = {
 /** A tool call without an id has the word for it instead. */
 const quirks = { absentToolCallId: 'null' };
 
-export const mistral: Provider = {
+export const mistral: Provider<'MISTRAL_API_KEY' | 'MISTRAL_BASE_URL'> = {
   id: 'mistral',
   name: 'Mistral',
   hosts: ['api.mistral.ai'],
@@ -148,7 +148,9 @@ export const mistral: Provider = {
  * Its own host answers 404 "no Route matched" (apmantza/pi-free#293, 2026-07), and a plain Mistral key serves codestral
  * (continuedev/continue#13049, 2026-07-28): it is served where Mistral is, unless a setting names another base URL.
  */
-export const codestral: Provider = {
+export const codestral: Provider<
+  'CODESTRAL_API_KEY' | 'MISTRAL_API_KEY' | 'CODESTRAL_BASE_URL' | 'MISTRAL_BASE_URL'
+> = {
   ...mistral,
   id: 'codestral',
   name: 'Codestral',

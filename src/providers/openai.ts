@@ -87,7 +87,7 @@ const COMPLETIONS: RequestRules = {
   streamUsage: 'asked',
 };
 
-export const openai: Provider = {
+export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   ...compatibleProfile('openai', ['api.openai.com'], CHAT, COMPLETIONS),
   name: 'OpenAI',
   lanes: RESPONSES_LANE,

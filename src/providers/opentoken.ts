@@ -2,7 +2,7 @@
 import { openaiChat } from '../dialects/openai-chat.ts';
 import type { Provider } from './provider.ts';
 
-export const opentoken: Provider = {
+export const opentoken: Provider<'OPENTOKEN_API_KEY' | 'OPENTOKEN_BASE_URL'> = {
   id: 'opentoken',
   name: 'OpenToken',
   hosts: [],

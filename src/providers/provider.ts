@@ -65,13 +65,14 @@ export interface ModelsEndpoint {
   readonly read: (answer: JsonObject) => readonly { readonly id: string; readonly created: number }[] | null;
 }
 
-export interface Provider extends Profile {
+/** @typeParam Setting the names of its settings, of which the options of `weir()` are made */
+export interface Provider<Setting extends string = string> extends Profile {
   /** Its name in messages. */
   readonly name: string;
   /** The settings that may hold its credential: the first that is set does. */
-  readonly apiKeySettings: readonly [string, ...string[]];
+  readonly apiKeySettings: readonly [Setting, ...Setting[]];
   /** The settings that may hold its base URL, and the URL where none is set; null where one must be. */
-  readonly baseUrlSettings: readonly [string, ...string[]];
+  readonly baseUrlSettings: readonly [Setting, ...Setting[]];
   readonly defaultBaseUrl: string | null;
   /** Globs over the models that `/v1/models` lists, of all that its API names; absent: all. */
   readonly listedModels?: readonly string[];

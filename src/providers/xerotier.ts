@@ -18,7 +18,7 @@ function vendorTokens(type: string, event: JsonObject): VendorTokens | null {
   return { kind: 'total', tokens: total };
 }
 
-export const xerotier: Provider = {
+export const xerotier: Provider<'XEROTIER_API_KEY' | 'XEROTIER_BASE_URL'> = {
   id: 'xerotier',
   name: 'Xerotier',
   hosts: [],

@@ -2,9 +2,10 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
 import { MAX_TARGETS } from '../canonical/limits.ts';
+import { didYouMean } from '../canonical/nearest.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import type { Endpoint, LaneEndpoint, Route } from '../providers/provider.ts';
-import { findAlias, plainStep, providerIn, type Step } from '../settings/aliases.ts';
+import { findAlias, isGlob, plainStep, providerIn, type Step } from '../settings/aliases.ts';
 import type { ConfiguredProvider, Settings } from '../settings/settings.ts';
 import { orderSteps } from './pick.ts';
 
@@ -81,13 +82,13 @@ function findPlace(name: string, step: Step | null, { settings, route }: Targets
   const isAddressed = settings.providers.has(prefix) || PROVIDERS.some((provider) => provider.id === prefix);
   const id = isAddressed ? prefix : defaultProvider(settings, route);
   if (id === null) {
-    const ids = [...settings.providers.keys()].join(', ') || 'none yet';
-    const message = `${name} names no provider: write <provider>/<model>. Providers here: ${ids}`;
-    return notFound(message, param);
+    return notFound(unknownProvider(address, settings), param);
   }
   const configured = settings.providers.get(id);
   if (configured === undefined) {
-    return notFound(`The provider ${id} is not set up in this deployment`, param);
+    const [setting] = PROVIDERS.find((provider) => provider.id === id)?.apiKeySettings ?? [];
+    const cause = setting === undefined ? '' : `: its operator has not set ${setting}`;
+    return notFound(`The provider ${id} is not set up in this deployment${cause}`, param);
   }
   const model = isAddressed ? address.slice(id.length + 1) : address;
   if (model === '') return notFound(`${name} names no model`, param);
@@ -100,6 +101,20 @@ function findPlace(name: string, step: Step | null, { settings, route }: Targets
     step: step ?? plainStep(address),
   };
   return { kind: 'place', place };
+}
+
+/** What is wrong with a name that leads to no provider, with the nearest one that is known. */
+function unknownProvider(address: string, { providers, aliases }: Settings): string {
+  const prefix = providerIn(address);
+  const ids = [...providers.keys()];
+  const known = `Providers here: ${ids.join(', ') || 'none yet'}`;
+  if (prefix === '') {
+    const names = aliases.filter((alias) => !isGlob(alias)).map(({ name }) => name);
+    const hint = didYouMean(address, names) || ': write <provider>/<model>';
+    return `${address} names no provider${hint}${hint.endsWith('?') ? '' : '.'} ${known}`;
+  }
+  const hint = didYouMean(prefix, [...ids, ...PROVIDERS.map(({ id }) => id)]) || '.';
+  return `${address}: unknown provider ${JSON.stringify(prefix)}${hint} ${known}`;
 }
 
 function notFound(message: string, param: string): PlaceResult {

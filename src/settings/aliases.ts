@@ -2,6 +2,7 @@
 import { matchesGlob } from '../canonical/glob.ts';
 import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
 import { MAX_TARGETS } from '../canonical/limits.ts';
+import { didYouMean } from '../canonical/nearest.ts';
 import type { RefusalKind } from '../providers/refusals.ts';
 import type { ConfiguredProvider } from './providers.ts';
 import type { Reader } from './reader.ts';
@@ -148,8 +149,10 @@ class StepReader {
     const address = isBare ? `${defaultProvider}/${model}` : model;
     const provider = providerIn(address);
     if (providers.has(provider) && address.length > provider.length + 1) return address;
-    const ids = [...providers.keys()].join(', ') || 'none yet';
-    return this.#invalid(`must be <provider>/<model>, of a provider that is set up here: ${ids}`);
+    const ids = [...providers.keys()];
+    const known = ids.join(', ') || 'none yet';
+    const hint = didYouMean(provider, ids);
+    return this.#invalid(`must be <provider>/<model>, of a provider that is set up here: ${known}${hint}`);
   }
 
   #invalid(message: string): null {

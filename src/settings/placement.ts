@@ -44,8 +44,9 @@ function readBasePath(reader: Reader): string {
 
 function readOrigin(reader: Reader): Origin {
   const text = reader.text('ORIGIN') ?? '404';
+  const hosts = reader.text('ORIGIN_HOSTS') ?? '';
   if (text === '404') return { kind: 'none' };
-  if (text === 'pass') return { kind: 'zone', hosts: readHosts(reader) };
+  if (text === 'pass') return { kind: 'zone', hosts: readHosts(reader, hosts) };
   const url = text.replace(/\/$/, '');
   if (/^https?:/.test(url) && URL.canParse(url) && new URL(url).origin === url) return { kind: 'url', url };
   reader.invalid('ORIGIN', 'must be 404, pass, or an origin such as https://www.example.com, without a path');
@@ -56,8 +57,8 @@ function readOrigin(reader: Reader): Origin {
  * Nothing in a request tells the edge, where a zone's routes decide which hosts arrive, from a runtime that takes any
  * `Host`: wrangler dev invents `request.cf` and the edge's headers, or takes the client's. So the hosts are named.
  */
-function readHosts(reader: Reader): readonly string[] {
-  const entries = (reader.text('ORIGIN_HOSTS') ?? '').toLowerCase().split(',');
+function readHosts(reader: Reader, text: string): readonly string[] {
+  const entries = text.toLowerCase().split(',');
   const hosts = entries.map((host) => host.trim()).filter((host) => host !== '');
   if (hosts.length === 0 || !hosts.every((host) => HOST.test(host)))
     reader.invalid(

@@ -1,6 +1,7 @@
 /** Reads which providers a deployment can reach: those whose key is set, and the entries of `PROVIDERS`. */
 import type { AuthMode } from '../auth/caller.ts';
 import { isObject, type JsonObject, readText } from '../canonical/json.ts';
+import { didYouMean } from '../canonical/nearest.ts';
 import { configuredProvider, RESPONSES_LANE, withoutStreamUsage } from '../providers/compatible.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { PROFILES, profileOfHost, profileOfUrl } from '../providers/profiles.ts';
@@ -15,6 +16,9 @@ export interface ConfiguredProvider {
   readonly baseUrl: string;
   /** `""` where there is none: a provider of one's own, or a deployment that sends the caller's. */
   readonly apiKey: string;
+  /** Where an operator sets the key and the base URL, for messages; null where the base URL is the provider's default. */
+  readonly keySetting: string;
+  readonly urlSetting: string | null;
   /** Static headers of every request to it. */
   readonly headers: Readonly<Record<string, string>>;
   /** Static query parameters of its URLs, such as Azure's `api-version`. */
@@ -24,6 +28,8 @@ export interface ConfiguredProvider {
 }
 
 const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
+/** A name of words and short numbers, as `GROQ_API_KEY` and `ACME2_TOKEN`. */
+const WORDS_NAME = /^[A-Z]{1,16}\d{0,2}(?:_(?:[A-Z]{1,16}\d{0,2}|\d{1,3})){1,8}$/;
 const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
@@ -48,6 +54,8 @@ export function readProviders(reader: Reader, auth: AuthMode): ReadonlyMap<strin
       provider,
       baseUrl,
       apiKey: apiKey?.text ?? '',
+      keySetting: apiKey?.setting ?? provider.apiKeySettings[0],
+      urlSetting: url?.setting ?? null,
       headers: {},
       query: {},
       priceIds: [provider.id],
@@ -64,10 +72,8 @@ function firstText(
   reader: Reader,
   settings: readonly string[],
 ): { readonly setting: string; readonly text: string } | undefined {
-  for (const setting of settings) {
-    const text = reader.text(setting);
-    if (text !== undefined) return { setting, text };
-  }
+  const given = settings.map((setting) => ({ setting, text: reader.text(setting) }));
+  for (const { setting, text } of given) if (text !== undefined) return { setting, text };
   return undefined;
 }
 
@@ -92,10 +98,13 @@ class EntryReader {
   }
 
   /** The secret's value, `""` where no secret is named. */
-  secret(name: string | undefined): string | undefined {
+  secret(field: string, name: string | undefined): string | undefined {
     if (name === undefined) return '';
-    // The name may be a secret, put in the wrong place: the message must not contain it.
-    return this.#reader.text(name) ?? this.invalid('names a secret that is not set');
+    const text = this.#reader.text(name);
+    if (text !== undefined) return text;
+    // The name may be a secret, put in the wrong place, which a message must not contain: one in words is none.
+    const which = WORDS_NAME.test(name) ? `: ${name}` : '';
+    return this.invalid(`${field} names a secret that is not set${which}`);
   }
 
   /** An object of texts; a text `$NAME` stands for that secret. */
@@ -108,7 +117,7 @@ class EntryReader {
       if (typeof given !== 'string' || (secretName !== undefined && !SECRET_NAME.test(secretName))) {
         return this.invalid(`${field} must be an object of texts, where "$NAME" stands for a secret`);
       }
-      const text = secretName === undefined ? given : this.secret(secretName);
+      const text = secretName === undefined ? given : this.secret(field, secretName);
       if (text === undefined) return undefined;
       texts[name] = text;
     }
@@ -132,7 +141,7 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
   if (secretName !== undefined && !SECRET_NAME.test(secretName)) {
     return reader.invalid('api_key must be the name of a secret, as GROQ_API_KEY');
   }
-  const apiKey = reader.secret(secretName);
+  const apiKey = reader.secret('api_key', secretName);
   const profile = readProfile(reader, entry, baseUrl);
   const headers = reader.texts('headers', entry.headers);
   const query = reader.texts('query', entry.query);
@@ -145,6 +154,8 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
     provider: configuredProvider(id, profile, secretName ?? 'PROVIDERS'),
     baseUrl,
     apiKey,
+    keySetting: secretName ?? `api_key of ${id} in PROVIDERS`,
+    urlSetting: `base_url of ${id} in PROVIDERS`,
     headers,
     query,
     priceIds: [id, ...hostIds(baseUrl)],
@@ -172,7 +183,9 @@ function readProfile(
   }
   const like = entry.like === undefined ? undefined : PROFILES.find(({ id }) => id === entry.like);
   if (entry.like !== undefined && like === undefined) {
-    return reader.invalid(`like must be one of: ${PROFILES.map(({ id }) => id).join(', ')}`);
+    const ids = PROFILES.map(({ id }) => id);
+    const hint = didYouMean(readText(entry.like) ?? '', ids);
+    return reader.invalid(`like must be one of: ${ids.join(', ')}${hint}`);
   }
   const profile = like ?? (baseUrl === undefined ? tolerant : profileOfUrl(new URL(baseUrl)));
   const host = baseUrl === undefined ? '' : new URL(baseUrl).hostname;

@@ -1,5 +1,6 @@
 /** Reads one typed value at a time out of the Worker's variables and secrets, and keeps what is invalid. */
 import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
+import { jsonFault, kindOf } from '../canonical/json-fault.ts';
 
 /** An invalid setting, and what it should be. Never contains its value, which may be a secret. */
 export interface SettingProblem {
@@ -12,6 +13,8 @@ const MAX_SECONDS = 86_400;
 
 export class Reader {
   readonly problems: SettingProblem[] = [];
+  /** Every name that was read, set or not: the settings that there are. */
+  readonly names = new Set<string>();
   readonly #env: JsonObject;
 
   constructor(env: JsonObject) {
@@ -20,7 +23,7 @@ export class Reader {
 
   /** A variable's text; undefined where it is not set or empty. */
   text(name: string): string | undefined {
-    const value = this.#env[name];
+    const value = this.#valueOf(name);
     if (value === undefined || typeof value === 'string') return readText(value?.trim());
     this.invalid(name, 'must be text');
     return undefined;
@@ -54,22 +57,27 @@ export class Reader {
 
   /** A JSON object: as text, or as wrangler hands on a table of its own file. */
   object(name: string): JsonObject {
-    const value = this.#env[name];
+    const value = this.#valueOf(name);
     if (value === undefined || value === '') return {};
     const object = typeof value === 'string' ? parseJson(value) : value;
     if (isObject(object)) return object;
-    this.invalid(name, 'must be a JSON object');
+    this.invalid(name, `must be a JSON object, and ${faultOf(value, object)}`);
     return {};
   }
 
   /** A JSON list, as `object` reads an object. */
   list(name: string): readonly unknown[] {
-    const value = this.#env[name];
+    const value = this.#valueOf(name);
     if (value === undefined || value === '') return [];
     const list = typeof value === 'string' ? parseJson(value) : value;
     if (Array.isArray(list)) return list;
-    this.invalid(name, 'must be a JSON list');
+    this.invalid(name, `must be a JSON list, and ${faultOf(value, list)}`);
     return [];
+  }
+
+  #valueOf(name: string): unknown {
+    this.names.add(name);
+    return this.#env[name];
   }
 
   url(name: string, value: string | undefined): string | undefined {
@@ -84,4 +92,9 @@ export class Reader {
     if (this.problems.some((known) => known.setting === setting && known.message === message)) return;
     this.problems.push({ setting, message });
   }
+}
+
+/** @param value as the environment has it, a JSON text or a table; `parsed`: what it holds */
+function faultOf(value: unknown, parsed: unknown): string {
+  return typeof value === 'string' ? jsonFault(value, parsed) : `is ${kindOf(parsed)}`;
 }

@@ -2,6 +2,7 @@
 import type { AuthMode } from '../auth/caller.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { MAX_PRICES_SETTING_BYTES, MAX_RETRIES } from '../canonical/limits.ts';
+import { didYouMean, nearestName } from '../canonical/nearest.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import { parsePrices } from '../metering/prices/parse-prices.ts';
 import type { Price } from '../metering/prices/price.ts';
@@ -43,9 +44,13 @@ export interface Settings extends Placement {
   readonly corsOrigins: readonly string[];
 }
 
-export type SettingsResult =
+export type SettingsResult = {
+  /** The names of all settings that there are, with the secrets that `PROVIDERS` names. */
+  readonly names: ReadonlySet<string>;
+} & (
   | { readonly kind: 'valid'; readonly settings: Settings }
-  | { readonly kind: 'invalid'; readonly problems: readonly SettingProblem[] };
+  | { readonly kind: 'invalid'; readonly problems: readonly SettingProblem[] }
+);
 
 const DEFAULT_MAX_EVENT_BYTES = 1024 * 1024;
 const DEFAULT_MAX_REQUEST_BYTES = 10 * 1024 * 1024;
@@ -79,9 +84,8 @@ export function readSettings(env: JsonObject): SettingsResult {
     maxRequestBytes: reader.bytes('MAX_REQUEST_BYTES', DEFAULT_MAX_REQUEST_BYTES),
     corsOrigins: readCorsOrigins(reader),
   };
-  return reader.problems.length > 0
-    ? { kind: 'invalid', problems: reader.problems }
-    : { kind: 'valid', settings };
+  const { names, problems } = reader;
+  return problems.length > 0 ? { kind: 'invalid', names, problems } : { kind: 'valid', names, settings };
 }
 
 /** A record must be known for longer than a Queue keeps what it redelivers, which is 14 days at most. */
@@ -107,7 +111,11 @@ function readDefaultProvider(
 ): string | null {
   const id = reader.text('DEFAULT_PROVIDER');
   if (id === undefined) return null;
-  if (!providers.has(id)) reader.invalid('DEFAULT_PROVIDER', 'must name a provider whose key is set');
+  if (!providers.has(id))
+    reader.invalid(
+      'DEFAULT_PROVIDER',
+      `must name a provider whose key is set${didYouMean(id, providers.keys())}`,
+    );
   return id;
 }
 
@@ -152,6 +160,23 @@ function readCorsOrigins(reader: Reader): readonly string[] {
       'must be * or origins such as https://app.example.com, with commas between',
     );
   return origins;
+}
+
+/**
+ * Variables that are no setting, and whose name resembles that of one that is not set: each is likely to be misspelt.
+ * @param settings the environment with what lies over it; `names`: those of all settings
+ */
+export function misspeltSettings(
+  env: JsonObject,
+  settings: JsonObject,
+  names: ReadonlySet<string>,
+): readonly SettingProblem[] {
+  const absent = [...names].filter((name) => settings[name] === undefined);
+  return Object.entries(env).flatMap(([setting, value]) => {
+    if (typeof value !== 'string' || names.has(setting)) return [];
+    const nearest = nearestName(setting, absent);
+    return nearest === undefined ? [] : { setting, message: `is no setting: did you mean ${nearest}?` };
+  });
 }
 
 /** What a valid deployment still lacks to be of use to anyone. */

@@ -1,9 +1,10 @@
 /** Calls an upstream: the request as its provider takes it, allowlisted headers both ways, refusals as errors of the table. */
 import { sha256 } from '../auth/digest.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { MAX_ERROR_BODY_BYTES, MAX_ERROR_BODY_MS } from '../canonical/limits.ts';
+import { MAX_CAUSE_CHARS, MAX_ERROR_BODY_BYTES, MAX_ERROR_BODY_MS } from '../canonical/limits.ts';
+import { withoutSecret } from '../canonical/upstream-error.ts';
 import type { Clock } from '../stream/pacing.ts';
-import { classifyRefusal, type Refuser, readRetryDelay } from './classify.ts';
+import { classifyRefusal, type Refuser, readRetryDelay, toCheck } from './classify.ts';
 
 export type Fetch = (input: Request | string, init?: RequestInit) => Promise<Response>;
 
@@ -33,6 +34,8 @@ export type UpstreamResult =
       readonly headers: Headers;
       /** Of the upstream's refusal; null where there was no answer. */
       readonly status: number | null;
+      /** What an operator needs to find the fault: where it was asked, and why that failed. For the log and the record alone (E4). */
+      readonly cause: string | null;
     };
 
 /** What of a client's headers an upstream gets as it is (H2): tracing, nothing that identifies the client. */
@@ -70,11 +73,36 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
     const body = await readStart(response.body, clock);
     const { status } = response;
     const headers = withRetryAfter(response.headers, readRetryDelay(body, upstream));
-    return { kind: 'error', error: classifyRefusal({ status, body }, upstream), headers, status };
-  } catch {
-    const error = apiError('upstream_unreachable', `${upstream.name} could not be reached`);
-    return { kind: 'error', error, headers: new Headers(), status: null };
+    const error = classifyRefusal({ status, body }, upstream);
+    const what = `answered ${status}${toCheck(suspectOf(status, upstream))}`;
+    const cause = SET_UP_STATUSES.has(status) ? causeOf(request.url, upstream.secret, what) : null;
+    return { kind: 'error', error, headers, status, cause };
+  } catch (reason) {
+    const message = `${upstream.name} could not be reached${toCheck(upstream.urlSetting)}`;
+    const what = reasonOf(reason) + toCheck(upstream.urlSetting);
+    const cause = signal.aborted ? null : causeOf(request.url, upstream.secret, what);
+    const error = apiError('upstream_unreachable', message);
+    return { kind: 'error', error, headers: new Headers(), status: null, cause };
   }
+}
+
+/** Refusals that a wrong setting can be the cause of. */
+const SET_UP_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
+
+function suspectOf(status: number, { keySetting, urlSetting }: Refuser): string | null | undefined {
+  return status === 404 ? urlSetting : keySetting;
+}
+
+/** Where an upstream was asked, and what came of it: for the log and the record alone. */
+export function causeOf(url: string, secret: string, what: string): string {
+  // A query may hold a secret, too.
+  const [address = ''] = url.split('?');
+  return withoutSecret(`${address}: ${what}`, secret).slice(0, MAX_CAUSE_CHARS);
+}
+
+/** What a failed fetch says, without the full stop at its end. */
+export function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
 }
 
 /** The refusal's headers, which tell what its body says where they don't: routing and clients read it there. */

@@ -19,6 +19,9 @@ export interface Refuser extends Upstream {
   readonly refusals: RefusalHabits | undefined;
   /** The credential was the caller's own (AUTH=passthrough), and so are its refusals. */
   readonly callerPays: boolean;
+  /** Where an operator sets its key, and its base URL where that is not the default: what to check after a refusal. */
+  readonly keySetting?: string;
+  readonly urlSetting?: string | null;
 }
 
 export interface Refusal {
@@ -71,10 +74,8 @@ export function classifyRefusal(refusal: Refusal, upstream: Refuser): ApiError {
   }
   const isForbidden = status === 403 && (kind === 'bad_credential' || kind === 'missing_model');
   if (!callerPays && (status === 401 || isForbidden || isAboutKey(status, reported.message))) {
-    return apiError(
-      'upstream_credential',
-      `${upstream.name} refused this deployment's credential (${status})`,
-    );
+    const refused = `${upstream.name} refused this deployment's credential (${status})`;
+    return apiError('upstream_credential', refused + toCheck(upstream.keySetting));
   }
   // What is forbidden may be what this one request names, such as a file.
   if (!callerPays && status === 403) return apiError('upstream_refused', message);
@@ -86,7 +87,9 @@ export function classifyRefusal(refusal: Refusal, upstream: Refuser): ApiError {
     const usual = kind === 'missing_model' ? 'model_not_found' : CALLER_CODES.get(status);
     const code = ownCode || (usual ?? 'invalid_request');
     const param = clean(reported.param ?? '', upstream) || null;
-    return { status, type: callerType, code, message, param };
+    const isNoModel = kind === 'missing_model';
+    const hint = !isNoModel && isNoRoute(status, reported) ? toCheck(upstream.urlSetting) : '';
+    return { status, type: callerType, code, message: message + hint, param };
   }
   if (REDIRECTS.has(status)) {
     return apiError(
@@ -96,6 +99,17 @@ export function classifyRefusal(refusal: Refusal, upstream: Refuser): ApiError {
   }
   const error = apiError(serverCode(status), message);
   return ownCode === '' ? error : { ...error, code: ownCode };
+}
+
+/** Says where to look for the fault; nothing where no setting is its cause. */
+export function toCheck(setting: string | null | undefined): string {
+  return setting === null || setting === undefined ? '' : `: check ${setting}`;
+}
+
+/** A 404 that does not speak of the model is the path's, which begins with the base URL's. */
+function isNoRoute(status: number, { code, message = '' }: UpstreamError): boolean {
+  const text = `${code} ${message.slice(0, MAX_ERROR_MESSAGE_CHARS)}`;
+  return status === 404 && !/model|deployment|agent/i.test(text);
 }
 
 /** Some refuse an invalid key with a 400, xAI and Gemini among them: recorded in 2026-08 (Q10). */

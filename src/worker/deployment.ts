@@ -15,6 +15,7 @@ import { optionProblems, withOptions } from '../settings/options.ts';
 import { placementOf } from '../settings/placement.ts';
 import {
   missingSettings,
+  misspeltSettings,
   readSettings,
   type SettingProblem,
   type SettingsResult,
@@ -38,6 +39,7 @@ export class Deployment {
   readonly #env: Env;
   readonly #read: SettingsResult;
   readonly #problems: readonly SettingProblem[];
+  readonly #misspelt: readonly SettingProblem[];
   readonly #knowsCallers: boolean;
   readonly #openGateway: () => Gateway;
   #gateway: Gateway | undefined;
@@ -48,7 +50,12 @@ export class Deployment {
     this.#env = bindings;
     const settings = withOptions(bindings, options);
     this.#read = readSettings(settings);
-    this.#problems = [...optionProblems(options), ...findProblems(this.#read, bindings)];
+    const { names, kind } = this.#read;
+    this.#misspelt = misspeltSettings(bindings, settings, names);
+    this.#problems = [
+      ...optionProblems(options, kind === 'valid' ? names : null),
+      ...findProblems(this.#read, bindings),
+    ];
     this.site = createSite(placementOf(settings), { fetch: (input, init) => fetch(input, init), log });
     this.#knowsCallers = hooks.onRequest !== null;
     this.#openGateway = () => openGateway(this.#read, this.#problems, bindings, hooks, tracing);
@@ -68,8 +75,9 @@ export class Deployment {
     return this.#gateway;
   }
 
-  /** Logs what is wrong, or still missing. */
+  /** Logs what is wrong, still missing, or likely to be misspelt. */
   report(): void {
+    for (const hint of this.#misspelt) log({ event: 'setting_unknown', ...hint });
     if (this.#problems.length > 0) return log({ event: 'misconfigured', problems: this.#problems });
     const missing = this.#read.kind === 'valid' ? missingSettings(this.#read.settings) : [];
     for (const hint of missing) {

@@ -1,7 +1,7 @@
 /** Errors before the head: every status and form of body in which upstreams refuse, and what the client receives of it (E1, E4). */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type JsonObject, objectOf, textOf } from '../simulator/json.ts';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
 import { REFUSAL_FORMS } from '../simulator/refusals.ts';
 import type { RecordedRequest, Replay } from '../simulator/server.ts';
 import { chat, DONE, errorOf, findClosedPort, framesOf, streamedChat } from './client.ts';
@@ -78,10 +78,10 @@ describe('an upstream that answers', () => {
         expect(answer.error.param).toBeNull();
         expect(Object.keys(answer.error)).toEqual(['message', 'type', 'param', 'code']);
         const message = code.startsWith('upstream_credential')
-          ? `DeepSeek refused this deployment's credential (${status})`
+          ? `DeepSeek refused this deployment's credential (${status}): check DEEPSEEK_API_KEY`
           : code.startsWith('upstream_balance')
             ? `DeepSeek refused this deployment's balance (${status})`
-            : MESSAGES[form]?.(status);
+            : `${MESSAGES[form]?.(status)}${status === 404 ? ': check DEEPSEEK_BASE_URL' : ''}`;
         expect(answer.error.message).toBe(message);
         // Another try of the client's changes nothing about this deployment's own account.
         const isLasting = code === 'upstream_refused' || (!own && status < 500);
@@ -144,12 +144,20 @@ describe("an upstream that can't be reached", () => {
     const { status, error, record } = await refused(body('openai/gpt-4o-mini'));
     expect(status).toBe(502);
     expect(error).toEqual({
-      message: 'OpenAI could not be reached',
+      message: 'OpenAI could not be reached: check OPENAI_BASE_URL',
       type: 'server_error',
       param: null,
       code: 'upstream_unreachable',
     });
     expect(record).toMatchObject({ status: 'failed', error_code: 'upstream_unreachable', total_tokens: 0 });
+    const admin = { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } };
+    const found = await gateway.fetch(`/v1/usage/records/${record.request_id}`, admin);
+    const [attempt] = objectsOf(decodeObject(await found.text())?.attempts);
+    expect(attempt?.cause).toMatch(
+      new RegExp(
+        `^http://127\\.0\\.0\\.1:${closedPort}/v1/chat/completions: Network connection lost: check OPENAI_BASE_URL$`,
+      ),
+    );
   });
 });
 
@@ -215,8 +223,10 @@ describe('what a message never contains', () => {
     expect(text).not.toMatch(/fd00|srv\/app|\bat handler/);
   }
 
-  test('E4: nothing that a client received, and no log line of this file, contains a secret or an address', () => {
-    const logs = gateway.logs();
+  test('E4: nothing that a client received, and no log line but for the causes of attempts, contains a secret or an address', () => {
+    const causes = /,"cause":"http:\/\/127\.0\.0\.1:\d+\/[\w/]*: [^":/]+(?:: check [A-Z_]+)?"/g;
+    const logs = gateway.logs().map((line) => line.replace(causes, ''));
+    expect(logs.join()).not.toBe(gateway.logs().join());
     expect(logs.length).toBeGreaterThan(TABLE.length * REFUSAL_FORMS.length);
     expect(received.length).toBeGreaterThan(TABLE.length * REFUSAL_FORMS.length);
     const { port } = gateway.simulator;

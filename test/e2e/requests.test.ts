@@ -95,15 +95,19 @@ describe('an invalid body', () => {
   });
 
   test.each([
-    ['nothing', ''],
-    ['half a JSON', '{"model":'],
-    ['a list', '[]'],
-    ['a text', '"model"'],
-    ['null', 'null'],
-  ])('%s: 400 that asks for a JSON object', async (_, body) => {
+    ['nothing', '', 'is empty'],
+    ['half a JSON', '{"model":', 'is not valid JSON: it ends too early, at line 1, column 10'],
+    ['a comma too many', '{"model":"x",}', 'is not valid JSON: the error is at line 1, column 14'],
+    ['a list', '[]', 'is a list'],
+    ['a text', '"model"', 'is a text'],
+    ['null', 'null', 'is null'],
+  ])('%s: 400 that asks for a JSON object and says what it got', async (_, body, fault) => {
     const { status, error } = await refused(CHAT, { body });
     expect(status).toBe(400);
-    expect(error).toMatchObject({ code: 'invalid_json', message: 'The body must be a JSON object' });
+    expect(error).toMatchObject({
+      code: 'invalid_json',
+      message: `The body must be a JSON object, and ${fault}`,
+    });
   });
 
   test('x-weir-vendor-events that are not globs: 400 that names the header', async () => {

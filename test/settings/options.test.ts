@@ -1,10 +1,17 @@
 /** The options of `weir()`: each setting under its name in camel case, over the environment's (W2). */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { optionProblems, type SettingOptions, withOptions } from '../../src/settings/options.ts';
+import {
+  optionProblems,
+  type ProviderOptions,
+  type SettingOptions,
+  withOptions,
+} from '../../src/settings/options.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 
-/** Without the providers' own, which are patterns. */
-type Named = Exclude<keyof SettingOptions, `${string}ApiKey` | `${string}BaseUrl`>;
+/** Without the providers' own. */
+type Named = Exclude<keyof SettingOptions, keyof ProviderOptions>;
 
 /** Each of these options, with a value that is not the default. */
 const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
@@ -15,10 +22,12 @@ const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   originHosts: ['example.com', '*.example.com'],
   corsOrigins: ['https://a.example', 'https://b.example'],
   providers: { groq: { base_url: 'https://api.groq.com/openai/v1', api_key: 'GROQ_API_KEY' } },
+  secrets: { GROQ_API_KEY: 'k' },
   defaultProvider: 'groq',
   aliases: { fast: ['groq/a', { model: 'groq/b', weight: 2 }] },
   retries: 0,
   ledger: 'object',
+  recordDays: 60,
   budgetFail: 'open',
   prices: [{ provider: 'groq', models: ['*'], since: '2026-11-01', currency: 'USD', input: 1, output: 2 }],
   vendorEvents: ['x_a.*', 'x_b.*'],
@@ -40,9 +49,9 @@ function settingsOf(options: SettingOptions, env: Readonly<Record<string, unknow
 
 describe('W2 options', () => {
   test('each one is a setting', () => {
-    const options = { ...ALL, groqApiKey: 'k', deepseekApiKey: 'd', deepseekBaseUrl: 'https://d.example' };
-    expect(optionProblems(options)).toEqual([]);
+    const options = { ...ALL, deepseekApiKey: 'd', deepseekBaseUrl: 'https://d.example' };
     const read = settingsOf(options);
+    expect(optionProblems(options, read.names)).toEqual([]);
     if (read.kind === 'invalid') throw new Error(JSON.stringify(read.problems));
     const { settings } = read;
     expect(settings).toMatchObject({
@@ -55,6 +64,7 @@ describe('W2 options', () => {
       aliases: [{ name: 'fast', steps: [{ address: 'groq/a' }, { address: 'groq/b', weight: 2 }] }],
       retries: 0,
       ledger: 'object',
+      recordDays: 60,
       budgetFail: 'open',
       policies: { reasoning: 'strip', usageChunk: 'always', errorFrames: 'event' },
       unsupported: 'drop',
@@ -69,13 +79,11 @@ describe('W2 options', () => {
     expect(settings.providers.get('deepseek')).toMatchObject({ apiKey: 'd', baseUrl: 'https://d.example' });
   });
 
-  test("each setting but RECORD_DAYS and the providers' own is one", () => {
-    const read = new Set<string>();
-    readSettings(new Proxy({}, { get: (_, name) => void (typeof name === 'string' && read.add(name)) }));
-    const settings = [...read].filter((name) => !/_(API_KEY|BASE_URL)$/.test(name) && name !== 'RECORD_DAYS');
-    const options = Object.keys(ALL).map((name) => name.replace(/[A-Z]/g, '_$&').toUpperCase());
-    // Read only where ORIGIN is pass.
-    expect([...settings, 'ORIGIN_HOSTS'].sort()).toEqual(options.sort());
+  test("each setting but the providers' own is one", () => {
+    const settings = [...readSettings({}).names].filter((name) => !/_(API_KEY|BASE_URL)$/.test(name));
+    const names = Object.keys(ALL).filter((name) => name !== 'secrets');
+    const options = names.map((name) => name.replace(/[A-Z]/g, '_$&').toUpperCase());
+    expect(settings.sort()).toEqual(options.sort());
   });
 
   test('one lies over the environment, and one that is undefined leaves it', () => {
@@ -85,13 +93,41 @@ describe('W2 options', () => {
   });
 
   test.each<[option: string, value: unknown, message: RegExp]>([
-    ['basepath', '/ai', /none that Weir knows/],
-    ['deepseekApikey', 'k', /none that Weir knows/],
-    ['recordDays', 60, /RECORD_DAYS/],
+    ['basepath', '/ai', /none that Weir knows: did you mean basePath\?$/],
+    ['deepseekApikey', 'k', /none that Weir knows: did you mean deepseekApiKey\?$/],
+    ['depseekApiKey', 'k', /none that Weir knows: did you mean deepseekApiKey\?$/],
+    ['mistralBaseURL', 'k', /none that Weir knows: did you mean mistralBaseUrl\?$/],
+    ['groqApiKey', 'k', /none that Weir knows; what providers names as api_key belongs in secrets$/],
+    ['temperature', 1, /none that Weir knows$/],
   ])('%s is reported by name, without its value', (option, value, message) => {
-    expect(optionProblems({ [option]: value })).toEqual([
+    expect(optionProblems({ [option]: value }, null)).toEqual([
       { setting: `the option ${option}`, message: expect.stringMatching(message) },
     ]);
+  });
+
+  test('a secret that no entry of providers names is reported, and one that an entry names in any field is read', () => {
+    const entry = { base_url: 'https://a.example/v1', headers: { 'x-key': '$ACME_TOKEN' } };
+    const options = { providers: { acme: entry }, secrets: { ACME_TOKEN: 'a', GROQ_API_KEY: 'k' } };
+    const read = settingsOf(options);
+    expect(read).toMatchObject({ kind: 'valid' });
+    expect(optionProblems(options, read.names)).toEqual([
+      { setting: 'the option secrets.GROQ_API_KEY', message: 'is named by no entry of providers' },
+    ]);
+    const misspelt = { ...options, secrets: { ACNE_TOKEN: 'a' } };
+    const { names, kind } = settingsOf(misspelt);
+    expect(kind).toBe('invalid');
+    expect(optionProblems(misspelt, names)).toMatchObject([
+      { message: 'is named by no entry of providers: did you mean ACME_TOKEN?' },
+    ]);
+    expect(optionProblems({ secrets: 7 }, null)).toMatchObject([{ setting: 'the option secrets' }]);
+  });
+
+  test('each has a hover text', () => {
+    const source = readFileSync(join(import.meta.dirname, '../../src/settings/options.ts'), 'utf8');
+    const [, body = ''] = /^export interface SettingOptions .*?\{\n(.*?)^\}/ms.exec(source) ?? [];
+    const properties = [...body.matchAll(/(?:^ {2}(\/\*\*.*\*\/)\n)?^ {2}readonly (\w+)\?/gm)];
+    expect(properties.length).toBe(Object.keys(ALL).length);
+    expect(properties.filter(([, text]) => text === undefined).map(([, , name]) => name)).toEqual([]);
   });
 
   test('one whose value has the wrong type is invalid as its setting is', () => {

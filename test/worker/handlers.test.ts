@@ -25,6 +25,19 @@ afterEach(() => {
   logged.length = 0;
 });
 
+/** What CI, hosts and shells set, and what Workers are given besides. */
+const PLATFORM = Object.fromEntries(
+  (
+    'PATH HOME HOST PORT PWD USER SHELL LANG TERM EDITOR LOGNAME HOSTNAME NODE_ENV ENVIRONMENT ENV STAGE DEBUG LOG_LEVEL TZ ' +
+    'CI CF_PAGES CF_PAGES_URL CF_PAGES_BRANCH CF_PAGES_COMMIT_SHA CF_ACCOUNT_ID CLOUDFLARE_ACCOUNT_ID CLOUDFLARE_API_TOKEN ' +
+    'CLOUDFLARE_ENV CLOUDFLARE_API_BASE_URL WORKERS_CI WORKERS_CI_BRANCH WRANGLER_SEND_METRICS NEXT_PUBLIC_URL DATABASE_URL ' +
+    'REGION AWS_REGION API_KEY API_TOKEN BASE_URL API_BASE_URL PUBLIC_URL SITE_URL JWT_SECRET SESSION_SECRET SENTRY_DSN ' +
+    'VERSION COMMIT RELEASE ORIGIN_URL CORS_ORIGIN_LIST STRIPE_API_KEY RESEND_API_KEY GITHUB_TOKEN AUTHOR AUTHORS TITLE MODEL'
+  )
+    .split(' ')
+    .map((name) => [name, 'x']),
+);
+
 async function answer(fetch: unknown, ...args: readonly unknown[]) {
   const response = await (fetch as Call)(...args); // decode
   return { status: response.status, text: await response.text() };
@@ -42,11 +55,48 @@ describe('W2 weir().fetch', () => {
   });
 
   test('without its KV namespace, and with an option that there is not, names both', async () => {
-    const options = { basepath: '/ai' };
+    const options: object = { basepath: '/ai' };
     const { status, text } = await answer(weir(options).fetch, request, {}, ctx);
     expect(status).toBe(500);
-    expect(text).toMatch(/the option basepath is none that Weir knows; WEIR_KV must be bound/);
+    expect(text).toMatch(
+      /the option basepath is none that Weir knows: did you mean basePath\?; WEIR_KV must be bound/,
+    );
     expect(logged.join()).toContain('"event":"misconfigured"');
+  });
+
+  test('with variables that resemble settings logs each once at its start, and the platform’s own are no such', async () => {
+    const env = {
+      WEIR_KV: ctx,
+      AUTH: 'open',
+      LEGDER: 'object',
+      ALIAS: '{}',
+      HEARTBEAT_SECOND: '5',
+      DEPSEEK_API_KEY: 'sk-secret',
+      // An object is a binding's.
+      LEDGERS: ctx,
+      // The name of a setting that is set: a variable beside it is the deployment's own.
+      OPENAI_API_KEY: 'k',
+      OPENAI_API_KEY2: 'k',
+      ...PLATFORM,
+    };
+    const { fetch } = weir();
+    for (let i = 0; i < 2; i++) {
+      expect((await answer(fetch, new Request('https://weir.example/health'), env, ctx)).status).toBe(200);
+    }
+    const lines = logged.filter((line) => line.includes('setting_unknown'));
+    expect(lines.join()).not.toContain('sk-secret');
+    expect(lines.map((line) => JSON.parse(line))).toEqual(
+      [
+        ['LEGDER', 'LEDGER'],
+        ['ALIAS', 'ALIASES'],
+        ['HEARTBEAT_SECOND', 'HEARTBEAT_SECONDS'],
+        ['DEPSEEK_API_KEY', 'DEEPSEEK_API_KEY'],
+      ].map(([setting, meant]) => ({
+        event: 'setting_unknown',
+        setting,
+        message: `is no setting: did you mean ${meant}?`,
+      })),
+    );
   });
 
   test('I1 misconfigured, an answer has a request id, which its error in the form of Messages repeats', async () => {

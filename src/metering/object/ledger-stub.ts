@@ -11,9 +11,10 @@ import type { LedgerPage } from './records.ts';
 export interface LedgerStub {
   /**
    * Takes records of this key, all or none; one that is there already changes nothing.
+   * @param recordDays for so many days it keeps single records from now on; absent: as before
    * @returns the ids of those that are too old to tell whether they were there: they are not taken
    */
-  settle(records: readonly UsageRecord[]): Promise<readonly string[]>;
+  settle(records: readonly UsageRecord[], recordDays?: number): Promise<readonly string[]>;
   find(requestId: string): Promise<UsageRecord | null>;
   list(query: RecordQuery): Promise<LedgerPage>;
   report(query: ReportQuery): Promise<RowsResult>;

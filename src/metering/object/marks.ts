@@ -5,6 +5,8 @@ export interface Marks {
   readonly open_day: number;
   /** Records from before this time (ms since the epoch) are gone. */
   readonly deleted_before: number;
+  /** For so many days records are kept, as the gateway said last; 0: it has not said so yet. */
+  readonly record_days: number;
 }
 
 export function createMarks(sql: SqlStorage): void {
@@ -18,7 +20,12 @@ export function readMarks(sql: SqlStorage): Marks {
   const marks = new Map(
     [...sql.exec('SELECT name, value FROM marks').raw()].map(([name, value]) => [name, Number(value)]),
   );
-  return { open_day: marks.get('open_day') ?? 0, deleted_before: marks.get('deleted_before') ?? 0 };
+  const read = (name: keyof Marks) => marks.get(name) ?? 0;
+  return {
+    open_day: read('open_day'),
+    deleted_before: read('deleted_before'),
+    record_days: read('record_days'),
+  };
 }
 
 export function setMark(sql: SqlStorage, name: keyof Marks, value: number): void {

@@ -27,6 +27,8 @@ import { listAll } from './list-all.ts';
 
 export interface ObjectLedgerPorts {
   readonly ledgers: LedgerNamespace;
+  /** For so many days each keeps single records; absent: as its own environment says. */
+  readonly recordDays?: number;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
 }
 
@@ -55,7 +57,7 @@ export class ObjectLedger implements Ledger {
     const byKey = Map.groupBy(records, (record) => record.key_id);
     await Promise.all(
       [...byKey].map(async ([keyId, own]) => {
-        const forgotten = await this.#ledger(keyId).settle(own);
+        const forgotten = await this.#ledger(keyId).settle(own, this.#ports.recordDays);
         for (const id of forgotten) {
           const record = own.find(({ request_id }) => request_id === id);
           const reason = 'it is older than RECORD_DAYS, and may have been counted';

@@ -1,6 +1,7 @@
 /** The prices in force: a deployment's own, from its setting and from KV, over the shipped ones (P2). */
 import { parseJson } from '../../canonical/json.ts';
 import { isWithinJsonBounds } from '../../canonical/json-bounds.ts';
+import { jsonFault } from '../../canonical/json-fault.ts';
 import {
   MAX_PRICES_CHARS,
   PRICES_FAILURE_TTL_MS,
@@ -83,9 +84,13 @@ export class PriceBook {
   #parse(text: string | null): readonly Price[] {
     if (text === null) return [];
     const isBounded = text.length <= MAX_PRICES_CHARS && isWithinJsonBounds(text);
-    const parsed = parsePrices(isBounded ? parseJson(text) : undefined);
+    const value = isBounded ? parseJson(text) : undefined;
+    const parsed = parsePrices(value);
     if (parsed.kind === 'valid') return parsed.prices;
-    this.#logProblem(isBounded ? parsed.problem : `must have at most ${MAX_PRICES_CHARS} characters`);
+    const problem = Array.isArray(value)
+      ? parsed.problem
+      : `${parsed.problem}, and ${jsonFault(text, value)}`;
+    this.#logProblem(isBounded ? problem : `must have at most ${MAX_PRICES_CHARS} characters`);
     return [];
   }
 

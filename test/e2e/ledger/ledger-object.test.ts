@@ -417,6 +417,15 @@ describe('records', () => {
     expect(await reported(query)).toEqual(expected(records, query));
   });
 
+  test('L4 records of a gateway with recordDays of its own: are kept for so many days', async () => {
+    const key_id = newKey();
+    const days = (ago: number) => new Date(TODAY - ago * DAY + 5000).toISOString();
+    const own = new ObjectLedger({ ledgers: ledgers.namespace, recordDays: 60, log: () => {} });
+    await own.put([70, 50, 1].map((ago) => record({ key_id, time: days(ago) })));
+    await ledgers.call(key_id, 'fireAlarm');
+    expect(await ledgers.call(key_id, 'count', 'records')).toBe(2);
+  });
+
   test('L4 the next of them to go: has the alarm set for its time', async () => {
     const key_id = newKey();
     const time = TODAY - 20 * DAY;

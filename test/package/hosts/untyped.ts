@@ -15,8 +15,17 @@ export const gateway = weir<{ readonly NAME: string }>({
   onRecord: (record) => records.push(record),
 });
 
+// Secrets that entries of providers name.
+weir({
+  providers: { acme: { base_url: 'https://acme.example/v1', api_key: 'ACME_TOKEN' } },
+  secrets: { ACME_TOKEN: 'k' },
+  recordDays: 60,
+});
+
 // @ts-expect-error: a misspelt option.
 weir({ basepath: '/ai' });
+// @ts-expect-error: a misspelt provider's.
+weir({ depseekApiKey: 'sk-1' });
 // @ts-expect-error: an identity without an id.
 weir({ onRequest: () => ({ models: [] }) });
 

@@ -157,6 +157,47 @@ describe.skipIf(recordingsNote !== '')(`N1 the way down${recordingsNote}`, () =>
   });
 });
 
+describe('@anthropic-ai/sdk 1.12.0, which sends the version 2026-10-21 and its key as Bearer', () => {
+  const body = { model: 'anthropic/claude-haiku-4-5', max_tokens: 64, messages: MESSAGES };
+
+  test.each([true, false])(
+    'N1 is passed as it is but for the credential, streamed: %s',
+    async (isStreamed) => {
+      const before = gateway.simulator.requests.length;
+      const message = isStreamed
+        ? await client.messages.stream(body).finalMessage()
+        : await client.messages.create(body);
+      expect(message).toMatchObject({ type: 'message', model: body.model, stop_reason: 'end_turn' });
+      const upstream = gateway.simulator.requests[before];
+      expect(upstream?.headers['anthropic-version']).toBe('2026-10-21');
+      expect(upstream?.headers['x-api-key']).toMatch(/^sim-anthropic/);
+      expect(upstream?.headers).not.toHaveProperty('authorization');
+      expect(upstream?.body).toMatchObject({ max_tokens: 64, messages: MESSAGES });
+    },
+  );
+
+  test.each<[what: string, more: JsonObject, message: string]>([
+    ['sampling, be it the default', { temperature: 1 }, 'temperature: Extra inputs are not permitted'],
+    [
+      'a document of the assistant',
+      { messages: [...MESSAGES, { role: 'assistant', content: [{ type: 'document' }] }, ...MESSAGES] },
+      'messages.1.content.0: document blocks are not permitted here',
+    ],
+  ])('N1 what that version refuses is refused in its own words: %s', async (_, more, message) => {
+    const error = await client.messages.create({ ...body, ...more }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(Anthropic.BadRequestError);
+    expect(String(error)).toContain(message);
+  });
+
+  test('N1 a client of the version before keeps its sampling', async () => {
+    const { response, upstream } = await ask(
+      { model: body.model, temperature: 0.5 },
+      { 'anthropic-version': '2023-06-01' },
+    );
+    expect([response.status, upstream?.body?.temperature]).toEqual([200, 0.5]);
+  });
+});
+
 describe('N1 errors keep their status and words', () => {
   test('a refusal', async () => {
     const { response, text } = await ask({ model: 'anthropic/claude-haiku-4-5', messages: [] });

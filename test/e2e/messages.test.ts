@@ -45,6 +45,27 @@ async function thrown(work: PromiseLike<unknown>): Promise<InstanceType<typeof A
   return error;
 }
 
+describe('the version 2026-10-21, which the SDK sends', () => {
+  const MODELS_OF_OTHERS = ['openai/gpt-4o-mini', 'gemini/gemini-3.8-flash', 'translated/claude-haiku-4-5'];
+
+  test.each(
+    MODELS_OF_OTHERS.flatMap((model) => [true, false].map((isStreamed) => [model, isStreamed] as const)),
+  )(
+    'I1 %s, streamed: %s: translated, with a credential of its own and no word of that version',
+    async (model, isStreamed) => {
+      const before = gateway.simulator.requests.length;
+      const body = { ...BODY, model };
+      const message = isStreamed
+        ? await client.messages.stream(body).finalMessage()
+        : await client.messages.create(body);
+      expect(message).toMatchObject({ type: 'message', stop_reason: 'end_turn' });
+      const upstream = gateway.simulator.requests[before];
+      expect(JSON.stringify(upstream?.headers)).not.toContain('2026-10-21');
+      expect(JSON.stringify(upstream?.headers)).not.toContain(client.apiKey ?? 'none');
+    },
+  );
+});
+
 describe('@anthropic-ai/sdk', () => {
   test('I3 messages.stream: the text in pieces, and the final message with its true usage', async () => {
     const pieces: string[] = [];

@@ -32,9 +32,35 @@ export function refusal(status: number, message: string, code?: string): Refusal
 export function check(call: Call): Refusal | undefined {
   const model = CLAUDE_MODELS[call.model];
   if (model === undefined) return refusal(404, `model: ${call.model}`);
+  const versionProblem = isAtLeast(call, '2026-10-21') ? problemOf20261021(call.body) : undefined;
+  if (versionProblem !== undefined) return refusal(400, versionProblem);
   for (const problem of [fieldProblem, thinkingProblem, samplingProblem, toolProblem, turnProblem]) {
     const message = problem(call.body, model, call.model);
     if (message !== undefined) return refusal(400, message);
+  }
+  return undefined;
+}
+
+function isAtLeast({ headers }: Call, version: string): boolean {
+  return String(headers['anthropic-version'] ?? '') >= version;
+}
+
+/**
+ * What the version 2026-10-21 refuses: https://platform.claude.com/docs/en/api/migration-2026-10-21. The words about sampling are quoted at
+ * https://qiita.com/Synthorai/items/01a0067e88747257a4e6; those about blocks are quoted nowhere that was looked (2026-11-22).
+ */
+function problemOf20261021(body: JsonObject): string | undefined {
+  const sampling = ['temperature', 'top_p', 'top_k'].find((field) => body[field] !== undefined);
+  if (sampling !== undefined) return `${sampling}: Extra inputs are not permitted`;
+  for (const [turn, { role, content }] of objectsOf(body.messages).entries()) {
+    for (const [at, { type, citations }] of blocksOf(content).entries()) {
+      const place = `messages.${turn}.content.${at}`;
+      if (role === 'assistant' && type === 'document')
+        return `${place}: document blocks are not permitted here`;
+      if (role === 'user' && type === 'text' && objectsOf(citations).length > 0) {
+        return `${place}.citations: Extra inputs are not permitted`;
+      }
+    }
   }
   return undefined;
 }

@@ -32,6 +32,44 @@ const turns = (...contents: Json[]): JsonObject => ({
 });
 const text = (said: string): JsonObject => ({ type: 'text', text: said });
 
+describe('the version 2026-10-21', () => {
+  const NEWEST = { 'x-api-key': 'sim-test', 'anthropic-version': '2026-10-21' };
+  const cited = (role: string) => ({
+    messages: [
+      ...QUESTION,
+      { role, content: [{ ...text('a'), citations: [{ type: 'char_location' }] }] },
+      ...QUESTION,
+    ],
+  });
+
+  test.each<[what: string, more: JsonObject, message: string]>([
+    ['a temperature, be it the default', { temperature: 1 }, 'temperature: Extra inputs are not permitted'],
+    ['top_p', { top_p: 0.9 }, 'top_p: Extra inputs are not permitted'],
+    ['top_k', { top_k: 5 }, 'top_k: Extra inputs are not permitted'],
+    [
+      'a document of the assistant',
+      turns('a', [{ type: 'document' }], 'b'),
+      'messages.1.content.0: document',
+    ],
+    ['citations of the user', cited('user'), 'messages.1.content.0.citations'],
+  ])('refuses %s, which the one before takes', async (_, more, message) => {
+    const refused = await post(asking('claude-haiku-4-5', more), NEWEST);
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining(message)]);
+    const before = await post(asking('claude-haiku-4-5', more));
+    expect(await before.text()).not.toContain(message);
+  });
+
+  test('takes citations of the assistant, and a credential of either form', async () => {
+    expect((await post(asking('claude-haiku-4-5', cited('assistant')), NEWEST)).status).toBe(200);
+    const { 'anthropic-version': version } = NEWEST;
+    const bearer = { authorization: 'Bearer sim-test', 'anthropic-version': version };
+    expect((await post(asking('claude-haiku-4-5'), bearer)).status).toBe(200);
+    expect((await post(asking('claude-haiku-4-5'), { ...bearer, authorization: 'Bearer no' })).status).toBe(
+      401,
+    );
+  });
+});
+
 describe('refused', () => {
   const [OLD, NEW, NEWEST] = ['claude-haiku-4-5', 'claude-sonnet-5', 'claude-opus-5-5'];
   test.each<[model: string, more: JsonObject, message: string]>([

@@ -20,7 +20,11 @@ export const anthropic: Scene = {
   streamError: { type: 'overloaded_error', message: 'Overloaded' },
   refusal: (status, message) => refusal(status, message),
   badKey: refusal(401, 'invalid x-api-key'),
-  keyOf: (headers) => (headers['anthropic-version'] === undefined ? undefined : headers['x-api-key']),
+  // Of two credentials the first counts: https://qiita.com/Synthorai/items/01a0067e88747257a4e6 (2026-10).
+  keyOf: (headers) =>
+    headers['anthropic-version'] === undefined
+      ? undefined
+      : (headers['x-api-key'] ?? headers.authorization?.replace(/^Bearer /, '')),
   check: (call) => threadRefusal(call) ?? check(wholeCall(call)),
   stream: (call) => stream(wholeCall(call)),
   object: (call) => {

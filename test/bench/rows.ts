@@ -2,6 +2,7 @@
 import type { Ports } from './jobs.ts';
 import type { Treatment } from './load/check.ts';
 import type { StreamName } from './streams.ts';
+import { UPSTREAM_PREFIX } from './workers/upstream.ts';
 
 export type SectionName = 'bulk' | 'paced' | 'cold' | 'requests';
 
@@ -35,6 +36,9 @@ const STREAMING: readonly SectionName[] = ['bulk', 'paced', 'cold'];
 export const ADMIN_TOKEN = 'bench-admin';
 /** Streams that are named as the provider that sends them; the others are DeepSeek's. */
 const OWN_PROVIDERS: readonly StreamName[] = ['mistral', 'xerotier', 'anthropic', 'gemini'];
+
+/** The least that a metering gateway costs: the goals of whole requests are multiples of it. */
+export const FLOOR = 'floor';
 
 /** None of them is ever reached. */
 const EVERY_LIMIT = {
@@ -121,6 +125,12 @@ export const ROWS: readonly Row[] = [
   worker('pass', 'return fetch(upstream)', './workers/pass.ts', {
     treatment: 'bytes',
     sections: [...STREAMING, 'requests'],
+  }),
+  worker(FLOOR, 'parses both bodies, writes a record to KV, logs a line', './workers/floor.ts', {
+    treatment: 'bytes',
+    sections: ['requests'],
+    hasKv: true,
+    modelPrefix: () => UPSTREAM_PREFIX,
   }),
   worker('identity', 'a TransformStream in JavaScript, bytes untouched', './workers/identity.ts', {
     treatment: 'bytes',

@@ -4,6 +4,9 @@ export interface BenchEnv {
   readonly UPSTREAM: string;
 }
 
+/** Clients of a row that rewrites requests name the upstream's model behind it. */
+export const UPSTREAM_PREFIX = 'deepseek/';
+
 export function askUpstream(request: Request, env: BenchEnv): Promise<Response> {
   return fetch(new Request(env.UPSTREAM, request));
 }

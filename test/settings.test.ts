@@ -210,6 +210,40 @@ describe('readSettings, PROVIDERS', () => {
   });
 });
 
+describe('readSettings, quirks of an entry of PROVIDERS', () => {
+  const own = { base_url: 'https://acme.example/v1' };
+
+  test.each<[entry: Record<string, unknown>, message: string]>([
+    [{ rename: ['hunter2'] }, 'rename must be an object of names of fields'],
+    [{ rename: { seed: 7 } }, 'rename must be an object of names of fields'],
+    [{ rename: { 'hunter 2': 'a' } }, 'rename must be an object of names of fields'],
+    [{ rename: { model: 'hunter2' } }, "rename can't name model, models, messages"],
+    [{ rename: { seed: 'stream' } }, "rename can't name model, models, messages"],
+    [
+      { rename: { seed: 'max_tokens' } },
+      'rename can make max_tokens or max_completion_tokens only of the other',
+    ],
+    [{ rename: { a: 'b', b: 'c' } }, 'rename must lead to names that are neither renamed nor dropped'],
+    [{ rename: { a: 'b' }, drop: ['a'] }, "rename and drop can't name the same field"],
+    [{ rename: { a: 'b' }, drop: ['b'] }, 'rename must lead to names that are neither renamed nor dropped'],
+    [{ drop: 'hunter2' }, 'drop must be a list of names of fields'],
+    [{ drop: [{}] }, 'drop must be a list of names of fields'],
+    [{ drop: Array(65).fill('a') }, 'drop must be a list of names of fields'],
+    [{ drop: ['max_tokens'] }, "drop can't name model, models, messages"],
+    [{ roles: { developer: '' } }, 'roles must be an object of names of roles'],
+    [{ effort: 'hunter2' }, 'effort must be an object of words'],
+    [{ reasoning: 'hunter2' }, 'reasoning must be one of: reasoning_content, reasoning, both'],
+    [{ like: 'anthropic', drop: ['seed'] }, 'are for chat completions, and anthropic has another API'],
+    [{ renmae: {} }, 'takes nothing but base_url, api_key, like'],
+    [{ renmae: {} }, ': did you mean rename?'],
+  ])('%j: invalid, and the message says what to write', (entry, message) => {
+    const env = { PROVIDERS: { acme: { ...own, ...entry } } };
+    expect(invalid(env)).toEqual(['PROVIDERS']);
+    const read = readSettings(env);
+    expect(read.kind === 'invalid' && read.problems[0]?.message).toContain(message);
+  });
+});
+
 describe('readSettings, messages about PROVIDERS', () => {
   const own = { base_url: 'https://api.groq.example/v1', api_key: 'GROQ_API_KEY' };
 

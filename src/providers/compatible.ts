@@ -2,7 +2,13 @@
 import { openaiChat } from '../dialects/openai-chat.ts';
 import { openaiCompletions } from '../dialects/openai-completions.ts';
 import { openaiResponses } from '../dialects/openai-responses.ts';
-import type { RequestRules, SystemRule } from '../requests/rules.ts';
+import {
+  EFFORT_FIELDS,
+  type EffortRules,
+  type ReasoningForm,
+  type RequestRules,
+  type SystemRule,
+} from '../requests/rules.ts';
 import type { Endpoint, Profile, Provider, Route } from './provider.ts';
 
 /** Legacy completions, which take what their server takes: they hold no messages. */
@@ -76,4 +82,36 @@ export function withoutStreamUsage(profile: Profile): Profile {
     endpoints[route] = { ...endpoint, request: { kind: 'chat', rules } };
   }
   return { ...profile, endpoints };
+}
+
+/** What a deployment says of its server's chat completions, over the table of its profile. */
+export interface ChatChanges {
+  readonly fields: RequestRules['fields'];
+  readonly roles: Readonly<Record<string, string>>;
+  /** The server's word for each of OpenAI's. */
+  readonly effort: Readonly<Record<string, string>>;
+  /** Absent: as the profile has it. */
+  readonly reasoning: ReasoningForm | undefined;
+}
+
+/** The same profile with these changes; null where its chat completions are in a form of their own. */
+export function withChatChanges(profile: Profile, changes: ChatChanges): Profile | null {
+  const { chat } = profile.endpoints;
+  if (chat?.request.kind !== 'chat') return null;
+  const { rules } = chat.request;
+  const { fields, roles, effort, reasoning } = changes;
+  const hasWords = Object.keys(effort).length > 0;
+  const words: EffortRules = { takes: EFFORT_FIELDS, ...rules.effort, values: [{ values: effort }] };
+  const changed: RequestRules = {
+    ...rules,
+    fields: { ...rules.fields, ...fields },
+    ...(hasWords && { effort: words }),
+    messages: {
+      ...rules.messages,
+      roles: { ...rules.messages.roles, ...roles },
+      ...(reasoning !== undefined && { reasoning: [{ form: reasoning }] }),
+    },
+  };
+  const endpoint: Endpoint = { ...chat, request: { kind: 'chat', rules: changed } };
+  return { ...profile, endpoints: { ...profile.endpoints, chat: endpoint } };
 }

@@ -2,7 +2,7 @@
 import { matchesAnyGlob } from '../canonical/glob.ts';
 import { isObject, type JsonObject, readCount, readText } from '../canonical/json.ts';
 import { omit, ownValue } from './objects.ts';
-import type { EffortField, EffortRules } from './rules.ts';
+import { EFFORT_FIELDS, type EffortField, type EffortRules } from './rules.ts';
 
 /** The words, the highest first, and the budget of thinking tokens that each stands for (`dialects.md` A2). */
 export const BUDGETS: readonly (readonly [tokens: number, effort: string])[] = [
@@ -22,7 +22,6 @@ const READERS: Readonly<Record<EffortField, (value: unknown) => string | undefin
   thinking: readThinking,
   reasoning: readReasoning,
 };
-const FIELDS: readonly EffortField[] = ['reasoning_effort', 'thinking', 'reasoning'];
 
 /** @param isTranslated the caller asked in no words of a chat's at all */
 export function rewriteEffort(
@@ -31,7 +30,9 @@ export function rewriteEffort(
   effort: EffortRules,
   isTranslated = false,
 ): JsonObject {
-  const foreign = FIELDS.filter((field) => !effort.takes.includes(field) && isAsking(field, body[field]));
+  const foreign = EFFORT_FIELDS.filter(
+    (field) => !effort.takes.includes(field) && isAsking(field, body[field]),
+  );
   const rest = foreign.length === 0 ? body : omit(body, ...foreign);
   const own = readText(rest.reasoning_effort);
   const word = own ?? foreign.map((field) => READERS[field](body[field])).find(isWord);
@@ -64,7 +65,7 @@ export function askedEffort(
   body: JsonObject,
 ): { readonly effort: string; readonly budget?: number } | undefined {
   const effort =
-    readText(body.reasoning_effort) ?? FIELDS.map((field) => READERS[field](body[field])).find(isWord);
+    readText(body.reasoning_effort) ?? EFFORT_FIELDS.map((field) => READERS[field](body[field])).find(isWord);
   if (effort === undefined) return undefined;
   const budget = isObject(body.reasoning) ? readCount(body.reasoning.max_tokens) : undefined;
   const own = (isObject(body.thinking) ? readCount(body.thinking.budget_tokens) : undefined) ?? budget;

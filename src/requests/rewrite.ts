@@ -92,8 +92,11 @@ function rewriteFields(body: JsonObject, rules: RequestRules, provider: string, 
     else if (rule.kind === 'renamed') {
       // A value that already stands under the provider's own name stays.
       if (body[rule.to] === undefined) sent.push([rule.to, value]);
-    } else if (rule.kind !== 'dropped' && isSent(rule, field, body, provider, report))
+    } else if (rule.kind === 'left_out') {
+      if (!isDefault(field, value, body)) report.drop(field);
+    } else if (rule.kind !== 'dropped' && isSent(rule, field, body, provider, report)) {
       sent.push([field, value]);
+    }
   }
   return Object.fromEntries(sent);
 }

@@ -10,11 +10,13 @@ type Condition = (body: JsonObject) => boolean;
  * - `refused`: the provider answers 4xx to it, or to it under the condition.
  * - `ignored`: the provider takes it, and it changes nothing.
  * - `dropped`: the provider does without being asked what the field asks for.
+ * - `left_out`: the deployment says so (`drop` in an entry of `PROVIDERS`), whatever the field is about; the caller is informed (Q5).
  */
 export type FieldRule =
   | { readonly kind: 'renamed'; readonly to: string }
   | { readonly kind: 'refused' | 'ignored'; readonly when?: Condition }
-  | { readonly kind: 'dropped' };
+  | { readonly kind: 'dropped' }
+  | { readonly kind: 'left_out' };
 
 export const REFUSED: FieldRule = { kind: 'refused' };
 
@@ -30,7 +32,8 @@ interface Adjustment {
 }
 
 /** The three ways in which clients ask for more, less or no thinking. */
-export type EffortField = 'reasoning_effort' | 'thinking' | 'reasoning';
+export type EffortField = (typeof EFFORT_FIELDS)[number];
+export const EFFORT_FIELDS = ['reasoning_effort', 'thinking', 'reasoning'] as const;
 
 /** A provider's nearest word for each of OpenAI's; a word without a row is sent as it is. */
 interface EffortValues {
@@ -54,7 +57,8 @@ export interface EffortRules {
  * How the reasoning of earlier answers is sent back (Q2). `thinking_parts` are Mistral's typed content; `both` is
  * `reasoning` and `reasoning_content`, for servers that ignore the one that they don't know.
  */
-export type ReasoningForm = 'reasoning_content' | 'reasoning' | 'both' | 'thinking_parts' | 'none';
+export type ReasoningForm = (typeof REASONING_FORMS)[number];
+export const REASONING_FORMS = ['reasoning_content', 'reasoning', 'both', 'thinking_parts', 'none'] as const;
 
 interface ReasoningRule {
   /** Globs of the models for which the rule holds; absent: all. */

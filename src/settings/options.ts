@@ -30,6 +30,16 @@ export interface ProviderEntry {
   readonly stream_usage?: boolean | undefined;
   /** It speaks Responses itself (N1). */
   readonly responses?: boolean | undefined;
+  /** Fields of a chat's body that its server names otherwise: `{ seed: 'random_seed' }`. */
+  readonly rename?: Readonly<Record<string, string>> | undefined;
+  /** Fields of a chat's body that its server does not take: they are left out, and named in `x-weir-dropped`. */
+  readonly drop?: readonly string[] | undefined;
+  /** Roles that its server names otherwise: `{ developer: 'system' }`. */
+  readonly roles?: Readonly<Record<string, string>> | undefined;
+  /** Words of `reasoning_effort` that its server names otherwise: `{ minimal: 'low' }`. */
+  readonly effort?: Readonly<Record<string, string>> | undefined;
+  /** Under which name the reasoning of earlier answers goes back. */
+  readonly reasoning?: 'reasoning_content' | 'reasoning' | 'both' | 'thinking_parts' | 'none' | undefined;
   /** Headers of each request; a text `$NAME` stands for that secret. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Query parameters of each URL, as `headers`. */

@@ -2,11 +2,17 @@
 import type { AuthMode } from '../auth/caller.ts';
 import { isObject, type JsonObject, readText } from '../canonical/json.ts';
 import { didYouMean } from '../canonical/nearest.ts';
-import { configuredProvider, RESPONSES_LANE, withoutStreamUsage } from '../providers/compatible.ts';
+import {
+  configuredProvider,
+  RESPONSES_LANE,
+  withChatChanges,
+  withoutStreamUsage,
+} from '../providers/compatible.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { PROFILES, profileOfHost, profileOfUrl } from '../providers/profiles.ts';
 import type { Profile, Provider } from '../providers/provider.ts';
 import { tolerant } from '../providers/tolerant.ts';
+import { RULE_FIELDS, readChatChanges } from './entry-rules.ts';
 import type { Reader } from './reader.ts';
 
 /** A provider that this deployment can reach. */
@@ -33,7 +39,10 @@ const WORDS_NAME = /^[A-Z]{1,16}\d{0,2}(?:_(?:[A-Z]{1,16}\d{0,2}|\d{1,3})){1,8}$
 const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
-const ENTRY_FIELDS = ['base_url', 'api_key', 'like', 'stream_usage', 'responses', 'headers', 'query'];
+const ENTRY_FIELDS: readonly string[] = [
+  ...['base_url', 'api_key', 'like', 'stream_usage', 'responses', 'headers', 'query'],
+  ...RULE_FIELDS,
+];
 
 /** A provider is enabled by its key; where callers bring their own keys, by its base URL. */
 export function readProviders(reader: Reader, auth: AuthMode): ReadonlyMap<string, ConfiguredProvider> {
@@ -133,8 +142,10 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
   }
   if (!isObject(entry))
     return reader.invalid('must be {"base_url": "https://…/v1", "api_key": "NAME_OF_A_SECRET"}');
-  if (Object.keys(entry).some((field) => !ENTRY_FIELDS.includes(field))) {
-    return reader.invalid(`takes nothing but ${ENTRY_FIELDS.join(', ')}`);
+  const unknown = Object.keys(entry).find((field) => !ENTRY_FIELDS.includes(field));
+  if (unknown !== undefined) {
+    const hint = didYouMean(unknown, ENTRY_FIELDS);
+    return reader.invalid(`takes nothing but ${ENTRY_FIELDS.join(', ')}${hint}`);
   }
   const baseUrl = reader.url(entry.base_url);
   const secretName = readText(entry.api_key);
@@ -189,7 +200,15 @@ function readProfile(
   }
   const profile = like ?? (baseUrl === undefined ? tolerant : profileOfUrl(new URL(baseUrl)));
   const host = baseUrl === undefined ? '' : new URL(baseUrl).hostname;
-  return readLanes(reader, entry, entry.stream_usage === false ? withoutStreamUsage(profile) : profile, host);
+  const changes = readChatChanges(entry);
+  if (typeof changes === 'string') return reader.invalid(changes);
+  const own = changes === null ? profile : withChatChanges(profile, changes);
+  if (own === null) {
+    return reader.invalid(
+      `${RULE_FIELDS.join(', ')} are for chat completions, and ${profile.id} has another API`,
+    );
+  }
+  return readLanes(reader, entry, entry.stream_usage === false ? withoutStreamUsage(own) : own, host);
 }
 
 /** A server that is like a provider need not have all of its APIs: it speaks Responses where the entry says so, or is the provider's own. */

@@ -12,7 +12,6 @@ export const MODELS = [
   'anthropic/claude-haiku-4-5',
   'anthropic/claude-sonnet-5',
   'compatible/openai/gpt-oss-20b',
-  'gemini/gemini-2.5-flash',
 ];
 
 /** They refuse a step without the signature that they gave: only what carries it back gets through. */
@@ -22,4 +21,5 @@ export const SIGNING = [
   'openrouter/google/gemini-3-flash-preview',
   'gemini-compatible/gemini-3-flash',
   'gemini/gemini-3-flash-preview',
+  'gemini/gemini-3.8-flash',
 ];

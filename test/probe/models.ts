@@ -27,7 +27,7 @@ export const DEFAULTS: Readonly<Record<string, ProbeDefaults>> = {
   zai: { baseUrl: 'https://api.z.ai/api/paas/v4', model: 'glm-5.3' },
   gemini: {
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
-    model: 'gemini-2.5-flash',
+    model: 'gemini-3.5-flash-lite',
   },
   vllm: { baseUrl: 'http://localhost:8000/v1' },
   sglang: { baseUrl: 'http://localhost:30000/v1' },

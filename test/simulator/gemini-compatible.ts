@@ -2,7 +2,7 @@
  * Gemini's compatible endpoint as it is today (2026-11-21): errors are lists, a bad key is 400, the top level is closed, a tool call
  * has no index and comes whole, and the first one of each step of a Gemini 3 is signed: without its signature it may not come back.
  *
- * Tokens (completion): gemini-3-flash 9, gemini-2.5-flash 8. A streamed step of tool calls finishes with `stop`.
+ * Tokens (completion): gemini-3-flash 9, gemini-2.5-flash-lite 8. A streamed step of tool calls finishes with `stop`.
  */
 import { compact, isObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import {
@@ -21,7 +21,7 @@ import { messageCalls } from './tool-calls.ts';
 
 const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
   'gemini-3-flash': wordsOf('text', 'Twin gates, one river: the left one opens first.'),
-  'gemini-2.5-flash': wordsOf('text', 'An older weir, though it holds as well.'),
+  'gemini-2.5-flash-lite': wordsOf('text', 'An older weir, though it holds as well.'),
 };
 
 /** Taken: reality.md §1.4 and its table; what is not here was seen refused, or is in no list (profiles, 2026-11). */

@@ -242,7 +242,7 @@ const TAKEN: readonly (readonly [at: At, model: string, more: JsonObject])[] = [
   ['openrouter', GOOGLE, step({})],
   ['gemini-compatible', FLASH, step({}, { ...CALL, ...SENTINEL })],
   ['gemini-compatible', FLASH, { messages: [...step({}).messages, ...QUESTION] }],
-  ['gemini-compatible', 'gemini-2.5-flash', step({})],
+  ['gemini-compatible', 'gemini-2.5-flash-lite', step({})],
   ['xai', 'grok-4.3', { ...after({ reasoning_content: 'x' }), bogus: 1, stop: ['x'] }],
 ];
 

@@ -51,7 +51,7 @@ const NUMBERS: readonly [keyof typeof paths, string, number][] = [
   ['openrouter', 'anthropic/claude-haiku-4.5', 9],
   ['openrouter', 'moonshotai/kimi-k2.5', 13],
   ['gemini-compatible', 'gemini-3-flash', 9],
-  ['gemini-compatible', 'gemini-2.5-flash', 8],
+  ['gemini-compatible', 'gemini-2.5-flash-lite', 8],
   ['xai', 'grok-4.3', 7],
   ['xai', 'grok-4.6', 9],
   ['xai', 'grok-4.20', 7],

@@ -65,7 +65,8 @@ export function messageObject(
 }
 
 export function textBlock(text: string): JsonObject {
-  return { type: 'text', text, citations: null };
+  // Both are in Anthropic's schema; @ai-sdk/anthropic 3.0.138 refuses the null of a whole message.
+  return { type: 'text', text, citations: [] };
 }
 
 /** Called by the model itself, and not from a program that runs at Anthropic's. */

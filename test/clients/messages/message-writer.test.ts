@@ -84,7 +84,7 @@ describe('MessageBuilder, the keys of Anthropic’s schema', () => {
     const blocks = Array.isArray(message.content) ? message.content : [];
     expect(blocks.map((block) => objectOf(block).type)).toEqual(['thinking', 'text', 'tool_use']);
     for (const block of blocks) expect(missingKeys(textOf(objectOf(block).type), block)).toEqual([]);
-    expect(blocks).toMatchObject([{}, { citations: null }, { caller: { type: 'direct' } }]);
+    expect(blocks).toMatchObject([{}, { citations: [] }, { caller: { type: 'direct' } }]);
   });
 });
 

@@ -1,7 +1,6 @@
 /** Reads the calls of one Gemini candidate: whole, or in pieces, as Vertex streams arguments where it is asked to. */
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../canonical/json.ts';
 import type { ToolCallPart } from '../canonical/part.ts';
-import { ownName } from '../canonical/tool-name.ts';
 import { readName } from './envelope.ts';
 import { PartialArguments } from './gemini-partial-args.ts';
 
@@ -65,7 +64,7 @@ export class GeminiCalls {
     return {
       ...fragment(args),
       id,
-      name: name === undefined ? undefined : ownName(name),
+      name,
       extraContent:
         thought_signature === undefined
           ? undefined

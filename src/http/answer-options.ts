@@ -38,6 +38,7 @@ export function answerOptions(exchange: Exchange, facts: TargetFacts, tally: Tal
       reasoning: policies.reasoning,
       usageAt: usageAt(exchange),
       choices,
+      ...(facts.toolNames === undefined ? {} : { toolNames: facts.toolNames }),
       now: () => Math.floor(clock.now() / 1000),
       random,
       meter: tally,

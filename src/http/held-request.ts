@@ -8,6 +8,7 @@ import { omit } from '../requests/objects.ts';
 import { readOutputLimit, withOutputLimit } from '../requests/output-limit.ts';
 import { withoutNulls } from '../requests/rewrite.ts';
 import type { PromptCache, Unsupported } from '../requests/rules.ts';
+import type { ToolNames } from '../requests/tool-names.ts';
 import { laneUrl, type Target, targetUrl } from '../routing/target.ts';
 import type { Lease } from '../stream/memory.ts';
 
@@ -19,6 +20,8 @@ export interface TargetFacts {
   readonly changed: readonly string[];
   /** How many choices are asked for. */
   readonly choices: number;
+  /** Tools' names, by those that stand for them at the upstream; absent: each stands for itself. */
+  readonly toolNames?: ToolNames;
   /** Where requests and events pass as they are, because client and provider speak one dialect (N1); null: nowhere. */
   readonly lane: LaneEndpoint | null;
 }
@@ -115,6 +118,7 @@ export class HeldRequest {
       dropped: lane === null ? [...dropped, ...rewritten.dropped] : [],
       changed,
       choices: prompts * (readCount(asked.n) ?? 1),
+      ...(rewritten.toolNames === undefined ? {} : { toolNames: rewritten.toolNames }),
       lane: lane?.endpoint ?? null,
     };
     const url = lane === null ? targetUrl(target, asked) : laneUrl(target, lane.endpoint);

@@ -2,7 +2,7 @@
  * Cerebras's habits: unknown fields are refused (400 and 422 `wrong_api_format`). What is taken was probed by one of its engineers
  * (pydantic/pydantic-ai#7653, 2026-08-20: `L` below); the schema is its Python SDK's of 2026-01-06 (`S`).
  */
-import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
+import { FUNCTION_TOOLS, OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules, renamed } from '../requests/rules.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 
@@ -29,6 +29,8 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
+    // Its schema has no limit (S), and no report of one was found (2026-11-22): OpenAI's.
+    toolNames: OPENAI_TOOL_NAMES,
     // "Does not expose developer directly": inference-docs.cerebras.ai/resources/openai, read 2026-11-21.
     roles: { developer: 'system' },
     // dcdpr/jp#1176, 2026-09-16.

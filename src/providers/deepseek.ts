@@ -5,7 +5,7 @@
 import { isObject, type JsonObject, readArray } from '../canonical/json.ts';
 import { openaiChat } from '../dialects/openai-chat.ts';
 import { openaiCompletions } from '../dialects/openai-completions.ts';
-import { hasItems, isForcedTool } from '../requests/openai-fields.ts';
+import { hasItems, isForcedTool, OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
 import { type RequestRules, renamed } from '../requests/rules.ts';
 import { RESPONSES_LANE } from './compatible.ts';
 import type { Endpoint, Provider } from './provider.ts';
@@ -49,6 +49,9 @@ const CHAT: RequestRules = {
   // Not in its API reference: ignored, so that no function would be called (D).
   legacyFunctions: 'converted',
   messages: {
+    // 400 "Invalid 'tools[43].function.name': string too long. Expected a string with maximum length 64":
+    // mrexodia/ida-pro-mcp#129, 2025-09-06.
+    toolNames: OPENAI_TOOL_NAMES,
     // 400 "unknown variant `developer`": theopenco/llmgateway#3462, 2026-08-07.
     roles: { developer: 'system' },
     // Taken anywhere, and moved to the front: all that follows is then read again at the full price of a prompt without a cache

@@ -1,5 +1,5 @@
 /** Fireworks' habits: 400 "Extra inputs are not permitted", in messages too. The schema is its Python SDK's of 2026-07-21. */
-import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
+import { FUNCTION_TOOLS, OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules, renamed } from '../requests/rules.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 
@@ -21,6 +21,8 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
+    // No limit of its own was found (2026-11-22): OpenAI's.
+    toolNames: OPENAI_TOOL_NAMES,
     roles: { developer: 'system' },
     // "jinja template rendering failed. System message must be at the beginning.": BerriAI/litellm#39852, 2026.
     system: STRICT_TEMPLATES,

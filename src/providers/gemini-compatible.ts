@@ -2,7 +2,7 @@
 import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
-import { GOOGLE_REFUSALS } from './google-refusals.ts';
+import { GOOGLE_REFUSALS, GOOGLE_TOOL_NAMES } from './google-refusals.ts';
 import type { Profile } from './provider.ts';
 
 const CHAT: RequestRules = {
@@ -28,6 +28,7 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
+    toolNames: GOOGLE_TOOL_NAMES,
     roles: { developer: 'system' },
     reasoning: [{ form: 'none' }],
     closed: {

@@ -6,7 +6,7 @@ import { isObject, type JsonObject, readArray, readText } from '../canonical/jso
 import { gemini as dialect } from '../dialects/gemini.ts';
 import { bareModel, type GeminiFamily } from '../requests/gemini/families.ts';
 import { generateContentPath, writeGenerateContent, writtenOutputLimit } from '../requests/gemini/write.ts';
-import { GOOGLE_REFUSALS } from './google-refusals.ts';
+import { GOOGLE_REFUSALS, GOOGLE_TOOL_NAMES } from './google-refusals.ts';
 import type { Profile, Provider } from './provider.ts';
 
 /**
@@ -100,6 +100,7 @@ export const geminiNative: Profile = {
       path: generateContentPath,
       request: {
         kind: 'native',
+        toolNames: GOOGLE_TOOL_NAMES,
         write: (body, options) => writeGenerateContent(body, options, FAMILIES),
         outputLimit: writtenOutputLimit,
       },

@@ -2,7 +2,7 @@
  * Groq's habits: unknown fields are 400 `property 'x' is unsupported`, at the top and in messages. The schema is groq-python's of
  * 2026-08-18 (`S` below), beside https://console.groq.com/docs/openai (`D`, read 2026-11-21).
  */
-import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
+import { FUNCTION_TOOLS, OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules } from '../requests/rules.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 import type { Profile } from './provider.ts';
@@ -39,6 +39,8 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
+    // S: "with a maximum length of 64"; the letters, refused: langgenius/dify#22867, 2025-07-23.
+    toolNames: OPENAI_TOOL_NAMES,
     system: STRICT_TEMPLATES,
     // `reasoning_content` is 400 (freellmapi#1070, 2026-08-30), and so is `reasoning` where a model has none (vercel/ai#8057).
     reasoning: [{ form: 'none' }],

@@ -5,7 +5,7 @@
  */
 import { isObject, type JsonObject, readText } from '../canonical/json.ts';
 import { openaiChat } from '../dialects/openai-chat.ts';
-import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
+import { FUNCTION_TOOLS, OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
 import { type FieldRule, REFUSED, type RequestRules, renamed } from '../requests/rules.ts';
 import type { Endpoint, Provider } from './provider.ts';
 
@@ -57,6 +57,9 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
+    // 400 "Function name was … but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64":
+    // Kochava-Studios/witsy#164, 2025-04-04; mistral-common's validator of 2026-07-23, for calls and results as well.
+    toolNames: OPENAI_TOOL_NAMES,
     roles: { developer: 'system' },
     // 400 "Expected last role User or Tool (or Assistant with prefix True) for serving but got system", and code 3230 behind an
     // assistant's or a tool's message: mistral-common's validator of 2026-07-23; MODSetter/SurfSense#287, 2025-08-24. A user's

@@ -18,6 +18,9 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
+    // 400 for a digit first, "must start with a letter and can contain letters, numbers, underscores, and dashes":
+    // MoonshotAI/kimi-cli#2531, 2026-07-22, #1773, 2026-04-07. No limit of its own was found: OpenAI's.
+    toolNames: /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/,
     // 400 "unsupported role ROLE_UNSPECIFIED": openclaw#21911, 2026-02-20.
     roles: { developer: 'system' },
     reasoning: [

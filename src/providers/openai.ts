@@ -1,6 +1,6 @@
 /** OpenAI: chat and legacy completions. https://platform.openai.com/docs/api-reference (read 2026-11-21); recorded requests are `R`. */
 import type { JsonObject } from '../canonical/json.ts';
-import { FUNCTION_TOOLS, hasItems } from '../requests/openai-fields.ts';
+import { FUNCTION_TOOLS, hasItems, OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
 import { type RequestRules, renamed } from '../requests/rules.ts';
 import { compatibleProfile, RESPONSES_LANE } from './compatible.ts';
 import type { Provider } from './provider.ts';
@@ -50,6 +50,9 @@ const CHAT: RequestRules = {
     values: EFFORTS,
   },
   messages: {
+    // 400 "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64":
+    // ravitemer/mcphub.nvim#243, 2025-09-08; the letters: redhat-community-ai-tools/UnifAI#266, 2026-09-03.
+    toolNames: OPENAI_TOOL_NAMES,
     reasoning: [{ form: 'none' }],
     // 400 "Unknown parameter: 'messages[0].id'", "messages[1].tool_calls[0].index", "…content[0].cache_control" (2024-04 to
     // 2026-09-01). Names, annotations, refusals and audio are taken: R.

@@ -1,6 +1,7 @@
 /** OpenRouter's habits: it ignores what it does not know. The schema is its TypeScript SDK's of 2026-08-22; recorded requests are `R`. */
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import { readAmount } from '../canonical/money.ts';
+import { OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
 import type { RequestRules } from '../requests/rules.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 import type { Profile } from './provider.ts';
@@ -10,6 +11,8 @@ const CHAT: RequestRules = {
   effort: { takes: ['reasoning_effort', 'reasoning'] },
   legacyFunctions: 'converted',
   messages: {
+    // "a-z, A-Z, 0-9, underscores, dashes, max 64 chars": the SDK's schema.
+    toolNames: OPENAI_TOOL_NAMES,
     system: STRICT_TEMPLATES,
     // Signed and encrypted details are needed by Claude and Gemini 3 in a tool loop: R, 2026-04.
     reasoning: [{ form: 'reasoning' }],

@@ -11,7 +11,8 @@ import { TOLERANT } from './tolerant.ts';
  */
 const ANY_TEMPLATE: RequestRules = {
   ...TOLERANT,
-  messages: { ...TOLERANT.messages, system: [{ place: 'first' }] },
+  // Any name of a tool is taken.
+  messages: { ...TOLERANT.messages, system: [{ place: 'first' }], toolNames: /^/ },
 };
 
 /** Reads `reasoning` since 2026-01; versions differ in whether they keep the other name: vllm-project/vllm#38488, 2026-03. */

@@ -1,4 +1,5 @@
 /** Servers that ignore what they don't know: every host without a profile of its own, and the self-hosted ones that are alike. */
+import { OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
 import type { RequestRules } from '../requests/rules.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 
@@ -6,6 +7,9 @@ import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 export const TOLERANT: RequestRules = {
   fields: {},
   messages: {
+    // Those of Alibaba's ("The length of the tool name cannot exceed 64": QwenLM/Qwen3-VL#2069, 2026-03-19) and of OpenAI's behind
+    // another host; a shorter name is no loss to those that take longer ones.
+    toolNames: OPENAI_TOOL_NAMES,
     system: STRICT_TEMPLATES,
     reasoning: [{ form: 'both' }],
     takesDetails: true,

@@ -1,6 +1,7 @@
 /** xAI's habits: unknown names are ignored, but some that it knows are 400 "Argument not supported" (probed 2026-09-12: `L` below). */
 import type { JsonObject } from '../canonical/json.ts';
 import { readAmount } from '../canonical/money.ts';
+import { OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
 import { REFUSED, type RequestRules } from '../requests/rules.ts';
 import { compatibleProfile, RESPONSES_LANE } from './compatible.ts';
 import type { Profile } from './provider.ts';
@@ -28,6 +29,8 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
+    // No limit of its own was found (2026-11-22): OpenAI's.
+    toolNames: OPENAI_TOOL_NAMES,
     // earendil-works/pi counts it as unsupported, 2026.
     roles: { developer: 'system' },
     // Recorded as taken, 2026-03.

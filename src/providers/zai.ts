@@ -1,4 +1,5 @@
 /** Z.ai's habits: tolerant at the top (twenty variants probed, PI-Desktop#30, 2026-09-02). https://docs.z.ai */
+import { OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
 import type { RequestRules } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 
@@ -12,6 +13,8 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
+    // No limit of its own was found (2026-11-22): OpenAI's.
+    toolNames: OPENAI_TOOL_NAMES,
     // 400 "[1214] Incorrect role information": PI-Desktop#30, 2026-09-02.
     roles: { developer: 'system' },
     // Recorded as taken with parallel calls, 2026-03; wanted, not demanded.

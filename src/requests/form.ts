@@ -3,6 +3,7 @@ import type { JsonObject } from '../canonical/json.ts';
 import { outputLimitName, readOutputLimit } from './output-limit.ts';
 import { type RewriteOptions, type Rewritten, rewriteRequest } from './rewrite.ts';
 import type { RequestRules } from './rules.ts';
+import { type ToolNames, withShortToolNames } from './tool-names.ts';
 
 /** What a request is written for. */
 export type WriteOptions = Omit<RewriteOptions, 'rules'>;
@@ -14,17 +15,28 @@ export type RequestForm =
       readonly kind: 'native';
       /** The body that means the same as one in OpenAI's form. */
       readonly write: (body: JsonObject, options: WriteOptions) => Rewritten;
+      /** The form of tools' names; absent: any. */
+      readonly toolNames?: RegExp;
       /** The most tokens that an answer to a body so written can have (G2), or null where it has no limit. */
       readonly outputLimit: (body: JsonObject) => number | null;
       /** The name of that limit; absent: `max_tokens`. */
       readonly limitName?: string;
     };
 
-/** The body as the provider takes it. The given body is not touched. */
-export function writeRequest(form: RequestForm, body: JsonObject, options: WriteOptions): Rewritten {
-  return form.kind === 'native'
+/** Without names, each stands for itself. */
+type Written = Rewritten & { readonly toolNames?: ToolNames };
+
+/** The body as the provider takes it, and what its tools' names stand for. The given body is not touched. */
+export function writeRequest(form: RequestForm, given: JsonObject, options: WriteOptions): Written {
+  const isNative = form.kind === 'native';
+  const { body, names } = withShortToolNames(
+    given,
+    isNative ? form.toolNames : form.rules.messages.toolNames,
+  );
+  const written = isNative
     ? form.write(body, options)
     : rewriteRequest(body, { rules: form.rules, ...options });
+  return names.size === 0 ? written : { ...written, toolNames: names };
 }
 
 /**

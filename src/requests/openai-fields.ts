@@ -60,6 +60,9 @@ const FROM_ANSWERS: ReadonlySet<string> = new Set([
   'index',
 ]);
 
+/** Names of OpenAI's tools, and of those of APIs that took them over. */
+export const OPENAI_TOOL_NAMES = /^[a-zA-Z0-9_-]{1,64}$/;
+
 /** The keys of OpenAI's function tools and of their calls, for closed schemas that have the same. */
 export const FUNCTION_TOOLS = {
   toolCall: ['id', 'type', 'function'],

@@ -114,6 +114,8 @@ export interface MessageRules {
   readonly joinsText?: readonly string[];
   /** An assistant message without `content` is refused: it gets `""`. */
   readonly needsContent?: boolean;
+  /** The form of tools' names; any other gets a short one, which is given back in the answer. Absent: any is taken. */
+  readonly toolNames?: RegExp;
   /** The form of tool-call ids; any other becomes a hash of itself (Q3). */
   readonly toolCallIds?: RegExp;
   /** A content part as the provider has it; absent: as it is. */

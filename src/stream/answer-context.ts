@@ -18,6 +18,8 @@ export interface AnswerContext {
   readonly cost?: () => number | null;
   /** How many choices were asked for. */
   readonly choices: number;
+  /** Tools' names as the client has them, by those that stand for them at the upstream; absent: each stands for itself. */
+  readonly toolNames?: ReadonlyMap<string, string>;
   /** The current time in seconds. */
   readonly now: () => number;
   /** A fresh random text, for ids that the upstream left out. */

@@ -175,10 +175,11 @@ export class Normaliser {
   #state(index: number): ChoiceState {
     const known = this.#choices.get(index);
     if (known !== undefined) return known;
-    const toolCalls = new ToolCalls(() => {
+    const makeId = () => {
       this.#pin();
       return toolCallId(this.#context.random());
-    }, this.#callCount);
+    };
+    const toolCalls = new ToolCalls(makeId, this.#callCount, this.#context.toolNames);
     const state = { toolCalls, started: false, finished: false, logprobsLength: 0 };
     this.#choices.set(index, state);
     return state;

@@ -25,6 +25,7 @@ export interface CallCount {
 export class ToolCalls {
   readonly #makeId: () => string;
   readonly #count: CallCount;
+  readonly #names: ReadonlyMap<string, string>;
   readonly #calls: Call[] = [];
   // The newest call of each id and of each upstream index: a search at every fragment would cost the square of the calls.
   readonly #byId = new Map<string, Call>();
@@ -37,10 +38,12 @@ export class ToolCalls {
   /**
    * @param makeId gives the id of a call that came without one
    * @param count counts the calls of all choices of the answer
+   * @param names tools' names as the client has them, by those that the upstream has for them
    */
-  constructor(makeId: () => string, count: CallCount) {
+  constructor(makeId: () => string, count: CallCount, names: ReadonlyMap<string, string> = new Map()) {
     this.#makeId = makeId;
     this.#count = count;
+    this.#names = names;
   }
 
   /** No call was sent. */
@@ -72,11 +75,12 @@ export class ToolCalls {
     if (part.name === undefined && part.arguments === '') return null;
     call.announced = true;
     this.#isEmpty = false;
+    const { name = '' } = part;
     return {
       index: call.index,
       id: call.id ?? this.#makeId(),
       type: 'function',
-      function: { name: part.name ?? '', arguments: part.arguments },
+      function: { name: this.#names.get(name) ?? name, arguments: part.arguments },
       ...extraContent(call.extraContent),
     };
   }

@@ -73,14 +73,6 @@ describe('3.8 calls', () => {
     expect(found[1]?.id).not.toBe('x');
   });
 
-  test('Q1 a name that had to begin with a letter on the way up: as the client has it', () => {
-    const calls = ['weir_21st_search', 'weir_search'].map((name) => call({ name, args: {} }));
-    expect(read(said(calls, 'STOP'))?.toolCalls.map(({ name }) => name)).toEqual([
-      '21st_search',
-      'weir_search',
-    ]);
-  });
-
   test('A3 an empty call where none is open is none', () => {
     expect(read(said([{ text: 'a' }, call({})], 'STOP'))).toMatchObject({ finish: 'stop', toolCalls: [] });
   });

@@ -32,13 +32,14 @@ export async function runWithOpenAI(
   baseURL: string,
   model: string,
   history: readonly ChatCompletionMessageParam[] = [],
+  names: readonly string[] = NAMES,
 ): Promise<LoopResult> {
   const client = new OpenAI({ baseURL, apiKey: 'unused', maxRetries: 0 });
   let calls = 0;
   const options = {
     model,
     messages: [...history, { role: 'user' as const, content: TASK }],
-    tools: NAMES.map((name) => ({
+    tools: names.map((name) => ({
       type: 'function' as const,
       function: {
         name,

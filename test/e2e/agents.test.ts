@@ -49,6 +49,62 @@ describe.each<[provider: AiProvider, isStreamed: boolean]>([
   );
 });
 
+/** Over a client's route: the tools of these names in its own form, and a prompt that has the model call the first. */
+const ROUTES: Readonly<Record<string, (model: string, names: readonly string[]) => Fields>> = {
+  '/v1/chat/completions': (model, names) => ({
+    model,
+    messages: [{ role: 'user', content: 'steps:1 How high is the river?' }],
+    tools: names.map((name) => ({ type: 'function', function: { name, parameters: { type: 'object' } } })),
+  }),
+  '/v1/messages': (model, names) => ({
+    model,
+    max_tokens: 4096,
+    messages: [{ role: 'user', content: 'steps:1 How high is the river?' }],
+    tools: names.map((name) => ({ name, input_schema: { type: 'object' } })),
+  }),
+  '/v1/responses': (model, names) => ({
+    model,
+    input: 'steps:1 How high is the river?',
+    tools: names.map((name) => ({ type: 'function', name, parameters: { type: 'object' } })),
+  }),
+};
+
+/** 93 characters, as Claude Code makes them of an MCP server's tools. */
+const LONG_NAMES = ['gauge', 'flows'].map((name) => `mcp__plugin_river_${'-'.repeat(69)}_${name}`);
+
+describe.each([
+  'openai/gpt-4o-mini',
+  'deepseek/deepseek-flash',
+  'mistral/mistral-small-latest',
+  'groq/openai/gpt-oss-120b',
+  'openrouter/moonshotai/kimi-k2.5',
+  'gemini-compatible/gemini-3-flash',
+  'gemini/gemini-3-flash-preview',
+])('Q1 tools with names of 93 characters and one beginning, at %s', (model) => {
+  test.each(
+    Object.keys(ROUTES).flatMap((path) => [
+      [path, true],
+      [path, false],
+    ]),
+  )('%s, streamed %s: short at the provider, itself in the answer', async (path, stream) => {
+    const at = gateway.simulator.requests.length;
+    const body = ROUTES[String(path)]?.(model, LONG_NAMES) ?? {};
+    const text = await (await gateway.post(String(path), { ...body, stream })).text();
+    const { path: asked, body: sent } = await gateway.simulator.request(at);
+    expect(text).toMatch(new RegExp(`"name": ?"${LONG_NAMES[0]}"`));
+    // Where client and provider speak one dialect, the request passes as it is.
+    const isPassed = asked.endsWith('/responses');
+    expect(JSON.stringify(sent).includes(LONG_NAMES[0] ?? '')).toBe(isPassed);
+    if (!isPassed) expect(text).not.toMatch(/"mcp__plugin_river_-+_\w{9}"/);
+  });
+
+  test('the openai SDK’s tool runner goes through its steps with them', async () => {
+    const { text, calls } = await runWithOpenAI(baseURL, model, [], LONG_NAMES);
+    expect(calls).toBe(CALLS);
+    expect(text).not.toBe('');
+  });
+});
+
 describe('Q2 the reasoning of the steps', () => {
   test.each([
     ['deepseek/deepseek-flash', (message: Fields) => textOf(message.reasoning_content)],

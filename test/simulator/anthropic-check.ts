@@ -156,6 +156,9 @@ function samplingProblem(body: JsonObject, model: ClaudeModel): string | undefin
 }
 
 function toolProblem(body: JsonObject, model: ClaudeModel): string | undefined {
+  // anthropics/claude-code#96152, 2026-09-22.
+  const long = objectsOf(body.tools).findIndex(({ name }) => textOf(name).length > 128);
+  if (long >= 0) return `tools.${long}.custom.name: String should have at most 128 characters`;
   const { type } = objectOf(body.tool_choice);
   if (type === undefined) return undefined;
   if (objectsOf(body.tools).length === 0) return 'tool_choice: may only be specified while providing tools';

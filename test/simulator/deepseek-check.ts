@@ -4,6 +4,7 @@ import { checkResponses } from './responses.ts';
 import { type Call, errorType, openaiRefusal, type Refusal } from './scene.ts';
 import { bracketed, firstMisfit, type Misfit, type Shape, types } from './schema.ts';
 import { contentText } from './script.ts';
+import { tooLong, toolNamesIn } from './tool-calls.ts';
 
 /** Since 2026-09-10 (news260910); the first has eyes, and both think unless that is switched off (guides/thinking_mode). */
 const CURRENT: Readonly<Record<string, { readonly parts: readonly string[] }>> = {
@@ -105,6 +106,9 @@ function chatProblem(call: Call): string | undefined {
   const { body } = call;
   const messages = objectsOf(body.messages);
   if (messages.length === 0) return 'Empty input messages';
+  // mrexodia/ida-pro-mcp#129, 2025-09-06.
+  const long = toolNamesIn(body).find(({ name }) => name.length > 64);
+  if (long !== undefined) return tooLong(long.name, long.at);
   if (messages.some(isEmptyAnswer)) return 'Invalid assistant message: content or tool_calls must be set';
   if (messages.some((message) => message.prefix === true) && !call.path.includes('/beta/')) {
     return 'The prefix feature is for base_url="https://api.deepseek.com/beta" only';

@@ -17,7 +17,7 @@ import {
 } from './scene.ts';
 import { bracketed, firstMisfit, type Misfit, roles, type Shape, TOOL_CALLS, types } from './schema.ts';
 import { costOf, isWords, joined, type Piece, type Script, scriptFor, wordsOf } from './script.ts';
-import { messageCalls } from './tool-calls.ts';
+import { messageCalls, toolNamesIn } from './tool-calls.ts';
 
 const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
   'gemini-3-flash': wordsOf('text', 'Twin gates, one river: the left one opens first.'),
@@ -104,6 +104,10 @@ function misfitMessage({ kind, path, value }: Misfit): string {
 
 function problem({ body, model }: Call): string | undefined {
   const messages = objectsOf(body.messages);
+  // decolua/9router#369, 2026-03-20, by its own API.
+  if (toolNamesIn(body).some(({ name }) => !/^[A-Za-z_][\w.:-]{0,63}$/.test(name))) {
+    return 'Invalid function name. Must start with a letter or an underscore.';
+  }
   if (messages.length === 0) return 'contents is not specified';
   // MisakaNet#1473, 2026-09-04.
   if (body.presence_penalty) return 'Penalty is not enabled for this model';

@@ -5,6 +5,7 @@
 import { compact, isObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import type { Call, Refusal } from './scene.ts';
 import { misfits, roles, type Shape, type Step, types } from './schema.ts';
+import { toolNamesIn } from './tool-calls.ts';
 
 /** Models that reason, take an effort and take thoughts back; the first does on request only. */
 const REASONING = ['mistral-small-latest', 'magistral-medium-latest'];
@@ -165,6 +166,12 @@ function requestProblem(body: JsonObject): Refusal | undefined {
     // nearai/ironclaw#1241 2026-03, gptel#1203.
     const message = `Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`;
     return coded(400, message, 'invalid_request_error', '3280');
+  }
+  const named = toolNamesIn(body).find(({ name }) => !/^[a-zA-Z0-9_-]{1,64}$/.test(name));
+  if (named !== undefined) {
+    // Kochava-Studios/witsy#164, 2025-04-04; its code was not told.
+    const message = `Function name was ${named.name} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64.`;
+    return coded(400, message, 'invalid_request_error', '3000');
   }
   const misplaced = messages.findIndex(({ role }, i) => {
     const before = ORDER[textOf(messages[i - 1]?.role)];

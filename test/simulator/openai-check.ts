@@ -4,6 +4,7 @@ import { MODELS, type Model } from './openai-models.ts';
 import { checkResponses } from './responses.ts';
 import { type Call, errorType, openaiRefusal, type Refusal } from './scene.ts';
 import { bracketed, firstMisfit, roles, type Shape, types } from './schema.ts';
+import { tooLong, toolNamesIn } from './tool-calls.ts';
 
 const SHARED = [
   ...['model', 'max_tokens', 'temperature', 'top_p', 'n', 'stream', 'stream_options', 'stop', 'user', 'seed'],
@@ -100,12 +101,26 @@ function chatProblem(body: JsonObject, model: Model): Refusal | undefined {
       "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.";
     return failure(400, message, 'parallel_tool_calls', null);
   }
+  const named = nameProblem(body);
+  if (named !== undefined) return named;
   if (isObject(body.web_search_options)) {
     // R openai--refused-web-search-options, 2025: on search models only.
     const message = 'Web search options not supported with this model.';
     return failure(400, message, 'web_search_options', null);
   }
   return model.hidden > 0 ? whileReasoning(body) : withoutReasoning(body);
+}
+
+/** ravitemer/mcphub.nvim#243, 2025-09-08; redhat-community-ai-tools/UnifAI#266, 2026-09-03; in history: BerriAI/litellm#17904. */
+function nameProblem(body: JsonObject): Refusal | undefined {
+  for (const { name, at } of toolNamesIn(body)) {
+    if (name.length > 64) return failure(400, tooLong(name, at), at, 'string_above_max_length');
+    if (!/^[a-zA-Z0-9_-]+$/.test(name)) {
+      const message = `Invalid '${at}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`;
+      return failure(400, message, at, 'invalid_value');
+    }
+  }
+  return undefined;
 }
 
 /** Refused while a model reasons: pydantic-ai profiles/openai.py, live 2026-07. The defaults are taken. */

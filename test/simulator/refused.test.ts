@@ -86,6 +86,7 @@ function forbidden(...loc: readonly (string | number)[]): string {
 const FIM = { prompt: 'def f():' };
 const AGENT = { agent_id: 'ag_sim', messages: QUESTION };
 const UNNAMED = { type: 'function', function: { name: 'weather' } };
+const toolNamed = (name: string) => ({ type: 'function', function: { name, parameters: {} } });
 const ANSWER = { role: 'assistant', content: 'x' };
 const SMALL = 'mistral-small-latest';
 
@@ -156,6 +157,21 @@ const MISTRAL: readonly Row[] = [
     { messages: [...QUESTION, { role: 'system', content: 'x' }, ...QUESTION] },
     400,
     'System message must be at the beginning.',
+  ],
+  ...(
+    [
+      ['mistral', SMALL, 'Function name was'],
+      ['openai', 'gpt-4o-mini', "Invalid 'tools[0].function.name': string too long."],
+      ['deepseek', 'deepseek-flash', 'but got a string with length 65 instead.'],
+      ['gemini-compatible', 'gemini-3-flash', 'Invalid function name.'],
+    ] as const
+  ).map(([at, model, words]): Row => [at, model, { tools: [toolNamed('x'.repeat(65))] }, 400, words]),
+  [
+    'openai',
+    'gpt-4o-mini',
+    { tools: [toolNamed('a.b')] },
+    400,
+    "that matches the pattern '^[a-zA-Z0-9_-]+$'.",
   ],
   ['mistral', SMALL, { ...FORCED, ...SCHEMA }, 400, 'only compatible with tool_choice: auto'],
   ['mistral', SMALL, { ...NAMED, response_format: { type: 'json_object' } }, 400, 'tool_choice: auto'],

@@ -1,5 +1,5 @@
 /** OpenAI's form of tool calls, in a stream's deltas and in a finished message; all but Mistral stream them so. */
-import type { JsonObject } from './json.ts';
+import { type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import type { CallPiece, Script } from './script.ts';
 import { wholeCalls } from './script.ts';
 
@@ -19,4 +19,26 @@ export function messageCalls(script: Script, id: (number: number) => string): { 
     function: call,
   }));
   return calls.length > 0 ? { tool_calls: calls } : {};
+}
+
+/** The names of tools in a request, offered and called, and where they stand. */
+export function toolNamesIn(body: JsonObject): readonly { readonly name: string; readonly at: string }[] {
+  const offered = objectsOf(body.tools).map((tool, i) => ({
+    name: objectOf(tool.function).name,
+    at: `tools[${i}].function.name`,
+  }));
+  const called = objectsOf(body.messages).flatMap(({ tool_calls }, i) =>
+    objectsOf(tool_calls).map((call, j) => ({
+      name: objectOf(call.function).name,
+      at: `messages[${i}].tool_calls[${j}].function.name`,
+    })),
+  );
+  return [...offered, ...called].flatMap(({ name, at }) =>
+    name === undefined ? [] : [{ name: textOf(name), at }],
+  );
+}
+
+/** OpenAI's words, which DeepSeek has as well. */
+export function tooLong(name: string, at: string): string {
+  return `Invalid '${at}': string too long. Expected a string with maximum length 64, but got a string with length ${name.length} instead.`;
 }

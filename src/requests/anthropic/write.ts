@@ -53,10 +53,14 @@ const FIELDS: RequestRules = {
   streamUsage: 'unasked',
 };
 
-/** The form of a provider whose models are of these families. */
-export function claudeForm(families: ClaudeFamilies): RequestForm {
+/**
+ * The form of a provider whose models are of these families.
+ * @param toolNames the form of tools' names
+ */
+export function claudeForm(families: ClaudeFamilies, toolNames: RegExp): RequestForm {
   return {
     kind: 'native',
+    toolNames,
     write: (body, options) => writeMessages(body, options, familyOf(families, options.model)),
     outputLimit: (body) => readCount(body.max_tokens) ?? null,
   };

@@ -1,6 +1,5 @@
 /** Writes a conversation as Gemini has it: turns of two roles, results by their call's name, signatures where they came (A2, A7). */
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
-import { letteredName } from '../../canonical/tool-name.ts';
 import type { Report } from '../report.ts';
 import { STAND_IN } from '../signatures.ts';
 import { argumentsObject } from '../step-calls.ts';
@@ -144,7 +143,7 @@ class ContentWriter {
   #call(call: JsonObject, thoughtSignature: string | undefined): JsonObject {
     const called = objectOf(call.function, call.custom);
     const id = readText(call.id);
-    const name = letteredName(readText(called.name) ?? '');
+    const name = readText(called.name) ?? '';
     this.#results.call(id ?? '', name);
     return {
       functionCall: {
@@ -159,7 +158,7 @@ class ContentWriter {
   #addResult(message: JsonObject): void {
     const id = readText(message.tool_call_id) ?? '';
     const parts = writeParts(message.content, this.#report);
-    this.#results.add(id, parts, letteredName(readText(message.name) ?? id), this.#family.mediaInResults);
+    this.#results.add(id, parts, readText(message.name) ?? id, this.#family.mediaInResults);
   }
 }
 

@@ -1,6 +1,5 @@
 /** Writes tools and the choice among them as Gemini has them (A2). */
 import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
-import { letteredName } from '../../canonical/tool-name.ts';
 import { omit } from '../objects.ts';
 import type { Report } from '../report.ts';
 
@@ -28,16 +27,11 @@ function declaration(tool: JsonObject & { readonly function: JsonObject }, repor
   reportLost(definition, DEFINITION_KEYS, 'tools.function', report);
   const { name, description, parameters } = definition;
   return {
-    name: nameHere(name),
+    name,
     ...(typeof description === 'string' ? { description } : {}),
     // `parameters` takes a subset of OpenAPI and answers 400 to the rest; this takes JSON Schema, but for the word that names it.
     ...(isObject(parameters) ? { parametersJsonSchema: withoutDialect(parameters) } : {}),
   };
-}
-
-/** "Invalid function name. Must start with a letter or an underscore": 21st-dev/magic-mcp#34, 2025-10-02, cline/cline#7339. */
-function nameHere(name: unknown): unknown {
-  return typeof name === 'string' ? letteredName(name) : name;
 }
 
 /** `$schema` is the one word of a schema that is refused (studies/dialects.md 3.6, 2026-11). */
@@ -59,11 +53,11 @@ export function writeToolChoice({ tool_choice: choice, tools }: JsonObject): Jso
   if (choice === 'required' || choice === 'any') return config('ANY');
   if (!isObject(choice)) return undefined;
   const named = isObject(choice.function) ? readText(choice.function.name) : readText(choice.name);
-  if (named !== undefined) return config('ANY', [nameHere(named)]);
+  if (named !== undefined) return config('ANY', [named]);
   const allowed = isObject(choice.allowed_tools) ? choice.allowed_tools : choice;
   const names = readArray(allowed.tools)
     .filter(isFunction)
-    .map((tool) => nameHere(tool.function.name));
+    .map((tool) => tool.function.name);
   // Only these two modes take names.
   return names.length === 0 ? undefined : config(allowed.mode === 'required' ? 'ANY' : 'VALIDATED', names);
 }

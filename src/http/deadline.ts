@@ -32,6 +32,13 @@ export class Deadline {
     });
   }
 
+  /** The work's value, or what `late` makes of the deadline where that is over first: whatever becomes of the work then is nobody's. */
+  async bound<Value>(work: Promise<Value>, late: () => Value): Promise<Value> {
+    const over = Promise.withResolvers<Value>();
+    this.watch(() => over.resolve(late()));
+    return Promise.race([work, over.promise]);
+  }
+
   /** Nobody is told any more. */
   stop(): void {
     this.#onOver = () => {};

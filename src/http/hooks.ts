@@ -26,6 +26,8 @@ export type HostAnswer =
 
 const GO: HostAnswer = { kind: 'go', caller: null };
 
+const LATE = Symbol('late');
+
 /** Gateway keys and the hashes of credentials have none: whatever the host says, its callers are not those. */
 const HOST_PREFIX = 'host_';
 /** Names a record, a ledger and a key in KV as it is. Any other id is hashed, and so is one that looks like a hash. */
@@ -51,11 +53,10 @@ async function ask(
   const { settings, requestId } = context;
   if (new URL(request.url).pathname === `${settings.basePath}/health`) return GO;
   if (await isAdmin(settings.adminToken, request.headers)) return GO;
-  const late = Promise.withResolvers<never>();
-  context.deadline.watch(() => late.reject(new Error('It did not answer within DEADLINE_SECONDS')));
   try {
     const asked = (async () => onRequest(request, requestId))();
-    const answer: unknown = await Promise.race([asked, late.promise]);
+    const answer: unknown = await context.deadline.bound(asked, () => LATE);
+    if (answer === LATE) throw new Error('It did not answer within DEADLINE_SECONDS');
     // A copy, whose headers can be set: those of a fetched response can't.
     if (answer instanceof Response) return { kind: 'answered', response: new Response(answer.body, answer) };
     if (request.bodyUsed) throw new Error("It has read the request's body: read that of request.clone()");

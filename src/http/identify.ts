@@ -2,7 +2,7 @@
 import { type CallerResult, callerToken, identify } from '../auth/caller.ts';
 import { sha256 } from '../auth/digest.ts';
 import { callerId } from '../auth/keys.ts';
-import { apiError } from '../canonical/error.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from './context.ts';
 import type { Ports } from './ports.ts';
 
@@ -21,7 +21,17 @@ export async function identifyCaller(request: Request, context: RequestContext):
   }
   if (context.hostCaller !== null) return { kind: 'caller', caller: context.hostCaller };
   const { auth, adminToken } = settings;
-  return await identify(auth, adminToken, request.headers, knownKeys, arrivedAt);
+  const identified = identify(auth, adminToken, request.headers, knownKeys, arrivedAt);
+  return await context.deadline.bound<Identified>(identified, () => ({
+    kind: 'error',
+    error: storeTooSlow(context),
+  }));
+}
+
+/** Nothing else is waited for while a caller is identified. */
+function storeTooSlow({ settings }: RequestContext): ApiError {
+  const seconds = settings.pacing.deadlineMs / 1000;
+  return apiError('timeout', `The key store (WEIR_KV) did not answer within ${seconds} seconds: try again`);
 }
 
 /** Callers are told apart by whom the host says they are, or by what they send as a key, valid or not; others by their address. */

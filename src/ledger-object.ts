@@ -1,5 +1,7 @@
 /** The Durable Object that is one key's ledger: what a request used and what its limits allow change in one transaction (L4). */
 import { DurableObject } from 'cloudflare:workers';
+import { HeldKey, type KeyCalls, type KeyChange, type KeyChangeResult } from './auth/held-key.ts';
+import type { KeyStore } from './auth/keys.ts';
 import type { JsonObject } from './canonical/json.ts';
 import type { LimitsResult } from './limits/limits.ts';
 import type { LimitsStub } from './limits/limits-stub.ts';
@@ -46,6 +48,7 @@ export type LedgerStorage = Pick<DurableObjectStorage, 'sql' | 'transactionSync'
 
 export interface LedgerEnv {
   readonly WEIR_LEDGER: LedgerNamespace;
+  readonly WEIR_KV?: KeyStore;
   readonly [name: string]: unknown;
 }
 
@@ -58,11 +61,12 @@ const RETRY_AFTER_MS = 60_000;
 /** A directory that hangs holds up no other job. */
 const MAX_SEND_MS = 10_000;
 
-export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub {
+export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub, KeyCalls {
   readonly #storage: LedgerStorage;
   readonly #sql: SqlStorage;
   readonly #keyId: string;
   readonly #jobs: readonly Job[];
+  readonly #key: HeldKey;
 
   /** @param storage the object's own, or one around it */
   constructor(context: DurableObjectState, env: LedgerEnv, storage: LedgerStorage = context.storage) {
@@ -70,6 +74,12 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
     this.#storage = storage;
     this.#sql = storage.sql;
     this.#keyId = context.id.name ?? '';
+    this.#key = new HeldKey({
+      sql: this.#sql,
+      transaction: (act) => storage.transactionSync(act),
+      store: env.WEIR_KV ?? null,
+      wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    });
     if (this.#keyId === DIRECTORY) {
       createDirectory(this.#sql);
       this.#jobs = [];
@@ -157,6 +167,14 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
 
   async changeLimits(fields: JsonObject): Promise<LimitsResult> {
     return this.#storage.transactionSync(() => changeLimits(this.#sql, fields));
+  }
+
+  async changeKey(change: KeyChange): Promise<KeyChangeResult> {
+    return this.#key.changeKey(change);
+  }
+
+  async revokeKey(id: string): Promise<void> {
+    return this.#key.revokeKey(id);
   }
 
   #expireReservations(now: number): number | null {

@@ -19,11 +19,29 @@ export type NewKey = Pick<GatewayKey, 'name' | 'models' | 'expires_at' | 'limits
 /** The part of a KV namespace that keys use. */
 export type KeyStore = Pick<KVNamespace, 'get' | 'put' | 'list' | 'delete'>;
 
+/**
+ * A key as it was made. Nothing writes this entry again: once it is deleted, no change that is under way, and no order of writes,
+ * brings the key back.
+ */
 const PREFIX = 'key/';
+/** What a key is since its last change; without the key's own entry it has no meaning. */
+const CHANGE_PREFIX = 'key-change/';
 const TOKEN_PREFIX = 'weir_';
 const TOKEN_RANDOM_BYTES = 32;
 /** Listings (of 1,000 keys each) in one answer. */
 const MAX_LISTINGS = 10;
+/** KV metadata, in which keys are listed, holds 1,024 bytes; the rest of a key takes 150 of them, and its limits up to 200. */
+const MAX_KEY_BYTES = 850;
+const MAX_LIMITED_KEY_BYTES = 650;
+
+/** What is wrong with a key's size, or null. */
+export function sizeProblem({ name, models, limits }: NewKey): string | null {
+  const maxBytes = limits === null ? MAX_KEY_BYTES : MAX_LIMITED_KEY_BYTES;
+  const bytes = new TextEncoder().encode(JSON.stringify([name, models])).length;
+  if (bytes <= maxBytes) return null;
+  const which = limits === null ? '' : ' of a key with limits';
+  return `name and models${which} must not take more than ${maxBytes} bytes`;
+}
 
 /** A caller's id: the head of its token's SHA-256. It names the key in KV, and in records, without revealing the token. */
 export function callerId(digest: string): string {
@@ -50,9 +68,18 @@ export async function makeKey(asked: NewKey, now: Date): Promise<MadeKey> {
   return { key: { id: callerId(digest), ...asked, created_at: now.toISOString() }, token, digest };
 }
 
-/** Puts a key into the store, or its changed form over it. */
+/** Puts a new key into the store. */
 export async function putKey(store: KeyStore, key: GatewayKey, digest: string): Promise<void> {
   await store.put(PREFIX + key.id, JSON.stringify({ ...key, digest }), { metadata: key });
+}
+
+/** Puts a key's changed form into the store. */
+export async function putChange(store: KeyStore, key: GatewayKey): Promise<void> {
+  await store.put(CHANGE_PREFIX + key.id, JSON.stringify(key), { metadata: key });
+}
+
+export async function deleteChange(store: KeyStore, id: string): Promise<void> {
+  await store.delete(CHANGE_PREFIX + id);
 }
 
 /** The key of this id, with its token's digest, or null where there is none. */
@@ -61,10 +88,12 @@ export async function readKey(
   id: string,
   cacheTtl?: number,
 ): Promise<{ readonly key: GatewayKey; readonly digest: string } | null> {
-  const stored: unknown = await store.get(PREFIX + id, { type: 'json', ...(cacheTtl && { cacheTtl }) });
-  const key = decodeKey(stored);
-  const digest = isObject(stored) ? readText(stored.digest) : undefined;
-  return key === null || digest === undefined ? null : { key, digest };
+  const options = { type: 'json', ...(cacheTtl && { cacheTtl }) } as const;
+  const read = (name: string): Promise<unknown> => store.get(name, options);
+  const [made, changed] = await Promise.all([read(PREFIX + id), read(CHANGE_PREFIX + id)]);
+  const key = decodeKey(made);
+  const digest = isObject(made) ? readText(made.digest) : undefined;
+  return key === null || digest === undefined ? null : { key: decodeKey(changed) ?? key, digest };
 }
 
 /**
@@ -81,10 +110,16 @@ export async function readKeyOf(
 }
 
 export async function listKeys(store: KeyStore): Promise<GatewayKey[]> {
+  const [made, changed] = await Promise.all([list(store, PREFIX), list(store, CHANGE_PREFIX)]);
+  const changes = new Map(changed.map((key) => [key.id, key]));
+  return made.map((key) => changes.get(key.id) ?? key);
+}
+
+async function list(store: KeyStore, prefix: string): Promise<GatewayKey[]> {
   const keys: GatewayKey[] = [];
   let cursor: string | null = null;
   for (let listing = 0; listing < MAX_LISTINGS; listing++) {
-    const page: KVNamespaceListResult<unknown> = await store.list({ prefix: PREFIX, cursor });
+    const page: KVNamespaceListResult<unknown> = await store.list({ prefix, cursor });
     for (const { metadata } of page.keys) {
       const key = decodeKey(metadata);
       if (key !== null) keys.push(key);
@@ -95,14 +130,18 @@ export async function listKeys(store: KeyStore): Promise<GatewayKey[]> {
   return keys;
 }
 
-/** @returns false where there is no such key */
+/**
+ * Revokes a key for good, whatever is written of it later. What is left of it is {@link deleteChange}'s.
+ * @returns false where there is no such key
+ */
 export async function revokeKey(store: KeyStore, id: string): Promise<boolean> {
   if ((await store.get(PREFIX + id)) === null) return false;
   await store.delete(PREFIX + id);
   return true;
 }
 
-function decodeKey(stored: unknown): GatewayKey | null {
+/** A key as it is stored; null where it is none. */
+export function decodeKey(stored: unknown): GatewayKey | null {
   if (!isObject(stored)) return null;
   const id = readText(stored.id);
   if (id === undefined) return null;

@@ -1,13 +1,25 @@
 /** `/admin/keys`: makes, lists, shows, changes and revokes gateway keys, for the bearer of the admin token (K2, G8). */
 import { isAdmin } from '../auth/caller.ts';
-import { type GatewayKey, listKeys, makeKey, type NewKey, putKey, readKey, revokeKey } from '../auth/keys.ts';
+import type { KeyChange, KeyChangeResult } from '../auth/held-key.ts';
+import {
+  deleteChange,
+  type GatewayKey,
+  listKeys,
+  makeKey,
+  type NewKey,
+  putChange,
+  putKey,
+  readKey,
+  revokeKey,
+  sizeProblem,
+} from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type JsonObject, readArray, readText } from '../canonical/json.ts';
 import { LIMIT_FIELDS, readLimits, writeLimits } from '../limits/limits.ts';
 import { isoDay } from '../metering/days.ts';
 import type { RequestContext } from './context.ts';
 import { showKey } from './key.ts';
-import { changeLimits } from './limited-ledger.ts';
+import { askLedger, changeLimits, unboundLimits } from './limited-ledger.ts';
 import { readRequestBody } from './request-body.ts';
 import { errorResponse, jsonResponse } from './respond.ts';
 
@@ -19,10 +31,6 @@ const KEY_ID = /^[0-9a-f]{16}$/;
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 /** The year 2286: a larger number was meant in milliseconds. */
 const MAX_EXPIRY_SECONDS = 1e10;
-/** KV metadata, in which keys are listed, holds 1,024 bytes; the rest of a key takes 150 of them, and its limits up to 200. */
-const MAX_KEY_BYTES = 850;
-const MAX_LIMITED_KEY_BYTES = 650;
-
 type AdminHandler = (request: Request, context: RequestContext, id: string) => Promise<Response>;
 
 /** A route that answers the bearer of the admin token alone; `id` is the path's, where it has one. */
@@ -88,24 +96,44 @@ export const handleChangeKey = forAdmin(async (request, context, id) => {
   const asked = readNewKey({ name: found.key.name, ...body }, context.arrivedAt);
   if ('error' in asked) return errorResponse(asked.error);
   const named = Object.entries(asked.key).filter(([field]) => field !== 'limits' && field in body);
-  const key: GatewayKey = { ...found.key, ...Object.fromEntries(named) };
   const limits = Object.fromEntries(Object.entries(body).filter(([field]) => !OWN_FIELDS.includes(field)));
-  const hasLimits = Object.keys(limits).length > 0;
-  const tooLarge = sizeProblem({ ...key, limits: hasLimits ? limits : key.limits });
-  if (tooLarge !== null) return errorResponse(invalid(tooLarge, 'models').error);
-  const changed = hasLimits ? await changeLimits(context, id, limits) : { limits: key.limits };
-  if ('error' in changed) return errorResponse(changed.error);
-  const whole = { ...key, limits: changed.limits };
-  await putKey(context.ports.store, whole, found.digest);
+  const changed = await changeKey(context, { key: found.key, fields: Object.fromEntries(named), limits });
   context.knownKeys.forget(id);
-  return jsonResponse(writeKey(whole));
+  if (changed.kind === 'error') return errorResponse(changed.error);
+  if (changed.kind === 'revoked') return errorResponse(NO_SUCH_KEY);
+  if (changed.kind === 'invalid') return errorResponse(invalid(changed.message, changed.param).error);
+  return jsonResponse(writeKey(changed.key));
 });
 
 export const handleRevokeKey = forAdmin(async (_request, context, id) => {
-  const revoked = KEY_ID.test(id) && (await revokeKey(context.ports.store, id));
+  const { store, ledgers } = context.ports;
+  const revoked = KEY_ID.test(id) && (await revokeKey(store, id));
   context.knownKeys.forget(id);
-  return revoked ? jsonResponse({ id, deleted: true }) : errorResponse(NO_SUCH_KEY);
+  if (!revoked) return errorResponse(NO_SUCH_KEY);
+  // It is revoked by now, whether its object is reached or not: that one refuses changes which are under way, and cleans up.
+  if (ledgers === null) await deleteChange(store, id);
+  else await askLedger(context, id, (ledger) => ledger.revokeKey(id));
+  return jsonResponse({ id, deleted: true });
 });
+
+/** In the key's object, where one is bound: there no two changes of a key lose each other. */
+async function changeKey(
+  context: RequestContext,
+  change: KeyChange,
+): Promise<KeyChangeResult | { readonly kind: 'error'; readonly error: ApiError }> {
+  const { key, fields, limits } = change;
+  const { store, ledgers } = context.ports;
+  if (ledgers !== null) {
+    const asked = await askLedger(context, key.id, (ledger) => ledger.changeKey(change));
+    return asked.kind === 'error' ? asked : asked.value;
+  }
+  if (Object.keys(limits).length > 0) return { kind: 'error', error: unboundLimits(limits) };
+  const changed = { ...key, ...fields };
+  const tooLarge = sizeProblem(changed);
+  if (tooLarge !== null) return { kind: 'invalid', message: tooLarge, param: 'models' };
+  await putChange(store, changed);
+  return { kind: 'changed', key: changed };
+}
 
 async function findKey({ ports }: RequestContext, id: string) {
   return KEY_ID.test(id) ? await readKey(ports.store, id) : null;
@@ -140,14 +168,6 @@ function readNewKey(
   const key = { name, models, expires_at, limits };
   const tooLarge = sizeProblem(key);
   return tooLarge === null ? { key } : invalid(tooLarge, 'models');
-}
-
-function sizeProblem({ name, models, limits }: NewKey): string | null {
-  const maxBytes = limits === null ? MAX_KEY_BYTES : MAX_LIMITED_KEY_BYTES;
-  const bytes = new TextEncoder().encode(JSON.stringify([name, models])).length;
-  if (bytes <= maxBytes) return null;
-  const which = limits === null ? '' : ' of a key with limits';
-  return `name and models${which} must not take more than ${maxBytes} bytes`;
 }
 
 function invalid(message: string, param: string): { readonly error: ApiError } {

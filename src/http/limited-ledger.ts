@@ -1,10 +1,10 @@
-/** Calls to a key's ledger object about its limits: bounded in time, and errors of the table where it can't be reached (G6). */
+/** Calls to a key's ledger object: bounded in time, and errors of the table where it can't be reached (G6). */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { LEDGER_TIMEOUT_MS } from '../canonical/limits.ts';
 import { LIMIT_FIELDS, writeLimits } from '../limits/limits.ts';
-import type { LimitsStub } from '../limits/limits-stub.ts';
 import type { RequestContext } from './context.ts';
+import type { KeyObject } from './ports.ts';
 
 export type LedgerAnswer<Value> =
   | { readonly kind: 'answer'; readonly value: Value }
@@ -14,7 +14,7 @@ export type LedgerAnswer<Value> =
 export async function askLedger<Value>(
   { ports, requestId }: Pick<RequestContext, 'ports' | 'requestId'>,
   keyId: string,
-  call: (ledger: LimitsStub) => Promise<Value>,
+  call: (ledger: KeyObject) => Promise<Value>,
 ): Promise<LedgerAnswer<Value>> {
   const { ledgers, clock, log } = ports;
   const late = Promise.withResolvers<never>();
@@ -35,7 +35,7 @@ export async function askLedger<Value>(
     return { kind: 'answer', value: await Promise.race([tries(), late.promise]) };
   } catch (error) {
     log({ event: 'ledger_unreachable', request_id: requestId, key_id: keyId, reason: String(error) });
-    const message = "This key has limits, and the ledger that keeps them can't be reached: try again";
+    const message = "This key's ledger object (WEIR_LEDGER) can't be reached: try again";
     return { kind: 'error', error: apiError('ledger_unreachable', message) };
   } finally {
     cancelTimer();
@@ -47,13 +47,13 @@ function isOverloaded(error: unknown): boolean {
   return error instanceof Error && 'overloaded' in error && error.overloaded === true;
 }
 
-/** Sets a key's limits, in the form in which requests have them. */
+/** Sets a new key's limits, in the form in which requests have them. */
 export async function changeLimits(
   context: RequestContext,
   keyId: string,
   fields: JsonObject,
 ): Promise<{ readonly limits: JsonObject | null } | { readonly error: ApiError }> {
-  if (context.ports.ledgers === null) return { error: unbound(fields) };
+  if (context.ports.ledgers === null) return { error: unboundLimits(fields) };
   const changed = await askLedger(context, keyId, (ledger) => ledger.changeLimits(fields));
   if (changed.kind === 'error') return changed;
   const { value } = changed;
@@ -61,7 +61,8 @@ export async function changeLimits(
   return { error: apiError('invalid_request', value.message, value.param) };
 }
 
-function unbound(fields: JsonObject): ApiError {
+/** The error for limits of a deployment without ledger objects. */
+export function unboundLimits(fields: JsonObject): ApiError {
   const message =
     'Limits need the ledger object: bind WEIR_LEDGER to the class LedgerObject ([[durable_objects.bindings]] in wrangler.toml)';
   return apiError('invalid_request', message, LIMIT_FIELDS.find((field) => field in fields) ?? null);

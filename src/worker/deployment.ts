@@ -8,8 +8,7 @@ import {
   misconfiguredGateway,
   type Site,
 } from '../gateway.ts';
-import type { Ports } from '../http/ports.ts';
-import type { LimitsNamespace } from '../limits/limits-stub.ts';
+import type { KeyObjects, Ports } from '../http/ports.ts';
 import type { RecordQueue } from '../metering/queue.ts';
 import { optionProblems, withOptions } from '../settings/options.ts';
 import { placementOf } from '../settings/placement.ts';
@@ -26,7 +25,7 @@ interface Env {
   /** Keys and usage records. Everything else in the environment is read by `settings.ts`. */
   readonly WEIR_KV?: KVNamespace;
   /** The ledger objects: each key's, for LEDGER=object and for keys with limits. */
-  readonly WEIR_LEDGER?: LimitsNamespace;
+  readonly WEIR_LEDGER?: KeyObjects;
   readonly USAGE_QUEUE?: RecordQueue;
   /** A coarse shield against floods, asked before KV is read. */
   readonly LIMITER?: RateLimit;

@@ -1,6 +1,6 @@
 /** `/admin/keys` over real KV: keys are created, listed without their secret and revoked, by the admin only (K2). */
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectsOf, textOf } from '../simulator/json.ts';
 import { errorOf, jsonOf, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
@@ -10,7 +10,7 @@ const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
 let gateway: Gateway;
 
 beforeAll(async () => {
-  gateway = await startGateway({ vars: { AUTH: 'keys' } });
+  gateway = await startGateway({ vars: { AUTH: 'keys' }, entrypoint: 'held-kv-worker.ts' });
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
@@ -104,6 +104,57 @@ describe('a key', () => {
     expect((await list()).find((entry) => entry.id === id)).toMatchObject({ name, models });
     const larger = await gateway.post('/admin/keys', { name, models: globs }, { headers: ADMIN });
     expect([larger.status, (await errorOf(larger)).error.param]).toEqual([400, 'models']);
+  });
+});
+
+describe('finding 9: changes of one key that meet, through the key’s object', () => {
+  afterEach(() => gateway.fetch('/release'));
+
+  function patch(id: string, body: JsonObject): Promise<Response> {
+    const init = { method: 'PATCH', headers: ADMIN, body: JSON.stringify(body) };
+    return gateway.fetch(`/admin/keys/${id}`, init);
+  }
+
+  /** Resolves when so many lines say this of an entry of the key. */
+  function logged(id: string, line: JsonObject, count = 1): Promise<void> {
+    const isThis = (one: JsonObject) =>
+      textOf(one.name).endsWith(id) && Object.entries(line).every(([name, value]) => one[name] === value);
+    return gateway.logged((lines) => lines.filter(isThis).length >= count);
+  }
+
+  async function statusOf(key: JsonObject): Promise<number> {
+    const headers = { authorization: `Bearer ${textOf(key.key)}` };
+    return (await gateway.fetch('/v1/models', { headers })).status;
+  }
+
+  test('K2 K3: a key stays revoked when a PATCH that began before the DELETE is written after it', async () => {
+    const key = await create({ name: 'raced' });
+    const id = textOf(key.id);
+    await gateway.fetch('/hold');
+    const patched = patch(id, { name: 'revived' });
+    await logged(id, { event: 'held' });
+    const revoked = revoke(id);
+    await logged(id, { event: 'kv', call: 'delete', name: `key/${id}` });
+    await gateway.fetch('/release');
+    expect((await revoked).status).toBe(200);
+    await (await patched).text();
+    expect(await statusOf(key)).toBe(401);
+    expect((await list()).map((entry) => entry.id)).not.toContain(id);
+    expect((await patch(id, { name: 'revived' })).status).toBe(404);
+    expect(JSON.stringify(await gateway.entries('key'))).not.toContain(id);
+  });
+
+  test('K2: two PATCHes that both read the key before either is written: both stay', async () => {
+    const key = await create({ name: 'shared' });
+    const id = textOf(key.id);
+    await gateway.fetch('/hold');
+    const patched = [patch(id, { models: ['deepseek/*'] }), patch(id, { rpm: 7 })];
+    await logged(id, { event: 'kv', call: 'get', name: `key/${id}` }, 2);
+    await logged(id, { event: 'held' });
+    await gateway.fetch('/release');
+    for (const response of await Promise.all(patched)) expect(response.status).toBe(200);
+    const listed = (await list()).find((entry) => entry.id === id);
+    expect(listed).toMatchObject({ name: 'shared', models: ['deepseek/*'], rpm: 7 });
   });
 });
 

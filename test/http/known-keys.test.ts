@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { KEY_TTL_MS } from '../../src/canonical/limits.ts';
 import type { Ports } from '../../src/http/ports.ts';
 import { MemoryStore } from '../metering/records.ts';
-import { FakeClock } from '../stream/fake-clock.ts';
 import { decodeObject, type JsonObject, objectOf, textOf } from '../simulator/json.ts';
+import { FakeClock } from '../stream/fake-clock.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 
 const ADMIN_TOKEN = 'admin';
@@ -96,18 +96,23 @@ class HangingStore extends MemoryStore {
 test.each([
   ['POST', '/v1/chat/completions'],
   ['GET', '/v1/models'],
-])('T3 finding 16: a KV that never answers for a key: %s %s ends at the deadline, and names the key store', async (method, path) => {
-  const clock = new FakeClock();
-  const store = new HangingStore() as unknown as Ports['store'];
-  const gateway = new LimitedGateway({ DEADLINE_SECONDS: '6' }, { store, clock });
-  const answer = gateway.fetch(path, `weir_${'0'.repeat(64)}`, { method });
-  // The digest of the token is of no fake clock.
-  for (let turn = 0; turn < 40; turn++) await new Promise(setImmediate);
-  clock.advance(6000);
-  const response = await answer;
-  expect(response.status).toBe(504);
-  const { error } = decodeObject(await response.text()) ?? {};
-  expect(error).toMatchObject({ code: 'timeout', type: 'timeout_error' });
-  expect(textOf(objectOf(error).message)).toMatch(/^The key store \(WEIR_KV\) did not answer within 6 seconds/);
-  expect(gateway.calls).toEqual([]);
-});
+])(
+  'T3 finding 16: a KV that never answers for a key: %s %s ends at the deadline, and names the key store',
+  async (method, path) => {
+    const clock = new FakeClock();
+    const store = new HangingStore() as unknown as Ports['store'];
+    const gateway = new LimitedGateway({ DEADLINE_SECONDS: '6' }, { store, clock });
+    const answer = gateway.fetch(path, `weir_${'0'.repeat(64)}`, { method });
+    // The digest of the token is of no fake clock.
+    for (let turn = 0; turn < 40; turn++) await new Promise(setImmediate);
+    clock.advance(6000);
+    const response = await answer;
+    expect(response.status).toBe(504);
+    const { error } = decodeObject(await response.text()) ?? {};
+    expect(error).toMatchObject({ code: 'timeout', type: 'timeout_error' });
+    expect(textOf(objectOf(error).message)).toMatch(
+      /^The key store \(WEIR_KV\) did not answer within 6 seconds/,
+    );
+    expect(gateway.calls).toEqual([]);
+  },
+);

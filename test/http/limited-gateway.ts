@@ -1,8 +1,9 @@
 /** A gateway in memory whose keys have limits: its ledger objects can be made to fail or hang, and every call is recorded. */
 import { timingSafeEqual } from 'node:crypto';
+import { HeldKey, type KeyCalls } from '../../src/auth/held-key.ts';
 import { createGateway, type Hooks, NO_HOOKS } from '../../src/gateway.ts';
-import type { Ports } from '../../src/http/ports.ts';
-import type { LimitCalls, LimitsNamespace, LimitsStub } from '../../src/limits/limits-stub.ts';
+import type { KeyObject, KeyObjects, Ports } from '../../src/http/ports.ts';
+import type { LimitCalls } from '../../src/limits/limits-stub.ts';
 import { reserve } from '../../src/limits/reserve.ts';
 import { settle, settleUnreserved } from '../../src/limits/settle.ts';
 import { readStanding } from '../../src/limits/standing.ts';
@@ -51,9 +52,10 @@ export class LimitedGateway {
   constructor(settings: JsonObject = {}, ports: Partial<Ports> = {}, hooks: Hooks = NO_HOOKS) {
     const read = readSettings({ ADMIN_TOKEN, OPENAI_API_KEY: 'k', DEEPSEEK_API_KEY: 'k', ...settings });
     if (read.kind === 'invalid') throw new Error(JSON.stringify(read.problems));
+    const { store = new KeyedStore(this.calls) as unknown as Ports['store'] } = ports;
     const own: Ports = {
-      store: new KeyedStore(this.calls) as unknown as Ports['store'],
-      ledgers: this.#ledgers(),
+      store,
+      ledgers: this.#ledgers(store),
       limiter: null,
       queue: null,
       fetch: async (_, init) => {
@@ -115,7 +117,7 @@ export class LimitedGateway {
     }
   }
 
-  #ledgers(): LimitsNamespace {
+  #ledgers(store: Ports['store']): KeyObjects {
     const { sql } = this;
     const call = async <Value>(name: string, act: () => Value): Promise<Value> => {
       this.calls.push(name);
@@ -136,8 +138,18 @@ export class LimitedGateway {
       standing: () => call('standing', () => readStanding(sql, Date.now())),
       changeLimits: (fields) => call('changeLimits', () => changeLimits(sql, fields)),
     };
+    const key = new HeldKey({
+      sql,
+      transaction: (act) => act(),
+      store,
+      wait: () => new Promise(setImmediate),
+    });
+    const keyCalls: KeyCalls = {
+      changeKey: async (change) => (await call('changeKey', () => {})) ?? key.changeKey(change),
+      revokeKey: async (id) => (await call('revokeKey', () => {})) ?? key.revokeKey(id),
+    };
     // These tests have LEDGER=kv, and no object holds a record.
-    return { getByName: () => stub as LimitsStub };
+    return { getByName: () => ({ ...stub, ...keyCalls }) as KeyObject };
   }
 }
 

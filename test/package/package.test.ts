@@ -23,6 +23,15 @@ describe('W2 what is packed', () => {
     expect(project.packed.filter((path) => path.includes('test'))).toEqual([]);
   });
 
+  test('finding 20: the page in it has the licence of Preact, which it contains', async () => {
+    const page = await readFile(
+      join(project.directory, 'node_modules/weir-gateway/dist/page/document.js'),
+      'utf8',
+    );
+    expect(page).toContain('Copyright (c) 2015-present Jason Miller');
+    expect(page).toContain('Permission is hereby granted, free of charge');
+  });
+
   test('no module of Node is imported, nor anything that is not installed with it', async () => {
     const imported = new Set<string>();
     for (const path of project.packed.filter((name) => name.endsWith('.js'))) {

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 import { minify } from 'terser';
 
-const PAGE = join(import.meta.dirname, '..', '..', 'src', 'page');
+const ROOT = join(import.meta.dirname, '..', '..');
+const PAGE = join(ROOT, 'src', 'page');
+const NODE_MODULES = join(ROOT, 'node_modules');
 /** The module that the build writes. It is under Git, so that a checkout and a package need no build. */
 export const GENERATED = join(PAGE, 'document.ts');
 
@@ -13,28 +15,37 @@ export const GENERATED = join(PAGE, 'document.ts');
 export async function buildPage(): Promise<string> {
   const [html, script, style] = await Promise.all([
     readFile(join(PAGE, 'page.html'), 'utf8'),
-    bundle('main.tsx').then(shorten),
+    bundle('main.tsx'),
     bundle('styles.css'),
   ]);
+  const [code, licences] = await Promise.all([shorten(script.text), licencesOf(script.packages)]);
   const document = html
     .replace(/>\n+</g, '><')
-    .replace('</style>', () => `${style}</style>`)
-    .replace('</script>', () => `${script}</script>`);
+    .replace('</style>', () => `${style.text}</style>`)
+    .replace('</script>', () => `${code}</script>`)
+    .replace('</html>', () => `<!--\n${licences}\n--></html>`);
   return [
     '/** The page, built by `npm run page` from the sources beside this file. Do not edit. */',
     `export const DOCUMENT =\n  ${JSON.stringify(document)};`,
-    `export const SCRIPT_HASH = '${hashOf(script)}';`,
-    `export const STYLE_HASH = '${hashOf(style)}';`,
+    `export const SCRIPT_HASH = '${hashOf(code)}';`,
+    `export const STYLE_HASH = '${hashOf(style.text)}';`,
     '',
   ].join('\n');
 }
 
-async function bundle(file: string): Promise<string> {
-  const { outputFiles } = await build({
+interface Bundle {
+  readonly text: string;
+  /** The folders, below `node_modules`, of what it contains of others. */
+  readonly packages: readonly string[];
+}
+
+async function bundle(file: string): Promise<Bundle> {
+  const { outputFiles, metafile } = await build({
     entryPoints: [join(PAGE, file)],
     absWorkingDir: PAGE,
     bundle: true,
     write: false,
+    metafile: true,
     minify: true,
     format: 'iife',
     mangleProps: new RegExp(`^(${OWN_FIELDS}|${OF_CLASSES})$`),
@@ -48,7 +59,19 @@ async function bundle(file: string): Promise<string> {
     tsconfigRaw: {},
     define: { 'process.env.NODE_ENV': '"production"' },
   });
-  return (outputFiles[0]?.text ?? '').trim();
+  const packages = Object.keys(metafile.inputs).flatMap((input) => {
+    return /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ?? [];
+  });
+  return { text: (outputFiles[0]?.text ?? '').trim(), packages: [...new Set(packages)] };
+}
+
+/** The notices that the copies of these packages must have with them. */
+async function licencesOf(packages: readonly string[]): Promise<string> {
+  const texts = packages.map(async (name) => {
+    const text = await readFile(join(NODE_MODULES, name, 'LICENSE'), 'utf8');
+    return `This page contains ${name}:\n\n${text.trim()}`;
+  });
+  return (await Promise.all(texts)).join('\n\n');
 }
 
 /** Fields of the page's own objects, which neither the API nor the URL nor the browser has: their names are shortened. */

@@ -31,6 +31,7 @@ const ERRORS: Readonly<Record<string, string>> = {
   upstream_overloaded: 'The provider is overloaded.',
   upstream_unreachable: "The provider can't be reached.",
   upstream_credential: "The provider refuses this deployment's own key.",
+  upstream_refused: 'The provider refuses this request.',
   upstream_balance: 'The account at the provider has no balance left.',
   rate_limited: "The provider's rate limit refused it.",
 };

@@ -80,3 +80,13 @@ async function untilSaid({ stdout, stderr }: ChildProcess, wanted: RegExp): Prom
     }
   });
 }
+
+test('npm ci says nothing of engines: the scripts run on the Node that it installs', () => {
+  const { status, stderr } = spawnSync('npm', ['ci', '--dry-run', '--ignore-scripts', '--offline'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    // The system's Node, which may be an older one, comes first in a newcomer's shell.
+    env: { ...process.env, PATH: `/usr/bin:${process.env.PATH}` },
+  });
+  expect([status, stderr.match(/EBADENGINE/g)]).toEqual([0, null]);
+});

@@ -50,7 +50,7 @@ describe.each([true, false])('streamed: %s', (isStreamed) => {
     const answer = await ask('What does a weir do?', isStreamed);
     expect(answer).toMatchObject({
       status: 200,
-      text: ' The gate opens; the basin follows, slowly, señor.'.trimStart(),
+      text: ' The gate opens; the café’s basin follows, slowly.'.trimStart(),
       reasoning: 'Water first, then gates, then words.',
       finish: 'stop',
       usage: {

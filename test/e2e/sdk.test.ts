@@ -102,7 +102,7 @@ describe('chat.completions.runTools', () => {
   test.each([
     ['openai/gpt-4o-mini', TEXT],
     ['deepseek/deepseek-reasoner', 'Yes: 17 is prime, for neither 2 nor 3 divides it.'],
-    ['mistral/mistral-small-latest', 'Le barrage règle le débit : chaque péniche passe à son tour.'],
+    ['mistral/mistral-small-latest', 'The weir sets the flow – each barge waits for its turn.'],
     ['xerotier/llama-3.1-8b', 'A fixed weir needs no keeper; a movable one needs a good one.'],
     ['compatible/openai/gpt-oss-20b', 'Three edges, through the second lock.'],
   ])('C7: %s calls the tool with its arguments, receives its result and answers', async (model, answer) => {

@@ -1,6 +1,7 @@
 /** The package, packed and installed into an empty project: what is in it, its types, and Weir mounted in other Workers (W2). */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { build } from 'esbuild';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { errorOf, jsonOf, streamedChat } from '../e2e/client.ts';
@@ -47,6 +48,20 @@ describe('W2 what is packed', () => {
     const installed = Object.keys(objectOf(JSON.parse(lock).packages)).sort();
     expect(installed).toEqual(['node_modules/hono', 'node_modules/itty-router', 'node_modules/weir-gateway']);
   });
+});
+
+test('W2 esbuild bundles a host with --external:cloudflare:*, as the README says, and not without', async () => {
+  const bundle = (external: string[]) =>
+    build({
+      entryPoints: [join(project.directory, 'src', 'whole.ts')],
+      bundle: true,
+      write: false,
+      format: 'esm',
+      logLevel: 'silent',
+      external,
+    });
+  expect((await bundle(['cloudflare:*'])).errors).toEqual([]);
+  await expect(bundle([])).rejects.toThrow(/cloudflare:workers/);
 });
 
 /** What `npm create cloudflare` writes. */

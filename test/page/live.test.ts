@@ -49,7 +49,7 @@ describe.runIf(hasChromium)('the live view', () => {
       expect(await flash.locator('.part.text p').innerText()).toBe(
         'Open the lower gate last: the chamber empties, the boat leaves.',
       );
-      expect(await lane(page, SMALL).locator('.part.text p').innerText()).toMatch(/barrage/);
+      expect(await lane(page, SMALL).locator('.part.text p').innerText()).toMatch(/barge/);
       const frames = await flash.locator('.frame').allInnerTexts();
       expect(frames.at(-1)).toContain('[DONE]');
       expect(frames.at(-2)).toContain('"usage"');

@@ -12,7 +12,7 @@ const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
   'Qwen/Qwen3.8-27B': wordsOf('text', 'One message first, and then the river.'),
   'llama-3.3-70b-versatile': wordsOf(
     'text',
-    'Fast water, same river: compatible is as compatible does, señor.',
+    'Fast water, same river: compatible is as compatible does, naïvely.',
   ),
   'openai/gpt-oss-20b': [
     ...wordsOf('reasoning', 'They ask for the shortest path; count edges.'),

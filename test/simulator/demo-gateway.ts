@@ -12,6 +12,9 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url).href);
 const START_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 5_000;
 const LOG_LINES = 40;
+const CHECK_EVERY_MS = 1_000;
+const CHECK_LIMIT_MS = 5_000;
+const MAX_FAILED_CHECKS = 3;
 
 export interface Gateway {
   readonly url: string;
@@ -20,14 +23,16 @@ export interface Gateway {
   /** The last lines of wrangler's output, for the case of a failure. */
   log(): Promise<string>;
   stop(): Promise<void>;
+  /** Fulfilled when its process has ended, or /health has not answered for a while. */
+  lost(): Promise<void>;
 }
 
 /** Everything that wrangler writes goes below `directory`, which the caller removes. */
 export async function startGateway(
   variables: Readonly<Record<string, string>>,
   directory: string,
+  port: number,
 ): Promise<Gateway> {
-  const port = await freePort();
   const logFile = join(directory, 'wrangler.log');
   const settings = join(directory, 'empty.env');
   await writeFile(settings, '');
@@ -57,6 +62,7 @@ export async function startGateway(
     },
     log: async () => (await readFile(logFile, 'utf8')).trimEnd().split('\n').slice(-LOG_LINES).join('\n'),
     stop: () => stop(child),
+    lost: () => isLost(url, child),
   };
 }
 
@@ -93,6 +99,22 @@ async function healthy(url: string, child: ChildProcess): Promise<boolean> {
   return false;
 }
 
+/** Wrangler lives on when its workerd has died, and then answers nothing. */
+export async function isLost(
+  url: string,
+  child: Pick<ChildProcess, 'exitCode' | 'signalCode'>,
+): Promise<void> {
+  for (let failures = 0; failures < MAX_FAILED_CHECKS; ) {
+    await setTimeout(CHECK_EVERY_MS, undefined, { ref: false });
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const isUp = await fetch(`${url}/health`, { signal: AbortSignal.timeout(CHECK_LIMIT_MS) }).then(
+      (response) => response.ok,
+      () => false,
+    );
+    failures = isUp ? 0 : failures + 1;
+  }
+}
+
 async function stop(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
@@ -112,9 +134,23 @@ function killGroup({ pid }: ChildProcess): void {
   }
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
+/**
+ * @param asked the one that must be taken, or undefined: then the usual one where it is free, else any
+ * @returns null where the asked one is taken
+ */
+export async function choosePort(asked: number | undefined, usual: number): Promise<number | null> {
+  const port = await freePort(asked ?? usual);
+  return port !== null || asked !== undefined ? port : freePort(0);
+}
+
+/** @returns null where it is taken */
+async function freePort(asked: number): Promise<number | null> {
+  const server = createServer().listen(asked, '127.0.0.1');
+  const isListening = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
+  if (!isListening) return null;
   const address = server.address();
   server.close();
   await once(server, 'close');

@@ -1,6 +1,12 @@
 /** The demo detects a stream that is not as expected, and its table is aligned. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { execFile } from 'node:child_process';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Example } from './demo-examples.ts';
+import { choosePort, isLost } from './demo-gateway.ts';
+import { exportLines, readOptions } from './demo-options.ts';
 import { show } from './demo-stream.ts';
 import { compact, type JsonObject } from './json.ts';
 import { createSimulator } from './server.ts';
@@ -72,4 +78,74 @@ test('numbers are right-aligned below their titles, words left-aligned', () => {
     ],
   );
   expect(lines).toEqual(['  name      count', '  a             5', '  longer  1234567']);
+});
+
+describe('the command line', () => {
+  test.each<[args: string[], message: RegExp]>([
+    [['--prot', '1'], /^There is no option --prot: did you mean port\? npm run demo -- --help/],
+    [['--port'], /^--port takes a number from 1 to 65535/],
+    [['--port', '70000'], /^--port takes a number/],
+    [['--fault', 'hunter'], /^--fault takes one of: hang /],
+    [['cut'], /^It takes no argument such as "cut"/],
+  ])('%j: is refused with what it takes', (args, message) => {
+    const read = readOptions(args);
+    expect(read).toMatchObject({ kind: 'wrong' });
+    expect(read.kind === 'wrong' && read.message).toMatch(message);
+  });
+
+  test('--port, --fault and --once', () => {
+    expect(readOptions(['--port', '9000', '--fault', 'cut', '--once'])).toEqual({
+      kind: 'run',
+      once: true,
+      fault: 'cut',
+      port: 9000,
+    });
+    expect(readOptions([])).toEqual({ kind: 'run', once: false, fault: undefined, port: undefined });
+  });
+
+  test('--help prints the options, and a wrong option no stack', async () => {
+    const demo = join(import.meta.dirname, 'demo.ts');
+    const run = promisify(execFile);
+    const { stdout } = await run(process.execPath, [demo, '--help']);
+    expect(stdout).toContain('--port <number>');
+    const failed: unknown = await run(process.execPath, [demo, '--prot', '1']).catch(
+      (error: unknown) => error,
+    );
+    expect(failed).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^There is no option --prot.*\n$/),
+    });
+  });
+});
+
+describe('the port', () => {
+  test('the usual one where it is free, else another, and null where the asked one is taken', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((listening) => server.once('listening', listening));
+    const address = server.address();
+    const taken = typeof address === 'object' && address !== null ? address.port : 0;
+    const other = await choosePort(undefined, taken);
+    expect(other).not.toBe(taken);
+    expect(other).toBeGreaterThan(0);
+    expect(await choosePort(taken, 1)).toBeNull();
+    await new Promise((closed) => server.close(closed));
+    expect(await choosePort(undefined, taken)).toBe(taken);
+    expect(await choosePort(taken, 1)).toBe(taken);
+  });
+});
+
+test('the lines for a client’s shell name the variables that SDKs read', () => {
+  expect(exportLines('http://127.0.0.1:8787', 'weir_a')).toEqual([
+    'export WEIR_KEY=weir_a',
+    'export OPENAI_BASE_URL=http://127.0.0.1:8787/v1 OPENAI_API_KEY=$WEIR_KEY',
+    'export ANTHROPIC_BASE_URL=http://127.0.0.1:8787 ANTHROPIC_AUTH_TOKEN=$WEIR_KEY',
+  ]);
+});
+
+test.each<[what: string, child: { exitCode: number | null; signalCode: NodeJS.Signals | null }]>([
+  ['whose process has ended', { exitCode: null, signalCode: 'SIGKILL' }],
+  ['that answers nothing more, though its process lives', { exitCode: null, signalCode: null }],
+])('a gateway %s: is lost', async (_, child) => {
+  const port = await choosePort(undefined, 0);
+  await isLost(`http://127.0.0.1:${port}`, child);
 });

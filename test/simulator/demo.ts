@@ -1,20 +1,18 @@
 /**
  * Demonstrates Weir: the simulator acts as the providers, the gateway runs under wrangler dev, and each answer is
- * printed as it arrives. node test/simulator/demo.ts [--once] [--fault NAME]
+ * printed as it arrives. npm run demo -- --help
  */
 import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { deepseek } from './deepseek.ts';
 import { examples } from './demo-examples.ts';
 import { fillDemo } from './demo-fill.ts';
-import { startGateway } from './demo-gateway.ts';
+import { choosePort, startGateway } from './demo-gateway.ts';
 import { type LoopTotals, showLoop } from './demo-loop.ts';
+import { exportLines, HELP, readOptions, USUAL_PORT } from './demo-options.ts';
 import { type Asked, frames, post, show } from './demo-stream.ts';
 import { growth, type Metered, metered, usageTable } from './demo-usage.ts';
-import { FAULT_NAMES, isFault } from './faults.ts';
 import { numberOf } from './json.ts';
 import { basePaths, compatibleScenes } from './scenes.ts';
 import { createSimulator } from './server.ts';
@@ -25,19 +23,26 @@ const SHOWN_FRAMES = 12;
 const SHOWN_CHARACTERS = 220;
 const ADMIN_TOKEN = 'demo-admin';
 
-const { values } = parseArgs({
-  options: { once: { type: 'boolean', default: false }, fault: { type: 'string' } },
-});
-const { once, fault } = values;
-if (fault !== undefined && !isFault(fault, deepseek)) {
-  process.stderr.write(`Unknown fault ${fault}. Faults: ${FAULT_NAMES.join(' ')} status-<code>[-<form>]\n`);
+const options = readOptions(process.argv.slice(2));
+if (options.kind === 'help') {
+  print(HELP);
+  process.exit(0);
+}
+if (options.kind === 'wrong') {
+  process.stderr.write(`${options.message}\n`);
+  process.exit(2);
+}
+const { once, fault } = options;
+const port = await choosePort(options.port, USUAL_PORT);
+if (port === null) {
+  process.stderr.write(`The port ${options.port} is taken: name another one with --port, or none\n`);
   process.exit(2);
 }
 
 const directory = await mkdtemp(join(tmpdir(), 'weir-demo-'));
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
 const simulator = await createSimulator({ pace: HUMAN_PACE_MS });
-const starting = startGateway(variables(), directory);
+const starting = startGateway(variables(), directory, port);
 let stopping: Promise<void> | undefined;
 
 /** Called on an interrupt and at the end; the second call waits for the first. */
@@ -59,13 +64,18 @@ const gateway = await starting;
 try {
   print(styled('note', `simulator ${simulator.url}, starting wrangler dev …`));
   await gateway.ready();
-  print(styled('note', `gateway   ${gateway.url}`));
+  const isUsual = port === USUAL_PORT || options.port !== undefined;
+  const why = isUsual ? '' : `   (the usual port ${USUAL_PORT} is taken)`;
+  print(styled('note', `gateway   ${gateway.url}${why}`));
   const asked: Asked = { url: gateway.url, key: await fillDemo(gateway.url, ADMIN_TOKEN) };
   const failures = await run(asked);
   for (const line of failures) print(styled('error', line));
   if (failures.length > 0) print(await gateway.log());
   if (once) await stop();
-  else invite(asked);
+  else {
+    invite(asked);
+    void gateway.lost().then(endLost);
+  }
   process.exitCode = failures.length > 0 ? 1 : 0;
 } catch (error) {
   // An interrupt stops the gateway in the middle of a stream; that is not a failure of the demo.
@@ -75,6 +85,14 @@ try {
     process.exitCode = 1;
   }
   await stop();
+}
+
+async function endLost(): Promise<void> {
+  if (stopping !== undefined) return;
+  process.stderr.write(`${await gateway.log()}\n\nThe demo's gateway answers no more, so the demo ends. `);
+  process.stderr.write('An npm ci beside it takes its files away. Start it again: npm run demo\n');
+  await stop();
+  process.exit(1);
 }
 
 function variables(): Record<string, string> {
@@ -176,6 +194,8 @@ function invite({ url, key }: Asked): void {
     const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content }] });
     return `curl -sN ${url}/v1/chat/completions ${auth} -H 'content-type: application/json' -d '${body}'`;
   };
+  print(`\n${styled('title', 'For clients in another terminal')}`);
+  for (const line of exportLines(url, key)) print(line);
   print(`\n${styled('title', 'Running until Ctrl-C. Examples:')}`);
   const commands = [
     ['Reasoning, then text', chat('deepseek/deepseek-flash', 'How does a lock empty?')],

@@ -16,7 +16,7 @@ const BASE = '/gemini/v1beta/models';
 const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
   'gemini-3-flash-preview': [
     ...wordsOf('reasoning', 'Water first, then gates, then words.'),
-    ...wordsOf('text', 'The gate opens; the basin follows, slowly, señor.'),
+    ...wordsOf('text', 'The gate opens; the café’s basin follows, slowly.'),
   ],
   'gemini-3.8-flash': wordsOf('text', 'Newest of the weirs, and the quickest.'),
 };

@@ -23,7 +23,7 @@ import {
 const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
   'mistral-small-latest': [
     ...wordsOf('reasoning', 'One barge, one lock, and no hurry.'),
-    ...wordsOf('text', 'Le barrage règle le débit : chaque péniche passe à son tour.'),
+    ...wordsOf('text', 'The weir sets the flow – each barge waits for its turn.'),
   ],
   'magistral-medium-latest': [
     ...wordsOf('reasoning', 'Two locks, ten minutes each, one boat…'),

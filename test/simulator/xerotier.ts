@@ -33,7 +33,7 @@ const RESEARCH: readonly JsonObject[] = [
     type: 'x_research.result',
     name: 'fetch_url',
     arguments: '{}',
-    metadata: { summary: 'Three kinds of weir – né?' },
+    metadata: { summary: 'Three kinds of weir – see §2' },
   },
   { type: 'x_research.gap_analysis' },
 ];

@@ -25,7 +25,7 @@ const CHAT_MODELS: readonly Answer[] = [
     'Yes: 17 is prime, for neither 2 nor 3 divides it.',
     'Seventeen is odd, and nothing up to four divides…',
   ),
-  answer('mistral/mistral-small-latest', 12, 'Le barrage règle le débit : chaque péniche passe à son tour.'),
+  answer('mistral/mistral-small-latest', 12, 'The weir sets the flow – each barge waits for its turn.'),
   answer(
     'mistral/magistral-medium-latest',
     15,
@@ -48,7 +48,7 @@ const CHAT_MODELS: readonly Answer[] = [
   answer(
     'compatible/llama-3.3-70b-versatile',
     10,
-    'Fast water, same river: compatible is as compatible does, señor.',
+    'Fast water, same river: compatible is as compatible does, naïvely.',
   ),
   answer(
     'compatible/openai/gpt-oss-20b',
@@ -59,7 +59,7 @@ const CHAT_MODELS: readonly Answer[] = [
   answer(
     'gemini/gemini-3-flash-preview',
     14,
-    'The gate opens; the basin follows, slowly, señor.',
+    'The gate opens; the café’s basin follows, slowly.',
     'Water first, then gates, then words.',
   ),
   answer('anthropic/claude-haiku-4-5', 9, 'It keeps the upper reach deep — and calm.'),

@@ -10,9 +10,9 @@ import type { AnswerContext } from './answer-context.ts';
 import type { AnswerFailure, AnswerSink, StreamWriter } from './answer-sink.ts';
 import { ByteBuffer } from './byte-buffer.ts';
 import type { Dialect, DialectQuirks, DialectReader } from './dialect.ts';
+import { TemplateFastPath } from './fast-path/fast-path.ts';
+import type { TextEvent } from './fast-path/template.ts';
 import { Normaliser } from './normalise.ts';
-import { Splice } from './splice.ts';
-import type { TextEvent } from './splice-template.ts';
 import { CR, indexOrEnd, LF, SseReader } from './sse.ts';
 
 export interface AnswerOptions {
@@ -31,7 +31,7 @@ export class AnswerReader {
   readonly #normaliser: Normaliser;
   readonly #dialect: DialectReader;
   readonly #sse: SseReader;
-  readonly #splice: Splice | null;
+  readonly #fastPath: TemplateFastPath | null;
   /** The head of a frame that fitted a template until its read ended. */
   readonly #held = new ByteBuffer();
   #isOver = false;
@@ -50,15 +50,20 @@ export class AnswerReader {
       { event: (name, data) => this.#event(name, data), tooLarge: () => this.#tooLarge() },
       options.maxEventBytes,
     );
-    this.#splice =
+    this.#fastPath =
       writer === null
         ? null
-        : new Splice(writer, options.context.meter, (json) => this.#readPart(json), options.maxEventBytes);
+        : new TemplateFastPath(
+            writer,
+            options.context.meter,
+            (json) => this.#readPart(json),
+            options.maxEventBytes,
+          );
   }
 
   /** Data events so far. */
   get events(): number {
-    return this.#events + this.splicedFrames;
+    return this.#events + this.copiedEvents;
   }
 
   /** Bytes of an event that has not ended. */
@@ -72,8 +77,8 @@ export class AnswerReader {
   }
 
   /** Frames that went the fast way. */
-  get splicedFrames(): number {
-    return this.#splice?.hits ?? 0;
+  get copiedEvents(): number {
+    return this.#fastPath?.hits ?? 0;
   }
 
   /** There was text of content, reasoning, a refusal or a tool call, or a vendor event that passes (R5). */
@@ -88,8 +93,8 @@ export class AnswerReader {
 
   /** Bytes of a streamed answer. */
   push(bytes: Uint8Array): void {
-    if (this.#splice === null) this.#sse.push(bytes);
-    else this.#pushSpliced(bytes, this.#splice);
+    if (this.#fastPath === null) this.#sse.push(bytes);
+    else this.#pushFast(bytes, this.#fastPath);
   }
 
   /** The streamed answer's body is over: whole where every choice had its finish, cut where one had not (F2). */
@@ -131,7 +136,7 @@ export class AnswerReader {
   }
 
   /** What was held is joined with no more of the read than ends its line: the rest is read where it lies. */
-  #pushSpliced(read: Uint8Array, splice: Splice): void {
+  #pushFast(read: Uint8Array, fastPath: TemplateFastPath): void {
     let rest = read;
     while (this.#held.length > 0 && rest.length > 0) {
       const lineEnd = findLineEnd(rest);
@@ -140,16 +145,16 @@ export class AnswerReader {
       this.#held.append(rest.subarray(0, length));
       if (lineEnd === rest.length && this.#held.length <= MAX_HELD_BYTES) return;
       rest = rest.subarray(length);
-      this.#readSpliced(this.#held.take(), splice);
+      this.#readFast(this.#held.take(), fastPath);
     }
-    this.#readSpliced(rest, splice);
+    this.#readFast(rest, fastPath);
   }
 
   /** Where an event begins, frames that fit a template are taken; the first that does not goes the slow way, then again. */
-  #readSpliced(bytes: Uint8Array, splice: Splice): void {
+  #readFast(bytes: Uint8Array, fastPath: TemplateFastPath): void {
     for (let at = 0; at < bytes.length && !this.#isOver; ) {
       if (this.#sse.isBetweenEvents) {
-        const run = splice.run(bytes, at);
+        const run = fastPath.run(bytes, at);
         at = run.at;
         const isWorthHolding = run.isPartial && bytes.length - at <= MAX_HELD_BYTES;
         if (isWorthHolding) return this.#held.append(bytes.subarray(at));
@@ -208,8 +213,8 @@ export class AnswerReader {
     const chunk = this.#normaliser.read(part);
     this.#hasOutput ||= part.choices.some(hasText);
     if (chunk !== null && !this.#sink.chunk(chunk)) return this.#outputTooLarge();
-    this.#splice?.keepTo(this.#normaliser.revision);
-    if (event !== null && chunk !== null) this.#splice?.learn(event, part, chunk);
+    this.#fastPath?.keepTo(this.#normaliser.revision);
+    if (event !== null && chunk !== null) this.#fastPath?.learn(event, part, chunk);
     if (part.error !== null) this.#failWithUpstreamError(part.error);
     else if (this.#normaliser.fault !== null) this.fail(this.#normaliser.fault);
     else if (part.ends === true) this.#finish();

@@ -44,7 +44,7 @@ export interface StreamWriter extends AnswerSink {
   readonly revision: number;
   /**
    * The one frame that a chunk with nothing but one text becomes as things stand, or null where it is more than that frame.
-   * It changes nothing. What `splice` adds of its own is left out.
+   * It changes nothing. What `splice` adds itself is left out.
    */
   textFrame(chunk: Chunk): string | null;
   /** A text's frame on the fast path: its literals, with the JSON string's bytes out of `source` between each two of them. */

@@ -22,7 +22,7 @@ export interface CanonicalStreamOptions {
   readonly clock: Clock;
   /** When the request arrived, in ms since the epoch. */
   readonly arrivedAt: number;
-  /** Whether frames that differ by their text alone are copied instead of parsed (`splice.ts`): a test may turn it off. */
+  /** Whether frames that differ by their text alone are copied instead of parsed (`fast-path/fast-path.ts`): a test may turn it off. */
   readonly fastPath: boolean;
   /**
    * The pipe to the client: it takes no more than it hands on, and a write is over when its bytes were copied or sent. The

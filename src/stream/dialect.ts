@@ -23,7 +23,7 @@ export interface DialectQuirks {
 export interface DialectReader {
   /**
    * One event of a streamed answer, or null where it holds nothing for anyone, as a ping. An event that holds nothing but text
-   * changes nothing that is remembered: the fast path reads such events again (`splice.ts`).
+   * changes nothing that is remembered: the fast path reads such events again (`fast-path/fast-path.ts`).
    * @param name of the SSE event, `""` where it has none
    */
   readonly event: (event: JsonObject, name: string) => ChunkPart | null;

@@ -93,5 +93,5 @@ export function fastShare(name: string, shape: Shape): number {
   const bytes = new TextEncoder().encode(shape.start + frames.join('') + shape.end);
   const [provider = name] = name.split(' ');
   const asked = { provider, route: 'chat', model: 'm', usageChunk: false, ...shape.lane } as const;
-  return convertStream([...cut(bytes, READ_BYTES)], asked).splicedFrames / EVENTS;
+  return convertStream([...cut(bytes, READ_BYTES)], asked).copiedEvents / EVENTS;
 }

@@ -59,7 +59,7 @@ describe.skipIf(recordingsNote !== '')(`N1 recorded streams on the lane${recordi
     expect(convertStream(cut(bytes, 7), conversion).text).toBe(native.text);
     const chat = convertStream([bytes], { ...conversion, openWriter: undefined });
     expect(native.tally.countUsage()).toEqual(chat.tally.countUsage());
-    expect(native.splicedFrames).toBe(chat.splicedFrames);
+    expect(native.copiedEvents).toBe(chat.copiedEvents);
     expect(convertStream([bytes], { ...conversion, fastPath: false }).text).toBe(native.text);
   });
 });
@@ -83,10 +83,10 @@ describe.skipIf(recordingsNote !== '')(`N1 recorded Responses on the lane${recor
       for (const size of [64, 7]) {
         const way = compareWays([...cut(bytes, size)], RESPONSES);
         expect(way.text).toBe(native.text);
-        expect(way.splicedFrames).toBe(native.splicedFrames);
+        expect(way.copiedEvents).toBe(native.copiedEvents);
       }
       const texts = text.match(/"type":"response\.(?:output_text|reasoning_summary_text)\.delta"/g) ?? [];
-      if (texts.length > 20) expect(native.splicedFrames).toBeGreaterThan(texts.length / 2);
+      if (texts.length > 20) expect(native.copiedEvents).toBeGreaterThan(texts.length / 2);
     },
   );
 });
@@ -107,7 +107,7 @@ describe('A8 the texts of Responses on the lane', () => {
     const text = [BEGIN, ...frames, END].join('');
     const ways = [1e5, 64, 7, 1].map((size) => compareWays([...cut(encoder.encode(text), size)], RESPONSES));
     for (const way of ways) expect(way.text).toBe(text);
-    return ways.map(({ splicedFrames }) => splicedFrames);
+    return ways.map(({ copiedEvents }) => copiedEvents);
   }
 
   test('each behind the first, which begins the answer, and the second, which is learned, takes the fast path, whatever its number, its padding and its item', () => {
@@ -123,7 +123,7 @@ describe('A8 the texts of Responses on the lane', () => {
       const before = texts.slice(0, 3).map((text, at) => delta(text, at));
       const odd = delta(' odd', 9).replace('"sequence_number":9', `"sequence_number":${number}`);
       const reads = [encoder.encode([BEGIN, ...before, odd, END].join(''))];
-      expect(compareWays(reads, RESPONSES).splicedFrames).toBe(1);
+      expect(compareWays(reads, RESPONSES).copiedEvents).toBe(1);
     },
   );
 
@@ -137,8 +137,8 @@ describe('A8 the texts of Responses on the lane', () => {
   test('cut behind texts of the fast path: what ends the stream is numbered from there on', () => {
     const frames = texts.map((text, at) => delta(text, 1 + at));
     const reads = [encoder.encode(BEGIN.replace('}\n\n', ',"sequence_number":0}\n\n') + frames.join(''))];
-    const { text, splicedFrames } = compareWays(reads, RESPONSES);
-    expect(splicedFrames).toBe(6);
+    const { text, copiedEvents } = compareWays(reads, RESPONSES);
+    expect(copiedEvents).toBe(6);
     const numbers = [...text.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
     expect(numbers).toEqual(numbers.map((_, at) => at));
     expect(text).toMatch(/event: error\n.*\n\nevent: response.failed\n/);

@@ -59,7 +59,7 @@ export interface Converted {
   readonly tally: Tally;
   /** Data events that were read, and those of them that took the fast path. */
   readonly events: number;
-  readonly splicedFrames: number;
+  readonly copiedEvents: number;
 }
 
 /** Where the client's usage goes (U1, U2): the same for every stream of one request. */
@@ -155,7 +155,7 @@ function convert(
   const reader = new AnswerReader(optionsOf(conversion, tally), counted, fastWriter);
   feed(reader);
   if (ends.length !== 1) throw new Error(`The answer ended ${ends.length} times`);
-  return { error: ends[0] ?? null, tally, events: reader.events, splicedFrames: reader.splicedFrames };
+  return { error: ends[0] ?? null, tally, events: reader.events, copiedEvents: reader.copiedEvents };
 }
 
 /** The bytes in pieces of one size. */

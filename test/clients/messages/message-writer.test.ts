@@ -341,12 +341,12 @@ describe('MessageWriter, the fast path', () => {
   });
 
   test('I3 texts and thoughts: each kind in the block that is open', () => {
-    const { splicedFrames } = convert(
+    const { copiedEvents } = convert(
       ...['a', 'b', 'c'].map((reasoning_content) => ({ reasoning_content })),
       ...['d', 'e', 'f'].map((content) => ({ content })),
       ...['g', 'h'].map((reasoning_content) => ({ reasoning_content })),
     );
-    expect(splicedFrames).toBe(4);
+    expect(copiedEvents).toBe(4);
   });
 
   test('I7 thoughts that each bear a signature, be it the same one: none is lost', () => {

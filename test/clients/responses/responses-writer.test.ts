@@ -471,7 +471,7 @@ describe('the stream’s own', () => {
     const conversion = { provider: 'openai', route: 'chat', model: 'm', usageChunk: true } as const;
     const fast = runStream([encoder.encode(upstream)], conversion);
     const slow = runStream([encoder.encode(upstream)], { ...conversion, fastPath: false });
-    expect(fast.splicedFrames).toBeGreaterThan(50);
+    expect(fast.copiedEvents).toBeGreaterThan(50);
     expect(checkResponses(fast.text)).toEqual([]);
     expect(valuesIn(fast.text)).toEqual(valuesIn(slow.text));
   });

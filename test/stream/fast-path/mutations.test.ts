@@ -1,10 +1,10 @@
 /**
  * The fast path against the slow one over frames mutated at random, as many as `MUTATED_FRAMES`:
- * MUTATED_FRAMES=5000000 npx vitest run test/stream/splice-mutations.test.ts
+ * MUTATED_FRAMES=5000000 npx vitest run test/stream/fast-path/mutations.test.ts
  */
 import { expect, test } from 'vitest';
-import { compareWays } from './both-ways.ts';
-import { mutatedStream } from './mutated-streams.ts';
+import { compareWays } from '../both-ways.ts';
+import { mutatedStream } from '../mutated-streams.ts';
 
 const FRAMES = Number(process.env.MUTATED_FRAMES ?? 60_000);
 /** The first stream's seed: a failure reports its own. */
@@ -15,16 +15,16 @@ const LEAST_SHARE_OF_HITS = 0.2;
 const LIMIT_MS_A_FRAME = 1;
 
 test(
-  `Splice, ${FRAMES} frames mutated at random: same output as the slow path`,
+  `TemplateFastPath, ${FRAMES} frames mutated at random: same output as the slow path`,
   () => {
     let read = 0;
     let hits = 0;
     for (let seed = FIRST_SEED; read < FRAMES; seed++) {
       const { reads, conversion } = mutatedStream(seed);
       try {
-        const { events, splicedFrames } = compareWays(reads, conversion);
+        const { events, copiedEvents } = compareWays(reads, conversion);
         read += events;
-        hits += splicedFrames;
+        hits += copiedEvents;
       } catch (error) {
         throw new Error(`It fails from MUTATED_FROM=${seed}`, { cause: error });
       }

@@ -1,8 +1,8 @@
 /** Tests what the fast path learns: texts that look like its own marks, like keys and like discriminators, and texts that are sent twice. */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
-import { type Conversion, convertStream, cut } from '../contract/convert.ts';
-import { compareWays } from './both-ways.ts';
+import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
+import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
+import { compareWays } from '../both-ways.ts';
 
 const CUTS = [100_000, 64, 7, 1];
 const CHAT: Conversion = { provider: 'compatible', route: 'chat', model: 'm', usageChunk: false };
@@ -17,7 +17,7 @@ const END = `${event('{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]
 /** Compares both ways for every cut. @returns how many frames took the fast path, which is the same for every cut */
 function spliced(frames: readonly string[], conversion = CHAT): number {
   const bytes = encoder.encode([START, ...frames, END].join(''));
-  const hits = CUTS.map((size) => compareWays([...cut(bytes, size)], conversion).splicedFrames);
+  const hits = CUTS.map((size) => compareWays([...cut(bytes, size)], conversion).copiedEvents);
   expect(new Set(hits).size).toBe(1);
   return hits[0] ?? 0;
 }
@@ -109,7 +109,7 @@ describe('makeTemplate, a text that is also a key or a discriminator of its fram
   });
 });
 
-describe('Splice, the bound on an event', () => {
+describe('TemplateFastPath, the bound on an event', () => {
   const MAX_EVENT_BYTES = 1000;
   const bounded: Conversion = { ...CHAT, maxEventBytes: MAX_EVENT_BYTES };
   const sized = (bytes: number) => {
@@ -132,7 +132,7 @@ describe('Splice, the bound on an event', () => {
   });
 });
 
-describe('Splice, a text that is sent in several places', () => {
+describe('TemplateFastPath, a text that is sent in several places', () => {
   const details = (text: string, more = '') =>
     `"reasoning_details":[{"type":"reasoning.text","text":${text},"format":"unknown","index":0${more}}]`;
   const openrouter = (text: string) =>

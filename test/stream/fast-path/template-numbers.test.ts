@@ -1,9 +1,9 @@
 /** Tests that frames whose usage changes with each take the fast path, and that what it counted is what was said (A5, A8). */
 import { describe, expect, test } from 'vitest';
-import { geminiStart, geminiText } from '../bench/gemini-stream.ts';
-import type { Conversion } from '../contract/convert.ts';
-import { cut } from '../contract/convert.ts';
-import { compareWays } from './both-ways.ts';
+import { geminiStart, geminiText } from '../../bench/gemini-stream.ts';
+import type { Conversion } from '../../contract/convert.ts';
+import { cut } from '../../contract/convert.ts';
+import { compareWays } from '../both-ways.ts';
 
 const CONVERSION: Conversion = { provider: 'gemini', route: 'chat', model: 'm', usageChunk: true };
 const encoder = new TextEncoder();
@@ -12,12 +12,12 @@ function streamOf(events: readonly string[], size: number) {
   return [...cut(encoder.encode(geminiStart() + events.join('')), size)];
 }
 
-describe('Splice, frames with counts', () => {
+describe('TemplateFastPath, frames with counts', () => {
   const texts = Array.from({ length: 200 }, (_, at) => geminiText(' a weir', at + 2));
 
   test.each([13, 400, 4096])('A8 in reads of %d bytes: all but the first two go the fast way', (size) => {
-    const { splicedFrames } = compareWays(streamOf(texts, size), CONVERSION);
-    expect(splicedFrames).toBeGreaterThan(texts.length - 3);
+    const { copiedEvents } = compareWays(streamOf(texts, size), CONVERSION);
+    expect(copiedEvents).toBeGreaterThan(texts.length - 3);
   });
 
   test('A5 cut short behind a frame that went the fast way: its counts are the last said, lower ones too', () => {

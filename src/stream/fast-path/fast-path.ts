@@ -1,36 +1,30 @@
 /**
- * The fast path: a text frame that differs from an earlier one by its text alone is copied, not parsed.
+ * The fast path: an event that differs from an earlier one in its text only is copied, not parsed.
  *
- * Frames of one stream share their envelope. When a frame that went the slow way held nothing but one text, and was not the
- * answer's first, it is learned as a template: the bytes before that string and behind it, and the bytes of the canonical
- * frame on either side. A later frame with the same bytes around another JSON string becomes the canonical frame around that
- * string.
+ * Events of one stream share their envelope. When an event was read the normal way and had one text and nothing else, it is
+ * learned as a template: its bytes before and behind the text, and the bytes of the frame that it became. A later event with the
+ * same bytes around another JSON string becomes the same frame around that string.
  *
- * Why that is the same frame as the slow way's, key for key and value for value:
- * 1. JSON is context-free: putting one string literal in the place of another changes that one value and nothing else. That
- *    the hole is the literal which the dialect reads as the text, and no other of its name, is tried when it is learned:
- *    the frame is read again with either of two marks in the hole, and what is read must differ by the mark alone.
- * 2. The string is checked byte by byte to its closing quote: escapes whole, no control character, strict UTF-8, and not
- *    empty (an empty text is not sent, C5). So it is a literal that JSON.parse takes, and it is copied as it is (F1).
- *    Some upstreams send a text more than once, under several names: all get the mark, and later all must be the same
- *    bytes. Only values under the names of texts are marked, so that no key and no discriminator is taken for a text.
- * 3. Right behind it must come the learned bytes to the blank line. Line ends within a string are control characters, so
- *    nothing of the next event can be taken in. Before the last brace, where JSON takes white space, there may be as many
- *    blanks as there are: some upstreams pad each event with them.
- * 4. Numbers may vary at the top where nothing is read from them, as an event's number in its stream, or where they make nothing
- *    but a usage that takes the place of earlier ones: what they add to it is known (`splice-counts.ts`), and it is reported
- *    before anything that follows is read.
- * 5. The slow way's answer depends on earlier frames: a choice that is finished, a fingerprint that is now another.
- *    All of that changes the normaliser's revision, and with it every template goes. What of a client's frames depends on
- *    earlier ones, such as the block that is open, changes the writer's.
- * Anything else, in any doubt, goes the slow way, untouched.
+ * Why the result equals the normal path's, byte for byte:
+ * 1. JSON is context-free: replacing one string literal changes that one value. Learning proves that the position is the one
+ *    that the protocol reader uses: the event is read again with either of two marks there, and the result must differ by
+ *    the mark only.
+ * 2. The string is checked byte by byte: whole escapes, no control character, strict UTF-8, not empty (an empty text is not
+ *    sent, C5). So it is a literal that JSON.parse accepts, and it is copied as it is (F1). Some upstreams repeat a text under
+ *    several names: all of them are marked, and later all must have the same bytes.
+ * 3. The learned bytes must follow up to the blank line. A line end within a string is a control character, so nothing of the next
+ *    event can be included. Before the last brace any number of spaces may stand: some upstreams pad events with them.
+ * 4. Numbers may vary at the top level if nothing is read from them (an event's number), or if they only make a usage that replaces
+ *    earlier ones. Their effect on the usage is known, and it is reported before anything later is read.
+ * 5. The result of the normal path also depends on earlier events: a finished choice, a changed fingerprint. All of that changes the
+ *    normaliser's revision, which drops every template. What a client's frames depend on, such as the open block, changes the
+ *    writer's revision.
+ * In any doubt an event takes the normal path, untouched.
  */
-import type { Chunk } from '../canonical/chunk.ts';
-import type { ChunkPart, StreamMeter } from '../canonical/part.ts';
-import type { StreamWriter } from './answer-sink.ts';
-import { findStringEnd, OPEN_ENDED } from './json-string.ts';
-import { viewOf } from './literal.ts';
-import { usageOf } from './splice-counts.ts';
+import type { Chunk } from '../../canonical/chunk.ts';
+import type { ChunkPart, StreamMeter } from '../../canonical/part.ts';
+import type { StreamWriter } from '../answer-sink.ts';
+import { findStringEnd, OPEN_ENDED, viewOf } from './matcher.ts';
 import {
   makeTemplate,
   type ReadPart,
@@ -38,56 +32,57 @@ import {
   type TextEvent,
   type TextFrame,
   textToLearn,
-} from './splice-template.ts';
+  usageOf,
+} from './template.ts';
 
-/** A stream that alternates between more kinds of frames than this is not worth it. */
+/** Kinds of events that one stream alternates between. */
 const MAX_TEMPLATES = 4;
-/** So many templates learned without one hit: what varies is not the text alone, and learning rests for a while. */
-const MAX_IDLE_LEARNING = 8;
-const REST_FRAMES = 64;
+/** After this many templates without a hit, more than the text varies: learning pauses for some text events. */
+const MAX_UNUSED_TEMPLATES = 8;
+const LEARNING_PAUSE_EVENTS = 64;
 
 const MISS = -1;
-/** All bytes so far fit: the rest of the frame may come with the next read. */
+/** All bytes so far match: the rest of the event may come with the next read. */
 const PARTIAL = -2;
 
-/** The line end of the data line and the blank line behind it. */
+/** The line end of the data line, and the blank line. */
 const BLANK_LINE_BYTES = 2;
 
 const SPACE = 0x20;
 const DIGIT_0 = 0x30;
-/** More of them could be more than a number holds exactly. */
+/** Longer numbers may not be exact. */
 const MAX_DIGITS = 15;
 
 const NOTHING = new Uint8Array(0);
-/** Nothing before a frame and nothing behind it. */
-const AS_IT_IS = [NOTHING, NOTHING];
+/** Nothing before the event and nothing behind it. */
+const UNCHANGED = [NOTHING, NOTHING];
 
-export class Splice {
+export class TemplateFastPath {
   readonly #writer: StreamWriter;
   readonly #meter: StreamMeter;
   readonly #readPart: ReadPart;
   readonly #textFrame: TextFrame;
   readonly #maxEventBytes: number;
-  /** The client gets the frame as it came: only its text is read, to be counted. */
+  /** Passthrough: the client gets the event as it came, and only its text is counted. */
   readonly #passesEvents: boolean;
   #templates: Template[] = [];
   #revision = -1;
   #writerRevision = -1;
-  #learnedInVain = 0;
-  #restFrames = 0;
+  #unusedTemplates = 0;
+  #learningPause = 0;
   #hasText = false;
   #read: Uint8Array = NOTHING;
   #view = viewOf(NOTHING);
   #readLength = 0;
   #textStart = 0;
   #textEnd = 0;
-  /** The numbers of the frame being matched, and of the last one that fitted. */
+  /** The numbers of the event being matched, and of the last one that matched. */
   #numbers: number[] = [];
   #counted: number[] = [];
-  /** Frames that went this way. */
+  /** Events that took this path. */
   hits = 0;
 
-  /** @param maxEventBytes a larger frame goes the slow way, which refuses it (B1) */
+  /** @param maxEventBytes a larger event takes the normal path, which refuses it (B1) */
   constructor(writer: StreamWriter, meter: StreamMeter, readPart: ReadPart, maxEventBytes: number) {
     this.#writer = writer;
     this.#meter = meter;
@@ -98,16 +93,16 @@ export class Splice {
   }
 
   /**
-   * Sends on as many frames as fit a template, one behind the other.
+   * Copies consecutive events that match a template.
    * @param at where an event begins
-   * @returns where the first event begins that does not fit, and whether the bytes ended within one that still may
+   * @returns where the first event begins that does not match, and whether the bytes end within one that still may
    */
   run(bytes: Uint8Array, at: number): { readonly at: number; readonly isPartial: boolean } {
     let next = at;
     let isPartial = false;
     let counting: Template | null = null;
     if (this.#templates.length === 0) return { at, isPartial };
-    // Once a read: making one is a call into the engine, and costs as much as a frame.
+    // Once for each read: making a view costs as much as a frame.
     if (bytes !== this.#read) {
       this.#read = bytes;
       this.#view = viewOf(bytes);
@@ -122,7 +117,7 @@ export class Splice {
         i++;
         continue;
       }
-      if (this.#passesEvents) this.#writer.splice(AS_IT_IS, bytes, next, end);
+      if (this.#passesEvents) this.#writer.splice(UNCHANGED, bytes, next, end);
       else this.#writer.splice(template.outLiterals, bytes, this.#textStart, this.#textEnd);
       this.#meter.rawText(bytes, this.#textStart, this.#textEnd);
       if (template.counts !== null) {
@@ -130,15 +125,15 @@ export class Splice {
         [this.#numbers, this.#counted] = [this.#counted, this.#numbers];
       }
       this.hits++;
-      this.#learnedInVain = 0;
+      this.#unusedTemplates = 0;
       next = end;
       isPartial = false;
-      // A writer that takes no more text says so.
+      // The writer may have changed its revision: it accepts no more text.
       this.keepTo(this.#revision);
       if (i > 0) this.#moveToFront(i);
       i = 0;
     }
-    // What is reported takes the place of what was: of a read only the last frame's counts.
+    // A report replaces earlier ones, so only the last event of a read is reported.
     if (counting?.counts) {
       const { learned, numbers } = counting.counts;
       this.#meter.usage(usageOf(learned, numbers, this.#counted));
@@ -146,7 +141,7 @@ export class Splice {
     return { at: next, isPartial };
   }
 
-  /** Earlier frames decide what the same bytes become: templates of another revision are dropped. */
+  /** Drops the templates of another revision: earlier events decide what the same bytes become. */
   keepTo(revision: number): void {
     const writerRevision = this.#writer.revision;
     if (revision === this.#revision && writerRevision === this.#writerRevision) return;
@@ -156,20 +151,19 @@ export class Splice {
   }
 
   /**
-   * Learns from an event that went the slow way.
+   * Learns from an event that took the normal path.
    * @param event its name, and its data from one `data: ` line
    */
   learn(event: TextEvent, part: ChunkPart, chunk: Chunk): void {
     const text = textToLearn(event, part);
     if (text === null) return;
-    // Learning takes as long as a dozen frames: a client would wait that much longer for the first one, and many an answer
-    // has no second.
+    // Learning takes as long as a dozen events. It would delay the first text, and many answers have no second one.
     if (!this.#hasText) {
       this.#hasText = true;
       return;
     }
-    if (this.#restFrames > 0) {
-      this.#restFrames--;
+    if (this.#learningPause > 0) {
+      this.#learningPause--;
       return;
     }
     const template = makeTemplate(event, text, part, chunk, this.#readPart, this.#textFrame);
@@ -177,9 +171,9 @@ export class Splice {
       this.#templates.unshift(template);
       if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop();
     }
-    if (++this.#learnedInVain < MAX_IDLE_LEARNING) return;
-    this.#learnedInVain = 0;
-    this.#restFrames = REST_FRAMES;
+    if (++this.#unusedTemplates < MAX_UNUSED_TEMPLATES) return;
+    this.#unusedTemplates = 0;
+    this.#learningPause = LEARNING_PAUSE_EVENTS;
     this.#templates = [];
   }
 
@@ -188,8 +182,8 @@ export class Splice {
   }
 
   /**
-   * The end of the frame at `at` where it fits the template (its text is then noted), or MISS, or PARTIAL. No byte is read behind
-   * the end, not even to find that there is none: the engine would from then on take every byte for something that may be none.
+   * Returns the end of the event at `at` if it matches the template (and notes its text), or MISS, or PARTIAL. It reads no byte
+   * behind the end: an out-of-bounds read deoptimises every later read in V8.
    */
   #match({ literals, holes }: Template, at: number): number {
     const bytes = this.#read;
@@ -204,7 +198,7 @@ export class Splice {
       if (next > length) return PARTIAL;
       const hole = holes[i];
       if (hole === undefined) return next - at - BLANK_LINE_BYTES > this.#maxEventBytes ? MISS : next;
-      if (hole === 'blanks') {
+      if (hole === 'spaces') {
         while (next < length && bytes[next] === SPACE) next++;
         if (next === length) return PARTIAL;
         continue;
@@ -226,7 +220,7 @@ export class Splice {
       const end = findStringEnd(bytes, next, length);
       if (end === OPEN_ENDED) return PARTIAL;
       if (end < 0 || (hole === 'text' && end === next)) return MISS;
-      if (hole === 'twin' && !this.#isText(bytes, next, end)) return MISS;
+      if (hole === 'repeatedText' && !this.#isText(bytes, next, end)) return MISS;
       if (hole === 'text') {
         this.#textStart = next;
         this.#textEnd = end;

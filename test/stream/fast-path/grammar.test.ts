@@ -1,11 +1,11 @@
 /**
  * The fast path against the slow one over streams of a grammar, as many frames as `GRAMMAR_FRAMES`:
- * GRAMMAR_FRAMES=5000000 npx vitest run test/stream/splice-grammar.test.ts
+ * GRAMMAR_FRAMES=5000000 npx vitest run test/stream/fast-path/grammar.test.ts
  */
 import { describe, expect, test } from 'vitest';
-import { type Conversion, convertStream, cut } from '../contract/convert.ts';
-import { compareWays } from './both-ways.ts';
-import { grammarStream } from './grammar-streams.ts';
+import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
+import { compareWays } from '../both-ways.ts';
+import { grammarStream } from '../grammar-streams.ts';
 
 const FRAMES = Number(process.env.GRAMMAR_FRAMES ?? 60_000);
 /** The first stream's seed: a failure reports its own. */
@@ -19,16 +19,16 @@ const CHAT: Conversion = { provider: 'compatible', route: 'chat', model: 'm', us
 const encoder = new TextEncoder();
 
 test(
-  `Splice, ${FRAMES} frames of a grammar: same output as the slow path, however they are cut`,
+  `TemplateFastPath, ${FRAMES} frames of a grammar: same output as the slow path, however they are cut`,
   () => {
     let read = 0;
     let hits = 0;
     for (let seed = FIRST_SEED; read < FRAMES; seed++) {
       const { reads, conversion } = grammarStream(seed);
       try {
-        const { events, splicedFrames } = compareWays(reads, conversion);
+        const { events, copiedEvents } = compareWays(reads, conversion);
         read += events;
-        hits += splicedFrames;
+        hits += copiedEvents;
       } catch (error) {
         throw new Error(`It fails from GRAMMAR_FROM=${seed}`, { cause: error });
       }
@@ -39,7 +39,7 @@ test(
 );
 
 /** The ways in which the fast path once was not the slow one (finding 7 of the attack study). */
-describe('Splice, a text that equals', () => {
+describe('TemplateFastPath, a text that equals', () => {
   function compare(events: readonly string[], conversion: Conversion = CHAT): string {
     const text = events.map((data) => `data: ${data}\n\n`).join('');
     const bytes = encoder.encode(`${text}data: [DONE]\n\n`);

@@ -1,12 +1,12 @@
 /** The fast path against the slow one: the same frames, value for value, for any input and however it is cut. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fastShare, TEXT_STREAMS } from '../bench/share.ts';
-import { type Conversion, convertStream, cut } from '../contract/convert.ts';
-import { conversionOf } from '../contract/expectation.ts';
-import { fixtures } from '../contract/fixtures.ts';
-import { readRecordings, recordingsNote } from '../contract/recordings.ts';
-import { compareWays } from './both-ways.ts';
+import { fastShare, TEXT_STREAMS } from '../../bench/share.ts';
+import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
+import { conversionOf } from '../../contract/expectation.ts';
+import { fixtures } from '../../contract/fixtures.ts';
+import { readRecordings, recordingsNote } from '../../contract/recordings.ts';
+import { compareWays } from '../both-ways.ts';
 
 const CUTS = [100_000, 4096, 300, 64, 7, 1];
 const CHAT: Conversion = { provider: 'compatible', route: 'chat', model: 'm', usageChunk: true };
@@ -14,7 +14,7 @@ const encoder = new TextEncoder();
 
 /** How many frames took the fast path. */
 function compare(bytes: Uint8Array, conversion: Conversion, size: number): number {
-  return compareWays([...cut(bytes, size)], conversion).splicedFrames;
+  return compareWays([...cut(bytes, size)], conversion).copiedEvents;
 }
 
 function frame(delta: string, rest = '"finish_reason":null'): string {
@@ -27,12 +27,12 @@ const START = frame('{"role":"assistant","content":"("}');
 const STOP = frame('{}', '"finish_reason":"stop"');
 const END = `${STOP}data: [DONE]\n\n`;
 
-describe('Splice, frames that differ by their text alone', () => {
+describe('TemplateFastPath, frames that differ by their text alone', () => {
   test('all but the first text and the next, which is learned, take the fast path, and their bytes are as the slow path writes them', () => {
     const text =
       START + textFrame('"A"') + textFrame('" weir"') + textFrame('" é 🌊 \\u00e9 \\n \\\\\\" {"') + END;
-    const { text: written, splicedFrames } = convertStream([encoder.encode(text)], CHAT);
-    expect(splicedFrames).toBe(2);
+    const { text: written, copiedEvents } = convertStream([encoder.encode(text)], CHAT);
+    expect(copiedEvents).toBe(2);
     expect(written).toContain(
       '{"index":0,"delta":{"content":" é 🌊 \\u00e9 \\n \\\\\\" {"},"logprobs":null,"finish_reason":null}',
     );
@@ -122,7 +122,7 @@ describe('Splice, frames that differ by their text alone', () => {
   });
 });
 
-describe.each(TEXT_STREAMS)('Splice, text frames of %s', (name, shape) => {
+describe.each(TEXT_STREAMS)('TemplateFastPath, text frames of %s', (name, shape) => {
   test('at least 95% take the fast path', () => {
     expect(fastShare(name, shape)).toBeGreaterThan(0.95);
   });
@@ -172,7 +172,7 @@ describe.each<[name: string, text: string]>([
   ['an error', textFrame('"b"').replace('"id"', '"error":{"message":"no"},"id"')],
   ['a vendor event', `data: {"type":"x_research.gap_analysis"}\n\n${textFrame('"b"')}`],
   ['no blank line at the end', textFrame('"b"').trimEnd()],
-])('Splice, then %s', (_, text) => {
+])('TemplateFastPath, then %s', (_, text) => {
   test.each(CUTS)('same output as the slow path (reads of %d bytes)', (size) => {
     const stream = encoder.encode(
       START + textFrame('"a"') + textFrame('" river"') + text + textFrame('"z"') + END,
@@ -181,7 +181,7 @@ describe.each<[name: string, text: string]>([
   });
 });
 
-test('Splice, invalid UTF-8 in a text: same output as the slow path', () => {
+test('TemplateFastPath, invalid UTF-8 in a text: same output as the slow path', () => {
   for (const bad of [
     [0xff],
     [0xc3],
@@ -196,18 +196,18 @@ test('Splice, invalid UTF-8 in a text: same output as the slow path', () => {
   }
 });
 
-test('Splice, a stream cut once, at each of its bytes: same output as the slow path', () => {
+test('TemplateFastPath, a stream cut once, at each of its bytes: same output as the slow path', () => {
   const padded = textFrame('"c"').replace('}]}', '}],"p":"xyz"}');
   const bytes = encoder.encode(
     START + textFrame('"a"') + textFrame('" é🌊\\n"') + textFrame('"b"') + padded.repeat(2) + END,
   );
   for (let at = 1; at < bytes.length; at++) {
-    const hits = compareWays([bytes.subarray(0, at), bytes.subarray(at)], CHAT).splicedFrames;
+    const hits = compareWays([bytes.subarray(0, at), bytes.subarray(at)], CHAT).copiedEvents;
     expect(hits).toBe(3);
   }
 });
 
-describe('Splice, every fixture and recording', () => {
+describe('TemplateFastPath, every fixture and recording', () => {
   test.each(CUTS)('same output as the slow path (reads of %d bytes)', (size) => {
     for (const fixture of fixtures.filter(({ upstreamIsStream }) => upstreamIsStream)) {
       for (const usageChunk of [true, false]) {
@@ -230,7 +230,7 @@ describe('Splice, every fixture and recording', () => {
   );
 });
 
-test('Splice, frames mutated at random: same output as the slow path', () => {
+test('TemplateFastPath, frames mutated at random: same output as the slow path', () => {
   const good = encoder.encode(START + textFrame('"a"') + textFrame('" river é"').repeat(3) + STOP);
   const mutation = fc.record({
     at: fc.nat(good.length - 1),

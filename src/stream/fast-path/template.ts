@@ -1,0 +1,370 @@
+/**
+ * Learns a template from an event that was parsed: which of its bytes are the text, which numbers are its usage, and where both
+ * are in the frame that the event became. `fast-path.ts` says why a template is exact.
+ */
+import type { Chunk, Delta } from '../../canonical/chunk.ts';
+import { isObject, parseJson } from '../../canonical/json.ts';
+import type { ChunkPart } from '../../canonical/part.ts';
+import type { UsageReport } from '../../canonical/usage.ts';
+import { Literal } from './matcher.ts';
+
+/** Reads an event's JSON as the normal path does. */
+export type ReadPart = (json: string) => ChunkPart | null;
+
+/** Writes the frame of a chunk that has one text only, or returns null if the chunk becomes more than one frame. */
+export type TextFrame = (chunk: Chunk) => string | null;
+
+/** An event of one data line, as received. */
+export interface TextEvent {
+  /** `""` if it has none. */
+  readonly name: string;
+  readonly data: string;
+  readonly lineEnd: '\n' | '\r\n';
+}
+
+/** What varies between literals: the text, a repetition of it, a string or spaces without meaning, or a number. */
+type Hole = 'text' | 'repeatedText' | 'padding' | 'spaces' | 'number';
+
+export interface Template {
+  /** The upstream's bytes before the first hole, between holes, and behind the last one. */
+  readonly literals: readonly Literal[];
+  readonly holes: readonly Hole[];
+  /** The frame's bytes around its text, which may occur in it more than once. */
+  readonly outLiterals: readonly Uint8Array[];
+  /** The usage that its numbers report, or null. */
+  readonly counts: { readonly learned: UsageReport; readonly numbers: readonly NumberHole[] } | null;
+}
+
+/** Learning from a larger event costs more than it is likely to save. */
+const MAX_LEARNED_CHARS = 4096;
+
+/** Strings that may be the text. Each is tried with two reads of the event. */
+const MAX_CANDIDATES = 8;
+
+/** Top-level members that are tried as unread. Further ones are learned as constant. */
+const MAX_UNREAD = 8;
+
+/** Marks replace the varying values while a template is tried. An event that contains the prefix is not learned. */
+const MARKS = 'weir\u2042';
+const MARK = `${MARKS}text`;
+/** A second mark, so that a result that depends on the mark itself is noticed. */
+const OTHER_MARK = `${MARKS}${MARKS} 7`;
+const PADDING_MARK = `${MARKS}padding`;
+/** Replaces spaces before the last brace. */
+const SPACES_MARK = `${MARKS}spaces`;
+const NUMBER_MARK = `${MARKS}number`;
+
+/** Names of members that hold a text. Other strings are not marked, so no key or discriminator is taken for a text. */
+const TEXT_KEYS = ['content', 'reasoning_content', 'reasoning', 'text', 'summary', 'thinking', 'delta'];
+
+/** Event names that may be learned: another one could contain a line end. */
+const EVENT_NAME = /^[\w.]*$/;
+
+/** Top-level members that readers use. They are never padding, even if this event's value has no effect. */
+const READ_KEYS: ReadonlySet<string> = new Set(
+  'id object created model service_tier system_fingerprint choices usage error type detail'.split(' '),
+);
+
+const encoder = new TextEncoder();
+
+/**
+ * Makes a template from an event and the part and chunk that it became.
+ * @param text the result of `textToLearn`
+ * @returns null if no position of the text is proven
+ */
+export function makeTemplate(
+  { name, data: json, lineEnd }: TextEvent,
+  text: string,
+  part: ChunkPart,
+  chunk: Chunk,
+  readPart: ReadPart,
+  textFrame: TextFrame,
+): Template | null {
+  const decoded = JSON.stringify(part);
+  if (json.includes(MARKS) || decoded.includes(MARKS) || !EVENT_NAME.test(name)) return null;
+  const head = name === '' ? '' : `event: ${name}${lineEnd}`;
+  for (const values of candidates(json, text)) {
+    const marked = putMark(json, values, MARK);
+    const read = readPart(marked);
+    const isRight =
+      isMarked(read, MARK, text, decoded) &&
+      isMarked(readPart(putMark(json, values, OTHER_MARK)), OTHER_MARK, text, decoded);
+    const marking = { head, marked, text, lineEnd };
+    if (read !== null && isRight) return build(marking, read, chunk, readPart, textFrame);
+  }
+  return null;
+}
+
+/** The text of an event that has one text only, or null: nothing is learned from the event. */
+export function textToLearn({ data }: TextEvent, part: ChunkPart): string | null {
+  return data.length > MAX_LEARNED_CHARS || data.includes('\n') ? null : onlyText(part);
+}
+
+/** The text of a part with one choice and nothing but one text, or null. */
+function onlyText(part: ChunkPart): string | null {
+  const [choice, ...others] = part.choices;
+  if (choice === undefined || others.length > 0 || part.error !== null || part.isRemembered) return null;
+  if (part.usage !== null && part.usage.isLatest !== true) return null;
+  const { content, reasoning, refusal, toolCalls, logprobs, finishWord } = choice;
+  const isOneText = (content === '') !== (reasoning === '');
+  const isAlone = refusal === '' && toolCalls.length === 0 && logprobs === null && finishWord === null;
+  return isOneText && isAlone ? content + reasoning : null;
+}
+
+/** Sets of values that may be the text: first all equal strings together, then each one alone. */
+function* candidates(json: string, text: string): Generator<readonly TextValue[]> {
+  const values = TEXT_KEYS.flatMap((key) => [...valuesOf(json, key)]).slice(0, MAX_CANDIDATES);
+  for (const value of values) {
+    if (parseJson(`"${value.literal}"`) !== text) continue;
+    const equal = values.filter(({ literal }) => literal === value.literal);
+    if (equal.length > 1) yield equal;
+    yield [value];
+  }
+}
+
+/** Whether the read part has the mark as its text and is otherwise the part that was read before. */
+function isMarked(read: ChunkPart | null, mark: string, text: string, before: string): boolean {
+  if (read === null || onlyText(read) !== mark) return false;
+  return JSON.stringify(read).replaceAll(JSON.stringify(mark), () => JSON.stringify(text)) === before;
+}
+
+/** An event with a mark in place of its text. */
+interface Marking {
+  /** The lines before the data line. */
+  readonly head: string;
+  /** The data with the mark, and the original text. */
+  readonly marked: string;
+  readonly text: string;
+  readonly lineEnd: string;
+}
+
+function build(
+  { head, marked, text, lineEnd }: Marking,
+  read: ChunkPart,
+  chunk: Chunk,
+  readPart: ReadPart,
+  textFrame: TextFrame,
+): Template | null {
+  const written = textFrame(chunk);
+  // The frame is split at the mark, so nothing else in it may contain one.
+  if (written === null || written.includes(MARKS)) return null;
+  const markedChunk = markChunk(chunk, read);
+  const frame = markedChunk === null ? null : textFrame(markedChunk);
+  // The frame with the text in place of the mark must be the frame that the normal path writes.
+  if (frame?.replaceAll(JSON.stringify(MARK), () => JSON.stringify(text)) !== written) return null;
+  const unread = unreadIn(marked, readPart);
+  // If the event has a usage, each number is tried as a part of it instead.
+  const isHole = ({ mark }: Unread) => read.usage === null || mark === PADDING_MARK;
+  const holed = putMarks(marked, unread.filter(isHole));
+  const numbers = findNumbers(holed, read, readPart);
+  const json = putMark(holed, numbers, NUMBER_MARK).replace(/ +\}$/, `${SPACES_MARK}}`);
+  const frameIn = `${head}data: ${json}${lineEnd}${lineEnd}`;
+  const pieces = frameIn.split(new RegExp(`(${MARK}|${PADDING_MARK}|${SPACES_MARK}|${NUMBER_MARK})`));
+  const marks = pieces.filter((_, i) => i % 2 === 1);
+  return {
+    literals: pieces.filter((_, i) => i % 2 === 0).map((piece) => new Literal(encoder.encode(piece))),
+    holes: marks.map((mark, i) => holeOf(mark, marks.indexOf(mark) === i)),
+    outLiterals: frame.split(MARK).map((piece) => encoder.encode(piece)),
+    counts: read.usage === null ? null : { learned: read.usage, numbers },
+  };
+}
+
+function holeOf(mark: string, isFirst: boolean): Hole {
+  if (mark === PADDING_MARK) return 'padding';
+  if (mark === SPACES_MARK) return 'spaces';
+  if (mark === NUMBER_MARK) return 'number';
+  return isFirst ? 'text' : 'repeatedText';
+}
+
+/** The chunk with the mark as its text, or null if it contains more than a text, such as a role. */
+function markChunk(chunk: Chunk, read: ChunkPart): Chunk | null {
+  if (chunk.object === 'text_completion') {
+    return { ...chunk, choices: chunk.choices.map((choice) => ({ ...choice, text: MARK })) };
+  }
+  const [choice] = chunk.choices;
+  if (choice === undefined) return null;
+  const delta: Delta = {};
+  for (const key of Object.keys(choice.delta)) {
+    if (key === 'content' || key === 'reasoning_content') delta[key] = MARK;
+    else if (key === 'reasoning_details') delta[key] = read.choices[0]?.reasoningDetails ?? [];
+    else return null;
+  }
+  return { ...chunk, choices: [{ ...choice, delta }] };
+}
+
+/** A top-level member that no reader uses. */
+interface Unread extends Place {
+  readonly mark: string;
+}
+
+/** Top-level strings and numbers that change nothing when they change: padding, the event's number in its stream. */
+function unreadIn(marked: string, readPart: ReadPart): readonly Unread[] {
+  const event = parseJson(marked);
+  if (!isObject(event)) return [];
+  const expected = JSON.stringify(readPart(marked));
+  const isUnread = (key: string, place: Place, other: string | number) => {
+    const changed = putMark(marked, [place], String(other));
+    const read = parseJson(changed);
+    return isObject(read) && read[key] === other && JSON.stringify(readPart(changed)) === expected;
+  };
+  const keys = Object.keys(event).filter((key) => !READ_KEYS.has(key) && /^\w+$/.test(key));
+  return keys.slice(0, MAX_UNREAD).flatMap((key): Unread[] => {
+    const value = event[key];
+    const isNumber = typeof value === 'number';
+    const places = isNumber ? numbersOf(marked, key) : valuesOf(marked, key);
+    const place = [...places].find((one) => isUnread(key, one, isNumber ? value + 1 : PADDING_MARK));
+    return place === undefined ? [] : [{ ...place, mark: isNumber ? NUMBER_MARK : PADDING_MARK }];
+  });
+}
+
+// Numbers: some upstreams report usage that grows with every text event. Only reports that replace earlier ones are learned (A5):
+// their counts are sums of the event's numbers, so changing a number shows what it adds to each count.
+
+type Count = Exclude<keyof UsageReport, 'isLatest' | 'besides'>;
+const COUNTS: readonly Count[] = [
+  ...(['prompt', 'completion', 'total', 'cached', 'cacheWrite', 'reasoning', 'promptAudio'] as const),
+  ...(['completionAudio', 'acceptedPrediction', 'rejectedPrediction', 'cost'] as const),
+];
+
+/** A number of the event: its position and how much an increment of 1 adds to each count. */
+export interface NumberHole {
+  readonly start: number;
+  readonly end: number;
+  readonly value: number;
+  readonly adds: Readonly<Partial<Record<Count, number>>>;
+}
+
+/** Numbers that are tried. Each costs two reads of the event. */
+const MAX_NUMBERS = 16;
+/** Increments for the trial: primes, so that a multiple of one is not mistaken for the other. */
+const STEPS = [1_000_003, 7_000_009] as const;
+
+/** Strings match as one token, so digits within them are not taken for numbers. */
+const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const COUNT = /^(?:0|[1-9]\d{0,8})$/;
+
+/** Numbers of the event that affect its usage only, or nothing. Empty if it has no usage that may be learned. */
+function findNumbers(
+  json: string,
+  read: ChunkPart,
+  readPart: (json: string) => ChunkPart | null,
+): readonly NumberHole[] {
+  if (read.usage?.isLatest !== true || read.usage.besides !== undefined) return [];
+  const tokens = [...json.matchAll(TOKEN)].filter(([token]) => COUNT.test(token)).slice(0, MAX_NUMBERS);
+  const rest = withoutUsage(read);
+  const holes = tokens.flatMap((token): NumberHole[] => {
+    const [text] = token;
+    const start = token.index;
+    const hole = { start, end: start + text.length, value: Number(text), adds: {} };
+    const addsBy = (step: number) => {
+      const changed = readPart(putNumbers(json, [hole], [hole.value + step]));
+      return changed === null || withoutUsage(changed) !== rest ? null : differenceOf(read, changed, step);
+    };
+    const adds = addsBy(STEPS[0]);
+    const isSum = adds !== null && JSON.stringify(adds) === JSON.stringify(addsBy(STEPS[1]));
+    return isSum ? [{ ...hole, adds }] : [];
+  });
+  const values = holes.map(({ value }, at) => value + STEPS[0] * (at + 1));
+  const all = readPart(putNumbers(json, holes, values));
+  const isRight =
+    all !== null && withoutUsage(all) === rest && isSame(all.usage, usageOf(read.usage, holes, values));
+  return isRight ? holes : [];
+}
+
+/** The usage of an event with these numbers. */
+export function usageOf(
+  learned: UsageReport,
+  holes: readonly NumberHole[],
+  values: readonly number[],
+): UsageReport {
+  const usage: { -readonly [K in keyof UsageReport]: UsageReport[K] } = { ...learned };
+  for (let i = 0; i < holes.length; i++) {
+    const hole = holes[i];
+    if (hole === undefined) continue;
+    const more = (values[i] ?? hole.value) - hole.value;
+    for (const count of COUNTS) {
+      const adds = hole.adds[count];
+      if (adds !== undefined) usage[count] = (usage[count] ?? 0) + adds * more;
+    }
+  }
+  return usage;
+}
+
+/** The event's JSON with other numbers. */
+function putNumbers(json: string, holes: readonly NumberHole[], values: readonly number[]): string {
+  let changed = '';
+  let at = 0;
+  for (const [i, { start, end }] of holes.entries()) {
+    changed += json.slice(at, start) + String(values[i]);
+    at = end;
+  }
+  return changed + json.slice(at);
+}
+
+/** How much each count grew for an increment of 1, or null if the growth is not a multiple of the step. */
+function differenceOf(before: ChunkPart, after: ChunkPart, step: number): NumberHole['adds'] | null {
+  const adds: Partial<Record<Count, number>> = {};
+  for (const count of COUNTS) {
+    const [one, other] = [before.usage?.[count], after.usage?.[count]];
+    if (one === other) continue;
+    if (one === undefined || other === undefined || (other - one) % step !== 0) return null;
+    adds[count] = (other - one) / step;
+  }
+  return adds;
+}
+
+function isSame(one: UsageReport | null, other: UsageReport): boolean {
+  return one !== null && COUNTS.every((count) => one[count] === other[count]);
+}
+
+/** The part without its usage, as text. */
+function withoutUsage(part: ChunkPart): string {
+  return JSON.stringify({ ...part, usage: null });
+}
+
+// Places: where values are in the event's JSON, and the same JSON with marks in their place.
+
+/** The position of a value in the event's JSON; of a string without its quotes. */
+interface Place {
+  readonly start: number;
+  readonly end: number;
+}
+
+interface TextValue extends Place {
+  readonly literal: string;
+}
+
+/** Strings that are values of that key. */
+function* valuesOf(json: string, key: string): Generator<TextValue> {
+  for (const match of json.matchAll(new RegExp(`"${key}"[ \\t]*:[ \\t]*"((?:[^"\\\\]+|\\\\.)*)"`, 'g'))) {
+    const [whole, literal = ''] = match;
+    const end = match.index + whole.length - 1;
+    yield { start: end - literal.length, end, literal };
+  }
+}
+
+/** Whole numbers that are values of that key. */
+function* numbersOf(json: string, key: string): Generator<Place> {
+  for (const match of json.matchAll(new RegExp(`"${key}"[ \\t]*:[ \\t]*(\\d+)(?=[ \\t]*[,}])`, 'g'))) {
+    const [whole, number = ''] = match;
+    const end = match.index + whole.length;
+    yield { start: end - number.length, end };
+  }
+}
+
+function putMark(json: string, values: readonly Place[], mark: string): string {
+  return putMarks(
+    json,
+    values.map(({ start, end }) => ({ start, end, mark })),
+  );
+}
+
+function putMarks(json: string, places: readonly (Place & { readonly mark: string })[]): string {
+  let marked = '';
+  let at = 0;
+  for (const { start, end, mark } of [...places].sort((a, b) => a.start - b.start)) {
+    marked += json.slice(at, start) + mark;
+    at = end;
+  }
+  return marked + json.slice(at);
+}

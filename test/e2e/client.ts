@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { ADMIN_TOKEN, type Gateway } from './gateway.ts';
 
 /** Two words, so two prompt tokens at the simulator. */
 export const MESSAGES = [{ role: 'user', content: 'Hello there' }];
@@ -47,6 +48,13 @@ export async function jsonOf(response: Response): Promise<JsonObject> {
   const json = decodeObject(text);
   if (json === undefined) throw new Error(`The body is not a JSON object: ${text.slice(0, 200)}`);
   return json;
+}
+
+/** A request's record as the API shows it whole. */
+export async function wholeRecord(gateway: Gateway, answered: Response): Promise<JsonObject> {
+  const { request_id } = await gateway.record(answered);
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  return jsonOf(await gateway.fetch(`/v1/usage/records/${request_id}`, { headers }));
 }
 
 /** The status and the error object of a refusal (E1). */

@@ -6,6 +6,7 @@ import { readRecordings, recordingsNote } from '../contract/recordings.ts';
 import { refusal } from '../simulator/anthropic-check.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf } from '../simulator/json.ts';
 import type { RecordedRequest, Replay } from '../simulator/server.ts';
+import { wholeRecord } from './client.ts';
 import { startGateway } from './gateway.ts';
 import { CALLS, runByHand, runWithAiSdk, runWithToolRunner, STEPS } from './messages-loops.ts';
 import { CLOCKS_OFF } from './plays.ts';
@@ -129,6 +130,14 @@ describe.skipIf(recordingsNote !== '')(`N1 the way down${recordingsNote}`, () =>
       });
     },
   );
+
+  test("P1 Claude's searches are in the record, as its usage names them", async () => {
+    const { response } = await ask({
+      model: 'anthropic/replay-anthropic--web-search-citations.sse',
+      stream: true,
+    });
+    expect(await wholeRecord(gateway, response)).toMatchObject({ searches: 1 });
+  });
 
   test('asked for by the name that the answer has: every byte as it was', async () => {
     const { text } = await ask({ model: OWN_NAME, stream: true });

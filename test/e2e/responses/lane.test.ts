@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkResponses, eventsIn } from '../../clients/responses/check.ts';
 import { eventsOf } from '../../contract/reading.ts';
 import { readRecordings, recordingsNote } from '../../contract/recordings.ts';
-import { objectOf, objectsOf } from '../../simulator/json.ts';
+import { type JsonObject, objectOf, objectsOf } from '../../simulator/json.ts';
 import type { RecordedRequest, Replay } from '../../simulator/server.ts';
-import { jsonOf } from '../client.ts';
+import { jsonOf, wholeRecord } from '../client.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 
 const recordings = readRecordings().filter(({ dialect, kind }) => dialect === 'responses' && kind === 'sse');
@@ -122,6 +122,58 @@ describe.skipIf(recordingsNote !== '')(`N1 providers' own streams${recordingsNot
       status: 'failed',
       error_code: 'insufficient_quota',
     });
+  });
+});
+
+describe('P1 what is paid for beside plain tokens', () => {
+  /** A stream of no more than its items and its end. */
+  function streamOf(usage: JsonObject, output: readonly JsonObject[] = []): Uint8Array[] {
+    const response = { id: 'resp_1', object: 'response', status: 'completed', output, usage };
+    const events = [
+      ...output.map((item, output_index) => ({ type: 'response.output_item.done', item, output_index })),
+      { type: 'response.completed', response },
+    ];
+    return events.map((event, sequence_number) =>
+      encoder.encode(`event: ${event.type}\ndata: ${JSON.stringify({ ...event, sequence_number })}\n\n`),
+    );
+  }
+
+  async function recordOf(model: string, chunks: readonly Uint8Array[]): Promise<JsonObject> {
+    const response = await replayed(chunks, 'end', () => ask({ model, stream: true }));
+    await response.text();
+    return wholeRecord(gateway, response);
+  }
+
+  test('a write to the cache that is kept for 12 hours: at 2.5 times the input', async () => {
+    const written = {
+      cached_tokens: 0,
+      cache_write_tokens: 1000,
+      cache_write_tokens_details: { ttl_30m_tokens: 400, ttl_12h_tokens: 600 },
+    };
+    const usage = { input_tokens: 1000, input_tokens_details: written, output_tokens: 0, total_tokens: 1000 };
+    expect(await recordOf('openai/gpt-6.2-sol', streamOf(usage))).toMatchObject({
+      cache_write_tokens: 1000,
+      cache_write_long_tokens: 600,
+      cost: 0.004,
+    });
+  });
+
+  test('searches that DeepSeek ran: each query and each opened page', async () => {
+    const call = (action: JsonObject) => ({ type: 'web_search_call', status: 'completed', action });
+    const output = [call({ type: 'search', queries: ['a', 'b'] }), call({ type: 'open_page', url: 'u' })];
+    const usage = { input_tokens: 0, output_tokens: 1, total_tokens: 1 };
+    const record = await recordOf('deepseek/deepseek-v4-pro', streamOf(usage, output));
+    expect(record).toMatchObject({ searches: 3, price_since: '2026-10-31T16:00:00.000Z' });
+    // The one token is at the price of the hour, on which the searches do not depend.
+    const token = Math.round((Number(record.cost) - 3 * 0.00075) * 1e9);
+    expect([1980, 3960]).toContain(token);
+  });
+
+  test.skipIf(recordingsNote !== '')("OpenAI's own: those that its usage of tools names", async () => {
+    const { text = '' } = recordings.find(({ name }) => name === 'openai--responses-web-search.sse') ?? {};
+    const record = await recordOf('openai/gpt-4o-mini', [encoder.encode(text)]);
+    expect(record).toMatchObject({ searches: 1 });
+    expect(Number(record.cost)).toBeGreaterThan(0.025);
   });
 });
 

@@ -44,6 +44,8 @@ export const openrouter: Profile = {
     // 400: R refused-unknown-model, 2026-08. 404: chatboxai/chatbox#2743, 2025-11-21; "No endpoints found that support tool use" is about
     // the request.
     missing_model: /\bis not a valid model ID\b|^[^:]*: No endpoints found for /i,
+    // 402, of the request's max_tokens: can1357/oh-my-pi#9569, 2026-08-24.
+    too_dear: /^[^:]*: This request requires more credits, or fewer max_tokens\b/i,
     // 403: https://openrouter.ai/docs/api/reference/errors-and-debugging, read 2026-11-22.
     content_filter: /\brequires moderation\b|\binput was flagged\b/i,
   },

@@ -3,8 +3,8 @@ import type { JsonObject } from '../canonical/json.ts';
 
 /**
  * A prompt that is too long for the model, one that its filter stops, something that the request refers to and its provider does not
- * keep, a model that there is not, a credential that is refused, an account without money, and a place from which the provider is not
- * to be asked.
+ * keep, a model that there is not, a credential that is refused, an account without money, one with too little for this request, and a
+ * place from which the provider is not to be asked.
  */
 const REFUSAL_KINDS = [
   'context_length',
@@ -13,6 +13,7 @@ const REFUSAL_KINDS = [
   'missing_model',
   'bad_credential',
   'empty_balance',
+  'too_dear',
   'wrong_place',
 ] as const;
 export type RefusalKind = (typeof REFUSAL_KINDS)[number];

@@ -68,6 +68,10 @@ export function classifyRefusal(refusal: Refusal, upstream: Refuser): ApiError {
   if (status === 403 && kind === CONTENT_FILTER) {
     return { status: 400, type: 'invalid_request_error', code: CONTENT_FILTER, message, param: null };
   }
+  if (!callerPays && status === 402 && kind === 'too_dear') {
+    const words = `${upstream.name} refused this request: for this deployment's balance its max_tokens is too high`;
+    return apiError('upstream_refused', words);
+  }
   const isEmpty = [400, 403, 429].includes(status) && kind === 'empty_balance';
   if (!callerPays && (status === 402 || reported.code === 'insufficient_quota' || isEmpty)) {
     return apiError('upstream_balance', `${upstream.name} refused this deployment's balance (${status})`);

@@ -123,6 +123,7 @@ describe('R4 judge', () => {
     ['gemini', 403, { message: 'You do not have permission to access the File x or it may not exist.' }],
     ['gemini', 403, { message: "The file 'your API key' can't be read" }],
     ['router', 404, { code: 404, message: 'No endpoints found that support tool use.' }],
+    ['router', 402, { code: 402, message: 'This request requires more credits, or fewer max_tokens. You …' }],
   ])(
     'R7 finding 11: %s, a %i of %j may be what one request names: it counts for nobody else',
     (provider, status, error) => {

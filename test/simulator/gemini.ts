@@ -2,7 +2,7 @@
  * Gemini's own API as it is today (2026-11-22): events in CRLF without `[DONE]`, usage on each, calls whole, signatures, thoughts
  * where they are asked for; and what recordings show, by a word of the prompt: `plays:two-finishes` and the others below.
  *
- * Tokens (completion): gemini-3-flash-preview 14 (6 of them thoughts), gemini-3.8-flash 7.
+ * Tokens (completion): gemini-3-flash-preview 14 (6 of them thoughts), gemini-3.5-flash-lite 8, gemini-3.8-flash 7.
  */
 
 import { geminiProblem, signatureOf } from './gemini-check.ts';
@@ -18,6 +18,7 @@ const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
     ...wordsOf('reasoning', 'Water first, then gates, then words.'),
     ...wordsOf('text', 'The gate opens; the café’s basin follows, slowly.'),
   ],
+  'gemini-3.5-flash-lite': wordsOf('text', 'A lighter weir, though it holds as well.'),
   'gemini-3.8-flash': wordsOf('text', 'Newest of the weirs, and the quickest.'),
 };
 

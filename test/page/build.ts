@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { minify } from 'terser';
+import { cutPreact, PREACT_FIELDS } from './preact.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const PAGE = join(ROOT, 'src', 'page');
@@ -48,7 +49,7 @@ async function bundle(file: string): Promise<Bundle> {
     metafile: true,
     minify: true,
     format: 'iife',
-    mangleProps: new RegExp(`^(${OWN_FIELDS}|${OF_CLASSES})$`),
+    mangleProps: new RegExp(`^(${OWN_FIELDS}|${OF_CLASSES}|${PREACT_FIELDS})$`),
     target: 'es2024',
     charset: 'utf8',
     legalComments: 'none',
@@ -57,6 +58,7 @@ async function bundle(file: string): Promise<Bundle> {
     jsxFragment: 'Fragment',
     inject: [join(PAGE, 'jsx.ts')],
     tsconfigRaw: {},
+    plugins: [cutPreact],
     define: { 'process.env.NODE_ENV': '"production"' },
   });
   const packages = Object.keys(metafile.inputs).flatMap((input) => {

@@ -27,11 +27,13 @@ import { handleModel, handleModels } from './http/models.ts';
 import { noResponses } from './http/no-responses.ts';
 import { clientOfPath, forgivePath, noSuchRoute, pathOf } from './http/paths.ts';
 import type { Ports } from './http/ports.ts';
+import { noteRefusal } from './http/refused.ts';
 import { RequestClock } from './http/request-clock.ts';
 import { clientError, jsonResponse } from './http/respond.ts';
 import { Site, type SitePorts } from './http/site.ts';
 import { handleUsage } from './http/usage.ts';
 import { handleFindRecord, handleListRecords } from './http/usage-records.ts';
+import { handleRefusals } from './http/usage-refusals.ts';
 import { KnownCallers } from './metering/known-callers.ts';
 import { KvLedger } from './metering/kv/kv-ledger.ts';
 import type { Ledger } from './metering/ledger.ts';
@@ -39,6 +41,7 @@ import { ObjectLedger } from './metering/object/object-ledger.ts';
 import { PriceBook } from './metering/prices/price-book.ts';
 import { consumeRecords, QueueSink, type RecordMessage } from './metering/queue.ts';
 import { RecordWriter } from './metering/record-writer.ts';
+import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/request-id.ts';
 import { StrandedRecords } from './metering/stranded.ts';
 import { Circuits } from './routing/circuits.ts';
@@ -73,6 +76,12 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
   const sinks = settings.ledger === 'kv' ? [ledger] : [stranded.ledger, stranded];
   const written = queue === null ? sinks : [new QueueSink(queue), ...sinks];
   const records = new RecordWriter(written, log);
+  const refusals = new RefusalCounts({
+    put: (batch) => ledger.putRefusals(batch),
+    now: clock.now,
+    random,
+    log,
+  });
   const memory = new Memory(clock);
   const circuits = new Circuits();
   const modelLists = new ModelLists(ports);
@@ -103,12 +112,14 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
         requestId: requestId(arrivedAt, random()),
         arrivedAt,
         deadline,
+        known: { keyId: NO_KEY, isSentOn: false },
         circuits,
         waitUntil,
         prices,
       };
       const answer = await serve(routes, request, requestContext, hooks);
       deadline.stop();
+      noteRefusal(request, answer, requestContext, refusals);
       addRequestId(request, answer, requestContext.requestId);
       addCors(request, answer, settings.corsOrigins);
       return request.method === 'HEAD' ? new Response(null, answer) : answer;
@@ -188,6 +199,7 @@ function createRouter(basePath: string) {
         handleModel(request, context, decodePath(request.params.id)),
       )
       .get('(/v1)?/usage', handleUsage)
+      .get('(/v1)?/usage/refusals', handleRefusals)
       .get('(/v1)?/usage/records', handleListRecords)
       .get('(/v1)?/usage/records/:id', (request, context) =>
         handleFindRecord(request, context, request.params.id ?? ''),
@@ -207,7 +219,7 @@ function createRouter(basePath: string) {
       .delete('(/v1)?/responses/:id+', noResponses)
       .all('(/v1)?/responses/:id+', otherMethod('GET, POST, DELETE'))
       .all('/openai/deployments/:model+/chat/completions', otherMethod('POST'))
-      .all('(/v1)?/(models|usage|usage/records|key)', otherMethod('GET'))
+      .all('(/v1)?/(models|usage|usage/records|usage/refusals|key)', otherMethod('GET'))
       .all('(/v1)?/models/:id+', otherMethod('GET'))
       .all('(/v1)?/usage/records/:id', otherMethod('GET'))
       .all('/admin/keys', otherMethod('GET, POST'))

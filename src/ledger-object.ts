@@ -40,7 +40,9 @@ import {
   type LedgerPage,
   listRecords,
 } from './metering/object/records.ts';
+import { createRefusals, sumRefusals, takeRefusals } from './metering/object/refusals.ts';
 import type { UsageRecord } from './metering/record.ts';
+import type { RefusalBatch, RefusalQuery, RefusalRow } from './metering/refusals.ts';
 import { readRecordDays } from './settings/settings.ts';
 
 /** The part of an object's storage that is used. */
@@ -82,6 +84,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
     });
     if (this.#keyId === DIRECTORY) {
       createDirectory(this.#sql);
+      createRefusals(this.#sql);
       this.#jobs = [];
       return;
     }
@@ -140,6 +143,14 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
 
   async activeDays(from: number, to: number): Promise<ActiveDays> {
     return activeDays(this.#sql, from, to);
+  }
+
+  async takeRefusals(batch: RefusalBatch): Promise<void> {
+    this.#storage.transactionSync(() => takeRefusals(this.#sql, batch));
+  }
+
+  async refusals(query: RefusalQuery): Promise<readonly RefusalRow[]> {
+    return sumRefusals(this.#sql, query);
   }
 
   async reserve(request: ReserveRequest): Promise<Reservation> {

@@ -26,6 +26,11 @@ export class KnownKeys {
     return key.expires_at !== null && Date.parse(key.expires_at) <= now ? null : key;
   }
 
+  /** The id of the key that has this token, expired or not, where this isolate has read it: no KV is asked. */
+  async idOf(token: string): Promise<string | null> {
+    return isToken(token) ? (this.#known.get(await sha256(token))?.key.id ?? null) : null;
+  }
+
   /** It was revoked or changed here. */
   forget(id: string): void {
     for (const digest of this.#known.keys()) if (callerId(digest) === id) this.#known.delete(digest);

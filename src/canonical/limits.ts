@@ -166,3 +166,14 @@ export const MAX_ATTEMPTS_CHARS = 1024;
 export const KEY_TTL_MS = 30_000;
 /** So many keys an isolate remembers. */
 export const MAX_KNOWN_KEYS = 1000;
+
+/** Refused requests are counted in so many rows (an hour, a key and a code each) before they are written; more keys count together. */
+export const MAX_REFUSAL_ROWS = 60;
+/** The wait before the first write of such counts, by how much it grows with each further one, and the longest (M6). */
+export const FIRST_REFUSALS_WAIT_MS = 1000;
+export const REFUSALS_WAIT_GROWTH = 1.25;
+export const MAX_REFUSALS_WAIT_MS = 10 * 60 * 1000;
+/** One request takes care of writing them for so long: a Worker lives on for 30 s after its answer. */
+export const MAX_REFUSALS_RUN_MS = 25_000;
+/** Longer than any report goes back. */
+export const REFUSALS_KEPT_DAYS = 400;

@@ -18,6 +18,7 @@ import { type JsonObject, readArray, readText } from '../canonical/json.ts';
 import { LIMIT_FIELDS, readLimits, writeLimits } from '../limits/limits.ts';
 import { isoDay } from '../metering/days.ts';
 import type { RequestContext } from './context.ts';
+import { ADMIN } from './identify.ts';
 import { showKey } from './key.ts';
 import { askLedger, changeLimits, unboundLimits } from './limited-ledger.ts';
 import { readRequestBody } from './request-body.ts';
@@ -37,7 +38,9 @@ type AdminHandler = (request: Request, context: RequestContext, id: string) => P
 function forAdmin(handle: AdminHandler) {
   return async (request: Request, context: RequestContext, id = ''): Promise<Response> => {
     const refused = await refusal(request, context);
-    return refused === null ? handle(request, context, id) : errorResponse(refused);
+    if (refused !== null) return errorResponse(refused);
+    context.known.keyId = ADMIN;
+    return handle(request, context, id);
   };
 }
 

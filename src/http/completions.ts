@@ -34,6 +34,7 @@ async function runExchange(
 ): Promise<Response> {
   const { context, callerPays } = exchange;
   const meter = openMeter(exchange, first.facts, span);
+  context.known.isSentOn = true;
   context.waitUntil(meter.settled);
   // Nobody waits for it: the prices are there when the answer ends.
   if (context.prices.isStale) context.waitUntil(context.prices.load());

@@ -12,6 +12,14 @@ import type { Deadline } from './deadline.ts';
 import type { ModelLists } from './model-lists.ts';
 import type { Ports } from './ports.ts';
 
+/** What becomes known of a request on its way, for the line and the counts of one that is refused (M6). */
+export interface Known {
+  /** Whose request it is; `none` until that is known. */
+  keyId: string;
+  /** It has reached the upstreams: its record says the rest. */
+  isSentOn: boolean;
+}
+
 export interface RequestContext {
   readonly settings: Settings;
   readonly ports: Ports;
@@ -26,6 +34,7 @@ export interface RequestContext {
   readonly leaseMemory: LeaseMemory;
   readonly prices: PriceBook;
   readonly deadline: Deadline;
+  readonly known: Known;
   readonly requestId: string;
   /** ms since the epoch. */
   readonly arrivedAt: number;

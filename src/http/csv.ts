@@ -20,8 +20,12 @@ export function csvResponse(rows: readonly Row[], groups: readonly Group[], name
     ...MEDIANS.map((median) => String(row[median] ?? '')),
     ...money.flatMap((field) => currencies.map((currency) => decimalText(row[field][currency]))),
   ]);
-  const text = [header, ...lines].map(csvLine).join('');
-  return new Response(text, {
+  return linesResponse([header, ...lines], name);
+}
+
+/** @param lines the first has the columns' names */
+export function linesResponse(lines: readonly (readonly string[])[], name: string): Response {
+  return new Response(lines.map(csvLine).join(''), {
     headers: {
       'content-type': 'text/csv; charset=utf-8; header=present',
       'content-disposition': `attachment; filename="${name}.csv"`,

@@ -3,8 +3,12 @@ import { type CallerResult, callerToken, identify } from '../auth/caller.ts';
 import { sha256 } from '../auth/digest.ts';
 import { callerId } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { NO_KEY } from '../metering/refusals.ts';
 import type { RequestContext } from './context.ts';
 import type { Ports } from './ports.ts';
+
+/** The bearer of the admin token, in place of a key's id. */
+export const ADMIN = 'admin';
 
 export type Identified = CallerResult & { readonly headers?: Readonly<Record<string, string>> };
 
@@ -13,6 +17,27 @@ const RETRY_AFTER_SECONDS = '10';
 
 /** The caller of a request, or the error for it: a 401, or a 429 of the shield. */
 export async function identifyCaller(request: Request, context: RequestContext): Promise<Identified> {
+  const identified = await findCaller(request, context);
+  context.known.keyId = (await keyIdOf(identified, request, context)) ?? NO_KEY;
+  return identified;
+}
+
+/** Under which id a refusal is counted. What callers make up has none: their wrong keys must not become rows. */
+async function keyIdOf(
+  identified: Identified,
+  { headers }: Request,
+  { hostCaller, knownKeys, knownCallers }: RequestContext,
+): Promise<string | null> {
+  if (hostCaller !== null) return hostCaller.keyId;
+  if (identified.kind === 'caller') {
+    const { keyId, credential } = identified.caller;
+    return credential === null || knownCallers.isRemembered(keyId) ? keyId : null;
+  }
+  const token = callerToken(headers);
+  return token === null ? null : await knownKeys.idOf(token);
+}
+
+async function findCaller(request: Request, context: RequestContext): Promise<Identified> {
   const { settings, knownKeys, arrivedAt } = context;
   const { limiter } = context.ports;
   if (limiter !== null && (await isShieldedFrom(request, limiter, context))) {

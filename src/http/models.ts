@@ -5,7 +5,7 @@ import { didYouMean } from '../canonical/nearest.ts';
 import { isoTime } from '../metering/record.ts';
 import { isGlob } from '../settings/aliases.ts';
 import type { RequestContext } from './context.ts';
-import { type Identified, identifyCaller } from './identify.ts';
+import { ADMIN, type Identified, identifyCaller } from './identify.ts';
 import type { Model } from './model-lists.ts';
 import { errorResponse, jsonResponse } from './respond.ts';
 
@@ -100,7 +100,8 @@ function whyNone(asked: number, listed: number, failures: readonly string[]): st
 async function identifyReader(request: Request, context: RequestContext): Promise<Identified> {
   const { auth, adminToken } = context.settings;
   if (auth !== 'open' && (await isAdmin(adminToken, request.headers))) {
-    return { kind: 'caller', caller: { keyId: 'admin', models: null, credential: null, key: null } };
+    context.known.keyId = ADMIN;
+    return { kind: 'caller', caller: { keyId: ADMIN, models: null, credential: null, key: null } };
   }
   return identifyCaller(request, context);
 }

@@ -75,6 +75,26 @@ export function clientOfPath(request: Request): Pick<Client<unknown>, 'id' | 'er
   return /\/messages(\/|$)/.test(path) ? messages : chat;
 }
 
+/** The words in paths by which lines of the log name a route. */
+const ROUTE_WORDS = [
+  'chat',
+  'fim',
+  'agents',
+  'completions',
+  'messages',
+  'responses',
+  'models',
+  'usage',
+  'key',
+  'admin',
+];
+
+/** A path's route in one word, `none` where it leads to none: nothing that a client made up. */
+export function routeWord(request: Request, basePath: string): string {
+  const segments = pathOf(request.url).slice(basePath.length).split('/');
+  return ROUTE_WORDS.find((word) => segments.includes(word)) ?? 'none';
+}
+
 const ROUTES = [
   'POST /v1/chat/completions',
   'POST /v1/completions',
@@ -88,6 +108,7 @@ const ROUTES = [
   'GET /v1/usage',
   'GET /v1/usage/records',
   'GET /v1/usage/records/:id',
+  'GET /v1/usage/refusals',
   'GET /v1/key',
   'GET /health',
   'GET /dashboard',

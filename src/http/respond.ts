@@ -45,7 +45,16 @@ function answered(
   headers.set('content-type', JSON_TYPE);
   if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds));
   if (LASTING.includes(code)) headers.set('x-should-retry', 'false');
-  return new Response(body, { status, headers });
+  const answer = new Response(body, { status, headers });
+  codes.set(answer, code);
+  return answer;
+}
+
+const codes = new WeakMap<Response, string>();
+
+/** The code of an error that was answered here; null for any other answer. */
+export function codeOf(answer: Response): string | null {
+  return codes.get(answer) ?? null;
 }
 
 const PRINTABLE = /^[\x21-\x7e]*$/;

@@ -5,7 +5,7 @@ import { MAX_REPORT_DAYS } from '../canonical/limits.ts';
 import { DAY_MS, isoDay } from '../metering/days.ts';
 import { STATUSES } from '../metering/record.ts';
 import type { RequestContext } from './context.ts';
-import { identifyCaller } from './identify.ts';
+import { ADMIN, identifyCaller } from './identify.ts';
 
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/;
 /** What may name a ledger: a key's id, of any kind that there is. */
@@ -43,6 +43,7 @@ export async function readAsker(
   const { adminToken } = context.settings;
   const named = params.get('key');
   if (await isAdmin(adminToken, request.headers)) {
+    context.known.keyId = ADMIN;
     if (named !== null && !KEY_ID.test(named)) return invalid('key must be the id of a key', 'key');
     return { kind: 'asker', isAdmin: true, keyId: named, hasRecords: true };
   }
@@ -82,6 +83,34 @@ export function readStatuses(
   return statuses?.some((status) => !STATUSES.some((known) => known === status))
     ? invalid(`status must be one of: ${STATUSES.join(', ')}`, 'status')
     : { kind: 'statuses', statuses };
+}
+
+/** @param byDefault what a report without `group_by` is grouped by */
+export function readGroups<Group extends string>(
+  params: URLSearchParams,
+  groups: readonly Group[],
+  byDefault: Group,
+  isAdmin: boolean,
+): { readonly kind: 'groups'; readonly groups: readonly Group[] } | Refusal {
+  const read: Group[] = [];
+  for (const word of (params.get('group_by') ?? byDefault).split(',')) {
+    const group = groups.find((known) => known === word.trim());
+    if (group === undefined) return invalid(`group_by takes ${groups.join(', ')}`, 'group_by');
+    if (read.includes(group)) return invalid(`group_by names ${group} twice`, 'group_by');
+    if (group === 'key' && !isAdmin) return invalid('group_by=key is for the admin token', 'group_by');
+    read.push(group);
+  }
+  return { kind: 'groups', groups: read };
+}
+
+/** JSON, or lines for a spreadsheet. */
+export function readFormat(
+  params: URLSearchParams,
+): { readonly kind: 'format'; readonly format: 'json' | 'csv' } | Refusal {
+  const format = params.get('format') ?? 'json';
+  return format === 'json' || format === 'csv'
+    ? { kind: 'format', format }
+    : invalid('format must be json or csv', 'format');
 }
 
 export function invalid(message: string, param: string): Refusal {

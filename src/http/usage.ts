@@ -1,22 +1,29 @@
 /** `GET /v1/usage`: the calling key's metered usage, or everyone's for the admin, as JSON or CSV (M5, L7). */
 import { MAX_REPORT_ROWS } from '../canonical/limits.ts';
-import { FILTERS, GROUPS, type Group, Report, type ReportFilter } from '../metering/report.ts';
+import { FILTERS, GROUPS, Report, type ReportFilter } from '../metering/report.ts';
 import type { RequestContext } from './context.ts';
 import { csvResponse } from './csv.ts';
 import { errorResponse, jsonResponse } from './respond.ts';
-import { invalid, type Refusal, readAsker, readStatuses, readTimeSpan } from './usage-query.ts';
+import {
+  invalid,
+  type Refusal,
+  readAsker,
+  readFormat,
+  readGroups,
+  readStatuses,
+  readTimeSpan,
+} from './usage-query.ts';
 
 export async function handleUsage(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
   const asker = await readAsker(request, params, context);
   if (asker.kind === 'error') return errorResponse(asker.error, asker.headers);
-  const read = readGroups(params, asker.isAdmin);
+  const read = readGroups(params, GROUPS, 'day', asker.isAdmin);
   if (read.kind === 'error') return errorResponse(read.error);
   const span = readTimeSpan(params, context.arrivedAt);
   if (span.kind === 'error') return errorResponse(span.error);
-  const format = params.get('format') ?? 'json';
-  if (format !== 'json' && format !== 'csv')
-    return errorResponse(invalid('format must be json or csv', 'format').error);
+  const form = readFormat(params);
+  if (form.kind === 'error') return errorResponse(form.error);
   const filtered = readFilter(params);
   if (filtered.kind === 'error') return errorResponse(filtered.error);
   const { only } = filtered;
@@ -28,28 +35,12 @@ export async function handleUsage(request: Request, context: RequestContext): Pr
   if (result.kind === 'error') return errorResponse(result.error);
   const { rows, total, isTooLarge } = result.report;
   if (isTooLarge) return errorResponse(TOO_LARGE.error);
-  return format === 'csv'
+  return form.format === 'csv'
     ? csvResponse(rows, groups, `usage-${from.slice(0, 10)}-${to.slice(0, 10)}`)
     : jsonResponse({ object: 'list', from, to, group_by: groups, data: rows, total });
 }
 
 const TOO_LARGE = invalid(`A report has at most ${MAX_REPORT_ROWS} rows: group by less`, 'group_by');
-
-/** Without `group_by`: by day. */
-function readGroups(
-  params: URLSearchParams,
-  isAdmin: boolean,
-): { readonly kind: 'groups'; readonly groups: readonly Group[] } | Refusal {
-  const groups: Group[] = [];
-  for (const word of (params.get('group_by') ?? 'day').split(',')) {
-    const group = GROUPS.find((known) => known === word.trim());
-    if (group === undefined) return invalid(`group_by takes ${GROUPS.join(', ')}`, 'group_by');
-    if (groups.includes(group)) return invalid(`group_by names ${group} twice`, 'group_by');
-    if (group === 'key' && !isAdmin) return invalid('group_by=key is for the admin token', 'group_by');
-    groups.push(group);
-  }
-  return { kind: 'groups', groups };
-}
 
 /** Each filter takes one value, as the rows have it. */
 function readFilter(

@@ -29,6 +29,11 @@ export class KnownCallers {
     }
   }
 
+  /** Whether this isolate knows that it was served: no KV is asked. */
+  isRemembered(id: string): boolean {
+    return this.#written.has(id);
+  }
+
   async has(id: string): Promise<boolean> {
     return this.#written.has(id) || (await this.#store.get(PREFIX + id)) !== null;
   }

@@ -2,6 +2,7 @@
 import type { ApiError } from '../canonical/error.ts';
 import type { RecordSummary, UsageRecord } from './record.ts';
 import type { RecordSink } from './record-writer.ts';
+import type { RefusalBatch, RefusalQuery, RefusalRow } from './refusals.ts';
 import type { Group, Report, ReportFilter } from './report.ts';
 
 export interface ReportQuery {
@@ -47,6 +48,7 @@ export interface LedgerRefusal {
 
 export type ReportResult = { readonly kind: 'report'; readonly report: Report } | LedgerRefusal;
 export type FindResult = { readonly kind: 'record'; readonly record: ListedRecord | null } | LedgerRefusal;
+export type RefusalsResult = { readonly kind: 'rows'; readonly rows: readonly RefusalRow[] } | LedgerRefusal;
 
 /** Its `put` may be repeated: a record that is there already, by its request id, changes nothing. */
 export interface Ledger extends RecordSink {
@@ -54,6 +56,10 @@ export interface Ledger extends RecordSink {
   list(query: RecordQuery): Promise<RecordPage | LedgerRefusal>;
   /** @param keyId whose record it must be; null for anyone's */
   find(requestId: string, keyId: string | null): Promise<FindResult>;
+  /** Adds counts of refused requests; a batch that is there already changes nothing. */
+  putRefusals(batch: RefusalBatch): Promise<void>;
+  /** The counts of those hours, in rows that may be summed already where the groups do not tell them apart. */
+  refusals(query: RefusalQuery): Promise<RefusalsResult>;
 }
 
 /** Whether the record is one of those that a list asks for; its id and key are the store's matter. */

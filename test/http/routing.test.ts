@@ -224,6 +224,8 @@ describe('R3 keys with globs', () => {
       expect([refused.status, refused.error?.message]).toEqual([403, 'This key may not use deepseek/first']);
     }
     expect(new Set(gateway.models)).toEqual(new Set(['second']));
+    // The counts of what was refused are written a second later (M6).
+    gateway.clock.advance(1000);
     await gateway.gateway.idle();
     expect(gateway.records[0]?.attempts).toEqual([
       { provider: 'deepseek', model: 'first', status: null, error_code: 'model_not_allowed', ms: null },

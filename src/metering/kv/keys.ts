@@ -20,6 +20,11 @@ export function dayPrefix(day: string, keyId: string | null): string {
   return keyId === null ? `${PREFIX}${day}/` : `${PREFIX}${day}/${keyId}/`;
 }
 
+/** The prefixes of days' records. */
+export function dayPrefixes(days: readonly string[], keyId: string | null): string[] {
+  return days.map((day) => dayPrefix(day, keyId));
+}
+
 /** The request id at the end of a record's key. */
 export function requestIdOf(key: string): string {
   return key.slice(-ID_CHARS);

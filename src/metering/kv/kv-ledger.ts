@@ -10,6 +10,7 @@ import {
   matches,
   type RecordPage,
   type RecordQuery,
+  type RefusalsResult,
   type ReportQuery,
   type ReportResult,
 } from '../ledger.ts';
@@ -20,11 +21,13 @@ import {
   type RecordSummary,
   type UsageRecord,
 } from '../record.ts';
+import type { RefusalBatch, RefusalQuery } from '../refusals.ts';
 import { isWithin, Report } from '../report.ts';
 import { firstIdAt, idTime } from '../request-id.ts';
-import { recordKey, requestIdOf } from './keys.ts';
+import { dayPrefix, dayPrefixes, recordKey, requestIdOf } from './keys.ts';
 import { Listings } from './listings.ts';
 import { Newest } from './newest.ts';
+import { listRefusals, putRefusals } from './refusals.ts';
 
 /** The part of a KV namespace that the ledger uses. */
 export type LedgerStore = Pick<KVNamespace, 'get' | 'put' | 'list'>;
@@ -51,7 +54,7 @@ export class KvLedger implements Ledger {
   async report({ fromMs, toMs, keyId, groups, only = {} }: ReportQuery): Promise<ReportResult> {
     const report = new Report(groups);
     const listings = new Listings(this.#store, MAX_REPORT_LISTINGS);
-    const isWhole = await listings.read(daysBetween(fromMs, toMs), keyId, ({ metadata }) => {
+    const isWhole = await listings.read(dayPrefixes(daysBetween(fromMs, toMs), keyId), ({ metadata }) => {
       const record = decodeRecord(metadata);
       const time = Date.parse(record?.time ?? '');
       if (record !== null && time >= fromMs && time < toMs && isWithin(record, only))
@@ -70,7 +73,7 @@ export class KvLedger implements Ledger {
     let at = 0;
     for (let size = 1; at < days.length && !newest.isFull; at += size, size = REPORT_LISTINGS_AT_ONCE) {
       const some = days.slice(at, at + size);
-      const isWhole = await listings.read(some, keyId, ({ name, metadata }) => {
+      const isWhole = await listings.read(dayPrefixes(some, keyId), ({ name, metadata }) => {
         const id = requestIdOf(name);
         const record = id >= fromId && id < beforeId ? decodeRecord(metadata) : null;
         if (record !== null && matches(record, query)) newest.add(record);
@@ -96,12 +99,24 @@ export class KvLedger implements Ledger {
     }
     let found: RecordSummary | null = null;
     const listings = new Listings(this.#store, MAX_REPORT_LISTINGS);
-    const isWhole = await listings.read([isoDay(idTime(requestId))], null, ({ name, metadata }) => {
-      if (requestIdOf(name) === requestId) found = decodeRecord(metadata);
-    });
+    const isWhole = await listings.read(
+      [dayPrefix(isoDay(idTime(requestId)), null)],
+      ({ name, metadata }) => {
+        if (requestIdOf(name) === requestId) found = decodeRecord(metadata);
+      },
+    );
     if (found === null) return isWhole ? { kind: 'record', record: null } : TOO_MANY_RECORDS;
     const [record] = await this.#whole([found]);
     return { kind: 'record', record: record ?? null };
+  }
+
+  putRefusals(batch: RefusalBatch): Promise<void> {
+    return putRefusals(this.#store, batch);
+  }
+
+  async refusals(query: RefusalQuery): Promise<RefusalsResult> {
+    const rows = await listRefusals(this.#store, query);
+    return rows === null ? TOO_MANY_RECORDS : { kind: 'rows', rows };
   }
 
   /** The records with what is in their values alone; as a listing has them, where KV does not show a value yet. */

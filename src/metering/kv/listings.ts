@@ -1,6 +1,5 @@
-/** Reads the listings of days of KV, a thousand records each, no more than one answer may make (M4, L3). */
+/** Reads listings of KV, a thousand entries each, no more than one answer may make (M4, L3). */
 import { REPORT_LISTINGS_AT_ONCE } from '../../canonical/limits.ts';
-import { dayPrefix } from './keys.ts';
 
 export interface Entry {
   readonly name: string;
@@ -18,21 +17,20 @@ export class Listings {
   }
 
   /**
-   * Hands every entry of the days to `each`, in no order; several days are read side by side.
-   * @param keyId one key's, or all (null)
+   * Hands every entry below the prefixes to `each`, in no order; several are read side by side.
    * @returns false where that takes more listings than are left: what was handed on is not all
    */
-  async read(days: readonly string[], keyId: string | null, each: (entry: Entry) => void): Promise<boolean> {
-    const left = days[Symbol.iterator]();
-    const readDays = async (): Promise<boolean> => {
-      for (const day of left) if (!(await this.#readDay(dayPrefix(day, keyId), each))) return false;
+  async read(prefixes: readonly string[], each: (entry: Entry) => void): Promise<boolean> {
+    const left = prefixes[Symbol.iterator]();
+    const readSome = async (): Promise<boolean> => {
+      for (const prefix of left) if (!(await this.#readOne(prefix, each))) return false;
       return true;
     };
-    const readers = Array.from({ length: REPORT_LISTINGS_AT_ONCE }, readDays);
+    const readers = Array.from({ length: REPORT_LISTINGS_AT_ONCE }, readSome);
     return (await Promise.all(readers)).every(Boolean);
   }
 
-  async #readDay(prefix: string, each: (entry: Entry) => void): Promise<boolean> {
+  async #readOne(prefix: string, each: (entry: Entry) => void): Promise<boolean> {
     let cursor: string | null = null;
     do {
       if (this.#left-- <= 0) return false;

@@ -1,6 +1,7 @@
 /** The ledger objects as the gateway calls them: `WEIR_LEDGER`, or whatever stands in for it. */
 import type { RecordQuery, ReportQuery } from '../ledger.ts';
 import type { UsageRecord } from '../record.ts';
+import type { RefusalBatch, RefusalQuery, RefusalRow } from '../refusals.ts';
 import type { SumRow } from './columns.ts';
 import type { ActiveDays } from './directory.ts';
 import type { DayRow } from './hours.ts';
@@ -24,6 +25,10 @@ export interface LedgerStub {
   reportAll(query: ReportQuery): Promise<readonly SumRow[]>;
   /** The directory's: whose ledgers have requests of those days (since the epoch, both within), the latest first. */
   activeDays(from: number, to: number): Promise<ActiveDays>;
+  /** The directory's: adds counts of refused requests, each batch once. */
+  takeRefusals(batch: RefusalBatch): Promise<void>;
+  /** The directory's: the counts, of one key or of all. */
+  refusals(query: RefusalQuery): Promise<readonly RefusalRow[]>;
 }
 
 /** A Durable Object namespace of `LedgerObject`. */

@@ -13,10 +13,12 @@ import type {
   LedgerRefusal,
   RecordPage,
   RecordQuery,
+  RefusalsResult,
   ReportQuery,
   ReportResult,
 } from '../ledger.ts';
 import type { UsageRecord } from '../record.ts';
+import type { RefusalBatch, RefusalQuery } from '../refusals.ts';
 import { Report } from '../report.ts';
 import { firstIdAt, idTime } from '../request-id.ts';
 import { fromColumns, type SumRow } from './columns.ts';
@@ -133,6 +135,14 @@ export class ObjectLedger implements Ledger {
       if (record !== undefined) return { kind: 'record', record };
     }
     return { kind: 'record', record: null };
+  }
+
+  putRefusals(batch: RefusalBatch): Promise<void> {
+    return this.#ledger(DIRECTORY).takeRefusals(batch);
+  }
+
+  async refusals(query: RefusalQuery): Promise<RefusalsResult> {
+    return { kind: 'rows', rows: await this.#read(DIRECTORY, (directory) => directory.refusals(query)) };
   }
 }
 

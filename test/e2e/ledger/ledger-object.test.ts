@@ -6,8 +6,9 @@ import { AMOUNTS, type Columns, DIMENSIONS } from '../../../src/metering/object/
 import { ObjectLedger } from '../../../src/metering/object/object-ledger.ts';
 import { MAX_SPEED_CHARS } from '../../../src/metering/object/speed-text.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
+import type { RefusalGroup } from '../../../src/metering/refusals.ts';
 import { type Group, Report } from '../../../src/metering/report.ts';
-import { firstIdAt } from '../../../src/metering/request-id.ts';
+import { firstIdAt, requestId } from '../../../src/metering/request-id.ts';
 import { manyRecords } from '../../metering/many-records.ts';
 import { record } from '../../metering/records.ts';
 import { type Ledgers, startLedgers } from './ledgers.ts';
@@ -490,4 +491,35 @@ describe('hostile names and amounts', () => {
     expect(answer.rows.find(({ model }) => model === 'mistral/m7')).toMatchObject({ requests: 2 });
     expect(answer.total).toMatchObject({ requests: MAX_DAY_GROUPS + 51 });
   });
+});
+
+test('M6 counts of refused requests: each batch once, of one key or all, summed as far as the groups allow', async () => {
+  const hour = TODAY / HOUR;
+  const batch = {
+    id: requestId(Date.now(), crypto.randomUUID()),
+    rows: [
+      { hour, keyId: 'ann', code: 'rate_limited', requests: 5 },
+      { hour: hour + 1, keyId: 'ann', code: 'rate_limited', requests: 2 },
+      { hour: hour + 1, keyId: 'none', code: 'invalid_api_key', requests: 9 },
+      { hour: hour - 500 * 24, keyId: 'none', code: 'invalid_api_key', requests: 1 },
+    ],
+  };
+  await ledger.putRefusals(batch);
+  await ledger.putRefusals(batch);
+  await ledger.putRefusals({ ...batch, id: requestId(Date.now(), crypto.randomUUID()) });
+  const rowsOf = async (keyId: string | null, groups: readonly RefusalGroup[], fromHour = 0) => {
+    const found = await ledger.refusals({ fromHour, toHour: hour + 24, keyId, groups });
+    return found.kind === 'rows' ? found.rows : [];
+  };
+  expect(await rowsOf(null, ['code'])).toEqual([
+    { hour: 0, keyId: '', code: 'invalid_api_key', requests: 18 },
+    { hour: 0, keyId: '', code: 'rate_limited', requests: 14 },
+  ]);
+  expect(await rowsOf('ann', ['hour'], hour + 1)).toEqual([
+    { hour: hour + 1, keyId: '', code: '', requests: 4 },
+  ]);
+  expect(await rowsOf(null, ['day', 'key'])).toEqual([
+    { hour, keyId: 'ann', code: '', requests: 14 },
+    { hour, keyId: 'none', code: '', requests: 18 },
+  ]);
 });

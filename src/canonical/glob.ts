@@ -30,3 +30,20 @@ export function matchesGlob(pattern: string, name: string): boolean {
 export function matchesAnyGlob(patterns: readonly string[], name: string): boolean {
   return patterns.some((pattern) => matchesGlob(pattern, name));
 }
+
+/** Whether there is a name that fits both patterns. Each pair of places in them is looked at once. */
+export function globsOverlap(a: string, b: string): boolean {
+  const failed = new Set<number>();
+  const meet = (i: number, j: number): boolean => {
+    if (i === a.length && j === b.length) return true;
+    const place = i * (b.length + 1) + j;
+    if (failed.has(place)) return false;
+    const isMet =
+      (a[i] === '*' && (meet(i + 1, j) || (j < b.length && meet(i, j + 1)))) ||
+      (b[j] === '*' && (meet(i, j + 1) || (i < a.length && meet(i + 1, j)))) ||
+      (i < a.length && a[i] === b[j] && meet(i + 1, j + 1));
+    if (!isMet) failed.add(place);
+    return isMet;
+  };
+  return meet(0, 0);
+}

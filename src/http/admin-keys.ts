@@ -20,6 +20,7 @@ import { isoDay } from '../metering/days.ts';
 import type { RequestContext } from './context.ts';
 import { ADMIN } from './identify.ts';
 import { showKey } from './key.ts';
+import { budgetProblem, budgetUnits, keyWarnings } from './key-check.ts';
 import { askLedger, changeLimits, unboundLimits } from './limited-ledger.ts';
 import { readRequestBody } from './request-body.ts';
 import { errorResponse, jsonResponse } from './respond.ts';
@@ -59,6 +60,9 @@ export const handleCreateKey = forAdmin(async (request, context) => {
   read.lease.release();
   const asked = readNewKey(read.body, context.arrivedAt);
   if ('error' in asked) return errorResponse(asked.error);
+  const prices = await context.prices.load();
+  const unpriced = budgetProblem(asked.key.limits, prices);
+  if (unpriced !== null) return errorResponse(unpriced);
   const { key, token, digest } = await makeKey(asked.key, new Date(context.arrivedAt));
   if (key.limits !== null) {
     const changed = await changeLimits(context, key.id, key.limits);
@@ -66,7 +70,7 @@ export const handleCreateKey = forAdmin(async (request, context) => {
   }
   await putKey(context.ports.store, key, digest);
   const { id, name, ...rest } = writeKey(key);
-  return jsonResponse({ id, name, key: token, ...rest }, 201);
+  return jsonResponse({ id, name, key: token, ...rest, ...keyWarnings(key, context, prices) }, 201);
 });
 
 /** A key as answers have it: its limits stand beside its other fields, as in the request that set them. */
@@ -76,7 +80,8 @@ function writeKey({ limits, ...key }: GatewayKey): Omit<GatewayKey, 'limits'> & 
 
 export const handleListKeys = forAdmin(async (_request, context) => {
   const keys = await listKeys(context.ports.store);
-  return jsonResponse({ object: 'list', data: keys.map(writeKey) });
+  const budget_units = budgetUnits(await context.prices.load());
+  return jsonResponse({ object: 'list', data: keys.map(writeKey), budget_units });
 });
 
 /** `GET /admin/keys/:id`: one key, its limits and how it stands against them, as its bearer sees it (G8). */
@@ -98,6 +103,9 @@ export const handleChangeKey = forAdmin(async (request, context, id) => {
   if (found === null) return errorResponse(NO_SUCH_KEY);
   const asked = readNewKey({ name: found.key.name, ...body }, context.arrivedAt);
   if ('error' in asked) return errorResponse(asked.error);
+  const prices = await context.prices.load();
+  const unpriced = budgetProblem(asked.key.limits, prices);
+  if (unpriced !== null) return errorResponse(unpriced);
   const named = Object.entries(asked.key).filter(([field]) => field !== 'limits' && field in body);
   const limits = Object.fromEntries(Object.entries(body).filter(([field]) => !OWN_FIELDS.includes(field)));
   const changed = await changeKey(context, { key: found.key, fields: Object.fromEntries(named), limits });
@@ -105,7 +113,7 @@ export const handleChangeKey = forAdmin(async (request, context, id) => {
   if (changed.kind === 'error') return errorResponse(changed.error);
   if (changed.kind === 'revoked') return errorResponse(NO_SUCH_KEY);
   if (changed.kind === 'invalid') return errorResponse(invalid(changed.message, changed.param).error);
-  return jsonResponse(writeKey(changed.key));
+  return jsonResponse({ ...writeKey(changed.key), ...keyWarnings(changed.key, context, prices) });
 });
 
 export const handleRevokeKey = forAdmin(async (_request, context, id) => {

@@ -13,7 +13,7 @@ import type { ModelLists } from './model-lists.ts';
 import type { Ports } from './ports.ts';
 
 /** What becomes known of a request on its way, for the line and the counts of one that is refused (M6). */
-export interface Known {
+interface Known {
   /** Whose request it is; `none` until that is known. */
   keyId: string;
   /** It has reached the upstreams: its record says the rest. */

@@ -41,7 +41,7 @@ export interface RefusalQuery {
 
 /** The key of callers that are not known, and of keys beyond those that one batch has room for. */
 export const NO_KEY = 'none';
-export const OTHER_KEY = '(other)';
+const OTHER_KEY = '(other)';
 
 export interface RefusalPorts {
   /** May be called again with the same batch. */

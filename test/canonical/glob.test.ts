@@ -1,7 +1,7 @@
 /** Tests the globs, and the lists of them in settings and headers (V2). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { matchesAnyGlob, matchesGlob } from '../../src/canonical/glob.ts';
+import { globsOverlap, matchesAnyGlob, matchesGlob } from '../../src/canonical/glob.ts';
 import { DEFAULT_POLICIES, parseVendorEvents, passesVendorEvent } from '../../src/canonical/policies.ts';
 
 describe('matchesGlob', () => {
@@ -86,5 +86,25 @@ describe('parseVendorEvents', () => {
   test('V2 the default policy: passes no vendor event', () => {
     expect(passesVendorEvent(DEFAULT_POLICIES, 'x_a')).toBe(false);
     expect(passesVendorEvent({ ...DEFAULT_POLICIES, vendorEvents: ['x_a*'] }, 'x_ab')).toBe(true);
+  });
+});
+
+describe('globs that overlap', () => {
+  test.each([
+    ['deepseek/*', 'deepseek/*', true],
+    ['*', 'openai/gpt', true],
+    ['open*/gpt-4o*', 'openai/*-mini', true],
+    ['a*c', '*b*', true],
+    ['deepsek/*', 'deepseek/*', false],
+    ['gpt-4o', 'openai/*', false],
+    ['a*b', 'a*c', false],
+    ['', '*', true],
+    ['', 'a', false],
+  ])('%s and %s: %s', (a, b, doOverlap) => {
+    expect([globsOverlap(a, b), globsOverlap(b, a)]).toEqual([doOverlap, doOverlap]);
+  });
+
+  test('hostile ones are compared in the product of their lengths', () => {
+    expect(globsOverlap(`${'*a'.repeat(400)}b`, `${'a*'.repeat(400)}c`)).toBe(false);
   });
 });

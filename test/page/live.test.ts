@@ -160,6 +160,52 @@ describe.runIf(hasChromium)('the live view', () => {
     await context.close();
   });
 
+  test('D6 what is asked is what the field shows, by Enter, by a click and by Ctrl+Enter or Cmd+Enter', async () => {
+    const { page, context, complaints } = await ask('');
+    const model = page.getByLabel('Model', { exact: true });
+    const ways: readonly (readonly [id: string, act: () => Promise<void>])[] = [
+      [FLASH, () => model.press('Enter')],
+      [SMALL, () => model.press('Enter')],
+      [FLASH, () => page.getByRole('button', { name: 'Send' }).click()],
+      [SMALL, () => page.getByLabel('Prompt').press('Control+Enter')],
+      [FLASH, () => page.getByLabel('Prompt').press('Meta+Enter')],
+      [SMALL, () => model.press('Control+Enter')],
+    ];
+    for (const [id, act] of ways) {
+      await model.focus();
+      await page.keyboard.press('Control+A');
+      await page.keyboard.type(id);
+      await act();
+      await lane(page, id).getByText('Finished (stop)').waitFor({ timeout: 10_000 });
+      expect(await page.locator('.lane').count()).toBe(1);
+      expect(await model.inputValue()).toBe(id);
+    }
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D6 a name that is typed while a stream runs stays, and a second Enter does not ask twice', async () => {
+    const { page, context } = await ask(`${FLASH}:stall-mid`);
+    const model = page.getByLabel('Model', { exact: true });
+    await send(page);
+    await lane(page, `${FLASH}:stall-mid`).locator('.part').first().waitFor();
+    const asked = filled.gateway.simulator.requests.length;
+    await model.focus();
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type(SMALL);
+    // A heartbeat redraws the view.
+    await lane(page, `${FLASH}:stall-mid`).getByText('heartbeat').first().waitFor();
+    expect(await model.inputValue()).toBe(SMALL);
+    await model.press('Control+Enter');
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await model.press('Enter');
+    await model.press('Enter');
+    await lane(page, SMALL).getByText('Finished (stop)').waitFor();
+    const requests = filled.gateway.simulator.requests.slice(asked);
+    expect(requests.filter(({ path }) => path.includes('completions'))).toHaveLength(1);
+    await context.close();
+  });
+
   test('D6 a key asks with itself; what it may not use is refused in words', async () => {
     const [web] = filled.keys;
     const { page, context } = await ask('openai/gpt-4o-mini', '', {}, web.token);

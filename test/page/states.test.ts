@@ -14,6 +14,8 @@ const MARKUP = '<img src=x onerror=alert(1)><script>alert(2)</script>';
 const RIGHT_TO_LEFT = '\u202egnp.exe\u202c \u05e9\u05dc\u05d5\u05dd';
 const LONG = 'm'.repeat(200);
 
+const NOWHERE = { x: -1, y: -1, width: 0, height: 0 };
+
 /** Three hours ago, each a millisecond later. */
 function recordsOf(some: readonly Partial<UsageRecord>[]): UsageRecord[] {
   const from = Date.now() - 3 * HOUR_MS;
@@ -81,6 +83,116 @@ describe.runIf(hasChromium)('states', () => {
     expect(await violationsOf(page)).toEqual([]);
     await page.getByRole('link', { name: '24 h', exact: true }).click();
     await page.getByText('No requests in this range').waitFor();
+  });
+
+  test('D7 the days of "24 h" are those that it covers, also across midnight', async () => {
+    for (const now of ['2026-11-22T14:02:00Z', '2026-11-22T23:30:00Z', '2026-11-23T00:10:00Z']) {
+      const own = await open(browser, url());
+      await own.page.clock.setFixedTime(now);
+      await own.page.goto(url('?at=1#/overview?range=24h'));
+      await signIn(own.page, ADMIN_TOKEN);
+      const end = Math.floor(Date.parse(now) / HOUR_MS + 1) * HOUR_MS;
+      const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+      expect([
+        await own.page.getByLabel('From day (UTC)').inputValue(),
+        await own.page.getByLabel('To day (UTC)').inputValue(),
+      ]).toEqual([dayOf(end - 24 * HOUR_MS), dayOf(end - 1)]);
+      await own.page.getByRole('link', { name: '7 d', exact: true }).click();
+      await expect.poll(() => own.page.getByLabel('To day (UTC)').inputValue()).toBe(now.slice(0, 10));
+      await own.context.close();
+    }
+  });
+
+  test.each(['overview', 'requests'])(
+    'D7 an impossible range of the %s says so, and keeps what was chosen',
+    async (view) => {
+      const own = await open(browser, url(`#/${view}?from=2026-11-20&to=2026-11-21`));
+      await signIn(own.page, ADMIN_TOKEN);
+      const [from, to] = [own.page.getByLabel('From day (UTC)'), own.page.getByLabel('To day (UTC)')];
+      const problem = own.page.getByRole('alert');
+      await from.fill('2026-11-25');
+      await problem.getByText('It begins on 2026-11-25, after its end on 2026-11-21').waitFor();
+      expect([await from.inputValue(), await to.inputValue()]).toEqual(['2026-11-25', '2026-11-21']);
+      expect(await from.getAttribute('aria-invalid')).toBe('true');
+      expect(await violationsOf(own.page)).toEqual([]);
+      expect(await own.page.locator('table, .chart').count()).toBe(0);
+      await from.fill('2026-11-01');
+      await problem.waitFor({ state: 'detached' });
+      await own.page.goto(url(`#/${view}?from=2998-01-01&to=2999-01-01`));
+      await problem.getByText(/It begins on 2998-01-01, and today is \d{4}-\d\d-\d\d \(UTC\)/).waitFor();
+      await own.page.goto(url(`#/${view}?from=2026-13-45&to=2026-11-21`));
+      await problem.getByText('Choose the first and the last day').waitFor();
+      await own.page.getByRole('link', { name: '24 h', exact: true }).click();
+      await problem.waitFor({ state: 'detached' });
+      expect(own.complaints).toEqual([]);
+      await own.context.close();
+    },
+  );
+
+  test('D5 Change and Revoke are in sight at every width, of keys with the README’s limits', async () => {
+    const fields = {
+      models: ['deepseek/*', 'mistral/*'],
+      expires_at: '2999-01-01T00:00:00Z',
+      budget: { USD: 5, per: 'month', mode: 'hard' },
+      rpm: 60,
+      tpm: 200_000,
+      max_concurrent: 10,
+      max_output_tokens: 4096,
+    };
+    const keys = [await makeKey(gateway, { name: 'team-a', ...fields }, '/llm')];
+    keys.push(await makeKey(gateway, { name: 'team-b', models: fields.models }, '/llm'));
+    for (const width of [390, 768, 1440]) {
+      const own = await open(browser, url('#/keys'), { width });
+      await signIn(own.page, ADMIN_TOKEN);
+      for (const label of ['Change', 'Revoke']) {
+        const button = own.page.getByRole('button', { name: `${label} team-a` });
+        await button.waitFor();
+        // Playwright would scroll to it: this looks where a reader would click.
+        const { x, y, width: wide, height } = (await button.boundingBox()) ?? NOWHERE;
+        for (const at of [x + 2, x + wide - 2]) {
+          const seen = await own.page.evaluate<string | null>(
+            `document.elementFromPoint(${at}, ${y + height / 2})?.getAttribute('aria-label')`,
+          );
+          expect(seen, `at ${width} pixels`).toBe(`${label} team-a`);
+        }
+      }
+      expect(await overflows(own.page)).toBe(false);
+      expect(await violationsOf(own.page)).toEqual([]);
+      await own.context.close();
+    }
+    for (const { id } of keys)
+      await gateway.fetch(`/llm/admin/keys/${id}`, { method: 'DELETE', headers: ADMIN });
+  });
+
+  test('K4 D5 the form offers the units that exist, and says what keeps a key from being of use', async () => {
+    const own = await open(browser, url('#/keys'));
+    await signIn(own.page, ADMIN_TOKEN);
+    await own.page.getByRole('button', { name: 'New key' }).click();
+    await own.page.getByLabel('Name').fill('misspelt');
+    await own.page.getByLabel('Models').fill('deepsek/*');
+    const unit = own.page.getByLabel('Currency, or tokens');
+    expect(await unit.locator('option').allInnerTexts()).toEqual(['USD', 'tokens']);
+    expect(await own.page.getByText('Currency, or tokens').isVisible()).toBe(true);
+    await own.page.getByRole('button', { name: 'Make the key' }).click();
+    const warning = own.page.getByRole('alert');
+    await warning.getByText('Did you mean deepseek/*?').waitFor();
+    expect(await own.page.locator('output').innerText()).toMatch(/^weir_/);
+    expect(await violationsOf(own.page)).toEqual([]);
+    await own.page.getByRole('button', { name: 'Close' }).click();
+    await own.page.getByRole('button', { name: 'Change misspelt' }).click();
+    await own.page.getByLabel('Models').fill('opnai/*');
+    await own.page.getByRole('button', { name: 'Save' }).click();
+    await warning.getByText('Did you mean openai/*?').waitFor();
+    await own.page.getByRole('button', { name: 'Close' }).click();
+    await own.page.getByRole('button', { name: 'Change misspelt' }).click();
+    await own.page.getByLabel('Models').fill('openai/*');
+    await own.page.getByRole('button', { name: 'Save' }).click();
+    await own.page.locator('dialog').waitFor({ state: 'detached' });
+    await own.page.getByRole('button', { name: 'Revoke misspelt' }).click();
+    await own.page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
+    await own.page.locator('dialog').waitFor({ state: 'detached' });
+    expect(own.complaints).toEqual([]);
+    await own.context.close();
   });
 
   test('D7 while it loads, the page says so; offline it says so, and goes on when it is asked to', async () => {
@@ -226,11 +338,12 @@ describe.runIf(hasChromium)('states', () => {
     await own.page.goto(url('#/overview?by=model&range=30d'));
     await own.page.getByText('too many groups to divide').waitFor();
     await settle(own.page);
-    expect(await own.page.locator('tbody tr').count()).toBe(50);
-    expect(await own.page.locator('tbody tr').first().innerText()).toContain('p/9999');
+    const rows = own.page.getByRole('region', { name: 'Use by model' }).locator('tbody tr');
+    expect(await rows.count()).toBe(50);
+    expect(await rows.first().innerText()).toContain('p/9999');
     expect(await overflows(own.page)).toBe(false);
     await own.page.getByRole('button', { name: /Show 200 more of 9950/ }).click();
-    expect(await own.page.locator('tbody tr').count()).toBe(250);
+    expect(await rows.count()).toBe(250);
     expect(own.complaints).toEqual([]);
     await own.context.close();
   });

@@ -167,6 +167,20 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await other.context.close();
   });
 
+  test('D7 an impossible range after one with records: the API is asked nothing', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d');
+    await page.locator('.bar rect').first().waitFor({ state: 'attached' });
+    await settle(page);
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.goto(`${filled.page}#/overview?from=2026-11-25&to=2026-11-22`);
+    await page.getByText('It begins on 2026-11-25').waitFor();
+    await page.getByRole('link', { name: '30 d', exact: true }).click();
+    await page.locator('.bar rect').first().waitFor({ state: 'attached' });
+    expect(asked.filter((url) => url.includes('from=1970'))).toEqual([]);
+    await context.close();
+  });
+
   test('D3 the chart by keyboard: the arrow keys tell each bar in words', async () => {
     const { page, context } = await signedIn({}, '#/overview?range=30d&by=provider');
     await page.locator('.bar rect').first().waitFor({ state: 'attached' });
@@ -271,12 +285,48 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     const { page, context } = await signedIn({}, '#/keys');
     await page.getByRole('button', { name: 'New key' }).click();
     await page.getByLabel('Name').fill('bad');
-    await page.getByLabel('Amount').fill('5');
-    await page.getByLabel('Currency, or tokens').fill('dollars');
+    await page.getByLabel('Amount').fill('5.5');
+    await page.getByLabel('Currency, or tokens').selectOption('tokens');
     await page.getByRole('button', { name: 'Make the key' }).click();
-    expect(await page.getByRole('alert').innerText()).toContain('budget must be');
+    expect(await page.getByRole('alert').innerText()).toContain('budget.tokens must be');
     expect(await page.getByLabel('Amount').getAttribute('aria-invalid')).toBe('true');
     await context.close();
+  });
+
+  test('M6 refused requests: the tile counts them, and the table has each code and whose they were', async () => {
+    const { id, token } = await makeKey(filled.gateway, { name: 'refused app' });
+    const ask = (bearer: string) =>
+      filled.gateway.post(
+        '/v1/chat/completions',
+        { model: 'nowhere/x', messages: [{ role: 'user', content: 'Hello' }] },
+        { headers: { authorization: `Bearer ${bearer}` } },
+      );
+    for (const bearer of [token, token, `weir_${'0'.repeat(64)}`]) await (await ask(bearer)).text();
+    const { page, context, complaints } = await signedIn({}, `#/overview?range=24h&key=${id}`);
+    const tile = page.locator('.figures > div', { hasText: 'Refused' }).locator('.value');
+    const loaded = async () => {
+      await page.getByRole('button', { name: 'Load again' }).click();
+      await settle(page);
+      return tile.innerText();
+    };
+    await expect.poll(loaded, { timeout: 15_000 }).toBe('2');
+    const table = page.getByRole('region', { name: 'Refused requests' });
+    expect(await table.locator('tbody tr').allInnerTexts()).toEqual([
+      expect.stringMatching(/^model_not_found\s+a model that there is not\s+refused app\s+2$/),
+    ]);
+    expect(await violationsOf(page)).toEqual([]);
+    await page.goto(`${filled.page}#/overview?range=24h`);
+    await table.locator('tr', { hasText: 'invalid_api_key' }).filter({ hasText: 'unknown' }).waitFor();
+    // What was refused had no model yet.
+    await page.goto(`${filled.page}#/overview?range=24h&model=deepseek/deepseek-flash`);
+    await settle(page);
+    expect(await tile.innerText()).toBe('–');
+    expect(complaints).toEqual([]);
+    await context.close();
+    const own = await signedIn({}, '#/overview?range=24h', token);
+    await own.page.locator('tr', { hasText: 'model_not_found' }).waitFor();
+    expect(await own.page.locator('main').innerText()).not.toContain('invalid_api_key');
+    await own.context.close();
   });
 
   test('D2 a gateway key sees its own use alone, and how it stands', async () => {

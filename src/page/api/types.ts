@@ -14,6 +14,18 @@ export interface Report {
   readonly total: Sums;
 }
 
+/** Requests that were refused before any upstream was asked. */
+export interface RefusalRow {
+  readonly code?: string;
+  readonly key?: string;
+  readonly refused_requests: number;
+}
+
+export interface Refusals {
+  readonly data: readonly RefusalRow[];
+  readonly total: { readonly refused_requests: number | null };
+}
+
 export interface RecordPage {
   readonly data: readonly UsageRecord[];
   readonly next_cursor: string | null;
@@ -41,7 +53,10 @@ export interface Key extends Limits {
   readonly created_at: string;
 }
 
+/** A key that was made or changed. */
 export interface NewKey extends Key {
+  /** What keeps it from being of use. */
+  readonly warnings?: readonly { readonly message: string }[];
   /** The only time that it is told. */
   readonly key: string;
 }
@@ -75,6 +90,11 @@ export interface Standing {
 
 export interface List<Item> {
   readonly data: readonly Item[];
+}
+
+export interface Keys extends List<Key> {
+  /** What a budget may be counted in. */
+  readonly budget_units: readonly string[];
 }
 
 export interface Model {

@@ -1,7 +1,7 @@
 /** The small controls that several views share: the range, chips of what a view is narrowed to, a copy button. */
 import { useState } from 'preact/hooks';
 import { goTo, linkTo, type Params, type View } from '../state/place.ts';
-import { dayOf, RANGES, type Range } from '../state/range.ts';
+import { dayOf, daysOf, RANGES, type Range } from '../state/range.ts';
 
 interface RangePickerProps {
   readonly view: View;
@@ -9,15 +9,20 @@ interface RangePickerProps {
   readonly range: Range;
 }
 
-const DAY_MS = 86_400_000;
-
 export function RangePicker({ view, params, range }: RangePickerProps) {
-  const days = { from: dayOf(range.fromMs), to: dayOf(range.toMs - DAY_MS) };
-  const choose = (change: Partial<typeof days>) => {
-    const chosen = { ...days, ...change };
-    if (chosen.from !== '' && chosen.to !== '' && chosen.from <= chosen.to)
-      goTo(view, params, { ...chosen, range: undefined });
-  };
+  const days = daysOf(params, range);
+  const field = (name: 'from' | 'to', label: string) => (
+    <input
+      type="date"
+      aria-label={`${label} day (UTC)`}
+      aria-invalid={range.problem !== null}
+      max={dayOf(Date.now())}
+      value={days[name]}
+      onChange={(event) =>
+        goTo(view, params, { ...days, [name]: event.currentTarget.value, range: undefined })
+      }
+    />
+  );
   return (
     <div class="range">
       <div class="range" role="group" aria-label="Range">
@@ -32,19 +37,9 @@ export function RangePicker({ view, params, range }: RangePickerProps) {
         ))}
       </div>
       <span class="range">
-        <input
-          type="date"
-          aria-label="From day (UTC)"
-          value={days.from}
-          onChange={(event) => choose({ from: event.currentTarget.value })}
-        />
+        {field('from', 'From')}
         <span aria-hidden="true">–</span>
-        <input
-          type="date"
-          aria-label="To day (UTC)"
-          value={days.to}
-          onChange={(event) => choose({ to: event.currentTarget.value })}
-        />
+        {field('to', 'To')}
         <span class="hint">UTC</span>
       </span>
     </div>

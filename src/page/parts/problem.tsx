@@ -20,6 +20,7 @@ export function tell(problem: Problem): Told {
       words: 'It was revoked, changed, or has expired.',
     };
   if (status === 403) return { title: 'This token has no right to see this', words: message };
+  if (param === 'range') return { title: 'Nothing can be in this range', words: message };
   if (status === 400 && (param === 'from' || param === 'to'))
     return { title: 'This range is too large', words: `${message}. Choose a shorter one.` };
   if (status === 400 && param === 'group_by')
@@ -31,6 +32,7 @@ export function ProblemBox({ problem, onRetry }: { problem: Problem; onRetry?: (
   const { signOut } = useSession();
   const { title, words } = tell(problem);
   const isSignedOut = problem.kind === 'refused' && problem.status === 401;
+  const isOfRange = problem.kind === 'refused' && problem.param === 'range';
   return (
     <div class="problem" role="alert">
       <strong>{title}</strong>
@@ -42,6 +44,7 @@ export function ProblemBox({ problem, onRetry }: { problem: Problem; onRetry?: (
           Sign out
         </button>
       ) : (
+        !isOfRange &&
         onRetry && (
           <button type="button" onClick={onRetry}>
             Try again

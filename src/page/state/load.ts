@@ -1,12 +1,21 @@
 /** Loads an answer and keeps the last one on screen while the next is on its way. */
 import { useEffect, useState } from 'preact/hooks';
 import type { Answer, Problem } from '../api/client.ts';
+import type { Range } from './range.ts';
 
 export interface Loaded<Value> {
   readonly value: Value | null;
   readonly problem: Problem | null;
   readonly isLoading: boolean;
   readonly reload: () => void;
+}
+
+/** Loads what is in a range, or says at once why nothing can be. */
+export function within<Value, Inputs extends readonly unknown[]>(
+  { problem }: Range,
+  load: (...inputs: Inputs) => Promise<Answer<Value>>,
+): (...inputs: Inputs) => Promise<Answer<Value>> {
+  return problem === null ? load : async () => ({ kind: 'problem', problem });
 }
 
 /** @param inputs what the load depends on: it is loaded anew when one of them changes */

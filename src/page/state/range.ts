@@ -1,4 +1,5 @@
 /** The time that a view shows: the last hours or days, or whole days that were chosen, and the same length before it. */
+import type { Problem } from '../api/client.ts';
 import type { Params } from './place.ts';
 
 export const RANGES = [
@@ -21,29 +22,40 @@ export interface Range {
   readonly fromMs: number;
   readonly toMs: number;
   readonly step: 'hour' | 'day';
+  /** Why there can be nothing in it; null: there can. */
+  readonly problem: Problem | null;
 }
 
 export function readRange(params: Params, now = Date.now()): Range {
   const { from = '', to = '' } = params;
-  if (DAYS.test(from) && DAYS.test(to) && from <= to) {
+  if (from !== '' || to !== '') {
+    const problem = impossible(from, to, dayOf(now));
+    if (problem !== null) return { name: null, fromMs: 0, toMs: 0, step: 'day', problem };
     const fromMs = Date.parse(from);
     const toMs = Date.parse(to) + DAY_MS;
-    const days = Math.round((toMs - fromMs) / DAY_MS);
-    if (days > 0)
-      return {
-        name: null,
-        fromMs,
-        toMs,
-        step: days <= 2 ? 'hour' : 'day',
-      };
+    return { name: null, fromMs, toMs, step: toMs - fromMs <= 2 * DAY_MS ? 'hour' : 'day', problem };
   }
   const { name } = RANGES.find((known) => known.name === params.range) ?? DEFAULT;
   if (name === '24h') {
     const toMs = Math.floor(now / HOUR_MS + 1) * HOUR_MS;
-    return { name, fromMs: toMs - DAY_MS, toMs, step: 'hour' };
+    return { name, fromMs: toMs - DAY_MS, toMs, step: 'hour', problem: null };
   }
   const toMs = Math.floor(now / DAY_MS + 1) * DAY_MS;
-  return { name, fromMs: toMs - Number.parseInt(name, 10) * DAY_MS, toMs, step: 'day' };
+  return { name, fromMs: toMs - Number.parseInt(name, 10) * DAY_MS, toMs, step: 'day', problem: null };
+}
+
+function isDay(text: string): boolean {
+  return DAYS.test(text) && !Number.isNaN(Date.parse(text));
+}
+
+function impossible(from: string, to: string, today: string): Problem | null {
+  const message =
+    !isDay(from) || !isDay(to)
+      ? 'Choose the first and the last day.'
+      : from > to
+        ? `It begins on ${from}, after its end on ${to}.`
+        : from > today && `It begins on ${from}, and today is ${today} (UTC).`;
+  return message ? { kind: 'refused', status: 400, code: '', message, param: 'range' } : null;
 }
 
 export function before({ fromMs, toMs, ...range }: Range): Range {
@@ -68,6 +80,14 @@ export function stepsOf({ fromMs, toMs, step }: Range): string[] {
 function iso(ms: number): string {
   const text = new Date(ms).toISOString();
   return ms % DAY_MS === 0 ? text.slice(0, 10) : `${text.slice(0, 16)}Z`;
+}
+
+/** Of a range, where it has days. */
+export function daysOf(params: Params, { name, fromMs, toMs }: Range): { from: string; to: string } {
+  const { from = '', to = '' } = params;
+  // The end is not within.
+  const shown = (text: string) => (isDay(text) ? text : '');
+  return name === null ? { from: shown(from), to: shown(to) } : { from: dayOf(fromMs), to: dayOf(toMs - 1) };
 }
 
 export function dayOf(ms: number): string {

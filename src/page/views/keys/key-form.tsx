@@ -8,6 +8,8 @@ import { useSession } from '../../state/use-session.ts';
 interface KeyFormProps {
   /** Null: a new key. */
   readonly before: Key | null;
+  /** What a budget may be counted in here. */
+  readonly units: readonly string[];
   readonly onClose: () => void;
   readonly onDone: (key: NewKey) => void;
 }
@@ -34,9 +36,9 @@ const COUNTS = [
   ['max_output_tokens', 'Longest answer, in tokens'],
 ] as const;
 
-function draftOf(key: Key | null): Draft {
+function draftOf(key: Key | null, [firstUnit = 'USD']: readonly string[]): Draft {
   const { per = 'month', mode = 'hard', ...amounts } = key?.budget ?? {};
-  const [unit = 'USD', amount = ''] = Object.entries(amounts)[0] ?? [];
+  const [unit = firstUnit, amount = ''] = Object.entries(amounts)[0] ?? [];
   return {
     name: key?.name ?? '',
     models: key?.models?.join(', ') ?? '',
@@ -61,14 +63,14 @@ function bodyOf(draft: Draft): Record<string, unknown> {
     name: draft.name.trim(),
     models: globs.length === 0 ? null : globs,
     expires_at: draft.expires === '' ? null : `${draft.expires}T00:00:00Z`,
-    budget: budget === null ? null : { [draft.unit.trim()]: budget, per: draft.per, mode: draft.mode },
+    budget: budget === null ? null : { [draft.unit]: budget, per: draft.per, mode: draft.mode },
     ...Object.fromEntries(COUNTS.map(([name]) => [name, number(draft[name])])),
   };
 }
 
-export function KeyForm({ before, onClose, onDone }: KeyFormProps) {
+export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
   const { api } = useSession();
-  const [draft, setDraft] = useState(() => draftOf(before));
+  const [draft, setDraft] = useState(() => draftOf(before, units));
   const [failure, setFailure] = useState<{ readonly words: string; readonly param: string | null } | null>(
     null,
   );
@@ -85,7 +87,7 @@ export function KeyForm({ before, onClose, onDone }: KeyFormProps) {
     event.preventDefault();
     setSending(true);
     const now = bodyOf(draft);
-    const was = before === null ? {} : bodyOf(draftOf(before));
+    const was = before === null ? {} : bodyOf(draftOf(before, units));
     const isChanged = ([name, value]: [string, unknown]) =>
       before === null ? value !== null : JSON.stringify(value) !== JSON.stringify(was[name]);
     const body = Object.fromEntries(Object.entries(now).filter(isChanged));
@@ -118,28 +120,38 @@ export function KeyForm({ before, onClose, onDone }: KeyFormProps) {
           Expires <span class="hint">at the day's beginning (UTC); empty for never</span>
           <input type="date" {...field('expires', 'expires_at')} />
         </label>
-        <fieldset>
+        <fieldset class="counts">
           <legend>
             Budget <span class="hint">empty for none</span>
           </legend>
-          <input
-            aria-label="Amount"
-            type="number"
-            min="0"
-            step="any"
-            placeholder="none"
-            {...field('amount', 'budget')}
-          />
-          <input aria-label="Currency, or tokens" size={6} {...field('unit')} />
-          <select aria-label="Period" {...field('per')}>
-            <option value="day">a day</option>
-            <option value="month">a month</option>
-            <option value="total">in all</option>
-          </select>
-          <select aria-label="When it is used up" {...field('mode')}>
-            <option value="hard">refuse more</option>
-            <option value="warn">only warn</option>
-          </select>
+          <label>
+            Amount
+            <input type="number" min="0" step="any" placeholder="none" {...field('amount', 'budget')} />
+          </label>
+          <label>
+            Currency, or tokens
+            <select {...field('unit')}>
+              {/* One that has no prices any more stays until it is changed. */}
+              {[...new Set([draft.unit, ...units])].map((unit) => (
+                <option key={unit}>{unit}</option>
+              ))}
+            </select>
+          </label>
+          <label>
+            Period
+            <select {...field('per')}>
+              <option value="day">a day</option>
+              <option value="month">a month</option>
+              <option value="total">in all</option>
+            </select>
+          </label>
+          <label>
+            When it is used up
+            <select {...field('mode')}>
+              <option value="hard">refuse more</option>
+              <option value="warn">only warn</option>
+            </select>
+          </label>
         </fieldset>
         <fieldset class="counts">
           <legend>

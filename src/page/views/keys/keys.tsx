@@ -1,6 +1,6 @@
 /** Keys: what each may use and what is left of it; make, change, revoke (D5). */
 import { useState } from 'preact/hooks';
-import type { Key, List, NewKey } from '../../api/types.ts';
+import type { Key, Keys as KeyList, NewKey } from '../../api/types.ts';
 import { count } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
 import { CopyButton } from '../../parts/controls.tsx';
@@ -16,7 +16,7 @@ import { limitsInWords } from './words.ts';
 
 type Open =
   | { readonly kind: 'new' }
-  | { readonly kind: 'made'; readonly key: NewKey }
+  | { readonly kind: 'made' | 'changed'; readonly key: NewKey }
   | { readonly kind: 'change'; readonly key: Key }
   | { readonly kind: 'revoke'; readonly key: Key };
 
@@ -26,7 +26,7 @@ export function Keys() {
   const { api } = useSession();
   /** Each turn asks for the keys and their budgets anew. */
   const [turn, setTurn] = useState(0);
-  const { value, problem, isLoading, reload } = useLoad<List<Key>>(
+  const { value, problem, isLoading, reload } = useLoad<KeyList>(
     (signal) => api.get('/admin/keys', {}, signal),
     [api, turn],
   );
@@ -35,6 +35,7 @@ export function Keys() {
   /** KV lags: what was done here is shown at once, whatever the next list has. */
   const [done, setDone] = useState<ReadonlyMap<string, Key | null>>(new Map());
   const keys = merge(value?.data ?? [], done);
+  const units = value?.budget_units ?? [];
   const note = (id: string, key: Key | null) => setDone((before) => new Map(before).set(id, key));
 
   return (
@@ -74,22 +75,30 @@ export function Keys() {
       {open?.kind === 'new' && (
         <KeyForm
           before={null}
+          units={units}
           onClose={() => setOpen(null)}
           onDone={(made) => {
-            const { key: _, ...listed } = made;
+            const { key: _, warnings: __, ...listed } = made;
             note(made.id, listed);
             setOpen({ kind: 'made', key: made });
           }}
         />
       )}
       {open?.kind === 'made' && <Made made={open.key} onClose={() => setOpen(null)} />}
+      {open?.kind === 'changed' && (
+        <Sheet title="The key was changed" onClose={() => setOpen(null)}>
+          <Warnings of={open.key} />
+        </Sheet>
+      )}
       {open?.kind === 'change' && (
         <KeyForm
           before={open.key}
+          units={units}
           onClose={() => setOpen(null)}
           onDone={(changed) => {
-            note(changed.id, changed);
-            setOpen(null);
+            const { warnings, ...listed } = changed;
+            note(changed.id, listed);
+            setOpen(warnings === undefined ? null : { kind: 'changed', key: changed });
           }}
         />
       )}
@@ -138,7 +147,7 @@ function columnsOf(onOpen: (open: Open) => void): readonly Column<Key>[] {
       ),
     },
     { head: 'Budget', cell: (key) => <Budget of={key} /> },
-    { head: 'Limits', look: 'hint', cell: limitsInWords },
+    { head: 'Limits', look: 'hint limits', cell: limitsInWords },
     {
       head: 'Models',
       look: 'name',
@@ -173,8 +182,24 @@ function Made({ made, onClose }: { made: NewKey; onClose: () => void }) {
         <output class="code">{made.key}</output>
         <CopyButton text={made.key} />
       </p>
+      <Warnings of={made} />
       <p class="hint">It may take up to a minute until every location knows it.</p>
     </Sheet>
+  );
+}
+
+/** What keeps a key from being of use: shown when it was made or changed, which it was all the same. */
+function Warnings({ of: { warnings = [] } }: { of: NewKey }) {
+  if (warnings.length === 0) return null;
+  return (
+    <div class="problem" role="alert">
+      <strong>Check this key</strong>
+      {warnings.map(({ message }) => (
+        <p key={message}>
+          <bdi>{message}.</bdi>
+        </p>
+      ))}
+    </div>
   );
 }
 

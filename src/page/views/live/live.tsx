@@ -20,16 +20,23 @@ export function Live({ params }: { params: Params }) {
   const [failure, setFailure] = useState<string | null>(null);
   const { runs, start, stop } = useRuns();
   const isRunning = runs.some((run) => run.isRunning);
-  const chosen = [params.a ?? '', params.b ?? ''];
+  /** As the fields show them: the URL has them after the next change of its own. */
+  const [chosen, setChosen] = useState<Chosen>(NONE_CHOSEN);
+  const isAsking = useRef(false);
+  useEffect(() => setChosen({ a: params.a ?? '', b: params.b ?? '' }), [params.a, params.b]);
 
   const send = async (event: SubmitEvent) => {
     event.preventDefault();
+    // A second Enter while the key is made would ask twice.
+    if (isRunning || isAsking.current) return;
     setFailure(null);
     const fields = readFields(more);
     if (fields === null)
       return setFailure('More of the request must be a JSON object, such as {"max_tokens": 100}.');
-    const asked = chosen.filter((id) => id !== '');
+    const asked = [chosen.a.trim(), chosen.b.trim()].filter((id) => id !== '');
+    isAsking.current = true;
     const made = await liveApi(session);
+    isAsking.current = false;
     if (made.kind === 'passthrough')
       return setFailure(
         "This deployment passes its callers' own provider keys on (AUTH=passthrough): sign in with such a key to ask a model.",
@@ -44,13 +51,17 @@ export function Live({ params }: { params: Params }) {
     });
   };
 
-  const choose = (name: 'a' | 'b') => (event: Event & { currentTarget: HTMLInputElement }) =>
-    goTo('live', params, { [name]: event.currentTarget.value.trim() });
   const spanMs = Math.max(...runs.map((run) => run.endedAt ?? run.lastAt), 1);
   return (
     <>
       {models.problem !== null && <ProblemBox problem={models.problem} onRetry={models.reload} />}
-      <form class="live" onSubmit={send}>
+      <form
+        class="live"
+        onSubmit={send}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+        }}
+      >
         <div class="models">
           {(['a', 'b'] as const).map((name, i) => (
             <label key={name}>
@@ -60,8 +71,9 @@ export function Live({ params }: { params: Params }) {
                 required={i === 0}
                 spellcheck={false}
                 placeholder={models.isLoading ? 'loading the models …' : 'provider/model'}
-                value={chosen[i]}
-                onChange={choose(name)}
+                value={chosen[name]}
+                onInput={(event) => setChosen({ ...chosen, [name]: event.currentTarget.value })}
+                onChange={() => goTo('live', params, { a: chosen.a.trim(), b: chosen.b.trim() })}
               />
             </label>
           ))}
@@ -126,6 +138,9 @@ export function Live({ params }: { params: Params }) {
     </>
   );
 }
+
+type Chosen = Readonly<Record<'a' | 'b', string>>;
+const NONE_CHOSEN: Chosen = { a: '', b: '' };
 
 /** However fast streams are, they are drawn no more often. */
 const DRAW_MS = 60;

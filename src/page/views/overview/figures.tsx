@@ -7,6 +7,8 @@ import { METRICS, type Metric } from './metrics.ts';
 interface FiguresProps {
   readonly now: Sums | null;
   readonly then: Sums | null;
+  /** Null: not known. */
+  readonly refused: number | null;
   readonly currency: string;
   readonly metric: Metric;
   readonly params: Params;
@@ -91,7 +93,7 @@ function spendNote(sums: Sums, currency: string): string | null {
   return notes.length === 0 ? null : notes.join(', ');
 }
 
-export function Figures({ now, then, currency, metric, params }: FiguresProps) {
+export function Figures({ now, then, refused, currency, metric, params }: FiguresProps) {
   return (
     <dl class="figures">
       {figuresIn(currency).map(({ label, metric: own, text, value, note }) => {
@@ -118,6 +120,13 @@ export function Figures({ now, then, currency, metric, params }: FiguresProps) {
           </div>
         );
       })}
+      <div>
+        <dt>Refused</dt>
+        <dd>
+          <span class="value">{refused === null ? NONE : compact(refused)}</span>
+          <span class="hint">before any provider was asked</span>
+        </dd>
+      </div>
     </dl>
   );
 }

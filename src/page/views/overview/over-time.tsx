@@ -2,7 +2,7 @@
 import type { GroupName, Report, Row } from '../../api/types.ts';
 import { type Series, Stack } from '../../charts/stack.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
-import { useLoad } from '../../state/load.ts';
+import { useLoad, within } from '../../state/load.ts';
 import type { Params } from '../../state/place.ts';
 import { type Range, spanOf, stepsOf } from '../../state/range.ts';
 import { useSession } from '../../state/use-session.ts';
@@ -23,7 +23,7 @@ export function OverTime({ range, filters, by, metric, currency, groups, nameOf 
   const { api } = useSession();
   const steps = stepsOf(range);
   const report = useLoad<Report & { readonly isDivided: boolean }>(
-    async (signal) => {
+    within(range, async (signal) => {
       const ask = (group_by: string) =>
         api.get<Report>('/v1/usage', { ...spanOf(range), ...filters, group_by }, signal);
       const divided = await ask(`${range.step},${by}`);
@@ -36,7 +36,7 @@ export function OverTime({ range, filters, by, metric, currency, groups, nameOf 
       return answer.kind === 'answer'
         ? { ...answer, value: { ...answer.value, isDivided: !isTooLarge } }
         : answer;
-    },
+    }),
     [api, JSON.stringify([spanOf(range), filters]), by],
   );
   if (report.problem !== null) return <ProblemBox problem={report.problem} onRetry={report.reload} />;

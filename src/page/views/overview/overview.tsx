@@ -1,9 +1,9 @@
 /** Overview: what was spent and how it went, over time and by group, against the range before (D3). */
-import type { GroupName, Report } from '../../api/types.ts';
+import type { GroupName, Refusals, Report } from '../../api/types.ts';
 import { timeOfDay } from '../../format/times.ts';
 import { Chips, RangePicker } from '../../parts/controls.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
-import { useLoad } from '../../state/load.ts';
+import { useLoad, within } from '../../state/load.ts';
 import { goTo, linkTo, type Params } from '../../state/place.ts';
 import { before, readRange, spanOf } from '../../state/range.ts';
 import { useKeyNames } from '../../state/use-key-names.ts';
@@ -11,6 +11,7 @@ import { useSession } from '../../state/use-session.ts';
 import { Figures } from './figures.tsx';
 import { currenciesOf, METRICS, rank } from './metrics.ts';
 import { OverTime } from './over-time.tsx';
+import { Refused } from './refused.tsx';
 import { GroupTable } from './table.tsx';
 
 const GROUPS: readonly { readonly name: GroupName; readonly label: string }[] = [
@@ -26,6 +27,9 @@ interface Shown extends Report {
   readonly loadedAt: number;
 }
 
+/** Null: none are counted of what the view is narrowed to. */
+const NO_REFUSALS: Refusals = { data: [], total: { refused_requests: null } };
+
 const FILTERS = ['provider', 'model', 'key', 'status'] as const;
 
 export function Overview({ params }: { params: Params }) {
@@ -37,9 +41,9 @@ export function Overview({ params }: { params: Params }) {
   const filters = Object.fromEntries(
     FILTERS.flatMap((name) => (params[name] && (name !== 'key' || isAdmin) ? [[name, params[name]]] : [])),
   );
-  const asked = JSON.stringify([spanOf(range), filters]);
+  const asked = JSON.stringify([spanOf(range), filters, range.problem]);
   const now = useLoad<Shown>(
-    async (signal) => {
+    within(range, async (signal) => {
       const answer = await api.get<Report>(
         '/v1/usage',
         { ...spanOf(range), ...filters, group_by: by },
@@ -48,11 +52,27 @@ export function Overview({ params }: { params: Params }) {
       return answer.kind === 'answer'
         ? { ...answer, value: { ...answer.value, loadedAt: Date.now(), by } }
         : answer;
-    },
+    }),
     [api, asked, by],
   );
   const then = useLoad<Report>(
-    (signal) => api.get('/v1/usage', { ...spanOf(before(range)), ...filters, group_by: 'status' }, signal),
+    within(range, (signal) =>
+      api.get('/v1/usage', { ...spanOf(before(range)), ...filters, group_by: 'status' }, signal),
+    ),
+    [api, asked],
+  );
+  // What was refused had no provider yet, no model and no status.
+  const { key = '', ...others } = filters;
+  const refused = useLoad<Refusals>(
+    within(range, async (signal) =>
+      Object.keys(others).length > 0
+        ? { kind: 'answer', value: NO_REFUSALS }
+        : api.get(
+            '/v1/usage/refusals',
+            { ...spanOf(range), ...(key && { key }), group_by: isAdmin ? 'code,key' : 'code' },
+            signal,
+          ),
+    ),
     [api, asked],
   );
   const metric = METRICS.find(({ name }) => name === params.metric) ?? METRICS[0];
@@ -99,6 +119,7 @@ export function Overview({ params }: { params: Params }) {
           <Figures
             now={shown?.total ?? null}
             then={then.value?.total ?? null}
+            refused={refused.value?.total.refused_requests ?? null}
             {...{ currency, metric, params }}
           />
           {shown !== null && shown.total.requests === 0 && !now.isLoading ? (
@@ -119,6 +140,7 @@ export function Overview({ params }: { params: Params }) {
               </>
             )
           )}
+          <Refused refusals={refused.value ?? NO_REFUSALS} nameOf={isAdmin ? nameOf : null} />
           {shown !== null && (
             <p class="hint foot">
               As of {timeOfDay(shown.loadedAt)}. Records show up within a minute.{' '}
@@ -128,6 +150,7 @@ export function Overview({ params }: { params: Params }) {
                 onClick={() => {
                   now.reload();
                   then.reload();
+                  refused.reload();
                 }}
               >
                 Load again

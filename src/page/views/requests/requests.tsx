@@ -8,6 +8,7 @@ import { moment, ZONE } from '../../format/times.ts';
 import { RangePicker } from '../../parts/controls.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
+import { within } from '../../state/load.ts';
 import { goTo, linkTo, type Params } from '../../state/place.ts';
 import { readRange, spanOf } from '../../state/range.ts';
 import { type KeyNames, useKeyNames } from '../../state/use-key-names.ts';
@@ -214,8 +215,9 @@ function useRecords(params: Params) {
   /** Which list a page belongs to: an answer that comes after the next list was begun is dropped. */
   const current = useRef(0);
   const { model, status, key } = params;
+  const range = readRange(params);
   const query = {
-    ...spanOf(readRange(params)),
+    ...spanOf(range),
     ...(model && { model }),
     ...(status && { status }),
     ...(key && isAdmin && { key }),
@@ -223,10 +225,9 @@ function useRecords(params: Params) {
   };
   const read = async (cursor: string | null, list: number) => {
     setLoaded((before) => ({ ...before, isLoading: true, problem: null }));
-    const answer = await api.get<RecordPage>('/v1/usage/records', {
-      ...query,
-      ...(cursor !== null && { cursor }),
-    });
+    const answer = await within(range, () =>
+      api.get<RecordPage>('/v1/usage/records', { ...query, ...(cursor !== null && { cursor }) }),
+    )();
     if (list !== current.current) return;
     setLoaded((before) =>
       answer.kind === 'problem'
@@ -243,7 +244,7 @@ function useRecords(params: Params) {
     current.current++;
     setLoaded(NOTHING);
     void read(null, current.current);
-  }, [api, JSON.stringify(query), turn]);
+  }, [api, JSON.stringify([query, range.problem]), turn]);
   const { records, cursor, problem, isLoading } = loaded;
   return {
     records,

@@ -1,0 +1,49 @@
+/** The requests that were refused before any provider was asked: why, and for the admin whose they were (M6). */
+import type { RefusalRow, Refusals } from '../../api/types.ts';
+import { count } from '../../format/numbers.ts';
+import { type Column, Table } from '../../parts/table.tsx';
+
+const PAGE = 50;
+
+/** By the error's code: what it means to the reader. */
+const REASONS: Readonly<Record<string, string>> = {
+  invalid_api_key: 'no key, or a wrong, revoked or expired one',
+  model_not_allowed: 'a model that the key may not use',
+  model_not_found: 'a model that there is not',
+  not_found: 'a path that there is not',
+  rate_limited: "the key's own rate limit",
+  budget_exceeded: "the key's budget",
+  invalid_request: 'a mistake in the request',
+  request_too_large: 'a body above MAX_REQUEST_BYTES',
+};
+
+interface RefusedProps {
+  readonly refusals: Refusals;
+  /** Null: all are of the key that is signed in. */
+  readonly nameOf: ((id: string) => string) | null;
+}
+
+export function Refused({ refusals: { data }, nameOf }: RefusedProps) {
+  if (data.length === 0) return null;
+  const columns: readonly Column<RefusalRow>[] = [
+    { head: 'Code', cell: ({ code }) => <bdi class="code">{code}</bdi> },
+    { head: 'Reason', look: 'hint wide', cell: ({ code = '' }) => REASONS[code] },
+    ...(nameOf === null ? [] : [{ head: 'Key', look: 'name', cell: keyCell(nameOf) }]),
+    { head: 'Refused', look: 'num', cell: (row) => count(row.refused_requests) },
+  ];
+  return (
+    <>
+      <h2 class="foot">Refused requests</h2>
+      <Table
+        label="Refused requests"
+        columns={columns}
+        items={[...data].sort((a, b) => b.refused_requests - a.refused_requests).slice(0, PAGE)}
+        idOf={({ code, key }) => `${code} ${key}`}
+      />
+    </>
+  );
+}
+
+function keyCell(nameOf: (id: string) => string): Column<RefusalRow>['cell'] {
+  return ({ key = '' }) => <bdi title={key}>{key === 'none' ? 'unknown' : nameOf(key)}</bdi>;
+}

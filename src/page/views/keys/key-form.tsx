@@ -8,7 +8,7 @@ import { useSession } from '../../state/use-session.ts';
 interface KeyFormProps {
   /** Null: a new key. */
   readonly before: Key | null;
-  /** What a budget may be counted in here. */
+  /** What a budget may be counted in here; the key's own unit stays even without prices. */
   readonly units: readonly string[];
   readonly onClose: () => void;
   readonly onDone: (key: NewKey) => void;
@@ -131,7 +131,6 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
           <label>
             Currency, or tokens
             <select {...field('unit')}>
-              {/* One that has no prices any more stays until it is changed. */}
               {[...new Set([draft.unit, ...units])].map((unit) => (
                 <option key={unit}>{unit}</option>
               ))}

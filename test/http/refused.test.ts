@@ -169,9 +169,11 @@ describe('M6 GET /v1/usage/refusals', () => {
   test('a refusal is answered before anything is written, and reads nothing for its count', async () => {
     const gateway = new LimitedGateway();
     const token = await gateway.key();
+    // From here on the isolate knows the key.
+    await gateway.fetch('/v1/key', token);
+    gateway.calls.length = 0;
     await gateway.ask(token, { model: 'nowhere' });
-    // The key, and nothing else.
-    expect(gateway.calls).toEqual(['kv get key']);
+    expect(gateway.calls).toEqual([]);
   });
 
   test.each([

@@ -4,12 +4,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestEnd } from '../metering/request-meter.ts';
 import { lastError } from '../routing/attempts.ts';
 import type { AnswerFailure } from '../stream/answer-sink.ts';
-import {
-  type AnswerTurn,
-  CanonicalStream,
-  type EmptyEnd,
-  type StreamEnd,
-} from '../stream/canonical-stream.ts';
+import { type AttemptCallbacks, CanonicalStream, type EmptyEnd, type StreamEnd } from '../stream/pipeline.ts';
 import { errorBeforeHead } from '../upstream/classify.ts';
 import { isEventStream, readPlainAnswer } from '../upstream/collect.ts';
 import { answerOptions, writerOptions } from './answer-options.ts';
@@ -30,7 +25,6 @@ export async function answerStreamed(answering: Answering): Promise<Response> {
     limits: context.settings.pacing,
     clock: context.ports.clock,
     arrivedAt: context.arrivedAt,
-    fastPath: true,
     pipe: new IdentityTransformStream(),
     leaseMemory: context.leaseMemory,
     onWrite: (bytes) => meter.wrote(bytes),
@@ -72,7 +66,7 @@ async function feedAll(stream: CanonicalStream, answering: Answering): Promise<v
 async function feed(stream: CanonicalStream, attempt: Attempt, answering: Answering): Promise<void> {
   const { exchange, asking } = answering;
   const { upstream, facts, meter } = attempt;
-  const turn: AnswerTurn = {
+  const turn: AttemptCallbacks = {
     isReplaceable: attempt.isReplaceable,
     onOutput: () => asking.served(attempt),
     onEmptyEnd: (failure) => {

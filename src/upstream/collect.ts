@@ -14,7 +14,7 @@ import { brokenConnection, type Upstream, unlistError } from '../canonical/upstr
 import type { AnswerReader } from '../stream/answer-reader.ts';
 import type { Lease, LeaseMemory } from '../stream/memory.ts';
 import type { Clock } from '../stream/pacing.ts';
-import { Silence } from '../stream/silence.ts';
+import { YieldBudget } from '../stream/pipeline.ts';
 import { readBodyText } from './read-body.ts';
 
 /** Whether an answer is an event stream; one that calls itself neither that nor JSON nor a page is taken for what was asked. */
@@ -63,7 +63,7 @@ export async function readStreamedAnswer(
   clock: Clock,
   leaseMemory: LeaseMemory,
 ): Promise<Lease | null> {
-  const silence = new Silence(clock);
+  const yields = new YieldBudget(clock);
   let lease: Lease | null = null;
   let bytes = 0;
   try {
@@ -81,7 +81,7 @@ export async function readStreamedAnswer(
         lease?.arrived();
         if (lease === null) reader.fail(crowded(upstream));
       }
-      await silence.read(chunk.length, reader.events - eventsBefore);
+      await yields.read(chunk.length, reader.events - eventsBefore);
     }
     reader.end();
   } catch {

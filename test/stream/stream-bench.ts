@@ -1,10 +1,14 @@
 /** Upstream bodies that tests feed by hand, and a canonical stream with what it reported: shared by the tests of the stream. */
 import { ChatWriter } from '../../src/clients/chat/chat-writer.ts';
 import { Tally } from '../../src/metering/tally.ts';
-import type { AnswerFeed } from '../../src/stream/answer-feed.ts';
-import { type AnswerTurn, CanonicalStream, type StreamEnd } from '../../src/stream/canonical-stream.ts';
 import { Memory } from '../../src/stream/memory.ts';
 import type { PacingLimits } from '../../src/stream/pacing.ts';
+import {
+  type AttemptCallbacks,
+  CanonicalStream,
+  type StreamEnd,
+  type UpstreamPump,
+} from '../../src/stream/pipeline.ts';
 import { type Conversion, optionsOf } from '../contract/convert.ts';
 import { FakeClock } from './fake-clock.ts';
 
@@ -95,7 +99,7 @@ function close(controller: ReadableByteStreamController | undefined): void {
 export interface Run {
   readonly stream: CanonicalStream;
   /** Its first answer. */
-  readonly answer: AnswerFeed;
+  readonly answer: UpstreamPump;
   readonly readable: ReadableStream<Uint8Array>;
   readonly clock: FakeClock;
   readonly tally: Tally;
@@ -107,7 +111,7 @@ export interface Run {
 }
 
 /** An answer that nothing takes the place of. */
-const ONLY: AnswerTurn = {
+const ONLY: AttemptCallbacks = {
   isReplaceable: false,
   onOutput: () => {},
   onEmptyEnd: (failure) => ({ kind: 'over', failure }),
@@ -126,7 +130,6 @@ export function run(
   const options = optionsOf(CHAT, tally);
   const stream = new CanonicalStream({
     writer: new ChatWriter(options.policies.errorFrames, options.maxEventBytes),
-    fastPath: true,
     // It copies, as the runtime's own does: written bytes may be overwritten.
     pipe: new TransformStream({ transform: (bytes, controller) => controller.enqueue(bytes.slice()) }),
     limits: { heartbeatMs: 0, idleTimeoutMs: 0, deadlineMs: 0, ...limits },

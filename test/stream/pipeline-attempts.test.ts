@@ -4,8 +4,8 @@ import { apiError } from '../../src/canonical/error.ts';
 import { MAX_HELD_OUTPUT_BYTES } from '../../src/canonical/limits.ts';
 import { Tally } from '../../src/metering/tally.ts';
 import type { AnswerFailure } from '../../src/stream/answer-sink.ts';
-import type { AnswerTurn, EmptyEnd } from '../../src/stream/canonical-stream.ts';
 import type { PacingLimits } from '../../src/stream/pacing.ts';
+import type { AttemptCallbacks, EmptyEnd } from '../../src/stream/pipeline.ts';
 import { optionsOf } from '../contract/convert.ts';
 import { FakeClock } from './fake-clock.ts';
 import {
@@ -30,7 +30,7 @@ const DOWN = apiError('upstream_unreachable', 'OpenAI could not be reached');
 /** Turns that note what they are told, and end as they are asked to. */
 function turnOf(end: (failure: AnswerFailure | null) => EmptyEnd, isReplaceable = true) {
   const told: unknown[] = [];
-  const turn: AnswerTurn = {
+  const turn: AttemptCallbacks = {
     isReplaceable,
     onOutput: () => void told.push('output'),
     onEmptyEnd: (failure) => {
@@ -45,12 +45,16 @@ const replaced = (): EmptyEnd => ({ kind: 'replaced' });
 const over = (failure: AnswerFailure | null): EmptyEnd => ({ kind: 'over', failure });
 
 /** A stream whose first answer may be replaced. */
-function start(first: AnswerTurn, body?: ReadableStream<Uint8Array>, limits: Partial<PacingLimits> = {}) {
+function start(
+  first: AttemptCallbacks,
+  body?: ReadableStream<Uint8Array>,
+  limits: Partial<PacingLimits> = {},
+) {
   const clock = new FakeClock();
   return run(body, limits, clock, undefined, first);
 }
 
-function next({ stream }: Run, turn: AnswerTurn, model = 'second') {
+function next({ stream }: Run, turn: AttemptCallbacks, model = 'second') {
   return stream.begin(optionsOf({ ...CHAT, model }, new Tally(() => 0, 0)), turn);
 }
 

@@ -1,0 +1,474 @@
+/**
+ * The stream of one client. Bytes of an upstream's body go through an `AnswerReader` synchronously and leave in one pipe; heartbeats and
+ * timeouts run beside them. Attempts follow one another until one has output (R5): its answer is then the stream's.
+ */
+import { type ApiError, apiError } from '../canonical/error.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import {
+  MAX_HELD_OUTPUT_BYTES,
+  MAX_OUTPUT_FACTOR,
+  MAX_SILENT_BYTES,
+  SILENT_EVENT_BYTES,
+  SMALL_BYTES,
+} from '../canonical/limits.ts';
+import { brokenConnection, deadlineExceeded, type Upstream } from '../canonical/upstream-error.ts';
+import { type AnswerOptions, AnswerReader } from './answer-reader.ts';
+import type { AnswerFailure, AnswerSink, StreamWriter } from './answer-sink.ts';
+import { ByteBuffer } from './byte-buffer.ts';
+import type { Lease, LeaseMemory } from './memory.ts';
+import { type Clock, Pacing, type PacingLimits } from './pacing.ts';
+import { LF } from './sse.ts';
+
+/** How a stream ended. `isOpen`: the headers were sent, and the error was a frame. */
+export type StreamEnd =
+  | { readonly kind: 'finished' }
+  | { readonly kind: 'cancelled' }
+  | { readonly kind: 'failed' | 'timed_out'; readonly failure: AnswerFailure; readonly isOpen: boolean };
+
+export interface CanonicalStreamOptions {
+  /** Writes the client's frames. */
+  readonly writer: StreamWriter;
+  readonly limits: PacingLimits;
+  readonly clock: Clock;
+  /** When the request arrived, in ms since the epoch. */
+  readonly arrivedAt: number;
+  /**
+   * The pipe to the client. A write resolves when its bytes were copied or sent. The runtime's `IdentityTransformStream` costs a
+   * fraction of a pipe whose readable side runs in JavaScript.
+   */
+  readonly pipe: ReadableWritablePair<Uint8Array, Uint8Array>;
+  readonly leaseMemory: LeaseMemory;
+  /** Called with the size of each write, in bytes. */
+  readonly onWrite: (bytes: number) => void;
+}
+
+/** What follows an attempt that ended without output: another attempt, or the end of the stream. */
+export type EmptyEnd =
+  | { readonly kind: 'replaced' }
+  | { readonly kind: 'over'; readonly failure: AnswerFailure | null };
+
+/** The attempt's side of the stream. */
+export interface AttemptCallbacks {
+  /** Whether another attempt may follow. Then what comes before this one's output is held (R5). */
+  readonly isReplaceable: boolean;
+  /** Called at most once, before the first output is sent. */
+  readonly onOutput: () => void;
+  /** Called when the attempt ended without output. */
+  readonly onEmptyEnd: (failure: AnswerFailure | null) => EmptyEnd;
+}
+
+interface CurrentAttempt {
+  readonly pump: UpstreamPump;
+  readonly callbacks: AttemptCallbacks;
+}
+
+/**
+ * - `waiting`: no attempt runs. The idle timeout pauses after the first one.
+ * - `undecided`: an attempt runs, and has no output yet.
+ * - `committed`: its answer is the stream's.
+ * - `ending`: the last frames are written. `isRefused`: nothing was sent, so the error is an HTTP status.
+ * - `over`: closed, or the client disconnected.
+ */
+type State =
+  | { readonly kind: 'waiting'; readonly isFirst: boolean }
+  | { readonly kind: 'undecided' | 'committed'; readonly attempt: CurrentAttempt }
+  | {
+      readonly kind: 'ending';
+      readonly attempt: CurrentAttempt | null;
+      readonly failure: AnswerFailure | null;
+      readonly isRefused: boolean;
+    }
+  | { readonly kind: 'over' };
+
+/** Created before the upstream responds, so heartbeats and timeouts cover that wait too. Call `begin` once for each attempt. */
+export class CanonicalStream {
+  readonly #options: CanonicalStreamOptions;
+  /** The current attempt's writer, or the last one's. */
+  #writer: StreamWriter;
+  readonly #pacing: Pacing;
+  readonly #client: WritableStreamDefaultWriter<Uint8Array>;
+  readonly #opened = Promise.withResolvers<AnswerFailure | null>();
+  readonly #ended = Promise.withResolvers<StreamEnd>();
+  #state: State = { kind: 'waiting', isFirst: true };
+  #upstream: Upstream = { name: 'Upstream', secret: '' };
+  /** What an undecided attempt has written. */
+  readonly #held = new ByteBuffer();
+  /** Writes that the client has not taken. */
+  #pendingWrites = 0;
+  /** Status and headers were sent. */
+  #isOpen = false;
+  /** A timeout is ending the stream. */
+  #isTimingOut = false;
+
+  constructor(options: CanonicalStreamOptions) {
+    this.#options = options;
+    this.#client = options.pipe.writable.getWriter();
+    this.#writer = options.writer;
+    this.#pacing = new Pacing(options.limits, options.clock, options.arrivedAt, {
+      isBlocked: () => this.#pendingWrites > 0,
+      heartbeat: () => this.#sendHeartbeat(),
+      timeout: (kind) => this.#timeOut(kind),
+    });
+    this.#client.closed.catch(() => this.#cancel());
+  }
+
+  /** The client's bytes. */
+  get readable(): ReadableStream<Uint8Array> {
+    return this.#options.pipe.readable;
+  }
+
+  /** Resolves when the headers are due: null with the first output or heartbeat, or the error that came before (H3). */
+  get opened(): Promise<AnswerFailure | null> {
+    return this.#opened.promise;
+  }
+
+  /** Resolves once, when the stream has ended. Never rejects. */
+  get ended(): Promise<StreamEnd> {
+    return this.#ended.promise;
+  }
+
+  /**
+   * Begins an attempt, before its upstream is called. A stream that is over takes no output from it.
+   * @param writer the attempt's own writer, if it is not the stream's (passthrough, N1)
+   */
+  begin(options: AnswerOptions, callbacks: AttemptCallbacks, writer = this.#options.writer): UpstreamPump {
+    this.#writer = writer;
+    const { event } = writer;
+    const sink: AnswerSink = {
+      chunk: (chunk) => writer.chunk(chunk),
+      vendor: (json, name) => writer.vendor(json, name),
+      ...(event === undefined ? {} : { event }),
+      end: (failure) => this.#answerEnded(failure),
+    };
+    const { clock, leaseMemory } = this.#options;
+    const pump = new UpstreamPump(options, sink, writer, {
+      clock,
+      leaseMemory,
+      flush: () => this.#flush(),
+      onRead: (hasEvent) => this.#pacing.read(hasEvent),
+    });
+    this.#upstream = options.context.upstream;
+    if (this.#state.kind === 'over') {
+      pump.cancel();
+      return pump;
+    }
+    if (this.#state.kind === 'waiting' && !this.#state.isFirst) this.#pacing.resume();
+    this.#state = { kind: 'undecided', attempt: { pump, callbacks } };
+    return pump;
+  }
+
+  /** Ends the stream with an error, whatever runs. */
+  fail(error: ApiError): void {
+    const { kind } = this.#state;
+    if (kind === 'over') return;
+    if (kind === 'waiting' || kind === 'undecided') this.#discard();
+    this.#finish({ error, upstreamError: null });
+    void this.#flush();
+  }
+
+  get #attempt(): CurrentAttempt | null {
+    return 'attempt' in this.#state ? this.#state.attempt : null;
+  }
+
+  #answerEnded(failure: AnswerFailure | null): void {
+    if (this.#state.kind !== 'undecided') return this.#finish(failure);
+    const { pump, callbacks } = this.#state.attempt;
+    if (pump.hasOutput) {
+      this.#commit(this.#state.attempt);
+      return this.#finish(failure);
+    }
+    const end = callbacks.onEmptyEnd(failure);
+    if (end.kind === 'over' && end.failure === null) return this.#finish(null);
+    if (callbacks.isReplaceable) this.#discard();
+    if (end.kind === 'over') return this.#finish(end.failure);
+    this.#state = { kind: 'waiting', isFirst: false };
+    this.#pacing.wait();
+    pump.cancel();
+  }
+
+  #finish(failure: AnswerFailure | null): void {
+    const isEmpty = !this.#isOpen && this.#writer.output.isEmpty && this.#held.length === 0;
+    const isRefused = failure !== null && isEmpty;
+    this.#state = { kind: 'ending', attempt: this.#attempt, failure, isRefused };
+    if (!isRefused) this.#writer.end(failure);
+  }
+
+  #commit(attempt: CurrentAttempt): void {
+    this.#state = { kind: 'committed', attempt };
+    attempt.callbacks.onOutput();
+  }
+
+  /** Sends what a step of the pump wrote, or holds it. */
+  #flush(): Promise<void> | undefined {
+    const { kind } = this.#state;
+    if (kind === 'over') return undefined;
+    if (kind === 'undecided' && this.#holds(this.#state.attempt)) return undefined;
+    const hasFrames = !this.#writer.output.isEmpty || this.#held.length > 0;
+    const written = hasFrames ? this.#write(this.#take()) : undefined;
+    if (this.#state.kind === 'ending') this.#close(this.#state);
+    return written;
+  }
+
+  /** Holds the output of an undecided attempt, or decides for it. */
+  #holds(attempt: CurrentAttempt): boolean {
+    const { hasOutput } = attempt.pump;
+    const { isReplaceable } = attempt.callbacks;
+    if (!hasOutput && isReplaceable) {
+      this.#hold();
+      if (this.#held.length <= MAX_HELD_OUTPUT_BYTES) return true;
+    }
+    if (hasOutput || isReplaceable) this.#commit(attempt);
+    return false;
+  }
+
+  #hold(): void {
+    const { output } = this.#writer;
+    if (output.isEmpty) return;
+    const bytes = output.take();
+    this.#held.append(bytes);
+    output.release(bytes);
+  }
+
+  /** Everything to send: what was held, and what was written after it. */
+  #take(): Uint8Array {
+    if (this.#held.length === 0) return this.#writer.output.take();
+    this.#hold();
+    return this.#held.take();
+  }
+
+  #discard(): void {
+    this.#hold();
+    this.#held.take();
+    this.#held.free();
+    this.#writer.restart();
+  }
+
+  /** Runs between steps, when the writer's output is empty. */
+  #sendHeartbeat(): void {
+    const { output } = this.#writer;
+    this.#writer.heartbeat(this.#held.length > 0);
+    void this.#write(output.take());
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    this.#isOpen = true;
+    this.#opened.resolve(null);
+    this.#options.onWrite(bytes.length);
+    this.#pacing.wrote();
+    this.#pendingWrites++;
+    try {
+      await this.#client.write(bytes);
+      this.#writer.output.release(bytes);
+    } catch {
+      this.#cancel();
+    }
+    this.#pendingWrites--;
+  }
+
+  #close({ attempt, failure, isRefused }: Extract<State, { kind: 'ending' }>): void {
+    this.#state = { kind: 'over' };
+    this.#pacing.stop();
+    attempt?.pump.cancel();
+    this.#client.close().catch(() => {});
+    if (isRefused) this.#opened.resolve(failure);
+    if (failure === null) return this.#ended.resolve({ kind: 'finished' });
+    const kind = this.#isTimingOut ? 'timed_out' : 'failed';
+    this.#ended.resolve({ kind, failure, isOpen: this.#isOpen });
+  }
+
+  /** The client disconnected: its side of the pipe is closed, or a write failed. */
+  #cancel(): void {
+    if (this.#state.kind === 'over') return;
+    const attempt = this.#attempt;
+    this.#state = { kind: 'over' };
+    this.#pacing.stop();
+    attempt?.pump.cancel();
+    this.#ended.resolve({ kind: 'cancelled' });
+  }
+
+  #timeOut(kind: 'idle' | 'deadline'): void {
+    const { idleTimeoutMs, deadlineMs } = this.#options.limits;
+    this.#isTimingOut = true;
+    if (kind === 'idle') {
+      const message = `${this.#upstream.name} sent nothing for ${idleTimeoutMs / 1000} seconds`;
+      this.#attempt?.pump.fail(apiError('stream_idle_timeout', message));
+    } else {
+      this.fail(deadlineExceeded(this.#upstream, deadlineMs));
+    }
+    // After an idle timeout another attempt may follow.
+    if (this.#state.kind !== 'over') this.#isTimingOut = false;
+  }
+}
+
+/** What a pump needs of its stream. */
+interface PumpHost {
+  readonly clock: Clock;
+  readonly leaseMemory: LeaseMemory;
+  /**
+   * Sends what a step wrote.
+   * @returns when the client has taken it, or undefined if nothing was sent
+   */
+  readonly flush: () => Promise<void> | undefined;
+  /** Called after each read of the upstream's body. */
+  readonly onRead: (hasEvent: boolean) => void;
+}
+
+/**
+ * Sizes of a read. A stream that waits for its next token holds a buffer of the first size, which is more than a token needs. An
+ * upstream that fills it has more to send and gets the second.
+ */
+const READ_BUFFER_BYTES = 4 * 1024;
+const LARGE_READ_BUFFER_BYTES = 16 * 1024;
+
+/** A large event holds its buffer, which doubles as it grows, and its output. */
+const EVENT_MEMORY_FACTOR = 2 + MAX_OUTPUT_FACTOR;
+
+/** Moves one upstream's answer into the stream. Call one of `pump`, `plain` and `fail`. */
+export class UpstreamPump {
+  readonly #options: AnswerOptions;
+  readonly #host: PumpHost;
+  readonly #reader: AnswerReader;
+  #lease: Lease | null = null;
+  #source: ReadableStreamBYOBReader | undefined;
+  #isCancelled = false;
+
+  constructor(options: AnswerOptions, sink: AnswerSink, writer: StreamWriter, host: PumpHost) {
+    this.#options = options;
+    this.#host = host;
+    this.#reader = new AnswerReader(options, sink, writer);
+  }
+
+  /** Whether there was text, or a vendor event that passes (R5). */
+  get hasOutput(): boolean {
+    return this.#reader.hasOutput;
+  }
+
+  /** Whether nothing more is read. */
+  get isOver(): boolean {
+    return this.#reader.isOver || this.#isCancelled;
+  }
+
+  /**
+   * Reads an event stream. Each read waits until the client took the output of the last one (T5).
+   * Resolves when the body is at its end or cancelled. Never rejects.
+   * @param body a byte stream, such as the body of a fetch response
+   */
+  async pump(body: ReadableStream<Uint8Array>): Promise<void> {
+    const source = body.getReader({ mode: 'byob' });
+    this.#source = source;
+    // The client may have disconnected, or a timeout fired, before the upstream responded.
+    if (this.isOver) return this.cancel();
+    const yields = new YieldBudget(this.#host.clock);
+    let buffer = new Uint8Array(READ_BUFFER_BYTES);
+    try {
+      while (!this.isOver) {
+        const reading = source.read(buffer);
+        const revoked = this.#lease?.revoked;
+        const read = revoked === undefined ? await reading : await Promise.race([reading, revoked]);
+        if (read === 'revoked') return this.fail(this.#overloaded());
+        if (read.done) return await this.#step(() => this.#reader.end());
+        const endsLargeEvent = this.#lease !== null && read.value.includes(LF);
+        if (endsLargeEvent) await this.#lease?.begin();
+        const eventsBefore = this.#reader.events;
+        const bytes = read.value.length;
+        const written = this.#step(() => this.#reader.push(read.value));
+        this.#lease?.end();
+        buffer = nextBuffer(read.value);
+        const events = this.#reader.events - eventsBefore;
+        this.#host.onRead(events > 0);
+        const pause = written === undefined ? yields.read(bytes, events) : written;
+        if (pause !== undefined) await pause;
+        if (written !== undefined) yields.reset();
+        if (this.#lease !== null || this.#reader.heldBytes > SMALL_BYTES) await this.#fitLease();
+      }
+    } catch {
+      const error = brokenConnection(this.#options.context.upstream);
+      void this.#step(() => this.#reader.broken(error));
+    } finally {
+      this.#lease?.release();
+    }
+  }
+
+  /**
+   * Takes a JSON object in place of an event stream.
+   * @returns when the client has taken the output, or undefined if there was none
+   */
+  plain(answer: JsonObject): Promise<void> | undefined {
+    return this.#step(() => this.#reader.plain(answer));
+  }
+
+  /** Ends the answer with an error. */
+  fail(error: ApiError): void {
+    void this.#step(() => this.#reader.fail(error));
+  }
+
+  /** Cancels the upstream's body. */
+  cancel(): void {
+    this.#isCancelled = true;
+    this.#source?.cancel().catch(() => {});
+  }
+
+  #step(step: () => void): Promise<void> | undefined {
+    if (this.isOver) return undefined;
+    try {
+      step();
+    } catch {
+      // An event that the engine itself refuses, such as extreme nesting, still ends in an error frame.
+      this.#reader.fail(apiError('upstream_invalid', `${this.#name} sent an event that can't be read`));
+    }
+    return this.#host.flush();
+  }
+
+  /** Holds a share of the isolate's memory while a large event is read and sent. */
+  async #fitLease(): Promise<void> {
+    if (this.#reader.heldBytes > SMALL_BYTES) {
+      this.#lease ??= await this.#host.leaseMemory(this.#options.maxEventBytes * EVENT_MEMORY_FACTOR);
+      if (this.#lease === null) this.fail(this.#overloaded());
+    } else {
+      this.#reader.freeMemory();
+      this.#lease?.release();
+      this.#lease = null;
+    }
+  }
+
+  #overloaded(): ApiError {
+    const message = `Too many large events are being read at once, ${this.#name}'s among them: try again`;
+    return apiError('overloaded', message);
+  }
+
+  get #name(): string {
+    return this.#options.context.upstream.name;
+  }
+}
+
+/** The read detached the buffer and returns its memory. */
+function nextBuffer(read: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const isFull = read.length === READ_BUFFER_BYTES && read.buffer.byteLength === READ_BUFFER_BYTES;
+  return isFull ? new Uint8Array(LARGE_READ_BUFFER_BYTES) : new Uint8Array(read.buffer);
+}
+
+/** Lets other streams and timers run after a limit of input without output, which is read without any other pause (B4). */
+export class YieldBudget {
+  readonly #clock: Clock;
+  #bytes = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Counts a read without output.
+   * @returns a pause, if one is due
+   */
+  read(bytes: number, events: number): Promise<void> | undefined {
+    this.#bytes += bytes + events * SILENT_EVENT_BYTES;
+    if (this.#bytes < MAX_SILENT_BYTES) return undefined;
+    this.#bytes = 0;
+    return new Promise((resolve) => void this.#clock.startTimer(0, resolve));
+  }
+
+  /** Output was written, and the write was a pause. */
+  reset(): void {
+    this.#bytes = 0;
+  }
+}

@@ -1,20 +1,30 @@
 /** OpenRouter's `reasoning_details`: opaque but for their texts, which a policy strips and a plain answer joins (A7). */
-import type { JsonObject } from './json.ts';
+import { type JsonObject, readCount } from './json.ts';
 
 /** Under these keys a detail holds text, by its type. */
 const TEXT_KEYS = ['text', 'summary'];
 
-/** The details without their texts: what is left of them is what their upstream wants back, signatures and encrypted data. */
-export function withoutReasoningText(details: readonly JsonObject[]): readonly JsonObject[] {
-  return details.map(withoutText).filter(isOpaque);
+/**
+ * Takes the texts out of one choice's details: what is left is what their upstream wants back, signatures and encrypted data. A
+ * signature whose text was taken goes with it: Claude refuses it without the text, and takes a step that has neither.
+ */
+export class ReasoningStripper {
+  /** The index of the last detail that had a text, where it had one. */
+  #taken: { readonly index: number | undefined } | null = null;
+
+  strip(details: readonly JsonObject[]): readonly JsonObject[] {
+    return details.flatMap((detail) => {
+      const index = readCount(detail.index);
+      if (TEXT_KEYS.some((key) => isText(detail[key]))) this.#taken = { index };
+      const isTaken = this.#taken !== null && this.#taken.index === index;
+      const isKept = isText(detail.data) || (isText(detail.signature) && !isTaken);
+      return isKept ? [withoutText(detail)] : [];
+    });
+  }
 }
 
 function withoutText(detail: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(detail).filter(([key]) => !TEXT_KEYS.includes(key)));
-}
-
-function isOpaque({ signature, data }: JsonObject): boolean {
-  return isText(signature) || isText(data);
 }
 
 function isText(value: unknown): boolean {

@@ -1,6 +1,7 @@
 /** A client's dialect: it reads the route's requests into the canonical one, and writes the canonical answer in its own form. */
 import type { ApiError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
+import type { Policies } from '../canonical/policies.ts';
 import type { StreamWriter, WholeBuilder } from '../stream/answer-sink.ts';
 import type { NativeDialect } from '../stream/dialect.ts';
 
@@ -20,6 +21,13 @@ export interface WriterOptions {
   readonly model: string;
   /** The current time in seconds. */
   readonly now: () => number;
+}
+
+/** Besides, who answers, and what of the answer a client gets. */
+export interface LaneOptions extends WriterOptions {
+  /** The provider's id. */
+  readonly provider: string;
+  readonly reasoning: Policies['reasoning'];
 }
 
 export type ClientRequest<Session> =
@@ -59,10 +67,10 @@ export interface Lane {
    * go without them: it is translated then.
    */
   withoutTokens(body: JsonObject): JsonObject | null;
-  /** Writes events as they come, and in Weir's words what an upstream can't tell itself. */
-  openStream(options: WriterOptions): StreamWriter;
-  /** A whole answer with the model as the caller named it, where its clients go by that; absent: it passes as it is. */
-  withModel?(answer: JsonObject, model: string): JsonObject;
+  /** Writes events as they come but for the model's name and what a policy leaves out, and in Weir's words what an upstream can't tell. */
+  openStream(options: LaneOptions): StreamWriter;
+  /** The same for a whole answer. */
+  writeWhole(answer: JsonObject, options: LaneOptions): JsonObject;
 }
 
 export interface Client<Session> {

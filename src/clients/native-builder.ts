@@ -5,16 +5,16 @@ import type { AnswerFailure, WholeBuilder } from '../stream/answer-sink.ts';
 
 export class NativeBuilder implements WholeBuilder {
   readonly #fallback: WholeBuilder;
-  readonly #named: (answer: JsonObject) => JsonObject;
+  readonly #write: (answer: JsonObject) => JsonObject;
   #answer: JsonObject | null = null;
 
   /**
    * @param fallback puts the answer together where its upstream streams it all the same
-   * @param named the answer with the model as its client named it
+   * @param write the answer as its client gets it
    */
-  constructor(fallback: WholeBuilder, named: (answer: JsonObject) => JsonObject) {
+  constructor(fallback: WholeBuilder, write: (answer: JsonObject) => JsonObject) {
     this.#fallback = fallback;
-    this.#named = named;
+    this.#write = write;
   }
 
   get heldChars(): number {
@@ -26,7 +26,7 @@ export class NativeBuilder implements WholeBuilder {
   }
 
   readonly answer = (answer: JsonObject): void => {
-    this.#answer = this.#named(answer);
+    this.#answer = this.#write(answer);
   };
 
   chunk(chunk: Chunk): boolean {

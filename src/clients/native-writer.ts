@@ -9,8 +9,8 @@ export interface NativeForm {
   readonly heartbeat: (hasBegun: boolean) => string;
   /** The frames that end a stream that failed. */
   readonly failure: (failure: AnswerFailure) => string;
-  /** An event's data, where it is another for this client. */
-  readonly data?: (name: string, data: string) => string;
+  /** An event's data, where it is another for this client; null: it gets none. */
+  readonly data?: (name: string, data: string) => string | null;
 }
 
 export class NativeWriter implements StreamWriter {
@@ -26,7 +26,8 @@ export class NativeWriter implements StreamWriter {
 
   readonly event = (name: string, data: string): boolean => {
     this.#hasBegun = true;
-    const own = this.#form.data?.(name, data) ?? data;
+    const own = this.#form.data === undefined ? data : this.#form.data(name, data);
+    if (own === null) return true;
     const head = name === '' ? 'data: ' : `event: ${name}\ndata: `;
     // Data of several lines is as many lines again.
     return this.output.frame(head, own.replaceAll('\n', '\ndata: '));

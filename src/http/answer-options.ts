@@ -1,6 +1,6 @@
 /** How a target's answer is read and written for the client that asked. */
 import { wholeAmount } from '../canonical/money.ts';
-import type { WriterOptions } from '../clients/client.ts';
+import type { LaneOptions, WriterOptions } from '../clients/client.ts';
 import { priceRecord } from '../metering/prices/price-record.ts';
 import type { Tally } from '../metering/tally.ts';
 import { ROUTE_SHAPES } from '../providers/provider.ts';
@@ -57,6 +57,11 @@ export function writerOptions({ context, policies, promptTokens, asked }: Exchan
     promptTokens,
     model: asked,
   };
+}
+
+export function laneOptions(exchange: Exchange, { target }: TargetFacts): LaneOptions {
+  const { reasoning } = exchange.policies;
+  return { ...writerOptions(exchange), provider: target.provider.id, reasoning };
 }
 
 /** What the answer costs, or null where that is not known, or is known in another currency: the field has none (P5). */

@@ -7,7 +7,7 @@ import type { AnswerFailure } from '../stream/answer-sink.ts';
 import { type AttemptCallbacks, CanonicalStream, type EmptyEnd, type StreamEnd } from '../stream/pipeline.ts';
 import { errorBeforeHead } from '../upstream/classify.ts';
 import { isEventStream, readPlainAnswer } from '../upstream/collect.ts';
-import { answerOptions, writerOptions } from './answer-options.ts';
+import { answerOptions, laneOptions, writerOptions } from './answer-options.ts';
 import { type Answering, answerHeaders } from './answering.ts';
 import type { Attempt } from './attempt.ts';
 import { internalError } from './internal-error.ts';
@@ -80,7 +80,8 @@ async function feed(stream: CanonicalStream, attempt: Attempt, answering: Answer
       }
     },
   };
-  const lane = facts.lane === null ? undefined : exchange.client.lane?.openStream(writerOptions(exchange));
+  const lane =
+    facts.lane === null ? undefined : exchange.client.lane?.openStream(laneOptions(exchange, facts));
   let answer = stream.begin(answerOptions(exchange, facts, meter.tally), turn, lane);
   attempt.watch((error) => answer.fail(error));
   const result = await attempt.answer;

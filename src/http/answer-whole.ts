@@ -9,7 +9,7 @@ import type { WholeBuilder } from '../stream/answer-sink.ts';
 import type { Lease } from '../stream/memory.ts';
 import { errorBeforeHead } from '../upstream/classify.ts';
 import { isEventStream, readPlainAnswer, readStreamedAnswer } from '../upstream/collect.ts';
-import { answerOptions, writerOptions } from './answer-options.ts';
+import { answerOptions, laneOptions, writerOptions } from './answer-options.ts';
 import { type Answering, answerHeaders } from './answering.ts';
 import type { Attempt } from './attempt.ts';
 import type { Exchange } from './exchange.ts';
@@ -65,10 +65,10 @@ async function readAny({ exchange, asking }: Answering): Promise<WholeResult> {
 
 async function readAttempt(exchange: Exchange, attempt: Attempt): Promise<WholeResult> {
   const { client } = exchange;
-  const options = writerOptions(exchange);
-  const own = client.openWhole(options);
-  const named = (answer: JsonObject) => client.lane?.withModel?.(answer, options.model) ?? answer;
-  const builder = attempt.facts.lane === null ? own : new NativeBuilder(own, named);
+  const own = client.openWhole(writerOptions(exchange));
+  const options = laneOptions(exchange, attempt.facts);
+  const write = (answer: JsonObject) => client.lane?.writeWhole(answer, options) ?? answer;
+  const builder = attempt.facts.lane === null ? own : new NativeBuilder(own, write);
   const reader = new AnswerReader(answerOptions(exchange, attempt.facts, attempt.meter.tally), builder);
   attempt.watch(
     () => attempt.cancel(),

@@ -134,6 +134,7 @@ async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeR
     route,
     unsupported,
     promptCache: context.settings.promptCache,
+    hidesReasoning: policies.reasoning === 'strip',
   });
   const target = turn?.target ?? targets[0];
   const refuse = (refused: Refused): ExchangeResult => {

@@ -64,6 +64,8 @@ export interface HeldOptions {
   readonly unsupported: Unsupported;
   /** For callers who set no marks for a prompt cache (A9). */
   readonly promptCache: PromptCache;
+  /** Nothing of the answer's reasoning is for the client (C6). */
+  readonly hidesReasoning: boolean;
 }
 
 /** Which models may serve it is Weir's business: upstreams refuse these, or would route by them again (R1). */
@@ -87,7 +89,7 @@ export class HeldRequest {
     if (this.#held === null) {
       return { kind: 'error', error: apiError('internal_error', 'The request is held no more') };
     }
-    const { lease, route, unsupported, promptCache, dropped, onlyNative } = this.#held;
+    const { lease, route, unsupported, promptCache, hidesReasoning, dropped, onlyNative } = this.#held;
     const { provider, model, endpoint, step } = target;
     const name = route === 'agents' ? { agent_id: model } : { model };
     const asked: JsonObject = { ...omit(this.#held.body, ...ROUTING_FIELDS), ...step.set, ...name };
@@ -102,6 +104,7 @@ export class HeldRequest {
       providerId: provider.id,
       unsupported,
       promptCache,
+      hidesReasoning,
       // A chat is translated for nobody, and has no lane.
       isTranslated: this.#held.lane !== null,
     });
@@ -180,13 +183,14 @@ function tellsPrompt({ promptParts }: Lane, { onlyNative, dropped }: HeldOptions
   return onlyNative === null && !dropped.some((name) => promptParts.test(name));
 }
 
-/** The form of a body that passes as it is, but for its model and the limit of its key (N1). */
-function passing({ of, body: sent }: OpenLane, isLimited: boolean): RequestForm {
+/** The form of a body that passes as it is, but for its model, the limit of its key and what hides its reasoning (N1, C6). */
+function passing({ of, endpoint, body: sent }: OpenLane, isLimited: boolean): RequestForm {
   return {
     kind: 'native',
-    write: ({ model, max_tokens }) => {
+    write: ({ max_tokens }, { model, hidesReasoning }) => {
       const limit = isLimited ? { [of.outputLimit]: max_tokens } : {};
-      const body = { ...omit(sent, ...ROUTING_FIELDS), model, ...limit };
+      const passed = hidesReasoning ? (endpoint.hideReasoning?.(sent, model) ?? sent) : sent;
+      const body = { ...omit(passed, ...ROUTING_FIELDS), model, ...limit };
       return { kind: 'body', body, dropped: [], changed: [] };
     },
     outputLimit: (body) => readCount(body[of.outputLimit]) ?? null,

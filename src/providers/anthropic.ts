@@ -1,6 +1,8 @@
 /** Anthropic: Messages. https://platform.claude.com/docs/en/api/messages (read 2026-11-22); what each model family takes is in its own file. */
 import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
 import { anthropicMessages } from '../dialects/anthropic.ts';
+import { familyOf } from '../requests/anthropic/family.ts';
+import { withHiddenThinking } from '../requests/anthropic/thinking.ts';
 import { claudeForm } from '../requests/anthropic/write.ts';
 import { CLAUDE_FAMILIES } from './claude-families.ts';
 import type { Provider } from './provider.ts';
@@ -21,7 +23,13 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
       dialect: anthropicMessages,
     },
   },
-  lanes: { messages: { path: '/v1/messages', dialect: anthropicMessages } },
+  lanes: {
+    messages: {
+      path: '/v1/messages',
+      dialect: anthropicMessages,
+      hideReasoning: (body, model) => withHiddenThinking(body, familyOf(CLAUDE_FAMILIES, model)),
+    },
+  },
   quirks: {},
   credential: (secret) => ({ 'x-api-key': secret }),
   headers: { 'anthropic-version': '2023-06-01' },

@@ -15,6 +15,8 @@ const NEWEST: ClaudeFamily = {
   noThinking: 'never',
   // T: `display` is "omitted" by default from Opus 4.7 on.
   hidesThinking: true,
+  // "summarized" is the default of all earlier Claude 4: https://platform.claude.com/docs/en/build-with-claude/thinking (2026-11-22).
+  takesDisplay: true,
   // https://platform.claude.com/docs/en/build-with-claude/effort
   efforts: ['low', 'medium', 'high', 'xhigh', 'max'],
   // 400 "`temperature` is deprecated for this model", `top_p` and `top_k` alike: earendil-works/pi#7961, 2026-08-11; M.
@@ -86,6 +88,7 @@ const OTHERS: ClaudeFamily = {
   models: ['*'],
   maxTokens: 32_000,
   noThinking: 'absent',
+  takesDisplay: false,
   cachesPrefixes: false,
 };
 

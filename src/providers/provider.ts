@@ -31,6 +31,8 @@ export interface LaneEndpoint {
   readonly path: string;
   /** What is counted is read in it. */
   readonly dialect: Dialect;
+  /** The body so that the provider keeps the text of its reasoning to itself (C6); absent: it can't be asked to. */
+  readonly hideReasoning?: (body: JsonObject, model: string) => JsonObject;
 }
 
 /** How a provider's API behaves, wherever it is served: an entry of `PROVIDERS` takes one by its host or by name (Q9). */

@@ -21,6 +21,8 @@ export interface RewriteOptions {
   /** Whether a provider that caches only what it is told to is told so (A9). */
   readonly promptCache: PromptCache;
   readonly unsupported: Unsupported;
+  /** Nothing of the model's reasoning is for the client: a provider that can keep its text to itself is told so (C6). Absent: it is. */
+  readonly hidesReasoning?: boolean;
   /** The caller asked in another dialect's words, as its clients ask every model for an effort: that is a wish. Absent: it did not. */
   readonly isTranslated?: boolean;
 }

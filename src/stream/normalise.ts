@@ -12,7 +12,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { type FinishMeaning, type FinishReason, finishMeaning } from '../canonical/finish-reason.ts';
 import { toChatLogprobs, toTextLogprobs } from '../canonical/logprobs.ts';
 import { type ChoicePart, type ChunkPart, EMPTY_CHOICE } from '../canonical/part.ts';
-import { withoutReasoningText } from '../canonical/reasoning-details.ts';
+import { ReasoningStripper } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { failedFinish } from '../canonical/upstream-error.ts';
 import type { CountedUsage } from '../canonical/usage.ts';
@@ -21,6 +21,7 @@ import { type CallCount, ToolCalls } from './tool-calls.ts';
 
 interface ChoiceState {
   readonly toolCalls: ToolCalls;
+  readonly stripper: ReasoningStripper;
   /** Its role was sent, which its first delta carries. */
   started: boolean;
   finished: boolean;
@@ -180,7 +181,8 @@ export class Normaliser {
       return toolCallId(this.#context.random());
     };
     const toolCalls = new ToolCalls(makeId, this.#callCount, this.#context.toolNames);
-    const state = { toolCalls, started: false, finished: false, logprobsLength: 0 };
+    const stripper = new ReasoningStripper();
+    const state = { toolCalls, stripper, started: false, finished: false, logprobsLength: 0 };
     this.#choices.set(index, state);
     return state;
   }
@@ -189,7 +191,7 @@ export class Normaliser {
     const toolCalls = this.#toolCalls(part, state);
     const passesReasoning = this.#context.reasoning === 'pass';
     const reasoning = passesReasoning ? part.reasoning : '';
-    const details = passesReasoning ? part.reasoningDetails : withoutReasoningText(part.reasoningDetails);
+    const details = passesReasoning ? part.reasoningDetails : state.stripper.strip(part.reasoningDetails);
     const logprobs = part.logprobs === null ? null : toChatLogprobs(part.logprobs);
     const finish_reason = this.#finish(part, state);
     const hasUpdate =

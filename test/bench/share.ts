@@ -1,4 +1,5 @@
 /** How many of a text stream's frames take the fast path, provider by provider: counted, not timed. */
+import type { WriterOptions } from '../../src/clients/client.ts';
 import { lane } from '../../src/clients/responses/lane.ts';
 import { openaiResponses } from '../../src/dialects/openai-responses.ts';
 import { type Conversion, convertStream, cut } from '../contract/convert.ts';
@@ -81,7 +82,11 @@ export const TEXT_STREAMS: readonly (readonly [name: string, Shape])[] = [
       start: responsesStart(),
       end: responsesEnd(),
       frame: (text, random, at) => responsesText(text, at, padding(random)),
-      lane: { dialect: openaiResponses, openWriter: lane.openStream },
+      lane: {
+        dialect: openaiResponses,
+        openWriter: (options: WriterOptions) =>
+          lane.openStream({ ...options, provider: 'openai', reasoning: 'pass' }),
+      },
     },
   ],
 ];

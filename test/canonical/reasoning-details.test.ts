@@ -1,7 +1,7 @@
 /** Tests what becomes of reasoning details (A7): stripped of their texts, and joined where a plain answer is made of pieces. */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/canonical/json.ts';
-import { addReasoningDetails, withoutReasoningText } from '../../src/canonical/reasoning-details.ts';
+import { addReasoningDetails, ReasoningStripper } from '../../src/canonical/reasoning-details.ts';
 
 const text = (piece: string, more: JsonObject = {}) => ({
   type: 'reasoning.text',
@@ -17,7 +17,7 @@ const encrypted = (data: string, more: JsonObject = {}) => ({
   ...more,
 });
 
-describe('withoutReasoningText', () => {
+describe('ReasoningStripper', () => {
   test.each<[name: string, details: JsonObject[], left: JsonObject[]]>([
     ['a text', [text('a')], []],
     ['a summary', [summary('a')], []],
@@ -26,10 +26,12 @@ describe('withoutReasoningText', () => {
       [{ type: 'reasoning.text', signature: 's' }],
       [{ type: 'reasoning.text', signature: 's' }],
     ],
+    ['a text with its signature', [text('a', { signature: 's' })], []],
+    ['a text and behind it its signature', [text('a'), text('', { signature: 's' })], []],
     [
-      'a text with its signature',
-      [text('a', { signature: 's' })],
-      [{ type: 'reasoning.text', index: 0, signature: 's' }],
+      'a text, and the signature of another that was not told',
+      [text('a'), { type: 'reasoning.text', index: 1, signature: 's' }],
+      [{ type: 'reasoning.text', index: 1, signature: 's' }],
     ],
     ['encrypted data', [encrypted('d', { id: 'i' })], [encrypted('d', { id: 'i' })]],
     ['encrypted data with a summary', [encrypted('d', { summary: 'a' })], [encrypted('d')]],
@@ -37,10 +39,16 @@ describe('withoutReasoningText', () => {
     ['neither text nor token', [{ type: 'reasoning.text', index: 0 }], []],
     ['several', [text('a'), encrypted('d'), summary('b')], [encrypted('d')]],
     ['nothing', [], []],
-  ])('A7 C6 %s: tokens stay, texts do not', (_, details, left) => {
+  ])('A7 C6 %s: tokens stay, texts and their signatures do not', (_, details, left) => {
     const before = structuredClone(details);
-    expect(withoutReasoningText(details)).toEqual(left);
+    expect(new ReasoningStripper().strip(details)).toEqual(left);
     expect(details).toEqual(before);
+  });
+
+  test('A7 a text in one piece and its signature in the next: both are taken', () => {
+    const stripper = new ReasoningStripper();
+    const pieces = [[text('a')], [text('b')], [{ type: 'reasoning.text', signature: 's', index: 0 }]];
+    expect(pieces.map((piece) => stripper.strip(piece))).toEqual([[], [], []]);
   });
 });
 

@@ -1,5 +1,6 @@
 /** Tests the lane of clients and providers that speak one dialect: events as they came, and all that holds for any stream (N1, N2). */
 import { describe, expect, test } from 'vitest';
+import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { NativeWriter } from '../../src/clients/native-writer.ts';
 import { lane } from '../../src/clients/responses/lane.ts';
 import { openaiResponses } from '../../src/dialects/openai-responses.ts';
@@ -32,14 +33,14 @@ const named = readRecordings()
   .filter(({ dialect, kind, text }) => dialect === 'openai' && kind === 'sse' && text.includes('"delta"'))
   .map(({ name, text }) => [name, text] as const);
 
-/** The upstream's events up to the end or the failure, each as a frame. */
-function eventFrames(text: string): string {
+/** The upstream's events up to the end or the failure, each as a frame, its data as the client gets them. */
+function eventFrames(text: string, own = (data: string) => data): string {
   let frames = '';
   for (const { name, data } of eventsOf(text)) {
     if (data.trim() === '[DONE]') break;
     if (data.trim() === '') continue;
     const head = name === '' ? '' : `event: ${name}\n`;
-    frames += `${head}${data
+    frames += `${head}${own(data)
       .split('\n')
       .map((line) => `data: ${line}\n`)
       .join('')}\n`;
@@ -67,19 +68,27 @@ describe.skipIf(recordingsNote !== '')(`N1 recorded streams on the lane${recordi
 const RESPONSES: Conversion = {
   ...conversionOf('openai'),
   dialect: openaiResponses,
-  openWriter: (options) => lane.openStream(options),
+  openWriter: (options) => lane.openStream({ ...options, provider: 'openai', reasoning: 'pass' }),
 };
+
+/** With the model under the name by which the client can ask for it. */
+function withNamedModel(data: string): string {
+  const event = JSON.parse(data);
+  if (event.response === undefined) return data;
+  const { model } = event.response;
+  return JSON.stringify({ ...event, response: { ...event.response, model: `openai/${model}` } });
+}
 
 describe.skipIf(recordingsNote !== '')(`N1 recorded Responses on the lane${recordingsNote}`, () => {
   const responses = readRecordings().filter(({ dialect }) => dialect === 'responses');
 
   test.each(responses.map((recording) => [recording.name, recording] as const))(
-    '%s: each event as it came on either path, however it is cut; most texts take the fast one',
+    '%s: each event as it came but for the model, on either path, however it is cut; most texts take the fast one',
     (_, recording) => {
       const text = framed(recording);
       const bytes = encoder.encode(text);
       const native = compareWays([bytes], RESPONSES);
-      if (native.error === null) expect(native.text).toBe(eventFrames(text));
+      if (native.error === null) expect(native.text).toBe(eventFrames(text, withNamedModel));
       for (const size of [64, 7]) {
         const way = compareWays([...cut(bytes, size)], RESPONSES);
         expect(way.text).toBe(native.text);
@@ -89,6 +98,56 @@ describe.skipIf(recordingsNote !== '')(`N1 recorded Responses on the lane${recor
       if (texts.length > 20) expect(native.copiedEvents).toBeGreaterThan(texts.length / 2);
     },
   );
+});
+
+describe.skipIf(recordingsNote !== '')(`C6 recorded Responses on the lane, stripped${recordingsNote}`, () => {
+  const responses = readRecordings().filter(({ dialect }) => dialect === 'responses');
+  const stripping: Conversion = {
+    ...RESPONSES,
+    policies: { ...DEFAULT_POLICIES, reasoning: 'strip' },
+    openWriter: (options) => lane.openStream({ ...options, provider: 'openai', reasoning: 'strip' }),
+  };
+
+  test.each(responses.map((recording) => [recording.name, recording] as const))(
+    '%s: no text of reasoning, numbers without a gap, the tokens and all else as it came, however it is cut',
+    (_, recording) => {
+      const text = framed(recording);
+      const bytes = encoder.encode(text);
+      const native = convertStream([bytes], stripping);
+      if (native.error !== null) return;
+      const told = [...eventsOf(native.text)].map(({ data }) => JSON.parse(data));
+      const sent = [...eventsOf(text)]
+        .filter(({ data }) => data.trim() !== '[DONE]')
+        .map(({ data }) => JSON.parse(withNamedModel(data)));
+      const isReasoning = ({ type, part }: { type: string; part?: { type?: string } }) =>
+        type.includes('.reasoning') || part?.type === 'reasoning_text';
+      const kept = sent.filter((event) => !isReasoning(event));
+      const bare = (event: unknown) =>
+        JSON.parse(JSON.stringify(event), (key, value) => {
+          if (key === 'sequence_number') return undefined;
+          if (value?.type !== 'reasoning') return value;
+          return { ...value, summary: [], ...(value.content === undefined ? {} : { content: [] }) };
+        });
+      expect(told.map(bare)).toEqual(kept.map(bare));
+      expect(JSON.stringify(told)).not.toMatch(/summary_text|reasoning_text/);
+      const numbers = told.flatMap(({ sequence_number }) => sequence_number ?? []).map(Number);
+      expect(numbers).toEqual(numbers.map((__, at) => (numbers[0] ?? 0) + at));
+      for (const size of [64, 7]) {
+        expect(convertStream(cut(bytes, size), stripping).text).toBe(native.text);
+      }
+      const unstripped = convertStream([bytes], RESPONSES);
+      expect(native.tally.countUsage()).toEqual(unstripped.tally.countUsage());
+    },
+  );
+
+  test('cut behind reasoning: what ends the stream is numbered from what the client got', () => {
+    const { text = '' } = responses.find(({ name }) => name === 'xai--responses-parallel-tools.sse') ?? {};
+    const start = text.slice(0, text.lastIndexOf('event: response.completed'));
+    const native = convertStream([encoder.encode(start)], stripping).text;
+    const numbers = [...native.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
+    expect(numbers).toEqual(numbers.map((_, at) => at));
+    expect(native).toContain('event: response.failed');
+  });
 });
 
 describe('A8 the texts of Responses on the lane', () => {
@@ -106,7 +165,7 @@ describe('A8 the texts of Responses on the lane', () => {
   function both(frames: readonly string[]) {
     const text = [BEGIN, ...frames, END].join('');
     const ways = [1e5, 64, 7, 1].map((size) => compareWays([...cut(encoder.encode(text), size)], RESPONSES));
-    for (const way of ways) expect(way.text).toBe(text);
+    for (const way of ways) expect(way.text).toBe(text.replaceAll('"model":"m"', '"model":"openai/m"'));
     return ways.map(({ copiedEvents }) => copiedEvents);
   }
 

@@ -59,11 +59,13 @@ function hasContent(choice: ChoiceReading, { shape, reasoning }: Comparison): bo
   return detailsOf(choice, reasoning).length > 0 || (reasoning !== 'strip' && choice.reasoning !== '');
 }
 
-/** What the client gets of a choice's reasoning details: stripped, they keep what their upstream wants back, and no text. */
+/** What the client gets of a choice's reasoning details: stripped, those that their upstream takes back without a text. */
 function detailsOf({ details }: ChoiceReading, reasoning: Comparison['reasoning']): JsonObject[] {
   if (reasoning !== 'strip') return details;
   return details
-    .filter(({ signature, data }) => [signature, data].some((token) => typeof token === 'string'))
+    .filter(({ signature, data, text }) =>
+      typeof data === 'string' ? true : typeof signature === 'string' && (text ?? '') === '',
+    )
     .map((detail) =>
       Object.fromEntries(Object.entries(detail).filter(([key]) => !DETAIL_TEXTS.includes(key))),
     );

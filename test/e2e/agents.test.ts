@@ -1,12 +1,15 @@
 /** Tests agents' tool loops of five steps with thinking and parallel calls (Q1-Q6): real clients × strict providers, and conversations that move. */
+import Anthropic from '@anthropic-ai/sdk';
 import type OpenAI from 'openai';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chatOf } from '../simulator/anthropic-chat.ts';
 import { chatMessages } from '../simulator/gemini-conversation.ts';
 import { objectOf, objectsOf, textOf } from '../simulator/json.ts';
 import { type AiProvider, CALLS, runByHand, runWithAiSdk, runWithOpenAI, STEPS } from './agent-loops.ts';
 import { startGateway } from './gateway.ts';
 import { MODELS, SIGNING } from './loop-models.ts';
+import { runByHand as runMessages } from './messages-loops.ts';
+import { runByHand as runResponses } from './responses/loops.ts';
 
 const gateway = await startGateway();
 afterAll(() => gateway[Symbol.asyncDispose]());
@@ -187,3 +190,75 @@ describe('a conversation that moves', () => {
     return textOf(choice?.finish_reason);
   }
 });
+
+describe('REASONING=strip', () => {
+  beforeAll(() => gateway.set({ REASONING: 'strip' }));
+
+  const anthropic = new Anthropic({ apiKey: 'unused', baseURL: gateway.url, maxRetries: 0 });
+  const loops: readonly (readonly [
+    client: string,
+    loop: (model: string, isStreamed: boolean) => Promise<Loop>,
+  ])[] = [
+    ['chat', (model, isStreamed) => runByHand(baseURL, model, isStreamed)],
+    ['Messages', (model, isStreamed) => runMessages(anthropic, model, isStreamed)],
+    ['Responses', (model, isStreamed) => runResponses(baseURL, model, isStreamed)],
+  ];
+  const models = [...MODELS, ...SIGNING, 'openai/o4-mini'];
+
+  describe.each(loops)('a client of %s', (_, loop) => {
+    test.each(models.flatMap((model) => [[model, true] as const, [model, false] as const]))(
+      'C6 A7 N1 %s, streamed %s: five steps end in an answer, none of them refused',
+      async (model, isStreamed) => {
+        const before = gateway.simulator.requests.length;
+        const { text, calls } = await loop(model, isStreamed);
+        expect(text).not.toBe('');
+        expect(calls).toBe(CALLS);
+        expect(gateway.simulator.requests.slice(before)).toHaveLength(STEPS + 1);
+      },
+    );
+
+    test.each(['anthropic/claude-haiku-4-5', 'anthropic/claude-sonnet-5', 'anthropic/claude-opus-5-5'])(
+      'C6 A7 %s: its thoughts go back in every step, by their signatures alone, and are never turned off',
+      async (model) => {
+        const before = gateway.simulator.requests.length;
+        await loop(model, true);
+        const bodies = gateway.simulator.requests.slice(before).map(({ body }) => body ?? {});
+        for (const { thinking } of bodies) expect(thinking).toMatchObject({ display: 'omitted' });
+        const turns = objectsOf(bodies.at(-1)?.messages).filter(({ role }) => role === 'assistant');
+        expect(turns).toHaveLength(STEPS);
+        for (const { content } of turns) {
+          expect(objectsOf(content)[0]).toMatchObject({ type: 'thinking', thinking: '' });
+        }
+      },
+    );
+  });
+
+  test.each(['/v1/chat/completions', '/v1/messages', '/v1/responses'])(
+    'C6 %s: no text of the reasoning, streamed or not, at any provider',
+    async (path) => {
+      for (const model of ['anthropic/claude-haiku-4-5', 'deepseek/deepseek-flash', 'xai/grok-4.3']) {
+        for (const stream of [true, false]) {
+          const prompt = { messages: [{ role: 'user', content: 'Hi' }], input: 'Hi', max_tokens: 8192 };
+          const thinking = { type: 'enabled', budget_tokens: 2048 };
+          const { messages, input, max_tokens } = prompt;
+          const asked = {
+            '/v1/chat/completions': { messages, reasoning_effort: 'high' },
+            '/v1/messages': { messages, max_tokens, thinking },
+            '/v1/responses': { input, reasoning: { effort: 'high', summary: 'auto' } },
+          }[path];
+          const response = await gateway.post(path, { model, stream, ...asked });
+          const text = await response.text();
+          expect(response.status).toBe(200);
+          expect(text).not.toMatch(
+            /thinking_delta|reasoning_content|reasoning_summary_text|reasoning_text|Gates first/,
+          );
+        }
+      }
+    },
+  );
+});
+
+interface Loop {
+  readonly text: string;
+  readonly calls: number;
+}

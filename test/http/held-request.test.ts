@@ -30,6 +30,7 @@ function hold(body: object = BODY) {
       route: 'chat',
       unsupported: 'auto',
       promptCache: 'auto',
+      hidesReasoning: false,
     }),
     told,
   };

@@ -48,7 +48,7 @@ export function thoughtsOf({ thinking }: JsonObject, model: ClaudeModel): 'none'
   const { type, display } = objectOf(thinking);
   const isThinking = type === undefined ? model.thinksUnasked : type !== 'disabled';
   if (!isThinking) return 'none';
-  return model.hides && display !== 'summarized' ? 'hidden' : 'shown';
+  return (display ?? (model.hides ? 'omitted' : 'summarized')) === 'omitted' ? 'hidden' : 'shown';
 }
 
 /** Over what was shown, and for a model that binds over all that came before the turn of that index. */

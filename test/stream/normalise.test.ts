@@ -153,9 +153,9 @@ describe('Normaliser.read, the delta', () => {
     const { normaliser } = bench({ reasoning: 'strip' });
     const text = choice({ reasoning: 'a', reasoningDetails: [{ type: 'reasoning.text', text: 'a' }] });
     expect(normaliser.read(part([text]))).toBeNull();
-    const signed = choice({ reasoning: 'b', reasoningDetails: [{ text: 'b', signature: 's' }] });
-    expect(normaliser.read(part([signed]))?.choices).toMatchObject([
-      { delta: { role: 'assistant', reasoning_details: [{ signature: 's' }] } },
+    const sealed = choice({ reasoning: 'b', reasoningDetails: [{ text: 'b', data: 'd' }] });
+    expect(normaliser.read(part([sealed]))?.choices).toMatchObject([
+      { delta: { role: 'assistant', reasoning_details: [{ data: 'd' }] } },
     ]);
   });
 

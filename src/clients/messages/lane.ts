@@ -1,7 +1,8 @@
 /** What of Messages passes as it is where its provider speaks Messages, too (N1, N2). */
-import { isObject, type JsonObject, parseJson, readArray } from '../../canonical/json.ts';
+import { parseJsonExactly } from '../../canonical/exact-json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 import { readMaker } from '../../canonical/maker.ts';
-import type { Lane } from '../client.ts';
+import type { Lane, LaneOptions } from '../client.ts';
 import { NativeWriter } from '../native-writer.ts';
 import { errorEvent } from './errors.ts';
 import { COMMENT_FRAME, ERROR, PING_FRAME } from './events.ts';
@@ -16,28 +17,44 @@ export const lane: Lane = {
     ['limit', 'remaining', 'reset'].map((what) => `anthropic-ratelimit-${of}-${what}`),
   ),
   withoutTokens,
-  openStream: ({ maxEventBytes, requestId, model }) =>
+  openStream: (options) =>
     new NativeWriter(
       {
         heartbeat: (hasBegun) => (hasBegun ? PING_FRAME : COMMENT_FRAME),
-        failure: (failure) => `${ERROR}${errorEvent(failure, requestId)}\n\n`,
-        data: (name, data) => (name === 'message_start' ? startWithModel(data, model) : data),
+        failure: (failure) => `${ERROR}${errorEvent(failure, options.requestId)}\n\n`,
+        data: (name, data) => writeData(name, data, options),
       },
-      maxEventBytes,
+      options.maxEventBytes,
     ),
-  withModel,
+  writeWhole: (answer, options) => (answer.type === 'message' ? writeMessage(answer, options) : answer),
 };
 
-/** Claude Code sends thoughts back only where the answer's model is the one that it asked for (2.1.197, tried 2026-11-22). */
-function withModel(answer: JsonObject, model: string): JsonObject {
-  return answer.type === 'message' && answer.model !== model ? { ...answer, model } : answer;
+/** Of the events one begins the message, and two may hold what it thinks. */
+function writeData(name: string, data: string, options: LaneOptions): string | null {
+  const isStripped = options.reasoning === 'strip';
+  const isBlock = name === 'content_block_start' || name === 'content_block_delta';
+  if (name !== 'message_start' && !(isStripped && isBlock)) return data;
+  const event = parseJsonExactly(data);
+  if (!isObject(event)) return data;
+  if (name === 'content_block_delta') return objectOf(event.delta).type === 'thinking_delta' ? null : data;
+  const key = name === 'message_start' ? 'message' : 'content_block';
+  const given = objectOf(event[key]);
+  const own = key === 'message' ? writeMessage(given, options) : withoutThought(given);
+  return own === given ? data : JSON.stringify({ ...event, [key]: own });
 }
 
-function startWithModel(data: string, model: string): string {
-  const event = parseJson(data);
-  if (!isObject(event) || !isObject(event.message)) return data;
-  const message = withModel(event.message, model);
-  return message === event.message ? data : JSON.stringify({ ...event, message });
+/** Claude Code sends thoughts back only where the answer's model is the one that it asked for (2.1.197, tried 2026-11-22). */
+function writeMessage(message: JsonObject, { model, reasoning }: LaneOptions): JsonObject {
+  const named = message.model === model ? message : { ...message, model };
+  if (reasoning === 'pass' || !Array.isArray(message.content)) return named;
+  const content = message.content.map((block: unknown) => (isObject(block) ? withoutThought(block) : block));
+  return { ...named, content };
+}
+
+/** In the form of a thought that is not shown: its signature has all of it. */
+function withoutThought(block: JsonObject): JsonObject {
+  const isShown = block.type === 'thinking' && (readText(block.thinking) ?? '') !== '';
+  return isShown ? { ...block, thinking: '' } : block;
 }
 
 /**

@@ -3,21 +3,25 @@ import type { Chunk } from '../../canonical/chunk.ts';
 import { isObject, type JsonObject, readCount, readText } from '../../canonical/json.ts';
 import type { AnswerFailure, StreamWriter } from '../../stream/answer-sink.ts';
 import type { FrameOutput } from '../../stream/frame-output.ts';
-import type { WriterOptions } from '../client.ts';
+import type { LaneOptions } from '../client.ts';
 import { NativeWriter } from '../native-writer.ts';
 import { ResponsesAnswer, type UpstreamResponse } from './answer.ts';
 import { streamErrorOf } from './errors.ts';
 import { DONE_FRAME, eventFrame, HEARTBEAT_FRAME } from './events.ts';
+import { isReasoningText, writeEvent, writeResponse } from './lane-event.ts';
 import { EMPTY_SESSION } from './session.ts';
 
 export class LaneWriter implements StreamWriter {
-  readonly #options: WriterOptions;
+  readonly #options: LaneOptions;
   readonly #passing: NativeWriter;
+  /** The client's next one. */
   #nextNumber = 0;
+  /** Events that it did not get. */
+  #dropped = 0;
   /** What the events said of their response. */
   #response: UpstreamResponse | null = null;
 
-  constructor(options: WriterOptions) {
+  constructor(options: LaneOptions) {
     this.#options = options;
     const form = {
       heartbeat: () => HEARTBEAT_FRAME,
@@ -30,12 +34,21 @@ export class LaneWriter implements StreamWriter {
     return this.#passing.output;
   }
 
-  readonly revision = 0;
+  /** With a changed number a frame is none that could be copied. */
+  get revision(): number {
+    return Math.min(this.#dropped, 1);
+  }
 
-  readonly event = (name: string, data: string, { sequence_number, response }: JsonObject): boolean => {
-    this.#nextNumber = (readCount(sequence_number) ?? this.#nextNumber) + 1;
-    if (isObject(response)) this.#response = readResponse(response);
-    return this.#passing.event(name, data);
+  readonly event = (name: string, data: string, event: JsonObject): boolean => {
+    if (this.#options.reasoning === 'strip' && isReasoningText(event)) {
+      this.#dropped++;
+      return true;
+    }
+    const { sequence_number, response } = event;
+    const number = readCount(sequence_number);
+    this.#nextNumber = (number === undefined ? this.#nextNumber : number - this.#dropped) + 1;
+    if (isObject(response)) this.#response = readResponse(writeResponse(response, this.#options));
+    return this.#passing.event(name, writeEvent(data, event, this.#dropped, this.#options));
   };
 
   chunk(): boolean {
@@ -55,11 +68,12 @@ export class LaneWriter implements StreamWriter {
   restart(): void {
     this.#passing.restart();
     this.#nextNumber = 0;
+    this.#dropped = 0;
     this.#response = null;
   }
 
-  textFrame(chunk: Chunk): string {
-    return this.#passing.textFrame(chunk);
+  textFrame(chunk: Chunk): string | null {
+    return this.#dropped === 0 ? this.#passing.textFrame(chunk) : null;
   }
 
   /** Its number is not read: the protocol counts events one by one. */

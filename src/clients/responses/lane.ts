@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../../canonical/json.ts';
 import { readMaker } from '../../canonical/maker.ts';
 import type { Lane } from '../client.ts';
 import { isOwnReasoning } from './encrypted-content.ts';
+import { writeResponse } from './lane-event.ts';
 import { LaneWriter } from './lane-writer.ts';
 
 export const lane: Lane = {
@@ -14,6 +15,7 @@ export const lane: Lane = {
   responseHeaders: [],
   withoutTokens,
   openStream: (options) => new LaneWriter(options),
+  writeWhole: (answer, options) => (answer.object === 'response' ? writeResponse(answer, options) : answer),
 };
 
 /** A reasoning item is of use to its maker alone: without its token a provider finds nothing in it. */

@@ -12,6 +12,8 @@ export interface ClaudeFamily {
   readonly noThinking: 'absent' | 'disabled' | 'between_tools' | 'never';
   /** Thinking is not shown unless it is asked for. */
   readonly hidesThinking: boolean;
+  /** It takes `thinking.display`. */
+  readonly takesDisplay: boolean;
   /** The words of `output_config.effort`, the lowest first. */
   readonly efforts: readonly string[];
   /** `temperature`, `top_p` and `top_k`: all, one of the first two, or none of them. */

@@ -111,3 +111,14 @@ function adaptiveEffort(effort: string | undefined, { efforts }: ClaudeFamily): 
   if (at < 0) return effort;
   return BUDGETS.slice(at).find(([, word]) => efforts.includes(word))?.[1] ?? efforts[0];
 }
+
+/**
+ * The request with its thinking kept from the answer, whose signature has all of it and is good for the next step. A signature whose
+ * text a gateway takes away is not: 400 "blocks in the latest assistant message cannot be modified", router-for-me/CLIProxyAPI#3663,
+ * 2026-06-01. https://platform.claude.com/docs/en/build-with-claude/thinking (2026-11-22)
+ */
+export function withHiddenThinking(body: JsonObject, { takesDisplay }: ClaudeFamily): JsonObject {
+  const { thinking } = body;
+  const isOn = isObject(thinking) && (thinking.type === 'enabled' || thinking.type === 'adaptive');
+  return takesDisplay && isOn ? { ...body, thinking: { ...thinking, display: 'omitted' } } : body;
+}

@@ -12,7 +12,7 @@ import { type Conversation, claudeConversation, type Turn } from './conversation
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from './family.ts';
 import { claudeSampling } from './sampling.ts';
 import { claudeSchema } from './schema.ts';
-import { claudeThinking } from './thinking.ts';
+import { claudeThinking, withHiddenThinking } from './thinking.ts';
 import { claudeTools, forcesCall } from './tools.ts';
 
 /** Fields that become others here. What is not among them goes the way of all fields: dropped, refused by Anthropic itself, or sent on. */
@@ -98,9 +98,10 @@ function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeF
   };
   const { error, dropped, changed } = report;
   if (error !== null) return { kind: 'error', error };
+  const own = options.hidesReasoning === true ? withHiddenThinking(sent, family) : sent;
   return {
     kind: 'body',
-    body: options.promptCache === 'auto' ? withPromptCache(sent, conversation, family) : sent,
+    body: options.promptCache === 'auto' ? withPromptCache(own, conversation, family) : own,
     dropped: [...rest.dropped, ...dropped],
     changed: [...rest.changed, ...changed],
   };

@@ -46,6 +46,14 @@ async function replayed<Value>(
   }
 }
 
+/** With the model under the name by which the client can ask for it (C2). */
+function withNamedModel([name, data]: readonly [string, string]): readonly [string, string] {
+  const event = JSON.parse(data);
+  if (event.response === undefined) return [name, data];
+  const response = { ...event.response, model: `openai/${event.response.model}` };
+  return [name, JSON.stringify({ ...event, response })];
+}
+
 /** Name and data of each event. */
 function framesIn(text: string): readonly (readonly [string, string])[] {
   return [...eventsOf(text)].map(({ name, data }) => [name, data] as const);
@@ -53,11 +61,11 @@ function framesIn(text: string): readonly (readonly [string, string])[] {
 
 describe.skipIf(recordingsNote !== '')(`N1 providers' own streams${recordingsNote}`, () => {
   test.each(recordings.map((recording) => [recording.name, recording.text] as const))(
-    '%s: each event comes down as it was, and its usage is metered',
+    '%s: each event comes down as it was but for the model, and its usage is metered',
     async (_, text) => {
       const response = await replayed([encoder.encode(text)], 'end', () => ask({ stream: true }));
       const client = await response.text();
-      expect(framesIn(client)).toEqual(framesIn(text));
+      expect(framesIn(client)).toEqual(framesIn(text).map(withNamedModel));
       expect(client).not.toContain('[DONE]');
       const usage = objectOf(objectOf(eventsIn(text).at(-1)?.response).usage);
       const record = await gateway.record(response);
@@ -71,6 +79,14 @@ describe.skipIf(recordingsNote !== '')(`N1 providers' own streams${recordingsNot
       expect(record.first_token_ms === null).toBe(!/"(?:delta|name)":"/.test(text));
     },
   );
+
+  test('C2 the model of an answer, streamed or whole: can be asked for as it is', async () => {
+    const streamed = eventsIn(await (await ask({ model: 'deepseek/deepseek-flash', stream: true })).text());
+    const models = streamed.flatMap(({ response }) => (response ? [objectOf(response).model] : []));
+    const whole = objectOf(await jsonOf(await ask({ model: 'deepseek/deepseek-flash' })));
+    expect(new Set([...models, whole.model])).toEqual(new Set(['deepseek/deepseek-flash']));
+    expect((await ask({ model: whole.model })).status).toBe(200);
+  });
 
   test('N2 cut after any of its events: error, response.failed, [DONE], with numbers that go on', async () => {
     const { text = '' } = recordings.find(({ name }) => name === 'openai--responses-tool-call.sse') ?? {};

@@ -24,7 +24,7 @@ import { internalError } from './http/internal-error.ts';
 import { handleKey } from './http/key.ts';
 import { ModelLists } from './http/model-lists.ts';
 import { handleModel, handleModels } from './http/models.ts';
-import { noResponses } from './http/no-responses.ts';
+import { noCompaction, noResponses } from './http/no-responses.ts';
 import { clientOfPath, forgivePath, noSuchRoute, pathOf } from './http/paths.ts';
 import type { Ports } from './http/ports.ts';
 import { noteRefusal } from './http/refused.ts';
@@ -214,6 +214,7 @@ function createRouter(basePath: string) {
       .all('(/v1|/beta)?/(chat/|fim/|agents/)?completions', otherMethod('POST'))
       .all('(/v1)?/messages(/count_tokens)?', otherMethod('POST'))
       .all('(/v1)?/responses(/input_tokens)?', otherMethod('POST'))
+      .post('(/v1)?/responses/compact', noCompaction)
       .get('(/v1)?/responses/:id+', noResponses)
       .post('(/v1)?/responses/:id+', noResponses)
       .delete('(/v1)?/responses/:id+', noResponses)

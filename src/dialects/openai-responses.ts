@@ -1,4 +1,5 @@
 /** OpenAI's Responses as an upstream speaks it: items that are announced, told in deltas and closed, then the whole response (N1, N2). */
+import type { UpstreamError } from '../canonical/error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../canonical/json.ts';
 import { readLogprobs } from '../canonical/logprobs.ts';
 import { markMaker } from '../canonical/maker.ts';
@@ -130,7 +131,7 @@ class ResponsesReader implements DialectReader {
       serviceTier: readName(service_tier),
       choices: finishWord === null ? [] : [{ ...EMPTY_CHOICE, finishWord }],
       usage: report === null || !isObject(usage) ? null : { ...report, cost: this.#quirks.costOf?.(usage) },
-      error: status === 'failed' ? readUpstreamError(objectOf(error)) : null,
+      error: status === 'failed' ? failureOf(objectOf(error)) : null,
     };
   }
 }
@@ -138,6 +139,12 @@ class ResponsesReader implements DialectReader {
 /** Pages that were opened are not billed: https://developers.openai.com/api/docs/guides/tools-web-search (2026-11-22). */
 function oneSearch({ type }: JsonObject): number {
   return type === 'search' || type === undefined ? 1 : 0;
+}
+
+/** A failed response may name no error: it is a failure all the same, and no status that its provider answered. */
+function failureOf(error: JsonObject): UpstreamError {
+  const read = readUpstreamError(error);
+  return { ...read, message: read.message ?? 'the response failed, and names no error' };
 }
 
 /** What a whole item says in words. */

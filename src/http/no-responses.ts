@@ -10,3 +10,11 @@ const MESSAGE =
 export function noResponses(_request: Request, context: RequestContext): Response {
   return clientError(responses, context, apiError('not_found', MESSAGE));
 }
+
+const NO_COMPACTION =
+  'This gateway compacts no conversations, as few providers do: ask a model for a summary with POST /v1/responses, and go on with that in input';
+
+/** OpenAI's route that shortens a conversation: https://platform.openai.com/docs/api-reference/responses/compact (2026-11-22). */
+export function noCompaction(_request: Request, context: RequestContext): Response {
+  return clientError(responses, context, apiError('not_found', NO_COMPACTION));
+}

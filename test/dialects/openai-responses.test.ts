@@ -201,3 +201,8 @@ describe('A3 the client’s own calls', () => {
     expect(choices.flatMap(({ toolCalls }) => toolCalls)).toEqual([]);
   });
 });
+
+test('N2 a whole response that failed and names no error: an error that says so', () => {
+  const part = openaiResponses.open({}, 'p').plain({ object: 'response', status: 'failed', error: null });
+  expect(part.error?.message).toBe('the response failed, and names no error');
+});

@@ -118,6 +118,9 @@ describe('errors in the route’s own form', () => {
     const kept = await gateway.post('/responses/resp_1/cancel', {});
     expect(kept.status).toBe(404);
     expect(objectOf((await jsonOf(kept)).error).message).toContain('keeps no responses');
+    const compact = await gateway.post('/v1/responses/compact', { model: 'openai/gpt-4o-mini', input: 'a' });
+    expect(compact.status).toBe(404);
+    expect(objectOf((await jsonOf(compact)).error).message).toContain('ask a model for a summary');
   });
 });
 

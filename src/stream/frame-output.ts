@@ -80,6 +80,8 @@ export class FrameOutput {
 
   /** The frames since the last call, as bytes that stay as they are until they are released. */
   take(): Uint8Array {
+    // The slab's end is where another stream wrote last: nothing is taken of it, and nothing to release.
+    if (this.isEmpty) return NOTHING;
     const bytes = this.#buffer.subarray(this.#start, this.#end);
     if (this.#buffer === slab) {
       slabUsed = this.#end;

@@ -48,6 +48,16 @@ describe('FrameOutput', () => {
     expect(decoder.decode(first)).toBe(frameOf('{"type":"x_first"}'));
   });
 
+  test('an empty output taken while another stream has just written: what follows is not written over it', () => {
+    const [writing, empty, next] = [0, 0, 0].map(() => new FrameOutput(MAX_EVENT_BYTES));
+    takeOne(new FrameOutput(MAX_EVENT_BYTES), '{"type":"x_before"}');
+    const kept = writing && takeOne(writing, '{"type":"x_kept"}');
+    expect(empty?.take()).toHaveLength(0);
+    next?.text('data: {"type":"x_next_and_longer_than_the_one_before"}\n\n');
+    next?.take();
+    expect(decoder.decode(kept)).toBe(frameOf('{"type":"x_kept"}'));
+  });
+
   test('released after the memory was replaced: the new content is not overwritten', () => {
     const output = new FrameOutput(MAX_EVENT_BYTES);
     const old = takeOne(output, '{"type":"x_old"}');

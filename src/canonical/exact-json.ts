@@ -1,13 +1,6 @@
 /** Parses JSON without rounding its integers: a request's `seed` or a schema's bound must arrive as it was written (Q11). */
 import { parseJson } from './json.ts';
 
-// TypeScript's library does not have these yet: https://github.com/tc39/proposal-json-parse-with-source
-declare global {
-  interface JSON {
-    rawJSON(text: string): unknown;
-  }
-}
-
 /** What only a text with an integer beyond 2^53 has: 16 digits in a row. A text may have them in a string, too. */
 const LONG_NUMBER = /\d{16}/;
 const INTEGER = /^-?\d+$/;

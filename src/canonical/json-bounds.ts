@@ -23,6 +23,11 @@ const LOOPED_CHARS = 64;
 export function isWithinJsonBounds(text: string): boolean {
   if (text.length < MIN_CHARS) return true;
   if (text.length <= MAX_COUNTED_CHARS && countBrackets(text) <= MAX_JSON_DEPTH) return true;
+  return countJsonValues(text) !== null;
+}
+
+/** How many values the text has, or null where it is nested too deep or has more values than `maxValues`. */
+export function countJsonValues(text: string, maxValues = MAX_JSON_VALUES): number | null {
   const strings = new StringEnds(text);
   let depth = 0;
   let values = 1;
@@ -34,13 +39,13 @@ export function isWithinJsonBounds(text: string): boolean {
       values++;
     } else if (code === OPEN_LIST || code === OPEN_OBJECT) {
       values++;
-      if (++depth > MAX_JSON_DEPTH) return false;
+      if (++depth > MAX_JSON_DEPTH) return null;
     } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) {
       depth--;
     }
-    if (values > MAX_JSON_VALUES) return false;
+    if (values > maxValues) return null;
   }
-  return true;
+  return values;
 }
 
 /** Opening brackets, those within strings included; the count ends a little above the bound. */

@@ -1,11 +1,20 @@
 /** Reads untrusted JSON: every function takes `unknown` and returns a typed value or none. */
 
+// TypeScript's library does not have these yet: https://github.com/tc39/proposal-json-parse-with-source
+declare global {
+  interface JSON {
+    rawJSON(text: string): unknown;
+    isRawJSON(value: unknown): boolean;
+  }
+}
+
 export interface JsonObject {
   readonly [key: string]: unknown;
 }
 
+/** An integer beyond 2^53, which `parseJsonExactly` keeps as it was written, is none: its digits would become a member. */
 export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value);
 }
 
 /** The text as JSON, or undefined where it is none (`undefined` itself has no JSON form). */

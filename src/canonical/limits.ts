@@ -3,7 +3,7 @@
 /** OpenAI takes `n` up to 128; a stream that names more choices than that is no answer to any request. */
 export const MAX_CHOICES = 128;
 
-/** An upstream's id, model, service tier or fingerprint, which every chunk repeats. */
+/** An upstream's id, model, service tier or fingerprint, which every chunk repeats, and a request's own names in its answer. */
 export const MAX_NAME_CHARS = 512;
 
 /** Calls of one answer. OpenAI takes at most 128 tools, and a model may call each several times. */
@@ -34,8 +34,18 @@ export const MAX_TURN_MS = 5000;
  */
 export const MAX_REPEATED_ANSWER_CHARS = 2 * 1024 * 1024;
 
-/** What of its request a response object repeats, as JSON; beyond it the instructions and the tools are left out (I4). */
+/** What of its request a response object repeats, as JSON; beyond it the largest members are left out (I4). */
 export const MAX_ECHO_CHARS = 64 * 1024;
+
+/** Names of a request's tools that its answer must have again, which are held until its end (I4, Q1). */
+export const MAX_TOOL_NAMES_CHARS = 64 * 1024;
+
+/** Names of fields that a request lost on its way, and the characters of each, which its record and its log hold (Q5). */
+export const MAX_REPORTED_NAMES = 100;
+export const MAX_REPORTED_NAME_CHARS = 128;
+
+/** What is sent to a provider has at most so many times the bytes that came, beside {@link SMALL_BYTES} that Weir adds itself (B2). */
+export const MAX_WRITTEN_FACTOR = 4;
 
 /** A streamed answer that is put together: most of its bytes are the frames around its text. */
 export const MAX_COLLECTED_STREAM_BYTES = 64 * 1024 * 1024;
@@ -87,6 +97,9 @@ export const MAX_JSON_DEPTH = 100;
 
 /** Values in such a text (B2): a prompt of a million tokens has far fewer, and each costs memory beyond its bytes. */
 export const MAX_JSON_VALUES = 250_000;
+
+/** Fields of a request's body: the most that any provider has are some dozens, and each of them is copied several times. */
+export const MAX_BODY_FIELDS = 1000;
 
 /** Groups of one key's sums in a day, by provider, model, route, status and currency: callers choose the models' names. */
 export const MAX_DAY_GROUPS = 1000;

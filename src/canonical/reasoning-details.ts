@@ -31,34 +31,64 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
 }
 
-/** Adds what a chunk brought to what came before: pieces of one detail, by its type and index, become one. */
-export function addReasoningDetails(details: JsonObject[], more: readonly JsonObject[]): void {
-  const before = details.length;
-  for (const detail of more) {
-    // Without an index, those of one chunk are details of their own: a plain answer has them whole.
-    const searched = detail.index === undefined ? details.slice(0, before) : details;
-    const at = searched.findLastIndex((known) => isSame(known, detail));
-    const known = details[at];
-    if (known !== undefined && isPiece(known, detail)) details[at] = joined(known, detail);
-    else details.push(detail);
-  }
-}
+/** The details of one answer or one message, whose pieces may come apart: by its type and index, the pieces of one become one. */
+export class ReasoningDetails {
+  readonly #details: JsonObject[] = [];
+  /** Where the last one of each type and index stands: a search for it at every piece would cost the square of the pieces. */
+  readonly #places = new Map<unknown, Map<unknown, number>>();
+  /** Those that were put together here: a copy at every piece would cost the square of their keys. */
+  readonly #joined = new Set<JsonObject>();
+  #hasSealed = false;
 
-function isSame(known: JsonObject, detail: JsonObject): boolean {
-  return known.type === detail.type && known.index === detail.index;
+  get list(): readonly JsonObject[] {
+    return this.#details;
+  }
+
+  /** One of them has what its upstream wants back. */
+  get hasSealed(): boolean {
+    return this.#hasSealed;
+  }
+
+  /** Adds what one chunk brought. */
+  add(more: readonly JsonObject[]): void {
+    const places: number[] = [];
+    for (const detail of more) {
+      this.#hasSealed ||= isText(detail.signature) || isText(detail.data);
+      const at = this.#places.get(detail.type)?.get(detail.index);
+      const known = at === undefined ? undefined : this.#details[at];
+      if (at !== undefined && known !== undefined && isPiece(known, detail)) {
+        this.#details[at] = this.#join(known, detail);
+        continue;
+      }
+      const place = this.#details.push(detail) - 1;
+      // Without an index, those of one chunk are details of their own: a plain answer has them whole.
+      if (detail.index === undefined) places.push(place);
+      else this.#setPlace(place);
+    }
+    for (const place of places) this.#setPlace(place);
+  }
+
+  #setPlace(place: number): void {
+    const { type, index } = this.#details[place] ?? {};
+    const places = this.#places.get(type) ?? new Map<unknown, number>();
+    this.#places.set(type, places.set(index, place));
+  }
+
+  #join(known: JsonObject, detail: JsonObject): JsonObject {
+    const own: Record<string, unknown> = this.#joined.has(known) ? known : { ...known };
+    for (const [key, value] of Object.entries(detail)) {
+      const before = own[key];
+      const isMore = TEXT_KEYS.includes(key) && typeof before === 'string' && typeof value === 'string';
+      if (isMore) own[key] = before + value;
+      // Assigned, this key would be the object's prototype.
+      else if (key !== '__proto__' && value !== null && value !== undefined) own[key] = value;
+    }
+    this.#joined.add(own);
+    return own;
+  }
 }
 
 /** An encrypted detail comes whole: two of them are two. */
 function isPiece(known: JsonObject, detail: JsonObject): boolean {
   return known.data === undefined && detail.data === undefined && !isText(known.signature);
-}
-
-function joined(last: JsonObject, detail: JsonObject): JsonObject {
-  const texts: Record<string, unknown> = {};
-  for (const key of TEXT_KEYS) {
-    const [before, after] = [last[key], detail[key]];
-    if (typeof before === 'string' && typeof after === 'string') texts[key] = before + after;
-  }
-  const reported = Object.entries(detail).filter(([, value]) => value !== null && value !== undefined);
-  return { ...last, ...Object.fromEntries(reported), ...texts };
 }

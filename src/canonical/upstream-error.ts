@@ -1,6 +1,7 @@
 /** Reads every form in which an upstream reports an error, and makes of it what a client may see (E1, E2, E4). */
+import { EmbeddedJson } from './embedded-json.ts';
 import { type ApiError, apiError, ERRORS, type ErrorCode, type UpstreamError } from './error.ts';
-import { isObject, type JsonObject, objectOf, parseJson, readArray, readText, writeJson } from './json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText, writeJson } from './json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from './limits.ts';
 
 /** The provider that answers: its name for messages, and its credential, which no message may contain. */
@@ -58,8 +59,8 @@ function readInner(error: JsonObject): { readonly message?: string } {
   const metadata = objectOf(error.metadata);
   const raw = readText(metadata.raw);
   if (raw === undefined) return {};
-  const inner = parseJson(raw);
-  const message = isObject(inner) ? readUpstreamError(inner).message : raw;
+  const inner = new EmbeddedJson().object(raw);
+  const message = inner === undefined ? raw : readUpstreamError(inner).message;
   const outer = [readText(metadata.provider_name), readMessage(error.message)].filter(Boolean).join(': ');
   return { message: message === undefined ? outer : `${outer} (${message})` };
 }

@@ -22,15 +22,15 @@ export interface BlockSink {
 }
 
 /** What waits: a call, by its index, or a run of what is none. */
-type Waiting =
-  | {
-      readonly kind: 'call';
-      readonly index: number;
-      readonly id: string;
-      readonly name: string;
-      json: string;
-    }
-  | { readonly kind: 'run'; readonly pieces: Piece[] };
+type Waiting = WaitingCall | { readonly kind: 'run'; readonly pieces: Piece[] };
+
+interface WaitingCall {
+  readonly kind: 'call';
+  readonly index: number;
+  readonly id: string;
+  readonly name: string;
+  json: string;
+}
 
 type Piece =
   | { readonly kind: 'text' | 'reasoning'; readonly text: string }
@@ -53,6 +53,8 @@ export class SerialBlocks {
   #call: Call | null = null;
   readonly #calls = new Map<number, string>();
   readonly #waiting: Waiting[] = [];
+  /** By their index: a search at every fragment would cost the square of the calls. */
+  readonly #waitingCalls = new Map<number, WaitingCall>();
   #waitingChars = 0;
 
   /** @param maxWaitingChars what may wait, in UTF-16 units (B1) */
@@ -111,8 +113,8 @@ export class SerialBlocks {
     if (extra_content !== undefined) this.#piece({ kind: 'token', token: { call: id, extra_content } });
     const json = fragment.function.arguments;
     if (this.#call?.index === index) return this.#goOn(this.#call, json);
-    const waiting = this.#waiting.find((entry) => entry.kind === 'call' && entry.index === index);
-    if (waiting?.kind === 'call') {
+    const waiting = this.#waitingCalls.get(index);
+    if (waiting !== undefined) {
       waiting.json += json;
       this.#waitingChars += json.length;
       return;
@@ -131,9 +133,10 @@ export class SerialBlocks {
     this.#waitingChars += sizeOf(piece);
   }
 
-  #enter(call: Extract<Waiting, { kind: 'call' }>): void {
+  #enter(call: WaitingCall): void {
     if (this.#isFree()) return this.#begin(call);
     this.#waiting.push(call);
+    this.#waitingCalls.set(call.index, call);
     this.#waitingChars += ENTRY_CHARS + call.json.length;
   }
 
@@ -159,6 +162,7 @@ export class SerialBlocks {
       return;
     }
     const { index, id, name, json } = next;
+    this.#waitingCalls.delete(index);
     this.#openBlock({ kind: 'call', id, name });
     this.#call = { index, progress: new JsonProgress() };
     this.#arguments(this.#call, json);

@@ -1,6 +1,7 @@
 /** Carries what an upstream wants back through clients that have one opaque text for it, tagged with its maker (I7). */
 import { decodeBase64, encodeBase64 } from '../canonical/base64.ts';
-import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
+import type { EmbeddedJson } from '../canonical/embedded-json.ts';
+import { isObject, type JsonObject, readText } from '../canonical/json.ts';
 import { markMaker, readMaker } from '../canonical/maker.ts';
 
 /** A detail of the reasoning, signed or encrypted, or what a call bears beside its arguments. */
@@ -19,10 +20,13 @@ export function sealToken(provider: string, token: Token): string {
 }
 
 /** The token, or null where the text is none of Weir's, or no longer whole. */
-export function openToken(text: unknown): { readonly provider: string; readonly token: Token } | null {
+export function openToken(
+  text: unknown,
+  embedded: EmbeddedJson,
+): { readonly provider: string; readonly token: Token } | null {
   const marked = readMaker(text);
-  const read = marked === null ? undefined : parseJson(fromBase64(marked.payload));
-  if (marked === null || !isObject(read)) return null;
+  const read = marked === null ? undefined : embedded.object(fromBase64(marked.payload));
+  if (marked === null || read === undefined) return null;
   const { provider } = marked;
   const { detail, extra_content } = read;
   const call = readText(read.call);

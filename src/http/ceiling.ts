@@ -1,5 +1,5 @@
 /** The most that a request may use, whichever of its targets answers: what its key's limits are asked for (G2, R8). */
-import { type JsonObject, readCount } from '../canonical/json.ts';
+import { type JsonObject, readCount, readText } from '../canonical/json.ts';
 import type { PricedModel } from '../limits/highest-price.ts';
 import { MAX_PROMPT_TOKENS, maxPromptTokens, maxSearches } from '../limits/prompt-bound.ts';
 import { limitName, writtenLimit } from '../requests/form.ts';
@@ -109,5 +109,5 @@ const LISTED_TIERS = ['auto', 'default', 'standard', 'standard_only', 'flex', 'o
 /** Any other tier may cost more (OpenAI's `priority` costs about double), and a budget in money must hold. */
 function dearTier({ service_tier: tier }: JsonObject): string | undefined {
   const isListed = tier === undefined || tier === null || LISTED_TIERS.some((listed) => listed === tier);
-  return isListed ? undefined : String(tier);
+  return isListed ? undefined : (readText(tier) ?? 'unknown');
 }

@@ -19,6 +19,8 @@ export interface CompletionRequest {
   /** The canonical request, and the body as the client sent it. */
   readonly body: JsonObject;
   readonly sent: JsonObject;
+  /** Of the latter, as it came. */
+  readonly sentBytes: number;
   /** Why no provider of another dialect can be asked, or null. */
   readonly onlyNative: ApiError | null;
   /** It may be asked of one target alone. */
@@ -59,5 +61,8 @@ export async function readCompletionRequest<Session>(
   const { body, dropped, onlyNative, isPinned, session } = read;
   const { names } = named;
   const answering = answeringClient(client, session);
-  return { kind: 'body', body, sent: asked, dropped, onlyNative, isPinned, client: answering, names, lease };
+  return {
+    ...{ kind: 'body', body, sent: asked, sentBytes: sent.bytes, dropped, onlyNative, isPinned },
+    ...{ client: answering, names, lease },
+  };
 }

@@ -18,6 +18,7 @@ import type { RequestContext } from './context.ts';
 import { HeldRequest, type TargetRequest } from './held-request.ts';
 import { identifyCaller } from './identify.ts';
 import { type RequestPolicies, readRequestPolicies } from './request-policies.ts';
+import { maxWrittenBytes } from './written-size.ts';
 
 /** It lives as long as its answer streams, so it holds nothing of the prompt, which may be a thousand times its size. */
 export interface Exchange {
@@ -105,7 +106,7 @@ interface Asker {
 
 /** Finds the request's targets, writes what the first one gets, and asks the limits of its key. */
 async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeResult> {
-  const { body, sent, onlyNative, dropped, names, lease, client } = read;
+  const { body, sent, sentBytes, onlyNative, dropped, names, lease, client } = read;
   const { route, context, caller, signal } = asker;
   const { policies, unsupported } = asker.asked;
   const callerPays = caller.credential !== null;
@@ -135,6 +136,7 @@ async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeR
     unsupported,
     promptCache: context.settings.promptCache,
     hidesReasoning: policies.reasoning === 'strip',
+    maxBytes: maxWrittenBytes(sentBytes, context.settings.maxRequestBytes),
   });
   const target = turn?.target ?? targets[0];
   const refuse = (refused: Refused): ExchangeResult => {

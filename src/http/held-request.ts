@@ -1,6 +1,8 @@
 /** The caller's request, held until no other target may be asked: each target gets it in its provider's words (R10). */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type JsonObject, readArray, readCount } from '../canonical/json.ts';
+import { MAX_REPORTED_NAMES } from '../canonical/limits.ts';
+import { ReportedNames } from '../canonical/reported-names.ts';
 import type { Lane } from '../clients/client.ts';
 import type { LaneEndpoint, Route } from '../providers/provider.ts';
 import { limitName, type RequestForm, writeRequest } from '../requests/form.ts';
@@ -11,6 +13,7 @@ import type { PromptCache, Unsupported } from '../requests/rules.ts';
 import type { ToolNames } from '../requests/tool-names.ts';
 import { laneUrl, type Target, targetUrl } from '../routing/target.ts';
 import type { Lease } from '../stream/memory.ts';
+import { writeBody } from './written-size.ts';
 
 /** What one target is told of the request: it lives as long as the answer, so it holds nothing of the prompt. */
 export interface TargetFacts {
@@ -66,6 +69,8 @@ export interface HeldOptions {
   readonly promptCache: PromptCache;
   /** Nothing of the answer's reasoning is for the client (C6). */
   readonly hidesReasoning: boolean;
+  /** The most that a target is sent. */
+  readonly maxBytes: number;
 }
 
 /** Which models may serve it is Weir's business: upstreams refuse these, or would route by them again (R1). */
@@ -89,7 +94,8 @@ export class HeldRequest {
     if (this.#held === null) {
       return { kind: 'error', error: apiError('internal_error', 'The request is held no more') };
     }
-    const { lease, route, unsupported, promptCache, hidesReasoning, dropped, onlyNative } = this.#held;
+    const { lease, route, unsupported, promptCache, hidesReasoning, dropped, onlyNative, maxBytes } =
+      this.#held;
     const { provider, model, endpoint, step } = target;
     const name = route === 'agents' ? { agent_id: model } : { model };
     const asked: JsonObject = { ...omit(this.#held.body, ...ROUTING_FIELDS), ...step.set, ...name };
@@ -111,14 +117,15 @@ export class HeldRequest {
     if (rewritten.kind === 'error') return rewritten;
     const { body } = rewritten;
     await lease.pause();
-    const json = JSON.stringify(body);
+    const json = writeBody(body, maxBytes, provider.name);
+    if (typeof json !== 'string') return { kind: 'error', error: json };
     await lease.pause();
     const prompts = promptsIn(asked);
     const changed = isLimited ? [...rewritten.changed, limitName(form)] : rewritten.changed;
     const chat = form.kind === 'native' ? limited : body;
     const facts = {
       target,
-      dropped: lane === null ? [...dropped, ...rewritten.dropped] : [],
+      dropped: lane === null ? allNames(dropped, rewritten.dropped) : [],
       changed,
       choices: prompts * (readCount(asked.n) ?? 1),
       ...(rewritten.toolNames === undefined ? {} : { toolNames: rewritten.toolNames }),
@@ -178,8 +185,16 @@ function laneTo({ provider, step }: Target, { lane, sent }: HeldOptions): OpenLa
   return body === null ? null : { of: lane, endpoint, body };
 }
 
-/** What a chat has no words for, and a lane passes all the same, may be a prompt of any length. */
+function allNames(read: readonly string[], written: readonly string[]): readonly string[] {
+  const names = new ReportedNames();
+  names.addAll(read);
+  names.addAll(written);
+  return names.list;
+}
+
+/** What a chat has no words for, and a lane passes all the same, may be a prompt of any length; of so many names some are missing. */
 function tellsPrompt({ promptParts }: Lane, { onlyNative, dropped }: HeldOptions): boolean {
+  if (dropped.length >= MAX_REPORTED_NAMES) return false;
   return onlyNative === null && !dropped.some((name) => promptParts.test(name));
 }
 

@@ -4,14 +4,14 @@ import { parseJsonExactly } from '../canonical/exact-json.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import { isWithinJsonBounds } from '../canonical/json-bounds.ts';
 import { jsonFault } from '../canonical/json-fault.ts';
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../canonical/limits.ts';
+import { MAX_BODY_FIELDS, MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../canonical/limits.ts';
 import type { Lease } from '../stream/memory.ts';
 import { readBodyText, type TextRead } from '../upstream/read-body.ts';
 import type { RequestContext } from './context.ts';
 
 export type BodyResult =
   /** The work on it has begun: `lease` is to be released, or its work ended and the rest released later. */
-  | { readonly kind: 'body'; readonly body: JsonObject; readonly lease: Lease }
+  | { readonly kind: 'body'; readonly body: JsonObject; readonly bytes: number; readonly lease: Lease }
   | { readonly kind: 'error'; readonly error: ApiError };
 
 /** The JSON object that a request's body holds; integers beyond 2^53 keep their digits (Q11). */
@@ -22,16 +22,24 @@ export async function readRequestBody(
 ): Promise<BodyResult> {
   const read = await readInTime(request, maxBytes, context);
   if (read.kind !== 'text') return refuse(apiError(...REFUSALS[read.kind](maxBytes, context)));
-  const { text, lease } = read;
+  const { text, bytes, lease } = read;
   const isBounded = isWithinJsonBounds(text);
   await lease.pause();
   const body = isBounded ? parseJsonExactly(text) : undefined;
-  if (isObject(body)) return { kind: 'body', body, lease };
-  const message = isBounded
-    ? `The body must be a JSON object, and ${jsonFault(text, body)}`
-    : `The body has more than ${MAX_JSON_DEPTH} levels or ${MAX_JSON_VALUES} values: send less at once`;
+  if (isObject(body) && Object.keys(body).length <= MAX_BODY_FIELDS) {
+    return { kind: 'body', body, bytes, lease };
+  }
+  const message = isBounded ? faultOf(text, body) : TOO_NESTED;
   lease.release();
   return refuse(apiError('invalid_json', message));
+}
+
+const TOO_NESTED = `The body has more than ${MAX_JSON_DEPTH} levels or ${MAX_JSON_VALUES} values: send less at once`;
+
+function faultOf(text: string, body: unknown): string {
+  return isObject(body)
+    ? `The body has more than ${MAX_BODY_FIELDS} fields: send fewer`
+    : `The body must be a JSON object, and ${jsonFault(text, body)}`;
 }
 
 function readInTime(

@@ -1,14 +1,14 @@
 /** Which details of a message's reasoning go back to a provider: an opaque token is of use to nobody but its maker (A7). */
 import { isObject, type JsonObject, readArray } from '../canonical/json.ts';
 import { readMaker } from '../canonical/maker.ts';
-import { addReasoningDetails } from '../canonical/reasoning-details.ts';
+import { ReasoningDetails } from '../canonical/reasoning-details.ts';
 import { omit } from './objects.ts';
 
 /** Its own by their mark, and those without one; a client may have kept the pieces of one detail apart. */
 export function ownDetails(message: JsonObject, providerId: string): readonly JsonObject[] {
-  const details: JsonObject[] = [];
-  addReasoningDetails(details, readArray(message.reasoning_details).filter(isObject));
-  return details.filter(({ id }) => (readMaker(id)?.provider ?? providerId) === providerId);
+  const details = new ReasoningDetails();
+  details.add(readArray(message.reasoning_details).filter(isObject));
+  return details.list.filter(({ id }) => (readMaker(id)?.provider ?? providerId) === providerId);
 }
 
 /** The message without the details of other makers. One that has none leaves as it came. */

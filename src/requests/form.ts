@@ -1,9 +1,11 @@
 /** The form in which a provider takes requests, and the writing of one: each route's request is in OpenAI's form until here. */
+import { type ApiError, apiError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
+import { MAX_TOOL_NAMES_CHARS } from '../canonical/limits.ts';
 import { outputLimitName, readOutputLimit } from './output-limit.ts';
 import { type RewriteOptions, type Rewritten, rewriteRequest } from './rewrite.ts';
 import type { RequestRules } from './rules.ts';
-import { type ToolNames, withShortToolNames } from './tool-names.ts';
+import { charsOfNames, type ToolNames, withShortToolNames } from './tool-names.ts';
 
 /** What a request is written for. */
 export type WriteOptions = Omit<RewriteOptions, 'rules'>;
@@ -33,10 +35,17 @@ export function writeRequest(form: RequestForm, given: JsonObject, options: Writ
     given,
     isNative ? form.toolNames : form.rules.messages.toolNames,
   );
+  if (charsOfNames(names) > MAX_TOOL_NAMES_CHARS)
+    return { kind: 'error', error: tooManyNames(options.provider) };
   const written = isNative
     ? form.write(body, options)
     : rewriteRequest(body, { rules: form.rules, ...options });
   return names.size === 0 ? written : { ...written, toolNames: names };
+}
+
+function tooManyNames(provider: string): ApiError {
+  const message = `The names of tools that ${provider} does not take have more than ${MAX_TOOL_NAMES_CHARS} characters together: send fewer or shorter ones`;
+  return apiError('invalid_request', message, 'tools');
 }
 
 /**

@@ -1,12 +1,13 @@
 /** Collects what of a request was left out or changed, by name, so that the caller can be informed (Q5, Q8). */
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { ReportedNames, reportedName } from '../canonical/reported-names.ts';
 import type { Unsupported } from './rules.ts';
 
 export class Report {
   readonly #provider: string;
   readonly #mode: Unsupported;
-  readonly #dropped = new Set<string>();
-  readonly #changed = new Set<string>();
+  readonly #dropped = new ReportedNames();
+  readonly #changed = new ReportedNames();
   #error: ApiError | null = null;
 
   /** @param provider its name in messages */
@@ -20,11 +21,11 @@ export class Report {
   }
 
   get dropped(): readonly string[] {
-    return [...this.#dropped];
+    return this.#dropped.list;
   }
 
   get changed(): readonly string[] {
-    return [...this.#changed];
+    return this.#changed.list;
   }
 
   /** The first reason for which the request is not sent, or null. */
@@ -33,7 +34,8 @@ export class Report {
   }
 
   /** A field about the request, which the provider refuses, was left out (Q5). */
-  drop(name: string): void {
+  drop(field: string): void {
+    const name = reportedName(field);
     if (this.#mode === 'refuse') this.fail(name, `${this.#provider} does not take ${name}: leave it out`);
     this.#dropped.add(name);
   }
@@ -44,7 +46,8 @@ export class Report {
   }
 
   /** Something that would change the answer and that the provider has no form for: it is left out only where the caller allows it (Q6, Q8). */
-  refuse(name: string): void {
+  refuse(field: string): void {
+    const name = reportedName(field);
     if (this.#mode === 'drop') return this.dropAllowed(name);
     this.fail(
       name,

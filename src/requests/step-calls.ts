@@ -1,5 +1,5 @@
 /** The calls of a step and their arguments, as an API of its own takes them back with their results (A2). */
-import { parseJsonExactly } from '../canonical/exact-json.ts';
+import type { EmbeddedJson } from '../canonical/embedded-json.ts';
 import { isObject, type JsonObject, readText } from '../canonical/json.ts';
 
 interface Calls {
@@ -37,11 +37,13 @@ export class StepCalls {
   }
 }
 
-/** A call's arguments as an object: none where they are blank or null; a text that is no object (cut by a limit) is kept as one of them, as it must not block the conversation for ever. */
-export function argumentsObject(value: unknown): JsonObject {
+/**
+ * A call's arguments as an object: none where they are blank or null; a text that is no object (cut by a limit, or beyond the bounds)
+ * is kept as one of them, as it must not block the conversation for ever.
+ */
+export function argumentsObject(value: unknown, embedded: EmbeddedJson): JsonObject {
   if (isObject(value)) return value;
   const text = readText(value)?.trim() ?? '';
-  const args = text === '' ? null : parseJsonExactly(text);
-  if (args === null) return {};
-  return isObject(args) ? args : { arguments: value };
+  if (text === '' || text === 'null') return {};
+  return embedded.object(text) ?? { arguments: value };
 }

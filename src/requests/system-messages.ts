@@ -32,20 +32,34 @@ interface Turn {
   readonly isLate: boolean;
 }
 
+/** What becomes one message of the user's: at most one of them is the user's own, and all others were system messages. */
+interface Run {
+  readonly messages: JsonObject[];
+  /** It gives the message its other members. */
+  whose: JsonObject;
+  isLate: boolean;
+}
+
 /** With the user's message beside it, a late one makes one message, so that roles go on to alternate. */
 function withoutSystem(messages: readonly unknown[]): readonly unknown[] {
-  const turns: Turn[] = [];
-  for (const turn of behindResults(messages)) {
-    const last = turns.at(-1);
-    const isBeside = last?.isLate === true || turn.isLate;
-    if (last === undefined || !isBeside || !isUser(last.message) || !isUser(turn.message)) turns.push(turn);
-    else {
-      const whose = last.isLate ? turn.message : last.message;
-      const message = { ...whose, content: join([last.message, turn.message]).content };
-      turns[turns.length - 1] = { message, isLate: last.isLate && turn.isLate };
+  const runs: (Run | { readonly other: unknown })[] = [];
+  for (const { message, isLate } of behindResults(messages)) {
+    const last = runs.at(-1);
+    if (!isUser(message)) runs.push({ other: message });
+    else if (last === undefined || 'other' in last || !(last.isLate || isLate)) {
+      runs.push({ messages: [message], whose: message, isLate });
+    } else {
+      last.messages.push(message);
+      if (last.isLate) last.whose = message;
+      last.isLate &&= isLate;
     }
   }
-  return turns.map(({ message }) => message);
+  // Joined once: at every message it would cost the square of them.
+  return runs.map((run) => ('other' in run ? run.other : messageOf(run)));
+}
+
+function messageOf({ messages, whose }: Run): JsonObject {
+  return messages.length === 1 ? whose : { ...whose, content: join(messages).content };
 }
 
 /** Late system messages as the user's: between a call and its results nothing else is taken, so they stand behind those. */
@@ -56,7 +70,7 @@ function behindResults(messages: readonly unknown[]): readonly Turn[] {
     if (isSystem(message)) late.push({ message: { ...message, role: 'user' }, isLate: true });
     else {
       const isResult = isObject(message) && message.role === 'tool';
-      if (!isResult) turns.push(...late.splice(0));
+      if (!isResult) for (const turn of late.splice(0)) turns.push(turn);
       turns.push({ message, isLate: false });
     }
   }

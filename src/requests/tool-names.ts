@@ -24,6 +24,15 @@ export function withShortToolNames(
   return { body: names.size === 0 ? body : { ...body, ...written }, names };
 }
 
+/** What of the names lives as long as the answer, in UTF-16 units, about. */
+export function charsOfNames(names: ToolNames): number {
+  let chars = 0;
+  for (const [short, name] of names) chars += ENTRY_CHARS + short.length + name.length;
+  return chars;
+}
+
+const ENTRY_CHARS = 32;
+
 class Shortener {
   readonly names = new Map<string, string>();
   readonly #taken: RegExp;

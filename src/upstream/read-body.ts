@@ -22,8 +22,8 @@ export interface BodySource {
 }
 
 export type TextRead =
-  /** The work on it has begun. */
-  | { readonly kind: 'text'; readonly text: string; readonly lease: Lease }
+  /** The work on it has begun. `bytes`: as it came. */
+  | { readonly kind: 'text'; readonly text: string; readonly bytes: number; readonly lease: Lease }
   | Exclude<BodyRead, { kind: 'body' }>;
 
 export type BodyRead =
@@ -46,16 +46,16 @@ export function readBodyText(source: TextSource, leaseMemory: LeaseMemory): Prom
   const { message, maxBytes, watch } = source;
   const length = announcedLength(message.headers);
   // Nearly every body: the runtime reads it in one step, and no more of it than was announced.
-  if (length !== null && length <= SMALL_BYTES && length <= maxBytes) return readSmall(message, watch);
+  if (length !== null && length <= SMALL_BYTES && length <= maxBytes) return readSmall(source, length);
   const late = watch && new Promise<'late'>((resolve) => watch(() => resolve('late')));
   return readLarge({ body: message.body, length, maxBytes, late }, leaseMemory);
 }
 
-function readSmall(message: TextSource['message'], watch: TextSource['watch']): Promise<TextRead> {
+function readSmall({ message, watch }: TextSource, bytes: number): Promise<TextRead> {
   return new Promise((resolve) => {
     watch?.(() => resolve({ kind: 'late' }));
     message.text().then(
-      (text) => resolve({ kind: 'text', text, lease: SMALL_LEASE }),
+      (text) => resolve({ kind: 'text', text, bytes, lease: SMALL_LEASE }),
       () => resolve({ kind: 'broken' }),
     );
   });
@@ -66,7 +66,8 @@ async function readLarge(source: BodySource, leaseMemory: LeaseMemory): Promise<
   if (read.kind !== 'body') return read;
   const { bytes, lease } = read;
   await lease.begin();
-  return { kind: 'text', text: takeText(bytes), lease };
+  const { length } = bytes;
+  return { kind: 'text', text: takeText(bytes), bytes: length, lease };
 }
 
 /**

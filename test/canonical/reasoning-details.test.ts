@@ -1,7 +1,7 @@
 /** Tests what becomes of reasoning details (A7): stripped of their texts, and joined where a plain answer is made of pieces. */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/canonical/json.ts';
-import { addReasoningDetails, ReasoningStripper } from '../../src/canonical/reasoning-details.ts';
+import { ReasoningDetails, ReasoningStripper } from '../../src/canonical/reasoning-details.ts';
 
 const text = (piece: string, more: JsonObject = {}) => ({
   type: 'reasoning.text',
@@ -53,13 +53,13 @@ describe('ReasoningStripper', () => {
 });
 
 /** The details after each of these chunks was added. */
-function joinedOf(...chunks: JsonObject[][]): JsonObject[] {
-  const details: JsonObject[] = [];
-  for (const chunk of chunks) addReasoningDetails(details, chunk);
-  return details;
+function joinedOf(...chunks: JsonObject[][]): readonly JsonObject[] {
+  const details = new ReasoningDetails();
+  for (const chunk of chunks) details.add(chunk);
+  return details.list;
 }
 
-describe('addReasoningDetails', () => {
+describe('ReasoningDetails', () => {
   test.each<[name: string, chunks: JsonObject[][], joined: JsonObject[]]>([
     ['pieces of one text', [[text('a')], [text('b')], [text('c')]], [text('abc')]],
     ['pieces of one summary', [[summary('a')], [summary('b')]], [summary('ab')]],
@@ -96,6 +96,38 @@ describe('addReasoningDetails', () => {
       [text('ab', { format: 'f' })],
     ],
     ['pieces in one chunk', [[text('a'), text('b'), encrypted('d')]], [text('ab'), encrypted('d')]],
+    [
+      'a piece with the name of the prototype',
+      [[text('a')], [text('b', JSON.parse('{"__proto__":{"signature":"s"}}'))], [text('c')]],
+      [text('abc')],
+    ],
+    [
+      'without an index in one chunk: each of its own',
+      [
+        [
+          { type: 'a', text: 'x' },
+          { type: 'a', text: 'y' },
+        ],
+      ],
+      [
+        { type: 'a', text: 'x' },
+        { type: 'a', text: 'y' },
+      ],
+    ],
+    [
+      'without an index in the next chunk: a piece of the last one',
+      [
+        [
+          { type: 'a', text: 'x' },
+          { type: 'a', text: 'y' },
+        ],
+        [{ type: 'a', text: 'z' }],
+      ],
+      [
+        { type: 'a', text: 'x' },
+        { type: 'a', text: 'yz' },
+      ],
+    ],
     ['no details', [[], []], []],
   ])('A7 %s', (_, chunks, joined) => {
     const before = structuredClone(chunks);

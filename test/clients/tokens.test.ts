@@ -1,5 +1,6 @@
 /** Tests what clients carry for an upstream: it comes back as it was, to its maker alone (I7). */
 import { describe, expect, test } from 'vitest';
+import { EmbeddedJson } from '../../src/canonical/embedded-json.ts';
 import { isObject, readArray } from '../../src/canonical/json.ts';
 import { readRequest } from '../../src/clients/messages/read-request.ts';
 import { openToken, sealToken } from '../../src/clients/tokens.ts';
@@ -29,13 +30,13 @@ describe('I7 sealToken, openToken', () => {
   ])('a token comes back as it was', (token) => {
     const sealed = sealToken('a-b', token);
     expect(sealed).toMatch(/^weir1:a-b:[\w-]+$/);
-    expect(openToken(sealed)).toEqual({ provider: 'a-b', token });
+    expect(openToken(sealed, new EmbeddedJson())).toEqual({ provider: 'a-b', token });
   });
 
   test.each(['EqQB', 'weir1:a', 'weir1:a:', 'weir1:a:!!', 'weir1:a:bm9wZQ', 7, null])(
     '%j is none',
     (text) => {
-      expect(openToken(text)).toBeNull();
+      expect(openToken(text, new EmbeddedJson())).toBeNull();
     },
   );
 });

@@ -1,6 +1,7 @@
 /** Tests what is held of a request, and until when: its memory, and its words for each target (R10). */
 import { describe, expect, test } from 'vitest';
 import { HeldRequest } from '../../src/http/held-request.ts';
+import { maxWrittenBytes } from '../../src/http/written-size.ts';
 import type { Lease } from '../../src/stream/memory.ts';
 import { settingsWith, targetsOf } from '../routing/targets.ts';
 import { event, type Play, ROLE, RoutedGateway, settle, sse } from './upstreams.ts';
@@ -8,7 +9,7 @@ import { event, type Play, ROLE, RoutedGateway, settle, sse } from './upstreams.
 const BODY = { model: 'x', models: ['y'], messages: [{ role: 'user', content: 'Hi' }], max_tokens: 7 };
 
 /** A held request, and what its lease was told. */
-function hold(body: object = BODY) {
+function hold(body: object = BODY, maxBytes = 10_000) {
   const told: string[] = [];
   const tell = (word: string) => async () => void told.push(word);
   const lease: Lease = {
@@ -31,6 +32,7 @@ function hold(body: object = BODY) {
       unsupported: 'auto',
       promptCache: 'auto',
       hidesReasoning: false,
+      maxBytes,
     }),
     told,
   };
@@ -77,6 +79,28 @@ describe('R10 HeldRequest', () => {
     const { json, facts } = limited.request;
     expect([JSON.parse(json).max_completion_tokens, facts.changed]).toEqual([7, []]);
     expect([second.request.body.max_tokens, second.request.facts.changed]).toEqual([8, ['max_tokens']]);
+  });
+
+  test('B2 a body that grows on its way beyond its bound: 413 that says how large, and what of it grew', async () => {
+    const { held } = hold(
+      { ...BODY, tools: [{ type: 'function', function: { name: 'f', description: 'x'.repeat(900) } }] },
+      800,
+    );
+    const written = await held.write(OPENAI);
+    expect(written).toMatchObject({
+      kind: 'error',
+      error: { status: 413, code: 'request_too_large', param: 'tools' },
+    });
+    expect(written.kind === 'error' && written.error.message).toBe(
+      'Written for OpenAI, the request is larger than the 800 bytes that this one may have, most of it by tools: send less at once',
+    );
+    expect((await hold(BODY, 800).held.write(OPENAI)).kind).toBe('request');
+  });
+
+  test('B2 the bound follows from what came, and from the bound on that', () => {
+    const KIB = 1024;
+    expect(maxWrittenBytes(100, 10_000)).toBe(128 * KIB + 400);
+    expect(maxWrittenBytes(9000, 10_000)).toBe(128 * KIB + 10_000);
   });
 
   test('released: nothing is held, and nothing can be written', async () => {

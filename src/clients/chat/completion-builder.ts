@@ -12,7 +12,7 @@ import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import { MAX_ANSWER_BYTES } from '../../canonical/limits.ts';
 import { type ChatLogprobs, sizeOfLogprobs, type TextLogprobs } from '../../canonical/logprobs.ts';
-import { addReasoningDetails } from '../../canonical/reasoning-details.ts';
+import { ReasoningDetails } from '../../canonical/reasoning-details.ts';
 import type { AnswerFailure, WholeBuilder } from '../../stream/answer-sink.ts';
 
 interface ToolCall {
@@ -27,7 +27,7 @@ interface ChatState {
   reasoning: string;
   refusal: string;
   readonly toolCalls: Map<number, ToolCall>;
-  readonly reasoningDetails: JsonObject[];
+  readonly reasoningDetails: ReasoningDetails;
   readonly logprobs: ChatLogprobs[];
   finish: FinishReason | null;
 }
@@ -114,7 +114,7 @@ export class CompletionBuilder implements WholeBuilder {
     state.reasoning += delta.reasoning_content ?? '';
     state.refusal += delta.refusal ?? '';
     for (const fragment of delta.tool_calls ?? []) addToolCall(state.toolCalls, fragment);
-    addReasoningDetails(state.reasoningDetails, delta.reasoning_details ?? []);
+    if (delta.reasoning_details !== undefined) state.reasoningDetails.add(delta.reasoning_details);
     if (logprobs !== null) state.logprobs.push(logprobs);
     state.finish ??= finish_reason;
   }
@@ -134,7 +134,7 @@ function emptyChat(): ChatState {
     reasoning: '',
     refusal: '',
     toolCalls: new Map(),
-    reasoningDetails: [],
+    reasoningDetails: new ReasoningDetails(),
     logprobs: [],
     finish: null,
   };
@@ -143,6 +143,7 @@ function emptyChat(): ChatState {
 /** OpenAI's message: `content` is null beside tool calls or a refusal, `refusal` is always there, the rest where not empty. */
 function message(state: ChatState) {
   const toolCalls = byIndex(state.toolCalls).map(([, call]) => call);
+  const details = state.reasoningDetails.list;
   const hasOther = toolCalls.length > 0 || state.refusal !== '';
   return {
     role: 'assistant',
@@ -150,7 +151,7 @@ function message(state: ChatState) {
     ...(state.reasoning === '' ? {} : { reasoning_content: state.reasoning }),
     refusal: state.refusal === '' ? null : state.refusal,
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
-    ...(state.reasoningDetails.length === 0 ? {} : { reasoning_details: state.reasoningDetails }),
+    ...(details.length === 0 ? {} : { reasoning_details: details }),
   };
 }
 

@@ -1,8 +1,8 @@
 /** Puts an answer's chunks together into one message of Anthropic's (5.9). */
 import type { Chunk } from '../../canonical/chunk.ts';
-import { parseJsonExactly } from '../../canonical/exact-json.ts';
+import { EmbeddedJson } from '../../canonical/embedded-json.ts';
 import type { FinishReason } from '../../canonical/finish-reason.ts';
-import { type JsonObject, objectOf } from '../../canonical/json.ts';
+import type { JsonObject } from '../../canonical/json.ts';
 import { MAX_ANSWER_BYTES } from '../../canonical/limits.ts';
 import type { Usage } from '../../canonical/usage.ts';
 import type { AnswerFailure, WholeBuilder } from '../../stream/answer-sink.ts';
@@ -29,6 +29,7 @@ export class MessageBuilder implements WholeBuilder, BlockSink {
   readonly #options: Options;
   readonly #blocks = new SerialBlocks(this, MAX_ANSWER_BYTES);
   readonly #content: JsonObject[] = [];
+  readonly #embedded = new EmbeddedJson();
   #open: OpenBlock = { kind: 'text' };
   #text = '';
   #signature = '';
@@ -103,7 +104,7 @@ export class MessageBuilder implements WholeBuilder, BlockSink {
       const signature = this.#signature || sealSignature(this.#model);
       return { type: 'thinking', thinking: this.#text, signature };
     }
-    // Arguments that were cut are no object: a message can hold nothing else.
-    return callBlock(block, objectOf(parseJsonExactly(this.#text)));
+    // Arguments that were cut, or are beyond the bounds, are no object: a message can hold nothing else.
+    return callBlock(block, this.#embedded.object(this.#text) ?? {});
   }
 }

@@ -1,8 +1,6 @@
 /** Reads the content that users and tools send in Anthropic's blocks into chat's content parts (5.3). */
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
-
-/** Names of what is left out, once each: `messages.content.<type>`. */
-export type Dropped = Set<string>;
+import type { ReportedNames } from '../../canonical/reported-names.ts';
 
 /** A content as a list of blocks; a text alone is one. */
 export function blocksOf(content: unknown): readonly JsonObject[] {
@@ -11,7 +9,7 @@ export function blocksOf(content: unknown): readonly JsonObject[] {
 }
 
 /** The chat parts of what a user sent; blocks that are none of a user's content are left out. */
-export function readParts(blocks: readonly JsonObject[], dropped: Dropped): readonly JsonObject[] {
+export function readParts(blocks: readonly JsonObject[], dropped: ReportedNames): readonly JsonObject[] {
   return blocks.flatMap((block) => {
     const parts = readBlock(block);
     if (parts === null) dropped.add(`messages.content.${readText(block.type) ?? 'unknown'}`);

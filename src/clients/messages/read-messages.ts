@@ -1,7 +1,9 @@
 /** Reads Anthropic's conversation into chat's: results right after their calls, thinking and its tokens beside the answer (5.3). */
+import { EmbeddedJson } from '../../canonical/embedded-json.ts';
 import { isObject, type JsonObject, readText } from '../../canonical/json.ts';
+import { ReportedNames } from '../../canonical/reported-names.ts';
 import { isSealed, openToken, type Token, withMaker } from '../tokens.ts';
-import { blocksOf, contentOf, type Dropped, readParts, textOf } from './read-content.ts';
+import { blocksOf, contentOf, readParts, textOf } from './read-content.ts';
 import { fromToolUseId } from './tool-id.ts';
 
 /** Claude Code's, first in its system: it changes with every version, and would defeat the caches of any other provider. */
@@ -10,12 +12,13 @@ const BILLING_HEADER = 'x-anthropic-billing-header';
 export function readMessages(
   system: unknown,
   messages: readonly JsonObject[],
-  dropped: Dropped,
+  dropped: ReportedNames,
 ): readonly JsonObject[] {
+  const embedded = new EmbeddedJson();
   return [
     ...readSystem(system, dropped),
     ...joinResults(messages).flatMap((message) => {
-      if (message.role === 'assistant') return readAssistant(message, dropped);
+      if (message.role === 'assistant') return readAssistant(message, dropped, embedded);
       return message.role === 'system' ? readSystem(message.content, dropped) : readUser(message, dropped);
     }),
   ];
@@ -38,19 +41,19 @@ function joinResults(messages: readonly JsonObject[]): readonly JsonObject[] {
       own = [...blocksOf(before.content)];
       joined[joined.length - 1] = { ...before, content: own };
     }
-    own.push(...content);
+    for (const block of content) own.push(block);
   }
   return joined;
 }
 
-function readSystem(content: unknown, dropped: Dropped): readonly JsonObject[] {
+function readSystem(content: unknown, dropped: ReportedNames): readonly JsonObject[] {
   const blocks = blocksOf(content).filter(({ text }) => !readText(text)?.startsWith(BILLING_HEADER));
   const parts = readParts(blocks, dropped);
   return parts.length === 0 ? [] : [{ role: 'system', content: contentOf(parts) }];
 }
 
 /** Results come first, whatever stands before them: between a call and its result no provider takes anything else. */
-function readUser({ content }: JsonObject, dropped: Dropped): readonly JsonObject[] {
+function readUser({ content }: JsonObject, dropped: ReportedNames): readonly JsonObject[] {
   const blocks = blocksOf(content);
   const results = blocks.filter(isToolResult).map((block) => readResult(block, dropped));
   const parts = [
@@ -76,7 +79,7 @@ interface Result {
   readonly others: readonly JsonObject[];
 }
 
-function readResult(block: JsonObject, dropped: Dropped): Result {
+function readResult(block: JsonObject, dropped: ReportedNames): Result {
   const parts = readParts(blocksOf(block.content), dropped);
   const texts = parts.filter(({ type }) => type === 'text');
   const others = parts.filter(({ type }) => type !== 'text');
@@ -105,7 +108,11 @@ interface Answer {
   readonly summaries: string[];
 }
 
-function readAssistant({ content }: JsonObject, dropped: Dropped): readonly JsonObject[] {
+function readAssistant(
+  { content }: JsonObject,
+  dropped: ReportedNames,
+  embedded: EmbeddedJson,
+): readonly JsonObject[] {
   const answer: Answer = {
     texts: [],
     thoughts: [],
@@ -115,7 +122,7 @@ function readAssistant({ content }: JsonObject, dropped: Dropped): readonly Json
     summaries: [],
   };
   for (const block of blocksOf(content)) {
-    if (!readAnswerBlock(block, answer)) {
+    if (!readAnswerBlock(block, answer, embedded)) {
       dropped.add(`messages.content.${readText(block.type) ?? 'unknown'}`);
     }
   }
@@ -137,16 +144,16 @@ function readAssistant({ content }: JsonObject, dropped: Dropped): readonly Json
 }
 
 /** @returns false for a block of which nothing is left */
-function readAnswerBlock(block: JsonObject, answer: Answer): boolean {
+function readAnswerBlock(block: JsonObject, answer: Answer, embedded: EmbeddedJson): boolean {
   switch (block.type) {
     case 'text':
-      answer.texts.push(...readParts([block], new Set()));
+      answer.texts.push(...readParts([block], new ReportedNames()));
       return true;
     case 'thinking':
-      readThinking(block, answer);
+      readThinking(block, answer, embedded);
       return true;
     case 'redacted_thinking': {
-      const opened = openToken(block.data);
+      const opened = openToken(block.data, embedded);
       if (opened !== null) keepToken(opened.token, opened.provider, answer);
       return opened !== null;
     }
@@ -168,10 +175,10 @@ function readAnswerBlock(block: JsonObject, answer: Answer): boolean {
 }
 
 /** Its text is its block's own: a signature is for that text and no other. One that is not Weir's belongs to nobody here. */
-function readThinking({ thinking, signature }: JsonObject, answer: Answer): void {
+function readThinking({ thinking, signature }: JsonObject, answer: Answer, embedded: EmbeddedJson): void {
   const text = readText(thinking);
   if (text !== undefined) answer.thoughts.push(text);
-  const opened = openToken(signature);
+  const opened = openToken(signature, embedded);
   if (opened === null || !('detail' in opened.token)) return;
   const { type = 'reasoning.text', ...rest } = opened.token.detail;
   if (!isSealed(rest)) return;
@@ -181,7 +188,7 @@ function readThinking({ thinking, signature }: JsonObject, answer: Answer): void
 
 function keepToken(token: Token, provider: string, answer: Answer): void {
   if ('detail' in token) answer.details.push(withMaker(token.detail, provider));
-  else answer.extras.set(token.call, { weir: { provider }, ...token.extra_content });
+  else answer.extras.set(token.call, { ...token.extra_content, weir: { provider } });
 }
 
 function readCall({ id, name, input }: JsonObject): JsonObject {

@@ -1,10 +1,10 @@
 /** Reads the body of Anthropic's Messages into the canonical request (I2, 5.3). */
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
+import { ReportedNames } from '../../canonical/reported-names.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import type { ClientRequest } from '../client.ts';
 import { checkRequest } from './check-request.ts';
-import type { Dropped } from './read-content.ts';
 import { isConversation, readMessages } from './read-messages.ts';
 import { readTools } from './read-tools.ts';
 
@@ -27,7 +27,7 @@ const READ = [
 export function readRequest(body: JsonObject): ClientRequest<null> {
   const error = faultOf(body);
   if (error !== null) return { kind: 'error', error };
-  const dropped: Dropped = new Set();
+  const dropped = new ReportedNames();
   const tools = readTools(body, dropped);
   for (const [field, value] of Object.entries(body)) {
     if (!READ.includes(field) && value !== null && value !== undefined) dropped.add(field);
@@ -46,7 +46,7 @@ export function readRequest(body: JsonObject): ClientRequest<null> {
   return {
     kind: 'request',
     body: canonical,
-    dropped: [...dropped],
+    dropped: dropped.list,
     onlyNative,
     isPinned: isSaid(body.thread),
     session: null,

@@ -1,7 +1,7 @@
 /** Reads Anthropic's tools and their choice into chat's; tools that Anthropic itself runs have no equal (5.3). */
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
-import type { Dropped } from './read-content.ts';
+import type { ReportedNames } from '../../canonical/reported-names.ts';
 
 interface ReadTools {
   readonly fields: JsonObject;
@@ -10,7 +10,7 @@ interface ReadTools {
 }
 
 /** `tools`, `tool_choice` and `parallel_tool_calls`, as far as the request has them. */
-export function readTools({ tools, tool_choice }: JsonObject, dropped: Dropped): ReadTools {
+export function readTools({ tools, tool_choice }: JsonObject, dropped: ReportedNames): ReadTools {
   const all = readArray(tools).filter(isObject);
   const own = all.filter(isOwn);
   for (const tool of all) if (!isOwn(tool)) dropped.add(`tools.${readText(tool.type) ?? 'unknown'}`);

@@ -1,5 +1,6 @@
 /** Takes a custom tool's input out of the arguments `{"input":"…"}` as they come in pieces (I4). */
-import { isObject, parseJson, readText } from '../../canonical/json.ts';
+import { EmbeddedJson } from '../../canonical/embedded-json.ts';
+import { readText } from '../../canonical/json.ts';
 
 /** What comes before the input, without white space. */
 const PREFIX = '{"input":"';
@@ -35,8 +36,8 @@ export class CustomInput {
     if (this.#state === 'text' || this.#state === 'whole') return '';
     const held = this.#held;
     this.#held = '';
-    const args = parseJson(held);
-    if (!isObject(args)) return held;
+    const args = new EmbeddedJson().object(held);
+    if (args === undefined) return held;
     const texts = Object.values(args);
     return readText(args.input) ?? (texts.length === 1 ? readText(texts[0]) : undefined) ?? held;
   }
@@ -55,8 +56,11 @@ export class CustomInput {
     const held = this.#held;
     let text = '';
     let at = 0;
+    // The next quote is not searched for again before it is passed: a long piece of escapes would cost its square.
+    let end = -1;
     while (at < held.length) {
-      const next = nextSign(held, at);
+      if (end < at) end = indexOrEnd(held, '"', at);
+      const next = Math.min(end, indexOrEnd(held, '\\', at));
       text += held.slice(at, next);
       at = next;
       if (held[at] === '"') {
@@ -72,13 +76,6 @@ export class CustomInput {
     this.#held = held.slice(at);
     return text;
   }
-}
-
-/** Where the next quote or backslash is, or the text's end. */
-function nextSign(text: string, from: number): number {
-  const quote = indexOrEnd(text, '"', from);
-  const backslash = indexOrEnd(text, '\\', from);
-  return Math.min(quote, backslash);
 }
 
 function indexOrEnd(text: string, sign: string, from: number): number {

@@ -1,16 +1,26 @@
 /** What of its request a response object repeats: every key that Open Responses requires, with OpenAI's default where the request has none. */
 import { isObject, type JsonObject, objectOf, readCount, readText } from '../../canonical/json.ts';
-import { MAX_ECHO_CHARS } from '../../canonical/limits.ts';
+import { MAX_ECHO_CHARS, MAX_NAME_CHARS } from '../../canonical/limits.ts';
+import { omit } from '../../requests/objects.ts';
 
 /**
- * The members of a response object that are the same in each of its stream, as JSON text without braces. Instructions and
- * tools beyond {@link MAX_ECHO_CHARS} are left out: a stream has them three times.
+ * "Set of 16 key-value pairs … Keys are strings with a maximum length of 64 characters. Values are strings with a maximum length of
+ * 512 characters": openai-node 7.55.0, resources/shared.ts (2026-11-22).
+ */
+const MAX_METADATA = { pairs: 16, keyChars: 64, valueChars: 512 } as const;
+
+/**
+ * The members of a response object that are the same in each of its stream, as JSON text without braces. Where they are longer than
+ * {@link MAX_ECHO_CHARS}, instructions and tools are left out, and then what else has no bound of its own: a stream has them three
+ * times, and they are held until its end.
  * @param tools those that are served, in the form of a response object
  */
 export function writeEcho(body: JsonObject, tools: readonly JsonObject[]): string {
-  const instructions = readText(body.instructions) ?? null;
-  const whole = membersOf(body, instructions, tools);
-  return whole.length <= MAX_ECHO_CHARS ? whole : membersOf(body, null, []);
+  const whole = membersOf(body, readText(body.instructions) ?? null, tools);
+  if (whole.length <= MAX_ECHO_CHARS) return whole;
+  const without = membersOf(body, null, []);
+  if (without.length <= MAX_ECHO_CHARS) return without;
+  return membersOf(omit(body, 'tool_choice', 'text'), null, []);
 }
 
 function membersOf(body: JsonObject, instructions: string | null, tools: readonly JsonObject[]): string {
@@ -29,15 +39,15 @@ function membersOf(body: JsonObject, instructions: string | null, tools: readonl
     top_logprobs: readCount(body.top_logprobs) ?? 0,
     temperature: readNumber(body.temperature) ?? 1,
     reasoning: writeReasoning(objectOf(reasoning)),
-    user: readText(body.user) ?? null,
+    user: readName(body.user),
     max_output_tokens: readCount(body.max_output_tokens) ?? null,
     max_tool_calls: readCount(body.max_tool_calls) ?? null,
     // Nothing is kept, whatever was asked (I5).
     store: false,
     background: false,
-    metadata: objectOf(metadata),
-    safety_identifier: readText(body.safety_identifier) ?? null,
-    prompt_cache_key: readText(body.prompt_cache_key) ?? null,
+    metadata: isMetadata(metadata) ? metadata : {},
+    safety_identifier: readName(body.safety_identifier),
+    prompt_cache_key: readName(body.prompt_cache_key),
   };
   return JSON.stringify(members).slice(1, -1);
 }
@@ -60,7 +70,25 @@ function writeFormat(format: unknown): JsonObject {
 }
 
 function writeReasoning({ effort, summary }: JsonObject): JsonObject {
-  return { effort: readText(effort) ?? null, summary: readText(summary) ?? null };
+  return { effort: readName(effort), summary: readName(summary) };
+}
+
+/** A text that may be repeated: a longer one is held for no answer. */
+export function readName(value: unknown): string | null {
+  const text = readText(value);
+  return text === undefined || text.length > MAX_NAME_CHARS ? null : text;
+}
+
+function isMetadata(value: unknown): value is JsonObject {
+  if (!isObject(value)) return false;
+  const { pairs, keyChars, valueChars } = MAX_METADATA;
+  const entries = Object.entries(value);
+  return (
+    entries.length <= pairs &&
+    entries.every(
+      ([key, text]) => key.length <= keyChars && typeof text === 'string' && text.length <= valueChars,
+    )
+  );
 }
 
 function readNumber(value: unknown): number | undefined {

@@ -1,5 +1,6 @@
 /** A reasoning item's `encrypted_content`: what the upstream wants back of one item, tagged with who made it (I7). */
-import { isObject, type JsonObject, parseJson, readArray, readText } from '../../canonical/json.ts';
+import type { EmbeddedJson } from '../../canonical/embedded-json.ts';
+import { isObject, type JsonObject, readText } from '../../canonical/json.ts';
 import { markMaker, readMaker } from '../../canonical/maker.ts';
 import { fromBase64, type Token, toBase64, withMaker } from '../tokens.ts';
 
@@ -9,10 +10,11 @@ export function writeTokens(provider: string, tokens: readonly Token[]): string 
 }
 
 /** The tokens in canonical form, their maker in them; none where the text is not Weir's, or is no longer whole. */
-export function readTokens(encrypted: unknown): readonly Token[] {
+export function readTokens(encrypted: unknown, embedded: EmbeddedJson): readonly Token[] {
   const marked = readMaker(encrypted);
   if (marked === null) return [];
-  return readArray(parseJson(fromBase64(marked.payload)))
+  return embedded
+    .list(fromBase64(marked.payload))
     .filter(isObject)
     .flatMap((entry) => readEntry(entry, marked.provider));
 }

@@ -1,12 +1,12 @@
 /** Reads the content of Responses items into chat's: a text, or parts. */
 import { isObject, type JsonObject, readText } from '../../canonical/json.ts';
+import type { ReportedNames } from '../../canonical/reported-names.ts';
 
 export type ReadContent =
   | {
       readonly kind: 'content';
       /** Chat's content parts. */
       readonly parts: readonly JsonObject[];
-      readonly dropped: readonly string[];
     }
   /** What can't be read here: names the part and what to send in its place. */
   | { readonly kind: 'error'; readonly message: string };
@@ -14,20 +14,22 @@ export type ReadContent =
 const NO_CONTENT =
   'A content or an output must be a text or a list of parts: send any other value as JSON text';
 
-/** @param content absent or null, it is empty */
-export function readContent(content: unknown): ReadContent {
-  if (typeof content === 'string') return { kind: 'content', parts: [textPart(content)], dropped: [] };
+/**
+ * @param content absent or null, it is empty
+ * @param dropped learns the names of parts that are left out
+ */
+export function readContent(content: unknown, dropped: ReportedNames): ReadContent {
+  if (typeof content === 'string') return { kind: 'content', parts: [textPart(content)] };
   const given = content ?? [];
   if (!Array.isArray(given) || !given.every(isObject)) return { kind: 'error', message: NO_CONTENT };
   const parts: JsonObject[] = [];
-  const dropped: string[] = [];
   for (const part of given) {
     const read = readPart(part);
     if (typeof read === 'string') return { kind: 'error', message: read };
-    if (read === null) dropped.push(`input.content.${partType(part)}`);
+    if (read === null) dropped.add(`input.content.${partType(part)}`);
     else parts.push(read);
   }
-  return { kind: 'content', parts, dropped };
+  return { kind: 'content', parts };
 }
 
 /** The part, null where it is of an unknown kind, or why it can't be read. */

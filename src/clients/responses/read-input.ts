@@ -1,5 +1,7 @@
 /** Reads a Responses request's items into chat's messages: items of one step become one assistant message, each result stands behind its call (I2). */
+import { EmbeddedJson } from '../../canonical/embedded-json.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
+import { ReportedNames } from '../../canonical/reported-names.ts';
 import { isOwnReasoning, readTokens } from './encrypted-content.ts';
 import { asContent, readContent, textOf } from './read-content.ts';
 import { flatName } from './read-tools.ts';
@@ -44,7 +46,7 @@ export function readInput(input: unknown): ReadInput {
     const code = problem === ITEM_REFERENCE ? 'unsupported_parameter' : 'invalid_request';
     return { kind: 'error', code, message: problem };
   }
-  return { kind: 'messages', messages: reader.messages(), tools: reader.tools, dropped: reader.dropped };
+  return { kind: 'messages', messages: reader.messages(), tools: reader.tools, dropped: reader.dropped.list };
 }
 
 /** What one step of the model brought: its texts, its reasoning and its calls. */
@@ -58,14 +60,23 @@ interface Step {
   readonly extraContents: Map<string, JsonObject>;
 }
 
+/** Of the calls of one id. */
+interface Results {
+  /** The messages of each. */
+  readonly all: (readonly JsonObject[])[];
+  /** How many stand behind their call. */
+  taken: number;
+}
+
 type Entry = Step | { readonly kind: 'message'; readonly message: JsonObject };
 
 class InputReader {
-  readonly dropped: string[] = [];
+  readonly dropped = new ReportedNames();
   readonly tools: unknown[] = [];
+  readonly #embedded = new EmbeddedJson();
   readonly #entries: Entry[] = [];
   /** By their call's id, which some models give to a call of every step: those of an earlier step come first. */
-  readonly #results = new Map<string, (readonly JsonObject[])[]>();
+  readonly #results = new Map<string, Results>();
   /** The step that further items belong to. */
   #step: Step | null = null;
 
@@ -88,12 +99,12 @@ class InputReader {
       case 'custom_tool_call_output':
         return this.#result(item);
       case 'additional_tools':
-        this.tools.push(...readArray(item.tools));
+        for (const tool of readArray(item.tools)) this.tools.push(tool);
         return null;
       case 'item_reference':
         return ITEM_REFERENCE;
       default:
-        this.dropped.push(`input.${itemType(item)}`);
+        this.dropped.add(`input.${itemType(item)}`);
         return null;
     }
   }
@@ -101,7 +112,7 @@ class InputReader {
   messages(): readonly JsonObject[] {
     const messages = this.#entries.flatMap((entry) => {
       if (entry.kind === 'message') return [entry.message];
-      const results = entry.calls.flatMap(({ id }) => this.#results.get(String(id))?.shift() ?? []);
+      const results = entry.calls.flatMap(({ id }) => this.#takeResult(String(id)));
       const isTool = ({ role }: JsonObject) => role === 'tool';
       // Right behind calls no provider takes anything but their results: what else those hold comes after the last.
       return [
@@ -111,13 +122,18 @@ class InputReader {
       ];
     });
     // A result without its call is for the provider to refuse.
-    return [...messages, ...[...this.#results.values()].flat(2)];
+    const left = [...this.#results.values()].flatMap(({ all, taken }) => all.slice(taken));
+    return [...messages, ...left.flat()];
+  }
+
+  #takeResult(id: string): readonly JsonObject[] {
+    const results = this.#results.get(id);
+    return results?.all[results.taken++] ?? [];
   }
 
   #message({ role: asked, content }: JsonObject): string | null {
-    const read = readContent(content);
+    const read = readContent(content, this.dropped);
     if (read.kind === 'error') return read.message;
-    this.dropped.push(...read.dropped);
     if (asked === 'assistant') {
       const text = textOf(read.parts);
       if (text !== '') this.#openStep().texts.push(text);
@@ -134,11 +150,11 @@ class InputReader {
     const step = this.#openStep();
     // Its provider keeps the reasoning itself: what is here is no more than a reference to it.
     const isKept = readText(encrypted_content) === undefined && readReasoning(content) === '';
-    if (isKept && readText(id) !== undefined && !isOwnReasoning(id)) this.dropped.push('input.reasoning');
+    if (isKept && readText(id) !== undefined && !isOwnReasoning(id)) this.dropped.add('input.reasoning');
     // Where the whole reasoning is told, its summary repeats it.
     const told = readText(readReasoning(content)) ?? readText(readReasoning(summary));
     if (told !== undefined) step.reasoning.push(told);
-    for (const token of readTokens(encrypted_content)) {
+    for (const token of readTokens(encrypted_content, this.#embedded)) {
       if ('detail' in token) step.details.push(token.detail);
       else step.extraContents.set(token.call, token.extra_content);
     }
@@ -157,15 +173,15 @@ class InputReader {
   #result(item: JsonObject): string | null {
     const id = readText(item.call_id);
     if (id === undefined) return `A ${itemType(item)} needs its call_id`;
-    const read = readContent(item.output);
+    const read = readContent(item.output, this.dropped);
     if (read.kind === 'error') return read.message;
-    this.dropped.push(...read.dropped);
     const text = textOf(read.parts);
     const others = read.parts.filter(({ type }) => type !== 'text');
     const content = text === '' && others.length > 0 ? IMAGE_NOTE : text;
     const shown = others.length === 0 ? [] : [{ role: 'user', content: others }];
-    const known = this.#results.get(id) ?? [];
-    this.#results.set(id, [...known, [{ role: 'tool', tool_call_id: id, content }, ...shown]]);
+    const results = this.#results.get(id) ?? { all: [], taken: 0 };
+    this.#results.set(id, results);
+    results.all.push([{ role: 'tool', tool_call_id: id, content }, ...shown]);
     this.#step = null;
     return null;
   }

@@ -2,11 +2,13 @@
 
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { isObject, type JsonObject, readArray, readCount, readText } from '../../canonical/json.ts';
+import { MAX_TOOL_NAMES_CHARS } from '../../canonical/limits.ts';
+import { ReportedNames } from '../../canonical/reported-names.ts';
 import type { ClientRequest } from '../client.ts';
 import { findMisfit, isText, type Kinds } from '../kinds.ts';
-import { writeEcho } from './echo.ts';
+import { readName, writeEcho } from './echo.ts';
 import { readInput } from './read-input.ts';
-import { type ReadTools, readToolChoice, readTools } from './read-tools.ts';
+import { charsOfOrigins, type ReadTools, readToolChoice, readTools } from './read-tools.ts';
 import type { ResponsesSession } from './session.ts';
 
 type ReadRequest = Extract<ClientRequest<ResponsesSession>, { kind: 'request' }>;
@@ -70,6 +72,7 @@ function translate(body: JsonObject): Translation {
   const misfit = findMisfit(body, KINDS);
   if (misfit !== null) return { kind: 'error', error: misfit };
   const tools = readTools([...readArray(body.tools), ...read.tools]);
+  if (charsOfOrigins(tools.origins) > MAX_TOOL_NAMES_CHARS) return { kind: 'error', error: TOO_MANY_TOOLS };
   const choice = readToolChoice(body.tool_choice, tools);
   if (choice.kind === 'error') return choice;
   const instructions = readText(body.instructions);
@@ -89,9 +92,16 @@ function translate(body: JsonObject): Translation {
     // The answer's last event has the usage.
     ...(body.stream === true ? { stream_options: { include_usage: true } } : {}),
   };
-  const dropped = [...new Set([...read.dropped, ...tools.dropped])];
-  return { kind: 'request', body: chat, dropped, session: sessionOf(body, tools) };
+  const dropped = new ReportedNames();
+  dropped.addAll([...read.dropped, ...tools.dropped]);
+  return { kind: 'request', body: chat, dropped: dropped.list, session: sessionOf(body, tools) };
 }
+
+const TOO_MANY_TOOLS = apiError(
+  'invalid_request',
+  `The names of custom tools and of tools in namespaces have more than ${MAX_TOOL_NAMES_CHARS} characters together: send fewer`,
+  'tools',
+);
 
 const NOTHING_SAID = apiError('invalid_request', 'input must hold at least one message', 'input');
 
@@ -117,7 +127,7 @@ function sessionOf(body: JsonObject, tools: ReadTools): ResponsesSession {
     echo: writeEcho(body, tools.echo),
     tools: tools.origins,
     wantsEncrypted: readArray(body.include).includes(ENCRYPTED),
-    serviceTier: readText(body.service_tier) ?? 'default',
+    serviceTier: readName(body.service_tier) ?? 'default',
   };
 }
 

@@ -1,6 +1,7 @@
 /** Reads a Responses request's tools and their choice into chat's functions (I2). */
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../canonical/json.ts';
+import { ReportedNames } from '../../canonical/reported-names.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import type { ToolOrigin } from './session.ts';
 
@@ -10,7 +11,7 @@ const MAX_FUNCTION_NAME_CHARS = 64;
 export interface ReadTools {
   /** Chat's functions. */
   readonly tools: readonly JsonObject[];
-  /** By the function's name. */
+  /** By the function's name, where the tool is no plain function of that name. */
   readonly origins: ReadonlyMap<string, ToolOrigin>;
   /** The tools that are served, as a response object repeats them. */
   readonly echo: readonly JsonObject[];
@@ -24,14 +25,15 @@ export function readTools(given: readonly unknown[]): ReadTools {
   const tools = new Map<string, JsonObject>();
   const origins = new Map<string, ToolOrigin>();
   const echo: JsonObject[] = [];
-  const dropped: string[] = [];
+  const dropped = new ReportedNames();
   const add = (tool: JsonObject, namespace?: string, about?: string): boolean => {
     const name = readText(tool.name);
     const kind = tool.type === 'function' || tool.type === 'custom' ? tool.type : null;
     if (name === undefined || kind === null) return false;
     const functionName = flatName(name, namespace);
     tools.set(functionName, { type: 'function', function: functionOf(tool, functionName, about) });
-    origins.set(functionName, { kind, name, namespace });
+    if (kind === 'function' && namespace === undefined) origins.delete(functionName);
+    else origins.set(functionName, { kind, name, namespace });
     return true;
   };
   for (const tool of given.filter(isObject)) {
@@ -43,10 +45,21 @@ export function readTools(given: readonly unknown[]): ReadTools {
       for (const other of others) add(other, namespace);
       if (isAdded) echo.push(tool);
     } else if (add(tool)) echo.push(tool.type === 'function' ? echoOf(tool) : tool);
-    else dropped.push(`tools.${typeOf(tool)}`);
+    else dropped.add(`tools.${typeOf(tool)}`);
   }
-  return { tools: [...tools.values()], origins, echo, dropped };
+  return { tools: [...tools.values()], origins, echo, dropped: dropped.list };
 }
+
+/** What of the tools lives as long as the answer, in UTF-16 units, about. */
+export function charsOfOrigins(origins: ReadonlyMap<string, ToolOrigin>): number {
+  let chars = 0;
+  for (const [flat, { name, namespace = '' }] of origins) {
+    chars += ENTRY_CHARS + flat.length + name.length + namespace.length;
+  }
+  return chars;
+}
+
+const ENTRY_CHARS = 32;
 
 /** The function's name for a tool, which a call in the history has too. */
 export function flatName(name: string, namespace: string | undefined): string {
@@ -131,8 +144,9 @@ export function readToolChoice(value: unknown, { tools }: ReadTools): ReadChoice
 }
 
 function allowedTools(choice: JsonObject, tools: readonly JsonObject[]): ReadChoice {
-  const names = readArray(choice.tools).filter(isObject).map(nameIn);
-  const allowed = tools.filter((tool) => names.some((name) => name !== undefined && isNamed(tool, name)));
+  const names = new Set<unknown>(readArray(choice.tools).filter(isObject).map(nameIn));
+  names.delete(undefined);
+  const allowed = tools.filter(({ function: called }) => isObject(called) && names.has(called.name));
   const mode = readText(choice.mode) ?? 'auto';
   if (allowed.length === 0 && mode === 'required') return refused('allowed_tools');
   return { kind: 'choice', choice: allowed.length === 0 ? undefined : mode, tools: allowed };

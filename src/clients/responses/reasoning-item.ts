@@ -1,7 +1,6 @@
 /** Reasoning in a Responses answer: its text as a summary, which every client shows, and what its upstream wants back of it (I4, I7). */
-import type { JsonObject } from '../../canonical/json.ts';
-import { addReasoningDetails } from '../../canonical/reasoning-details.ts';
-import { isSealed, type Token } from '../tokens.ts';
+import { ReasoningDetails } from '../../canonical/reasoning-details.ts';
+import type { Token } from '../tokens.ts';
 import { writeTokens } from './encrypted-content.ts';
 import { BEFORE_NUMBER, type EventSink, eventHead } from './events.ts';
 import { HeldText } from './held-text.ts';
@@ -20,7 +19,7 @@ export class ReasoningItem implements OpenItem {
   readonly #place: string;
   readonly #encryption: Encryption;
   readonly #text = new HeldText();
-  readonly #details: JsonObject[] = [];
+  readonly #details = new ReasoningDetails();
   readonly #callTokens: Token[] = [];
   #hasText = false;
   openText: OpenText | null = null;
@@ -35,7 +34,7 @@ export class ReasoningItem implements OpenItem {
 
   /** It has what its upstream wants back: whatever comes now belongs to another one. */
   get isSealed(): boolean {
-    return this.#callTokens.length > 0 || this.#details.some(isSealed);
+    return this.#callTokens.length > 0 || this.#details.hasSealed;
   }
 
   addText(text: string): void {
@@ -50,7 +49,7 @@ export class ReasoningItem implements OpenItem {
   }
 
   addToken(token: Token): void {
-    if ('detail' in token) addReasoningDetails(this.#details, [token.detail]);
+    if ('detail' in token) this.#details.add([token.detail]);
     else this.#callTokens.push(token);
     if (this.isSealed) this.openText = null;
   }
@@ -75,7 +74,7 @@ export class ReasoningItem implements OpenItem {
     const { maker, isAlwaysEncrypted } = this.#encryption;
     if (!this.isSealed && !isAlwaysEncrypted) return `${head}}`;
     // A text that is not sealed stands in the summary, and comes back there.
-    const details = this.isSealed ? this.#details.map((detail) => ({ detail })) : [];
+    const details = this.isSealed ? this.#details.list.map((detail) => ({ detail })) : [];
     const tokens = writeTokens(maker, [...details, ...this.#callTokens]);
     return `${head},"encrypted_content":${JSON.stringify(tokens)}}`;
   }

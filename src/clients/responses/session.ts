@@ -13,7 +13,7 @@ export interface ToolOrigin {
 export interface ResponsesSession {
   /** Members of every response object, as JSON text without braces: what of the request is repeated, and its defaults. */
   readonly echo: string;
-  /** By the name of the function. */
+  /** By the name of the function, where they are no plain functions of that name. */
   readonly tools: ReadonlyMap<string, ToolOrigin>;
   /** It asked for `encrypted_content`: some clients send no reasoning back that has none. */
   readonly wantsEncrypted: boolean;

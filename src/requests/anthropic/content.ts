@@ -1,6 +1,7 @@
 /** Writes the parts of a message's content as Anthropic's blocks: texts, images, documents. */
 import { decodeBase64 } from '../../canonical/base64.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
+import { decodePercent } from '../../canonical/percent.ts';
 import type { Report } from '../report.ts';
 
 /** Parts for which Anthropic has no block. https://platform.claude.com/docs/en/api/messages (2026-11-22) */
@@ -46,9 +47,11 @@ function ownBlocks(part: JsonObject, report: Report): JsonObject[] {
       return sourceBlocks('document', readText(part.document_url), readText(part.document_name));
     case 'file':
       return fileBlocks(objectOf(part.file), report);
-    default:
+    default: {
+      const type = readText(part.type) ?? '';
       // What is Anthropic's own goes up as it is, and its own answer says what it does not know.
-      return UNKNOWN_PARTS.includes(String(part.type)) ? refused(String(part.type), report) : [part];
+      return UNKNOWN_PARTS.includes(type) ? refused(type, report) : [part];
+    }
   }
 }
 
@@ -95,10 +98,5 @@ function imageType(type: string): string {
 
 /** A text that is not what it says is sent as it is: Anthropic's answer is clearer than a guess. */
 function decodeText(data: string, isBase64: boolean): string {
-  if (isBase64) return decodeBase64(data) ?? data;
-  try {
-    return decodeURIComponent(data);
-  } catch {
-    return data;
-  }
+  return (isBase64 ? decodeBase64(data) : decodePercent(data)) ?? data;
 }

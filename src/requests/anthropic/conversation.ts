@@ -1,4 +1,5 @@
 /** Writes a conversation as Anthropic has it: the system apart, turns that alternate, a call's results first in the turn behind it (A2). */
+import { EmbeddedJson } from '../../canonical/embedded-json.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { isFromAnswer } from '../openai-fields.ts';
@@ -67,6 +68,7 @@ class TurnWriter {
   /** The calls of the last turn, by the ids that they have here: one that is not unique is refused. */
   readonly #calls = new StepCalls();
   readonly #usedIds = new Set<string>();
+  readonly #embedded = new EmbeddedJson();
 
   constructor(options: ConversationOptions) {
     this.#options = options;
@@ -103,14 +105,15 @@ class TurnWriter {
   #endSystemTurn(): void {
     if (this.#turns.at(-1)?.role !== 'system') return;
     const { content } = this.#turns.pop() ?? { content: [] };
-    this.#turns.at(-1)?.content.push(...content);
+    const last = this.#turns.at(-1);
+    if (last !== undefined) append(last.content, content);
   }
 
   #push(role: Turn['role'], blocks: JsonObject[]): void {
     if (blocks.length === 0) return;
     if (role === 'user') this.#endSystemTurn();
     const last = this.#turns.at(-1);
-    if (last?.role === role) last.content.push(...blocks);
+    if (last?.role === role) append(last.content, blocks);
     else this.#turns.push({ role, results: [], content: blocks });
   }
 
@@ -136,7 +139,7 @@ class TurnWriter {
       type: 'tool_use',
       id: this.#idOf(readText(call.id) ?? ''),
       name: fn.name,
-      input: argumentsObject(fn.arguments ?? fn.input),
+      input: argumentsObject(fn.arguments ?? fn.input, this.#embedded),
     };
   }
 
@@ -170,6 +173,11 @@ class TurnWriter {
       if (!MESSAGE_KEYS.includes(key) && !isSilent) this.#options.report.drop(`messages.${key}`);
     }
   }
+}
+
+/** One by one: a call with as many arguments would exceed the engine's stack. */
+function append(content: JsonObject[], blocks: readonly JsonObject[]): void {
+  for (const block of blocks) content.push(block);
 }
 
 function isThought(type: unknown): boolean {

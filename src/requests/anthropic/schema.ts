@@ -25,12 +25,29 @@ const FORMATS = [
  */
 const UNKNOWN_REGEX = /\(\?|\\[bBpPk1-9]/;
 
+/** Of a keyword's value: what it says beyond that is not described. */
+const MAX_DESCRIBED_CHARS = 4096;
+
 /** @param onBound called where something is no longer enforced, but only described */
 export function claudeSchema(schema: JsonObject, onBound: () => void): JsonObject {
+  // What is described is not written as a schema, too: a description within another one would double its escapes at every level.
+  const described = describedKeys(schema);
   const inner = Object.fromEntries(
-    Object.entries(schema).map(([key, value]) => [key, innerSchema(key, value, onBound)]),
+    Object.entries(omit(schema, ...described)).map(([key, value]) => [key, innerSchema(key, value, onBound)]),
   );
-  return withDescribedBounds(closed(withAnyOf(inner, onBound)), onBound);
+  const written = closed(withAnyOf(inner, onBound));
+  if (described.length === 0) return written;
+  onBound();
+  const said = described.map((key) => `${key}: ${textOf(schema[key])}`).join(', ');
+  const description = [schema.description, `{${said}}`]
+    .filter((text) => typeof text === 'string')
+    .join('\n\n');
+  return { ...written, description };
+}
+
+function textOf(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length <= MAX_DESCRIBED_CHARS ? text : `${text.slice(0, MAX_DESCRIBED_CHARS)}…`;
 }
 
 /** Keywords whose members are schemas by a name of their own, and keywords that hold a schema or a list of them. */
@@ -55,9 +72,14 @@ function innerSchema(key: string, value: unknown, onBound: () => void): unknown 
 
 /** 400 "Schema type 'oneOf' is not supported", which Zod writes for a union with a discriminator: @ai-sdk/anthropic's changelog, 2026. */
 function withAnyOf(schema: JsonObject, onBound: () => void): JsonObject {
-  if (!Array.isArray(schema.oneOf) || schema.anyOf !== undefined) return schema;
+  if (!isUnion(schema)) return schema;
   onBound();
   return { ...omit(schema, 'oneOf'), anyOf: schema.oneOf };
+}
+
+/** It can be said with `anyOf`. */
+function isUnion({ oneOf, anyOf }: JsonObject): boolean {
+  return Array.isArray(oneOf) && anyOf === undefined;
 }
 
 /** 400 "For 'object' type, 'additionalProperties' must be explicitly set to false": ax-llm/ax#458, 2025-11-28. */
@@ -68,18 +90,14 @@ function closed(schema: JsonObject): JsonObject {
   return isOpen ? { ...schema, additionalProperties: false } : schema;
 }
 
-function withDescribedBounds(schema: JsonObject, onBound: () => void): JsonObject {
-  const bounds = BOUNDS.filter((key) => schema[key] !== undefined);
+/** The keywords of a schema that Anthropic refuses, as the caller sent it. */
+function describedKeys(schema: JsonObject): string[] {
+  const { minItems, format, pattern, oneOf } = schema;
+  const keys = BOUNDS.filter((key) => schema[key] !== undefined);
   // Lists may be told to be empty or not.
-  if (typeof schema.minItems === 'number' && schema.minItems > 1) bounds.push('minItems');
-  if (typeof schema.format === 'string' && !FORMATS.includes(schema.format)) bounds.push('format');
-  if (typeof schema.pattern === 'string' && UNKNOWN_REGEX.test(schema.pattern)) bounds.push('pattern');
-  if (schema.oneOf !== undefined) bounds.push('oneOf');
-  if (bounds.length === 0) return schema;
-  onBound();
-  const said = bounds.map((key) => `${key}: ${JSON.stringify(schema[key])}`).join(', ');
-  const description = [schema.description, `{${said}}`]
-    .filter((text) => typeof text === 'string')
-    .join('\n\n');
-  return { ...omit(schema, ...bounds), description };
+  if (typeof minItems === 'number' && minItems > 1) keys.push('minItems');
+  if (typeof format === 'string' && !FORMATS.includes(format)) keys.push('format');
+  if (typeof pattern === 'string' && UNKNOWN_REGEX.test(pattern)) keys.push('pattern');
+  if (oneOf !== undefined && !isUnion(schema)) keys.push('oneOf');
+  return keys;
 }

@@ -14,7 +14,8 @@ export function claudeTools(body: JsonObject, family: ClaudeFamily, report: Repo
   const choice = objectOf(body.tool_choice);
   const allowed =
     choice.type === 'allowed_tools' && isObject(choice.allowed_tools) ? choice.allowed_tools : null;
-  const offered = readArray(body.tools).filter((tool) => allowed === null || isAllowed(tool, allowed));
+  const names = allowed === null ? null : new Set(readArray(allowed.tools).map(nameOf));
+  const offered = readArray(body.tools).filter((tool) => names?.has(nameOf(tool)) ?? true);
   // 400 "tool_choice may only be specified while providing tools": a choice among no tools says nothing.
   if (offered.length === 0) return Array.isArray(body.tools) && body.tools.length > 0 ? { tools: [] } : {};
   const { schema } = objectOf(objectOf(body.response_format).json_schema);
@@ -30,11 +31,6 @@ export function claudeTools(body: JsonObject, family: ClaudeFamily, report: Repo
 /** Whether a choice that was so written demands a call. */
 export function forcesCall({ tool_choice }: JsonObject): boolean {
   return isObject(tool_choice) && isForcedTool(tool_choice.type === 'tool' ? tool_choice : tool_choice.type);
-}
-
-function isAllowed(tool: unknown, { tools }: JsonObject): boolean {
-  const names = readArray(tools).map(nameOf);
-  return names.includes(nameOf(tool));
 }
 
 function nameOf(tool: unknown): unknown {

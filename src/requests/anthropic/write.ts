@@ -79,7 +79,7 @@ function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeF
   const limit = outputLimit(body, family, report);
   const tools = claudeTools(body, family, report);
   const thinking = withLoop(
-    claudeThinking(body, family, Number(limit) || family.maxTokens, report),
+    claudeThinking(body, family, readCount(limit) || family.maxTokens, report),
     conversation.messages,
     tools,
     report,
@@ -139,7 +139,7 @@ function isStepWithoutThinking(turns: readonly Turn[]): boolean {
   const step = turns[results - 1];
   const isLast = turns.slice(results + 1).every(({ role }) => role !== 'assistant');
   if (step?.role !== 'assistant' || !isLast) return false;
-  return !['thinking', 'redacted_thinking'].includes(String(step.content[0]?.type));
+  return !['thinking', 'redacted_thinking'].includes(readText(step.content[0]?.type) ?? '');
 }
 
 /** `json_object` promises JSON and names no schema: Anthropic has no such promise. */

@@ -1,4 +1,5 @@
 /** Writes a conversation as Gemini has it: turns of two roles, results by their call's name, signatures where they came (A2, A7). */
+import { EmbeddedJson } from '../../canonical/embedded-json.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../canonical/json.ts';
 import type { Report } from '../report.ts';
 import { STAND_IN } from '../signatures.ts';
@@ -75,7 +76,8 @@ class ContentWriter {
   readonly #maker: string;
   readonly #report: Report;
   readonly #turns: Turn[] = [];
-  readonly #results = new StepResults();
+  readonly #embedded = new EmbeddedJson();
+  readonly #results = new StepResults(this.#embedded);
   /** What the user says since the last turn of the model's: it stands behind the results, whatever the client sent between them. */
   #said: JsonObject[] = [];
 
@@ -92,7 +94,7 @@ class ContentWriter {
       return this.#push('model', this.#assistant(message));
     }
     // A system message in the middle can be nothing else here.
-    this.#said.push(...writeParts(message.content, this.#report));
+    for (const part of writeParts(message.content, this.#report)) this.#said.push(part);
   }
 
   take(): readonly JsonObject[] {
@@ -116,14 +118,15 @@ class ContentWriter {
   #push(role: Role, parts: readonly JsonObject[]): void {
     if (parts.length === 0) return;
     const last = this.#turns.at(-1);
-    if (last?.role === role) last.parts.push(...parts);
-    else this.#turns.push({ role, parts: [...parts] });
+    if (last?.role !== role) this.#turns.push({ role, parts: [...parts] });
+    // A call with as many arguments would exceed the engine's stack.
+    else for (const part of parts) last.parts.push(part);
   }
 
   #assistant(message: JsonObject): JsonObject[] {
     const { calls, texts, thoughts } = readSignatures(message, this.#maker);
     const said = writeParts(message.content, this.#report);
-    if (said.length === 0) said.push(...writeParts(message.refusal, this.#report));
+    const refused = said.length === 0 ? writeParts(message.refusal, this.#report) : [];
     const toolCalls = readArray(message.tool_calls).filter(isObject);
     if (this.#turns.at(-1)?.role !== 'model') this.#results.begin();
     const written = toolCalls.map((call) => this.#call(call, calls.get(readText(call.id) ?? '')));
@@ -135,7 +138,7 @@ class ContentWriter {
       first !== undefined && isLost ? [{ ...first, thoughtSignature: STAND_IN }, ...others] : written;
     return [
       ...thoughts.map((thoughtSignature) => ({ text: '', thought: true, thoughtSignature })),
-      ...withTextSignatures(said, texts),
+      ...withTextSignatures([...said, ...refused], texts),
       ...signedCalls,
     ];
   }
@@ -149,7 +152,7 @@ class ContentWriter {
       functionCall: {
         ...(id === undefined ? {} : { id }),
         name,
-        args: argumentsObject(called.arguments ?? called.input),
+        args: argumentsObject(called.arguments ?? called.input, this.#embedded),
       },
       ...(thoughtSignature === undefined ? {} : { thoughtSignature }),
     };
@@ -164,23 +167,24 @@ class ContentWriter {
 
 /** Each signature on the text that it came with: on a part of its own, so that no signed one is joined with another. */
 function withTextSignatures(said: readonly JsonObject[], signatures: readonly TextSignature[]): JsonObject[] {
-  const parts = [...said];
+  const parts: JsonObject[] = [];
+  const unsigned: JsonObject[] = [];
+  /** Where the next text stands, and how much of it is signed. */
+  let at = 0;
+  let signedChars = 0;
   for (const { signature: thoughtSignature, chars } of signatures) {
-    const at = parts.findIndex(
-      ({ text, thoughtSignature }) => thoughtSignature === undefined && readText(text) !== undefined,
-    );
-    const text = readText(parts[at]?.text) ?? '';
-    if (chars === 0 || text.length < chars) {
-      parts.push({ text: '', thoughtSignature });
+    while (at < said.length && readText(said[at]?.text) === undefined) parts.push(said[at++] ?? {});
+    const text = readText(said[at]?.text) ?? '';
+    if (chars === 0 || text.length - signedChars < chars) {
+      unsigned.push({ text: '', thoughtSignature });
       continue;
     }
-    const rest = text.slice(chars);
-    parts.splice(
-      at,
-      1,
-      { text: text.slice(0, chars), thoughtSignature },
-      ...(rest === '' ? [] : [{ text: rest }]),
-    );
+    parts.push({ text: text.slice(signedChars, signedChars + chars), thoughtSignature });
+    signedChars += chars;
+    if (signedChars < text.length) continue;
+    at++;
+    signedChars = 0;
   }
-  return parts;
+  if (signedChars > 0) parts.push({ text: readText(said[at++]?.text)?.slice(signedChars) });
+  return [...parts, ...said.slice(at), ...unsigned];
 }

@@ -1,6 +1,8 @@
 /** Writes the parts of a message's content as Gemini has them: texts, and media inline or by their URI (A2). */
 import { encodeBase64 } from '../../canonical/base64.ts';
 import { isObject, type JsonObject, readText } from '../../canonical/json.ts';
+import { decodePercent } from '../../canonical/percent.ts';
+import { reportedName } from '../../canonical/reported-names.ts';
 import type { Report } from '../report.ts';
 
 /** `data:<type>[;parameters][;base64],<data>` */
@@ -53,9 +55,9 @@ function writePart(part: JsonObject, report: Report): JsonObject[] {
   const media = readMedia(type, part);
   if (media !== undefined) return [media];
   // Left out in silence it would change the answer (Q6).
-  if (report.mode === 'drop') report.dropAllowed(`messages.content.${type}`);
-  else
-    report.fail('messages', `A content part of the type ${JSON.stringify(type)} can't be sent here: ${HINT}`);
+  const name = `messages.content.${type}`;
+  if (report.mode === 'drop') report.dropAllowed(name);
+  else report.fail('messages', `${reportedName(name)} can't be sent here: ${HINT}`);
   return [];
 }
 
@@ -102,9 +104,6 @@ function dataType(type: string): string {
 
 /** Inline data is base64 and nothing else. A text that is not what it says is sent as it is. */
 function toBase64(data: string): string {
-  try {
-    return encodeBase64(decodeURIComponent(data));
-  } catch {
-    return data;
-  }
+  const text = decodePercent(data);
+  return text === null ? data : encodeBase64(text);
 }

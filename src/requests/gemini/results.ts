@@ -1,6 +1,6 @@
 /** Writes the results of a step's calls as Gemini has them: by their calls' names, in their order, before all else in their turn (A2). */
-import { parseJsonExactly } from '../../canonical/exact-json.ts';
-import { isObject, type JsonObject } from '../../canonical/json.ts';
+import type { EmbeddedJson } from '../../canonical/embedded-json.ts';
+import type { JsonObject } from '../../canonical/json.ts';
 import { StepCalls } from '../step-calls.ts';
 
 interface Result {
@@ -10,7 +10,12 @@ interface Result {
 
 export class StepResults {
   readonly #calls = new StepCalls();
+  readonly #embedded: EmbeddedJson;
   #results: Result[] = [];
+
+  constructor(embedded: EmbeddedJson) {
+    this.#embedded = embedded;
+  }
 
   begin(): void {
     this.#calls.begin();
@@ -31,7 +36,7 @@ export class StepResults {
     const functionResponse = {
       ...(id === '' ? {} : { id }),
       name: this.#calls.answer(id) ?? fallbackName,
-      response: readResult(text),
+      response: readResult(text, this.#embedded),
       ...(mediaWithin && media.length > 0 ? { parts: media } : {}),
     };
     this.#results.push({ id, parts: [{ functionResponse }, ...(mediaWithin ? [] : media)] });
@@ -51,7 +56,7 @@ export class StepResults {
  * A result is an object: any other text is its output, and so is one with a `$ref`, which Google takes for the name of a file beside
  * it: 400 "The referenced name … does not match to a display_name" (vercel/ai#14369, reproduced 2026-07-02).
  */
-function readResult(text: string): JsonObject {
-  const result = text.includes('"$ref"') ? undefined : parseJsonExactly(text);
-  return isObject(result) ? result : { output: text };
+function readResult(text: string, embedded: EmbeddedJson): JsonObject {
+  const result = text.includes('"$ref"') ? undefined : embedded.object(text);
+  return result ?? { output: text };
 }

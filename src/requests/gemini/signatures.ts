@@ -28,14 +28,15 @@ export function readSignatures(message: JsonObject, maker: string): Signatures {
   const texts: TextSignature[] = [];
   const thoughts: string[] = [];
   const toolCalls = readArray(message.tool_calls).filter(isObject);
+  const callIds = new Set(toolCalls.map(({ id }) => id));
   for (const detail of readArray(message.reasoning_details).filter(isObject)) {
     const signature = readText(detail.data) ?? readText(detail.signature);
     const made = readMaker(detail.id);
     if (signature === undefined || detail.format !== FORMAT || (made?.provider ?? maker) !== maker) continue;
     const [kind = '', chars = ''] = made?.payload.split('-') ?? [];
     // OpenRouter's detail has the id of the call that it belongs to.
-    const call = toolCalls.find(({ id }) => id !== undefined && id === detail.id);
-    if (call !== undefined) calls.set(readText(call.id) ?? '', signature);
+    const isOfCall = detail.id !== undefined && callIds.has(detail.id);
+    if (isOfCall) calls.set(readText(detail.id) ?? '', signature);
     else if (kind === 'thought' || detail.type === 'reasoning.text') thoughts.push(signature);
     else texts.push({ signature, chars: Number.parseInt(chars, 10) || 0 });
   }

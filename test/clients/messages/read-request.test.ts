@@ -324,6 +324,17 @@ describe('I2 I7 readRequest, what the assistant said', () => {
     ]);
   });
 
+  test('a token that names another maker in itself: it is of the provider by whose mark it came', () => {
+    const extra_content = { google: { thought_signature: 't' }, weir: { provider: 'openai' } };
+    const content = [
+      { type: 'redacted_thinking', data: sealToken('gemini', { call: 'c', extra_content }) },
+      { type: 'tool_use', id: 'toolu_weir_c', name: 'f', input: {} },
+    ];
+    expect(messagesOf({ role: 'assistant', content })).toMatchObject([
+      { tool_calls: [{ id: 'c', extra_content: { weir: { provider: 'gemini' } } }] },
+    ]);
+  });
+
   test('foreign tokens are left out: the text of the thinking stays', () => {
     const content = [
       { type: 'thinking', thinking: 'T', signature: 'EqQB' },

@@ -29,6 +29,69 @@ function refusal(body: JsonObject) {
   return readResponsesRequest({ model: 'p/m', input: 'Hi', ...body }).onlyNative;
 }
 
+describe('B3 what of a request its answer repeats', () => {
+  const echoOf = (body: JsonObject): JsonObject => {
+    const { session } = readResponsesRequest({ model: 'p/m', input: 'Hi', ...body });
+    return { chars: session.echo.length, tier: session.serviceTier, ...JSON.parse(`{${session.echo}}`) };
+  };
+  const LONG = 'x'.repeat(2_000_000);
+  const pairs = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 'v']));
+
+  test.each<[what: string, body: JsonObject]>([
+    ['metadata', { metadata: { a: LONG } }],
+    ['a user', { user: LONG }],
+    ['a safety identifier', { safety_identifier: LONG }],
+    ['a cache key', { prompt_cache_key: LONG }],
+    ['a tier', { service_tier: LONG }],
+    ['an effort', { reasoning: { effort: LONG } }],
+    ['a verbosity', { text: { verbosity: LONG } }],
+    ['a schema', { text: { format: { type: 'json_schema', name: 's', schema: { description: LONG } } } }],
+    ['a choice', { tools: [TIDE], tool_choice: { type: 'function', name: LONG } }],
+    ['instructions', { instructions: LONG }],
+    ['a tool', { tools: [{ ...TIDE, description: LONG }] }],
+  ])('%s of 2 MB is not repeated, and the rest is', (_, body) => {
+    const { chars, tier, ...echo } = echoOf({ temperature: 0.5, ...body });
+    expect(chars).toBeLessThan(64 * 1024);
+    expect(tier).toBe('default');
+    expect(echo).toMatchObject({ temperature: 0.5, metadata: {}, user: null });
+  });
+
+  test.each<[what: string, metadata: JsonObject, isRepeated: boolean]>([
+    ['16 pairs', pairs(16), true],
+    ['17 pairs', pairs(17), false],
+    ['a key of 64 characters', { ['k'.repeat(64)]: 'v' }, true],
+    ['a key of 65 characters', { ['k'.repeat(65)]: 'v' }, false],
+    ['a value of 512 characters', { k: 'v'.repeat(512) }, true],
+    ['a value of 513 characters', { k: 'v'.repeat(513) }, false],
+    ['a value that is no text', { k: [1] }, false],
+  ])("OpenAI's bounds on metadata: %s", (_, metadata, isRepeated) => {
+    expect(echoOf({ metadata }).metadata).toEqual(isRepeated ? metadata : {});
+  });
+
+  test('custom tools whose names are longer together than an answer may hold: refused by name', () => {
+    const tools = Array.from({ length: 3000 }, (_, i) => ({ type: 'custom', name: `t${i}` }));
+    expect(refusal({ tools })).toMatchObject({ status: 400, code: 'invalid_request', param: 'tools' });
+    expect(refusal({ tools: tools.slice(0, 500) })).toBeNull();
+    expect(refusal({ tools: tools.map((tool) => ({ ...tool, type: 'function' })) })).toBeNull();
+  });
+
+  test('a function after a custom tool of its name: the later one counts', () => {
+    const custom = { type: 'custom', name: 'tide' };
+    const { session } = readResponsesRequest({ model: 'p/m', input: 'Hi', tools: [custom, TIDE] });
+    expect(session.tools.get('tide')).toBeUndefined();
+  });
+});
+
+describe('B3 names of what a request lost', () => {
+  const items = Array.from({ length: 500 }, (_, i) => ({ type: `odd_${i}` }));
+
+  test('500 kinds of items: the first 100 are named', () => {
+    const { dropped } = read({ input: [USER, ...items] });
+    expect(dropped).toEqual(items.slice(0, 100).map(({ type }) => `input.${type}`));
+  });
+});
+
 describe('I2 what is of another kind', () => {
   const call = { type: 'function_call', call_id: 'c', name: 'f' };
   const custom = { type: 'custom_tool_call', call_id: 'c', name: 'f' };

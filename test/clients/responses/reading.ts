@@ -1,4 +1,5 @@
 /** A Responses client's stream in the form of the contract's readings, so that nothing of an upstream's recording is lost unseen. */
+import { EmbeddedJson } from '../../../src/canonical/embedded-json.ts';
 import { readTokens } from '../../../src/clients/responses/encrypted-content.ts';
 import { type JsonObject, listOf, objectOf, textOf } from '../../contract/json.ts';
 import { emptyChoice, emptyReading, type Reading } from '../../contract/reading.ts';
@@ -30,7 +31,7 @@ export function readResponse(response: JsonObject): Reading {
       choice.logprobTokens += listOf(part.logprobs).length;
     }
     for (const part of listOf(item.summary).map(objectOf)) choice.reasoning += textOf(part.text);
-    for (const token of readTokens(item.encrypted_content)) {
+    for (const token of readTokens(item.encrypted_content, new EmbeddedJson())) {
       if ('detail' in token) choice.details.push(JSON.parse(JSON.stringify(token.detail)));
     }
     if (typeof item.call_id !== 'string') continue;

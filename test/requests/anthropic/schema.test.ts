@@ -25,6 +25,18 @@ function written(schema: JsonObject) {
 
 describe('A2 what it refuses', () => {
   const text = { type: 'string' };
+  test('what is described within what is described: as the caller sent it, so that no escape doubles at each level', () => {
+    const union = (inner: object) => ({ anyOf: [{ type: 'string' }], oneOf: [inner] });
+    const inner = union({ type: 'number', minimum: 1 });
+    expect(written(union(inner)).schema).toEqual({
+      anyOf: [{ type: 'string' }],
+      description: `{oneOf: ${JSON.stringify([inner])}}`,
+    });
+    const not = { enum: ['x'.repeat(10_000)] };
+    const { description } = objectOf(written({ type: 'string', not }).schema);
+    expect(String(description)).toHaveLength('{not: …}'.length + 4096);
+  });
+
   test('oneOf, which Zod writes for a union with a discriminator: anyOf, its objects closed, and told', () => {
     const cat = { type: 'object', properties: { kind: { const: 'cat' } } };
     expect(written({ oneOf: [cat, text], description: 'D' })).toEqual({

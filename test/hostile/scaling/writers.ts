@@ -1,0 +1,188 @@
+/** The way of one request's body to an upstream, as the gateway goes it, and what each piece of work on it costs. */
+import { readFileSync } from 'node:fs';
+import { parseJsonExactly } from '../../../src/canonical/exact-json.ts';
+import { isObject, type JsonObject } from '../../../src/canonical/json.ts';
+import { isWithinJsonBounds } from '../../../src/canonical/json-bounds.ts';
+import { LARGE_BYTES, MAX_BODY_FIELDS } from '../../../src/canonical/limits.ts';
+import { chat, completions, fim } from '../../../src/clients/chat/client.ts';
+import type { Client, ClientRequest } from '../../../src/clients/client.ts';
+import { messages } from '../../../src/clients/messages/client.ts';
+import { responses } from '../../../src/clients/responses/client.ts';
+import { findCeiling } from '../../../src/http/ceiling.ts';
+import { HeldRequest } from '../../../src/http/held-request.ts';
+import { maxWrittenBytes } from '../../../src/http/written-size.ts';
+import { estimatePromptTokens } from '../../../src/metering/estimate.ts';
+import { PROFILES } from '../../../src/providers/profiles.ts';
+import type { Route } from '../../../src/providers/provider.ts';
+import type { Target } from '../../../src/routing/target.ts';
+import { SMALL_LEASE } from '../../../src/stream/memory.ts';
+import { settingsWith, targetsOf } from '../../routing/targets.ts';
+import type { Sample } from './samples.ts';
+
+const MAX_REQUEST_BYTES = 10 * 1024 * 1024;
+
+/** What became of one body. */
+export interface Written {
+  readonly outcome: 'sent' | 'refused' | 'beyond the bounds';
+  /** The message of the refusal, or `""`. */
+  readonly why: string;
+  /** The most that this thread ran between two pauses, in ms, and in which pieces of work. */
+  readonly ranMs: number;
+  readonly did: string;
+  readonly cameBytes: number;
+  readonly leftBytes: number;
+  /** Characters that live as long as the answer: the echo of the request, the names of its tools, and those for the report. */
+  readonly heldChars: number;
+  readonly names: number;
+  /** What was written. */
+  readonly json?: string;
+}
+
+/** A body as its client's dialect reads it, and the work until then. */
+export interface Read {
+  readonly sample: Sample;
+  readonly cameBytes: number;
+  readonly sent: JsonObject;
+  readonly client: Client<unknown>;
+  readonly request: Extract<ClientRequest<unknown>, { kind: 'request' }>;
+  readonly watch: Stopwatch;
+}
+
+const settings = settingsWith({
+  GEMINI_API_KEY: 'g',
+  PROVIDERS: JSON.stringify(
+    Object.fromEntries(
+      PROFILES.map(({ id }) => [`like-${id}`, { base_url: `https://${id}.example/v1`, like: id }]),
+    ),
+  ),
+});
+
+/** Every writer: a provider of each profile, by its model's address. */
+export function targetsFor(route: Route): Target[] {
+  return PROFILES.flatMap(({ id, endpoints }) =>
+    endpoints[route] === undefined ? [] : targetsOf([`like-${id}/${modelOf(id)}`], { settings, route }),
+  );
+}
+
+/** A model of the family that has the most to write. */
+function modelOf(id: string): string {
+  if (id === 'anthropic') return 'claude-sonnet-4-5';
+  if (id === 'gemini' || id === 'gemini-compatible') return 'gemini-3-pro-preview';
+  return id === 'mistral' ? 'magistral-medium-latest' : 'm';
+}
+
+/** How long this thread has had a processor, in ms: what it waited for one is not in it. */
+function ranMs(): number {
+  return Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[0]) / 1e6;
+}
+
+/** Times the work between two pauses. A body that is not large gets none, and is all one piece. */
+class Stopwatch {
+  longestMs = 0;
+  longest = '';
+  readonly #isLarge: boolean;
+  readonly #beforeMs: number;
+  #names: string[] = [];
+  readonly #now: () => number;
+  #from: number;
+
+  /**
+   * @param before the work that is part of this one, where none of it is large
+   * @param now asking for the time takes longer than the work on a small body
+   */
+  constructor(bytes: number, before?: Stopwatch, now = before?.now ?? ranMs) {
+    this.#now = now;
+    this.#from = now();
+    this.#isLarge = bytes > LARGE_BYTES;
+    this.#beforeMs = before === undefined || this.#isLarge ? 0 : before.longestMs;
+  }
+
+  get now(): () => number {
+    return this.#now;
+  }
+
+  /** What was worked on since the last call. */
+  did(name: string): void {
+    this.#names.push(name);
+    const ms = this.#now() - this.#from + this.#beforeMs;
+    if (ms > this.longestMs) [this.longestMs, this.longest] = [ms, this.#names.join(', ')];
+    if (!this.#isLarge) return;
+    this.#names = [];
+    this.#from = this.#now();
+  }
+}
+
+function clientOf({ dialect, route }: Sample): Client<unknown> {
+  if (dialect === 'messages') return messages;
+  if (dialect === 'responses') return responses;
+  return route === 'completions' ? completions : route === 'fim' ? fim : chat;
+}
+
+const NOTHING = { outcome: 'refused', why: '', leftBytes: 0, heldChars: 0, names: 0 } as const;
+
+/** Reads the body, and counts its tokens, as `count_tokens` and `input_tokens` do: what was read, or what became of it. */
+export function read(text: string, sample: Sample, now = ranMs): Read | Written {
+  const cameBytes = Buffer.byteLength(text);
+  const watch = new Stopwatch(cameBytes, undefined, now);
+  const ended = (own: Partial<Written>): Written => ({
+    ...{ ...NOTHING, cameBytes, ranMs: watch.longestMs, did: watch.longest },
+    ...own,
+  });
+  const isWithin = cameBytes <= MAX_REQUEST_BYTES && isWithinJsonBounds(text);
+  watch.did('bounds');
+  if (!isWithin) return ended({ outcome: 'beyond the bounds' });
+  const sent = parseJsonExactly(text);
+  watch.did('parse');
+  if (!isObject(sent)) return ended({ why: 'no object' });
+  if (Object.keys(sent).length > MAX_BODY_FIELDS) return ended({ outcome: 'beyond the bounds' });
+  const client = clientOf(sample);
+  const request = client.read(sent);
+  watch.did('read');
+  if (request.kind === 'error') return ended({ why: request.error.message });
+  estimatePromptTokens(request.body);
+  watch.did('estimate');
+  return { sample, cameBytes, sent, client, request, watch };
+}
+
+/** Writes what was read for the target, and finds its ceiling, as for a key with limits. */
+export async function write(
+  { sample, cameBytes, sent, client, request, watch: before }: Read,
+  target: Target,
+) {
+  const watch = new Stopwatch(cameBytes, before);
+  const lease = { ...SMALL_LEASE, pause: async () => watch.did('write') };
+  const { body, dropped, onlyNative, session } = request;
+  const held = new HeldRequest({
+    ...{ body, sent, dropped, onlyNative, lease },
+    lane: client.lane ?? null,
+    route: sample.route,
+    unsupported: 'drop',
+    promptCache: 'auto',
+    hidesReasoning: false,
+    maxBytes: maxWrittenBytes(cameBytes, MAX_REQUEST_BYTES),
+  });
+  const written = await held.write(target);
+  watch.did('write');
+  const ended = (own: Partial<Written>): Written => ({
+    ...{ ...NOTHING, cameBytes, ranMs: watch.longestMs, did: watch.longest },
+    ...own,
+  });
+  if (written.kind === 'error') return ended({ why: written.error.message });
+  await findCeiling([target], written.request, held);
+  watch.did('ceiling');
+  const { json, facts } = written.request;
+  const names = [...facts.dropped, ...facts.changed];
+  return ended({
+    outcome: 'sent',
+    leftBytes: Buffer.byteLength(json),
+    heldChars: charsOf([session, names, facts.toolNames]),
+    names: names.length,
+    json,
+  });
+}
+
+function charsOf(value: unknown): number {
+  if (value instanceof Map) return charsOf([...value]);
+  if (typeof value !== 'object' || value === null) return typeof value === 'string' ? value.length : 0;
+  return Object.values(value).reduce<number>((sum, inner) => sum + charsOf(inner) + 8, 0);
+}

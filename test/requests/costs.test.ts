@@ -1,0 +1,38 @@
+/**
+ * Tests that no body within the bounds costs more than its size (B4): the costliest that are known, at the writer for which they are
+ * costly. Before they were mended each of them took 2 to 90 s. What is measured is this thread's own time, without what it waits for.
+ */
+import { describe, expect, test } from 'vitest';
+import { COSTLY, type CostlyBody } from '../hostile/attacks/requests.ts';
+import type { Sample } from '../hostile/scaling/samples.ts';
+import { read, targetsFor, write } from '../hostile/scaling/writers.ts';
+
+/** Ten times what the largest takes on a machine at rest. */
+const MAX_RAN_MS = 1500;
+const PROFILES: Readonly<Record<CostlyBody['provider'], string>> = {
+  openai: 'like-openai/',
+  anthropic: 'like-anthropic/',
+  gemini: 'like-gemini-native/',
+};
+
+describe('B4 a request with', () => {
+  test.each(Object.entries(COSTLY))(
+    '%s: read and written in time, not many times its size',
+    async (name, costly) => {
+      const { dialect, provider, body } = costly;
+      const sample: Sample = { name, dialect, route: 'chat', body: {} };
+      const targets = targetsFor('chat').filter(({ address }) => address.startsWith(PROFILES[provider]));
+      const known = read(JSON.stringify({ model: 'm', ...body() }), sample);
+      if (!('request' in known)) throw new Error(known.why);
+      expect(targets).toHaveLength(1);
+      for (const target of targets) {
+        const { ranMs, did, outcome, cameBytes, leftBytes, heldChars, names } = await write(known, target);
+        expect(Math.max(ranMs, known.watch.longestMs), did).toBeLessThan(MAX_RAN_MS);
+        expect(outcome).toBe('sent');
+        expect(leftBytes).toBeLessThan(4 * cameBytes + 128 * 1024);
+        expect(names).toBeLessThanOrEqual(100);
+        expect(heldChars).toBeLessThan(128 * 1024);
+      }
+    },
+  );
+});

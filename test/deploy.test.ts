@@ -23,7 +23,12 @@ const config = unstable_readConfig({ config: join(ROOT, 'wrangler.toml') });
 
 test('W3 .dev.vars.example names every secret, and has no value of any', () => {
   const named = [...example.matchAll(/^(?:# )?([A-Z][A-Z0-9_]*)=(.*)$/gm)];
-  expect(named.map(([, name]) => name).sort()).toEqual(secrets());
+  const names = named.map(([, name]) => name);
+  const lines = secrets()
+    .filter((name) => !names.includes(name))
+    .map((name) => `.dev.vars.example lacks a line: # ${name}=`);
+  expect(lines, lines.join('\n')).toEqual([]);
+  expect(names.sort()).toEqual(secrets());
   expect(named.map(([, , value]) => value).join('')).toBe('');
 });
 
@@ -35,6 +40,10 @@ test('W3 the deploy button asks for nothing that a deployment can do without', (
 test('W3 package.json describes every secret and every binding that wrangler.toml makes', () => {
   const stores = objectsOf(config.kv_namespaces).map(({ binding }) => textOf(binding));
   const objects = objectsOf(config.durable_objects.bindings).map(({ name }) => textOf(name));
+  const lacking = secrets()
+    .filter((name) => !Object.hasOwn(descriptions, name))
+    .map((name) => `package.json lacks a description: cloudflare.bindings.${name}`);
+  expect(lacking, lacking.join('\n')).toEqual([]);
   expect(Object.keys(descriptions).sort()).toEqual([...secrets(), ...stores, ...objects].sort());
   for (const described of Object.values(descriptions))
     expect(textOf(objectOf(described).description)).toMatch(/\.$/);

@@ -9,8 +9,19 @@ import { type Fixture, fixtureProviders, fixtures, type UsageField } from './fix
 const CUTS = [Number.POSITIVE_INFINITY, 1, 2, 3, 7, 64];
 
 test('every provider of the registry has fixtures, and every fixture folder a provider', () => {
-  const ids = PROVIDERS.map((provider) => provider.id);
-  expect(fixtureProviders).toEqual([...ids, COMPATIBLE].sort());
+  const ids = [...PROVIDERS.map((provider) => provider.id), COMPATIBLE];
+  const lacking = ids.filter((id) => !fixtureProviders.includes(id));
+  const strange = fixtureProviders.filter((id) => !ids.includes(id));
+  const problems = [
+    ...lacking.map(
+      (id) =>
+        `${id} has no fixture: add test/fixtures/${id}/<case>/ with upstream.sse, expected.sse and case.json`,
+    ),
+    ...strange.map(
+      (id) => `test/fixtures/${id}/ has no provider: add it to src/providers/index.ts, or rename the folder`,
+    ),
+  ];
+  expect(problems, problems.join('\n')).toEqual([]);
 });
 
 describe.each(fixtures.map((fixture) => [fixture.name, fixture] as const))('%s', (_, fixture) => {

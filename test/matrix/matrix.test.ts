@@ -19,9 +19,24 @@ const table = lines.slice(start, lines.indexOf('', start));
 
 test('it has a row for every provider that Weir knows by name', () => {
   expect(table.slice(0, 2)).toEqual(HEAD);
-  expect(table).toHaveLength(HEAD.length + ROWS.length);
+  const models = table.slice(2).map((line) => /^\| `([^`]+)` \|/.exec(line)?.[1]);
   const providers = new Set(ROWS.map(({ model }) => model.split('/')[0]));
-  expect(PROVIDERS.map(({ id }) => id).filter((id) => !providers.has(id))).toEqual([]);
+  const problems = [
+    ...PROVIDERS.filter(({ id }) => !providers.has(id)).map(
+      ({ id }) => `${id} has no row in the matrix: add a model of it to test/matrix/rows.ts`,
+    ),
+    ...ROWS.filter(({ model }) => !models.includes(model)).map(
+      ({ model }) =>
+        `README.md has no row for ${model}: run npm run matrix, and put the row that it prints into the table`,
+    ),
+    ...models
+      .filter((model) => !ROWS.some((row) => row.model === model))
+      .map(
+        (model) =>
+          `README.md has a row for ${model}, which is not in test/matrix/rows.ts: remove one or add the other`,
+      ),
+  ];
+  expect(problems, problems.join('\n')).toEqual([]);
 });
 
 describe.each(ROWS)('$model', (row) => {

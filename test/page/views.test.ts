@@ -319,8 +319,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await table.locator('tr', { hasText: 'invalid_api_key' }).filter({ hasText: 'unknown' }).waitFor();
     // What was refused had no model yet.
     await page.goto(`${filled.page}#/overview?range=24h&model=deepseek/deepseek-flash`);
-    await settle(page);
-    expect(await tile.innerText()).toBe('–');
+    await expect.poll(() => tile.innerText()).toBe('–');
     expect(complaints).toEqual([]);
     await context.close();
     const own = await signedIn({}, '#/overview?range=24h', token);

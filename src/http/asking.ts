@@ -1,6 +1,9 @@
 /** Asks the targets of a request, one after the other, until one has output: whoever answers sees one attempt at a time (R4-R9). */
+import { mayUse } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
+import { didYouMean } from '../canonical/nearest.ts';
 import type { AttemptEnd, AttemptFacts } from '../metering/attempt-meter.ts';
+import { pricedModels } from '../metering/prices/find-price.ts';
 import type { RequestMeter } from '../metering/request-meter.ts';
 import { apiHeaders } from '../providers/api-headers.ts';
 import { lastError, skippedAttempt } from '../routing/attempts.ts';
@@ -115,7 +118,7 @@ export class Asking {
     this.#giveUp(attempt, { errorCode: error.code, isRefused: !isTimeout });
     if (verdict.movesOn && this.#moveOn()) return null;
     held.release();
-    return lastError(error, meter.attempts);
+    return lastError(withNearestModel(error, target, exchange), meter.attempts);
   }
 
   /** @returns whether there is another target */
@@ -187,6 +190,22 @@ export class Asking {
     await over.promise;
     cancelTimer();
   }
+}
+
+/** A 404 about the model names the one that may be meant: of those that the provider listed lately, or that have a price. */
+function withNearestModel(
+  error: ApiError,
+  target: Target,
+  { caller, callerPays, context }: Exchange,
+): ApiError {
+  if (error.status !== 404) return error;
+  const { priceIds, provider, model } = target;
+  // A list is that of the deployment's credential.
+  const listed = callerPays ? [] : context.modelLists.remembered(provider.id);
+  const names = [...listed, ...pricedModels(context.prices.table, priceIds)];
+  const usable = names.filter((name) => name !== model && mayUse(caller, `${provider.id}/${name}`));
+  const hint = didYouMean(model, usable);
+  return hint === '' ? error : { ...error, message: error.message.replace(/\.$/, '') + hint };
 }
 
 const FILTERED = 'content_filter';

@@ -59,6 +59,12 @@ export class ModelLists {
     return list;
   }
 
+  /** The names of the models that a provider listed lately; nobody is asked. */
+  remembered(id: string): readonly string[] {
+    const list = this.#lists.get(id)?.list;
+    return list?.kind === 'models' ? list.models.map((model) => model.id.slice(id.length + 1)) : [];
+  }
+
   async #ask(configured: ConfiguredProvider, secret: string, leaseMemory: LeaseMemory): Promise<ModelList> {
     const { provider, headers } = configured;
     const { path } = provider.models ?? OPENAI_MODELS;

@@ -141,6 +141,39 @@ describe('names that lead nowhere', () => {
     expect(error).toMatchObject({ code: 'model_not_found', message: expect.stringContaining(message) });
   });
 
+  test.each<[model: string, env: JsonObject, message: string]>([
+    ['gpt-4o-mni', { AUTH: 'open' }, 'OpenAI: The model does not exist: did you mean gpt-4o-mini?'],
+    ['gpt-9-huge', { AUTH: 'open' }, 'OpenAI: The model does not exist.'],
+  ])(
+    'a model %s that the provider does not have: its 404, with the nearest model that has a price',
+    async (model, env, message) => {
+      const fetch = async () =>
+        Response.json({ error: { message: 'The model does not exist.' } }, { status: 404 });
+      const { status, error } = await errorOf(
+        await new LimitedGateway(env, { fetch }).ask('', { model: `openai/${model}` }),
+      );
+      expect([status, error.message]).toEqual([404, message]);
+    },
+  );
+
+  test('a model that was listed lately is named, and none that the key may not use', async () => {
+    const fetch = async (url: Request | string) =>
+      String(url).endsWith('/models')
+        ? Response.json({ data: [{ id: 'weir-one' }] })
+        : Response.json({ error: { message: 'No such model' } }, { status: 404 });
+    const gateway = new LimitedGateway({ AUTH: 'keys' }, { fetch });
+    const [all, some] = [
+      await gateway.key(),
+      await gateway.key({ models: ['openai/weir-one?', 'openai/weir-on'] }),
+    ];
+    await (await gateway.fetch('/v1/models', all)).text();
+    const message = async (key: string) => {
+      return (await errorOf(await gateway.ask(key, { model: 'openai/weir-on' }))).error.message;
+    };
+    expect(await message(all)).toBe('OpenAI: No such model: did you mean weir-one?');
+    expect(await message(some)).toBe('OpenAI: No such model');
+  });
+
   test('GET /v1/models/<id> with a slip in the id: names the nearest in the list', async () => {
     const fetch = async () => Response.json({ data: [{ id: 'gpt-4o-mini' }] });
     const gateway = new LimitedGateway({ ...ENV, MISTRAL_API_KEY: '' }, { fetch });

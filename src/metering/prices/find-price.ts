@@ -31,6 +31,12 @@ export function findPrice(
   return null;
 }
 
+/** The models that prices name one by one. */
+export function pricedModels(table: PriceTable, providers: readonly string[]): string[] {
+  const prices = table.flat().filter(({ provider }) => providers.includes(provider));
+  return prices.flatMap(({ models }) => models.filter((model) => !model.includes('*')));
+}
+
 interface Candidate {
   readonly price: Price;
   /** ms since the epoch. */

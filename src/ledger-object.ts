@@ -6,9 +6,10 @@ import type { JsonObject } from './canonical/json.ts';
 import type { LimitsResult } from './limits/limits.ts';
 import type { LimitsStub } from './limits/limits-stub.ts';
 import { type Reservation, type ReserveRequest, reserve } from './limits/reserve.ts';
-import { type Charge, expire, nextExpiry, settle, settleRecords, settleUnreserved } from './limits/settle.ts';
+import { expire, nextExpiry, settle, settleRecords, settleUnreserved } from './limits/settle.ts';
 import { readStanding, type Standing } from './limits/standing.ts';
 import { changeLimits, createLimitTables } from './limits/tables.ts';
+import type { Charge, ChargedRecord } from './metering/charge.ts';
 import { DAY_MS } from './metering/days.ts';
 import type { RecordQuery, ReportQuery } from './metering/ledger.ts';
 import type { SumRow } from './metering/object/columns.ts';
@@ -100,7 +101,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
     ];
   }
 
-  async settle(records: readonly UsageRecord[], recordDays?: number): Promise<readonly string[]> {
+  async settle(records: readonly ChargedRecord[], recordDays?: number): Promise<readonly string[]> {
     const alarm = await this.#storage.getAlarm();
     const forgotten = this.#storage.transactionSync(() => {
       const marks = readMarks(this.#sql);

@@ -102,6 +102,8 @@ export interface StreamMeter {
   vendor(tokens: VendorTokens | null): void;
   /** The upstream's own word for the end of a choice. */
   finish(word: string, meaning: FinishMeaning): void;
+  /** The upstream has made a whole answer, which has an id. */
+  made(): void;
   /** The usage of the whole answer, asked for when it has ended. */
   countUsage(): CountedUsage;
 }

@@ -107,9 +107,7 @@ export function countUsage(
   reported: UsageReport,
   estimate: { readonly prompt: () => number; readonly completion: () => number },
 ): CountedUsage {
-  const told = estimate.completion() > 0 ? withoutZeros(reported) : reported;
-  const prompt = told.prompt ?? difference(told.total, told.completion);
-  const completion = told.completion ?? difference(told.total, told.prompt);
+  const { prompt, completion, total } = reportedSums(reported, estimate.completion() > 0);
   const promptTokens = prompt ?? estimate.prompt();
   const completionTokens = completion ?? estimate.completion();
   const promptDetails = present({
@@ -128,7 +126,7 @@ export function countUsage(
     usage: {
       prompt_tokens: promptTokens,
       completion_tokens: completionTokens,
-      total_tokens: told.total ?? promptTokens + completionTokens,
+      total_tokens: total ?? promptTokens + completionTokens,
       ...(promptDetails === null ? {} : { prompt_tokens_details: promptDetails }),
       ...(completionDetails === null ? {} : { completion_tokens_details: completionDetails }),
     },
@@ -136,6 +134,20 @@ export function countUsage(
 }
 
 type Sums = Pick<UsageReport, 'prompt' | 'completion' | 'total'>;
+
+/**
+ * The sums that were reported, or follow from those that were.
+ * @param hasText a text came, beside which a zero is no report
+ */
+export function reportedSums(reported: UsageReport, hasText: boolean): Sums {
+  const told = hasText ? withoutZeros(reported) : reported;
+  const { prompt, completion, total } = told;
+  return {
+    prompt: prompt ?? difference(total, completion),
+    completion: completion ?? difference(total, prompt),
+    total,
+  };
+}
 
 /** The sums of an answer that has a text: a zero was not counted, and a total that is no more than one part has left the other out. */
 function withoutZeros({ prompt, completion, total }: UsageReport): Sums {

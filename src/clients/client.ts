@@ -59,6 +59,10 @@ export interface Lane {
   readonly outputLimit: string;
   /** Of the names of what a chat does not take, those that may add to the prompt without a bound (G2). */
   readonly promptParts: RegExp;
+  /** Whether a body lets the provider compact its context, which is billed as a request of its own (G2). */
+  compacts(body: JsonObject): boolean;
+  /** The field that asks for an answer outside of this request, whose usage is never seen; absent: the dialect has none. */
+  readonly detached?: string;
   /** Headers that pass, beside those that always do (H2): the client's on the way up, and the upstream's on the way down. */
   readonly requestHeaders: readonly string[];
   readonly responseHeaders: readonly string[];

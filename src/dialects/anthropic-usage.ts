@@ -1,6 +1,7 @@
 /** Counts an Anthropic message's tokens: the last said count of each field, and what is billed beside the message (A5). */
 import { isObject, type JsonObject, objectOf, readArray, readCount } from '../canonical/json.ts';
 import type { TokensBesides, UsageReport } from '../canonical/usage.ts';
+import { readName } from './envelope.ts';
 
 const FIELDS = [
   'input_tokens',
@@ -14,13 +15,41 @@ type Said = { readonly [F in (typeof FIELDS)[number]]?: number } & {
   readonly searches?: number;
 };
 
+/**
+ * Where they cost no more: https://platform.claude.com/docs/en/build-with-claude/fast-mode and /docs/en/manage-claude/data-residency
+ * (2026-11-22); models before Opus 4.6 say `not_available` of their place (recorded in 2026).
+ */
+const STANDARD: readonly string[] = ['standard', 'global', 'not_available'];
+
 /** Totals of the whole message that are left out where they don't apply: one that is there takes the place of the one before. */
 export class ClaudeUsage {
   #said: Said = {};
+  #speed: string | undefined;
+  #place: string | undefined;
+  #wasDearer = false;
+
+  /**
+   * The speed and the place that the message was made with, as prices name them (`fast`, `us`, `fast+us`): `default` where an
+   * earlier report named dearer ones, undefined where none did.
+   */
+  get serviceTier(): string | undefined {
+    const dearer = [this.#speed, this.#place].filter(
+      (name) => name !== undefined && !STANDARD.includes(name),
+    );
+    if (dearer.length === 0) return this.#wasDearer ? 'default' : undefined;
+    this.#wasDearer = true;
+    return dearer.join('+');
+  }
+
+  #readTier({ speed, inference_geo }: JsonObject): void {
+    this.#speed = readName(speed) ?? this.#speed;
+    this.#place = readName(inference_geo) ?? this.#place;
+  }
 
   /** Of `message_start`, whose output count is of no more than the beginning: a stream that is cut has none. */
   start(usage: unknown): UsageReport | null {
     if (!isObject(usage)) return null;
+    this.#readTier(usage);
     const { output_tokens: _, ...said } = saidIn(usage);
     this.#said = said;
     return { ...tokensOf(said), isLatest: true };
@@ -32,6 +61,7 @@ export class ClaudeUsage {
    */
   latest(usage: unknown, searchResults: number): UsageReport | null {
     if (!isObject(usage)) return null;
+    this.#readTier(usage);
     this.#said = { ...this.#said, ...saidIn(usage) };
     const details = objectOf(usage.output_tokens_details);
     const besides = readBesides(usage.iterations);

@@ -82,12 +82,14 @@ class MessageReader implements DialectReader {
         toolCalls.push(callPart(toolCalls.length, block.call, block.call.input || '{}'));
     }
     const isMessage = answer.type === 'message' || Array.isArray(answer.content);
+    const usage = this.#usage.latest(answer.usage, this.#searchResults);
     const finished = { ...choice, toolCalls, finishWord: readText(answer.stop_reason) ?? 'end_turn' };
     return {
       ...EMPTY_PART,
       ...headOf(answer),
       choices: isMessage ? [finished] : [],
-      usage: this.#usage.latest(answer.usage, this.#searchResults),
+      usage,
+      serviceTier: this.#usage.serviceTier,
       error: findUpstreamError(answer),
     };
   }
@@ -98,7 +100,9 @@ class MessageReader implements DialectReader {
     if (this.#hasBlocks && id !== this.#id) return { ...EMPTY_PART, error: SECOND_MESSAGE };
     this.#id = id;
     const usage = this.#usage.start(message.usage);
-    return { ...EMPTY_PART, ...headOf(message), choices: [{ ...EMPTY_CHOICE, hasRole: true }], usage };
+    const { serviceTier } = this.#usage;
+    const choices = [{ ...EMPTY_CHOICE, hasRole: true }];
+    return { ...EMPTY_PART, ...headOf(message), choices, usage, serviceTier };
   }
 
   #openBlock({ content_block, index }: JsonObject): ChunkPart | null {
@@ -170,7 +174,8 @@ class MessageReader implements DialectReader {
     this.#finishWord = readText(objectOf(event.delta).stop_reason) ?? this.#finishWord;
     const toolCalls = this.#closeAll();
     const choices = toolCalls.length === 0 ? [] : [{ ...EMPTY_CHOICE, toolCalls }];
-    return { ...EMPTY_PART, choices, usage: this.#usage.latest(event.usage, this.#searchResults) };
+    const usage = this.#usage.latest(event.usage, this.#searchResults);
+    return { ...EMPTY_PART, choices, usage, serviceTier: this.#usage.serviceTier };
   }
 }
 

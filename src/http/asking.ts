@@ -60,15 +60,15 @@ export class Asking {
     if (turn === null || this.#isStopped) return null;
     await this.#waitUntil(turn.at);
     if (this.#isStopped) return null;
-    const { held, meter } = this.#options;
-    const written = await held.writeAgain(turn.target);
+    const { held, meter, exchange } = this.#options;
+    const noRoom = (await exchange.admission?.reserveAgain(meter.billedAttempts)) ?? null;
     if (this.#isStopped) return null;
-    const facts =
-      written.kind === 'request'
-        ? written.request.facts
-        : { target: turn.target, dropped: [], changed: [], choices: 1, lane: null };
+    const written: WriteResult =
+      noRoom === null ? await held.writeAgain(turn.target) : { kind: 'error', error: noRoom };
+    if (this.#isStopped) return null;
+    const facts = written.kind === 'request' ? written.request.facts : unsentFacts(turn.target);
     meter.begin(recordedFacts(facts));
-    this.#current = this.#ask(written, facts);
+    this.#current = this.#ask(written, facts, noRoom !== null);
     return this.#current;
   }
 
@@ -88,7 +88,7 @@ export class Asking {
     const { target } = attempt.facts;
     const isFiltered = attempt.meter.tally.finishMeaning === FILTERED;
     if (isFiltered && target.step.on.includes(FILTERED) && this.#moveOn()) {
-      this.#giveUp(attempt, { errorCode: FILTERED, isRefused: false });
+      this.#giveUp(attempt, { errorCode: FILTERED, isRefused: false, isWhole: true });
       return true;
     }
     this.served(attempt);
@@ -111,6 +111,7 @@ export class Asking {
       error,
       isUnsent: attempt.isUnsent,
       isTimeout,
+      isLast: attempt.isOutOfRoom || attempt.meter.tally.isMade,
       retryAfterMs: readRetryAfter(attempt.headers, clock.now()),
     };
     const verdict = judge(failure, target, exchange.callerPays);
@@ -142,7 +143,7 @@ export class Asking {
     this.#options.held.release();
   }
 
-  #ask(written: WriteResult, facts: TargetFacts): Attempt {
+  #ask(written: WriteResult, facts: TargetFacts, isOutOfRoom = false): Attempt {
     const { exchange, meter, passes, held, clientHeaders, tracing } = this.#options;
     const { ports } = exchange.context;
     const { target } = facts;
@@ -157,6 +158,7 @@ export class Asking {
         isReplaceable: passes.hasMore,
         clock: ports.clock,
         isUnsent: written.kind === 'error',
+        isOutOfRoom,
         call: (signal) => {
           if (written.kind === 'error')
             return Promise.resolve({ ...written, headers: new Headers(), status: null, cause: null });
@@ -210,8 +212,13 @@ function withNearestModel(
 
 const FILTERED = 'content_filter';
 
+/** For a target that gets no request. */
+function unsentFacts(target: Target): TargetFacts {
+  return { target, dropped: [], changed: [], choices: 1, showsAll: false, lane: null };
+}
+
 /** What of an attempt is recorded. */
-export function recordedFacts({ target, dropped, changed }: TargetFacts): AttemptFacts {
+export function recordedFacts({ target, dropped, changed, choices, showsAll }: TargetFacts): AttemptFacts {
   const { provider, model, priceIds } = target;
-  return { provider: provider.id, model, priceIds, dropped, changed };
+  return { provider: provider.id, model, priceIds, dropped, changed, choices, showsAll };
 }

@@ -14,6 +14,8 @@ export interface AttemptOptions {
   readonly isReplaceable: boolean;
   /** Its provider does not take the request: `call` asks nobody. */
   readonly isUnsent: boolean;
+  /** The key's budget has no room for it: it is not sent, and no other follows. */
+  readonly isOutOfRoom: boolean;
   readonly clock: Clock;
   /** Asks the upstream; never rejects. */
   readonly call: (signal: AbortSignal) => Promise<UpstreamResult>;
@@ -28,6 +30,7 @@ export class Attempt {
   readonly meter: AttemptMeter;
   readonly isReplaceable: boolean;
   readonly isUnsent: boolean;
+  readonly isOutOfRoom: boolean;
   /** The upstream's answer; never rejects. */
   readonly answer: Promise<UpstreamResult>;
   /** The same, once it has come. */
@@ -38,12 +41,14 @@ export class Attempt {
   readonly #abort = new AbortController();
   #cancelTimer = () => {};
 
-  constructor({ facts, upstream, meter, isReplaceable, isUnsent, clock, call }: AttemptOptions) {
+  constructor(options: AttemptOptions) {
+    const { facts, upstream, meter, isReplaceable, isUnsent, isOutOfRoom, clock, call } = options;
     this.facts = facts;
     this.upstream = upstream;
     this.meter = meter;
     this.isReplaceable = isReplaceable;
     this.isUnsent = isUnsent;
+    this.isOutOfRoom = isOutOfRoom;
     this.#clock = clock;
     this.answer = call(this.#abort.signal).then((result) => {
       this.result = result;

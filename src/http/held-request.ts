@@ -1,14 +1,21 @@
 /** The caller's request, held until no other target may be asked: each target gets it in its provider's words (R10). */
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { matchesAnyGlob } from '../canonical/glob.ts';
 import { type JsonObject, readArray, readCount } from '../canonical/json.ts';
 import { MAX_REPORTED_NAMES } from '../canonical/limits.ts';
 import { ReportedNames } from '../canonical/reported-names.ts';
 import type { Lane } from '../clients/client.ts';
-import type { LaneEndpoint, Route } from '../providers/provider.ts';
-import { limitName, type RequestForm, writeRequest } from '../requests/form.ts';
+import type { LaneEndpoint, Provider, Route } from '../providers/provider.ts';
+import { limitName, type RequestForm, withWrittenLimit, writeRequest } from '../requests/form.ts';
 import { omit } from '../requests/objects.ts';
-import { readOutputLimit, withOutputLimit } from '../requests/output-limit.ts';
-import { withoutNulls } from '../requests/rewrite.ts';
+import {
+  type LimitedBody,
+  RIVAL_LIMITS,
+  readOutputLimit,
+  withLimitAlone,
+  withOutputLimit,
+} from '../requests/output-limit.ts';
+import { type Rewritten, withoutNulls } from '../requests/rewrite.ts';
 import type { PromptCache, Unsupported } from '../requests/rules.ts';
 import type { ToolNames } from '../requests/tool-names.ts';
 import { laneUrl, type Target, targetUrl } from '../routing/target.ts';
@@ -25,6 +32,8 @@ export interface TargetFacts {
   readonly choices: number;
   /** Tools' names, by those that stand for them at the upstream; absent: each stands for itself. */
   readonly toolNames?: ToolNames;
+  /** A whole answer shows every token that is billed (G3). */
+  readonly showsAll: boolean;
   /** Where requests and events pass as they are, because client and provider speak one dialect (N1); null: nowhere. */
   readonly lane: LaneEndpoint | null;
 }
@@ -44,6 +53,8 @@ export interface TargetRequest {
   readonly prompts: number;
   /** Whether the body tells all of the prompt: on a lane the provider may keep, fetch or search for more of it (G2). */
   readonly isPromptTold: boolean;
+  /** The field that asks for an answer outside of this request, or null. */
+  readonly detached: string | null;
 }
 
 export type WriteResult =
@@ -115,7 +126,7 @@ export class HeldRequest {
       isTranslated: this.#held.lane !== null,
     });
     if (rewritten.kind === 'error') return rewritten;
-    const { body } = rewritten;
+    const { body, dropped: lost } = this.#limitWritten(form, rewritten);
     await lease.pause();
     const json = writeBody(body, maxBytes, provider.name);
     if (typeof json !== 'string') return { kind: 'error', error: json };
@@ -125,15 +136,27 @@ export class HeldRequest {
     const chat = form.kind === 'native' ? limited : body;
     const facts = {
       target,
-      dropped: lane === null ? allNames(dropped, rewritten.dropped) : [],
+      dropped: lane === null ? allNames(dropped, lost) : lost,
       changed,
       choices: prompts * (readCount(asked.n) ?? 1),
       ...(rewritten.toolNames === undefined ? {} : { toolNames: rewritten.toolNames }),
+      showsAll: lane === null && showsAll(provider, model, body),
       lane: lane?.endpoint ?? null,
     };
     const url = lane === null ? targetUrl(target, asked) : laneUrl(target, lane.endpoint);
     const isPromptTold = lane === null || tellsPrompt(lane.of, this.#held);
-    return { kind: 'request', request: { facts, url, body, json, form, chat, prompts, isPromptTold } };
+    const detached = lane === null ? null : detachedIn(lane);
+    return {
+      kind: 'request',
+      request: { facts, url, body, json, form, chat, prompts, isPromptTold, detached },
+    };
+  }
+
+  /** Applies the key's limit as the last change of the body, so that no other name for it is left (G2). */
+  #limitWritten(form: RequestForm, { body, dropped }: Extract<Rewritten, { kind: 'body' }>): LimitedBody {
+    if (this.#outputTokens === null) return { body, dropped };
+    const limited = withWrittenLimit(form, body, this.#outputTokens);
+    return { body: limited.body, dropped: [...dropped, ...limited.dropped] };
   }
 
   /** As {@link write}, while others may have had their turn since. */
@@ -193,9 +216,26 @@ function allNames(read: readonly string[], written: readonly string[]): readonly
 }
 
 /** What a chat has no words for, and a lane passes all the same, may be a prompt of any length; of so many names some are missing. */
-function tellsPrompt({ promptParts }: Lane, { onlyNative, dropped }: HeldOptions): boolean {
+function tellsPrompt(lane: Lane, { onlyNative, dropped, sent }: HeldOptions): boolean {
   if (dropped.length >= MAX_REPORTED_NAMES) return false;
-  return onlyNative === null && !dropped.some((name) => promptParts.test(name));
+  return onlyNative === null && !lane.compacts(sent) && !dropped.some((name) => lane.promptParts.test(name));
+}
+
+function detachedIn({ of, body }: OpenLane): string | null {
+  const { detached } = of;
+  const isAsked = detached !== undefined && (body[detached] ?? false) !== false;
+  return isAsked ? detached : null;
+}
+
+/** Fields that cut or hide a part of the answer, or make more than is sent. */
+const HIDING_FIELDS = [
+  ...['stop', 'stop_sequences', 'prediction', 'best_of', 'audio', 'modalities'],
+  ...['include_reasoning', 'separate_reasoning', 'reasoning_format', 'grammar'],
+];
+
+function showsAll(provider: Provider, model: string, body: JsonObject): boolean {
+  const isHiding = HIDING_FIELDS.some((field) => body[field] !== undefined);
+  return !isHiding && matchesAnyGlob(provider.showsAll ?? [], model);
 }
 
 /** The form of a body that passes as it is, but for its model, the limit of its key and what hides its reasoning (N1, C6). */
@@ -208,7 +248,10 @@ function passing({ of, endpoint, body: sent }: OpenLane, isLimited: boolean): Re
       const body = { ...omit(passed, ...ROUTING_FIELDS), model, ...limit };
       return { kind: 'body', body, dropped: [], changed: [] };
     },
-    outputLimit: (body) => readCount(body[of.outputLimit]) ?? null,
+    // 0 is no limit of an answer that is reserved for.
+    outputLimit: (body) => readCount(body[of.outputLimit]) || null,
+    withLimit: (body, tokens) =>
+      withLimitAlone(body, of.outputLimit, tokens, [...RIVAL_LIMITS, 'n', 'best_of']),
     limitName: of.outputLimit,
   };
 }

@@ -51,7 +51,7 @@ function writeBudget({ limits, budget: standing }: Standing, now: number): JsonO
   const { budget } = limits;
   if (budget === null || standing === null) return null;
   const { unit, amount, per } = budget;
-  const { spent, reserved, estimated, resetsAt } = standing;
+  const { spent, reserved, estimated, unreported, resetsAt } = standing;
   return {
     unit,
     period: periodName(per, now),
@@ -61,6 +61,8 @@ function writeBudget({ limits, budget: standing }: Standing, now: number): JsonO
     remaining: writeAmount(amount - spent - reserved, unit),
     // Of what is spent: charged for requests that were never settled (G3).
     estimated: writeAmount(estimated, unit),
+    // Charged at its bound, because no provider reported it (G3).
+    unreported: writeAmount(unreported, unit),
     resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
   };
 }

@@ -1,9 +1,9 @@
 /** The ledger objects with what limits add to them, as the gateway calls them. */
 import type { JsonObject } from '../canonical/json.ts';
+import type { Charge } from '../metering/charge.ts';
 import type { LedgerNamespace, LedgerStub } from '../metering/object/ledger-stub.ts';
 import type { LimitsResult } from './limits.ts';
 import type { Reservation, ReserveRequest } from './reserve.ts';
-import type { Charge } from './settle.ts';
 import type { Standing } from './standing.ts';
 
 /** What a key's object does about its limits. */

@@ -4,7 +4,7 @@
  * Every tokenizer in use falls back to bytes: a token stands for at least one byte of UTF-8. The body's JSON holds every text of
  * the prompt, with more than one byte of its own for each token that a chat template puts around a message. What a template writes
  * out in a form of its own (tools, schemas) counts twice, and what providers add unseen has an allowance. What no body shows, such
- * as a file's pages, counts as the largest context window.
+ * as a file's pages or what is at an address, counts as the largest context window.
  */
 import { isObject, type JsonObject, readArray, readCount, readText } from '../canonical/json.ts';
 
@@ -17,17 +17,20 @@ const ADDED_TOKENS = 1024;
 /** What templates write out anew: with indents, or with `\u` escapes. */
 const REWRITTEN_FIELDS = ['tools', 'functions', 'response_format'];
 
-/** Fields that have the provider search or read for the request. */
+/** Fields that have the provider search or read for the request, or go on with what it keeps. */
 const READING_FIELDS = [
-  ...['web_search_options', 'search_parameters', 'plugins', 'agent_id'],
+  ...['web_search_options', 'search_parameters', 'plugins', 'agent_id', 'preset', 'data_sources'],
+  ...['previous_response_id', 'conversation', 'thread', 'container', 'mcp_servers', 'context_management'],
   // Google's, whose contents are elsewhere, and what may hold them.
-  ...['cached_content', 'cachedContent', 'extra_body'],
+  ...['cached_content', 'cachedContent', 'extra_body', 'contents', 'system_instruction', 'systemInstruction'],
 ];
 /** Tools that the caller runs; all others the provider runs, and what they read becomes part of the prompt. */
 const CALLERS_TOOLS = ['function', 'custom'];
 
-/** Parts whose tokens are in their own text or bytes. */
-const TEXT_PARTS = ['text', 'refusal', 'thinking', 'reasoning', 'input_audio'];
+/** Parts whose tokens are in their own text. */
+const TEXT_PARTS = ['text', 'refusal', 'thinking', 'reasoning'];
+/** Without a type, a part of these fields alone is a text. */
+const TEXT_FIELDS = ['text', 'cache_control'];
 
 /** The default of Qwen's vision models, the highest of those that people run themselves: their model cards, 2026-11-22. */
 const MAX_IMAGE_TOKENS = 16_384;
@@ -57,9 +60,18 @@ function bytesOf(text: string): number {
   return encoder.encode(text).length;
 }
 
+/** The most tokens that a value has whose texts a provider reads. */
+export function mostTokensOf(value: unknown): number {
+  return bytesOf(JSON.stringify(value));
+}
+
 function isReading(body: JsonObject): boolean {
+  const isReadingField = (field: string) => body[field] !== undefined && body[field] !== null;
+  // A prompt that is an object names one that the provider keeps.
   return (
-    !readArray(body.tools).every(isCallersTool) || READING_FIELDS.some((field) => body[field] !== undefined)
+    isObject(body.prompt) ||
+    !readArray(body.tools).every(isCallersTool) ||
+    READING_FIELDS.some(isReadingField)
   );
 }
 
@@ -105,31 +117,39 @@ interface Media {
   readonly isUnbounded: boolean;
 }
 
+/**
+ * An image in the body is the only medium with a bound: an address may lead to anything, and pages and sounds may have fewer bytes
+ * than tokens (a PDF of 1,000 pages can have 10 KB, and Gemini bills 258 tokens for each).
+ */
 function mediaOf(body: JsonObject): Media {
   let images = 0;
   let imageBytes = 0;
   let isUnbounded = false;
   for (const message of readArray(body.messages)) {
-    for (const part of readArray(isObject(message) ? message.content : undefined)) {
-      if (!isObject(part)) continue;
-      const type = readText(part.type) ?? 'text';
-      if (type === 'image_url') {
-        images++;
-        imageBytes += inlineBytes(part.image_url);
-      } else if (!TEXT_PARTS.includes(type) && !isInlineFile(part)) isUnbounded = true;
+    if (!isObject(message)) continue;
+    // An answer in sound that the provider keeps, by its id.
+    if (isObject(message.audio)) isUnbounded = true;
+    for (const part of readArray(message.content)) {
+      if (!isObject(part) || isTextPart(part)) continue;
+      const bytes = part.type === 'image_url' ? inlineImageBytes(part.image_url) : null;
+      if (bytes === null) isUnbounded = true;
+      images++;
+      imageBytes += bytes ?? 0;
     }
   }
   return { images, imageBytes, isUnbounded };
 }
 
-/** OpenAI has `{"url"}`, Mistral takes the URL alone. */
-function inlineBytes(image: unknown): number {
-  const url = readText(isObject(image) ? image.url : image) ?? '';
-  return url.startsWith('data:') ? url.length : 0;
+function isTextPart(part: JsonObject): boolean {
+  const type = readText(part.type);
+  if (type !== undefined) return TEXT_PARTS.includes(type);
+  return Object.keys(part).every((field) => TEXT_FIELDS.includes(field));
 }
 
-/** A file that is in the body counts with its bytes in base64: a page of a PDF has more of them than it has tokens. */
-function isInlineFile({ type, file, document_url }: JsonObject): boolean {
-  if (type === 'document_url') return readText(document_url)?.startsWith('data:') ?? false;
-  return type === 'file' && isObject(file) && readText(file.file_data) !== undefined;
+const IMAGE_DATA = /^data:image\//i;
+
+/** OpenAI has `{"url"}`, Mistral takes the URL alone; null where it is no image in the body. */
+function inlineImageBytes(image: unknown): number | null {
+  const url = readText(isObject(image) ? image.url : image) ?? '';
+  return IMAGE_DATA.test(url) ? url.length : null;
 }

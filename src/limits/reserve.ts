@@ -16,7 +16,7 @@ export interface HighestPrice {
 }
 
 export interface ReserveRequest {
-  /** The request's id: asked twice with the same one, it is reserved once. */
+  /** The request's id: asked twice with the same one and as many attempts, it is reserved once. */
   readonly id: string;
   /** The prompt has at most so many tokens. */
   readonly promptTokens: number;
@@ -26,8 +26,12 @@ export interface ReserveRequest {
   readonly outputTokens: number | null;
   /** The most web searches of one choice; null: as many as its output has room for; absent: none. */
   readonly searches?: number | null;
+  /** What is billed as the output of each choice beside it, such as a prediction that was wrong; absent: none. */
+  readonly extraOutputTokens?: number;
   /** How many choices it asks for: each may be as long as the limit. */
   readonly choices: number;
+  /** How many attempts at it a provider may bill; absent: one. Asked again with more, the reservation grows. */
+  readonly attempts?: number;
   /** Null where the model's price is not known. */
   readonly price: HighestPrice | null;
   /** After so many ms without a settlement it is taken to be lost, and charged (G3). */
@@ -65,12 +69,12 @@ interface Ceiling {
 /** @param now in ms since the epoch */
 export function reserve(sql: Sql, request: ReserveRequest, now: number): Reservation {
   const known = sql
-    .exec<{ output_tokens: number | null }>('SELECT output_tokens FROM reservations WHERE id = ?', request.id)
+    .exec<KnownReservation>('SELECT output_tokens, tokens, cost FROM reservations WHERE id = ?', request.id)
     .toArray()[0];
   const before = readStanding(sql, now);
   // KV may still tell of limits of which the object does not know.
   if (before.limits === NO_LIMITS) return { kind: 'reserved', outputTokens: null, standing: before };
-  if (known !== undefined) return { kind: 'reserved', outputTokens: known.output_tokens, standing: before };
+  if (known !== undefined) return extend(sql, request, known, before, now);
   const outputTokens = outputLimit(before.limits, request.outputTokens);
   const ceiling = ceilingOf(request, outputTokens);
   const refusal = refusedByBudget(before, request, ceiling, now) ?? refusedByRates(sql, before, ceiling, now);
@@ -86,19 +90,52 @@ export function reserve(sql: Sql, request: ReserveRequest, now: number): Reserva
   return { kind: 'reserved', outputTokens, standing: withReservation(before, ceiling, now) };
 }
 
+type KnownReservation = {
+  readonly output_tokens: number | null;
+  readonly tokens: number;
+  readonly cost: number;
+};
+
+/** Reserves for further attempts, which are the same request: no rate counts them. */
+function extend(
+  sql: Sql,
+  request: ReserveRequest,
+  known: KnownReservation,
+  before: Standing,
+  now: number,
+): Reservation {
+  const outputTokens = known.output_tokens;
+  const all = ceilingOf(request, outputTokens);
+  const more = {
+    ...all,
+    tokens: Math.max(0, all.tokens - known.tokens),
+    cost: Math.max(0, all.cost - known.cost),
+  };
+  if (more.tokens === 0 && more.cost === 0) return { kind: 'reserved', outputTokens, standing: before };
+  const refusal = refusedByBudget(before, request, more, now);
+  if (refusal !== null) return { kind: 'refused', refusal, standing: before };
+  const { tokens, cost } = all;
+  sql.exec('UPDATE reservations SET tokens = ?, cost = ? WHERE id = ?', ...[tokens, cost, request.id]);
+  return { kind: 'reserved', outputTokens, standing: withReserved(before, more) };
+}
+
 /** As {@link readStanding} would read it again. */
 function withReservation(before: Standing, ceiling: Ceiling, now: number): Standing {
-  const { limits, budget, requests, tokens, running } = before;
-  const isHard = limits.budget?.mode === 'hard';
-  const needed = limits.budget?.unit === TOKENS ? ceiling.tokens : ceiling.cost;
+  const { requests, tokens, running } = before;
   const resetMs = resetAfter(secondOf(now), now);
   return {
-    limits,
-    budget: budget === null || !isHard ? budget : { ...budget, reserved: budget.reserved + needed },
+    ...withReserved(before, ceiling),
     requests: requests === null ? null : { used: requests.used + 1, resetMs },
     tokens: tokens === null ? null : { used: tokens.used + ceiling.expectedTokens, resetMs },
     running: running === null ? null : running + 1,
   };
+}
+
+function withReserved(before: Standing, ceiling: Ceiling): Standing {
+  const { limits, budget } = before;
+  if (budget === null || limits.budget?.mode !== 'hard') return before;
+  const needed = limits.budget.unit === TOKENS ? ceiling.tokens : ceiling.cost;
+  return { ...before, budget: { ...budget, reserved: budget.reserved + needed } };
 }
 
 /** The caller's, but never above the key's; under a hard budget there is always one. */
@@ -111,24 +148,50 @@ function outputLimit({ budget, maxOutputTokens }: Limits, asked: number | null):
 const TOKENS_A_SEARCH = 8;
 
 function ceilingOf(request: ReserveRequest, outputTokens: number | null): Ceiling {
-  const { promptTokens, estimatedPromptTokens, choices, price, searches = 0 } = request;
-  const output = atMost((outputTokens ?? DEFAULT_MAX_OUTPUT_TOKENS) * choices);
-  const mostSearches = Math.ceil(output / TOKENS_A_SEARCH);
-  const searched = searches === null ? mostSearches : Math.min(mostSearches, searches * choices);
-  const pico =
-    BigInt(promptTokens) * BigInt(price?.prompt ?? 0) +
-    BigInt(output) * BigInt(price?.output ?? 0) +
-    BigInt(searched) * BigInt(price?.search ?? 0);
+  const { promptTokens, estimatedPromptTokens, price, attempts = 1 } = request;
+  const output = mostOutput(request, outputTokens);
+  const searches = mostSearches(request, output);
   return {
-    tokens: atMost(promptTokens + output),
+    tokens: atMost((promptTokens + output) * attempts),
     expectedTokens: atMost(estimatedPromptTokens + output),
     currency: price?.currency ?? '',
-    cost: atMost(Number((pico + 999n) / 1000n)),
+    cost: atMost(mostCost(price, promptTokens, output, searches) * attempts),
   };
 }
 
+/** The most tokens that all choices of one attempt may have. */
+export function mostOutput(
+  { extraOutputTokens = 0, choices }: Pick<ReserveRequest, 'extraOutputTokens' | 'choices'>,
+  outputTokens: number | null,
+): number {
+  return atMost(((outputTokens ?? DEFAULT_MAX_OUTPUT_TOKENS) + extraOutputTokens) * choices);
+}
+
+/** The most web searches of all choices, whose output has at most so many tokens. */
+export function mostSearches(
+  { searches = 0, choices }: Pick<ReserveRequest, 'searches' | 'choices'>,
+  outputTokens: number,
+): number {
+  const most = Math.ceil(outputTokens / TOKENS_A_SEARCH);
+  return searches === null ? most : Math.min(most, searches * choices);
+}
+
+/** An integer of 10^-9 of the currency; 0 where no price is known. */
+export function mostCost(
+  price: HighestPrice | null,
+  promptTokens: number,
+  outputTokens: number,
+  searches: number,
+): number {
+  const pico =
+    BigInt(promptTokens) * BigInt(price?.prompt ?? 0) +
+    BigInt(outputTokens) * BigInt(price?.output ?? 0) +
+    BigInt(searches) * BigInt(price?.search ?? 0);
+  return atMost(Number((pico + 999n) / 1000n));
+}
+
 /** Beyond every budget that there can be: more makes no difference, and would leave the exact integers. */
-function atMost(amount: number): number {
+export function atMost(amount: number): number {
   return Math.min(amount, 2 * MAX_AMOUNT);
 }
 

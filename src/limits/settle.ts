@@ -1,22 +1,7 @@
 /** Ends reservations: with what a request really used, or, where nothing settles it in time, with what it might have used (G3). */
-import type { UsageRecord } from '../metering/record.ts';
+import { type Charge, type ChargedRecord, chargeOfRecord } from '../metering/charge.ts';
 import { hadLimits, type Sql } from './tables.ts';
 import { correctWindow } from './window.ts';
-
-/** What a request used. */
-export interface Charge {
-  readonly tokens: number;
-  /** Integer of 10^-9 of the currency; null where it is not known. */
-  readonly cost: { readonly currency: string; readonly nano: number } | null;
-}
-
-/** What a request used whose upstream was not asked after all. */
-export const NOTHING: Charge = { tokens: 0, cost: null };
-
-export function chargeOfRecord({ total_tokens, cost_nanos, currency }: UsageRecord): Charge {
-  const cost = cost_nanos === null || currency === null ? null : { currency, nano: cost_nanos };
-  return { tokens: total_tokens, cost };
-}
 
 /** For so long a charge waits for the settlement that still comes: as long as records are kept, by default. */
 const LATE_SETTLEMENT_MS = 35 * 24 * 60 * 60 * 1000;
@@ -42,23 +27,24 @@ export function settle(sql: Sql, id: string, charge: Charge): boolean {
     .exec<ReservationRow>('DELETE FROM reservations WHERE id = ? RETURNING *', id)
     .toArray();
   if (reserved !== undefined) {
-    addSpent(sql, chargeOf(charge, reserved));
-    correctWindow(sql, reserved.second, charge.tokens - reserved.expected_tokens);
+    addCharge(sql, charge, reserved);
+    const { recordedTokens = charge.tokens } = charge;
+    correctWindow(sql, reserved.second, recordedTokens - reserved.expected_tokens);
     return true;
   }
   const [expired] = sql.exec<Amounts>('DELETE FROM expired WHERE id = ? RETURNING *', id).toArray();
   if (expired === undefined) return false;
-  addSpent(sql, { ...expired, tokens: -expired.tokens, cost: -expired.cost });
-  addSpent(sql, chargeOf(charge, expired));
+  addTo(sql, 'spent', { ...expired, tokens: -expired.tokens, cost: -expired.cost });
+  addCharge(sql, charge, expired);
   return true;
 }
 
 /** Settles requests by their records, of which none has been here before: those that have no reservation count, too. */
-export function settleRecords(sql: Sql, records: readonly UsageRecord[]): void {
+export function settleRecords(sql: Sql, records: readonly ChargedRecord[]): void {
   // A key that never had limits has nothing here, and its records cost no more than this.
   if (!hadLimits(sql)) return;
   for (const record of records) {
-    settleNew(sql, record.request_id, chargeOfRecord(record), record.time.slice(0, 10));
+    settleNew(sql, record.request_id, record.charge ?? chargeOfRecord(record), record.time.slice(0, 10));
   }
 }
 
@@ -74,24 +60,28 @@ export function settleUnreserved(sql: Sql, id: string, charge: Charge, day: stri
 }
 
 function settleNew(sql: Sql, id: string, charge: Charge, day: string): void {
-  if (!settle(sql, id, charge)) addSpent(sql, amountsOf(charge, day));
+  if (!settle(sql, id, charge)) addCharge(sql, charge, { day, tokens: 0, currency: '', cost: 0 });
 }
 
-/** Where tokens were used and their cost is not known, what was reserved for them counts: a budget in money must hold. */
-function chargeOf(charge: Charge, reserved: Amounts): Amounts {
-  const { day, currency, cost } = reserved;
-  if (charge.cost !== null || charge.tokens === 0) return amountsOf(charge, day);
-  return { day, tokens: charge.tokens, currency, cost };
+/**
+ * @param reserved what was reserved for it: it counts where tokens were used and their cost is not known, as a budget in money
+ * must hold
+ */
+function addCharge(sql: Sql, charge: Charge, reserved: Amounts): void {
+  const { tokens, cost, unreported } = charge;
+  const { day } = reserved;
+  const isUnpriced = cost === null && tokens > 0;
+  const currency = isUnpriced ? reserved.currency : (cost?.currency ?? '');
+  addTo(sql, 'spent', { day, currency, tokens, cost: isUnpriced ? reserved.cost : (cost?.nano ?? 0) });
+  if (unreported === undefined) return;
+  const unreportedCost = isUnpriced ? reserved.cost : unreported.nano;
+  addTo(sql, 'unreported', { day, currency, tokens: unreported.tokens, cost: unreportedCost });
 }
 
-function amountsOf({ tokens, cost }: Charge, day: string): Amounts {
-  return { day, tokens, currency: cost?.currency ?? '', cost: cost?.nano ?? 0 };
-}
-
-function addSpent(sql: Sql, { day, currency, tokens, cost }: Amounts): void {
+function addTo(sql: Sql, table: 'spent' | 'unreported', { day, currency, tokens, cost }: Amounts): void {
   if (tokens === 0 && cost === 0) return;
   sql.exec(
-    `INSERT INTO spent VALUES (?, ?, ?, ?)
+    `INSERT INTO ${table} VALUES (?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost`,
     ...[day, currency, tokens, cost],
   );
@@ -113,7 +103,7 @@ export function expire(sql: Sql, now: number): readonly ExpiredReservation[] {
     )
     .toArray();
   for (const { id, day, tokens, currency, cost } of over) {
-    addSpent(sql, { day, tokens, currency, cost });
+    addTo(sql, 'spent', { day, tokens, currency, cost });
     sql.exec('INSERT INTO expired VALUES (?, ?, ?, ?, ?, ?)', ...[id, day, tokens, currency, cost, now]);
   }
   sql.exec('DELETE FROM expired WHERE expired_at <= ?', now - LATE_SETTLEMENT_MS);

@@ -13,6 +13,8 @@ interface BudgetStanding {
   readonly reserved: number;
   /** Of `spent`: reservations that were charged because nothing settled them (G3). */
   readonly estimated: number;
+  /** Of `spent`: charged at its bound, because the provider did not report what it used (G3). */
+  readonly unreported: number;
   /** When it starts again, in ms since the epoch; null: never. */
   readonly resetsAt: number | null;
 }
@@ -51,6 +53,7 @@ function readBudgetStanding(sql: Sql, budget: Budget, now: number): BudgetStandi
     spent: sumOf(sql, 'spent', budget, now),
     reserved: budget.mode === 'hard' ? sumOf(sql, 'reservations', budget, now) : 0,
     estimated: sumOf(sql, 'expired', budget, now),
+    unreported: sumOf(sql, 'unreported', budget, now),
     resetsAt: periodEnd(budget.per, now),
   };
 }
@@ -58,7 +61,7 @@ function readBudgetStanding(sql: Sql, budget: Budget, now: number): BudgetStandi
 /** The table's rows of the budget's period, in its unit. Days are texts: a period is all that begin alike. */
 function sumOf(
   sql: Sql,
-  table: 'spent' | 'reservations' | 'expired',
+  table: 'spent' | 'unreported' | 'reservations' | 'expired',
   { unit, per }: Budget,
   now: number,
 ): number {

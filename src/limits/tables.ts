@@ -13,6 +13,7 @@ export interface Sql {
 /**
  * - `reservations`: requests that run. They are summed up anew for every request: no counter that could drift from them.
  * - `spent`: a row for each UTC day and currency (`''`: no price is known); months and totals are sums of days.
+ * - `unreported`: the part of `spent` that is charged at its bound, because no provider reported it.
  * - `expired`: reservations that were charged because nothing settled them, for a settle that still comes.
  * - `unreserved`: ids of requests that were settled without a reservation, so that each counts once.
  * - `seconds`: what was asked in each of the last 61 seconds; a slot is used again and again.
@@ -25,6 +26,10 @@ const TABLES = [
     output_tokens INTEGER
   ) WITHOUT ROWID`,
   `CREATE TABLE IF NOT EXISTS spent (
+    day TEXT NOT NULL, currency TEXT NOT NULL, tokens INTEGER NOT NULL, cost INTEGER NOT NULL,
+    PRIMARY KEY (day, currency)
+  ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS unreported (
     day TEXT NOT NULL, currency TEXT NOT NULL, tokens INTEGER NOT NULL, cost INTEGER NOT NULL,
     PRIMARY KEY (day, currency)
   ) WITHOUT ROWID`,

@@ -12,13 +12,38 @@ export interface AttemptFacts {
   /** Names of what the upstream's request lacks of the caller's, or has otherwise (Q5, Q6). */
   readonly dropped: readonly string[];
   readonly changed: readonly string[];
+  /** How many choices are asked for. */
+  readonly choices: number;
+  /** A whole answer shows every token that is billed: no reasoning or prediction is hidden (G3). */
+  readonly showsAll: boolean;
 }
 
-/** How an attempt ended; `isRefused`: with an error in the place of an answer, so that it used no more than its upstream reported. */
+/** How an attempt ended. */
 export interface AttemptEnd {
   readonly errorCode: string | null;
+  /** With an error in the place of an answer, so that its record has no more than what its upstream reported. */
   readonly isRefused: boolean;
+  /** With a whole answer. */
+  readonly isWhole?: boolean;
 }
+
+/** An attempt that is billed, or may be, and whose usage was not reported whole (G3). A null count is charged at its bound. */
+export interface Unreported {
+  /** As reported, also of an answer that was cut. */
+  readonly promptTokens: number | null;
+  /** As reported of a whole answer. */
+  readonly outputTokens: number | null;
+  /** The output has at least so many: as far as it was reported. */
+  readonly leastOutputTokens: number;
+  /** At most so many, where all of it was seen; null: some may be unseen. */
+  readonly mostOutputTokens: number | null;
+}
+
+/** Codes with which Weir itself ends an answer that has begun: the upstream refused nothing, and may bill it. */
+const BROKEN = [
+  ...['upstream_truncated', 'upstream_invalid', 'upstream_event_too_large', 'stream_idle_timeout', 'timeout'],
+  ...['overloaded', 'internal_error'],
+];
 
 export class AttemptMeter {
   readonly facts: AttemptFacts;
@@ -66,6 +91,35 @@ export class AttemptMeter {
 
   countUsage(): CountedUsage<BilledUsage> {
     return this.#isRefused ? this.tally.countReported() : this.tally.countBilled();
+  }
+
+  /** Null where its upstream reported all of its usage, or bills nothing. */
+  get unreported(): Unreported | null {
+    const end = this.#end;
+    if (this.#isRefused && !this.#isBroken) return null;
+    const { tally } = this;
+    const { choices, showsAll } = this.facts;
+    const { prompt, output } = tally.reported;
+    const isFinal = end?.isWhole === true || tally.finishesAtUsage >= choices;
+    if (isFinal && prompt !== null && output !== null) return null;
+    const isSeen = showsAll && tally.finishes >= choices;
+    return {
+      promptTokens: prompt,
+      outputTokens: isFinal ? output : null,
+      leastOutputTokens: output ?? 0,
+      mostOutputTokens: isSeen ? tally.mostSeenTokens : null,
+    };
+  }
+
+  /** Whether its upstream bills it, or may do so. */
+  get isBilled(): boolean {
+    const isReported = this.tally.countReported().usage.total_tokens > 0 || this.upstreamCost !== null;
+    return isReported || this.unreported !== null;
+  }
+
+  get #isBroken(): boolean {
+    const isAnswered = this.status !== null && this.status >= 200 && this.status < 300;
+    return isAnswered && BROKEN.includes(this.#end?.errorCode ?? '');
   }
 
   /** What its upstream says that it costs: an integer of 10^-9 US dollars, or null (P3). */

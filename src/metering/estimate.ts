@@ -17,6 +17,11 @@ const MAX_COUNTED_CHARS = 256 * 1024;
 
 /** What a tool call costs beside its name and arguments. */
 const TOKENS_A_CALL = 9;
+/** And at most: the markup of every public chat template is shorter in bytes (2026-11-22). */
+const MAX_TOKENS_A_CALL = 128;
+
+/** A UTF-16 unit beyond ASCII has at most so many bytes of UTF-8. */
+const MAX_UNIT_BYTES = 3;
 
 const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
@@ -36,6 +41,9 @@ const ASCII_KINDS = Uint8Array.from({ length: 0x80 }, (_, code) => kindOfAscii(c
 /** Counts the tokens of a text that comes in pieces; a word cut between two of them counts as one. */
 export class TokenCount {
   #tokens = 0;
+  /** Bytes of UTF-8, at least as many as there are. */
+  #bytes = 0;
+  #wideUnits = 0;
   #pieces = 0;
   #wideChars = 0;
   /** The last character's kind, and how many more of it the token takes. */
@@ -48,7 +56,10 @@ export class TokenCount {
     const counted = Math.min(text.length, MAX_COUNTED_CHARS);
     const tokensBefore = this.#tokens;
     const wideBefore = this.#wideChars;
+    const unitsBefore = this.#wideUnits;
     for (let i = 0; i < counted; i++) this.#addChar(text.charCodeAt(i));
+    const wideUnits = this.#wideUnits - unitsBefore + text.length - counted;
+    this.#bytes += text.length + wideUnits * (MAX_UNIT_BYTES - 1);
     if (counted === text.length) return;
     // The rest of so long a piece is taken to be like its start: a whole answer of 8 MB would take 100 ms.
     const more = text.length / counted - 1;
@@ -59,6 +70,7 @@ export class TokenCount {
   /** As {@link add}, for the bytes of a JSON string between `from` and `to`: nothing is decoded but what kind of character it is. */
   addRaw(bytes: Uint8Array, from: number, to: number): void {
     this.#pieces++;
+    this.#bytes += to - from;
     for (let i = from; i < to; i++) {
       const byte = bytes[i] ?? 0;
       if (byte === BACKSLASH) {
@@ -86,6 +98,12 @@ export class TokenCount {
 
   addCall(): void {
     this.#tokens += TOKENS_A_CALL;
+    this.#bytes += MAX_TOKENS_A_CALL;
+  }
+
+  /** No tokenizer makes more of the text: a token stands for at least one byte. */
+  get mostTokens(): number {
+    return this.#bytes;
   }
 
   /** Most upstreams send a piece a token, so that there are never fewer tokens than pieces. */
@@ -94,7 +112,9 @@ export class TokenCount {
   }
 
   #addChar(code: number): void {
-    const kind = code < 0x80 ? (ASCII_KINDS[code] ?? SIGN) : kindBeyondAscii(code);
+    const isWide = code >= 0x80;
+    if (isWide) this.#wideUnits++;
+    const kind = isWide ? kindBeyondAscii(code) : (ASCII_KINDS[code] ?? SIGN);
     if (kind !== this.#kind) {
       this.#kind = kind;
       this.#charsLeft = 0;
@@ -132,8 +152,12 @@ function firstOfSequence(lead: number, second: number): number {
 const PROMPT_FIELDS = ['messages', 'prompt', 'suffix', 'tools', 'functions'];
 /** Each message costs a few tokens for its role and its borders. */
 const TOKENS_A_MESSAGE = 4;
-/** Of a long text only the start is counted: the rest is taken to be like it, so that the estimate costs nearly nothing. */
-const MAX_SAMPLE_CHARS = 2048;
+/** Where a body holds media or its address: their tokens have nothing to do with the length of that text. */
+const MEDIA_FIELDS: ReadonlySet<string> = new Set(['url', 'image_url', 'document_url', 'file_data', 'data']);
+
+/** Of a long text so many characters are counted, in pieces from all of it, so that the estimate costs nearly nothing. */
+const MAX_SAMPLE_CHARS = 4096;
+const SAMPLE_PIECES = 16;
 
 /** The tokens of a request's prompt. */
 export function estimatePromptTokens(body: JsonObject): number {
@@ -144,16 +168,28 @@ export function estimatePromptTokens(body: JsonObject): number {
     const value = open.pop();
     if (typeof value === 'string') tokens += estimateText(value);
     else if (Array.isArray(value)) for (const item of value) open.push(item);
-    else if (isObject(value)) for (const key in value) open.push(value[key]);
+    else if (isObject(value)) for (const key in value) if (!isMedia(key, value[key])) open.push(value[key]);
   }
   const messages = Array.isArray(body.messages) ? body.messages.length : 0;
   return Math.ceil(tokens) + messages * TOKENS_A_MESSAGE;
 }
 
+function isMedia(key: string, value: unknown): boolean {
+  if (typeof value !== 'string' || !MEDIA_FIELDS.has(key)) return false;
+  return key === 'data' || value.startsWith('data:');
+}
+
 function estimateText(text: string): number {
-  // An image or a file in the message: its price has nothing to do with its length in base64.
-  if (text.startsWith('data:')) return 0;
   const count = new TokenCount();
-  count.add(text.slice(0, MAX_SAMPLE_CHARS));
-  return (count.tokens * text.length) / Math.max(1, Math.min(text.length, MAX_SAMPLE_CHARS));
+  if (text.length <= MAX_SAMPLE_CHARS) {
+    count.add(text);
+    return count.tokens;
+  }
+  const pieceChars = MAX_SAMPLE_CHARS / SAMPLE_PIECES;
+  const distance = (text.length - pieceChars) / (SAMPLE_PIECES - 1);
+  for (let piece = 0; piece < SAMPLE_PIECES; piece++) {
+    const from = Math.floor(piece * distance);
+    count.add(text.slice(from, from + pieceChars));
+  }
+  return (count.tokens * text.length) / MAX_SAMPLE_CHARS;
 }

@@ -3,7 +3,7 @@ import type { ApiError } from '../canonical/error.ts';
 import { type AttemptFacts, AttemptMeter } from './attempt-meter.ts';
 import type { PriceBook } from './prices/price-book.ts';
 import { type Attempt, boundRecord, isoTime, type UsageRecord } from './record.ts';
-import type { RecordWriter, StartTimer } from './record-writer.ts';
+import type { StartTimer } from './record-writer.ts';
 import { sumUp } from './sums.ts';
 
 export interface RequestFacts {
@@ -25,8 +25,13 @@ export type RequestEnd =
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'failed' | 'timed_out' | 'refused'; readonly error: ApiError };
 
+/** Where a record goes, with the attempts that it sums up. Never rejects. */
+export interface MeteredRecords {
+  write(record: UsageRecord, startTimer: StartTimer, attempts: readonly AttemptMeter[]): Promise<void>;
+}
+
 export interface MeterPorts {
-  readonly records: Pick<RecordWriter, 'write'>;
+  readonly records: MeteredRecords;
   readonly prices: Pick<PriceBook, 'table'>;
   /** ms since the epoch. */
   readonly now: () => number;
@@ -72,6 +77,15 @@ export class RequestMeter {
     return this.#attempts.map((one) => (one instanceof AttemptMeter ? one.attempt : one));
   }
 
+  /** How many attempts their upstreams bill, or may bill. */
+  get billedAttempts(): number {
+    return this.#asked.filter((attempt) => attempt.isBilled).length;
+  }
+
+  get #asked(): readonly AttemptMeter[] {
+    return this.#attempts.filter((one) => one instanceof AttemptMeter);
+  }
+
   /** The next one is asked, in the place of one that was given up. */
   begin(facts: AttemptFacts): AttemptMeter {
     this.#current = this.#begin(facts);
@@ -92,10 +106,11 @@ export class RequestMeter {
     if (this.#isSettled) return;
     this.#isSettled = true;
     const errorCode = 'error' in end ? end.error.code : null;
-    this.#current.end({ errorCode, isRefused: end.kind === 'refused' });
+    this.#current.end({ errorCode, isRefused: end.kind === 'refused', isWhole: end.kind === 'finished' });
     const record = this.#record(end, errorCode);
     this.#ports.log({ event: 'request', ...record });
-    this.#ports.records.write(record, this.#ports.startTimer).then(() => this.#settled.resolve(record));
+    const { records, startTimer } = this.#ports;
+    records.write(record, startTimer, this.#asked).then(() => this.#settled.resolve(record));
     this.#ports.onRecord(record, this.#current.facts);
   }
 
@@ -107,7 +122,7 @@ export class RequestMeter {
 
   #record(end: RequestEnd, error_code: string | null): UsageRecord {
     const { requestId, keyId, asked, route, client, arrivedAt } = this.#facts;
-    const attempts = this.#attempts.filter((one) => one instanceof AttemptMeter);
+    const attempts = this.#asked;
     const { tally, facts } = this.#current;
     const { provider, model, dropped, changed } = facts;
     const now = this.#ports.now();

@@ -50,9 +50,7 @@ export function sumUp(attempts: readonly AttemptMeter[], table: PriceTable, endM
     const isPaid = usage.total_tokens > 0 || attempt.upstreamCost !== null;
     // Where none used anything, the last one tells whether its price is known.
     if (isPaid || (costs.length === 0 && attempt === attempts.at(-1))) {
-      const { priceIds: providers, model } = attempt.facts;
-      const { upstreamCost } = attempt;
-      costs.push(priceRecord(table, { providers, model, usage, upstreamCost, endMs }));
+      costs.push(costOfAttempt(attempt, table, endMs));
     }
   }
   return {
@@ -61,6 +59,14 @@ export function sumUp(attempts: readonly AttemptMeter[], table: PriceTable, endM
     ...(searches === 0 ? {} : { searches }),
     ...sumOfCosts(costs, sums.estimated),
   };
+}
+
+/** What an attempt costs by what is counted of it, estimates included. */
+export function costOfAttempt(attempt: AttemptMeter, table: PriceTable, endMs: number): RecordCost {
+  const { facts, upstreamCost } = attempt;
+  const { priceIds: providers, model } = facts;
+  const { usage } = attempt.countUsage();
+  return priceRecord(table, { providers, model, usage, upstreamCost, endMs });
 }
 
 /** The sums but for the cost, and for those that are absent where nothing was counted. */

@@ -7,6 +7,7 @@ import {
   type CountedUsage,
   countUsage,
   mergeUsage,
+  reportedSums,
   type UsageReport,
 } from '../canonical/usage.ts';
 import { TokenCount } from './estimate.ts';
@@ -24,6 +25,12 @@ export class Tally implements StreamMeter {
   #vendorTokensAdded = 0;
   #vendorTokensTotal = 0;
   vendorEvents = 0;
+  /** Choices that have their finish. */
+  finishes = 0;
+  /** As many had it with the last report of usage, which before the end may be of a part of the answer. */
+  finishesAtUsage = 0;
+  /** The upstream has made a whole answer, with an id: asked again it makes, and bills, another one. */
+  isMade = false;
   /** The first finish word, as the upstream sent it. */
   finishWord: string | null = null;
   /** And what it means. */
@@ -59,6 +66,7 @@ export class Tally implements StreamMeter {
 
   usage(report: UsageReport): void {
     this.#reported = mergeUsage(this.#reported, report);
+    this.finishesAtUsage = this.finishes;
   }
 
   serviceTier(name: string): void {
@@ -72,8 +80,26 @@ export class Tally implements StreamMeter {
   }
 
   finish(word: string, meaning: FinishMeaning): void {
+    this.finishes++;
     this.finishWord ??= FINISH_WORD.test(word) ? word : 'other';
     this.finishMeaning ??= meaning;
+  }
+
+  made(): void {
+    this.isMade = true;
+  }
+
+  /** What was reported of the prompt and of the output; null: not reported. */
+  get reported(): { readonly prompt: number | null; readonly output: number | null } {
+    const { prompt, completion, total = 0 } = reportedSums(this.#reported, this.#text.tokens > 0);
+    // Some count reasoning in the total alone.
+    const output = completion === undefined ? null : Math.max(completion, total - (prompt ?? total));
+    return { prompt: prompt ?? null, output };
+  }
+
+  /** The most tokens that the text seen can have. */
+  get mostSeenTokens(): number {
+    return this.#text.mostTokens;
   }
 
   /** Tokens of vendor events: the tasks' sum, or the total where that is higher, as it holds the tasks (V3). */

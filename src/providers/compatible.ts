@@ -2,6 +2,7 @@
 import { openaiChat } from '../dialects/openai-chat.ts';
 import { openaiCompletions } from '../dialects/openai-completions.ts';
 import { openaiResponses } from '../dialects/openai-responses.ts';
+import { RIVAL_LIMITS } from '../requests/output-limit.ts';
 import {
   EFFORT_FIELDS,
   type EffortRules,
@@ -12,7 +13,12 @@ import {
 import type { Endpoint, Profile, Provider, Route } from './provider.ts';
 
 /** Legacy completions, which take what their server takes: they hold no messages. */
-const COMPLETION_RULES: RequestRules = { fields: {}, messages: { reasoning: [] }, streamUsage: 'asked' };
+const COMPLETION_RULES: RequestRules = {
+  fields: {},
+  messages: { reasoning: [] },
+  rivalLimits: RIVAL_LIMITS,
+  streamUsage: 'asked',
+};
 
 /**
  * Models whose templates refuse a second system message, or turns that do not alternate, wherever they are served: 400 "System message

@@ -120,6 +120,8 @@ export const deepseek: Provider<'DEEPSEEK_API_KEY' | 'DEEPSEEK_BASE_URL'> = {
   // Recorded: shared/streams/deepseek--responses-*, 2026-08.
   lanes: RESPONSES_LANE,
   quirks: { searchesOf },
+  // `reasoning_content` is the whole chain of thought: D guides/thinking_mode.
+  showsAll: ['*'],
   refusals: {
     // 400 for both. esengine/DeepSeek-Reasonix#6321, 2026-07-11; R refused-unknown-model, 2026-08, and the words of before.
     content_filter: /\bContent Exists Risk\b/i,

@@ -54,6 +54,10 @@ const CHAT: RequestRules = {
       at: 'extra_content',
     },
   },
+  // Its words of its own (docs openai#extra-body, read 2026-11-21) are `cached_content` and `thinking_config`: these would be limits.
+  rivalLimits: ['generation_config', 'generationConfig', 'candidate_count', 'candidateCount'].flatMap(
+    (name) => [name, `extra_body.google.${name}`],
+  ),
   streamUsage: 'asked',
 };
 

@@ -5,7 +5,12 @@
 import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
 import { gemini as dialect } from '../dialects/gemini.ts';
 import { bareModel, type GeminiFamily } from '../requests/gemini/families.ts';
-import { generateContentPath, writeGenerateContent, writtenOutputLimit } from '../requests/gemini/write.ts';
+import {
+  generateContentPath,
+  withWrittenOutputLimit,
+  writeGenerateContent,
+  writtenOutputLimit,
+} from '../requests/gemini/write.ts';
 import { GOOGLE_REFUSALS, GOOGLE_TOOL_NAMES } from './google-refusals.ts';
 import type { Profile, Provider } from './provider.ts';
 
@@ -103,6 +108,7 @@ export const geminiNative: Profile = {
         toolNames: GOOGLE_TOOL_NAMES,
         write: (body, options) => writeGenerateContent(body, options, FAMILIES),
         outputLimit: writtenOutputLimit,
+        withLimit: withWrittenOutputLimit,
       },
       dialect,
     },

@@ -62,6 +62,8 @@ const CHAT: RequestRules = {
 
 export const groq: Profile = {
   ...compatibleProfile('groq', ['api.groq.com'], CHAT),
+  // Compound systems search and run code by themselves: https://console.groq.com/docs/compound (from memory, 2026-11-22).
+  readingModels: ['groq/compound*', 'compound-*'],
   // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   refusals: { context_length: /\breduce the length of the messages\b/i },
 };

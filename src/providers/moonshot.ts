@@ -1,5 +1,6 @@
 /** Moonshot's (Kimi's) habits: unknown fields are ignored (probed in 2026). https://platform.moonshot.ai/docs */
 import { isObject, type JsonObject } from '../canonical/json.ts';
+import { RIVAL_LIMITS } from '../requests/output-limit.ts';
 import type { RequestRules } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 import type { Profile } from './provider.ts';
@@ -30,6 +31,7 @@ const CHAT: RequestRules = {
       { form: 'reasoning_content' },
     ],
   },
+  rivalLimits: RIVAL_LIMITS,
   streamUsage: 'asked',
 };
 

@@ -99,6 +99,10 @@ export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   defaultBaseUrl: 'https://api.openai.com/v1',
   // Its newer words: badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   refusals: { context_length: /\bexceeds the context window\b/i },
+  // They search before they answer: https://platform.openai.com/docs/guides/tools-web-search (from memory, 2026-11-22).
+  readingModels: ['*-search-preview*', '*-search-api*', '*-deep-research*'],
+  // They do not reason: https://platform.openai.com/docs/models (2026-11-22).
+  showsAll: ['gpt-3.5-turbo*', 'gpt-4o', 'gpt-4o-20*', 'gpt-4o-mini', 'gpt-4o-mini-20*', 'gpt-4.1*'],
   // gpt-4o-mini: 2,833 and 5,667 for each of at most 8 tiles: https://platform.openai.com/docs/guides/images-vision (2026-11-22).
   imageTokens: 48_169,
 };

@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
 import { readAmount } from '../canonical/money.ts';
 import { OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
+import { RIVAL_LIMITS } from '../requests/output-limit.ts';
 import type { RequestRules } from '../requests/rules.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 import type { Profile } from './provider.ts';
@@ -27,6 +28,7 @@ const CHAT: RequestRules = {
     // Its upstream refuses a step without: LibreChat-AI/agents#37, 2026; the stand-in: RooCodeInc/Roo-Code#10640, 2026-01-12.
     missingSignature: { models: ['google/gemini-3*'], at: 'reasoning_details' },
   },
+  rivalLimits: RIVAL_LIMITS,
   streamUsage: 'asked',
   // https://openrouter.ai/docs/use-cases/usage-accounting, read 2026-11-21: deprecated, since every answer tells its cost.
   takesUsageInclude: true,
@@ -69,6 +71,9 @@ export const openrouter: Profile = {
     // 403: https://openrouter.ai/docs/api/reference/errors-and-debugging, read 2026-11-22.
     content_filter: /\brequires moderation\b|\binput was flagged\b/i,
   },
+  // `:online` adds the results of a web search (https://openrouter.ai/docs/guides/features/plugins/web-search); a preset has prompts
+  // and plugins of its own; Perplexity's models and OpenAI's search models always search. From memory, 2026-11-22.
+  readingModels: ['*:online*', '@preset/*', '*@preset/*', 'perplexity/*', '*-search*', '*deep-research*'],
   // It serves OpenAI's models, too.
   imageTokens: 48_169,
 };

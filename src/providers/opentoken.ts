@@ -1,5 +1,6 @@
 /** OpenToken: chat. Its streams always end with a usage chunk, and it ignores `stream_options`. */
 import { openaiChat } from '../dialects/openai-chat.ts';
+import { RIVAL_LIMITS } from '../requests/output-limit.ts';
 import type { Provider } from './provider.ts';
 
 export const opentoken: Provider<'OPENTOKEN_API_KEY' | 'OPENTOKEN_BASE_URL'> = {
@@ -18,6 +19,7 @@ export const opentoken: Provider<'OPENTOKEN_API_KEY' | 'OPENTOKEN_BASE_URL'> = {
         rules: {
           fields: {},
           messages: { reasoning: [{ form: 'reasoning_content' }] },
+          rivalLimits: RIVAL_LIMITS,
           streamUsage: 'unasked',
         },
       },

@@ -56,6 +56,12 @@ export interface Profile {
   readonly refusals?: RefusalHabits;
   /** The most tokens that one image of any size can have here; absent: 16,384 (G2). */
   readonly imageTokens?: number;
+  /** Globs of the models that search or read by themselves: what they find is part of a prompt of any size (G2). */
+  readonly readingModels?: readonly string[];
+  /** Globs of the models of which a whole answer shows every token that is billed; absent: none is known to (G3). */
+  readonly showsAll?: readonly string[];
+  /** Of the models in `fallbacks` it bills each one that has begun to answer; absent: the one that answers. */
+  readonly billsFallbacks?: true;
   /** The tokens that one of its vendor events reports (V3), or null. */
   readonly vendorTokens: (type: string, event: JsonObject) => VendorTokens | null;
 }

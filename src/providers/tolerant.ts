@@ -1,5 +1,6 @@
 /** Servers that ignore what they don't know: every host without a profile of its own, and the self-hosted ones that are alike. */
 import { OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
+import { RIVAL_LIMITS } from '../requests/output-limit.ts';
 import type { RequestRules } from '../requests/rules.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 
@@ -15,6 +16,7 @@ export const TOLERANT: RequestRules = {
     takesDetails: true,
     takesExtraContent: true,
   },
+  rivalLimits: RIVAL_LIMITS,
   streamUsage: 'asked',
 };
 

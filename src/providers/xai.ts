@@ -2,6 +2,7 @@
 import type { JsonObject } from '../canonical/json.ts';
 import { readAmount } from '../canonical/money.ts';
 import { OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
+import { RIVAL_LIMITS } from '../requests/output-limit.ts';
 import { REFUSED, type RequestRules } from '../requests/rules.ts';
 import { compatibleProfile, RESPONSES_LANE } from './compatible.ts';
 import type { Profile } from './provider.ts';
@@ -36,6 +37,7 @@ const CHAT: RequestRules = {
     // Recorded as taken, 2026-03.
     reasoning: [{ form: 'reasoning_content' }],
   },
+  rivalLimits: RIVAL_LIMITS,
   streamUsage: 'asked',
 };
 

@@ -3,6 +3,7 @@ import { isObject, type JsonObject, readCount } from '../canonical/json.ts';
 import type { VendorTokens } from '../canonical/part.ts';
 import { readUsage } from '../dialects/envelope.ts';
 import { openaiChat } from '../dialects/openai-chat.ts';
+import { RIVAL_LIMITS } from '../requests/output-limit.ts';
 import type { Provider } from './provider.ts';
 
 /** A research sub-task reports its own tokens; the metadata event, all of the conversation turn's. */
@@ -31,7 +32,12 @@ export const xerotier: Provider<'XEROTIER_API_KEY' | 'XEROTIER_BASE_URL'> = {
       // No public page describes its requests any further (looked for on 2026-11-21).
       request: {
         kind: 'chat',
-        rules: { fields: {}, messages: { reasoning: [{ form: 'reasoning_content' }] }, streamUsage: 'asked' },
+        rules: {
+          fields: {},
+          messages: { reasoning: [{ form: 'reasoning_content' }] },
+          rivalLimits: RIVAL_LIMITS,
+          streamUsage: 'asked',
+        },
       },
       dialect: openaiChat,
     },

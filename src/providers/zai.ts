@@ -1,5 +1,6 @@
 /** Z.ai's habits: tolerant at the top (twenty variants probed, PI-Desktop#30, 2026-09-02). https://docs.z.ai */
 import { OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
+import { RIVAL_LIMITS } from '../requests/output-limit.ts';
 import type { RequestRules } from '../requests/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 
@@ -20,6 +21,7 @@ const CHAT: RequestRules = {
     // Recorded as taken with parallel calls, 2026-03; wanted, not demanded.
     reasoning: [{ form: 'reasoning_content' }],
   },
+  rivalLimits: RIVAL_LIMITS,
   streamUsage: 'asked',
 };
 

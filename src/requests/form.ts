@@ -2,7 +2,7 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { MAX_TOOL_NAMES_CHARS } from '../canonical/limits.ts';
-import { outputLimitName, readOutputLimit } from './output-limit.ts';
+import { type LimitedBody, outputLimitName, readOutputLimit, withLimitAlone } from './output-limit.ts';
 import { type RewriteOptions, type Rewritten, rewriteRequest } from './rewrite.ts';
 import type { RequestRules } from './rules.ts';
 import { charsOfNames, type ToolNames, withShortToolNames } from './tool-names.ts';
@@ -21,6 +21,8 @@ export type RequestForm =
       readonly toolNames?: RegExp;
       /** The most tokens that an answer to a body so written can have (G2), or null where it has no limit. */
       readonly outputLimit: (body: JsonObject) => number | null;
+      /** A body so written with that limit and no rival of it. */
+      readonly withLimit: (body: JsonObject, tokens: number) => LimitedBody;
       /** The name of that limit; absent: `max_tokens`. */
       readonly limitName?: string;
     };
@@ -54,6 +56,13 @@ function tooManyNames(provider: string): ApiError {
  */
 export function writtenLimit(form: RequestForm, body: JsonObject): number | null | undefined {
   return form.kind === 'native' ? form.outputLimit(body) : readOutputLimit(body);
+}
+
+/** What is sent, with an answer's length limited as its very last change: a limit of its own that is lower stays (G2). */
+export function withWrittenLimit(form: RequestForm, body: JsonObject, atMost: number): LimitedBody {
+  const tokens = Math.min(writtenLimit(form, body) ?? atMost, atMost);
+  if (form.kind === 'native') return form.withLimit(body, tokens);
+  return withLimitAlone(body, limitName(form), tokens, form.rules.rivalLimits ?? []);
 }
 
 /** The name under which the provider gets that limit. */

@@ -134,6 +134,11 @@ export interface RequestRules {
   /** `prompt` must be one text. */
   readonly needsTextPrompt?: boolean;
   readonly messages: MessageRules;
+  /**
+   * Fields, with dots between nested names, that the provider may read as the limit of an answer or as the number of answers in the
+   * place of OpenAI's: under a key's limits they are left out (G2).
+   */
+  readonly rivalLimits?: readonly string[];
   /** Usage in streams is `asked` for with `stream_options`, or comes `unasked` and the field is left out (U4). */
   readonly streamUsage: 'asked' | 'unasked';
   /** `usage: {"include": true}` is the provider's own word, too: for any other it is left out, as Weir answers it (P5). */

@@ -10,6 +10,8 @@ export interface Failure {
   readonly isUnsent: boolean;
   /** It took longer than it had. */
   readonly isTimeout: boolean;
+  /** No other attempt follows: its upstream has made an answer and bills it, or the key's budget has no room for another. */
+  readonly isLast: boolean;
   /** For how long the upstream does not want to be asked again; null: it did not say. */
   readonly retryAfterMs: number | null;
 }
@@ -23,7 +25,7 @@ export interface Verdict {
   readonly counts: 'failure' | 'refusal' | 'nothing';
 }
 
-/** The caller's own mistake, which is the same everywhere. */
+/** The caller's own mistake, which is the same everywhere, or a failure that must not be tried again. */
 const MISTAKE: Verdict = { movesOn: false, mayRecover: false, counts: 'nothing' };
 /** Another model may take what this one can't. */
 const UNSUITABLE: Verdict = { movesOn: true, mayRecover: false, counts: 'nothing' };
@@ -58,6 +60,7 @@ const ABOUT_REQUEST = [400, 413, 422];
  */
 export function judge(failure: Failure, { provider, step }: Target, callerPays: boolean): Verdict {
   const { error } = failure;
+  if (failure.isLast) return MISTAKE;
   if (failure.isUnsent) return UNSUITABLE;
   if (failure.isTimeout) return LATE;
   const byCode = BY_CODE.get(error.code);

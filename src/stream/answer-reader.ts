@@ -122,7 +122,8 @@ export class AnswerReader {
   plain(answer: JsonObject): void {
     this.#sink.answer?.(answer);
     const part = this.#dialect.plain(answer);
-    const { error, usage } = part;
+    const { error, usage, id } = part;
+    if (error === null && id !== undefined) this.#options.context.meter.made();
     // Of one that failed nothing was sent yet: another answer may take its place, and what it used counts all the same.
     this.#part(error === null ? part : { ...EMPTY_PART, error, usage }, null);
     if (this.#isOver) return;

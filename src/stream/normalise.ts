@@ -137,13 +137,14 @@ export class Normaliser {
   /** Counts what the upstream sent before any policy leaves some of it out (C6); what follows a finish does not count. */
   #meter(part: ChunkPart): void {
     const { meter } = this.#context;
-    if (part.usage !== null) meter.usage(part.usage);
     if (part.serviceTier !== undefined) meter.serviceTier(part.serviceTier);
     for (const choice of part.choices) {
       if (this.#choices.get(choice.index)?.finished) continue;
       meter.delta(choice);
       if (choice.finishWord !== null) meter.finish(choice.finishWord, meaningOf(choice, choice.finishWord));
     }
+    // What comes with the last finish is of the whole answer.
+    if (part.usage !== null) meter.usage(part.usage);
   }
 
   #write(parts: readonly ChoicePart[]): Chunk | null {

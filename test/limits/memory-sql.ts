@@ -2,8 +2,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import { type LimitsResult, readLimits } from '../../src/limits/limits.ts';
 import { type Reservation, type ReserveRequest, reserve } from '../../src/limits/reserve.ts';
-import type { Charge } from '../../src/limits/settle.ts';
 import { changeLimits, createLimitTables, type Sql } from '../../src/limits/tables.ts';
+import type { Charge } from '../../src/metering/charge.ts';
 import type { JsonObject } from '../simulator/json.ts';
 
 /** A Saturday noon. */

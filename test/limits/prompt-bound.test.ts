@@ -108,6 +108,7 @@ describe('G2 maxPromptTokens', () => {
   test.each([
     ['a file by its id', user({ type: 'file', file: { file_id: 'f' } })],
     ['a document by its address', user({ type: 'document_url', document_url: 'https://a.example/b.pdf' })],
+    ['an image by its address', user({ type: 'image_url', image_url: { url: 'https://a.example/b.png' } })],
     ['a video by its address', user({ type: 'video_url', video_url: { url: 'https://a.example/b.mp4' } })],
     ['a part of an unknown kind', user({ type: 'hologram', of: 'a cat' })],
     ['a tool that the provider runs', { tools: [{ type: 'web_search' }] }],
@@ -115,15 +116,25 @@ describe('G2 maxPromptTokens', () => {
     ['what a cache holds', { cached_content: 'cachedContents/1' }],
     ["what an endpoint's own words hold", { extra_body: { google: { cached_content: 'cachedContents/1' } } }],
     ['an agent with instructions of its own', { agent_id: 'a' }],
+    ['a prompt that is kept', { prompt: { id: 'pmpt_1' } }],
+    ['a response that is gone on with', { previous_response_id: 'resp_1' }],
+    ['a conversation that is kept', { conversation: 'conv_1' }],
+    ['a container', { container: { skills: [] } }],
+    ['servers of tools', { mcp_servers: [{ url: 'https://a.example' }] }],
   ])('of %s: is the largest context window', (_, body) => {
     expect(bound(body)).toBe(MAX_PROMPT_TOKENS);
   });
 
-  test('of files and sounds in the body: is not below a token a byte of base64', () => {
-    const data = 'A'.repeat(10_000);
-    expect(bound(user({ type: 'file', file: { file_data: data } }))).toBeGreaterThan(10_000);
-    expect(bound(user({ type: 'input_audio', input_audio: { data } }))).toBeGreaterThan(10_000);
-    expect(bound(user({ type: 'document_url', document_url: `data:${data}` }))).toBeGreaterThan(10_000);
+  test.each([
+    ['a file', user({ type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA' } })],
+    ['a sound', user({ type: 'input_audio', input_audio: { data: 'AAAA' } })],
+    ['a document', user({ type: 'document_url', document_url: 'data:application/pdf;base64,AAAA' })],
+    [
+      'a video called an image',
+      user({ type: 'image_url', image_url: { url: 'data:video/mp4;base64,AAAA' } }),
+    ],
+  ])('of %s in the body, whose tokens its bytes do not bound: is the largest context window', (_, body) => {
+    expect(bound(body)).toBe(MAX_PROMPT_TOKENS);
   });
 
   test('is a context window at most for each prompt', () => {

@@ -232,3 +232,25 @@ test('no leak: after 10,000 requests there is no reservation, and as many second
     estimated: 20_000,
   });
 });
+
+describe('G3 further attempts of one request', () => {
+  test('are reserved for beside the first, once each, and no rate counts them', () => {
+    const sql = new MemorySql({ budget: { tokens: 350 }, rpm: 1, max_concurrent: 1 });
+    for (const attempts of [1, 2, 2, 3, 1]) expect(sql.reserve('a', { attempts }).kind).toBe('reserved');
+    expect(readStanding(sql, NOW)).toMatchObject({
+      budget: { reserved: 300 },
+      requests: { used: 1 },
+      running: 1,
+    });
+  });
+
+  test('are refused where the budget has no room for one more, and what is reserved stays', () => {
+    const sql = new MemorySql({ budget: { tokens: 250 } });
+    sql.reserve('a', { attempts: 2 });
+    expect(sql.reserve('a', { attempts: 3 })).toMatchObject({
+      kind: 'refused',
+      refusal: { kind: 'budget', needed: 100 },
+    });
+    expect(readStanding(sql, NOW)).toMatchObject({ budget: { reserved: 200 } });
+  });
+});

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { expire, nextExpiry, settle, settleRecords, settleUnreserved } from '../../src/limits/settle.ts';
 import { readStanding } from '../../src/limits/standing.ts';
+import { type Charge, withoutCharges } from '../../src/metering/charge.ts';
 import { record } from '../metering/records.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 
@@ -46,6 +47,36 @@ describe('G3 settle', () => {
     for (let i = 0; i < 3; i++) settleUnreserved(sql, 'open', used(30), '2026-11-20', NOW);
     expect(budget(sql)).toMatchObject({ spent: 0 });
     expect(budget(sql, NOW - 24 * 60 * MINUTE)).toMatchObject({ spent: 30 });
+  });
+
+  test('what no provider reported is told apart, in the unit of the budget and for its period', () => {
+    const sql = new MemorySql({ budget: { tokens: 1000, per: 'day' } });
+    sql.reserve('a');
+    sql.reserve('b');
+    settle(sql, 'a', { ...used(90, 900), unreported: { tokens: 70, nano: 700 }, recordedTokens: 5 });
+    settle(sql, 'b', used(10, 100));
+    expect(budget(sql)).toMatchObject({ spent: 100, unreported: 70 });
+    expect(budget(sql, NOW + 24 * 60 * MINUTE)).toMatchObject({ spent: 0, unreported: 0 });
+    sql.limit({ budget: { USD: 1 } });
+    expect(budget(sql)).toMatchObject({ spent: 1000, unreported: 700 });
+  });
+
+  test('tpm counts what the record has, not what is charged', () => {
+    const sql = new MemorySql({ tpm: 1000 });
+    sql.reserve('a');
+    settle(sql, 'a', { ...used(900), unreported: { tokens: 900, nano: 0 }, recordedTokens: 5 });
+    expect(readStanding(sql, NOW).tokens).toMatchObject({ used: 5 });
+  });
+
+  test('by its record with a charge: that counts, also in the place of a charge for its expiry', () => {
+    const sql = new MemorySql(HARD);
+    sql.reserve('a');
+    expire(sql, OVER);
+    const charge: Charge = { ...used(80), unreported: { tokens: 80, nano: 0 }, recordedTokens: 3 };
+    const charged = { ...record({ request_id: 'a', total_tokens: 3 }), charge };
+    settleRecords(sql, [charged]);
+    expect(budget(sql)).toMatchObject({ spent: 80, unreported: 80, estimated: 0 });
+    expect(withoutCharges([charged])).toEqual([record({ request_id: 'a', total_tokens: 3 })]);
   });
 
   test('by its record: counts its tokens and its cost, reserved or not, from the first limits on', () => {

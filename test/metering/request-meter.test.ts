@@ -19,6 +19,8 @@ const FIRST: AttemptFacts = {
   priceIds: ['p'],
   dropped: [],
   changed: [],
+  choices: 1,
+  showsAll: false,
 };
 const ID = requestId(ARRIVED, crypto.randomUUID());
 

@@ -165,6 +165,20 @@ describe('estimatePromptTokens', () => {
     expect(estimatePromptTokens(user([image]))).toBeLessThan(100);
   });
 
+  test('M3 a text that begins with data: counts as any other', () => {
+    const words = `data:${text}`;
+    expect(estimatePromptTokens(user(words))).toBeGreaterThan(text.length / 8);
+    expect(estimatePromptTokens(user([{ type: 'text', text: words }]))).toBeGreaterThan(text.length / 8);
+    expect(estimatePromptTokens({ prompt: words })).toBeGreaterThan(text.length / 8);
+  });
+
+  test('M3 a text behind thousands of spaces counts by its length', () => {
+    const long = text.repeat(1000);
+    const tokens = estimatePromptTokens(user(' '.repeat(4096) + long));
+    expect(tokens).toBeGreaterThan(long.length / 8);
+    expect(tokens).toBeLessThan(long.length / 2);
+  });
+
   test('M3 a very long text: tokens in proportion to its length', () => {
     const one = estimatePromptTokens({ prompt: text.repeat(10) });
     const ten = estimatePromptTokens({ prompt: text.repeat(100) });

@@ -7,7 +7,7 @@ import { settingsWith, targetsOf } from './targets.ts';
 
 const UPSTREAM = { name: 'Provider', secret: 'secret', refusals: undefined };
 type Named = Pick<Refuser, 'name'> & Partial<Pick<Refuser, 'refusals'>>;
-const IN_TIME = { isUnsent: false, isTimeout: false, retryAfterMs: null };
+const IN_TIME = { isUnsent: false, isTimeout: false, isLast: false, retryAfterMs: null };
 
 /** As an upstream refuses with this status and body. */
 function refused(

@@ -14,7 +14,7 @@ function failure(
   code: 'upstream_error' | 'upstream_credential',
   retryAfterMs: number | null = null,
 ): Failure {
-  return { error: apiError(code, 'x'), isUnsent: false, isTimeout: false, retryAfterMs };
+  return { error: apiError(code, 'x'), isUnsent: false, isTimeout: false, isLast: false, retryAfterMs };
 }
 const DOWN = failure('upstream_error');
 const NO_KEY = failure('upstream_credential');

@@ -12,6 +12,11 @@ export const lane: Lane = {
   outputLimit: 'max_tokens',
   // Blocks and tools of kinds that are not known; what Anthropic's servers look for tools in.
   promptParts: /^(?:messages|tools)\.|^(?:mcp_servers|container)$/,
+  // Edits that clear content run no model: https://platform.claude.com/docs/en/build-with-claude/context-editing (2026-11-22).
+  compacts: ({ context_management: management }) =>
+    readArray(isObject(management) ? management.edits : undefined).some(
+      (edit) => !(isObject(edit) && /^clear_/.test(String(edit.type))),
+    ),
   requestHeaders: ['anthropic-version', 'anthropic-beta'],
   responseHeaders: ['requests', 'tokens', 'input-tokens', 'output-tokens'].flatMap((of) =>
     ['limit', 'remaining', 'reset'].map((what) => `anthropic-ratelimit-${of}-${what}`),

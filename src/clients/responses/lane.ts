@@ -11,6 +11,8 @@ export const lane: Lane = {
   outputLimit: 'max_output_tokens',
   // Items and tools of kinds that are not known.
   promptParts: /^(?:input|tools)\./,
+  compacts: ({ context_management: management }) => Array.isArray(management) && management.length > 0,
+  detached: 'background',
   requestHeaders: [],
   responseHeaders: [],
   withoutTokens,

@@ -1,4 +1,5 @@
 /** The ledger objects as the gateway calls them: `WEIR_LEDGER`, or whatever stands in for it. */
+import type { ChargedRecord } from '../charge.ts';
 import type { RecordQuery, ReportQuery } from '../ledger.ts';
 import type { UsageRecord } from '../record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../refusals.ts';
@@ -15,7 +16,7 @@ export interface LedgerStub {
    * @param recordDays for so many days it keeps single records from now on; absent: as before
    * @returns the ids of those that are too old to tell whether they were there: they are not taken
    */
-  settle(records: readonly UsageRecord[], recordDays?: number): Promise<readonly string[]>;
+  settle(records: readonly ChargedRecord[], recordDays?: number): Promise<readonly string[]>;
   find(requestId: string): Promise<UsageRecord | null>;
   list(query: RecordQuery): Promise<LedgerPage>;
   report(query: ReportQuery): Promise<RowsResult>;

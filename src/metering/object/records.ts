@@ -1,5 +1,6 @@
 /** Single records in a key's ledger: each once, by its request id, listed, and gone after their time (L2, L4). */
 import { MAX_SCANNED_RECORDS } from '../../canonical/limits.ts';
+import { type ChargedRecord, withoutCharges } from '../charge.ts';
 import { matches, type RecordQuery } from '../ledger.ts';
 import type { UsageRecord } from '../record.ts';
 import { firstIdAt, idTime } from '../request-id.ts';
@@ -18,8 +19,8 @@ export function createRecords(sql: SqlStorage): void {
 const INSERT = `INSERT OR IGNORE INTO records SELECT value ->> 'request_id', value FROM json_each(?) RETURNING id`;
 
 /** @returns those that were not there before, each once */
-export function insertRecords(sql: SqlStorage, records: readonly UsageRecord[]): UsageRecord[] {
-  const inserted = [...sql.exec(INSERT, JSON.stringify(records)).raw()].map(([id]) => id);
+export function insertRecords(sql: SqlStorage, records: readonly ChargedRecord[]): ChargedRecord[] {
+  const inserted = [...sql.exec(INSERT, JSON.stringify(withoutCharges(records))).raw()].map(([id]) => id);
   return inserted.flatMap((id) => records.find(({ request_id }) => request_id === id) ?? []);
 }
 

@@ -1,5 +1,6 @@
 /** Anthropic's prices: https://platform.claude.com/docs/en/about-claude/pricing. */
 import type { Rates, ShippedPrice } from './price.ts';
+import { timesRates } from './rates.ts';
 
 const PAGE = {
   provider: 'anthropic',
@@ -124,9 +125,45 @@ function withHourlyWrites<R extends Rates>(rates: R): R {
 
 /** $10 per 1,000 of its web searches, each counted in `usage.server_tool_use.web_search_requests` (the page, 2026-11-22). */
 const WEB_SEARCH = 10;
+/** Messages name no tier where they are made as all are: then it is the default. */
+const STANDARD = ['default'];
+
+/**
+ * `speed: "fast"` costs twice as much of every kind of token: https://platform.claude.com/docs/en/build-with-claude/fast-mode has
+ * the models (read 2026-11-22), Google's page of claude-fable-5-2 the factor, and claudit v1.9.0 (2026-09-24) and OpenRouter's
+ * claude-opus-5-fast its prices. Opus 4.8 has it until 2026-11-30; what Opus 4.6 and 4.7 had is gone.
+ */
+const FAST = /^claude-(?:opus-5-5|opus-5|opus-4-8|fable-5-2|mythos-5-2)(?:$|-20|\*)/;
+/**
+ * `inference_geo: "us"` costs 1.1 times as much, on top of that: https://docs.aws.amazon.com/claude-platform/latest/userguide/data-residency.html
+ * and https://platform.claude.com/docs/en/manage-claude/data-residency (2026-11-22). Models of before 4.6 refuse it.
+ */
+const WITHOUT_PLACE = /^claude-[a-z]+-4-5/;
+
+/** The price of the models that can be asked so, as answers name what they were made with. */
+function dearer(price: ShippedPrice, tier: string, factor: number, takes: (model: string) => boolean) {
+  const models = price.models.filter(takes);
+  const { above } = price;
+  const dear: ShippedPrice = {
+    ...price,
+    ...timesRates(price, factor),
+    ...(above && { above: { ...timesRates(above, factor), prompt_tokens: above.prompt_tokens } }),
+    models,
+    service_tiers: [tier],
+  };
+  return models.length === 0 ? [] : [dear];
+}
+
+const isFast = (model: string) => FAST.test(model);
+const hasPlaces = (model: string) => !WITHOUT_PLACE.test(model);
 
 export const ANTHROPIC: readonly ShippedPrice[] = PRICES.map((price) => ({
   ...withHourlyWrites(price),
   web_search: WEB_SEARCH,
   ...(price.above && { above: withHourlyWrites(price.above) }),
-}));
+})).flatMap((price) => [
+  { ...price, service_tiers: STANDARD },
+  ...dearer(price, 'fast', 2, isFast),
+  ...dearer(price, 'us', 1.1, hasPlaces),
+  ...dearer(price, 'fast+us', 2.2, (model) => isFast(model) && hasPlaces(model)),
+]);

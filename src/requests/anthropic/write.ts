@@ -4,7 +4,7 @@ import { toolCallId } from '../../canonical/tool-call-id.ts';
 import type { RequestForm, WriteOptions } from '../form.ts';
 import { convertLegacyFunctions } from '../legacy-functions.ts';
 import { omit } from '../objects.ts';
-import { readOutputLimit } from '../output-limit.ts';
+import { RIVAL_LIMITS, readOutputLimit, withLimitAlone } from '../output-limit.ts';
 import { Report } from '../report.ts';
 import { type Rewritten, rewriteRequest, withoutNulls } from '../rewrite.ts';
 import { REFUSED, type RequestRules } from '../rules.ts';
@@ -62,7 +62,10 @@ export function claudeForm(families: ClaudeFamilies, toolNames: RegExp): Request
     kind: 'native',
     toolNames,
     write: (body, options) => writeMessages(body, options, familyOf(families, options.model)),
-    outputLimit: (body) => readCount(body.max_tokens) ?? null,
+    // 0 is no limit of an answer that is reserved for.
+    outputLimit: (body) => readCount(body.max_tokens) || null,
+    // Other names are 400 here, and rivals at servers that are like it.
+    withLimit: (body, tokens) => withLimitAlone(body, 'max_tokens', tokens, RIVAL_LIMITS),
   };
 }
 

@@ -56,9 +56,9 @@ export function writeConfig(
   return Object.keys(config).length === 0 ? undefined : config;
 }
 
-/** The caller's limit in OpenAI's words, which a key's own may have lowered, or in Google's: whichever is lower. */
+/** The caller's limit in OpenAI's words, which a key's own may have lowered, or in Google's, where 0 is none: whichever is lower. */
 function lowest(limit: number | null | undefined, own: unknown): number | undefined {
-  const limits = [limit, own].filter((value) => typeof value === 'number');
+  const limits = [limit, own].filter((value) => typeof value === 'number').filter((value) => value > 0);
   return limits.length === 0 ? undefined : Math.min(...limits);
 }
 

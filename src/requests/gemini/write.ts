@@ -2,8 +2,9 @@
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../canonical/json.ts';
 import type { WriteOptions } from '../form.ts';
 import { convertLegacyFunctions } from '../legacy-functions.ts';
-import { omit, ownValue } from '../objects.ts';
+import { keepEntries, omit, ownValue } from '../objects.ts';
 import { isAboutRequest, isDefault } from '../openai-fields.ts';
+import type { LimitedBody } from '../output-limit.ts';
 import { Report } from '../report.ts';
 import { type Rewritten, withoutNulls } from '../rewrite.ts';
 import { CONFIG_FIELDS, wantsMoreThanText, writeConfig } from './config.ts';
@@ -21,14 +22,18 @@ const READ: ReadonlySet<string> = new Set([
 /** Fields that change the answer and have no equal here: they would be lost in silence (Q6). */
 const WITHOUT_EQUAL = ['logit_bias', 'prediction', 'audio'];
 
-/** Google's own words, as its clients and those of its compatible endpoint write them. */
+/** Google's own words, as its clients and those of its compatible endpoint write them: its JSON takes either spelling. */
 const OWN: Readonly<Record<string, string>> = {
   safety_settings: 'safetySettings',
   cached_content: 'cachedContent',
   generation_config: 'generationConfig',
   tool_config: 'toolConfig',
   thinking_config: 'thinkingConfig',
+  system_instruction: 'systemInstruction',
 };
+
+/** Written from the messages alone: under these names a file would escape the bound of the prompt (G2). */
+const FROM_MESSAGES = ['contents', 'systemInstruction'];
 
 /** A model's name becomes part of a path: nothing but these leads out of it. */
 const MODEL = /^(?:models\/|tunedModels\/)?[A-Za-z0-9][\w.:-]*$/;
@@ -50,14 +55,14 @@ export function writeGenerateContent(
   families: readonly GeminiFamily[],
 ): Rewritten {
   const report = new Report(provider, unsupported);
-  const body = convertLegacyFunctions(withOwnNames(withoutNulls(asked)));
+  const body = convertLegacyFunctions(withOwnNames(withoutNulls(asked), report));
   const family = familyOf(families, model);
   if (!MODEL.test(model)) report.fail('model', `${provider} has no model of such a name`);
   if (wantsMoreThanText(body)) withoutEqual('modalities', provider, report);
   const { contents, systemInstruction } = writeContents(readArray(body.messages), family, providerId, report);
   const tools = writeTools(body, report);
   const ownConfig = {
-    ...objectOf(body.generationConfig),
+    ...inCamelCase(objectOf(body.generationConfig)),
     ...(isObject(body.thinkingConfig) ? { thinkingConfig: body.thinkingConfig } : {}),
   };
   const config = writeConfig(body, family, ownConfig, report);
@@ -75,6 +80,15 @@ export function writeGenerateContent(
   return error === null ? { kind: 'body', body: written, dropped, changed } : { kind: 'error', error };
 }
 
+/** The written body with this limit (G2). Its number of candidates is the writer's own. */
+export function withWrittenOutputLimit(body: JsonObject, tokens: number): LimitedBody {
+  const { generationConfig } = body;
+  return {
+    body: { ...body, generationConfig: { ...objectOf(generationConfig), maxOutputTokens: tokens } },
+    dropped: [],
+  };
+}
+
 /** The limit in a body that was written so (G2). */
 export function writtenOutputLimit({ generationConfig }: JsonObject): number | null {
   return readCount(objectOf(generationConfig).maxOutputTokens) || null;
@@ -87,11 +101,25 @@ export function generateContentPath({ model, stream }: JsonObject): string {
   return stream === true ? `${path}:streamGenerateContent?alt=sse` : `${path}:generateContent`;
 }
 
-/** Google's words in one spelling, also those that its compatible endpoint takes in `extra_body.google`. */
-function withOwnNames(body: JsonObject): JsonObject {
+/**
+ * Google's words in one spelling, also those that its compatible endpoint takes in `extra_body.google`. OpenAI's words count in the
+ * body itself alone, where limits read them.
+ */
+function withOwnNames(body: JsonObject, report: Report): JsonObject {
   const google = objectOf(objectOf(body.extra_body).google);
-  const all = { ...body, ...google };
+  const own = keepEntries(
+    google,
+    (key) => !READ.has(key),
+    (key) => report.drop(`extra_body.google.${key}`),
+  );
+  const all = { ...body, ...own };
   return Object.fromEntries(Object.entries(all).map(([key, value]) => [ownValue(OWN, key) ?? key, value]));
+}
+
+/** Of two spellings of one word the later counts. */
+function inCamelCase(object: JsonObject): JsonObject {
+  const camel = (key: string) => key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [camel(key), value]));
 }
 
 /** What is left of the body: Google's own words, and those that Weir does not know (Q7). */
@@ -102,7 +130,11 @@ function otherFields(body: JsonObject, provider: string, report: Report): JsonOb
   )) {
     if (READ.has(field) || isDefault(field, value, body)) continue;
     // Parallel calls can't be turned off here; what a tier costs is said under OpenAI's name alone.
-    const isLost = isAboutRequest(field) || field === 'parallel_tool_calls' || field === 'serviceTier';
+    const isLost =
+      isAboutRequest(field) ||
+      FROM_MESSAGES.includes(field) ||
+      field === 'parallel_tool_calls' ||
+      field === 'serviceTier';
     if (isLost) report.drop(field);
     else if (!WITHOUT_EQUAL.includes(field)) fields[field] = value;
     else withoutEqual(field, provider, report);

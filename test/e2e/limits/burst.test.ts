@@ -63,7 +63,7 @@ describe.each([
 
   test('that use less than they may: as many pass as there is room for, and never more is spent than the limit', async () => {
     const each = await ceiling(fields);
-    limited.usage = { prompt: each >> 1, completion: 0 };
+    limited.usage = { prompt: (each >> 1) - 1, completion: 1 };
     const limit = 50 * each;
     const key = await limited.create({ budget: { tokens: limit } });
     const passed = (await burst(key, fields)).filter((status) => status === 200).length;

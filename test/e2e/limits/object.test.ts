@@ -2,11 +2,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { objectOf } from '../../simulator/json.ts';
 import { jsonOf } from '../client.ts';
+import { event, replayOf } from '../plays.ts';
 import { type Limited, startLimited } from './limited.ts';
 
 let limited: Limited;
 beforeAll(async () => {
-  limited = await startLimited({ vars: { LEDGER: 'object' } });
+  const replay = replayOf({ endless: { chunks: [event('word ')], ending: 'hang' } });
+  limited = await startLimited({ vars: { LEDGER: 'object', HEARTBEAT_SECONDS: '1' }, replay });
 });
 afterAll(() => limited[Symbol.asyncDispose]());
 
@@ -49,4 +51,23 @@ test('G2 in money: a budget that is used up refuses, by the highest price of wha
   // 100,000 x 0.90 and 10 x 0.30 a million, twice: what the records cost, to the nano-unit.
   expect(objectOf(budget).spent).toBe(0.180006);
   expect(objectOf(objectOf(report.total).cost)).toEqual({ USD: 0.180006 });
+});
+
+test('G3 what no provider reported is charged at its bound, and neither the record nor the report has it', async () => {
+  const key = await limited.create({ budget: { tokens: 1e6 } });
+  const client = new AbortController();
+  const fields = { model: 'deepseek/endless', stream: true, max_tokens: 50_000 };
+  const response = await limited.ask(key, fields, { signal: client.signal });
+  await response.body?.getReader().read();
+  client.abort();
+  const { budget } = await limited.settled(key);
+  const { spent, unreported } = objectOf(budget);
+  expect(Number(spent)).toBeGreaterThan(50_000);
+  expect(unreported).toBe(spent);
+  const headers = { authorization: `Bearer ${key.token}` };
+  const list = await jsonOf(await limited.gateway.fetch('/v1/usage/records', { headers }));
+  expect(list.data).toMatchObject([{ status: 'cancelled', estimated: true }]);
+  expect(JSON.stringify(list)).not.toContain('charge');
+  const report = await jsonOf(await limited.gateway.fetch('/v1/usage?group_by=model', { headers }));
+  expect(Number(objectOf(report.total).total_tokens)).toBeLessThan(1000);
 });

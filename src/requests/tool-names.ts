@@ -122,6 +122,7 @@ function renamedAllowed(allowed: JsonObject, rename: Rename): JsonObject {
 function renamedMessage(message: JsonObject, rename: Rename): JsonObject {
   if (message.role === 'tool' || message.role === 'function') return named(message, rename);
   const { tool_calls: calls, function_call: call } = message;
+  if (!Array.isArray(calls) && !isObject(call)) return message;
   const renamedCalls = Array.isArray(calls)
     ? { tool_calls: mapObjects(calls, (one) => renamedTool(one, rename)) }
     : {};

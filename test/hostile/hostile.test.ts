@@ -3,6 +3,7 @@
  * For each: its outcome within the contract, one record (M1), the memory above idle and the longest wait of another stream.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { COSTLY } from './attacks/requests.ts';
 import type { Shot } from './rig/messages.ts';
 import { type Attack, Rig } from './rig/rig.ts';
 
@@ -109,6 +110,18 @@ describe('a request whose body is', () => {
     );
     expect(large.outcomes.filter(({ status }) => status !== 408)).toEqual([]);
     expect([...run.records, ...large.records]).toEqual([]);
+  });
+});
+
+describe('a request within every bound, with', () => {
+  const costly = Object.entries(COSTLY).filter(([, { dialect }]) => dialect !== 'messages');
+
+  test.each(costly)('B2 B4 M1 %s: costs no more than its size', async (body, { dialect }) => {
+    const path = dialect === 'responses' ? '/v1/responses' : '/v1/chat/completions';
+    const shots: Shot[] = [{ body, path, stream: true }];
+    const run = await attack(`request: ${body}`, shots, {}, WIDE_MIB);
+    expect(run.outcomes).toMatchObject([{ status: 400 }]);
+    expect(run.asked).toBe(1);
   });
 });
 

@@ -64,8 +64,8 @@ function isSystem(role: unknown): boolean {
 }
 
 function reportLost(message: JsonObject, report: Report): void {
-  for (const [key, value] of Object.entries(message)) {
-    if (READ_KEYS.has(key) || value === null || value === undefined) continue;
+  for (const key of Object.keys(message)) {
+    if (READ_KEYS.has(key) || message[key] === null || message[key] === undefined) continue;
     // A tool's message names the tool, and so does its call.
     if (key !== 'name' || message.role !== 'tool') report.drop(`messages.${key}`);
   }

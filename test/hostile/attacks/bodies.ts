@@ -1,6 +1,7 @@
 /** The hostile clients' request bodies, by name (findings 1, 3e and 10). */
 import { repeated } from '../rig/bytes.ts';
 import { MIB } from './frames.ts';
+import { COSTLY } from './requests.ts';
 
 /** Just below the bound on a request's body. */
 const LARGE = 10 * MIB - 4096;
@@ -38,6 +39,13 @@ function manyMessages(): Uint8Array[] {
 }
 
 export const BODIES: Readonly<Record<string, () => readonly Uint8Array[]>> = {
+  // Their upstream refuses them: what they cost is over by then.
+  ...Object.fromEntries(
+    Object.entries(COSTLY).map(([name, { provider, body }]) => [
+      name,
+      () => [Buffer.from(JSON.stringify({ model: `${provider}/refused`, ...body() }))],
+    ]),
+  ),
   'nested-lists': () => nested('[', ']'),
   'nested-objects': () => nested('{"a":', '}'),
   'empty-objects': () => many('{}'),

@@ -17,6 +17,8 @@ const START_BYTES = 400;
 const SLOW_MS = 100;
 const SLOW_BYTES = 2;
 const CHAT = '/v1/chat/completions';
+/** Gemini's. */
+const MODEL_IN_PATH = /\/models\/([^:]+):/;
 
 const answers = new Map<string, Answer>();
 let asked = 0;
@@ -39,7 +41,8 @@ function answerOf(name: string): Answer {
 function startUpstream(): Promise<number> {
   return serve(({ path, body, socket }) => {
     asked++;
-    const name = path.endsWith('/models') ? 'models' : textOf(decodeObject(body)?.model);
+    const named = MODEL_IN_PATH.exec(path)?.[1] ?? textOf(decodeObject(body)?.model);
+    const name = path.endsWith('/models') ? 'models' : named;
     const answer = answerOf(name);
     for (const piece of answer.pieces) bytesUp += piece.length;
     void play(socket, answer);
@@ -48,7 +51,7 @@ function startUpstream(): Promise<number> {
 
 function askOf(shot: Shot): Ask {
   const { stream, more = '{}', path = CHAT, send = 'whole' } = shot;
-  if (path !== CHAT) {
+  if (path !== CHAT && shot.body === undefined) {
     return { head: `GET ${path} HTTP/1.1\r\nHost: weir\r\n\r\n`, body: [], pauseMs: 0, limitMs: LIMIT_MS };
   }
   const members = { stream, ...decodeObject(more) };

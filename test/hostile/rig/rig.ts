@@ -138,6 +138,10 @@ export class Rig {
       AUTH: 'open',
       OPENAI_API_KEY: 'sk-hostile-000000',
       OPENAI_BASE_URL: `${this.upstreamUrl}/v1`,
+      ANTHROPIC_API_KEY: 'sk-hostile-000001',
+      ANTHROPIC_BASE_URL: this.upstreamUrl,
+      GEMINI_API_KEY: 'sk-hostile-000002',
+      GEMINI_BASE_URL: this.upstreamUrl,
       PROVIDERS: JSON.stringify({ paced: { base_url: `http://127.0.0.1:${this.#pacedPort}/v1` } }),
       ...vars,
     };

@@ -13,6 +13,18 @@ export function markMaker({ provider, payload }: Marked): string {
   return `${VERSION}:${provider}:${payload}`;
 }
 
+/** Ends the number of a detail whose signature is of a text: without that text, it is not what its maker gave. */
+const OF_TEXT = '-text';
+
+/** The number of a detail that is signed. */
+export function numberOf(index: unknown, isOfText: boolean): string {
+  return `${String(index)}${isOfText ? OF_TEXT : ''}`;
+}
+
+export function isOfText({ payload }: Marked): boolean {
+  return payload.endsWith(OF_TEXT);
+}
+
 /** Null where Weir marked nothing. */
 export function readMaker(text: unknown): Marked | null {
   if (typeof text !== 'string' || !text.startsWith(`${VERSION}:`)) return null;

@@ -1,6 +1,6 @@
 /** Reads one content block of an Anthropic message, whole or as it begins: its text, its thinking with its token, its call. */
 import { isObject, type JsonObject, readText, writeJson } from '../canonical/json.ts';
-import { markMaker } from '../canonical/maker.ts';
+import { markMaker, numberOf } from '../canonical/maker.ts';
 import { readName } from './envelope.ts';
 
 export interface ClaudeBlock {
@@ -25,17 +25,26 @@ const NOTHING: ClaudeBlock = { text: '', reasoning: '', details: [], call: null 
  * A block of a kind that is not listed carries nothing for a chat.
  * @param index the block's place in its message: what is wanted back is told apart by it
  * @param provider the id of the provider that made it
+ * @param hasThought a text of its thinking came before
  */
-export function readBlock(block: JsonObject, index: unknown, provider: string): ClaudeBlock {
+export function readBlock(
+  block: JsonObject,
+  index: unknown,
+  provider: string,
+  hasThought = false,
+): ClaudeBlock {
   switch (block.type) {
     case 'text':
       return { ...NOTHING, text: readText(block.text) ?? '' };
     case 'thinking':
-      return thinking(readText(block.thinking) ?? '', readText(block.signature), index, provider);
+      return thinking(block, index, provider, hasThought);
     case 'redacted_thinking': {
       const data = readText(block.data);
       if (data === undefined) return NOTHING;
-      return { ...NOTHING, details: [{ type: 'reasoning.encrypted', data, ...maker(index, provider) }] };
+      return {
+        ...NOTHING,
+        details: [{ type: 'reasoning.encrypted', data, ...maker(index, provider, false) }],
+      };
     }
     case 'tool_use':
       return {
@@ -51,23 +60,22 @@ export function readBlock(block: JsonObject, index: unknown, provider: string): 
  * The mark stands beside the signature and not on the pieces of the text: clients that join the pieces of a detail join the texts of
  * all their keys. A signature without a text is one of a thinking that is not shown, and goes back all the same.
  */
-function thinking(
-  text: string,
-  signature: string | undefined,
-  index: unknown,
-  provider: string,
-): ClaudeBlock {
+function thinking(block: JsonObject, index: unknown, provider: string, hasThought: boolean): ClaudeBlock {
+  const text = readText(block.thinking) ?? '';
+  const signature = readText(block.signature);
   if (text === '' && signature === undefined) return NOTHING;
   const detail = {
     type: 'reasoning.text',
     ...(text === '' ? {} : { text }),
-    ...(signature === undefined ? { index } : { signature, ...maker(index, provider) }),
+    ...(signature === undefined
+      ? { index }
+      : { signature, ...maker(index, provider, hasThought || text !== '') }),
   };
   return { ...NOTHING, reasoning: text, details: [detail] };
 }
 
-function maker(index: unknown, provider: string): JsonObject {
-  return { id: markMaker({ provider, payload: String(index) }), format: DETAIL_FORMAT, index };
+function maker(index: unknown, provider: string, isOfText: boolean): JsonObject {
+  return { id: markMaker({ provider, payload: numberOf(index, isOfText) }), format: DETAIL_FORMAT, index };
 }
 
 function inputOf(input: unknown): string {

@@ -33,6 +33,8 @@ class MessageReader implements DialectReader {
   /** Of the message whose blocks have begun, where it has one. */
   #id: string | undefined;
   #hasBlocks = false;
+  /** The thinking block that is open has a text. */
+  #hasThought = false;
   #searchResults = 0;
   /** Held until the message has ended: one that is cut before has none. */
   #finishWord: string | null = null;
@@ -109,6 +111,7 @@ class MessageReader implements DialectReader {
     this.#hasBlocks = true;
     this.#countResult(objectOf(content_block));
     const block = readBlock(objectOf(content_block), index, this.#provider);
+    this.#hasThought = block.reasoning !== '';
     return block.call === null ? choicePart(choiceOf(block)) : this.#openToolCall(block.call, index);
   }
 
@@ -133,9 +136,11 @@ class MessageReader implements DialectReader {
       case 'thinking_delta':
       case 'signature_delta': {
         const { thinking, signature } = delta;
-        return choicePart(
-          choiceOf(readBlock({ type: 'thinking', thinking, signature }, index, this.#provider)),
-        );
+        const block = { type: 'thinking', thinking, signature };
+        const part = choicePart(choiceOf(readBlock(block, index, this.#provider, this.#hasThought)));
+        if (this.#hasThought || readText(thinking) === undefined) return part;
+        this.#hasThought = true;
+        return part === null ? null : { ...part, isRemembered: true };
       }
       case 'input_json_delta':
         return this.#arguments(readText(delta.partial_json) ?? '', index);

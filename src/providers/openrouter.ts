@@ -1,5 +1,5 @@
 /** OpenRouter's habits: it ignores what it does not know. The schema is its TypeScript SDK's of 2026-08-22; recorded requests are `R`. */
-import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
 import { readAmount } from '../canonical/money.ts';
 import { OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
 import { RIVAL_LIMITS } from '../requests/output-limit.ts';
@@ -10,12 +10,6 @@ import type { Profile } from './provider.ts';
 const CHAT: RequestRules = {
   fields: {},
   effort: { takes: ['reasoning_effort', 'reasoning'] },
-  // Claude refuses to think on behind a step whose signed thoughts do not come back: the step is then taken without thinking.
-  adjustments: ['reasoning', 'reasoning_effort'].map((field) => ({
-    field,
-    value: undefined,
-    when: (body) => body[field] !== undefined && isClaudeStepUnsigned(body),
-  })),
   legacyFunctions: 'converted',
   messages: {
     // "a-z, A-Z, 0-9, underscores, dashes, max 64 chars": the SDK's schema.
@@ -27,26 +21,20 @@ const CHAT: RequestRules = {
     takesExtraContent: true,
     // Its upstream refuses a step without: LibreChat-AI/agents#37, 2026; the stand-in: RooCodeInc/Roo-Code#10640, 2026-01-12.
     missingSignature: { models: ['google/gemini-3*'], at: 'reasoning_details' },
+    // "Expected `thinking` or `redacted_thinking`, but found …": R openrouter--reasoning-details-back, 2026-04;
+    // OpenRouterTeam/ai-sdk-provider#245, 2025-11-21. Claude's later models think as they see fit, and demand none.
+    signedSteps: [
+      'anthropic/claude-3.7*',
+      'anthropic/claude-*-4',
+      'anthropic/claude-*-4.1*',
+      'anthropic/claude-*-4.5*',
+    ],
   },
   rivalLimits: RIVAL_LIMITS,
   streamUsage: 'asked',
   // https://openrouter.ai/docs/use-cases/usage-accounting, read 2026-11-21: deprecated, since every answer tells its cost.
   takesUsageInclude: true,
 };
-
-/** "Expected `thinking` or `redacted_thinking`, but found `tool_use`": R openrouter--reasoning-details-back, 2026-04. */
-function isClaudeStepUnsigned({ model, messages }: JsonObject): boolean {
-  if (!(readText(model) ?? '').startsWith('anthropic/')) return false;
-  const all = readArray(messages).filter(isObject);
-  const turn = all.slice(all.findLastIndex(({ role }) => role === 'user') + 1);
-  return turn.some(
-    ({ tool_calls, reasoning_details }) =>
-      readArray(tool_calls).length > 0 &&
-      !readArray(reasoning_details).some(
-        (detail) => isObject(detail) && (readText(detail.signature) ?? readText(detail.data)) !== undefined,
-      ),
-  );
-}
 
 /**
  * Dollars, unasked: R. Where its upstream is paid with a key of one's own, `cost` is its fee alone and the rest stands beside it

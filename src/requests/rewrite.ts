@@ -1,13 +1,15 @@
 /** The engine: turns a request in OpenAI's form into one that a provider takes, and means the same (Q1-Q8). */
 import type { ApiError } from '../canonical/error.ts';
+import { matchesAnyGlob } from '../canonical/glob.ts';
 import { isObject, type JsonObject, objectOf, readArray } from '../canonical/json.ts';
-import { rewriteEffort } from './effort.ts';
+import { askedEffort, rewriteEffort } from './effort.ts';
 import { convertLegacyFunctions } from './legacy-functions.ts';
 import { rewriteMessages } from './messages.ts';
 import { keepEntries, omit, ownValue } from './objects.ts';
 import { isAboutRequest, isDefault, isSampling } from './openai-fields.ts';
 import { Report } from './report.ts';
 import type { FieldRule, PromptCache, RequestRules, Unsupported } from './rules.ts';
+import { isBehindUnsignedStep } from './signatures.ts';
 import { rewriteTools } from './tools.ts';
 
 export interface RewriteOptions {
@@ -51,10 +53,20 @@ export function rewriteRequest(body: JsonObject, options: RewriteOptions): Rewri
   if (Array.isArray(sent.messages)) {
     sent = { ...sent, messages: rewriteMessages(sent, { model, providerId }, rules.messages, report) };
   }
+  if (isWithoutReasoning(sent, model, rules)) {
+    sent = omit(sent, 'reasoning', 'reasoning_effort');
+    report.change('reasoning');
+  }
   if (rules.takesUsageInclude !== true && isUsageWord(body.usage)) sent = omit(sent, 'usage');
   sent = rules.streamUsage === 'asked' ? askForUsage(sent) : omit(sent, 'stream_options');
   const { error, dropped, changed } = report;
   return error === null ? { kind: 'body', body: sent, dropped, changed } : { kind: 'error', error };
+}
+
+function isWithoutReasoning(body: JsonObject, model: string, { messages }: RequestRules): boolean {
+  if (messages.signedSteps === undefined || !matchesAnyGlob(messages.signedSteps, model)) return false;
+  const effort = askedEffort(body)?.effort ?? 'none';
+  return effort !== 'none' && isBehindUnsignedStep(readArray(body.messages));
 }
 
 /** Whether the caller wants to know what the answer costs, in OpenRouter's words (P5). */

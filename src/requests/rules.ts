@@ -107,6 +107,11 @@ export interface MessageRules {
     readonly models: readonly string[];
     readonly at: 'extra_content' | 'reasoning_details';
   };
+  /**
+   * Globs of models that think where they are asked to, and then refuse a step of a tool loop without its signed reasoning: such a step
+   * is answered without.
+   */
+  readonly signedSteps?: readonly string[];
   /** Keys that an otherwise open schema refuses, on messages, their content parts, tool calls and tools. */
   readonly refused?: readonly string[];
   readonly closed?: ClosedMessages;

@@ -41,6 +41,13 @@ export function withSignature(message: JsonObject, place: SignaturePlace | null)
   return { ...message, reasoning_details: [...details, { ...base, id: readText(first.id) }] };
 }
 
+/** Whether a conversation goes on behind a step whose reasoning is not there, or not signed. */
+export function isBehindUnsignedStep(messages: readonly unknown[]): boolean {
+  const all = messages.filter(isObject);
+  const at = all.findLastIndex(({ role }) => role === 'assistant');
+  return all[at + 1]?.role === 'tool' && !readArray(all[at]?.reasoning_details).some(isSignedDetail);
+}
+
 function isSignedCall(call: unknown): boolean {
   const extra = isObject(call) ? call.extra_content : undefined;
   const google = isObject(extra) ? extra.google : undefined;

@@ -93,7 +93,8 @@ function flatten(message: Message, isStarted: boolean): AnthropicReading {
 }
 
 function detailOf(block: JsonObject, index: number): JsonObject[] {
-  const maker = { id: `weir1:anthropic:${index}`, format: 'anthropic-claude-v1' };
+  const isOfText = block.type === 'thinking' && textOf(block.thinking) !== '';
+  const maker = { id: `weir1:anthropic:${index}${isOfText ? '-text' : ''}`, format: 'anthropic-claude-v1' };
   if (block.type === 'redacted_thinking') {
     return [{ type: 'reasoning.encrypted', data: textOf(block.data), ...maker, index }];
   }

@@ -147,7 +147,8 @@ describe('Anthropic, thinking', () => {
     });
     expect(choice?.details).toEqual([
       { type: 'reasoning.text', text: 'one', index: 0 },
-      { type: 'reasoning.text', signature: 's0', ...maker(0) },
+      // It says of which text it is, so that a client that loses the text is noticed.
+      { type: 'reasoning.text', signature: 's0', ...maker(0), id: 'weir1:anthropic:0-text' },
       { type: 'reasoning.text', signature: 's2', ...maker(2) },
       { type: 'reasoning.encrypted', data: 'd3', ...maker(3) },
     ]);
@@ -406,7 +407,7 @@ describe('Anthropic, a plain answer', () => {
           { id: 't2', type: 'function', function: { name: 'g', arguments: '{}' } },
         ],
         reasoning_details: [
-          { type: 'reasoning.text', text: 'why', signature: 's', id: 'weir1:anthropic:0' },
+          { type: 'reasoning.text', text: 'why', signature: 's', id: 'weir1:anthropic:0-text' },
           { type: 'reasoning.encrypted', data: 'd', id: 'weir1:anthropic:1' },
         ],
       },

@@ -59,6 +59,29 @@ export async function runWithOpenAI(
   return { text, calls, messages: runner.messages };
 }
 
+/**
+ * The `openai` SDK's stream helper, whose final message goes back as it is: of fields that the SDK does not know, such as reasoning and
+ * its details, the message has the last fragment alone.
+ */
+export async function runWithStreamHelper(baseURL: string, model: string): Promise<LoopResult> {
+  const client = new OpenAI({ baseURL, apiKey: 'unused', maxRetries: 0 });
+  const messages: ChatCompletionMessageParam[] = [{ role: 'user', content: TASK }];
+  const tools = NAMES.map((name) => ({ type: 'function' as const, function: { name, parameters: CITY } }));
+  const effort = THOUGHTLESS.test(model) ? {} : { reasoning_effort: 'high' as const };
+  for (let calls = 0, step = 0; step <= STEPS + 2; step++) {
+    const stream = client.chat.completions.stream({ model, messages, tools, ...effort });
+    const message = (await stream.finalChatCompletion()).choices[0]?.message;
+    const toolCalls = message?.tool_calls ?? [];
+    if (message === undefined || toolCalls.length === 0) {
+      return { text: message?.content ?? '', calls, messages };
+    }
+    messages.push(message);
+    for (const { id } of toolCalls) messages.push({ role: 'tool', tool_call_id: id, content: '312 cm' });
+    calls += toolCalls.length;
+  }
+  throw new Error('The loop did not end');
+}
+
 const THOUGHTLESS = /gpt-4o|codestral/;
 
 /**

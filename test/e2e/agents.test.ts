@@ -5,7 +5,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chatOf } from '../simulator/anthropic-chat.ts';
 import { chatMessages } from '../simulator/gemini-conversation.ts';
 import { objectOf, objectsOf, textOf } from '../simulator/json.ts';
-import { type AiProvider, CALLS, runByHand, runWithAiSdk, runWithOpenAI, STEPS } from './agent-loops.ts';
+import {
+  type AiProvider,
+  CALLS,
+  runByHand,
+  runWithAiSdk,
+  runWithOpenAI,
+  runWithStreamHelper,
+  STEPS,
+} from './agent-loops.ts';
 import { startGateway } from './gateway.ts';
 import { MODELS, SIGNING } from './loop-models.ts';
 import { runByHand as runMessages } from './messages-loops.ts';
@@ -29,6 +37,16 @@ describe.each([...MODELS, ...SIGNING])('the openai SDK, runTools streamed, at %s
   test('Q2 Q3 five steps with parallel calls end in an answer', async () => {
     const before = gateway.simulator.requests.length;
     const { text, calls } = await runWithOpenAI(baseURL, model);
+    expect(calls).toBe(CALLS);
+    expect(text).not.toBe('');
+    expectWholeLoop(before);
+  });
+});
+
+describe.each([...MODELS, ...SIGNING])('the openai SDK, its stream helper with an effort, at %s', (model) => {
+  test('A7 five steps with parallel calls end in an answer, though the thoughts come back in part', async () => {
+    const before = gateway.simulator.requests.length;
+    const { text, calls } = await runWithStreamHelper(baseURL, model);
     expect(calls).toBe(CALLS);
     expect(text).not.toBe('');
     expectWholeLoop(before);

@@ -1,6 +1,7 @@
 /** Tests to whom a conversation's signatures go back, and what stands in for one that is missing (A7). */
 import { describe, expect, test } from 'vitest';
-import { call, sendMessages } from './send.ts';
+import type { JsonObject } from '../../src/canonical/json.ts';
+import { call, rewrite, sendMessages } from './send.ts';
 
 const CALLING = { role: 'assistant', content: 'c', tool_calls: [call('aaaaaaaaa')] };
 
@@ -53,6 +54,36 @@ describe('A7 signatures', () => {
     expect(sendMessages('openrouter', [{ ...CALLING, reasoning_details: [...pieces, own] }])).toEqual([
       { ...thought, reasoning_details: [own] },
     ]);
+  });
+
+  test('A7 OpenRouter: details whose text a client lost stay behind; a signature alone, of thinking that was not shown, goes back', () => {
+    const detail = { type: 'reasoning.text', signature: 's', format: 'anthropic-claude-v1', index: 0 };
+    const sent = (message: JsonObject) => sendMessages('openrouter', [{ ...CALLING, ...message }]);
+    expect(sent({ reasoning_details: [detail], reasoning_content: 'y' })).toEqual([
+      { ...CALLING, reasoning: 'y' },
+    ]);
+    expect(sent({ reasoning_details: [detail] })).toEqual([{ ...CALLING, reasoning_details: [detail] }]);
+  });
+
+  test('A7 Claude at OpenRouter, behind a step without its signed reasoning: asked for none, and that is told', () => {
+    const model = 'anthropic/claude-haiku-4.5';
+    const result = { role: 'tool', tool_call_id: 'aaaaaaaaa', content: '1' };
+    const asked = (message: JsonObject, more: JsonObject = {}) =>
+      rewrite('openrouter', {
+        model,
+        reasoning_effort: 'high',
+        messages: [{ ...CALLING, ...message }, result],
+        ...more,
+      });
+    expect(asked({ reasoning_content: 'y' })).toMatchObject({ changed: ['reasoning'] });
+    expect(asked({ reasoning_content: 'y' })).not.toHaveProperty('body.reasoning_effort');
+    expect(asked({}, { reasoning: { effort: 'high' } })).not.toHaveProperty('body.reasoning');
+    expect(asked({ reasoning_details: DETAILS })).toMatchObject({
+      changed: [],
+      body: { reasoning_effort: 'high' },
+    });
+    expect(asked({}, { model: 'anthropic/claude-sonnet-5' })).toMatchObject({ changed: [] });
+    expect(asked({}, { messages: [CALLING, result, CALLING] })).toMatchObject({ changed: [] });
   });
 
   test('A7 Gemini: a signature goes back; the first call of a message without one gets the documented stand-in', () => {

@@ -321,6 +321,24 @@ describe('thinking that comes back', () => {
     expect(blocksOf({ reasoning_details, reasoning_content: 'x' })).toEqual(rest);
   });
 
+  test('A7 a signature whose text a client lost (openai-node’s stream helper): no block, and none of the others', () => {
+    const lost = { type: 'reasoning.text', signature: 's0', ...maker(0), id: 'weir1:anthropic:0-text' };
+    expect(blocksOf({ reasoning_details: [lost], reasoning_content: ' two' })).toEqual(rest);
+    expect(blocksOf({ reasoning_details: [lost] })).toEqual(rest);
+    const redacted = { type: 'reasoning.encrypted', data: 'd1', ...maker(1) };
+    expect(blocksOf({ reasoning_details: [lost, redacted] })).toEqual(rest);
+    const whole = { ...lost, text: 'one two' };
+    const block = { type: 'thinking', thinking: 'one two', signature: 's0' };
+    expect(blocksOf({ reasoning_details: [whole] })).toEqual([block, ...rest]);
+  });
+
+  test('A7 a signature without the word for a text, from before: lost only where its message has other reasoning', () => {
+    const bare = { type: 'reasoning.text', signature: 's0', ...maker(0) };
+    const block = { type: 'thinking', thinking: '', signature: 's0' };
+    expect(blocksOf({ reasoning_details: [bare] })).toEqual([block, ...rest]);
+    expect(blocksOf({ reasoning_details: [bare], reasoning_content: ' two' })).toEqual(rest);
+  });
+
   const step = [USER, calling, { role: 'tool', tool_call_id: 'a', content: 'x' }];
   const signed = { ...calling, thinking_blocks: [{ type: 'thinking', thinking: 'x', signature: 's' }] };
 

@@ -60,6 +60,14 @@ function joinedOf(...chunks: JsonObject[][]): readonly JsonObject[] {
 }
 
 describe('ReasoningDetails', () => {
+  test('B4 100,000 chunks of a detail each: added in one pass, where a search among all at each took minutes', () => {
+    const details = new ReasoningDetails();
+    for (let i = 0; i < 100_000; i++) details.add([encrypted('d', { index: i, id: 'i' })]);
+    for (let i = 0; i < 100_000; i++) details.add([text('a', { index: i % 50_000 })]);
+    expect(details.list).toHaveLength(150_000);
+    expect(details.list.at(-1)).toEqual(text('aa', { index: 49_999 }));
+  });
+
   test.each<[name: string, chunks: JsonObject[][], joined: JsonObject[]]>([
     ['pieces of one text', [[text('a')], [text('b')], [text('c')]], [text('abc')]],
     ['pieces of one summary', [[summary('a')], [summary('b')]], [summary('ab')]],

@@ -36,6 +36,13 @@ test('I4 CustomInput, any text, any escapes, any cut: the pieces are the text', 
   );
 });
 
+test('B4 CustomInput, a piece of a million escapes: read in one pass, where a search for its end at each took minutes', () => {
+  const input = new CustomInput();
+  expect(input.push(`{"input":"${'\\n'.repeat(1_000_000)}`)).toBe('\n'.repeat(1_000_000));
+  expect(input.push('"}')).toBe('');
+  expect(input.isWhole).toBe(true);
+});
+
 test.each([
   ['within an escape', '{"input":"ab\\u00', 'ab'],
   ['within the text', '{"input":"ab', 'ab'],

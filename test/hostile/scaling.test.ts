@@ -84,23 +84,18 @@ async function tryAt(trial: Trial, targets: readonly (Target | null)[], faults: 
   try {
     known = read(trial.text, trial.sample);
   } catch (error) {
-    tell(faults, `${trial.name}: ${String(error).slice(0, 200)}`);
+    faults.push(`${trial.name}: ${String(error).slice(0, 200)}`);
     return [];
   }
   const kept: (Target | null)[] = [];
   for (const target of targets) {
     const fault = await faultAt(trial, known, target);
     if (fault === null) kept.push(target);
-    else tell(faults, `${trial.name} at ${target?.address ?? 'any'}: ${fault}`);
+    else faults.push(`${trial.name} at ${target?.address ?? 'any'}: ${fault}`);
     // What can't be read can't be written.
     if (fault !== null && target === null) return [];
   }
   return kept;
-}
-
-function tell(faults: string[], fault: string): void {
-  faults.push(fault);
-  process.stdout.write(`fault: ${fault}\n`);
 }
 
 function count({ outcome }: Written): void {

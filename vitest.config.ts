@@ -1,16 +1,29 @@
-/** One suite on Node: the pure core directly, and the gateway over real HTTP in the workerd that wrangler starts. */
+/**
+ * One suite on Node: the pure core directly, and the gateway over real HTTP in the workerd that wrangler starts. `npm test` runs what a
+ * person waits for. Files named `*.slow.test.ts` run with `--mode slow`: long randomised runs, matrices of faults and of clients, real
+ * waits, and the dashboard in a browser.
+ */
 import { configDefaults, defineConfig } from 'vitest/config';
 
-/** `npm run hostile` measures the memory and the turns of a workerd of its own: it wants a machine to itself. */
-const isHostileRun = process.env.HOSTILE !== undefined;
+const SLOW = 'test/**/*.slow.test.ts';
+/** These measure the memory and the turns of a workerd of their own, and want a machine to themselves. */
+const HOSTILE = 'test/hostile/**/*.test.ts';
 
-export default defineConfig({
-  test: {
-    include: ['test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...(isHostileRun ? [] : ['test/hostile/**'])],
-    // Two cores: one for the tests, one for workerd; what is measured has them to itself.
-    maxWorkers: isHostileRun ? 1 : 2,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-  },
+const FILES: Readonly<Record<string, { readonly include: string; readonly exclude: readonly string[] }>> = {
+  slow: { include: SLOW, exclude: [HOSTILE] },
+  hostile: { include: HOSTILE, exclude: [] },
+};
+
+export default defineConfig(({ mode }) => {
+  const { include, exclude } = FILES[mode] ?? { include: 'test/**/*.test.ts', exclude: [SLOW, HOSTILE] };
+  return {
+    test: {
+      include: [include],
+      exclude: [...configDefaults.exclude, ...exclude],
+      // Two cores: one for the tests, one for workerd.
+      maxWorkers: 2,
+      testTimeout: 30_000,
+      hookTimeout: 60_000,
+    },
+  };
 });

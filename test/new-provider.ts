@@ -62,7 +62,7 @@ ${id} is laid out. What is left:
 3. Each other TODO(${id}): npx vitest run test/simulator/providers.test.ts lists them.
 4. Optional: its prices, in src/metering/prices/${id}.ts and shipped.ts.
 5. npx biome check --write . && npm run types
-   npx vitest run test/contract test/requests test/simulator test/deploy.test.ts test/matrix
+   npx vitest run test/contract test/requests test/simulator test/deploy.test.ts && npx vitest run --mode slow test/matrix
 `);
 
 function problemOf(given: string): string | null {

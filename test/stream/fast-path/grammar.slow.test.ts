@@ -1,6 +1,6 @@
 /**
  * The fast path against the slow one over streams of a grammar, as many frames as `GRAMMAR_FRAMES`:
- * GRAMMAR_FRAMES=5000000 npx vitest run test/stream/fast-path/grammar.test.ts
+ * GRAMMAR_FRAMES=5000000 npx vitest run --mode slow test/stream/fast-path/grammar
  */
 import { describe, expect, test } from 'vitest';
 import { type Conversion, convertStream, cut } from '../../contract/convert.ts';

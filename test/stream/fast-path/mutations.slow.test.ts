@@ -1,6 +1,6 @@
 /**
  * The fast path against the slow one over frames mutated at random, as many as `MUTATED_FRAMES`:
- * MUTATED_FRAMES=5000000 npx vitest run test/stream/fast-path/mutations.test.ts
+ * MUTATED_FRAMES=5000000 npx vitest run --mode slow test/stream/fast-path/mutations
  */
 import { expect, test } from 'vitest';
 import { compareWays } from '../both-ways.ts';

@@ -79,16 +79,16 @@ export const COSTLY: Readonly<Record<string, CostlyBody>> = {
   '45,000 results of one call': responses('openai', () => ({
     input: times(45_000, () => ({ type: 'function_call_output', call_id: 'c', output: 'x' })),
   })),
-  '18,000 details and 18,000 calls': chat('gemini', () => ({
+  '28,000 details and 45,000 calls': chat('gemini', () => ({
     messages: answered({
-      reasoning_details: times(18_000, (i) => ({ ...GOOGLE, id: `d${i}` })),
-      tool_calls: times(18_000, (i) => call(`c${i}`)),
+      reasoning_details: times(28_000, (i) => ({ ...GOOGLE, id: `d${i}` })),
+      tool_calls: times(45_000, (i) => ({ id: `c${i}` })),
     }),
   })),
-  '24,000 signatures of one text': chat('gemini', () => ({
+  '45,000 signatures of one text': chat('gemini', () => ({
     messages: answered({
-      content: times(20_000, () => ({ type: 'text', text: 'xx' })),
-      reasoning_details: times(24_000, () => ({ ...GOOGLE, id: 'weir1:gemini:text-1' })),
+      content: 'x'.repeat(50_000),
+      reasoning_details: times(45_000, () => ({ ...GOOGLE, id: 'weir1:gemini:text-1' })),
     }),
   })),
   'a result of 4.4 million nested lists': chat('gemini', () => ({ messages: result(LISTS) })),

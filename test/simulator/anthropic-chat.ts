@@ -4,6 +4,9 @@ import { isObject, type Json, type JsonObject, objectOf, objectsOf, textOf } fro
 export function chatOf(body: JsonObject): JsonObject {
   const { system, messages, tools, tool_choice, max_tokens } = body;
   const choice = objectOf(tool_choice);
+  const { type, schema } = objectOf(objectOf(body.output_config).format);
+  const format =
+    type === 'json_schema' ? { response_format: { type, json_schema: { schema: schema ?? {} } } } : {};
   const named = { type: 'function', function: { name: choice.name } };
   return {
     max_tokens,
@@ -17,6 +20,7 @@ export function chatOf(body: JsonObject): JsonObject {
     })),
     tool_choice: choice.type === 'tool' ? named : choice.type,
     parallel_tool_calls: choice.disable_parallel_tool_use !== true,
+    ...format,
   };
 }
 

@@ -87,6 +87,8 @@ function fieldProblem(body: JsonObject): string | undefined {
   if (body.max_tokens === undefined) return 'max_tokens: Field required';
   if (objectsOf(body.messages).length === 0) return 'messages: at least one message is required';
   const user = textOf(objectOf(body.metadata).user_id);
+  // Documented: vercel/ai#12419, 2026-02-11.
+  if (user.length > 256) return 'metadata.user_id: String should have at most 256 characters';
   if (user.includes('@')) return 'metadata.user_id: user_id appears to contain an email address';
   const stops = Array.isArray(body.stop_sequences) ? body.stop_sequences : [];
   if (stops.some((stop) => textOf(stop).trim() === '')) {

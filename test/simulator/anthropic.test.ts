@@ -77,6 +77,7 @@ describe('refused', () => {
     [OLD, { messages: [] }, 'messages: at least one message is required'],
     [OLD, { frequency_penalty: 1 }, 'frequency_penalty: Extra inputs are not permitted'],
     [OLD, { stop_sequences: ['\n'] }, 'each stop sequence must contain non-whitespace'],
+    [OLD, { metadata: { user_id: 'u'.repeat(257) } }, 'should have at most 256 characters'],
     [OLD, { metadata: { user_id: 'a@b.c' } }, 'user_id appears to contain an email address'],
     [OLD, turns([text('')]), 'messages: text content blocks must be non-empty'],
     [OLD, turns([text(' ')]), 'messages: text content blocks must contain non-whitespace text'],

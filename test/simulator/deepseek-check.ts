@@ -113,6 +113,8 @@ function chatProblem(call: Call): string | undefined {
   if (messages.some((message) => message.prefix === true) && !call.path.includes('/beta/')) {
     return 'The prefix feature is for base_url="https://api.deepseek.com/beta" only';
   }
+  // deepseek-ai/DeepSeek-V2#9, 2024-05-14.
+  if (body.top_logprobs && body.logprobs !== true) return 'Invalid top_logprobs and logprobs value';
   return formatProblem(body, messages) ?? (thinks(call) ? thinkingProblem(call, messages) : undefined);
 }
 

@@ -7,7 +7,7 @@
  * `insufficient_system_resource`.
  */
 import { check, MODELS, modelOf, refusal, thinks } from './deepseek-check.ts';
-import { compact, type Json, type JsonObject, objectOf, spaced } from './json.ts';
+import { compact, type Json, type JsonObject, objectOf, objectsOf, spaced } from './json.ts';
 import { chatOf, type ResponsesOptions, responsesObject, responsesStream } from './responses.ts';
 import type { Call, Scene, WireEvent } from './scene.ts';
 import { CREATED_SECONDS, comment, DONE, event } from './scene.ts';
@@ -77,7 +77,7 @@ export const deepseek: Scene = {
 
 function responsesOf(call: Call): ResponsesOptions {
   const script = chatScript(chatOf(call));
-  return { model: modelOf(call), script, hidden: 0, isPadded: false, callId };
+  return { model: modelOf(call), script, hidden: 0, form: 'deepseek', callId };
 }
 
 function head(call: Call) {
@@ -172,7 +172,9 @@ function chatObject(call: Call): JsonObject {
     ...messageCalls(script, callId),
     role: 'assistant',
   };
-  const choices = [{ finish_reason: script.finish, index: 0, message, logprobs: null }];
+  const words = script.pieces.filter(isWords).flatMap(({ text }) => objectsOf(entries(call, text).content));
+  const logprobs = call.body.logprobs === true && words.length > 0 ? { content: words } : null;
+  const choices = [{ finish_reason: script.finish, index: 0, message, logprobs }];
   return { ...head(call), object: 'chat.completion', choices, usage: usage(call, script) };
 }
 

@@ -206,6 +206,9 @@ function configProblem(body: JsonObject, model: string): string | undefined {
   if (level !== undefined && budget !== undefined) {
     return 'You can only set only one of thinking budget and thinking level.';
   }
+  const stops = config.stopSequences;
+  // continuedev/continue#2702, 2024-10-27.
+  if (Array.isArray(stops) && stops.length > 5) return 'the number of stop_sequences must not exceed 5';
   const isNew = model.startsWith('gemini-3');
   if (level !== undefined && !isNew) return 'Thinking level is not supported for this model.';
   const levels = /gemini-3\.[78]/.test(model)

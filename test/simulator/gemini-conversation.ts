@@ -6,7 +6,11 @@ import type { Call } from './scene.ts';
 export function asChat(call: Call): Call {
   const { contents, systemInstruction, tools, toolConfig, generationConfig } = call.body;
   const mode = textOf(objectOf(objectOf(toolConfig).functionCallingConfig).mode);
-  const limit = numberOf(objectOf(generationConfig).maxOutputTokens);
+  const config = objectOf(generationConfig);
+  const limit = numberOf(config.maxOutputTokens);
+  const schema = config.responseJsonSchema ?? config.responseSchema;
+  const format =
+    schema === undefined ? { type: 'json_object' } : { type: 'json_schema', json_schema: { schema } };
   const system = objectsOf(objectOf(systemInstruction).parts).map((part) => textOf(part.text));
   const body: JsonObject = {
     messages: [
@@ -21,6 +25,7 @@ export function asChat(call: Call): Call {
       })),
     ...(mode === 'NONE' ? { tool_choice: 'none' } : {}),
     ...(limit === undefined ? {} : { max_tokens: limit }),
+    ...(config.responseMimeType === 'application/json' ? { response_format: format } : {}),
   };
   return { ...call, body };
 }

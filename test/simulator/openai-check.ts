@@ -1,7 +1,7 @@
 /** What OpenAI refuses today (2026-11-21). The keys are those of the `openai` package 7.55 and of recorded requests that it took. */
-import { isObject, type JsonObject, numberOf, objectsOf } from './json.ts';
+import { isObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
 import { MODELS, type Model } from './openai-models.ts';
-import { checkResponses } from './responses.ts';
+import { checkItems, checkResponses } from './responses.ts';
 import { type Call, errorType, openaiRefusal, type Refusal } from './scene.ts';
 import { bracketed, firstMisfit, roles, type Shape, types } from './schema.ts';
 import { tooLong, toolNamesIn } from './tool-calls.ts';
@@ -70,7 +70,9 @@ export function check(call: Call): Refusal | undefined {
   if (model.legacy !== (operation === 'completions')) {
     return failure(404, 'This model is not supported in this endpoint.', 'model', null);
   }
-  if (operation === 'responses') return checkResponses(call, failure);
+  if (operation === 'responses') {
+    return checkResponses(call, failure) ?? checkItems(call, failure) ?? lengthProblem(body);
+  }
   return unknown(call) ?? (operation === 'chat' ? chatProblem(body, model) : undefined) ?? anyProblem(body);
 }
 
@@ -132,6 +134,8 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   logprobs: (value) => value !== false,
   top_logprobs: () => true,
   logit_bias: () => true,
+  // huggingface/smolagents#1671, 2025-08-11.
+  stop: () => true,
 };
 
 function whileReasoning(body: JsonObject): Refusal | undefined {
@@ -168,5 +172,41 @@ function anyProblem(body: JsonObject): Refusal | undefined {
     return failure(400, "'stream_options' is only allowed when streaming.", 'stream_options', null);
   }
   const n = numberOf(body.n) ?? 1;
-  return n >= 1 && n <= 128 ? undefined : failure(400, "Invalid 'n'.", 'n', 'integer_out_of_range');
+  if (n < 1 || n > 128) return failure(400, "Invalid 'n'.", 'n', 'integer_out_of_range');
+  if (isObject(body.metadata) && body.store !== true) {
+    // QwenLM/qwen-code#243, 2025-08-09; Responses are stored by default.
+    const message = "The 'metadata' parameter is only allowed when 'store' is enabled.";
+    return failure(400, message, 'metadata', null);
+  }
+  return lengthProblem(body);
+}
+
+function lengthProblem(body: JsonObject): Refusal | undefined {
+  if (Array.isArray(body.stop) && body.stop.length > 4) {
+    // continuedev/continue#2461, 2024-10-04.
+    const message = `Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length ${body.stop.length} instead.`;
+    return failure(400, message, 'stop', 'array_above_max_length');
+  }
+  const properties = Object.keys(objectOf(body.metadata)).length;
+  if (properties > 16) {
+    // thiswillbeyourgithub/openwebui_custom_pipes_filters#3, 2025-03-04.
+    const message = `Invalid 'metadata': too many properties. Expected an object with at most 16 properties, but got an object with ${properties} properties instead.`;
+    return failure(400, message, 'metadata', 'object_above_max_properties');
+  }
+  const key = textOf(body.prompt_cache_key);
+  // vybestack/llxprt-code#2135, 2026-06-23.
+  if (key.length > 64) {
+    const at = 'prompt_cache_key';
+    return failure(400, tooLong(key, at), at, 'string_above_max_length');
+  }
+  for (const [index, { tool_calls }] of objectsOf(body.messages).entries()) {
+    for (const [position, call] of objectsOf(tool_calls).entries()) {
+      const id = textOf(call.id);
+      if (id.length <= 40) continue;
+      // langgenius/dify#28987, 2025-12-01; anomalyco/opencode#12653, 2026-02-08.
+      const at = `messages[${index}].tool_calls[${position}].id`;
+      return failure(400, tooLong(id, at, 40), at, 'string_above_max_length');
+    }
+  }
+  return undefined;
 }

@@ -2,7 +2,7 @@
  * OpenAI: dated model names, `service_tier`, `obfuscation`, `usage: null` on each chunk when usage was requested and then
  * a chunk of its own, several choices in turn, log probabilities.
  */
-import { compact, type Json, type JsonObject, numberOf, objectOf } from './json.ts';
+import { compact, type Json, type JsonObject, numberOf, objectOf, objectsOf } from './json.ts';
 import { check, failure } from './openai-check.ts';
 import { legacyObject, legacyStream } from './openai-legacy.ts';
 import { MODELS, modelOf, scriptsOf, usage } from './openai-models.ts';
@@ -40,7 +40,7 @@ export const openai: Scene = {
 function responsesOf(call: Call): ResponsesOptions {
   const [script = { pieces: [], finish: 'stop' }] = scriptsOf(chatOf(call));
   const { dated, hidden } = modelOf(call);
-  return { model: dated, script, hidden, isPadded: true, callId };
+  return { model: dated, script, hidden, form: 'openai', callId };
 }
 
 function base(call: Call, object: string): JsonObject {
@@ -96,7 +96,9 @@ function chatObject(call: Call): JsonObject {
   const choices = scripts.map((script, index) => {
     const content = joined(script, 'text') || null;
     const message = { role: 'assistant', content, ...messageCalls(script, callId), refusal: null };
-    return { index, message, logprobs: null, finish_reason: script.finish };
+    const entries = script.pieces.flatMap((piece) => objectsOf(logprobs(call, piece)?.content));
+    const whole = entries.length > 0 ? { content: entries, refusal: null } : null;
+    return { index, message, logprobs: whole, finish_reason: script.finish };
   });
   return { ...base(call, 'chat.completion'), choices, usage: usage(call, scripts) };
 }

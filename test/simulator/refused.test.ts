@@ -190,6 +190,7 @@ const MISTRAL: readonly Row[] = [
   ['codestral', SMALL, FIM, 400, 'Invalid model'],
 ];
 
+const MANY = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, 'v']));
 const OPENAI: readonly Row[] = [
   ['openai', 'o4-mini', { max_tokens: 5 }, 400, "Use 'max_completion_tokens' instead."],
   ['openai', 'o4-mini', { temperature: 0.2 }, 400, "Unsupported parameter: 'temperature'"],
@@ -211,6 +212,12 @@ const OPENAI: readonly Row[] = [
   ['openai', 'gpt-4o-mini', { web_search_options: {} }, 400, 'Web search options not supported'],
   ['openai', 'gpt-4o-mini', { messages: [] }, 400, '"code":"empty_array"'],
   ['openai', 'gpt-4o-mini', { temperature: 99 }, 400, '"code":"decimal_above_max_value"'],
+  ['openai', 'gpt-4o-mini', { stop: ['a', 'b', 'c', 'd', 'e'] }, 400, '"code":"array_above_max_length"'],
+  ['openai', 'o4-mini', { stop: ['a'] }, 400, "Unsupported parameter: 'stop'"],
+  ['openai', 'gpt-4o-mini', { metadata: { a: 'b' } }, 400, "only allowed when 'store' is enabled"],
+  ['openai', 'gpt-4o-mini', { metadata: MANY, store: true }, 400, '"code":"object_above_max_properties"'],
+  ['openai', 'gpt-4o-mini', { prompt_cache_key: 'k'.repeat(65) }, 400, 'maximum length 64'],
+  ['openai', 'gpt-4o-mini', step({}, { ...CALL, id: 'i'.repeat(41) }), 400, 'maximum length 40'],
   ['openai', 'gpt-1', {}, 404, '"code":"model_not_found"'],
   ['legacy', 'gpt-3.5-turbo-instruct', { prompt: 'x', messages: [] }, 400, "Unknown parameter: 'messages'."],
 ];
@@ -249,6 +256,7 @@ const TAKEN: readonly (readonly [at: At, model: string, more: JsonObject])[] = [
   ['mistral', SMALL, { ...SCHEMA, tools: [WEATHER], tool_choice: 'auto' }],
   ['openai', 'o4-mini', { max_completion_tokens: 5, temperature: 1, reasoning_effort: 'low' }],
   ['openai', 'gpt-4o-mini', { ...FORCED, parallel_tool_calls: false, user: 'u' }],
+  ['openai', 'gpt-4o-mini', { metadata: { a: 'b' }, store: true, stop: ['a', 'b', 'c', 'd'] }],
   ['groq', 'openai/gpt-oss-120b', after({ reasoning: 'x' })],
   ['groq', LLAMA, { ...saying('developer', 'x'), ...USAGE, user: 'u', n: 1 }],
   ['cerebras', OSS, after({ reasoning: 'x', name: 'a' })],

@@ -1,19 +1,20 @@
 /**
  * Responses as OpenAI (R `openai--responses-*`, 2026-08) and DeepSeek (R `deepseek--responses-*`, 2026-08) stream it: items announced,
- * numbered events, no `[DONE]`. OpenAI pads its deltas, keeps what it is not asked not to, and refuses reasoning that it did not write.
+ * numbered events, no `[DONE]`. OpenAI pads its deltas, keeps what it is not asked not to, encrypts its reasoning and refuses any that
+ * it did not write; DeepSeek shows its reasoning, and keeps nothing.
  */
-import { compact, type Json, type JsonObject, objectsOf, textOf } from './json.ts';
+import { compact, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import type { Call, Refusal, WireEvent } from './scene.ts';
 import { CREATED_SECONDS } from './scene.ts';
 import { costOf, joined, type Script, wholeCalls } from './script.ts';
+import { tooLong } from './tool-calls.ts';
 
 export interface ResponsesOptions {
   readonly model: string;
   readonly script: Script;
   /** Reasoning tokens that are not shown, but come back encrypted. */
   readonly hidden: number;
-  /** Deltas have a padding. */
-  readonly isPadded: boolean;
+  readonly form: 'openai' | 'deepseek';
   readonly callId: (number: number) => string;
 }
 
@@ -45,7 +46,9 @@ export function chatOf(call: Call): Call {
   const functions = objectsOf(body.tools).filter(({ type }) => type === 'function');
   const tools = functions.map(({ type: _, ...tool }) => ({ type: 'function', function: tool }));
   const limit = body.max_output_tokens === undefined ? {} : { max_tokens: body.max_output_tokens };
-  return { ...call, body: { ...body, messages, tools, ...limit } };
+  const format = objectOf(objectOf(body.text).format);
+  const response_format = { ...format, json_schema: { schema: format.schema ?? {} } };
+  return { ...call, body: { ...body, messages, tools, response_format, ...limit } };
 }
 
 function contentOf(content: Json | undefined): string {
@@ -56,11 +59,10 @@ function contentOf(content: Json | undefined): string {
         .join('');
 }
 
-/** What OpenAI refuses of the items and of what they refer to. */
-export function checkResponses(
-  call: Call,
-  refuse: (status: number, message: string, param: string | null, code: string | null) => Refusal,
-): Refusal | undefined {
+type Refuse = (status: number, message: string, param: string | null, code: string | null) => Refusal;
+
+/** What both refuse of the input and of what it refers to. */
+export function checkResponses(call: Call, refuse: Refuse): Refusal | undefined {
   const { input, previous_response_id: previous } = call.body;
   if (input === undefined) {
     return refuse(400, "Missing required parameter: 'input'.", 'input', 'missing_required_parameter');
@@ -72,7 +74,18 @@ export function checkResponses(
     const message = `Previous response with id '${previous}' not found.`;
     return refuse(400, message, 'previous_response_id', 'previous_response_not_found');
   }
-  for (const item of objectsOf(input)) {
+  return undefined;
+}
+
+/** What OpenAI refuses of the items themselves. */
+export function checkItems(call: Call, refuse: Refuse): Refusal | undefined {
+  for (const [index, item] of objectsOf(call.body.input).entries()) {
+    const id = textOf(item.call_id);
+    if (id.length > 64) {
+      // AnswerDotAI/fastllm#45, 2026-06-08.
+      const at = `input[${index}].call_id`;
+      return refuse(400, tooLong(id, at), at, 'string_above_max_length');
+    }
     if (item.type !== 'reasoning') continue;
     if (item.encrypted_content === undefined || item.encrypted_content === null) {
       const message = `Item with id '${textOf(item.id)}' not found. Items are not persisted when \`store\` is set to false.`;
@@ -96,7 +109,7 @@ export function* responsesStream(call: Call, options: ResponsesOptions): Generat
   let number = 0;
   const write = (kind: WireEvent['kind'], type: string, rest: JsonObject): WireEvent => {
     const pad =
-      type.endsWith('.delta') && options.isPadded
+      type.endsWith('.delta') && options.form === 'openai'
         ? { obfuscation: 'q0Zx7Lm2vB4tYw9c'.slice(number % 13) }
         : {};
     const json = compact({ type, ...rest, ...pad, sequence_number: number++ });
@@ -110,27 +123,23 @@ export function* responsesStream(call: Call, options: ResponsesOptions): Generat
     const output_index = output.length;
     const empty = {
       ...item,
-      ...(item.type === 'message' ? { content: [] } : {}),
+      ...('status' in item ? { status: 'in_progress' } : {}),
+      ...('content' in item ? { content: [] } : {}),
+      ...('summary' in item ? { summary: [] } : {}),
       ...('arguments' in item ? { arguments: '' } : {}),
     };
-    yield write('role', 'response.output_item.added', { output_index, item: { ...empty, summary: [] } });
+    yield write('role', 'response.output_item.added', { output_index, item: empty });
     const at = { item_id: textOf(item.id), output_index };
     for (const part of objectsOf(item.content)) {
-      yield write('role', 'response.content_part.added', {
-        ...at,
-        content_index: 0,
-        part: { ...part, text: '' },
-      });
+      const name = `response.${textOf(part.type)}`;
+      const inPart = { ...at, content_index: 0 };
+      const logprobs = 'logprobs' in part ? { logprobs: [] } : {};
+      yield write('role', 'response.content_part.added', { ...inPart, part: { ...part, text: '' } });
       for (const delta of wordsOf(textOf(part.text))) {
-        yield write('piece', 'response.output_text.delta', { ...at, content_index: 0, delta, logprobs: [] });
+        yield write('piece', `${name}.delta`, { ...inPart, delta, ...logprobs });
       }
-      yield write('role', 'response.output_text.done', {
-        ...at,
-        content_index: 0,
-        text: part.text ?? '',
-        logprobs: [],
-      });
-      yield write('role', 'response.content_part.done', { ...at, content_index: 0, part });
+      yield write('role', `${name}.done`, { ...inPart, text: part.text ?? '', ...logprobs });
+      yield write('role', 'response.content_part.done', { ...inPart, part });
     }
     for (const part of objectsOf(item.summary)) {
       yield write('role', 'response.reasoning_summary_part.added', {
@@ -171,43 +180,72 @@ export function responsesObject(call: Call, options: ResponsesOptions): JsonObje
       ? [{ role: 'user', content: call.body.input }]
       : objectsOf(call.body.input);
   const before = kept.get(textOf(call.body.previous_response_id)) ?? [];
-  if (call.body.store !== false) kept.set(textOf(response.id), [...before, ...input, ...output]);
+  if (response.store === true) kept.set(textOf(response.id), [...before, ...input, ...output]);
   return response;
 }
 
+/** All of the fields that the recorded objects have. */
 function responseOf(
-  call: Call,
-  { model, script }: ResponsesOptions,
+  { body, serial }: Call,
+  { model, script, form }: ResponsesOptions,
   status: string,
   output: readonly JsonObject[],
   usage: JsonObject | null,
 ): JsonObject {
+  const isOpenai = form === 'openai';
+  const isOver = status !== 'in_progress';
+  // Functions are strict by default in Responses: developers.openai.com/api/docs/guides/migrate-to-responses.
+  const isStrict = (tool: JsonObject) => isOpenai && tool.type === 'function';
+  const { effort = null, summary = null } = objectOf(body.reasoning);
+  const { format = { type: 'text' }, verbosity = isOpenai ? 'medium' : null } = objectOf(body.text);
   return {
-    id: `resp_sim${String(call.serial).padStart(20, '0')}`,
+    id: `resp_sim${String(serial).padStart(20, '0')}`,
     object: 'response',
     created_at: CREATED_SECONDS,
     status,
+    background: false,
+    completed_at: status === 'completed' ? CREATED_SECONDS + 1 : null,
+    ...(isOpenai ? {} : { content_filters: null }),
     error: null,
+    frequency_penalty: 0,
     incomplete_details:
       status === 'incomplete' && script.finish === 'length' ? { reason: 'max_output_tokens' } : null,
+    instructions: body.instructions ?? null,
+    max_output_tokens: body.max_output_tokens ?? null,
+    max_tool_calls: body.max_tool_calls ?? null,
     model,
+    moderation: null,
     output: [...output],
-    previous_response_id: call.body.previous_response_id ?? null,
-    service_tier: 'default',
-    store: call.body.store !== false,
-    tools: call.body.tools ?? [],
-    tool_choice: call.body.tool_choice ?? 'auto',
-    parallel_tool_calls: true,
-    text: { format: { type: 'text' } },
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    presence_penalty: 0,
+    previous_response_id: body.previous_response_id ?? null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
+    prompt_cache_retention: isOpenai ? (body.prompt_cache_retention ?? 'in_memory') : null,
+    reasoning: { ...(isOpenai ? { context: null } : {}), effort, summary },
+    safety_identifier: body.safety_identifier ?? null,
+    service_tier: isOpenai && !isOver ? 'auto' : 'default',
+    store: isOpenai && body.store !== false,
+    temperature: body.temperature ?? 1,
+    text: { format, verbosity },
+    tool_choice: body.tool_choice ?? 'auto',
+    tools: objectsOf(body.tools).map((tool) => ({ ...(isStrict(tool) ? { strict: true } : {}), ...tool })),
+    top_logprobs: body.top_logprobs ?? 0,
+    top_p: body.top_p ?? 1,
+    truncation: body.truncation ?? 'disabled',
     usage,
+    user: body.user ?? null,
+    metadata: body.metadata ?? {},
   };
 }
 
-function itemsOf(call: Call, { script, hidden, callId }: ResponsesOptions): JsonObject[] {
+function itemsOf(call: Call, { script, hidden, form, callId }: ResponsesOptions): JsonObject[] {
   const id = (prefix: string, index: number) => `${prefix}_sim${call.serial}n${index}`;
   const items: JsonObject[] = [];
   const thought = joined(script, 'reasoning');
-  if (thought !== '' || hidden > 0) {
+  if (form === 'deepseek' && thought !== '') {
+    const content = [{ type: 'reasoning_text', text: thought }];
+    items.push({ type: 'reasoning', id: id('rs', 0), status: 'completed', content, summary: [] });
+  } else if (thought !== '' || hidden > 0) {
     const own = id('rs', 0);
     const summary = thought === '' ? [] : [{ type: 'summary_text', text: thought }];
     items.push({ id: own, type: 'reasoning', summary, encrypted_content: encrypted(own) });
@@ -216,7 +254,15 @@ function itemsOf(call: Call, { script, hidden, callId }: ResponsesOptions): Json
   const status = script.finish === 'length' ? 'incomplete' : 'completed';
   if (text !== '') {
     const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }];
-    items.push({ id: id('msg', items.length), type: 'message', role: 'assistant', status, content });
+    const phase = form === 'deepseek' ? { phase: 'final_answer' } : {};
+    items.push({
+      id: id('msg', items.length),
+      type: 'message',
+      status,
+      content,
+      ...phase,
+      role: 'assistant',
+    });
   }
   for (const { number, name, arguments: args } of wholeCalls(script)) {
     items.push({

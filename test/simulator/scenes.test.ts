@@ -13,7 +13,7 @@ import {
   usageOf,
   WEATHER,
 } from './ask.ts';
-import { decodeObject, objectOf, objectsOf, textOf } from './json.ts';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import { createSimulator, type Simulator } from './server.ts';
 
 let simulator: Simulator;
@@ -243,4 +243,96 @@ describe('the others', () => {
     expect(textOf(merged[0]?.text)).toBe(details.map((detail) => textOf(detail.text)).join(''));
     expect(message.reasoning).toBe(merged[0]?.text);
   });
+});
+
+const SCHEMA = {
+  type: 'object',
+  properties: { city: { type: 'string' }, at: { type: 'object', properties: { days: { type: 'integer' } } } },
+  additionalProperties: false,
+};
+const EXAMPLE = { city: 'Zürich', at: { days: 7 } };
+const NATIVE = [{ role: 'user', parts: [{ text: 'x' }] }];
+
+test.each<[form: string, path: string, body: JsonObject, answer: JsonObject]>([
+  [
+    'a chat schema',
+    paths.openai,
+    asking('gpt-4o-mini', { response_format: { type: 'json_schema', json_schema: { schema: SCHEMA } } }),
+    EXAMPLE,
+  ],
+  [
+    'a chat object',
+    paths.mistral,
+    asking('mistral-small-latest', { response_format: { type: 'json_object' } }),
+    { answer: expect.stringContaining('weir') },
+  ],
+  [
+    'a Responses schema',
+    '/openai/v1/responses',
+    { model: 'gpt-4o-mini', input: 'x', text: { format: { type: 'json_schema', schema: SCHEMA } } },
+    EXAMPLE,
+  ],
+  [
+    "Gemini's schema",
+    '/gemini/v1beta/models/gemini-3-flash-preview:generateContent',
+    {
+      contents: NATIVE,
+      generationConfig: { responseMimeType: 'application/json', responseJsonSchema: SCHEMA },
+    },
+    EXAMPLE,
+  ],
+])('%s makes the answer JSON that fits', async (_, path, body, answer) => {
+  const headers = { 'x-goog-api-key': 'sim-test' };
+  const text = await (await ask(simulator, { path, body, headers })).text();
+  const { choices, output, candidates } = decodeObject(text) ?? {};
+  const said = [
+    ...objectsOf(choices).map(({ message }) => objectOf(message).content),
+    ...objectsOf(output).flatMap(({ content }) => objectsOf(content).map((part) => part.text)),
+    ...objectsOf(candidates).map(({ content }) =>
+      objectsOf(objectOf(content).parts)
+        .map((part) => textOf(part.text))
+        .join(''),
+    ),
+  ];
+  expect(
+    said.map((one) => decodeObject(textOf(one))),
+    text,
+  ).toEqual([answer]);
+});
+
+test.each([
+  ['openai', paths.openai, 'gpt-4o-mini', 13],
+  ['deepseek', paths.deepseek, 'deepseek-chat', 16],
+])('%s: a whole answer has a log probability for each token', async (_, path, model, tokens) => {
+  const body = asking(model, { logprobs: true, top_logprobs: 2 });
+  const text = await (await ask(simulator, { path, body })).text();
+  const [choice] = objectsOf(decodeObject(text)?.choices);
+  const entries = objectsOf(objectOf(choice?.logprobs).content);
+  expect(entries).toHaveLength(tokens);
+  expect(entries[0]?.top_logprobs).toHaveLength(2);
+});
+
+/** The fields of the recorded objects: openai--responses-text and deepseek--responses-api-text, 2026-06 and 2026-08. */
+const FIELDS = [
+  ...['id', 'object', 'created_at', 'status', 'background', 'completed_at', 'error', 'frequency_penalty'],
+  ...['incomplete_details', 'instructions', 'max_output_tokens', 'max_tool_calls', 'model', 'moderation'],
+  ...['output', 'parallel_tool_calls', 'presence_penalty', 'previous_response_id', 'prompt_cache_key'],
+  ...['prompt_cache_retention', 'reasoning', 'safety_identifier', 'service_tier', 'store', 'temperature'],
+  ...['text', 'tool_choice', 'tools', 'top_logprobs', 'top_p', 'truncation', 'usage', 'user', 'metadata'],
+];
+
+test.each([
+  ['openai', '/openai/v1/responses', 'gpt-4o-mini', FIELDS],
+  ['deepseek', '/deepseek/responses', 'deepseek-flash', [...FIELDS, 'content_filters']],
+])('%s: a Response has all of the fields of a recorded one', async (_, path, model, fields) => {
+  const text = await (await ask(simulator, { path, body: { model, input: 'x' } })).text();
+  expect(Object.keys(decodeObject(text) ?? {}).sort()).toEqual([...fields].sort());
+});
+
+test('DeepSeek shows its reasoning in a Responses stream as parts of reasoning_text, and keeps nothing', async () => {
+  const body = { model: 'deepseek-flash', input: 'x', stream: true };
+  const text = await (await ask(simulator, { path: '/deepseek/responses', body })).text();
+  expect(text).toContain('event: response.reasoning_text.delta');
+  expect(text).toContain('"store":false');
+  expect(text).not.toContain('encrypted_content');
 });

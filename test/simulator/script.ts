@@ -9,6 +9,7 @@
  * in the first of the user makes it a loop: two calls at once, then one in each turn, until five turns of the history
  * called tools; the text comes after them. A model that thinks does so before each of these turns. `calls:[{"name":"Write","arguments":{…}}]`
  * in any message but an assistant's or a tool's is such a loop with these calls, one in each turn: what a real client then does is real.
+ * A JSON format of the request makes the text JSON.
  */
 import {
   decodeObject,
@@ -70,11 +71,22 @@ export function scriptFor(call: Call, answer: readonly Piece[], options: ScriptO
   const turn = turnOf(call.body);
   const calls = turn.calls.flatMap((one, index) => callPieces(one, index, turn.taken * 10 + index));
   const thought = answer.filter((piece) => piece.kind === 'reasoning');
-  const pieces = calls.length > 0 ? [...thought, ...thoughtOfStep(thought, turn), ...calls] : [...answer];
+  const said = inFormat(call.body, answer);
+  const pieces = calls.length > 0 ? [...thought, ...thoughtOfStep(thought, turn), ...calls] : said;
   const limit = limits.map((name) => numberOf(call.body[name])).find((count) => count !== undefined);
   if (limit !== undefined && pieces.length > limit)
     return { pieces: pieces.slice(0, limit), finish: 'length' };
   return { pieces, finish: calls.length > 0 ? 'tool_calls' : finish };
+}
+
+/** The answer as JSON where the request has a format for it: an example of the schema, or the text as a member. */
+function inFormat({ response_format }: JsonObject, answer: readonly Piece[]): Piece[] {
+  const { type, json_schema } = objectOf(response_format);
+  const text = answer.map((piece) => (piece.kind === 'text' ? piece.text : '')).join('');
+  if (text === '' || (type !== 'json_object' && type !== 'json_schema')) return [...answer];
+  const json = type === 'json_object' ? { answer: text } : example(objectOf(objectOf(json_schema).schema));
+  const rest = answer.filter((piece) => piece.kind !== 'text');
+  return [...rest, ...wordsOf('text', JSON.stringify(json, null, 1).replaceAll(/\n\s*/g, ' '))];
 }
 
 /** Reasoning that the model does not show (`hidden`) is billed like shown reasoning. */
@@ -225,13 +237,19 @@ function callPieces(call: PlannedCall, index: number, number: number): Piece[] {
 }
 
 function exampleCall(tool: JsonObject): PlannedCall {
-  const properties = Object.entries(objectOf(objectOf(tool.parameters).properties));
-  const values = Object.fromEntries(properties.map(([key, schema]) => [key, example(objectOf(schema))]));
-  return { name: textOf(tool.name), arguments: JSON.stringify(values) };
+  const { properties = {} } = objectOf(tool.parameters);
+  return { name: textOf(tool.name), arguments: JSON.stringify(example({ properties })) };
 }
 
 function example(schema: JsonObject): Json {
   if (Array.isArray(schema.enum)) return schema.enum[0] ?? null;
+  if (isObject(schema.properties)) {
+    const members = Object.entries(schema.properties).map(([key, member]) => [
+      key,
+      example(objectOf(member)),
+    ]);
+    return Object.fromEntries(members);
+  }
   if (schema.type === 'integer' || schema.type === 'number') return 7;
   if (schema.type === 'boolean') return true;
   return schema.type === 'array' ? [] : 'Zürich';

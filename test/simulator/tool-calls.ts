@@ -39,6 +39,6 @@ export function toolNamesIn(body: JsonObject): readonly { readonly name: string;
 }
 
 /** OpenAI's words, which DeepSeek has as well. */
-export function tooLong(name: string, at: string): string {
-  return `Invalid '${at}': string too long. Expected a string with maximum length 64, but got a string with length ${name.length} instead.`;
+export function tooLong(text: string, at: string, limit = 64): string {
+  return `Invalid '${at}': string too long. Expected a string with maximum length ${limit}, but got a string with length ${text.length} instead.`;
 }

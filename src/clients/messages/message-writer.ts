@@ -47,6 +47,12 @@ export class MessageWriter implements StreamWriter, BlockSink {
   #kind: OpenBlock['kind'] = 'text';
   /** The open block has its signature. */
   #isSigned = false;
+  /**
+   * A token behind a text, such as Gemini's signature of it: written before the next block. None follows the answer's last text, as
+   * Claude Code 2.1.330 with `-p` and the Agent SDK take the last block for the result; Gemini does not require a text's signature.
+   */
+  #held: Token | null = null;
+  #isBehindText = false;
   #finish: FinishReason | null = null;
   #usage: Usage | null = null;
   #fits = true;
@@ -95,6 +101,8 @@ export class MessageWriter implements StreamWriter, BlockSink {
 
   restart(): void {
     this.#model = null;
+    this.#held = null;
+    this.#isBehindText = false;
     this.#blocks = new SerialBlocks(this, this.#options.maxEventBytes);
     this.#nextIndex = 0;
     this.#finish = null;
@@ -118,7 +126,9 @@ export class MessageWriter implements StreamWriter, BlockSink {
   }
 
   open(block: OpenBlock): void {
+    this.#release();
     this.#kind = block.kind;
+    this.#isBehindText = block.kind === 'text';
     this.#isSigned = false;
     const index = this.#nextIndex++;
     this.#write(BLOCK_START, blockStart(index, contentOf(block)));
@@ -143,6 +153,18 @@ export class MessageWriter implements StreamWriter, BlockSink {
   }
 
   token(token: Token): void {
+    this.#release();
+    if (this.#isBehindText && 'detail' in token) this.#held = token;
+    else this.#writeToken(token);
+  }
+
+  #release(): void {
+    if (this.#held !== null) this.#writeToken(this.#held);
+    this.#held = null;
+  }
+
+  #writeToken(token: Token): void {
+    this.#isBehindText = false;
     const index = this.#nextIndex++;
     const data = sealFor(this.#model ?? '', token);
     this.#write(BLOCK_START, blockStart(index, { type: 'redacted_thinking', data }));

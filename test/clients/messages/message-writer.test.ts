@@ -233,6 +233,18 @@ describe('MessageWriter, reasoning', () => {
       { provider: 'anthropic', call: 'call_0', extra_content: { google: { thought_signature: 't' } } },
     ]);
   });
+
+  test('encrypted reasoning behind the last text is left out: clients take an answer’s last block for its text', () => {
+    const encrypted = { reasoning_details: [{ type: 'reasoning.encrypted', data: 'd' }] };
+    expect(blocksOf(write({ content: 'x' }, encrypted, STOP))).toEqual(['text:x']);
+    expect(blocksOf(write({ content: 'x' }, encrypted, { content: 'y' }, STOP))).toEqual([
+      'text:x',
+      'redacted_thinking:',
+      'text:y',
+    ]);
+    const called = write({ content: 'x' }, encrypted, begin(0, '{}'), STOP);
+    expect(blocksOf(called)).toEqual(['text:x', 'redacted_thinking:', 'f0:{}']);
+  });
 });
 
 describe('MessageWriter, its frame', () => {

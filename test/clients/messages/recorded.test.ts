@@ -46,8 +46,11 @@ const STOPS: ReadonlyMap<string, string> = new Map([
   ['content_filter', 'refusal'],
 ]);
 
+/** Their last text's signature comes behind it. */
+const LAST_TEXT_SIGNED = ['gemini--code-execution.sse'];
+
 describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordingsNote}`, () => {
-  describe.each(SOURCES)('%s', (_, { text: upstream, read, conversion }) => {
+  describe.each(SOURCES)('%s', (name, { text: upstream, read, conversion }) => {
     const bytes = encoder.encode(upstream);
     const { text, error } = convertStream([bytes], conversion);
     const client = readMessage(text);
@@ -81,8 +84,9 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordi
       expect(client.usage?.cache_read_input_tokens).toBe(cached ?? null);
     });
 
-    test('I7 what the upstream wants back goes out tagged with its name, and whole', () => {
-      const opaque = (sent?.details ?? []).filter(({ signature, data }) => signature ?? data);
+    test('I7 what the upstream wants back goes out tagged with its name, and whole, but for a last text', () => {
+      const sealed = (sent?.details ?? []).filter(({ signature, data }) => signature ?? data);
+      const opaque = LAST_TEXT_SIGNED.includes(name) ? sealed.slice(0, -1) : sealed;
       const details = client.tokens.filter(({ call }) => call === undefined);
       expect(details.map(({ detail }) => detail)).toEqual(
         opaque.map((detail) => {

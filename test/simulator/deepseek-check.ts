@@ -51,6 +51,7 @@ export function check(call: Call): Refusal | undefined {
   }
   const message = call.operation === 'completions' ? undefined : chatProblem(call);
   if (message !== undefined) return refusal(400, message);
+  // llm-as-a-verifier/TurboAgent#7, 2026-08-22.
   if (call.body.stream_options && call.body.stream !== true) {
     return refusal(400, 'stream_options should be set along with stream = true');
   }

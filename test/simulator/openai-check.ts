@@ -169,10 +169,16 @@ function anyProblem(body: JsonObject): Refusal | undefined {
     return failure(400, message, 'temperature', 'decimal_above_max_value');
   }
   if (body.stream_options && body.stream !== true) {
-    return failure(400, "'stream_options' is only allowed when streaming.", 'stream_options', null);
+    // BerriAI/litellm#5803, 2024-09-20.
+    const message = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
+    return failure(400, message, 'stream_options', null);
   }
   const n = numberOf(body.n) ?? 1;
-  if (n < 1 || n > 128) return failure(400, "Invalid 'n'.", 'n', 'integer_out_of_range');
+  if (n > 128) {
+    // thisisartium/continuous-alignment-testing#25, 2025-03-11.
+    const message = `Invalid 'n': integer above maximum value. Expected a value <= 128, but got ${n} instead.`;
+    return failure(400, message, 'n', 'integer_above_max_value');
+  }
   if (isObject(body.metadata) && body.store !== true) {
     // QwenLM/qwen-code#243, 2025-08-09; Responses are stored by default.
     const message = "The 'metadata' parameter is only allowed when 'store' is enabled.";

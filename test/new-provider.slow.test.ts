@@ -73,7 +73,7 @@ test(
       'src/providers/acme.ts:',
       'test/simulator/acme.ts:',
       'test/fixtures/acme/',
-      'README.md:',
+      'docs/settings.md:',
     ])
       expect(found[0]).toContain(place);
   },
@@ -83,7 +83,12 @@ test(
 test(
   'with the marks worked off, and two quirks in its table, every check passes',
   () => {
-    for (const path of ['src/providers/acme.ts', 'test/simulator/acme.ts', 'README.md', 'package.json']) {
+    for (const path of [
+      'src/providers/acme.ts',
+      'test/simulator/acme.ts',
+      'docs/settings.md',
+      'package.json',
+    ]) {
       edit(path, (text) => text.replaceAll('TODO(acme)', 'Done'));
     }
     edit('test/fixtures/acme/short-answer/case.json', (text) => text.replace('TODO(acme)', 'Done'));

@@ -40,8 +40,10 @@ change('test/e2e/gateway.ts', [
   [/^( {4}PROVIDERS: JSON\.stringify\(\{)$/m, `    ${NAME}_BASE_URL: base('${id}'),\n$1`],
 ]);
 change('test/matrix/rows.ts', [[/^(const LENIENT = \[)/m, `$1'${id}/${MODEL}', `]]);
-change('README.md', [
+change('docs/providers.md', [
   [/^(\| provider and model .*\n\| --- .*\n)/m, `$1| \`${id}/${MODEL}\` | tools | tools | tools | – |\n`],
+]);
+change('docs/settings.md', [
   [
     /^(\| `PROVIDERS` \| `\{\}` \|)/m,
     `| \`${NAME}_API_KEY\`, \`${NAME}_BASE_URL\` | TODO(${id}): its default URL | secret; enables \`${id}/…\` |\n$1`,

@@ -68,7 +68,7 @@ async function runLoop(
 function wordsOf(dialect: LoopDialect, { path, text }: RecordedRequest, thinks: boolean): string {
   const hasLane = LANES.some(([client, end]) => client === dialect && end.test(path));
   const words = [thinks ? 'thinking' : 'tools', ...(SIGNATURE.test(text) ? ['signed'] : [])];
-  return `${hasLane ? 'lane: ' : ''}${words.join(', ')}`;
+  return `${hasLane ? 'passthrough: ' : ''}${words.join(', ')}`;
 }
 
 /** Legacy completions have no tools: one streamed, and one whole. */

@@ -1,4 +1,4 @@
-/** The README's matrix: every client's dialect at every provider, a loop of five steps with the SDK of each, as its cell says (Q2, Q3, A7, I2-I4, I7). */
+/** The matrix of docs/providers.md: every client's protocol at every provider, a loop of five steps with the SDK of each, as its cell says (Q2, Q3, A7, I2-I4, I7). */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-const lines = readFileSync(join(import.meta.dirname, '..', '..', 'README.md'), 'utf8').split('\n');
+const lines = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'providers.md'), 'utf8').split('\n');
 const start = lines.indexOf(HEAD[0] ?? '');
 const table = lines.slice(start, lines.indexOf('', start));
 
@@ -27,13 +27,13 @@ test('it has a row for every provider that Weir knows by name', () => {
     ),
     ...ROWS.filter(({ model }) => !models.includes(model)).map(
       ({ model }) =>
-        `README.md has no row for ${model}: run npm run matrix, and put the row that it prints into the table`,
+        `docs/providers.md has no row for ${model}: run npm run matrix, and put the row that it prints into the table`,
     ),
     ...models
       .filter((model) => !ROWS.some((row) => row.model === model))
       .map(
         (model) =>
-          `README.md has a row for ${model}, which is not in test/matrix/rows.ts: remove one or add the other`,
+          `docs/providers.md has a row for ${model}, which is not in test/matrix/rows.ts: remove one or add the other`,
       ),
   ];
   expect(problems, problems.join('\n')).toEqual([]);

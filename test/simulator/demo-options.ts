@@ -67,7 +67,7 @@ function wrong(message: string): DemoOptions {
 /** The lines that make a shell's clients ask the demo's gateway. */
 export function exportLines(url: string, key: string): string[] {
   return [
-    `export WEIR_KEY=${key}`,
+    `export WEIR_URL=${url} WEIR_KEY=${key}`,
     `export OPENAI_BASE_URL=${url}/v1 OPENAI_API_KEY=$WEIR_KEY`,
     `export ANTHROPIC_BASE_URL=${url} ANTHROPIC_AUTH_TOKEN=$WEIR_KEY`,
   ];

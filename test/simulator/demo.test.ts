@@ -136,7 +136,7 @@ describe('the port', () => {
 
 test('the lines for a client’s shell name the variables that SDKs read', () => {
   expect(exportLines('http://127.0.0.1:8787', 'weir_a')).toEqual([
-    'export WEIR_KEY=weir_a',
+    'export WEIR_URL=http://127.0.0.1:8787 WEIR_KEY=weir_a',
     'export OPENAI_BASE_URL=http://127.0.0.1:8787/v1 OPENAI_API_KEY=$WEIR_KEY',
     'export ANTHROPIC_BASE_URL=http://127.0.0.1:8787 ANTHROPIC_AUTH_TOKEN=$WEIR_KEY',
   ]);

@@ -32,7 +32,7 @@ test('every provider of the registry is played by the simulator', () => {
 });
 
 /** Where the script writes. */
-const PLACES = ['src/providers', 'test/simulator', 'test/fixtures', 'README.md', 'package.json'];
+const PLACES = ['src/providers', 'test/simulator', 'test/fixtures', 'docs', 'package.json'];
 const MARK = /TODO\([a-z][a-z0-9]*\)/;
 
 test('no mark of npm run new-provider is left', () => {

@@ -42,7 +42,7 @@ function startUpstream(): Promise<number> {
   return serve(({ path, body, socket }) => {
     asked++;
     const named = MODEL_IN_PATH.exec(path)?.[1] ?? textOf(decodeObject(body)?.model);
-    const name = path.endsWith('/models') ? 'models' : named;
+    const name = /\/models(?:\?|$)/.test(path) ? 'models' : named;
     const answer = answerOf(name);
     for (const piece of answer.pieces) bytesUp += piece.length;
     void play(socket, answer);

@@ -1,0 +1,91 @@
+/** The shell and TypeScript examples of README and getting-started run against the demo, in their order, as they stand there. */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '..');
+const START_LIMIT_MS = 120_000;
+const EXAMPLE_LIMIT_MS = 60_000;
+const run = promisify(execFile);
+
+interface Example {
+  readonly language: 'sh' | 'ts';
+  readonly line: number;
+  readonly code: string;
+}
+
+async function examplesOf(path: string): Promise<Example[]> {
+  const text = await readFile(join(ROOT, path), 'utf8');
+  return [...text.matchAll(/^```(sh|ts)\n([\s\S]*?)^```$/gm)].map((match) => ({
+    language: match[1] === 'ts' ? 'ts' : 'sh',
+    line: text.slice(0, match.index).split('\n').length,
+    code: match[2] ?? '',
+  }));
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+let demo: ReturnType<typeof spawn> | undefined;
+let folder = '';
+const env: Record<string, string | undefined> = { ...process.env };
+
+beforeAll(async () => {
+  // Below the repository, so that the examples find its packages.
+  const parent = join(ROOT, '.wrangler');
+  await mkdir(parent, { recursive: true });
+  folder = await mkdtemp(join(parent, 'examples-'));
+  const port = String(await freePort());
+  const child = spawn(process.execPath, ['test/simulator/demo.ts', '--port', port], { cwd: ROOT });
+  demo = child;
+  for await (const line of createInterface({ input: child.stdout })) {
+    const shown = /export WEIR_URL=(\S+) WEIR_KEY=(\S+)/.exec(line);
+    if (shown !== null) Object.assign(env, { WEIR_URL: shown[1], WEIR_KEY: shown[2] });
+    if (line.includes('Running until Ctrl-C')) break;
+  }
+  child.stdout.resume();
+  expect(env.WEIR_KEY).toMatch(/^weir_/);
+}, START_LIMIT_MS);
+afterAll(async () => {
+  if (demo !== undefined && demo.exitCode === null) {
+    demo.kill('SIGINT');
+    await once(demo, 'exit');
+  }
+  await rm(folder, { recursive: true, force: true });
+});
+
+const documents = await Promise.all(
+  ['README.md', 'docs/getting-started.md'].map(async (path) => [path, await examplesOf(path)] as const),
+);
+
+describe.each(documents)('%s', (path, examples) => {
+  test.each(examples.map((example) => [example.line, example] as const))(
+    'the example in line %i exits with 0 and prints no error that the document does not show',
+    async (line, { language, code }) => {
+      const file = join(folder, `${path.replace(/\W/g, '-')}-${line}.${language === 'ts' ? 'mts' : 'sh'}`);
+      await writeFile(file, code);
+      const command = language === 'ts' ? process.execPath : 'bash';
+      const { stdout } = await run(command, language === 'ts' ? [file] : ['-euo', 'pipefail', file], {
+        cwd: folder,
+        env,
+        timeout: EXAMPLE_LIMIT_MS,
+      });
+      expect(stdout).not.toBe('');
+      // An example may show an error: then its document names the code.
+      const codes = [...stdout.matchAll(/"error":\{[^}]*"code":"(\w+)"/g)].map(([, code]) => code);
+      const text = await readFile(join(ROOT, path), 'utf8');
+      expect(codes.filter((code) => !text.includes(code ?? ''))).toEqual([]);
+    },
+    EXAMPLE_LIMIT_MS,
+  );
+});

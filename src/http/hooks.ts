@@ -5,6 +5,7 @@ import { sha256 } from '../auth/digest.ts';
 import { callerId } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, readText } from '../canonical/json.ts';
+import { withoutCharge } from '../metering/charge.ts';
 import type { UsageRecord } from '../metering/record.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { RequestContext } from './context.ts';
@@ -92,8 +93,8 @@ export function toldRecords(
   if (onRecord === null) return records;
   async function tell(record: UsageRecord): Promise<void> {
     try {
-      // A copy: what is stored is not the host's to change.
-      await onRecord?.(structuredClone(record));
+      // A copy, so that a hook cannot change what is stored.
+      await onRecord?.(structuredClone(withoutCharge(record)));
     } catch (error) {
       const { request_id } = record;
       ports.log({ event: 'hook_failed', hook: 'onRecord', request_id, reason: String(error) });

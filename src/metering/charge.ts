@@ -23,8 +23,11 @@ export function chargeOfRecord({ total_tokens, cost_nanos, currency }: UsageReco
   return { tokens: total_tokens, cost };
 }
 
-/** The records as they are kept. */
+/** The record as it is kept, logged and given to hooks. */
+export function withoutCharge({ charge: _, ...record }: ChargedRecord): UsageRecord {
+  return record;
+}
+
 export function withoutCharges(records: readonly ChargedRecord[]): readonly UsageRecord[] {
-  if (records.every(({ charge }) => charge === undefined)) return records;
-  return records.map(({ charge: _, ...record }) => record);
+  return records.every(({ charge }) => charge === undefined) ? records : records.map(withoutCharge);
 }

@@ -1,4 +1,5 @@
 /** Gets usage records to where they are kept, again and again if need be; what can't be written is logged whole (M1, L5). */
+import { withoutCharge } from './charge.ts';
 import type { UsageRecord } from './record.ts';
 
 /** Somewhere that takes records: a ledger, the Queue before it, or a place from where they are brought in later. */
@@ -51,7 +52,12 @@ export class RecordWriter {
     }
     this.#lost++;
     const reason = delivery.failures.at(-1) ?? `The ledger took longer than ${MAX_WRITE_MS} ms`;
-    this.#log({ event: 'record_lost', lost_by_this_isolate: this.#lost, reason, record });
+    this.#log({
+      event: 'record_lost',
+      lost_by_this_isolate: this.#lost,
+      reason,
+      record: withoutCharge(record),
+    });
   }
 }
 

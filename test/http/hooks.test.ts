@@ -1,6 +1,11 @@
 /** A host's hook that fails: its answer is in the form of whoever called (I1, W2). */
 import { describe, expect, test } from 'vitest';
 import { NO_HOOKS } from '../../src/gateway.ts';
+import { toldRecords } from '../../src/http/hooks.ts';
+import type { Ports } from '../../src/http/ports.ts';
+import type { ChargedRecord } from '../../src/metering/charge.ts';
+import { RecordWriter } from '../../src/metering/record-writer.ts';
+import { record } from '../metering/records.ts';
 import { decodeObject, textOf } from '../simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 
@@ -103,4 +108,22 @@ describe('W2 K1 who a caller of the host is in records and ledgers', () => {
     expect(new Set(sent).size).toBe(asked.length - 1);
     expect(sent[0]).toBe(sent.at(-1));
   });
+});
+
+test('W2 G3 onRecord of a request whose charge is another than its record: it gets the record alone', async () => {
+  const got: unknown[] = [];
+  const written: unknown[] = [];
+  const writer = new RecordWriter([{ put: async (records) => void written.push(...records) }], () => {});
+  const waiting: Promise<unknown>[] = [];
+  const records = toldRecords(
+    writer,
+    { ...NO_HOOKS, onRecord: async (told) => void got.push(told) },
+    // Only the log of a hook that fails is used.
+    { ports: { log: () => {} } as unknown as Ports, waitUntil: (work) => void waiting.push(work) },
+  );
+  const charged: ChargedRecord = { ...record(), charge: { tokens: 1, cost: null } };
+  await records.write(charged, () => () => {});
+  await Promise.all(waiting);
+  expect(got).toEqual([record()]);
+  expect(written).toEqual([charged]);
 });

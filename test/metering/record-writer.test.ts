@@ -105,3 +105,11 @@ describe('RecordWriter.write', () => {
     expect(second.tries).toBe(0);
   });
 });
+
+test('record_lost of a record with a charge: the line has the record without it', async () => {
+  const clock = new FakeClock();
+  const logged: Readonly<Record<string, unknown>>[] = [];
+  const writer = new RecordWriter([], (entry) => void logged.push(entry));
+  await writer.write({ ...record(), ...{ charge: { tokens: 1, cost: null } } }, clock.startTimer);
+  expect(logged).toEqual([expect.objectContaining({ event: 'record_lost', record: record() })]);
+});

@@ -40,6 +40,11 @@ export function isOurs(item: ResponseOutputItem): item is OurItem {
   return item.type === 'function_call' || item.type === 'message' || item.type === 'reasoning';
 }
 
+/** OpenAI shows a summary, DeepSeek the text itself. */
+function showsReasoning(item: OpenAI.Responses.ResponseOutputItem): boolean {
+  return item.type === 'reasoning' && item.summary.length + (item.content?.length ?? 0) > 0;
+}
+
 /** A loop by hand with the `openai` SDK: the items of each turn go back whole. */
 export async function runByHand(
   baseURL: string,
@@ -61,7 +66,7 @@ export async function runByHand(
     for (const item of response.output) if (isOurs(item)) output.push(item);
     const called = output.filter((item) => item.type === 'function_call');
     if (called.length === 0) return { text: response.output_text, calls, thoughts };
-    if (output.some((item) => item.type === 'reasoning' && item.summary.length > 0)) thoughts++;
+    if (output.some(showsReasoning)) thoughts++;
     items.push(...output);
     for (const { call_id } of called) items.push({ type: 'function_call_output', call_id, output: RESULT });
     calls += called.length;

@@ -221,6 +221,26 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
+  test('D4 a search that is typed while the list is loading stays, and Enter searches for it', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d');
+    const held = Promise.withResolvers<void>();
+    await page.route('**/v1/usage/records?*', async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    const asked = page.waitForRequest('**/v1/usage/records?*');
+    await page.getByRole('navigation').getByText('Requests').click();
+    await asked;
+    const field = page.getByLabel('Model or id');
+    await field.fill('mistral/mistral-small-latest');
+    held.resolve();
+    await page.locator('tbody tr a').first().waitFor();
+    expect(await field.inputValue()).toBe('mistral/mistral-small-latest');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/model=mistral/);
+    await context.close();
+  });
+
   test('D5 a key is made and shown once, changed, and revoked after a question', async () => {
     const { page, context, complaints } = await signedIn({}, '#/keys');
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);

@@ -57,6 +57,8 @@ export function Requests({ params }: { params: Params }) {
 
 function Filters({ params, names }: { params: Params; names: KeyNames }) {
   const { isAdmin } = useSession();
+  const [sought, setSought] = useState('');
+  useEffect(() => setSought(params.model ?? ''), [params.model]);
   const set = (name: string) => (event: Event & { currentTarget: HTMLSelectElement }) =>
     goTo('requests', params, { [name]: event.currentTarget.value });
   return (
@@ -93,7 +95,9 @@ function Filters({ params, names }: { params: Params; names: KeyNames }) {
           type="search"
           size={24}
           placeholder="provider/model or id"
-          value={params.model ?? ''}
+          // Kept here, because a redraw while somebody types would put the URL's text back.
+          value={sought}
+          onInput={(event) => setSought(event.currentTarget.value)}
           onChange={(event) => {
             const text = event.currentTarget.value.trim();
             goTo('requests', params, ID.test(text) ? { id: text } : { model: text });

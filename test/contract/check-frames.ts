@@ -1,4 +1,5 @@
 /** Reads a client's bytes as frames, and lists what breaks F1 and F3 on the way. */
+import { parseJsonExactly } from '../../src/canonical/exact-json.ts';
 import { isObject, type JsonObject, parseJson, textOf } from './json.ts';
 
 /** `event`: the name on its event line, `""` where it has none. */
@@ -93,7 +94,8 @@ function isVendor(value: JsonObject, event: string): boolean {
 /** Strings are normalised first, because a string may keep the upstream's own escapes. */
 function isCompact(text: string): boolean {
   const spelled = text.replace(/"(?:[^"\\]|\\.)*"/g, (string) => JSON.stringify(parseJson(string)));
-  return spelled === JSON.stringify(parseJson(text));
+  // An integer beyond 2^53 stays as the upstream wrote it (Q11).
+  return spelled === JSON.stringify(parseJsonExactly(text));
 }
 
 function broken(rule: string, what: string, number: number, faults: string[]): Frame {

@@ -49,6 +49,14 @@ const good: sample.Case[] = [
   ['logprobs alone', [OPEN, deltaChunk({}, { logprobs: sample.LOGPROBS }), STOP, DONE]],
   ['tool calls', CALLS],
   [
+    "a call's extra content with an integer beyond 2^53, as its upstream wrote it",
+    CALLS.map((frame, at) =>
+      at === 1
+        ? frame.replace(/("function":\{[^}]*\})\}/, '$1,"extra_content":{"x":9007199254740993}}')
+        : frame,
+    ),
+  ],
+  [
     'tool calls from Mistral',
     CALLS.map((frame) => frame.replace('deepseek/', 'mistral/')),
     { provider: 'mistral' },

@@ -28,15 +28,19 @@ export function bearsOwnKey({ url, headers }: Request, adminToken: string | null
 /** A text as it is written, and as it reads without percent signs, and without base64 (`Basic`). */
 function readings(text: string): string[] {
   const texts = [text];
-  for (let decoded = decodePercent(text); decoded !== texts.at(-1); decoded = decodePercent(decoded)) {
+  for (
+    let decoded = decodeAsciiPercent(text);
+    decoded !== texts.at(-1);
+    decoded = decodeAsciiPercent(decoded)
+  ) {
     texts.push(decoded);
     if (texts.length > MAX_DECODINGS) break;
   }
   return [...texts, ...texts.flatMap(base64Words)];
 }
 
-/** The text with each percent-encoded character of ASCII as itself. */
-export function decodePercent(text: string): string {
+/** Decodes percent-encoded ASCII and keeps everything else, so that a malformed escape hides no credential behind it. */
+export function decodeAsciiPercent(text: string): string {
   if (!text.includes('%')) return text;
   return text.replace(/%([0-7][0-9a-f])/gi, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16)));
 }

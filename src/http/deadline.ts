@@ -32,7 +32,7 @@ export class Deadline {
     });
   }
 
-  /** The work's value, or what `late` makes of the deadline where that is over first: whatever becomes of the work then is nobody's. */
+  /** Resolves with the work's value, or with `late()` if the deadline passes first. The work itself is not cancelled. */
   async bound<Value>(work: Promise<Value>, late: () => Value): Promise<Value> {
     const over = Promise.withResolvers<Value>();
     this.watch(() => over.resolve(late()));

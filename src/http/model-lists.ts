@@ -59,7 +59,7 @@ export class ModelLists {
     return list;
   }
 
-  /** The names of the models that a provider listed lately; nobody is asked. */
+  /** Names of models from the last list of a provider that is still remembered. Makes no request. */
   remembered(id: string): readonly string[] {
     const list = this.#lists.get(id)?.list;
     return list?.kind === 'models' ? list.models.map((model) => model.id.slice(id.length + 1)) : [];

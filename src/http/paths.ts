@@ -1,5 +1,5 @@
 /** The paths by which clients reach Weir: forgiven slips, and the answer to a path that there is not (Q12). */
-import { decodePercent } from '../auth/own-credentials.ts';
+import { decodeAsciiPercent } from '../auth/own-credentials.ts';
 import { apiError } from '../canonical/error.ts';
 import { chat } from '../clients/chat/client.ts';
 import type { Client } from '../clients/client.ts';
@@ -47,7 +47,7 @@ export function leadsBelow(path: string, base: string): boolean {
 
 function segmentsOf(path: string): string[] {
   let plain = path;
-  for (let decoding = 0; decoding < MAX_DECODINGS; decoding++) plain = decodePercent(plain);
+  for (let decoding = 0; decoding < MAX_DECODINGS; decoding++) plain = decodeAsciiPercent(plain);
   const segments = plain.toLowerCase().split(/[\\/]/);
   return segments
     .map((segment) => segment.replace(/[;?#].*/s, '').trim())

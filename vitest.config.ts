@@ -5,7 +5,8 @@
  */
 import { configDefaults, defineConfig } from 'vitest/config';
 
-const SLOW = 'test/**/*.slow.test.ts';
+const TESTS = '{test,tools,bench}/**/*.test.ts';
+const SLOW = '{test,tools,bench}/**/*.slow.test.ts';
 /** These measure the memory and the turns of a workerd of their own, and want a machine to themselves. */
 const HOSTILE = 'test/hostile/**/*.test.ts';
 
@@ -15,7 +16,7 @@ const FILES: Readonly<Record<string, { readonly include: string; readonly exclud
 };
 
 export default defineConfig(({ mode }) => {
-  const { include, exclude } = FILES[mode] ?? { include: 'test/**/*.test.ts', exclude: [SLOW, HOSTILE] };
+  const { include, exclude } = FILES[mode] ?? { include: TESTS, exclude: [SLOW, HOSTILE] };
   return {
     test: {
       include: [include],

@@ -1,56 +1,56 @@
 /** Routes requests to their handlers: one deployment's gateway, with everything from outside handed in. */
 import { type IRequest, IttyRouter } from 'itty-router';
-import { KnownKeys } from './auth/known-keys.ts';
-import { apiError } from './canonical/error.ts';
-import { chat, completions, fim } from './clients/chat/client.ts';
-import { messages } from './clients/messages/client.ts';
-import { responses } from './clients/responses/client.ts';
-import { addRequestId } from './http/add-request-id.ts';
 import {
   handleChangeKey,
   handleCreateKey,
   handleListKeys,
   handleRevokeKey,
   handleShowKey,
-} from './http/admin-keys.ts';
-import { handleCompletion } from './http/completions.ts';
+} from './api/admin-keys.ts';
+import { handleCountTokens } from './api/count-tokens.ts';
+import { handleKey } from './api/key.ts';
+import { ModelLists } from './api/model-lists.ts';
+import { handleModel, handleModels } from './api/models.ts';
+import { noCompaction, noResponses } from './api/unsupported-responses.ts';
+import { handleUsage } from './api/usage.ts';
+import { handleFindRecord, handleListRecords } from './api/usage-records.ts';
+import { handleRefusals } from './api/usage-refusals.ts';
+import { KnownKeys } from './auth/known-keys.ts';
+import { apiError } from './canonical/error.ts';
+import { handleCompletion } from './completion/handler.ts';
+import { handleDashboard } from './dashboard/dashboard.ts';
+import { addRequestId } from './http/add-request-id.ts';
 import type { RequestContext } from './http/context.ts';
 import { addCors, preflight } from './http/cors.ts';
-import { handleCountTokens } from './http/count-tokens.ts';
-import { handleDashboard } from './http/dashboard.ts';
 import { Deadline } from './http/deadline.ts';
 import { askHost, type Hooks, NO_HOOKS, toldRecords } from './http/hooks.ts';
 import { internalError } from './http/internal-error.ts';
-import { handleKey } from './http/key.ts';
-import { ModelLists } from './http/model-lists.ts';
-import { handleModel, handleModels } from './http/models.ts';
-import { noCompaction, noResponses } from './http/no-responses.ts';
+import { noteRefusal } from './http/log-refusal.ts';
 import { clientOfPath, forgivePath, noSuchRoute, pathOf } from './http/paths.ts';
 import type { Ports } from './http/ports.ts';
-import { noteRefusal } from './http/refused.ts';
 import { RequestClock } from './http/request-clock.ts';
 import { clientError, jsonResponse } from './http/respond.ts';
-import { Site, type SitePorts } from './http/site.ts';
-import { handleUsage } from './http/usage.ts';
-import { handleFindRecord, handleListRecords } from './http/usage-records.ts';
-import { handleRefusals } from './http/usage-refusals.ts';
+import { ObjectLedger } from './ledger/records/object-ledger.ts';
+import { StrandedRecords } from './metering/dead-letters.ts';
 import { KnownCallers } from './metering/known-callers.ts';
 import { KvLedger } from './metering/kv/kv-ledger.ts';
 import type { Ledger } from './metering/ledger.ts';
-import { ObjectLedger } from './metering/object/object-ledger.ts';
-import { PriceBook } from './metering/prices/price-book.ts';
+import { PriceBook } from './metering/pricing/price-book.ts';
 import { consumeRecords, QueueSink, type RecordMessage } from './metering/queue.ts';
 import { RecordWriter } from './metering/record-writer.ts';
 import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/request-id.ts';
-import { StrandedRecords } from './metering/stranded.ts';
-import { Circuits } from './routing/circuits.ts';
-import type { Placement } from './settings/placement.ts';
+import { Site, type SitePorts } from './origin-proxy/origin-proxy.ts';
+import { messages } from './protocols/anthropic-messages/client.ts';
+import { chat, completions, fim } from './protocols/openai-chat/client.ts';
+import { responses } from './protocols/openai-responses/client.ts';
+import { Circuits } from './routing/circuit-breaker.ts';
+import type { Placement } from './settings/mount-config.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
 import { Memory } from './stream/memory.ts';
 
 export { type Hooks, NO_HOOKS } from './http/hooks.ts';
-export type { Site } from './http/site.ts';
+export type { Site } from './origin-proxy/origin-proxy.ts';
 
 export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { unstable_readConfig } from 'wrangler';
 import { PROVIDERS } from '../src/providers/index.ts';
 import { readSettings } from '../src/settings/settings.ts';
-import { decodeObject, objectOf, objectsOf, textOf } from './simulator/json.ts';
+import { decodeObject, objectOf, objectsOf, textOf } from '../tools/simulator/json.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');

@@ -46,7 +46,7 @@ beforeAll(async () => {
   await mkdir(parent, { recursive: true });
   folder = await mkdtemp(join(parent, 'examples-'));
   const port = String(await freePort());
-  const child = spawn(process.execPath, ['test/simulator/demo.ts', '--port', port], { cwd: ROOT });
+  const child = spawn(process.execPath, ['tools/simulator/demo.ts', '--port', port], { cwd: ROOT });
   demo = child;
   for await (const line of createInterface({ input: child.stdout })) {
     const shown = /export WEIR_URL=(\S+) WEIR_KEY=(\S+)/.exec(line);

@@ -62,6 +62,10 @@ function filesBelow(folder: string, pattern: RegExp): { readonly path: string; r
     .map((path) => ({ path: join(folder, path), text: readFileSync(join(ROOT, folder, path), 'utf8') }));
 }
 
+function testFiles(): { path: string; text: string }[] {
+  return ['test', 'tools', 'bench'].flatMap((folder) => filesBelow(folder, /\.test\.ts$/));
+}
+
 /** Test titles, in which a code names the rule that the test holds. */
 const TITLE = /(?:test|it|describe)[.(].*/g;
 
@@ -72,7 +76,7 @@ test('every code in a comment or a test title is a rule of docs/contract', () =>
     ...filesBelow('src', /\.tsx?$/).flatMap(({ path, text }) =>
       [...text.matchAll(inComment)].map(([, codes = '']) => ({ path, codes })),
     ),
-    ...filesBelow('test', /\.test\.ts$/).flatMap(({ path, text }) =>
+    ...testFiles().flatMap(({ path, text }) =>
       [...text.matchAll(/(?:test|it|describe)\(\s*['"`]((?:[A-Z]\d{1,2}[ ,:]+)+)/g)].map(
         ([, codes = '']) => ({ path, codes }),
       ),
@@ -85,7 +89,7 @@ test('every code in a comment or a test title is a rule of docs/contract', () =>
 });
 
 test('every rule of the contract is named by a test', () => {
-  const titles = filesBelow('test', /\.test\.ts$/).flatMap(({ text }) => text.match(TITLE) ?? []);
+  const titles = testFiles().flatMap(({ text }) => text.match(TITLE) ?? []);
   const named = new Set([...titles.join('\n').matchAll(/\b[A-Z]\d{1,2}\b/g)].map(([rule]) => rule));
   for (const fixture of fixtures) for (const rule of fixture.rules) named.add(rule);
   expect(rules.size).toBeGreaterThan(100);

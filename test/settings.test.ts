@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../src/providers/index.ts';
 import type { Provider } from '../src/providers/provider.ts';
-import type { RequestRules } from '../src/requests/rules.ts';
-import { placementOf } from '../src/settings/placement.ts';
+import type { RequestRules } from '../src/request-translation/rules.ts';
+import { placementOf } from '../src/settings/mount-config.ts';
 import { missingSettings, readRecordDays, readSettings, type Settings } from '../src/settings/settings.ts';
 
 function valid(env: Record<string, unknown> = {}): Settings {

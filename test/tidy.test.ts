@@ -21,7 +21,7 @@ interface Source {
 
 const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
   // One file is generated: `npm run page` writes it, and a test holds it against its sources.
-  .filter((path) => /\.tsx?$/.test(path) && path !== 'page/document.ts')
+  .filter((path) => /\.tsx?$/.test(path) && path !== 'dashboard/page/document.ts')
   .map(readSource);
 
 function readSource(path: string): Source {
@@ -37,51 +37,84 @@ function readSource(path: string): Source {
   return { path, layer: path.split('/')[0] ?? path, text, code, imports, typeImports };
 }
 
-/** What each layer may import besides itself: only layers below. */
+/** What each layer may import besides itself: only layers below. The features come last. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
-  canonical: [],
-  stream: ['canonical'],
-  dialects: ['canonical', 'stream'],
-  clients: ['canonical', 'stream', 'requests'],
-  requests: ['canonical'],
-  providers: ['canonical', 'stream', 'dialects', 'requests'],
-  upstream: ['canonical', 'stream', 'auth', 'providers'],
-  metering: ['canonical'],
-  limits: ['canonical', 'metering'],
-  auth: ['canonical', 'limits'],
-  settings: ['canonical', 'stream', 'auth', 'requests', 'providers', 'metering'],
-  routing: ['canonical', 'providers', 'metering', 'settings'],
-  tracing: ['canonical', 'providers', 'metering'],
-  page: ['canonical'],
-  http: [
+  shared: [],
+  canonical: ['shared'],
+  stream: ['shared', 'canonical'],
+  'request-translation': ['shared', 'canonical'],
+  protocols: ['shared', 'canonical', 'stream', 'request-translation'],
+  providers: ['shared', 'canonical', 'stream', 'request-translation', 'protocols'],
+  auth: ['shared', 'canonical'],
+  upstream: ['shared', 'canonical', 'stream', 'auth', 'providers'],
+  metering: ['shared', 'canonical'],
+  settings: ['shared', 'canonical', 'stream', 'auth', 'request-translation', 'providers', 'metering'],
+  routing: ['shared', 'canonical', 'providers', 'metering', 'settings'],
+  http: ['shared', 'canonical', 'stream', 'protocols', 'upstream', 'routing', 'metering', 'auth', 'settings'],
+  completion: [
+    'shared',
     'canonical',
-    'page',
     'stream',
-    'clients',
-    'requests',
+    'request-translation',
+    'protocols',
     'providers',
     'upstream',
     'routing',
     'tracing',
     'metering',
-    'limits',
+    'ledger',
     'auth',
     'settings',
+    'http',
   ],
-  'ledger-object.ts': ['canonical', 'metering', 'limits', 'auth', 'settings'],
-  'gateway.ts': ['canonical', 'stream', 'clients', 'auth', 'routing', 'http', 'metering', 'settings'],
-  worker: ['canonical', 'http', 'metering', 'settings', 'tracing', 'gateway.ts'],
+  api: [
+    'shared',
+    'canonical',
+    'stream',
+    'protocols',
+    'providers',
+    'upstream',
+    'routing',
+    'metering',
+    'ledger',
+    'auth',
+    'settings',
+    'http',
+    'completion',
+  ],
+  tracing: ['shared', 'providers', 'metering'],
+  dashboard: ['shared', 'canonical'],
+  'origin-proxy': ['shared', 'canonical', 'auth', 'settings', 'http'],
+  ledger: ['shared', 'canonical', 'metering', 'auth', 'settings', 'http'],
+  'gateway.ts': [
+    'shared',
+    'canonical',
+    'stream',
+    'protocols',
+    'auth',
+    'routing',
+    'metering',
+    'settings',
+    'http',
+    'completion',
+    'api',
+    'dashboard',
+    'origin-proxy',
+    'ledger',
+  ],
+  worker: ['shared', 'canonical', 'http', 'metering', 'settings', 'tracing', 'gateway.ts'],
   'weir.ts': ['metering', 'settings', 'worker'],
-  'index.ts': ['ledger-object.ts', 'worker'],
+  'index.ts': ['ledger', 'worker'],
 };
 
 /** What a layer may take types of, besides: nothing of them is in what is built of it. */
 const TYPES: Readonly<Record<string, readonly string[]>> = {
   // The page reads what the API answers.
-  page: ['metering'],
+  dashboard: ['metering', 'api'],
+  http: ['api', 'ledger', 'tracing'],
 };
 
-const PURE_LAYERS = ['canonical', 'stream', 'dialects', 'requests', 'clients'];
+const PURE_LAYERS = ['shared', 'canonical', 'stream', 'protocols', 'request-translation'];
 const IMPURE =
   /\b(Request|Response|fetch|env|KVNamespace|console|setTimeout|setInterval|crypto|performance)\b|Date\.now|Math\.random/;
 
@@ -110,7 +143,7 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
     expect(source.code.split('\n').filter((line) => IMPURE.test(line))).toEqual([]);
   });
 
-  test.runIf(source.layer !== 'providers' && !source.path.startsWith('metering/prices/'))(
+  test.runIf(source.layer !== 'providers' && !source.path.startsWith('metering/pricing/'))(
     "names no provider: a provider's deviations and its prices live in its own file",
     () => {
       const named = PROVIDERS.filter(({ id, name }) =>

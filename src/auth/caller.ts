@@ -1,6 +1,6 @@
 /** Who calls: what a request's Authorization header means under each AUTH mode (K1, K3). */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { matchesAnyGlob } from '../canonical/glob.ts';
+import { matchesAnyGlob } from '../shared/glob.ts';
 import { sameDigest, sha256 } from './digest.ts';
 import { callerId, type GatewayKey } from './keys.ts';
 import type { KnownKeys } from './known-keys.ts';

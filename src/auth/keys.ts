@@ -1,5 +1,5 @@
 /** Gateway keys: made, looked up, listed and revoked in KV, which holds nothing but their SHA-256 (K1, K2). */
-import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
+import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { sameDigest, sha256 } from './digest.ts';
 
 export interface GatewayKey {

@@ -1,5 +1,5 @@
 /** Gateway keys that this isolate has read, each for a while: a request with one of them waits for no KV (K3). */
-import { KEY_TTL_MS, MAX_KNOWN_KEYS } from '../canonical/limits.ts';
+import { KEY_TTL_MS, MAX_KNOWN_KEYS } from '../shared/limits.ts';
 import { sha256 } from './digest.ts';
 import { callerId, type GatewayKey, isToken, type KeyStore, readKeyOf } from './keys.ts';
 

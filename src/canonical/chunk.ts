@@ -1,6 +1,7 @@
 /** The canonical chunk as a client gets it, in both shapes: key order here is key order on the wire (C1, C3, C4, C7, C10). */
+
+import type { JsonObject } from '../shared/json.ts';
 import type { FinishReason } from './finish-reason.ts';
-import type { JsonObject } from './json.ts';
 import type { ChatLogprobs, TextLogprobs } from './logprobs.ts';
 import type { Usage } from './usage.ts';
 

@@ -1,5 +1,5 @@
 /** Log probabilities: the chat form, the legacy completions form, and the way from one to the other (C9, C10). */
-import { isObject, type JsonObject, readArray, readCount } from './json.ts';
+import { isObject, type JsonObject, readArray, readCount } from '../shared/json.ts';
 
 interface TopLogprob {
   readonly token: string;

@@ -1,7 +1,8 @@
 /** What a dialect reads out of one upstream event: the hub between every provider's wire form and the canonical chunk. */
+
+import type { JsonObject } from '../shared/json.ts';
 import type { UpstreamError } from './error.ts';
 import type { FinishMeaning } from './finish-reason.ts';
-import type { JsonObject } from './json.ts';
 import type { Logprobs } from './logprobs.ts';
 import type { CountedUsage, UsageReport } from './usage.ts';
 

@@ -1,6 +1,6 @@
 /** The policies that decide what of a stream a client gets, and how their texts are read (V2, C6, U2, E3). */
-import { matchesAnyGlob } from './glob.ts';
-import { MAX_NAME_CHARS } from './limits.ts';
+import { matchesAnyGlob } from '../shared/glob.ts';
+import { MAX_NAME_CHARS } from '../shared/limits.ts';
 
 export interface Policies {
   /** Patterns of the vendor events that pass: none strips all, `*` passes all. */

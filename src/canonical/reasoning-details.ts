@@ -1,5 +1,5 @@
 /** OpenRouter's `reasoning_details`: opaque but for their texts, which a policy strips and a plain answer joins (A7). */
-import { type JsonObject, readCount } from './json.ts';
+import { type JsonObject, readCount } from '../shared/json.ts';
 
 /** Under these keys a detail holds text, by its type. */
 const TEXT_KEYS = ['text', 'summary'];

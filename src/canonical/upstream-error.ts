@@ -1,8 +1,8 @@
 /** Reads every form in which an upstream reports an error, and makes of it what a client may see (E1, E2, E4). */
-import { EmbeddedJson } from './embedded-json.ts';
+import { EmbeddedJson } from '../shared/embedded-json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText, writeJson } from '../shared/json.ts';
+import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
 import { type ApiError, apiError, ERRORS, type ErrorCode, type UpstreamError } from './error.ts';
-import { isObject, type JsonObject, objectOf, readArray, readText, writeJson } from './json.ts';
-import { MAX_ERROR_MESSAGE_CHARS } from './limits.ts';
 
 /** The provider that answers: its name for messages, and its credential, which no message may contain. */
 export interface Upstream {

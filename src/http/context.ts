@@ -1,15 +1,16 @@
 /** What every route's handler is given: the deployment's settings, its ports to the outside, and the request's own facts. */
+
+import type { ModelLists } from '../api/model-lists.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { KnownKeys } from '../auth/known-keys.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
 import type { Ledger } from '../metering/ledger.ts';
-import type { PriceBook } from '../metering/prices/price-book.ts';
+import type { PriceBook } from '../metering/pricing/price-book.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
-import type { Circuits } from '../routing/circuits.ts';
+import type { Circuits } from '../routing/circuit-breaker.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
 import type { Deadline } from './deadline.ts';
-import type { ModelLists } from './model-lists.ts';
 import type { Ports } from './ports.ts';
 
 /** What becomes known of a request on its way, for the line and the counts of one that is refused (M6). */

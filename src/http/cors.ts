@@ -1,5 +1,5 @@
 /** Cross-origin access for the origins of `CORS_ORIGINS`; itty-router's own would clone, and so tee, every stream. */
-import { RESPONSE_HEADERS } from '../upstream/call.ts';
+import { RESPONSE_HEADERS } from '../upstream/fetch.ts';
 
 /** What a page may read of an answer: every header that Weir sets or passes (H1). */
 const EXPOSED_HEADERS = [

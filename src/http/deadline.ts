@@ -1,5 +1,5 @@
 /** The deadline of one request: one timer, which tells whoever works on the request when it is over; a stream has its own clocks (T3). */
-import type { Clock } from '../stream/pacing.ts';
+import type { Clock } from '../stream/timers.ts';
 
 export class Deadline {
   readonly #clock: Clock;

@@ -1,10 +1,10 @@
 /** The paths by which clients reach Weir: forgiven slips, and the answer to a path that there is not (Q12). */
 import { decodeAsciiPercent } from '../auth/own-credentials.ts';
 import { apiError } from '../canonical/error.ts';
-import { chat } from '../clients/chat/client.ts';
-import type { Client } from '../clients/client.ts';
-import { messages } from '../clients/messages/client.ts';
-import { responses } from '../clients/responses/client.ts';
+import { messages } from '../protocols/anthropic-messages/client.ts';
+import { chat } from '../protocols/openai-chat/client.ts';
+import { responses } from '../protocols/openai-responses/client.ts';
+import type { Client } from '../protocols/shared/client-protocol.ts';
 import type { RequestContext } from './context.ts';
 import { clientError } from './respond.ts';
 

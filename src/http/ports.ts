@@ -1,12 +1,13 @@
 /** Everything that Weir takes from outside: its store, the network, time, randomness and the log. */
-import type { KeyCalls } from '../auth/held-key.ts';
+
 import type { KeyStore } from '../auth/keys.ts';
-import type { LimitsNamespace, LimitsStub } from '../limits/limits-stub.ts';
+import type { KeyCalls } from '../ledger/held-key.ts';
+import type { LimitsNamespace, LimitsStub } from '../ledger/limits/limit-calls.ts';
 import type { LedgerStore } from '../metering/kv/kv-ledger.ts';
 import type { RecordQueue } from '../metering/queue.ts';
-import type { Clock } from '../stream/pacing.ts';
+import type { Clock } from '../stream/timers.ts';
 import type { Tracing } from '../tracing/spans.ts';
-import type { Fetch } from '../upstream/call.ts';
+import type { Fetch } from '../upstream/fetch.ts';
 
 /** One key's object: its ledger, its limits, and the key itself. */
 export interface KeyObject extends LimitsStub, KeyCalls {}

@@ -1,5 +1,5 @@
 /** The clock of one request, whose timers share one of the runtime's: most are cancelled long before they are due, and cost an entry in a list. */
-import type { Clock } from '../stream/pacing.ts';
+import type { Clock } from '../stream/timers.ts';
 
 /** The runtime's timer is set for no longer, so that what begins later in the request seldom is due before it fires. */
 const MAX_SET_MS = 10_000;

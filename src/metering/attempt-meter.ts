@@ -1,7 +1,7 @@
 /** One attempt's part of a request's record: who was asked, what came of it, and what it used (R8). */
 import type { BilledUsage, CountedUsage } from '../canonical/usage.ts';
 import type { Attempt } from './record.ts';
-import { Tally } from './tally.ts';
+import { Tally } from './usage-accumulator.ts';
 
 export interface AttemptFacts {
   readonly provider: string;

@@ -1,5 +1,5 @@
 /** Estimates tokens from counts, never keeping a text: for answers whose upstream reported no usage (M3). */
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import { isObject, type JsonObject } from '../shared/json.ts';
 
 /** Characters of one kind in a row that make a token, as the tokenizers of today's models split text. */
 const LETTERS_A_TOKEN = 7;

@@ -1,6 +1,6 @@
 /** One request's usage record, and its compact form in KV metadata, which holds 1,024 bytes (M2, M4, L1). */
-import { isObject, readCount, readText } from '../canonical/json.ts';
-import { boundName } from './names.ts';
+import { isObject, readCount, readText } from '../shared/json.ts';
+import { boundName } from './bounded-names.ts';
 import { isRequestId } from './request-id.ts';
 
 export const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;

@@ -6,7 +6,7 @@ import {
   MAX_REFUSALS_WAIT_MS,
   MAX_REPORT_ROWS,
   REFUSALS_WAIT_GROWTH,
-} from '../canonical/limits.ts';
+} from '../shared/limits.ts';
 import { HOUR_MS, isoDay } from './days.ts';
 import { isoTime } from './record.ts';
 import type { StartTimer } from './record-writer.ts';

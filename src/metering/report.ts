@@ -1,6 +1,6 @@
 /** Groups and sums usage for `GET /v1/usage`, from single records or from sums of them (M5, P5). */
-import { MAX_REPORT_ROWS } from '../canonical/limits.ts';
-import { Money } from './money.ts';
+import { MAX_REPORT_ROWS } from '../shared/limits.ts';
+import { Money } from './money-sums.ts';
 import type { RecordSummary } from './record.ts';
 import { type Medians, mediansOf, SPEED_COUNTS, type SpeedCount, speedsOf } from './speeds.ts';
 

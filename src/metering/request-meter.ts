@@ -1,10 +1,10 @@
 /** One request's way into the ledger: counted as it goes, settled exactly once, whatever its end (M1). */
 import type { ApiError } from '../canonical/error.ts';
 import { type AttemptFacts, AttemptMeter } from './attempt-meter.ts';
-import type { PriceBook } from './prices/price-book.ts';
+import type { PriceBook } from './pricing/price-book.ts';
 import { type Attempt, boundRecord, isoTime, type UsageRecord } from './record.ts';
 import type { StartTimer } from './record-writer.ts';
-import { sumUp } from './sums.ts';
+import { sumUp } from './sum-attempts.ts';
 
 export interface RequestFacts {
   readonly requestId: string;

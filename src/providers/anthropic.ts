@@ -1,9 +1,10 @@
 /** Anthropic: Messages. https://platform.claude.com/docs/en/api/messages (read 2026-11-22); what each model family takes is in its own file. */
-import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
-import { anthropicMessages } from '../dialects/anthropic.ts';
-import { familyOf } from '../requests/anthropic/family.ts';
-import { withHiddenThinking } from '../requests/anthropic/thinking.ts';
-import { claudeForm } from '../requests/anthropic/write.ts';
+
+import { familyOf } from '../protocols/anthropic-messages/family.ts';
+import { withHiddenThinking } from '../protocols/anthropic-messages/request-thinking.ts';
+import { claudeForm } from '../protocols/anthropic-messages/request-writer.ts';
+import { anthropicMessages } from '../protocols/anthropic-messages/upstream-reader.ts';
+import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { CLAUDE_FAMILIES } from './claude-families.ts';
 import type { Provider } from './provider.ts';
 

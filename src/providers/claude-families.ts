@@ -1,5 +1,5 @@
 /** What each family of Claude models takes in a request, as of 2026-11-22: data, the newest first (A2). */
-import type { ClaudeFamilies, ClaudeFamily } from '../requests/anthropic/family.ts';
+import type { ClaudeFamilies, ClaudeFamily } from '../protocols/anthropic-messages/family.ts';
 
 // T: https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting
 // M: the migration guide of each model, https://platform.claude.com/docs/en/models/opus-5-5/migration-guide and its like

@@ -1,15 +1,16 @@
 /** Makes profiles of APIs that are compatible with OpenAI's, and providers of the `PROVIDERS` setting out of profiles. */
-import { openaiChat } from '../dialects/openai-chat.ts';
-import { openaiCompletions } from '../dialects/openai-completions.ts';
-import { openaiResponses } from '../dialects/openai-responses.ts';
-import { RIVAL_LIMITS } from '../requests/output-limit.ts';
+
+import { openaiCompletions } from '../protocols/openai-chat/legacy-completions-reader.ts';
+import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
+import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
+import { RIVAL_LIMITS } from '../request-translation/output-limit.ts';
 import {
   EFFORT_FIELDS,
   type EffortRules,
   type ReasoningForm,
   type RequestRules,
   type SystemRule,
-} from '../requests/rules.ts';
+} from '../request-translation/rules.ts';
 import type { Endpoint, Profile, Provider, Route } from './provider.ts';
 
 /** Legacy completions, which take what their server takes: they hold no messages. */

@@ -2,11 +2,12 @@
  * DeepSeek: chat, and fill-in-the-middle on its beta API. https://api-docs.deepseek.com, read on 2026-11-21 (`D` below); the
  * recorded requests are those of `shared/requests` (`R`).
  */
-import { isObject, type JsonObject, readArray } from '../canonical/json.ts';
-import { openaiChat } from '../dialects/openai-chat.ts';
-import { openaiCompletions } from '../dialects/openai-completions.ts';
-import { hasItems, isForcedTool, OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
-import { type RequestRules, renamed } from '../requests/rules.ts';
+
+import { openaiCompletions } from '../protocols/openai-chat/legacy-completions-reader.ts';
+import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
+import { hasItems, isForcedTool, OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
+import { type RequestRules, renamed } from '../request-translation/rules.ts';
+import { isObject, type JsonObject, readArray } from '../shared/json.ts';
 import { RESPONSES_LANE } from './compatible.ts';
 import type { Endpoint, Provider } from './provider.ts';
 

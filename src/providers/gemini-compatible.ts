@@ -1,6 +1,6 @@
 /** Habits of Gemini's OpenAI-compatible endpoint: 400 `Unknown name "x": Cannot find field.` https://ai.google.dev/gemini-api/docs/openai */
-import { FUNCTION_TOOLS } from '../requests/openai-fields.ts';
-import { REFUSED, type RequestRules } from '../requests/rules.ts';
+import { FUNCTION_TOOLS } from '../request-translation/openai-fields.ts';
+import { REFUSED, type RequestRules } from '../request-translation/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 import { GOOGLE_REFUSALS, GOOGLE_TOOL_NAMES } from './google-refusals.ts';
 import type { Profile } from './provider.ts';

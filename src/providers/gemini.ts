@@ -2,15 +2,16 @@
  * Google's Gemini in its own API (`generateContent`). What each family takes was tried on 2026-09-11 with every level
  * (tetsuo-ai/agenc-core#2393); its documents are at https://ai.google.dev/gemini-api/docs (read 2026-11-22).
  */
-import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
-import { gemini as dialect } from '../dialects/gemini.ts';
-import { bareModel, type GeminiFamily } from '../requests/gemini/families.ts';
+
+import { bareModel, type GeminiFamily } from '../protocols/gemini/family.ts';
 import {
   generateContentPath,
   withWrittenOutputLimit,
   writeGenerateContent,
   writtenOutputLimit,
-} from '../requests/gemini/write.ts';
+} from '../protocols/gemini/request-writer.ts';
+import { gemini as dialect } from '../protocols/gemini/upstream-reader.ts';
+import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { GOOGLE_REFUSALS, GOOGLE_TOOL_NAMES } from './google-refusals.ts';
 import type { Profile, Provider } from './provider.ts';
 

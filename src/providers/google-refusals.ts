@@ -1,5 +1,5 @@
 /** How both of Google's APIs refuse. */
-import { isObject, type JsonObject, objectOf, readArray } from '../canonical/json.ts';
+import { isObject, type JsonObject, objectOf, readArray } from '../shared/json.ts';
 import type { RefusalHabits } from './refusals.ts';
 
 /**

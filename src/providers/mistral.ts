@@ -3,10 +3,11 @@
  * mistralai/platform-docs-public of 2026-07-15 (`D` below), which forbids unknown fields everywhere (422 `extra_forbidden`);
  * the recorded requests are those of `shared/requests` (`R`).
  */
-import { isObject, type JsonObject, readText } from '../canonical/json.ts';
-import { openaiChat } from '../dialects/openai-chat.ts';
-import { FUNCTION_TOOLS, OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
-import { type FieldRule, REFUSED, type RequestRules, renamed } from '../requests/rules.ts';
+
+import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
+import { FUNCTION_TOOLS, OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
+import { type FieldRule, REFUSED, type RequestRules, renamed } from '../request-translation/rules.ts';
+import { isObject, type JsonObject, readText } from '../shared/json.ts';
 import type { Endpoint, Provider } from './provider.ts';
 
 /** Models that take reasoning back and an effort; others answer 400 "Reasoning input is not enabled": D, 2026-08. */

@@ -1,7 +1,8 @@
 /** OpenAI: chat and legacy completions. https://platform.openai.com/docs/api-reference (read 2026-11-21); recorded requests are `R`. */
-import type { JsonObject } from '../canonical/json.ts';
-import { FUNCTION_TOOLS, hasItems, OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
-import { type RequestRules, renamed } from '../requests/rules.ts';
+
+import { FUNCTION_TOOLS, hasItems, OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
+import { type RequestRules, renamed } from '../request-translation/rules.ts';
+import type { JsonObject } from '../shared/json.ts';
 import { compatibleProfile, RESPONSES_LANE } from './compatible.ts';
 import type { Provider } from './provider.ts';
 

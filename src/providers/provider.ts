@@ -1,9 +1,9 @@
 /** What a provider is: data, and small functions for the habits that data can't express. All of a provider is in its own file. */
 import type { Shape } from '../canonical/chunk.ts';
-import type { JsonObject } from '../canonical/json.ts';
 import type { VendorTokens } from '../canonical/part.ts';
-import type { RequestForm } from '../requests/form.ts';
-import type { Dialect, DialectQuirks, NativeDialect } from '../stream/dialect.ts';
+import type { RequestForm } from '../request-translation/request-form.ts';
+import type { JsonObject } from '../shared/json.ts';
+import type { Dialect, DialectQuirks, NativeDialect } from '../stream/upstream-protocol.ts';
 import type { RefusalHabits } from './refusals.ts';
 
 /** What a client may ask for, by the route it calls. */

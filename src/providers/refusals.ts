@@ -1,5 +1,5 @@
 /** What a refusal is about, by its words: for whoever may ask another model, and for whose mistake it is (E1, R2, R4). */
-import type { JsonObject } from '../canonical/json.ts';
+import type { JsonObject } from '../shared/json.ts';
 
 /**
  * A prompt that is too long for the model, one that its filter stops, something that the request refers to and its provider does not

@@ -1,5 +1,5 @@
 /** Servers that people run themselves, which ignore unknown fields: they differ in the name of the reasoning that they read. */
-import { type RequestRules, renamed } from '../requests/rules.ts';
+import { type RequestRules, renamed } from '../request-translation/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 import type { Profile } from './provider.ts';
 import { TOLERANT } from './tolerant.ts';

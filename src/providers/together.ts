@@ -1,5 +1,5 @@
 /** Together's habits: nulls and extra fields are taken (recorded in 2024 and 2026-08). The schema is its openapi.yaml of 2026-04-28. */
-import { renamed } from '../requests/rules.ts';
+import { renamed } from '../request-translation/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 import { TOLERANT } from './tolerant.ts';
 

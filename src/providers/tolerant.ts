@@ -1,7 +1,7 @@
 /** Servers that ignore what they don't know: every host without a profile of its own, and the self-hosted ones that are alike. */
-import { OPENAI_TOOL_NAMES } from '../requests/openai-fields.ts';
-import { RIVAL_LIMITS } from '../requests/output-limit.ts';
-import type { RequestRules } from '../requests/rules.ts';
+import { OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
+import { RIVAL_LIMITS } from '../request-translation/output-limit.ts';
+import type { RequestRules } from '../request-translation/rules.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 
 /** Nothing is left out; reasoning goes back under both of its names: taken by Ollama's cloud, recorded in 2026-08. */

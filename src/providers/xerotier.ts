@@ -1,9 +1,10 @@
 /** Xerotier: chat with vendor events (`x_*`) inline. Its base URL names the project and the endpoint. */
-import { isObject, type JsonObject, readCount } from '../canonical/json.ts';
+
 import type { VendorTokens } from '../canonical/part.ts';
-import { readUsage } from '../dialects/envelope.ts';
-import { openaiChat } from '../dialects/openai-chat.ts';
-import { RIVAL_LIMITS } from '../requests/output-limit.ts';
+import { readUsage } from '../protocols/openai-chat/upstream-envelope.ts';
+import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
+import { RIVAL_LIMITS } from '../request-translation/output-limit.ts';
+import { isObject, type JsonObject, readCount } from '../shared/json.ts';
 import type { Provider } from './provider.ts';
 
 /** A research sub-task reports its own tokens; the metadata event, all of the conversation turn's. */

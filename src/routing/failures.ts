@@ -1,7 +1,7 @@
 /** What the failure of an attempt means: whether the next target is asked, this one again, and what its circuit learns (R4, R6, R7). */
 import type { ApiError } from '../canonical/error.ts';
 import { type RefusalKind, refusalKind } from '../providers/refusals.ts';
-import type { Target } from './target.ts';
+import type { Target } from './targets.ts';
 
 /** Why an attempt gave no output. */
 export interface Failure {

@@ -1,9 +1,10 @@
 /** Reads `ALIASES`: names of the deployment's own, each for one model or for several that are tried in order (R2). */
-import { matchesGlob } from '../canonical/glob.ts';
-import { isObject, type JsonObject, readArray, readText } from '../canonical/json.ts';
-import { MAX_TARGETS } from '../canonical/limits.ts';
-import { didYouMean } from '../canonical/nearest.ts';
+
 import type { RefusalKind } from '../providers/refusals.ts';
+import { matchesGlob } from '../shared/glob.ts';
+import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
+import { MAX_TARGETS } from '../shared/limits.ts';
+import { didYouMean } from '../shared/nearest.ts';
 import type { ConfiguredProvider } from './providers.ts';
 import type { Reader } from './reader.ts';
 

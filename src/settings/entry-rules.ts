@@ -1,7 +1,8 @@
 /** Reads what an entry of `PROVIDERS` says of its server's chat completions, as data: the rows that a provider's own table would have (Q9). */
-import { isObject, type JsonObject, readText } from '../canonical/json.ts';
+
 import type { ChatChanges } from '../providers/compatible.ts';
-import { type FieldRule, REASONING_FORMS, renamed } from '../requests/rules.ts';
+import { type FieldRule, REASONING_FORMS, renamed } from '../request-translation/rules.ts';
+import { isObject, type JsonObject, readText } from '../shared/json.ts';
 
 /** The fields of an entry that this file reads. */
 export const RULE_FIELDS = ['rename', 'drop', 'roles', 'effort', 'reasoning'] as const;

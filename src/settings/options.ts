@@ -1,7 +1,8 @@
 /** Settings as the options of `weir()`: each under its name in the environment, in camel case, and over the environment's. */
-import { isObject, type JsonObject, objectOf } from '../canonical/json.ts';
-import { didYouMean } from '../canonical/nearest.ts';
+
 import { PROVIDERS, type ProviderSetting } from '../providers/index.ts';
+import { isObject, type JsonObject, objectOf } from '../shared/json.ts';
+import { didYouMean } from '../shared/nearest.ts';
 import type { SettingProblem } from './reader.ts';
 
 /** A step of an alias (R2). */

@@ -1,7 +1,5 @@
 /** Reads which providers a deployment can reach: those whose key is set, and the entries of `PROVIDERS`. */
 import type { AuthMode } from '../auth/caller.ts';
-import { isObject, type JsonObject, readText } from '../canonical/json.ts';
-import { didYouMean } from '../canonical/nearest.ts';
 import {
   configuredProvider,
   RESPONSES_LANE,
@@ -12,6 +10,8 @@ import { PROVIDERS } from '../providers/index.ts';
 import { PROFILES, profileOfHost, profileOfUrl } from '../providers/profiles.ts';
 import type { Profile, Provider } from '../providers/provider.ts';
 import { tolerant } from '../providers/tolerant.ts';
+import { isObject, type JsonObject, readText } from '../shared/json.ts';
+import { didYouMean } from '../shared/nearest.ts';
 import { RULE_FIELDS, readChatChanges } from './entry-rules.ts';
 import type { Reader } from './reader.ts';
 

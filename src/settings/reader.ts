@@ -1,6 +1,6 @@
 /** Reads one typed value at a time out of the Worker's variables and secrets, and keeps what is invalid. */
-import { isObject, type JsonObject, parseJson, readText } from '../canonical/json.ts';
-import { jsonFault, kindOf } from '../canonical/json-fault.ts';
+import { isObject, type JsonObject, parseJson, readText } from '../shared/json.ts';
+import { jsonFault, kindOf } from '../shared/json-fault.ts';
 
 /** An invalid setting, and what it should be. Never contains its value, which may be a secret. */
 export interface SettingProblem {

@@ -1,15 +1,20 @@
 /** The one place that reads the Worker's variables and secrets: typed settings out, or the invalid ones by name. */
 import type { AuthMode } from '../auth/caller.ts';
-import type { JsonObject } from '../canonical/json.ts';
-import { MAX_PRICES_SETTING_BYTES, MAX_RETRIES } from '../canonical/limits.ts';
-import { didYouMean, nearestName } from '../canonical/nearest.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
-import { parsePrices } from '../metering/prices/parse-prices.ts';
-import type { Price } from '../metering/prices/price.ts';
-import { PROMPT_CACHE, type PromptCache, UNSUPPORTED, type Unsupported } from '../requests/rules.ts';
-import type { PacingLimits } from '../stream/pacing.ts';
+import { parsePrices } from '../metering/pricing/parse-prices.ts';
+import type { Price } from '../metering/pricing/price.ts';
+import {
+  PROMPT_CACHE,
+  type PromptCache,
+  UNSUPPORTED,
+  type Unsupported,
+} from '../request-translation/rules.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { MAX_PRICES_SETTING_BYTES, MAX_RETRIES } from '../shared/limits.ts';
+import { didYouMean, nearestName } from '../shared/nearest.ts';
+import type { PacingLimits } from '../stream/timers.ts';
 import { type Alias, readAliases } from './aliases.ts';
-import { type Placement, readPlacement } from './placement.ts';
+import { type Placement, readPlacement } from './mount-config.ts';
 import { type ConfiguredProvider, readProviders } from './providers.ts';
 import { Reader, type SettingProblem } from './reader.ts';
 

@@ -6,8 +6,8 @@ import {
   MAX_TURN_MS,
   SMALL_BYTES,
   TURN_PAUSE_MS,
-} from '../canonical/limits.ts';
-import type { Clock } from './pacing.ts';
+} from '../shared/limits.ts';
+import type { Clock } from './timers.ts';
 
 /** One body's or event's share of the memory, from before it is read until nothing of it is held. */
 export interface Lease {

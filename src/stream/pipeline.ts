@@ -3,21 +3,21 @@
  * timeouts run beside them. Attempts follow one another until one has output (R5): its answer is then the stream's.
  */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import type { JsonObject } from '../canonical/json.ts';
+import { brokenConnection, deadlineExceeded, type Upstream } from '../canonical/upstream-error.ts';
+import type { JsonObject } from '../shared/json.ts';
 import {
   MAX_HELD_OUTPUT_BYTES,
   MAX_OUTPUT_FACTOR,
   MAX_SILENT_BYTES,
   SILENT_EVENT_BYTES,
   SMALL_BYTES,
-} from '../canonical/limits.ts';
-import { brokenConnection, deadlineExceeded, type Upstream } from '../canonical/upstream-error.ts';
-import { type AnswerOptions, AnswerReader } from './answer-reader.ts';
-import type { AnswerFailure, AnswerSink, StreamWriter } from './answer-sink.ts';
+} from '../shared/limits.ts';
 import { ByteBuffer } from './byte-buffer.ts';
+import type { AnswerFailure, AnswerSink, StreamWriter } from './chunk-sink.ts';
+import { type AnswerOptions, AnswerReader } from './event-reader.ts';
 import type { Lease, LeaseMemory } from './memory.ts';
-import { type Clock, Pacing, type PacingLimits } from './pacing.ts';
-import { LF } from './sse.ts';
+import { LF } from './sse-parser.ts';
+import { type Clock, Pacing, type PacingLimits } from './timers.ts';
 
 /** How a stream ended. `isOpen`: the headers were sent, and the error was a frame. */
 export type StreamEnd =

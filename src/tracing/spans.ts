@@ -1,9 +1,10 @@
 /** A span for each request and one below it for each target that is asked, where the runtime has tracing; else nothing (W4). */
-import { wholeAmount } from '../canonical/money.ts';
+
 import type { AttemptFacts } from '../metering/attempt-meter.ts';
 import type { Attempt, UsageRecord } from '../metering/record.ts';
 import type { Route } from '../providers/provider.ts';
-import * as names from './names.ts';
+import { wholeAmount } from '../shared/money.ts';
+import * as names from './attributes.ts';
 
 /** An undefined one is not there. */
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;

@@ -1,5 +1,5 @@
 /** One environment as Weir reads it: the gateway of its settings and bindings, the site beside it, and what is wrong with them. */
-import type { JsonObject } from '../canonical/json.ts';
+
 import {
   createGateway,
   createSite,
@@ -10,8 +10,8 @@ import {
 } from '../gateway.ts';
 import type { KeyObjects, Ports } from '../http/ports.ts';
 import type { RecordQueue } from '../metering/queue.ts';
+import { placementOf } from '../settings/mount-config.ts';
 import { optionProblems, withOptions } from '../settings/options.ts';
-import { placementOf } from '../settings/placement.ts';
 import {
   missingSettings,
   misspeltSettings,
@@ -19,6 +19,7 @@ import {
   type SettingProblem,
   type SettingsResult,
 } from '../settings/settings.ts';
+import type { JsonObject } from '../shared/json.ts';
 import type { Tracing } from '../tracing/spans.ts';
 
 interface Env {

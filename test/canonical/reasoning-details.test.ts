@@ -1,7 +1,7 @@
 /** Tests what becomes of reasoning details (A7): stripped of their texts, and joined where a plain answer is made of pieces. */
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/canonical/json.ts';
 import { ReasoningDetails, ReasoningStripper } from '../../src/canonical/reasoning-details.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 
 const text = (piece: string, more: JsonObject = {}) => ({
   type: 'reasoning.text',

@@ -144,7 +144,7 @@ export const streamBreaks: Record<string, sample.Case[]> = {
     ['credentials in a URL', secret('GET https://user:word@api.deepseek.com failed')],
     ['a web token', secret('rejected eyJhbGciOiJIUzI1NiJ9.eyJzdWIi')],
     ['a source line', secret('thrown in upstream/call.ts:12')],
-    ['a stack', secret('TypeError: fetch failed\n    at call (src/upstream/call.ts:12:5)')],
+    ['a stack', secret('TypeError: fetch failed\n    at call (src/upstream/fetch.ts:12:5)')],
     ['a Python stack', secret('Traceback (most recent call last): KeyError')],
   ],
 };

@@ -1,19 +1,19 @@
 /** Runs bytes through the stream core as the gateway would, with a fixed clock and countable random texts. */
 import type { ApiError } from '../../src/canonical/error.ts';
-import { isObject, parseJson } from '../../src/canonical/json.ts';
 import { DEFAULT_POLICIES, type Policies } from '../../src/canonical/policies.ts';
-import { ChatWriter } from '../../src/clients/chat/chat-writer.ts';
-import { CompletionBuilder } from '../../src/clients/chat/completion-builder.ts';
-import type { WriterOptions } from '../../src/clients/client.ts';
-import { Tally } from '../../src/metering/tally.ts';
+import { Tally } from '../../src/metering/usage-accumulator.ts';
+import { ChatWriter } from '../../src/protocols/openai-chat/client-writer.ts';
+import { CompletionBuilder } from '../../src/protocols/openai-chat/json-writer.ts';
+import type { WriterOptions } from '../../src/protocols/shared/client-protocol.ts';
 import { configuredProvider } from '../../src/providers/compatible.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
 import { type Provider, ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
 import { tolerant } from '../../src/providers/tolerant.ts';
-import type { AnswerContext } from '../../src/stream/answer-context.ts';
-import { type AnswerOptions, AnswerReader } from '../../src/stream/answer-reader.ts';
-import type { AnswerSink, StreamWriter } from '../../src/stream/answer-sink.ts';
-import type { Dialect } from '../../src/stream/dialect.ts';
+import { isObject, parseJson } from '../../src/shared/json.ts';
+import type { AnswerContext } from '../../src/stream/chunk-context.ts';
+import type { AnswerSink, StreamWriter } from '../../src/stream/chunk-sink.ts';
+import { type AnswerOptions, AnswerReader } from '../../src/stream/event-reader.ts';
+import type { Dialect } from '../../src/stream/upstream-protocol.ts';
 
 /** The folder of fixtures for providers that the `PROVIDERS` setting names. */
 export const COMPATIBLE = 'compatible';

@@ -1,7 +1,7 @@
 /** Runs every recorded Responses stream through the stream core into chat and completions: whole, at any cut, and cut short (A3, A7, N2). */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
-import { openaiResponses } from '../../src/dialects/openai-responses.ts';
+import { openaiResponses } from '../../src/protocols/openai-responses/upstream-reader.ts';
 import { check } from './check.ts';
 import { type Conversion, convertObject, convertStream, cut } from './convert.ts';
 import { expectationOf } from './expectation.ts';

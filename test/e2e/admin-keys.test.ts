@@ -1,7 +1,7 @@
 /** `/admin/keys` over real KV: keys are created, listed without their secret and revoked, by the admin only (K2). */
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type JsonObject, objectsOf, textOf } from '../simulator/json.ts';
+import { type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { errorOf, jsonOf, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
 

@@ -2,9 +2,9 @@
 import Anthropic from '@anthropic-ai/sdk';
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chatOf } from '../simulator/anthropic-chat.ts';
-import { chatMessages } from '../simulator/gemini-conversation.ts';
-import { objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { chatOf } from '../../tools/simulator/anthropic-chat.ts';
+import { chatMessages } from '../../tools/simulator/gemini-conversation.ts';
+import { objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import {
   type AiProvider,
   CALLS,

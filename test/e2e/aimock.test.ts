@@ -4,7 +4,7 @@ import { LLMock } from '@copilotkit/aimock';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordSummary } from '../../src/metering/record.ts';
-import { decodeObject } from '../simulator/json.ts';
+import { decodeObject } from '../../tools/simulator/json.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 
 const TEXT = 'Über die Wehrkrone fließt “ruhig” das Wasser, naïvely: 水は流れる 👩🏽‍🔬.';

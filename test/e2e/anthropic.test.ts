@@ -1,6 +1,6 @@
 /** Anthropic behind the deployed gateway, over real HTTP: its headers, its errors, its usage in the record (A1, A3-A6, A9). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { chat, contentOf, DONE, errorOf, finishesOf, framesOf, jsonOf, streamedChat } from './client.ts';
 import { CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
 import { CLOCKS_OFF, replayOf } from './plays.ts';

@@ -1,7 +1,7 @@
 /** Authentication: gateway keys (K1, K3), a caller's own provider key, and no key; each over real HTTP and with real KV. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type JsonObject, objectsOf, textOf } from '../simulator/json.ts';
+import { type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
 

@@ -5,7 +5,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Bundle, bundle } from '../bench/build.ts';
+import { type Bundle, bundle } from '../../bench/build.ts';
 import { peakBytes, resetPeak, residentBytes } from '../hostile/rig/process.ts';
 import { startWorkerd, type Workerd } from '../hostile/rig/workerd.ts';
 import { ADMIN_TOKEN } from './gateway.ts';

@@ -1,7 +1,7 @@
 /** Requests of the end-to-end tests, and readers of the responses. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { ADMIN_TOKEN, type Gateway } from './gateway.ts';
 
 /** Two words, so two prompt tokens at the simulator. */

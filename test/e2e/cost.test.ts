@@ -1,6 +1,6 @@
 /** Tests what a client is told of a request's cost, through the deployed gateway: the upstream's, else the table's (P2, P3, P5). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type JsonObject, objectOf } from '../simulator/json.ts';
+import { type JsonObject, objectOf } from '../../tools/simulator/json.ts';
 import { chat, framesOf, jsonOf, streamedChat } from './client.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 

@@ -1,7 +1,7 @@
 /** What one call may cost the deployment, whoever makes it: KV calls and reports (M5, findings 8 and 13). */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type JsonObject, objectsOf, textOf } from '../simulator/json.ts';
+import { type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
 

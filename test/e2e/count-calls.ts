@@ -1,5 +1,5 @@
 /** Counts what of a tool loop an upstream was sent, in whichever dialect it speaks. */
-import { type JsonObject, objectsOf } from '../simulator/json.ts';
+import { type JsonObject, objectsOf } from '../../tools/simulator/json.ts';
 
 /** Calls, and their results. */
 export function countCalls(body: JsonObject) {

@@ -1,5 +1,5 @@
 /** A client of each dialect, over a provider of chat and in the native lane: for tests that must hold for all of them alike. */
-import type { JsonObject } from '../simulator/json.ts';
+import type { JsonObject } from '../../tools/simulator/json.ts';
 import { MESSAGES } from './client.ts';
 import { event, type Play } from './plays.ts';
 

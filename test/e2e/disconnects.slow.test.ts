@@ -1,8 +1,8 @@
 /** Clients that disconnect, in every phase, under real workerd: the upstream is cancelled, and one record is written (T4, M1, M3). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordSummary } from '../../src/metering/record.ts';
-import type { JsonObject } from '../simulator/json.ts';
-import type { RecordedRequest } from '../simulator/server.ts';
+import type { JsonObject } from '../../tools/simulator/json.ts';
+import type { RecordedRequest } from '../../tools/simulator/server.ts';
 import { chat, streamedChat } from './client.ts';
 import { DIALECT_CLIENTS, playsOf } from './dialect-clients.ts';
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts';

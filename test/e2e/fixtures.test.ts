@@ -1,10 +1,10 @@
 /** Every fixture through the deployed gateway over real HTTP: the client's bytes and the record in KV are the expected ones. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Route } from '../../src/providers/provider.ts';
+import type { JsonObject } from '../../tools/simulator/json.ts';
+import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 import { cut } from '../contract/convert.ts';
 import { type Fixture, fixtures } from '../contract/fixtures.ts';
-import type { JsonObject } from '../simulator/json.ts';
-import type { RecordedRequest, Replay } from '../simulator/server.ts';
 import { MESSAGES } from './client.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 

@@ -6,9 +6,9 @@ import { setImmediate } from 'node:timers/promises';
 import { unstable_startWorker } from 'wrangler';
 import { dayPrefix } from '../../src/metering/kv/keys.ts';
 import { decodeRecord, type RecordSummary } from '../../src/metering/record.ts';
-import { decodeObject, type JsonObject, objectOf, textOf } from '../simulator/json.ts';
-import { basePaths, compatibleScenes } from '../simulator/scenes.ts';
-import { createSimulator, type Simulator, type SimulatorOptions } from '../simulator/server.ts';
+import { decodeObject, type JsonObject, objectOf, textOf } from '../../tools/simulator/json.ts';
+import { basePaths, compatibleScenes } from '../../tools/simulator/scenes.ts';
+import { createSimulator, type Simulator, type SimulatorOptions } from '../../tools/simulator/server.ts';
 
 /** Undefined removes a variable that is set by default here. */
 export type Vars = Readonly<Record<string, string | undefined>>;

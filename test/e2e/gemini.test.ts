@@ -1,6 +1,6 @@
 /** Tests Gemini's own API behind the gateway: what its recordings show, its refusals, its models, its records (A1-A5). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { startGateway } from './gateway.ts';
 
 const gateway = await startGateway();

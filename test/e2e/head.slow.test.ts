@@ -1,6 +1,6 @@
 /** The response head under real workerd: when it is sent, and which errors before it become its status (H3, E1, T2, T3). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JsonObject } from '../simulator/json.ts';
+import type { JsonObject } from '../../tools/simulator/json.ts';
 import { chat, contentOf, DONE, errorOf, framesOf, streamedChat } from './client.ts';
 import { type Gateway, startGateway, type Vars } from './gateway.ts';
 import { CLOCKS_OFF, event, many, type Play, replayOf } from './plays.ts';

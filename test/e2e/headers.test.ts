@@ -1,7 +1,7 @@
 /** Headers across the gateway: what a client receives (H1), what is not forwarded either way (H2), and cross-origin access. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RecordedRequest, Replay } from '../simulator/server.ts';
+import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 import { chat, streamedChat } from './client.ts';
 import { CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
 

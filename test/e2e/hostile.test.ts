@@ -1,6 +1,6 @@
 /** Hostile values over real HTTP: the client always gets an answer within the contract, and one record is written (M1, E1). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RecordedRequest, Replay } from '../simulator/server.ts';
+import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 import { chat, DONE, errorOf, framesOf, streamedChat } from './client.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { CLOCKS_OFF } from './plays.ts';

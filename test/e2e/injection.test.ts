@@ -1,7 +1,7 @@
 /** Text of a client or an upstream never becomes a header, a frame or a log line of its own (H1, H2, F1). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { decodeObject } from '../simulator/json.ts';
-import type { RecordedRequest, Replay } from '../simulator/server.ts';
+import { decodeObject } from '../../tools/simulator/json.ts';
+import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 import { chat, DONE, errorOf, framesOf, streamedChat } from './client.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 

@@ -1,9 +1,9 @@
 /** Anthropic's own clients, unchanged, against the gateway: over providers that speak chat, as over Anthropic (I1-I3, I6, I7). */
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { chatMessages } from '../../tools/simulator/gemini-conversation.ts';
+import { objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { checkMessages } from '../contract/check-messages.ts';
-import { chatMessages } from '../simulator/gemini-conversation.ts';
-import { objectOf, objectsOf, textOf } from '../simulator/json.ts';
 import { jsonOf } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
 import { MODELS, SIGNING } from './loop-models.ts';
@@ -251,7 +251,7 @@ describe.each([
   });
 });
 
-/** By hand: test/matrix. */
+/** By hand: tools/matrix. */
 describe.each(LOOPED)('a tool loop with thinking at %s', (model) => {
   test('I2 I3 the SDK’s own tool runner', async () => {
     const before = gateway.simulator.requests.length;

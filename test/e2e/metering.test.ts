@@ -1,7 +1,7 @@
 /** Usage records in KV: one for each request that reached an upstream, exact, however it ends (M1 to M4). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordSummary } from '../../src/metering/record.ts';
-import { decodeObject, type JsonObject } from '../simulator/json.ts';
+import { decodeObject, type JsonObject } from '../../tools/simulator/json.ts';
 import { chat, streamedChat } from './client.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 

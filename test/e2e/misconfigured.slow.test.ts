@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestHarness, unstable_readConfig } from 'wrangler';
-import { decodeObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { decodeObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 
 const SECRET = 'sim-never-shown';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { decodeObject, objectOf } from '../simulator/json.ts';
+import { decodeObject, objectOf } from '../../tools/simulator/json.ts';
 import { contentOf, errorOf, findClosedPort, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway, type Vars } from './gateway.ts';
 import { type Origin, startOrigin } from './origin-server.ts';

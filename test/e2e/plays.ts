@@ -1,5 +1,5 @@
 /** Hand-written upstream answers, by the model's name: shared by the tests of how streams begin and end. */
-import type { RecordedRequest, Replay } from '../simulator/server.ts';
+import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 
 export interface Play extends Omit<Replay, 'chunks' | 'then'> {
   readonly chunks: readonly string[];

@@ -1,9 +1,9 @@
 /** Errors before the head: every status and form of body in which upstreams refuse, and what the client receives of it (E1, E4). */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
-import { REFUSAL_FORMS } from '../simulator/refusals.ts';
-import type { RecordedRequest, Replay } from '../simulator/server.ts';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { REFUSAL_FORMS } from '../../tools/simulator/refusals.ts';
+import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 import { chat, DONE, errorOf, findClosedPort, framesOf, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
 

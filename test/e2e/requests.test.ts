@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../../src/providers/index.ts';
-import { gemini } from '../simulator/gemini.ts';
-import { decodeObject, objectsOf, textOf } from '../simulator/json.ts';
-import { allScenes } from '../simulator/scenes.ts';
+import { gemini } from '../../tools/simulator/gemini.ts';
+import { decodeObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { allScenes } from '../../tools/simulator/scenes.ts';
 import {
   chat,
   contentOf,

@@ -1,6 +1,6 @@
 /** The contract's routes as clients address them: with and without `/v1`, and below a base path. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { textOf } from '../simulator/json.ts';
+import { textOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, MESSAGES } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
 

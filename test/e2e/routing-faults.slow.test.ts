@@ -1,6 +1,6 @@
 /** Every way in which a target fails, before and after its first output, streamed and not, before and after a heartbeat (R4, R5, R9). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type JsonObject, objectsOf } from '../simulator/json.ts';
+import { type JsonObject, objectsOf } from '../../tools/simulator/json.ts';
 import { chat, DONE, finishesOf, framesOf, streamedChat } from './client.ts';
 import { answerOf, begun, GOOD, models, standing, startRouting, UNREACHABLE } from './routing-plays.ts';
 

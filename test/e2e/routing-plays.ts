@@ -1,7 +1,7 @@
 /** Targets that fail in every way, and a gateway before them: shared by the tests of routing. */
 import { afterAll, beforeAll } from 'vitest';
-import { type JsonObject, objectsOf, textOf } from '../simulator/json.ts';
-import type { RecordedRequest } from '../simulator/server.ts';
+import { type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import type { RecordedRequest } from '../../tools/simulator/server.ts';
 import { contentOf, findClosedPort, finishesOf, jsonOf } from './client.ts';
 import { type Gateway, startGateway, type Vars } from './gateway.ts';
 import { CLOCKS_OFF, event, type Play, replayOf } from './plays.ts';

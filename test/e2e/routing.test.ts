@@ -1,6 +1,6 @@
 /** Targets, fallbacks and retries under real workerd, over real connections (R1-R12). `routing-faults.slow.test.ts` has every fault. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { objectsOf } from '../simulator/json.ts';
+import { objectsOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, streamedChat } from './client.ts';
 import { answerOf, CHAT, GOOD, STEP_SECONDS, startRouting, UNREACHABLE } from './routing-plays.ts';
 

@@ -1,7 +1,7 @@
 /** The `openai` SDK, unchanged, against the gateway: what its users write works, and fails, as it does with OpenAI. */
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { decodeObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { decodeObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { jsonOf } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
 

@@ -1,8 +1,8 @@
 /** No credential, internal address or stack in anything that the gateway answers, logs or stores, however it fails (E4, K1). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FAULT_NAMES } from '../simulator/faults.ts';
-import type { JsonObject } from '../simulator/json.ts';
-import { textOf } from '../simulator/json.ts';
+import { FAULT_NAMES } from '../../tools/simulator/faults.ts';
+import type { JsonObject } from '../../tools/simulator/json.ts';
+import { textOf } from '../../tools/simulator/json.ts';
 import { chat, jsonOf, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
 import { LEAKS, leak } from './leaks.ts';

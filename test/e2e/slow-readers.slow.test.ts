@@ -1,7 +1,7 @@
 /** Slow readers of each dialect under real workerd: the upstream waits for them, nothing is buffered meanwhile, and nothing is lost (T5, T1, B1). */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RecordedRequest } from '../simulator/server.ts';
+import type { RecordedRequest } from '../../tools/simulator/server.ts';
 import { DIALECT_CLIENTS, type DialectClient, playsOf } from './dialect-clients.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { CLOCKS_OFF, many, replayOf } from './plays.ts';

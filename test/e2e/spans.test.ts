@@ -1,12 +1,12 @@
 /** The spans of the gateway as the runtime itself traces them: a tail Worker beside it tells every one (W4). */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { basePaths } from '../../tools/simulator/scenes.ts';
+import { createSimulator, type Simulator } from '../../tools/simulator/server.ts';
 import { bundleWeir } from '../hostile/rig/bundle.ts';
 import { startKv } from '../hostile/rig/kv.ts';
 import { startWorkerd, type Workerd } from '../hostile/rig/workerd.ts';
-import { type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
-import { basePaths } from '../simulator/scenes.ts';
-import { createSimulator, type Simulator } from '../simulator/server.ts';
 import { streamedChat } from './client.ts';
 import { CREDENTIALS } from './gateway.ts';
 import { CLOCKS_OFF, event, type Play, replayOf } from './plays.ts';

@@ -1,6 +1,6 @@
 /** The clocks under real workerd: heartbeats, the idle timeout, the deadline, and the head (H3, T1 to T3). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JsonObject } from '../simulator/json.ts';
+import type { JsonObject } from '../../tools/simulator/json.ts';
 import { chat, contentOf, DONE, errorOf, finishesOf, framesOf, streamedChat } from './client.ts';
 import { type Gateway, startGateway, type Vars } from './gateway.ts';
 import { CLOCKS_OFF, event, many, type Play, replayOf } from './plays.ts';

@@ -1,8 +1,8 @@
 /** What each provider's upstream receives: path, credential and body, for the same OpenAI body from the client (U4, H2). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JsonObject } from '../simulator/json.ts';
-import { basePaths } from '../simulator/scenes.ts';
-import type { RecordedRequest } from '../simulator/server.ts';
+import type { JsonObject } from '../../tools/simulator/json.ts';
+import { basePaths } from '../../tools/simulator/scenes.ts';
+import type { RecordedRequest } from '../../tools/simulator/server.ts';
 import { chat, contentOf, framesOf, jsonOf, MESSAGES, streamedChat } from './client.ts';
 import { CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
 

@@ -1,6 +1,6 @@
 /** `GET /v1/usage/records`, one record, and CSV, over real HTTP in either store: the caller's own, or anyone's for the admin (L2, L7). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
 

@@ -2,11 +2,11 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { serve } from '../bench/load/serve.ts';
+import { serve } from '../../bench/load/serve.ts';
+import { decodeObject, textOf } from '../../tools/simulator/json.ts';
 import { type Answer, play } from '../hostile/rig/answer.ts';
 import { type Answered, ask } from '../hostile/rig/ask.ts';
 import { judge } from '../hostile/rig/judge.ts';
-import { decodeObject, textOf } from '../simulator/json.ts';
 import { makeAnswer } from './answers.ts';
 import type { FuzzReport, Start } from './messages.ts';
 import { randomOf } from './random.ts';

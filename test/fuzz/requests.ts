@@ -1,7 +1,8 @@
 /** Generates a client: what it sends, how it sends it, when it leaves, and what the contract then promises it. */
+
+import { decodeObject, isObject, type JsonObject } from '../../tools/simulator/json.ts';
 import type { Expectation } from '../contract/check.ts';
 import type { Ask } from '../hostile/rig/ask.ts';
-import { decodeObject, isObject, type JsonObject } from '../simulator/json.ts';
 import {
   anyJson,
   anyString,

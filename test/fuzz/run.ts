@@ -3,13 +3,13 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { boundName } from '../../src/metering/names.ts';
+import { boundName } from '../../src/metering/bounded-names.ts';
+import { textOf } from '../../tools/simulator/json.ts';
 import { bundleWeir } from '../hostile/rig/bundle.ts';
 import { type Kv, startKv } from '../hostile/rig/kv.ts';
 import { type Gap, startPacedUpstream, startPacer } from '../hostile/rig/pacer.ts';
 import { peakBytes, ranMs, resetPeak, residentBytes } from '../hostile/rig/process.ts';
 import { startWorkerd, type Workerd } from '../hostile/rig/workerd.ts';
-import { textOf } from '../simulator/json.ts';
 import type { FuzzReport, Start } from './messages.ts';
 
 export interface FuzzOptions {

@@ -3,7 +3,7 @@
  * body, at every provider's writer. In this process, so that all of them can be tried; the worst go through a workerd beside this.
  */
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Target } from '../../src/routing/target.ts';
+import type { Target } from '../../src/routing/targets.ts';
 import { type Growth, growLists, growNestings, growObjects, growPairs, growTexts } from './scaling/grow.ts';
 import { SAMPLES, type Sample } from './scaling/samples.ts';
 import { type Read, read, targetsFor, type Written, write } from './scaling/writers.ts';

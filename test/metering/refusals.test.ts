@@ -1,6 +1,5 @@
 /** Tests the counts of refused requests: when an isolate writes them, how often at most, and what a store makes of them (M6). */
 import { describe, expect, test } from 'vitest';
-import { MAX_REFUSAL_ROWS } from '../../src/canonical/limits.ts';
 import { KvLedger } from '../../src/metering/kv/kv-ledger.ts';
 import {
   type RefusalBatch,
@@ -8,6 +7,7 @@ import {
   type RefusalGroup,
   RefusalReport,
 } from '../../src/metering/refusals.ts';
+import { MAX_REFUSAL_ROWS } from '../../src/shared/limits.ts';
 import { MemoryStore } from './records.ts';
 
 const HOUR = 3_600_000;

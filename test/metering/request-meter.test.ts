@@ -4,7 +4,7 @@ import { apiError } from '../../src/canonical/error.ts';
 import type { UsageReport } from '../../src/canonical/usage.ts';
 import type { AttemptFacts } from '../../src/metering/attempt-meter.ts';
 import { KvLedger } from '../../src/metering/kv/kv-ledger.ts';
-import type { PriceTable } from '../../src/metering/prices/price.ts';
+import type { PriceTable } from '../../src/metering/pricing/price.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import { requestId } from '../../src/metering/request-id.ts';
 import { type RequestEnd, type RequestFacts, RequestMeter } from '../../src/metering/request-meter.ts';

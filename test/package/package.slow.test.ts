@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type JsonObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { errorOf, jsonOf, streamedChat } from '../e2e/client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../e2e/gateway.ts';
 import { CLOCKS_OFF, event, many, replayOf } from '../e2e/plays.ts';
-import { type JsonObject, objectOf, textOf } from '../simulator/json.ts';
 import { makeProject, type Project } from './project.ts';
 
 let project: Project;

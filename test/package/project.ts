@@ -4,7 +4,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { decodeObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { decodeObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');

@@ -1,10 +1,10 @@
 /** Tests the reading of a cost that an upstream tells, wherever its usage stands, and what does not count as one (P3). */
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/canonical/json.ts';
-import { readAmount } from '../../src/canonical/money.ts';
-import { Tally } from '../../src/metering/tally.ts';
+import { Tally } from '../../src/metering/usage-accumulator.ts';
 import type { Route } from '../../src/providers/provider.ts';
-import { providerNamed } from '../requests/send.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { readAmount } from '../../src/shared/money.ts';
+import { providerNamed } from '../request-translation/send.ts';
 
 /** What a tally makes of these events, one after the other, as nano-dollars. */
 function costOf(id: string, events: readonly JsonObject[], route: Route = 'chat'): number | null {

@@ -1,7 +1,7 @@
 /** Tests the tokens that Xerotier's vendor events report (V3). */
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/canonical/json.ts';
 import { xerotier } from '../../src/providers/xerotier.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 
 describe('Xerotier', () => {
   test.each<[type: string, event: JsonObject, tokens: unknown]>([

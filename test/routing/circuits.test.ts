@@ -1,12 +1,12 @@
 /** Tests which targets an isolate leaves out, and for how long (R7). */
 import { expect, test } from 'vitest';
+import { Circuits } from '../../src/routing/circuit-breaker.ts';
 import {
   CIRCUIT_FAILURES,
   CIRCUIT_OUT_MS,
   CIRCUIT_REFUSED_MS,
   MAX_CIRCUITS,
-} from '../../src/canonical/limits.ts';
-import { Circuits } from '../../src/routing/circuits.ts';
+} from '../../src/shared/limits.ts';
 
 const NOW = 1_790_000_000_000;
 

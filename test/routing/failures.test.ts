@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { type ApiError, apiError } from '../../src/canonical/error.ts';
 import { type Failure, judge, readRetryAfter } from '../../src/routing/failures.ts';
-import { classifyRefusal, type Refuser } from '../../src/upstream/classify.ts';
+import { classifyRefusal, type Refuser } from '../../src/upstream/errors.ts';
 import { settingsWith, targetsOf } from './targets.ts';
 
 const UPSTREAM = { name: 'Provider', secret: 'secret', refusals: undefined };

@@ -1,8 +1,8 @@
 /** Tests which names a request goes by: `model`, then the body's `models` (R1, R12). */
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/canonical/json.ts';
 import type { Route } from '../../src/providers/provider.ts';
-import { readNames } from '../../src/routing/names.ts';
+import { readNames } from '../../src/routing/requested-models.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 
 function namesOf(body: JsonObject, route: Route = 'chat') {
   const read = readNames(body, route);

@@ -1,10 +1,10 @@
 /** Tests which target is asked when: the first pass, further ones, their waits, circuits and the deadline (R6, R7). */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
-import { CIRCUIT_FAILURES, CIRCUIT_OUT_MS } from '../../src/canonical/limits.ts';
-import { Circuits } from '../../src/routing/circuits.ts';
+import { Circuits } from '../../src/routing/circuit-breaker.ts';
 import { type Failure, judge } from '../../src/routing/failures.ts';
-import { Passes, type PassesOptions } from '../../src/routing/passes.ts';
+import { Passes, type PassesOptions } from '../../src/routing/retry-schedule.ts';
+import { CIRCUIT_FAILURES, CIRCUIT_OUT_MS } from '../../src/shared/limits.ts';
 import { targetsOf } from './targets.ts';
 
 const NOW = 1_790_000_000_000;

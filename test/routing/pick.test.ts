@@ -1,6 +1,6 @@
 /** Tests the order of an alias's steps: weights are kept over many, and one conversation stays with one target (R2). */
 import { expect, test } from 'vitest';
-import { chance, orderSteps, ticketOf } from '../../src/routing/pick.ts';
+import { chance, orderSteps, ticketOf } from '../../src/routing/weighted-order.ts';
 import { plainStep } from '../../src/settings/aliases.ts';
 
 const step = (address: string, weight = 0) => ({ ...plainStep(address), weight });

@@ -1,7 +1,7 @@
 /** Tests where names lead: addresses, aliases and their steps, and the targets that are left out (R1-R4). */
 import { describe, expect, test } from 'vitest';
-import { matchesAnyGlob } from '../../src/canonical/glob.ts';
-import { type TargetsRequest, targetUrl } from '../../src/routing/target.ts';
+import { type TargetsRequest, targetUrl } from '../../src/routing/targets.ts';
+import { matchesAnyGlob } from '../../src/shared/glob.ts';
 import { find, settingsWith, targetsOf } from './targets.ts';
 
 /** Addresses, and what was left out with its reason, or the error's code and status. */

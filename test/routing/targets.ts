@@ -1,6 +1,6 @@
 /** Targets for tests, out of a deployment's settings. */
 
-import { findTargets, type Target, type TargetsRequest } from '../../src/routing/target.ts';
+import { findTargets, type Target, type TargetsRequest } from '../../src/routing/targets.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
 
 const ENV = {

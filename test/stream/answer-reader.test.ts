@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
-import { Tally } from '../../src/metering/tally.ts';
-import { AnswerReader } from '../../src/stream/answer-reader.ts';
-import type { Dialect } from '../../src/stream/dialect.ts';
+import { Tally } from '../../src/metering/usage-accumulator.ts';
+import { AnswerReader } from '../../src/stream/event-reader.ts';
+import type { Dialect } from '../../src/stream/upstream-protocol.ts';
 import {
   type Conversion,
   type Converted,

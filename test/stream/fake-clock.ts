@@ -1,5 +1,5 @@
 /** A clock that only a test advances: shared by the tests of pacing and of the stream. */
-import type { Clock } from '../../src/stream/pacing.ts';
+import type { Clock } from '../../src/stream/timers.ts';
 
 interface Timer {
   readonly at: number;

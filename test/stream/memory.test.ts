@@ -7,7 +7,7 @@ import {
   MAX_TURN_MS,
   SMALL_BYTES,
   TURN_PAUSE_MS,
-} from '../../src/canonical/limits.ts';
+} from '../../src/shared/limits.ts';
 import { type Lease, Memory } from '../../src/stream/memory.ts';
 import { FakeClock } from './fake-clock.ts';
 import { settle } from './stream-bench.ts';

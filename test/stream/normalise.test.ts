@@ -1,8 +1,8 @@
 /** Tests the normaliser's chunks, choices and deltas: what is sent once, what is not sent at all. */
 import { describe, expect, test } from 'vitest';
-import { MAX_TOOL_CALLS } from '../../src/canonical/limits.ts';
 import type { ChoicePart, ChunkPart } from '../../src/canonical/part.ts';
 import { toolCallId } from '../../src/canonical/tool-call-id.ts';
+import { MAX_TOOL_CALLS } from '../../src/shared/limits.ts';
 import { bench, call, choice, choicesOf, NOW_SECONDS, part } from './parts.ts';
 
 function deltasOf(...parts: Partial<ChoicePart>[]) {

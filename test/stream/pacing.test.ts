@@ -1,6 +1,6 @@
 /** Tests the three timers of a stream, under a clock that is advanced by hand. */
 import { describe, expect, test } from 'vitest';
-import { Pacing, type PacingLimits } from '../../src/stream/pacing.ts';
+import { Pacing, type PacingLimits } from '../../src/stream/timers.ts';
 
 const LIMITS: PacingLimits = { heartbeatMs: 15_000, idleTimeoutMs: 120_000, deadlineMs: 600_000 };
 

@@ -6,9 +6,9 @@ import {
   EMPTY_PART,
   type ToolCallPart,
 } from '../../src/canonical/part.ts';
-import { Tally } from '../../src/metering/tally.ts';
-import type { AnswerContext } from '../../src/stream/answer-context.ts';
-import { Normaliser } from '../../src/stream/normalise.ts';
+import { Tally } from '../../src/metering/usage-accumulator.ts';
+import type { AnswerContext } from '../../src/stream/chunk-context.ts';
+import { Normaliser } from '../../src/stream/normalizer.ts';
 
 export const NOW_SECONDS = 1_800_000_000;
 

@@ -1,11 +1,11 @@
 /** Tests a stream whose answers may take each other's place: what is held, what is thrown away, and what ends it (R5). */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
-import { MAX_HELD_OUTPUT_BYTES } from '../../src/canonical/limits.ts';
-import { Tally } from '../../src/metering/tally.ts';
-import type { AnswerFailure } from '../../src/stream/answer-sink.ts';
-import type { PacingLimits } from '../../src/stream/pacing.ts';
+import { Tally } from '../../src/metering/usage-accumulator.ts';
+import { MAX_HELD_OUTPUT_BYTES } from '../../src/shared/limits.ts';
+import type { AnswerFailure } from '../../src/stream/chunk-sink.ts';
 import type { AttemptCallbacks, EmptyEnd } from '../../src/stream/pipeline.ts';
+import type { PacingLimits } from '../../src/stream/timers.ts';
 import { optionsOf } from '../contract/convert.ts';
 import { FakeClock } from './fake-clock.ts';
 import {

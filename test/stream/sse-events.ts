@@ -1,5 +1,5 @@
 /** Reads bytes through the SSE parser and lists what its sink received: shared by the parser's tests. */
-import { SseReader } from '../../src/stream/sse.ts';
+import { SseReader } from '../../src/stream/sse-parser.ts';
 
 /** An event's name and data, or that the bound was exceeded. */
 export type Received = readonly [name: string, data: string] | 'too large';

@@ -1,6 +1,6 @@
 /** Tests the SSE parser against the WHATWG specification, with its one leniency and its bound. */
 import { describe, expect, test } from 'vitest';
-import { SseReader } from '../../src/stream/sse.ts';
+import { SseReader } from '../../src/stream/sse-parser.ts';
 import { cut } from '../contract/convert.ts';
 import { bytesOf, type Received, read, readAll, readText } from './sse-events.ts';
 

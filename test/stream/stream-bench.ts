@@ -1,14 +1,15 @@
 /** Upstream bodies that tests feed by hand, and a canonical stream with what it reported: shared by the tests of the stream. */
-import { ChatWriter } from '../../src/clients/chat/chat-writer.ts';
-import { Tally } from '../../src/metering/tally.ts';
+
+import { Tally } from '../../src/metering/usage-accumulator.ts';
+import { ChatWriter } from '../../src/protocols/openai-chat/client-writer.ts';
 import { Memory } from '../../src/stream/memory.ts';
-import type { PacingLimits } from '../../src/stream/pacing.ts';
 import {
   type AttemptCallbacks,
   CanonicalStream,
   type StreamEnd,
   type UpstreamPump,
 } from '../../src/stream/pipeline.ts';
+import type { PacingLimits } from '../../src/stream/timers.ts';
 import { type Conversion, optionsOf } from '../contract/convert.ts';
 import { FakeClock } from './fake-clock.ts';
 

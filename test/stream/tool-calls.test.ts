@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ToolCallDelta } from '../../src/canonical/chunk.ts';
-import { MAX_TOOL_CALLS } from '../../src/canonical/limits.ts';
 import type { ToolCallPart } from '../../src/canonical/part.ts';
-import { ToolCalls } from '../../src/stream/tool-calls.ts';
+import { MAX_TOOL_CALLS } from '../../src/shared/limits.ts';
+import { ToolCalls } from '../../src/stream/tool-call-repair.ts';
 
 type Fragment = Partial<ToolCallPart>;
 

@@ -12,7 +12,7 @@ import {
   classifyRefusal,
   errorBeforeHead,
   readRetryDelay,
-} from '../../src/upstream/classify.ts';
+} from '../../src/upstream/errors.ts';
 
 const UPSTREAM = { name: 'Provider', secret: 'deployment-secret', refusals: undefined, callerPays: false };
 const NO_FIELDS: UpstreamError = {

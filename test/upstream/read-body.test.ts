@@ -1,6 +1,6 @@
 /** Tests the reading of bodies that have to be whole: their bounds, their ends, and the memory they are given (B2, B3, T3). */
 import { describe, expect, test } from 'vitest';
-import { MAX_MEMORY_BYTES, MAX_MEMORY_WAIT_MS, SMALL_BYTES } from '../../src/canonical/limits.ts';
+import { MAX_MEMORY_BYTES, MAX_MEMORY_WAIT_MS, SMALL_BYTES } from '../../src/shared/limits.ts';
 import { Memory } from '../../src/stream/memory.ts';
 import {
   announcedLength,
@@ -9,7 +9,7 @@ import {
   readBodyText,
   type TextRead,
   takeText,
-} from '../../src/upstream/read-body.ts';
+} from '../../src/stream/read-body.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 
 const MAX = 4 * SMALL_BYTES;

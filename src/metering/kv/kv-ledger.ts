@@ -1,6 +1,6 @@
 /** The ledger in KV: immutable records, one key each, summed and listed from their metadata (LEDGER=kv, M1, M4, L3). */
 import { apiError } from '../../canonical/error.ts';
-import { MAX_REPORT_LISTINGS, REPORT_LISTINGS_AT_ONCE } from '../../canonical/limits.ts';
+import { MAX_REPORT_LISTINGS, REPORT_LISTINGS_AT_ONCE } from '../../shared/limits.ts';
 import { daysBetween, isoDay } from '../days.ts';
 import {
   type FindResult,

@@ -1,5 +1,5 @@
 /** Reads listings of KV, a thousand entries each, no more than one answer may make (M4, L3). */
-import { REPORT_LISTINGS_AT_ONCE } from '../../canonical/limits.ts';
+import { REPORT_LISTINGS_AT_ONCE } from '../../shared/limits.ts';
 
 export interface Entry {
   readonly name: string;

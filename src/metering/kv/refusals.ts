@@ -1,6 +1,6 @@
 /** Counts of refused requests in KV: `refused/<day>/<batch id>-<n>`, some rows each, in the entry's metadata (M6, LEDGER=kv). */
-import { isObject, readArray, readCount, readText } from '../../canonical/json.ts';
-import { MAX_REPORT_LISTINGS, REFUSALS_KEPT_DAYS } from '../../canonical/limits.ts';
+import { isObject, readArray, readCount, readText } from '../../shared/json.ts';
+import { MAX_REPORT_LISTINGS, REFUSALS_KEPT_DAYS } from '../../shared/limits.ts';
 import { DAY_MS, daysBetween, HOUR_MS, isoDay } from '../days.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../refusals.ts';
 import { Listings } from './listings.ts';

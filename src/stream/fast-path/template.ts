@@ -3,9 +3,9 @@
  * are in the frame that the event became. `fast-path.ts` says why a template is exact.
  */
 import type { Chunk, Delta } from '../../canonical/chunk.ts';
-import { isObject, parseJson } from '../../canonical/json.ts';
 import type { ChunkPart } from '../../canonical/part.ts';
 import type { UsageReport } from '../../canonical/usage.ts';
+import { isObject, parseJson } from '../../shared/json.ts';
 import { Literal } from './matcher.ts';
 
 /** Reads an event's JSON as the normal path does. */

@@ -3,10 +3,10 @@
  * is put into KV as well, as the other store would have it.
  */
 import weir from '../../../src/index.ts';
-import type { LedgerEnv } from '../../../src/ledger-object.ts';
-import type { LimitsNamespace, LimitsStub } from '../../../src/limits/limits-stub.ts';
+import type { LedgerEnv } from '../../../src/ledger/ledger-object.ts';
+import type { LimitsNamespace, LimitsStub } from '../../../src/ledger/limits/limit-calls.ts';
+import type { LedgerStub } from '../../../src/ledger/records/ledger-calls.ts';
 import { KvLedger } from '../../../src/metering/kv/kv-ledger.ts';
-import type { LedgerStub } from '../../../src/metering/object/ledger-stub.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import { seeded } from '../../random.ts';
 import { BreakableLedger } from './breakable-ledger.ts';

@@ -1,7 +1,7 @@
 /** The same 2,000 mixed requests in both stores, over real HTTP: the same sums, while the objects are disturbed at every step (M1, L3, L4). */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type JsonObject, objectOf, objectsOf, textOf } from '../../simulator/json.ts';
+import { type JsonObject, objectOf, objectsOf, textOf } from '../../../tools/simulator/json.ts';
 import { chat, jsonOf, streamedChat } from '../client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../gateway.ts';
 

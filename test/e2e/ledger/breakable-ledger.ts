@@ -1,5 +1,5 @@
 /** The ledger object with an end at any step of its work: for tests that kill it there. */
-import { type LedgerEnv, LedgerObject, type LedgerStorage } from '../../../src/ledger-object.ts';
+import { type LedgerEnv, LedgerObject, type LedgerStorage } from '../../../src/ledger/ledger-object.ts';
 
 /** Steps that are left until the object is killed, in the instance that it lives in. */
 interface Fuse {

@@ -1,6 +1,6 @@
 /** A ledger object that is killed at each step of its work, under real workerd: what was settled is there once (L4, M1). */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ObjectLedger } from '../../../src/metering/object/object-ledger.ts';
+import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import { Report } from '../../../src/metering/report.ts';
 import { record } from '../../metering/records.ts';

@@ -1,14 +1,14 @@
 /** The ledger objects under real workerd: records once, exact reports and lists, and a directory over all of them (L2, L4). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MAX_DAY_GROUPS } from '../../../src/canonical/limits.ts';
+import { AMOUNTS, type Columns, DIMENSIONS } from '../../../src/ledger/records/columns.ts';
+import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
+import { MAX_SPEED_CHARS } from '../../../src/ledger/records/speed-text.ts';
 import type { Ledger, RecordQuery, ReportQuery } from '../../../src/metering/ledger.ts';
-import { AMOUNTS, type Columns, DIMENSIONS } from '../../../src/metering/object/columns.ts';
-import { ObjectLedger } from '../../../src/metering/object/object-ledger.ts';
-import { MAX_SPEED_CHARS } from '../../../src/metering/object/speed-text.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import type { RefusalGroup } from '../../../src/metering/refusals.ts';
 import { type Group, Report } from '../../../src/metering/report.ts';
 import { firstIdAt, requestId } from '../../../src/metering/request-id.ts';
+import { MAX_DAY_GROUPS } from '../../../src/shared/limits.ts';
 import { manyRecords } from '../../metering/many-records.ts';
 import { record } from '../../metering/records.ts';
 import { type Ledgers, startLedgers } from './ledgers.ts';

@@ -1,7 +1,7 @@
 /** The gateway over ledger objects that a test puts out of reach and back. */
 import weir from '../../../src/index.ts';
-import type { LimitsNamespace } from '../../../src/limits/limits-stub.ts';
-import type { LedgerStub } from '../../../src/metering/object/ledger-stub.ts';
+import type { LimitsNamespace } from '../../../src/ledger/limits/limit-calls.ts';
+import type { LedgerStub } from '../../../src/ledger/records/ledger-calls.ts';
 
 export { LedgerObject } from '../../../src/index.ts';
 

@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestHarness, type TestHarness, unstable_readConfig } from 'wrangler';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../../tools/simulator/json.ts';
+import { createSimulator, type Simulator } from '../../../tools/simulator/server.ts';
 import { record } from '../../metering/records.ts';
-import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../simulator/json.ts';
-import { createSimulator, type Simulator } from '../../simulator/server.ts';
 import { chat } from '../client.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');

@@ -1,6 +1,6 @@
 /** A hard budget under any burst, in real workerd over real HTTP: exactly as many requests pass as it holds (G2). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type JsonObject, objectOf } from '../../simulator/json.ts';
+import { type JsonObject, objectOf } from '../../../tools/simulator/json.ts';
 import { type Key, type Limited, startLimited } from './limited.ts';
 
 let limited: Limited;

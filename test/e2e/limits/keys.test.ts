@@ -1,6 +1,6 @@
 /** Limits of keys over real KV and real objects: made, changed while requests run, told, refused where they are nonsense (G1, G5, G8). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type JsonObject, objectOf, objectsOf } from '../../simulator/json.ts';
+import { type JsonObject, objectOf, objectsOf } from '../../../tools/simulator/json.ts';
 import { errorOf, jsonOf } from '../client.ts';
 import { ADMIN_TOKEN } from '../gateway.ts';
 import { type Limited, startLimited } from './limited.ts';

@@ -1,6 +1,6 @@
 /** A gateway that is killed in the middle of a request: its reservation is charged after its time, by the object's alarm (G3). */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { objectOf } from '../../simulator/json.ts';
+import { objectOf } from '../../../tools/simulator/json.ts';
 import { event, replayOf } from '../plays.ts';
 import { type Limited, startLimited } from './limited.ts';
 

@@ -1,6 +1,6 @@
 /** Starts a gateway whose keys have limits, in front of an upstream that reports whatever usage a test wants. */
-import { type JsonObject, objectOf, textOf } from '../../simulator/json.ts';
-import type { RecordedRequest, Replay } from '../../simulator/server.ts';
+import { type JsonObject, objectOf, textOf } from '../../../tools/simulator/json.ts';
+import type { RecordedRequest, Replay } from '../../../tools/simulator/server.ts';
 import { jsonOf } from '../client.ts';
 import { ADMIN_TOKEN, type Gateway, type GatewayOptions, startGateway } from '../gateway.ts';
 

@@ -1,6 +1,6 @@
 /** Limits with LEDGER=object: the record itself settles, in the transaction that takes it (G3, L4). */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { objectOf } from '../../simulator/json.ts';
+import { objectOf } from '../../../tools/simulator/json.ts';
 import { jsonOf } from '../client.ts';
 import { event, replayOf } from '../plays.ts';
 import { type Limited, startLimited } from './limited.ts';

@@ -1,6 +1,6 @@
 /** Tests agents' tool loops of five steps over Responses, with thinking, parallel calls and signatures: real clients × strict providers (I1-I4, I7). */
 import { afterAll, describe, expect, test } from 'vitest';
-import { compatibleScenes } from '../../simulator/scenes.ts';
+import { compatibleScenes } from '../../../tools/simulator/scenes.ts';
 import { CALLS, STEPS } from '../agent-loops.ts';
 import { countCalls } from '../count-calls.ts';
 import { startGateway } from '../gateway.ts';
@@ -30,7 +30,7 @@ const OTHERS = ['openai/o4-mini', 'chat/gpt-4o-mini', 'seek/deepseek-flash'];
 
 type Loop = (baseURL: string, model: string, isStreamed: boolean) => Promise<LoopResult>;
 
-/** By hand at all the others: test/matrix. */
+/** By hand at all the others: tools/matrix. */
 const LOOPS: readonly (readonly [client: string, loop: Loop, models: readonly string[]])[] = [
   ['the openai SDK by hand', runByHand, OTHERS],
   ['@openai/agents', runWithAgents, [...MODELS, ...SIGNING, ...OTHERS]],

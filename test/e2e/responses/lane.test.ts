@@ -1,11 +1,11 @@
 /** Tests Responses' native lane: to a provider that speaks Responses, requests go up and events come down as they are, and all else holds (N1, N2). */
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkResponses, eventsIn } from '../../clients/responses/check.ts';
+import { type JsonObject, objectOf, objectsOf } from '../../../tools/simulator/json.ts';
+import type { RecordedRequest, Replay } from '../../../tools/simulator/server.ts';
 import { eventsOf } from '../../contract/reading.ts';
 import { readRecordings, recordingsNote } from '../../contract/recordings.ts';
-import { type JsonObject, objectOf, objectsOf } from '../../simulator/json.ts';
-import type { RecordedRequest, Replay } from '../../simulator/server.ts';
+import { checkResponses, eventsIn } from '../../protocols/openai-responses/check.ts';
 import { jsonOf, wholeRecord } from '../client.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 

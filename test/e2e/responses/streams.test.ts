@@ -1,9 +1,9 @@
 /** Tests what holds of a Responses stream while it runs: heartbeats, silence, clients that leave or read slowly, limits and records (T1-T5, M1, G2). */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkResponses, eventsIn } from '../../clients/responses/check.ts';
-import { decodeObject, objectOf, textOf } from '../../simulator/json.ts';
-import type { RecordedRequest, Replay } from '../../simulator/server.ts';
+import { decodeObject, objectOf, textOf } from '../../../tools/simulator/json.ts';
+import type { RecordedRequest, Replay } from '../../../tools/simulator/server.ts';
+import { checkResponses, eventsIn } from '../../protocols/openai-responses/check.ts';
 import { jsonOf } from '../client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../gateway.ts';
 

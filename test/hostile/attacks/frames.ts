@@ -1,5 +1,5 @@
 /** The parts of which hostile answers are made: heads, events and plain answers as OpenAI's API has them. */
-import { dataEvent } from '../../bench/streams.ts';
+import { dataEvent } from '../../../bench/streams.ts';
 import type { Answer } from '../rig/answer.ts';
 
 const JSON_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';

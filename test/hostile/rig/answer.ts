@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { LAST_CHUNK } from '../../bench/load/http1.ts';
+import { LAST_CHUNK } from '../../../bench/load/http1.ts';
 
 export interface Answer {
   /** The start line and headers, without the one that says where the body ends. */

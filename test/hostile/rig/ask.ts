@@ -1,7 +1,7 @@
 /** One raw HTTP request to the gateway, sent and answered byte by byte, whatever it holds. */
 import { connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { MessageReader } from '../../bench/load/http1.ts';
+import { MessageReader } from '../../../bench/load/http1.ts';
 
 export interface Ask {
   /** The start line and all headers, with the empty line. */

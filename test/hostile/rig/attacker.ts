@@ -1,7 +1,7 @@
 /** The attacker's process: the hostile upstream and the hostile clients, apart from the tests so that it can't hold up their clocks. */
-import { serve } from '../../bench/load/serve.ts';
+import { serve } from '../../../bench/load/serve.ts';
+import { decodeObject, textOf } from '../../../tools/simulator/json.ts';
 import { chat } from '../../e2e/client.ts';
-import { decodeObject, textOf } from '../../simulator/json.ts';
 import { ANSWERS } from '../attacks/answers.ts';
 import { BODIES } from '../attacks/bodies.ts';
 import { type Answer, play } from './answer.ts';

@@ -1,5 +1,5 @@
 /** Bundles the gateway as it is deployed, for a workerd of the hostile tests' own. */
-import { type Bundle, bundle } from '../../bench/build.ts';
+import { type Bundle, bundle } from '../../../bench/build.ts';
 
 /** @param name the folder of the bundle, so that two test files never write the same one */
 export async function bundleWeir(name: string): Promise<Bundle> {

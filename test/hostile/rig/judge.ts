@@ -1,5 +1,5 @@
 /** Reads one answer of the gateway's as a client would: its error, and the rules of the contract that it breaks. */
-import { check, type Expectation } from '../../contract/check.ts';
+
 import {
   decodeObject,
   isObject,
@@ -7,7 +7,8 @@ import {
   objectOf,
   objectsOf,
   textOf,
-} from '../../simulator/json.ts';
+} from '../../../tools/simulator/json.ts';
+import { check, type Expectation } from '../../contract/check.ts';
 import type { Answered } from './ask.ts';
 
 export interface Judgement {

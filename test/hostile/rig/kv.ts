@@ -1,7 +1,7 @@
 /** KV as workerd speaks to it, in memory: keeps the usage records that were written, and finds nothing else. */
-import { wholeResponse } from '../../bench/load/http1.ts';
-import { serve } from '../../bench/load/serve.ts';
-import { decodeObject, type JsonObject } from '../../simulator/json.ts';
+import { wholeResponse } from '../../../bench/load/http1.ts';
+import { serve } from '../../../bench/load/serve.ts';
+import { decodeObject, type JsonObject } from '../../../tools/simulator/json.ts';
 
 const NO_KEYS = JSON.stringify({ keys: [], list_complete: true });
 

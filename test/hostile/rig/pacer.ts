@@ -1,8 +1,8 @@
 /** One well-behaved stream after another beside what is hostile, a frame every 50 ms: the longest time without one is noted. */
 import { setTimeout } from 'node:timers/promises';
-import { Connection } from '../../bench/load/client.ts';
-import { chunkOf, LAST_CHUNK, STREAM_HEAD } from '../../bench/load/http1.ts';
-import { serve } from '../../bench/load/serve.ts';
+import { Connection } from '../../../bench/load/client.ts';
+import { chunkOf, LAST_CHUNK, STREAM_HEAD } from '../../../bench/load/http1.ts';
+import { serve } from '../../../bench/load/serve.ts';
 
 const PACE_MS = 50;
 /** After so many a stream ends, and the next one is asked for. */

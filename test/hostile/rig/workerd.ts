@@ -6,8 +6,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
-import { type Bundle, ROOT } from '../../bench/build.ts';
-import { decodeObject, type JsonObject, numberOf } from '../../simulator/json.ts';
+import { type Bundle, ROOT } from '../../../bench/build.ts';
+import { decodeObject, type JsonObject, numberOf } from '../../../tools/simulator/json.ts';
 
 /** The same workerd that wrangler runs: the package's default export is the path of the program. */
 const WORKERD: { readonly default: string } = createRequire(join(ROOT, 'node_modules/wrangler/package.json'))(

@@ -1,11 +1,11 @@
 /** Tests the ledger in KV (M1, M4, L2, L3): a key of its own a record, reports and lists that omit none. */
 import { describe, expect, test } from 'vitest';
-import { MAX_REPORT_LISTINGS, REPORT_LISTINGS_AT_ONCE } from '../../../src/canonical/limits.ts';
 import { dayPrefix, recordKey, requestIdOf } from '../../../src/metering/kv/keys.ts';
 import { KvLedger } from '../../../src/metering/kv/kv-ledger.ts';
 import type { LedgerRefusal, RecordPage, RecordQuery } from '../../../src/metering/ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import { firstIdAt } from '../../../src/metering/request-id.ts';
+import { MAX_REPORT_LISTINGS, REPORT_LISTINGS_AT_ONCE } from '../../../src/shared/limits.ts';
 import { MemoryStore, record } from '../records.ts';
 
 /** A day of January 2026. */

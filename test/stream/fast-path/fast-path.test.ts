@@ -1,7 +1,7 @@
 /** The fast path against the slow one: the same frames, value for value, for any input and however it is cut. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fastShare, TEXT_STREAMS } from '../../bench/share.ts';
+import { fastShare, TEXT_STREAMS } from '../../../bench/share.ts';
 import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
 import { conversionOf } from '../../contract/expectation.ts';
 import { fixtures } from '../../contract/fixtures.ts';

@@ -1,6 +1,6 @@
 /** Tests that frames whose usage changes with each take the fast path, and that what it counted is what was said (A5, A8). */
 import { describe, expect, test } from 'vitest';
-import { geminiStart, geminiText } from '../../bench/gemini-stream.ts';
+import { geminiStart, geminiText } from '../../../bench/gemini-stream.ts';
 import type { Conversion } from '../../contract/convert.ts';
 import { cut } from '../../contract/convert.ts';
 import { compareWays } from '../both-ways.ts';

@@ -1,0 +1,101 @@
+/** Checks a row's output: every frame present, in order, with everything that the upstream sent, and the end. */
+
+import { checkMessages } from '../../test/contract/check-messages.ts';
+import { isObject, parseJson } from '../../test/contract/json.ts';
+import { differences, readClient, readUpstream } from '../../test/contract/plain-reading.ts';
+import { readMessage } from '../../test/contract/read-message.ts';
+import { eventsOf, type Reading } from '../../test/contract/reading.ts';
+import { readAnthropic } from '../../test/contract/reading-anthropic.ts';
+import { geminiEvents, readGemini } from '../../test/contract/reading-gemini.ts';
+import { checkResponses } from '../../test/protocols/openai-responses/check.ts';
+import { readResponses } from '../../test/protocols/openai-responses/reading.ts';
+
+/**
+ * What a row does to a stream: nothing at all; each chunk becomes a frame of its own and vendor events are dropped; or each piece
+ * of a chunk becomes an event of Anthropic's, or of Responses.
+ */
+export type Treatment = 'bytes' | 'frames' | 'messages' | 'responses';
+
+/** The error in an answer, or null. */
+export function problemOf(treatment: Treatment, upstream: string, client: string): string | null {
+  if (treatment === 'bytes') return upstream === client ? null : 'the bytes are not the upstream’s';
+  if (treatment === 'messages') return problemOfMessage(upstream, client);
+  if (treatment === 'responses') return problemOfResponses(upstream, client);
+  const wanted = countWanted(upstream);
+  const got = countChunks(client);
+  if (wanted !== got) return `${got} chunks instead of ${wanted}`;
+  if (!client.endsWith('data: [DONE]\n\n')) return 'no [DONE] at the end';
+  const found = differences(readAny(upstream), readClient(client));
+  return found.length === 0 ? null : found.join('; ').slice(0, 160);
+}
+
+/** Anthropic's own events come as they are, but for the model's name: client and provider speak one dialect. */
+function problemOfMessage(upstream: string, client: string): string | null {
+  if (isAnthropic(upstream)) {
+    const named = upstream.replace(MODEL, MODEL.exec(client)?.[0] ?? '');
+    return named === client ? null : 'the events are not the upstream’s';
+  }
+  const [fault] = checkMessages(client);
+  if (fault !== undefined) return fault;
+  const sent = readAny(upstream).choices.get(0);
+  const { text, reasoning, calls, usage } = readMessage(client);
+  const got = [text, reasoning, ...calls.map((call) => call.name + call.arguments)];
+  const all = sent?.toolCalls.map((call) => call.name + call.arguments) ?? [];
+  if (got.join('\n') !== [sent?.text, sent?.reasoning, ...all].join('\n')) return 'a text is lost';
+  return usage === null ? 'no usage' : null;
+}
+
+/** The first in a stream is the message's. */
+const MODEL = /"model":"[^"]*"/;
+
+function isAnthropic(upstream: string): boolean {
+  return upstream.startsWith('event: message_start');
+}
+
+function readAny(upstream: string): Reading {
+  if (upstream.includes('"candidates"')) return readGemini(geminiEvents(upstream));
+  return isAnthropic(upstream) ? readAnthropic(upstream) : readUpstream(upstream, 'sse');
+}
+
+/** Of Anthropic's events the first, each text and the last become a chunk. */
+function countWanted(upstream: string): number {
+  if (!isAnthropic(upstream)) return countChunks(upstream);
+  return [...upstream.matchAll(/^event: (?:message_start|content_block_delta|message_stop)$/gm)].length;
+}
+
+/** The bench's calls have arguments that are no JSON: that alone is the upstream's. */
+const UPSTREAMS_FAULT = /arguments are no JSON object$/;
+
+function problemOfResponses(upstream: string, client: string): string | null {
+  // The native lane.
+  if (upstream.startsWith('event: response.created')) {
+    return upstream === client ? null : 'the events are not the upstream’s';
+  }
+  const fault = checkResponses(client).find((found) => !UPSTREAMS_FAULT.test(found));
+  if (fault !== undefined) return fault;
+  const found = differences(readAny(upstream), readResponses(client));
+  // The protocol has 0 where none was told.
+  return (
+    found.filter((difference) => !/^usage (?:cached|reasoning)/.test(difference))[0]?.slice(0, 160) ?? null
+  );
+}
+
+function countChunks(text: string): number {
+  let chunks = 0;
+  for (const { data } of eventsOf(text)) {
+    const value = data === '[DONE]' ? undefined : parseJson(data);
+    if (isObject(value) && ('choices' in value || 'candidates' in value)) chunks++;
+  }
+  return chunks;
+}
+
+/** The same for an answer that is one object. */
+export function problemOfWhole(client: string): string | null {
+  const answer = parseJson(client);
+  const json = JSON.stringify(answer ?? null);
+  if (!isObject(answer) || answer.object !== 'chat.completion')
+    return `no completion: ${client.slice(0, 200)}`;
+  return json.includes('"content":"Hello"') && json.includes('"total_tokens":5011')
+    ? null
+    : `text lost: ${json}`;
+}

@@ -1,0 +1,201 @@
+/** The rows of the bench: which Worker each runs, how it is set up and how it is called. */
+import type { Ports } from './jobs.ts';
+import type { Treatment } from './load/check.ts';
+import type { StreamName } from './streams.ts';
+import { UPSTREAM_PREFIX } from './workers/upstream.ts';
+
+export type SectionName = 'bulk' | 'paced' | 'cold' | 'requests';
+
+export interface Row {
+  readonly name: string;
+  readonly what: string;
+  readonly main: URL;
+  readonly treatment: Treatment;
+  readonly sections: readonly SectionName[];
+  /** Text bindings. */
+  readonly settings: (upstream: string) => Readonly<Record<string, string>>;
+  readonly hasKv: boolean;
+  /** The ledger objects are bound. */
+  readonly hasLedger: boolean;
+  /** The limits of the key with which it is called. */
+  readonly limits: Readonly<Record<string, unknown>>;
+  /** Where it is called. */
+  readonly path: string;
+  readonly modelPrefix: (stream: StreamName) => string;
+  readonly headers: (upstream: string) => Readonly<Record<string, string>>;
+  /** Packages that are taken from a file of the bench instead. */
+  readonly alias: Readonly<Record<string, string>>;
+  /** A text of the bundle that this row replaces; where it is absent, the row is left out. */
+  readonly replace: readonly [from: string, to: string] | null;
+  readonly isWeir: boolean;
+  /** A package of other people: where it can't be installed or run, the bench reports that and continues. */
+  readonly isPeer: boolean;
+}
+
+const STREAMING: readonly SectionName[] = ['bulk', 'paced', 'cold'];
+export const ADMIN_TOKEN = 'bench-admin';
+/** Streams that are named as the provider that sends them; the others are DeepSeek's. */
+const OWN_PROVIDERS: readonly StreamName[] = ['mistral', 'xerotier', 'anthropic', 'gemini'];
+
+/** The least that a metering gateway costs: the goals of whole requests are multiples of it. */
+export const FLOOR = 'floor';
+
+/** None of them is ever reached. */
+const EVERY_LIMIT = {
+  budget: { tokens: 1e15, per: 'month' },
+  rpm: 1e12,
+  tpm: 1e15,
+  max_concurrent: 1e6,
+  max_output_tokens: 4096,
+};
+
+function worker(name: string, what: string, file: string, own: Partial<Row> = {}): Row {
+  return {
+    name,
+    what,
+    main: new URL(file, import.meta.url),
+    treatment: 'frames',
+    sections: STREAMING,
+    settings: (upstream) => ({ UPSTREAM: upstream }),
+    hasKv: false,
+    hasLedger: false,
+    limits: {},
+    path: '/v1/chat/completions',
+    modelPrefix: () => '',
+    headers: () => ({}),
+    alias: {},
+    replace: null,
+    isWeir: false,
+    isPeer: false,
+    ...own,
+  };
+}
+
+function weir(
+  name: string,
+  what: string,
+  own: Partial<Row> = {},
+  vars: Readonly<Record<string, string>> = {},
+): Row {
+  return worker(name, what, '../src/index.ts', {
+    settings: (upstream) => ({
+      AUTH: 'open',
+      ADMIN_TOKEN,
+      DEEPSEEK_API_KEY: 'bench',
+      DEEPSEEK_BASE_URL: upstream,
+      MISTRAL_API_KEY: 'bench',
+      MISTRAL_BASE_URL: upstream,
+      XEROTIER_API_KEY: 'bench',
+      XEROTIER_BASE_URL: upstream,
+      ANTHROPIC_API_KEY: 'bench',
+      ANTHROPIC_BASE_URL: upstream,
+      GEMINI_API_KEY: 'bench',
+      GEMINI_BASE_URL: upstream,
+      OPENAI_API_KEY: 'bench',
+      OPENAI_BASE_URL: upstream,
+      ...vars,
+    }),
+    hasKv: true,
+    modelPrefix: (stream) => (OWN_PROVIDERS.includes(stream) ? `${stream}/` : 'deepseek/'),
+    isWeir: true,
+    ...own,
+  });
+}
+
+function portkey(provider: string): Row {
+  const stand = './workers/portkey-server.ts';
+  return worker(
+    `portkey-${provider}`,
+    `@portkey-ai/gateway of npm, its ${provider} provider, in workerd`,
+    './workers/portkey.ts',
+    {
+      sections: [...STREAMING, 'requests'],
+      headers: (upstream) => ({
+        authorization: 'Bearer bench',
+        'x-portkey-provider': provider,
+        'x-portkey-custom-host': upstream,
+      }),
+      alias: { '@hono/node-server': stand, '@hono/node-ws': stand, ws: stand, ioredis: stand },
+      isPeer: true,
+    },
+  );
+}
+
+export const ROWS: readonly Row[] = [
+  worker('pass', 'return fetch(upstream)', './workers/pass.ts', {
+    treatment: 'bytes',
+    sections: [...STREAMING, 'requests'],
+  }),
+  worker(FLOOR, 'parses both bodies, writes a record to KV, logs a line', './workers/floor.ts', {
+    treatment: 'bytes',
+    sections: ['requests'],
+    hasKv: true,
+    modelPrefix: () => UPSTREAM_PREFIX,
+  }),
+  worker('identity', 'a TransformStream in JavaScript, bytes untouched', './workers/identity.ts', {
+    treatment: 'bytes',
+  }),
+  worker(
+    'identity-byob',
+    'BYOB reader into an IdentityTransformStream, bytes untouched',
+    './workers/identity-byob.ts',
+    {
+      treatment: 'bytes',
+    },
+  ),
+  weir('weir', 'Weir as it is, AUTH=open', { sections: [...STREAMING, 'requests'] }),
+  weir(
+    'weir-once',
+    'Weir with RETRIES=0: nothing is held',
+    { sections: ['bulk', 'requests'] },
+    { RETRIES: '0' },
+  ),
+  // `textToLearn` then finds no text in any event, so no template is learned.
+  weir('weir-slow', 'Weir without its fast path', {
+    replace: ['.includes(`\n`)?null:', '.includes(``)?null:'],
+  }),
+  // Anthropic's stream is its native lane.
+  weir('weir-messages', 'Weir, called by a client of Messages', {
+    treatment: 'messages',
+    sections: ['bulk', 'paced'],
+    path: '/v1/messages',
+  }),
+  // The stream of Responses is its native lane; DeepSeek's goes by way of a provider that speaks chat alone, as DeepSeek speaks both.
+  weir('weir-responses', 'Weir, called by a client of Responses', {
+    treatment: 'responses',
+    sections: ['bulk', 'paced'],
+    path: '/v1/responses',
+    modelPrefix: (stream) => {
+      if (stream === 'responses') return 'openai/';
+      return OWN_PROVIDERS.includes(stream) ? `${stream}/` : 'xerotier/';
+    },
+  }),
+  weir('weir-keys', 'Weir with AUTH=keys', { sections: ['requests'], hasLedger: true }, { AUTH: 'keys' }),
+  weir(
+    'weir-limits',
+    'Weir with AUTH=keys, of a key that has every limit',
+    { sections: ['requests'], hasLedger: true, limits: EVERY_LIMIT },
+    { AUTH: 'keys' },
+  ),
+  worker('naive', 'TextDecoderStream, split, JSON, a write a frame', './workers/naive.ts'),
+  worker(
+    'eventsource-parser',
+    'eventsource-parser and JSON in one TransformStream',
+    './workers/eventsource-parser.ts',
+    { isPeer: true },
+  ),
+  portkey('deepseek'),
+  portkey('openai'),
+];
+
+/** Whoever reads a stream reads OpenAI's chat; Weir and those that read nothing take others as well, Responses in its lane alone. */
+export function takes({ treatment, isWeir }: Row, stream: StreamName): boolean {
+  if (stream === 'responses') return treatment === 'bytes' || treatment === 'responses';
+  return (stream !== 'anthropic' && stream !== 'gemini') || treatment === 'bytes' || isWeir;
+}
+
+export const BASELINE = 'pass';
+
+export function upstreamUrl(ports: Ports): string {
+  return `http://127.0.0.1:${ports.upstream}`;
+}

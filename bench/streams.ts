@@ -1,0 +1,228 @@
+/** The upstream streams of the bench, generated after recorded ones: the same bytes every time, thousands of frames long. */
+import { seeded } from '../test/random.ts';
+import { anthropicEnd, anthropicStart, anthropicText, ENVELOPE_EVENTS } from './anthropic-stream.ts';
+import { geminiEnd, geminiStart, geminiText } from './gemini-stream.ts';
+import {
+  RESPONSES_ENVELOPE_EVENTS,
+  responsesEnd,
+  responsesStart,
+  responsesText,
+} from './responses-stream.ts';
+
+export const STREAM_NAMES = [
+  'deepseek',
+  'mistral',
+  'xerotier',
+  'reasoning',
+  'tools',
+  'anthropic',
+  'gemini',
+  'responses',
+] as const;
+export type StreamName = (typeof STREAM_NAMES)[number];
+/** The streams that are also sent at a model's pace. */
+export const PACED_STREAMS = ['deepseek', 'anthropic', 'gemini', 'responses'] as const;
+export type PacedStream = (typeof PACED_STREAMS)[number];
+
+/** An event's data: an object that is still to be written, or a word such as `[DONE]`. */
+export type Data = Readonly<Record<string, unknown>>;
+
+/** Words as models send them: short, most with their space, some with characters that JSON or UTF-8 make long. */
+const WORDS = [
+  ...[
+    ' the',
+    ' water',
+    ' is',
+    ' held',
+    ' back',
+    ' by',
+    ' a',
+    ' weir',
+    ',',
+    ' and',
+    ' passes',
+    ' on',
+    '.',
+    ' so',
+  ],
+  ...[
+    ' every',
+    ' boat',
+    ' may',
+    ' go',
+    ' in',
+    ' turn',
+    ' river',
+    'ing',
+    ' at',
+    ' last',
+    ' 42',
+    ' lock',
+    'ed',
+  ],
+  ...['\n\n', ' "so"', ' né', '—', ' C:\\weir', ' 🌊', '\t'],
+];
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
+const USAGE = {
+  prompt_tokens: 11,
+  completion_tokens: 5000,
+  total_tokens: 5011,
+  prompt_tokens_details: { cached_tokens: 0 },
+};
+const DEEPSEEK = {
+  id: 'e626f326-1f18-4dca-aad2-0f60d3d57075',
+  object: 'chat.completion.chunk',
+  created: 1780944343,
+  model: 'deepseek-v4-flash',
+  system_fingerprint: 'fp_8b330d02d0_prod0820_fp8_kvcache_20260402',
+};
+const MISTRAL = {
+  id: '548ed34ecc7f4a6aa69187e16761bf0c',
+  object: 'chat.completion.chunk',
+  created: 1787150060,
+  model: 'mistral-small-latest',
+};
+const XEROTIER = {
+  id: 'chatcmpl-abc123',
+  object: 'chat.completion.chunk',
+  created: 1706123456,
+  model: 'llama-3.1-8b',
+  service_tier: null,
+  system_fingerprint: null,
+};
+
+/** One event in so many is a vendor event. */
+const VENDOR_EVERY = 20;
+const ARGUMENTS_OF_A_CALL = 50;
+
+/** A whole stream of so many events, the `[DONE]` not counted, as an upstream sends it. */
+export function streamText(name: StreamName, events: number): string {
+  if (name === 'anthropic') return anthropicStream(events);
+  if (name === 'gemini') return geminiStream(events);
+  if (name === 'responses') return responsesStream(events);
+  return [...eventsOf(name, events)].map(dataEvent).join('') + DONE_EVENT;
+}
+
+function geminiStream(events: number): string {
+  const random = seeded(events);
+  const texts = Array.from({ length: events - 2 }, (_, at) => geminiText(word(random), at + 2));
+  return geminiStart() + texts.join('') + geminiEnd();
+}
+
+function responsesStream(events: number): string {
+  const random = seeded(events);
+  const texts = Array.from({ length: events - RESPONSES_ENVELOPE_EVENTS }, () => word(random));
+  const deltas = texts.map((text, at) => responsesText(text, at, padding(random)));
+  return responsesStart() + deltas.join('') + responsesEnd(texts.join(''), texts.length);
+}
+
+function anthropicStream(events: number): string {
+  const random = seeded(events);
+  const texts = Array.from({ length: events - ENVELOPE_EVENTS }, () => anthropicText(word(random), random));
+  return anthropicStart() + texts.join('') + anthropicEnd();
+}
+
+export const DONE_EVENT = 'data: [DONE]\n\n';
+
+export function dataEvent(data: Data): string {
+  return `data: ${JSON.stringify(data)}\n\n`;
+}
+
+function* eventsOf(name: StreamName, events: number): Generator<Data> {
+  const random = seeded(events);
+  yield eventAt(name, 0, random, true);
+  for (let at = 1; at < events - 1; at++) yield eventAt(name, at, random, false);
+  yield finishOf(name);
+}
+
+function eventAt(name: StreamName, at: number, random: () => number, isFirst: boolean): Data {
+  const content = isFirst ? '' : word(random);
+  const role = isFirst ? { role: 'assistant' } : {};
+  if (name === 'mistral') {
+    const choices = [{ index: 0, delta: { ...role, content }, finish_reason: null }];
+    return isFirst ? { ...MISTRAL, choices } : { ...MISTRAL, choices, p: padding(random) };
+  }
+  if (name === 'xerotier') {
+    if (at % VENDOR_EVERY === VENDOR_EVERY - 1) return vendorEvent(at);
+    return { ...XEROTIER, choices: [choice({ ...role, content }, null)], usage: null };
+  }
+  if (name === 'reasoning') {
+    return deepseek({ ...role, content: null, reasoning_content: content }, null, null);
+  }
+  if (name === 'tools' && !isFirst) return deepseek({ tool_calls: [fragment(at - 1, content)] }, null, null);
+  return deepseek({ ...role, content }, null, null);
+}
+
+/** A text event of a paced stream. */
+export function pacedEvent(stream: PacedStream, content: string): string {
+  if (stream === 'gemini') return geminiText(content);
+  if (stream === 'responses') return responsesText(content);
+  return stream === 'anthropic' ? anthropicText(content) : dataEvent(deepseek({ content }, null, null));
+}
+
+export function pacedStart(stream: PacedStream): string {
+  if (stream === 'anthropic') return anthropicStart();
+  if (stream === 'gemini') return geminiStart();
+  if (stream === 'responses') return responsesStart();
+  return dataEvent(deepseek({ role: 'assistant', content: '' }, null, null));
+}
+
+export function pacedEnd(stream: PacedStream): string {
+  if (stream === 'gemini') return geminiEnd();
+  if (stream === 'responses') return responsesEnd();
+  return stream === 'anthropic' ? anthropicEnd() : dataEvent(finishOf('deepseek')) + DONE_EVENT;
+}
+
+/** The answer of the whole-request section: all of it in one event, or in an object. */
+export function oneFrameText(): string {
+  return dataEvent(deepseek({ role: 'assistant', content: 'Hello' }, 'stop', USAGE)) + DONE_EVENT;
+}
+
+export function wholeAnswer(): string {
+  const message = { role: 'assistant', content: 'Hello' };
+  const choices = [{ index: 0, message, logprobs: null, finish_reason: 'stop' }];
+  return JSON.stringify({ ...DEEPSEEK, object: 'chat.completion', choices, usage: USAGE });
+}
+
+function finishOf(name: StreamName): Data {
+  if (name === 'mistral') {
+    const choices = [{ index: 0, delta: { content: '' }, finish_reason: 'stop' }];
+    return { ...MISTRAL, choices, usage: USAGE, p: 'abcde' };
+  }
+  if (name === 'xerotier') return { ...XEROTIER, choices: [choice({}, 'stop')], usage: USAGE };
+  return deepseek({ content: '' }, name === 'tools' ? 'tool_calls' : 'stop', USAGE);
+}
+
+function deepseek(delta: Data, finish: string | null, usage: Data | null): Data {
+  return { ...DEEPSEEK, choices: [choice(delta, finish)], usage };
+}
+
+function choice(delta: Data, finish: string | null): Data {
+  return { index: 0, delta, logprobs: null, finish_reason: finish };
+}
+
+/** The calls of an answer one after the other, each in fragments of its arguments. */
+function fragment(at: number, text: string): Data {
+  const index = Math.floor(at / ARGUMENTS_OF_A_CALL);
+  if (at % ARGUMENTS_OF_A_CALL > 0) return { index, function: { arguments: text } };
+  return { index, id: `call_00_${index}`, type: 'function', function: { name: 'weather', arguments: '' } };
+}
+
+function vendorEvent(at: number): Data {
+  if (at % (2 * VENDOR_EVERY) === VENDOR_EVERY - 1) {
+    return {
+      type: 'x_research.reading',
+      name: 'fetch_url',
+      arguments: '{"url":"https://example.org/weirs"}',
+    };
+  }
+  return { type: 'x_deep_think.subtask_completed', subtask_index: at, input_tokens: 120, output_tokens: 45 };
+}
+
+export function word(random: () => number): string {
+  return WORDS[Math.floor(random() * WORDS.length)] ?? '';
+}
+
+export function padding(random: () => number): string {
+  return ALPHABET.slice(0, 1 + Math.floor(random() * ALPHABET.length));
+}

@@ -1,0 +1,24 @@
+/** Counts a request's tokens without sending it on: for the routes by which clients ask before they send (I1). */
+
+import { type ClientRoute, readCompletionRequest } from '../completion/request.ts';
+import type { RequestContext } from '../http/context.ts';
+import { identifyCaller } from '../http/identify.ts';
+import { clientError, jsonResponse } from '../http/respond.ts';
+import { estimatePromptTokens } from '../metering/estimate.ts';
+
+/** @param view the answer, as the client's dialect has it */
+export async function handleCountTokens<Session>(
+  request: Request,
+  clientRoute: ClientRoute<Session>,
+  context: RequestContext,
+  view: (tokens: number) => unknown,
+): Promise<Response> {
+  const { client } = clientRoute;
+  const identified = await identifyCaller(request, context);
+  if (identified.kind === 'error') return clientError(client, context, identified.error, identified.headers);
+  const read = await readCompletionRequest(request, clientRoute, context);
+  if (read.kind === 'error') return clientError(client, context, read.error);
+  const tokens = estimatePromptTokens(read.body);
+  read.lease.release();
+  return jsonResponse(view(tokens));
+}

@@ -1,0 +1,119 @@
+/** Asks providers for their models, and remembers for a minute what each listed: the question costs the deployment's own limits. */
+
+import type { Ports } from '../http/ports.ts';
+import { apiHeaders } from '../providers/api-headers.ts';
+import type { ModelsEndpoint, Provider } from '../providers/provider.ts';
+import { apiUrl } from '../routing/targets.ts';
+import type { ConfiguredProvider } from '../settings/settings.ts';
+import { matchesAnyGlob } from '../shared/glob.ts';
+import { isObject, parseJson, readArray, readCount, readText } from '../shared/json.ts';
+import { isWithinJsonBounds } from '../shared/json-bounds.ts';
+import {
+  MAX_MODEL_LIST_BYTES,
+  MODEL_LIST_FAILURE_TTL_MS,
+  MODEL_LIST_TIMEOUT_MS,
+  MODEL_LIST_TTL_MS,
+} from '../shared/limits.ts';
+import type { LeaseMemory } from '../stream/memory.ts';
+import { readBodyText } from '../stream/read-body.ts';
+import { causeOf, reasonOf } from '../upstream/fetch.ts';
+
+/** One model in OpenAI's list shape, by the address that asks for it. */
+export interface Model {
+  readonly id: string;
+  readonly object: 'model';
+  readonly created: number;
+  readonly owned_by: string;
+}
+
+/** A provider's models; or why it listed none, in a word for clients and with its address for the log (E4). */
+export type ModelList =
+  | { readonly kind: 'models'; readonly models: readonly Model[] }
+  | { readonly kind: 'failed'; readonly reason: string; readonly cause: string };
+
+export class ModelLists {
+  readonly #ports: Pick<Ports, 'fetch' | 'clock'>;
+  readonly #lists = new Map<string, { readonly list: ModelList; readonly until: number }>();
+
+  constructor(ports: Pick<Ports, 'fetch' | 'clock'>) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Asks a provider for its models.
+   * @param credential the caller's own, whose list is the caller's alone and is not remembered; null for the deployment's
+   */
+  async list(
+    configured: ConfiguredProvider,
+    credential: string | null,
+    leaseMemory: LeaseMemory,
+  ): Promise<ModelList> {
+    const { id } = configured.provider;
+    const now = this.#ports.clock.now();
+    const known = this.#lists.get(id);
+    if (credential === null && known !== undefined && known.until > now) return known.list;
+    const list = await this.#ask(configured, credential ?? configured.apiKey, leaseMemory);
+    // Only what has arrived is remembered: one request can't wait for what another one asked.
+    const ttl = list.kind === 'failed' ? MODEL_LIST_FAILURE_TTL_MS : MODEL_LIST_TTL_MS;
+    if (credential === null) this.#lists.set(id, { list, until: now + ttl });
+    return list;
+  }
+
+  /** Names of models from the last list of a provider that is still remembered. Makes no request. */
+  remembered(id: string): readonly string[] {
+    const list = this.#lists.get(id)?.list;
+    return list?.kind === 'models' ? list.models.map((model) => model.id.slice(id.length + 1)) : [];
+  }
+
+  async #ask(configured: ConfiguredProvider, secret: string, leaseMemory: LeaseMemory): Promise<ModelList> {
+    const { provider, headers } = configured;
+    const { path } = provider.models ?? OPENAI_MODELS;
+    const url = apiUrl(configured, path);
+    const fail = (reason: string, what = reason): ModelList => {
+      return { kind: 'failed', reason, cause: causeOf(url, secret, what) };
+    };
+    try {
+      const response = await this.#ports.fetch(url, {
+        headers: { accept: 'application/json', ...apiHeaders(provider, secret, headers) },
+        redirect: 'manual',
+        signal: AbortSignal.timeout(MODEL_LIST_TIMEOUT_MS),
+      });
+      if (!response.ok) return fail(`answered ${response.status}`);
+      const read = await readBodyText({ message: response, maxBytes: MAX_MODEL_LIST_BYTES }, leaseMemory);
+      if (read.kind !== 'text') return fail('did not send a list');
+      const { text, lease } = read;
+      const models = isWithinJsonBounds(text) ? readList(parseJson(text), provider) : null;
+      lease.release();
+      return models === null ? fail('did not send a list') : { kind: 'models', models };
+    } catch (error) {
+      return fail('could not be reached', reasonOf(error));
+    }
+  }
+}
+
+function readList(list: unknown, provider: Provider): Model[] | null {
+  if (!isObject(list)) return null;
+  const models = (provider.models ?? OPENAI_MODELS).read(list);
+  if (models === null) return null;
+  return models
+    .filter(({ id }) => isListed(provider, id))
+    .map(({ id, created }) => ({
+      id: `${provider.id}/${id}`,
+      object: 'model',
+      created,
+      owned_by: provider.id,
+    }));
+}
+
+const OPENAI_MODELS: ModelsEndpoint = {
+  path: '/models',
+  read: ({ data }) =>
+    readArray(data).flatMap((model) => {
+      const id = isObject(model) ? readText(model.id) : undefined;
+      return !isObject(model) || id === undefined ? [] : { id, created: readCount(model.created) ?? 0 };
+    }),
+};
+
+function isListed({ listedModels }: Provider, id: string): boolean {
+  return listedModels === undefined || matchesAnyGlob(listedModels, id);
+}

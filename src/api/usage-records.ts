@@ -1,0 +1,69 @@
+/** `GET /v1/usage/records` and `/v1/usage/records/:id`: single records, the caller's own, or anyone's for the admin (L2). */
+import { apiError } from '../canonical/error.ts';
+import type { RequestContext } from '../http/context.ts';
+import { errorResponse, jsonResponse } from '../http/respond.ts';
+import type { RecordQuery } from '../metering/ledger.ts';
+import { firstIdAt, isPosition, isRequestId } from '../metering/request-id.ts';
+import { MAX_LIST_RECORDS } from '../shared/limits.ts';
+import { viewRecord } from './record-view.ts';
+import { type Asker, invalid, type Refusal, readAsker, readStatuses, readTimeSpan } from './usage-query.ts';
+
+const DEFAULT_LIMIT = 100;
+
+export async function handleListRecords(request: Request, context: RequestContext): Promise<Response> {
+  const params = new URL(request.url).searchParams;
+  const asker = await readAsker(request, params, context);
+  if (asker.kind === 'error') return errorResponse(asker.error, asker.headers);
+  const read = readQuery(params, context.arrivedAt, asker);
+  if (read.kind === 'error') return errorResponse(read.error);
+  const page = asker.hasRecords
+    ? await context.ledger.list(read.query)
+    : { kind: 'page' as const, records: [], next: null };
+  if (page.kind === 'error') return errorResponse(page.error);
+  const { records, next } = page;
+  return jsonResponse({
+    object: 'list',
+    data: records.map((record) => viewRecord(record, asker.isAdmin)),
+    has_more: next !== null,
+    next_cursor: next,
+  });
+}
+
+export async function handleFindRecord(
+  request: Request,
+  context: RequestContext,
+  id: string,
+): Promise<Response> {
+  const asker = await readAsker(request, new URL(request.url).searchParams, context);
+  if (asker.kind === 'error') return errorResponse(asker.error, asker.headers);
+  const found =
+    asker.hasRecords && isRequestId(id)
+      ? await context.ledger.find(id, asker.keyId)
+      : { kind: 'record' as const, record: null };
+  if (found.kind === 'error') return errorResponse(found.error);
+  if (found.record === null)
+    return errorResponse(apiError('not_found', 'There is no record of such a request'));
+  return jsonResponse(viewRecord(found.record, asker.isAdmin));
+}
+
+function readQuery(
+  params: URLSearchParams,
+  nowMs: number,
+  { keyId }: Asker,
+): { readonly kind: 'query'; readonly query: RecordQuery } | Refusal {
+  const span = readTimeSpan(params, nowMs);
+  if (span.kind === 'error') return span;
+  const read = readStatuses(params);
+  if (read.kind === 'error') return read;
+  const { statuses } = read;
+  const limit = Number(params.get('limit') ?? DEFAULT_LIMIT);
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > MAX_LIST_RECORDS)
+    return invalid(`limit must be a whole number from 1 to ${MAX_LIST_RECORDS}`, 'limit');
+  const cursor = params.get('cursor');
+  if (cursor !== null && !isPosition(cursor))
+    return invalid('cursor must be the next_cursor of the page before', 'cursor');
+  const fromId = firstIdAt(span.fromMs);
+  const end = firstIdAt(span.toMs);
+  const beforeId = cursor !== null && cursor < end ? cursor : end;
+  return { kind: 'query', query: { fromId, beforeId, keyId, model: params.get('model'), statuses, limit } };
+}

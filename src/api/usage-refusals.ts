@@ -1,0 +1,42 @@
+/** `GET /v1/usage/refusals`: how many requests were refused before any upstream was asked, by code, key, hour and day (M6). */
+
+import type { RequestContext } from '../http/context.ts';
+import { errorResponse, jsonResponse } from '../http/respond.ts';
+import { HOUR_MS } from '../metering/days.ts';
+import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';
+import { MAX_REPORT_ROWS } from '../shared/limits.ts';
+import { linesResponse } from './csv.ts';
+import { invalid, readAsker, readFormat, readGroups, readTimeSpan } from './usage-query.ts';
+
+export async function handleRefusals(request: Request, context: RequestContext): Promise<Response> {
+  const params = new URL(request.url).searchParams;
+  const asker = await readAsker(request, params, context);
+  if (asker.kind === 'error') return errorResponse(asker.error, asker.headers);
+  const read = readGroups(params, REFUSAL_GROUPS, 'code', asker.isAdmin);
+  if (read.kind === 'error') return errorResponse(read.error);
+  const span = readTimeSpan(params, context.arrivedAt);
+  if (span.kind === 'error') return errorResponse(span.error);
+  const form = readFormat(params);
+  if (form.kind === 'error') return errorResponse(form.error);
+  const { from, to, fromMs, toMs } = span;
+  const { groups } = read;
+  // An hour of which a part is asked for counts whole.
+  const hours = { fromHour: Math.floor(fromMs / HOUR_MS), toHour: Math.ceil(toMs / HOUR_MS) };
+  const found = asker.hasRecords
+    ? await context.ledger.refusals({ ...hours, keyId: asker.keyId, groups })
+    : { kind: 'rows' as const, rows: [] };
+  if (found.kind === 'error') return errorResponse(found.error);
+  const report = new RefusalReport(groups);
+  for (const row of found.rows) report.add(row);
+  if (report.isTooLarge) return errorResponse(TOO_LARGE.error);
+  const { rows, total } = report;
+  if (form.format === 'json') {
+    const sums = { data: rows, total: { refused_requests: total } };
+    return jsonResponse({ object: 'list', from, to, group_by: groups, ...sums });
+  }
+  const columns = [...groups, 'refused_requests'] as const;
+  const lines = rows.map((row) => columns.map((column) => String(row[column])));
+  return linesResponse([columns, ...lines], `refusals-${from.slice(0, 10)}-${to.slice(0, 10)}`);
+}
+
+const TOO_LARGE = invalid(`A report has at most ${MAX_REPORT_ROWS} rows: group by less`, 'group_by');

@@ -1,0 +1,224 @@
+/** Asks the targets of a request, one after the other, until one has output: whoever answers sees one attempt at a time (R4-R9). */
+import { mayUse } from '../auth/caller.ts';
+import type { ApiError } from '../canonical/error.ts';
+import type { AttemptEnd, AttemptFacts } from '../metering/attempt-meter.ts';
+import { pricedModels } from '../metering/pricing/find-price.ts';
+import type { RequestMeter } from '../metering/request-meter.ts';
+import { apiHeaders } from '../providers/api-headers.ts';
+import { lastError, skippedAttempt } from '../routing/attempt-summary.ts';
+import { judge, readRetryAfter } from '../routing/failures.ts';
+import type { Passes } from '../routing/retry-schedule.ts';
+import type { Target } from '../routing/targets.ts';
+import { didYouMean } from '../shared/nearest.ts';
+import { endAttemptSpan, inAttemptSpan, type Tracing } from '../tracing/spans.ts';
+import { callUpstream } from '../upstream/fetch.ts';
+import { upstreamOf } from './answer-options.ts';
+import { Attempt } from './attempt.ts';
+import type { Exchange } from './prepare.ts';
+import type { HeldRequest, TargetFacts, TargetRequest, WriteResult } from './replayable-request.ts';
+
+export interface AskingOptions {
+  readonly exchange: Exchange;
+  readonly meter: RequestMeter;
+  readonly passes: Passes;
+  readonly held: HeldRequest;
+  /** The client's own headers, of which few go on (H2). */
+  readonly clientHeaders: Headers;
+  /** Null where nobody sees the request's span: there are none below it. */
+  readonly tracing: Tracing | null;
+}
+
+export class Asking {
+  readonly #options: AskingOptions;
+  #current: Attempt;
+  /** The target that is asked next, and when. */
+  #turn: { readonly target: Target; readonly at: number } | null = null;
+  #isServed = false;
+  #isStopped = false;
+  #wake = () => {};
+
+  /** @param first what the first target is sent: it is asked at once */
+  constructor(options: AskingOptions, first: TargetRequest) {
+    this.#options = options;
+    this.#current = this.#ask({ kind: 'request', request: first }, first.facts);
+  }
+
+  /** The attempt under way, or the last one. */
+  get current(): Attempt {
+    return this.#current;
+  }
+
+  /** Whether it is known who answers: one has output, or there is but one. */
+  get isDecided(): boolean {
+    return this.#isServed || !this.#current.isReplaceable || this.#options.exchange.targets.length === 1;
+  }
+
+  /** The next attempt, when its turn has come; null: none is left, or the request is over. */
+  async next(): Promise<Attempt | null> {
+    const turn = this.#turn;
+    this.#turn = null;
+    if (turn === null || this.#isStopped) return null;
+    await this.#waitUntil(turn.at);
+    if (this.#isStopped) return null;
+    const { held, meter, exchange } = this.#options;
+    const noRoom = (await exchange.admission?.reserveAgain(meter.billedAttempts)) ?? null;
+    if (this.#isStopped) return null;
+    const written: WriteResult =
+      noRoom === null ? await held.writeAgain(turn.target) : { kind: 'error', error: noRoom };
+    if (this.#isStopped) return null;
+    const facts = written.kind === 'request' ? written.request.facts : unsentFacts(turn.target);
+    meter.begin(recordedFacts(facts));
+    this.#current = this.#ask(written, facts, noRoom !== null);
+    return this.#current;
+  }
+
+  /** It has output, or its answer is whole: no other target is asked, whatever comes. */
+  served(attempt: Attempt): void {
+    attempt.unwatch();
+    this.#isServed = true;
+    this.#options.passes.succeeded(attempt.facts.target);
+    this.#options.held.release();
+  }
+
+  /**
+   * Its answer is whole and has no text: it stands, unless a filter stopped it and its alias moves on then (R2).
+   * @returns whether another target is asked
+   */
+  servedNothing(attempt: Attempt): boolean {
+    const { target } = attempt.facts;
+    const isFiltered = attempt.meter.tally.finishMeaning === FILTERED;
+    if (isFiltered && target.step.on.includes(FILTERED) && this.#moveOn()) {
+      this.#giveUp(attempt, { errorCode: FILTERED, isRefused: false, isWhole: true });
+      return true;
+    }
+    this.served(attempt);
+    return false;
+  }
+
+  /**
+   * It failed without any output.
+   * @param isSilent it was silent for too long
+   * @returns the error with which the request ends, which tells what was tried; null: another target is asked
+   */
+  failed(attempt: Attempt, error: ApiError, isSilent = false): ApiError | null {
+    const { exchange, passes, held, meter } = this.#options;
+    // Whatever comes of it now, the request has ended otherwise.
+    if (this.#isStopped) return error;
+    const { clock } = exchange.context.ports;
+    const { target } = attempt.facts;
+    const isTimeout = isSilent || attempt.lateError !== null;
+    const failure = {
+      error,
+      isUnsent: attempt.isUnsent,
+      isTimeout,
+      isLast: attempt.isOutOfRoom || attempt.meter.tally.isMade,
+      retryAfterMs: readRetryAfter(attempt.headers, clock.now()),
+    };
+    const verdict = judge(failure, target, exchange.callerPays);
+    passes.failed(target, failure, verdict, clock.now());
+    this.#giveUp(attempt, { errorCode: error.code, isRefused: !isTimeout });
+    if (verdict.movesOn && this.#moveOn()) return null;
+    held.release();
+    return lastError(withNearestModel(error, target, exchange), meter.attempts);
+  }
+
+  /** @returns whether there is another target */
+  #moveOn(): boolean {
+    const { exchange, passes, meter } = this.#options;
+    this.#turn = passes.next(exchange.context.ports.clock.now());
+    for (const leftOut of passes.takeLeftOut()) meter.skip(skippedAttempt(leftOut));
+    return this.#turn !== null;
+  }
+
+  #giveUp(attempt: Attempt, end: AttemptEnd): void {
+    attempt.meter.end(end);
+    attempt.cancel();
+  }
+
+  /** The request is over: nobody is asked any more, and whoever is being asked is let go. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#current.cancel();
+    this.#wake();
+    this.#options.held.release();
+  }
+
+  #ask(written: WriteResult, facts: TargetFacts, isOutOfRoom = false): Attempt {
+    const { exchange, meter, passes, held, clientHeaders, tracing } = this.#options;
+    const { ports } = exchange.context;
+    const { target } = facts;
+    const upstream = upstreamOf(exchange, target);
+    const { current } = meter;
+    const attempt = inAttemptSpan(tracing, exchange.route, current.facts, (span) => {
+      if (span !== null) current.onEnd((ended) => endAttemptSpan(span, ended));
+      return new Attempt({
+        facts,
+        upstream,
+        meter: current,
+        isReplaceable: passes.hasMore,
+        clock: ports.clock,
+        isUnsent: written.kind === 'error',
+        isOutOfRoom,
+        call: (signal) => {
+          if (written.kind === 'error')
+            return Promise.resolve({ ...written, headers: new Headers(), status: null, cause: null });
+          return callUpstream(ports.fetch, {
+            upstream,
+            url: written.request.url,
+            body: written.request.json,
+            isStreamed: exchange.isStreamed,
+            clientHeaders,
+            passedHeaders: (facts.lane && exchange.client.lane?.requestHeaders) ?? [],
+            callerId: exchange.caller.keyId,
+            apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
+            signal,
+            clock: ports.clock,
+          });
+        },
+      });
+    });
+    held.endWork();
+    if (!attempt.isReplaceable) held.release(attempt.answer);
+    return attempt;
+  }
+
+  async #waitUntil(at: number): Promise<void> {
+    const { clock } = this.#options.exchange.context.ports;
+    const ms = at - clock.now();
+    if (ms <= 0) return;
+    const over = Promise.withResolvers<void>();
+    const cancelTimer = clock.startTimer(ms, over.resolve);
+    this.#wake = over.resolve;
+    await over.promise;
+    cancelTimer();
+  }
+}
+
+/** A 404 about the model names the one that may be meant: of those that the provider listed lately, or that have a price. */
+function withNearestModel(
+  error: ApiError,
+  target: Target,
+  { caller, callerPays, context }: Exchange,
+): ApiError {
+  if (error.status !== 404) return error;
+  const { priceIds, provider, model } = target;
+  // A list is that of the deployment's credential.
+  const listed = callerPays ? [] : context.modelLists.remembered(provider.id);
+  const names = [...listed, ...pricedModels(context.prices.table, priceIds)];
+  const usable = names.filter((name) => name !== model && mayUse(caller, `${provider.id}/${name}`));
+  const hint = didYouMean(model, usable);
+  return hint === '' ? error : { ...error, message: error.message.replace(/\.$/, '') + hint };
+}
+
+const FILTERED = 'content_filter';
+
+/** For a target that gets no request. */
+function unsentFacts(target: Target): TargetFacts {
+  return { target, dropped: [], changed: [], choices: 1, showsAll: false, lane: null };
+}
+
+/** What of an attempt is recorded. */
+export function recordedFacts({ target, dropped, changed, choices, showsAll }: TargetFacts): AttemptFacts {
+  const { provider, model, priceIds } = target;
+  return { provider: provider.id, model, priceIds, dropped, changed, choices, showsAll };
+}

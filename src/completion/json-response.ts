@@ -1,0 +1,133 @@
+/** Answers with one object, whichever way the upstream sends it, within the request's deadline (T3). */
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { deadlineExceeded } from '../canonical/upstream-error.ts';
+import { clientError, JSON_TYPE } from '../http/respond.ts';
+import { NativeBuilder } from '../protocols/shared/passthrough-json-writer.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { SMALL_BYTES } from '../shared/limits.ts';
+import type { WholeBuilder } from '../stream/chunk-sink.ts';
+import { AnswerReader } from '../stream/event-reader.ts';
+import type { Lease } from '../stream/memory.ts';
+import { errorBeforeHead } from '../upstream/errors.ts';
+import { answerOptions, laneOptions, writerOptions } from './answer-options.ts';
+import type { Attempt } from './attempt.ts';
+import { isEventStream, readPlainAnswer, readStreamedAnswer } from './collect.ts';
+import type { Exchange } from './prepare.ts';
+import { type Answering, answerHeaders } from './response-context.ts';
+
+type Whole =
+  | { readonly kind: 'answer'; readonly json: string; readonly lease: Lease | null }
+  | { readonly kind: 'refused' | 'failed'; readonly error: ApiError };
+
+/** `hasOutput`: its upstream sent some, so that no other target is asked (R5). */
+type WholeResult = Whole & { readonly hasOutput: boolean };
+
+const encoder = new TextEncoder();
+
+export async function answerWhole(answering: Answering): Promise<Response> {
+  const { exchange, meter, asking } = answering;
+  const { deadline, settings } = exchange.context;
+  const { deadlineMs } = settings.pacing;
+  deadline.watch(() => asking.stop());
+  const whole = await readAny(answering);
+  deadline.stop();
+  const headers = answerHeaders(answering);
+  if (whole.kind === 'answer') {
+    const bytes = encoder.encode(whole.json);
+    meter.wrote(bytes.length);
+    meter.settle({ kind: 'finished' });
+    headers['content-type'] = JSON_TYPE;
+    return new Response(sending(bytes, whole.lease), { headers });
+  }
+  const error = deadline.isOver ? deadlineExceeded(asking.current.upstream, deadlineMs) : whole.error;
+  meter.settle({ kind: deadline.isOver ? 'timed_out' : whole.kind, error });
+  return clientError(exchange.client, exchange.context, error, headers);
+}
+
+/** The answer of the first target that has one, or why the last one has none. */
+async function readAny({ exchange, asking }: Answering): Promise<WholeResult> {
+  let attempt: Attempt | null = asking.current;
+  while (attempt !== null) {
+    const whole = await readAttempt(exchange, attempt);
+    if (whole.kind === 'answer') {
+      if (whole.hasOutput) asking.served(attempt);
+      if (whole.hasOutput || !asking.servedNothing(attempt)) return whole;
+      whole.lease?.release();
+    } else {
+      const last = whole.hasOutput ? whole.error : asking.failed(attempt, whole.error);
+      if (last !== null) return { ...whole, error: last };
+    }
+    attempt = await asking.next();
+  }
+  // Its time is over, or its client has left.
+  return { kind: 'failed', error: apiError('timeout', 'The request is over'), hasOutput: false };
+}
+
+async function readAttempt(exchange: Exchange, attempt: Attempt): Promise<WholeResult> {
+  const { client } = exchange;
+  const own = client.openWhole(writerOptions(exchange));
+  const options = laneOptions(exchange, attempt.facts);
+  const write = (answer: JsonObject) => client.lane?.writeWhole(answer, options) ?? answer;
+  const builder = attempt.facts.lane === null ? own : new NativeBuilder(own, write);
+  const reader = new AnswerReader(answerOptions(exchange, attempt.facts, attempt.meter.tally), builder);
+  attempt.watch(
+    () => attempt.cancel(),
+    () => reader.hasOutput,
+  );
+  const result = await attempt.answer;
+  const whole: Whole =
+    result.kind === 'error'
+      ? { kind: 'refused', error: result.error }
+      : await readWhole(exchange, attempt, result.response, reader, builder);
+  attempt.unwatch();
+  const { lateError } = attempt;
+  if (lateError === null) return { ...whole, hasOutput: reader.hasOutput };
+  if (whole.kind === 'answer') whole.lease?.release();
+  return { kind: 'refused', error: lateError, hasOutput: false };
+}
+
+async function readWhole(
+  { context }: Exchange,
+  { upstream }: Attempt,
+  response: Response,
+  reader: AnswerReader,
+  builder: WholeBuilder,
+): Promise<Whole> {
+  let lease: Lease | null = null;
+  try {
+    if (isEventStream(response, false)) {
+      const { clock } = context.ports;
+      const held = () => builder.heldChars;
+      lease = await readStreamedAnswer(response, reader, held, upstream, clock, context.leaseMemory);
+    } else {
+      const read = await readPlainAnswer(response, upstream, context.leaseMemory);
+      if (read.kind === 'error') return { kind: 'refused', error: read.error };
+      lease = read.lease;
+      reader.plain(read.answer);
+      await lease.pause();
+    }
+    if (builder.failure === null) return { kind: 'answer', json: builder.take(), lease };
+  } catch (error) {
+    lease?.release();
+    throw error;
+  }
+  lease?.release();
+  return { kind: 'failed', error: errorBeforeHead(builder.failure, upstream) };
+}
+
+/** A body that has its share of the isolate's memory keeps it until its client has taken the last byte, or has gone. */
+function sending(bytes: Uint8Array, lease: Lease | null): Uint8Array | ReadableStream<Uint8Array> {
+  lease?.end();
+  if (lease === null || bytes.length <= SMALL_BYTES) {
+    lease?.release();
+    return bytes;
+  }
+  const { readable, writable } = new FixedLengthStream(bytes.length);
+  const writer = writable.getWriter();
+  writer
+    .write(bytes)
+    .then(() => writer.close())
+    .catch(() => {})
+    .finally(lease.release);
+  return readable;
+}

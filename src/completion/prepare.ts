@@ -1,0 +1,223 @@
+/** A completion request that may be sent on, and everything for which it can be refused before an upstream is asked. */
+import { type Caller, isLimited, mayUse } from '../auth/caller.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
+import type { Policies } from '../canonical/policies.ts';
+import type { RequestContext } from '../http/context.ts';
+import { identifyCaller } from '../http/identify.ts';
+import { estimatePromptTokens } from '../metering/estimate.ts';
+import type { AnsweringClient } from '../protocols/shared/client-protocol.ts';
+import type { Route } from '../providers/provider.ts';
+import { asksForCost } from '../request-translation/translate.ts';
+import { Passes } from '../routing/retry-schedule.ts';
+import { findTargets, type LeftOut, type Target } from '../routing/targets.ts';
+import { chance, ticketOf } from '../routing/weighted-order.ts';
+import { findAlias } from '../settings/aliases.ts';
+import type { Settings } from '../settings/settings.ts';
+import { isObject, type JsonObject } from '../shared/json.ts';
+import { type Admission, admit } from './admission.ts';
+import { HeldRequest, type TargetRequest } from './replayable-request.ts';
+import { type ClientRoute, type CompletionRequest, readCompletionRequest } from './request.ts';
+import { type RequestPolicies, readRequestPolicies } from './request-policies.ts';
+import { maxWrittenBytes } from './written-size.ts';
+
+/** It lives as long as its answer streams, so it holds nothing of the prompt, which may be a thousand times its size. */
+export interface Exchange {
+  readonly context: RequestContext;
+  readonly route: Route;
+  /** Writes the answer. */
+  readonly client: AnsweringClient;
+  readonly caller: Caller;
+  /** The model or agent as the caller named it: an alias, an address, or a bare name. */
+  readonly asked: string;
+  /** The same, where it is an alias. */
+  readonly alias: string | null;
+  /** In the order in which they are tried. */
+  readonly targets: readonly [Target, ...Target[]];
+  readonly leftOut: readonly LeftOut[];
+  readonly policies: Policies;
+  readonly isStreamed: boolean;
+  /** The client asked for a usage chunk (U2). */
+  readonly asksUsage: boolean;
+  /** It asked for the cost, which stands in the usage (P5). */
+  readonly asksCost: boolean;
+  /** Estimated (M3). */
+  readonly promptTokens: number;
+  /** The credential is the caller's own (AUTH=passthrough), and so are refusals of it. */
+  readonly callerPays: boolean;
+  /** What the limits of its key say; null: it has none (G2). */
+  readonly admission: Admission | null;
+}
+
+export type ExchangeResult =
+  | {
+      readonly kind: 'exchange';
+      readonly exchange: Exchange;
+      /** What the first target is sent. */
+      readonly first: TargetRequest;
+      /** To be released. */
+      readonly held: HeldRequest;
+      /** In which order the others follow. */
+      readonly passes: Passes;
+    }
+  | ({ readonly kind: 'error' } & Refused);
+
+interface Refused {
+  readonly error: ApiError;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** @param pathModel the model, where the path names it (Azure's clients) */
+export async function openExchange<Session>(
+  request: Request,
+  clientRoute: ClientRoute<Session>,
+  context: RequestContext,
+  pathModel?: string,
+): Promise<ExchangeResult> {
+  const identified = await identifyCaller(request, context);
+  if (identified.kind === 'error') return identified;
+  const asked = readRequestPolicies(request.headers, context.settings);
+  if (asked.kind === 'error') return asked;
+  const read = await readCompletionRequest(request, clientRoute, context, pathModel);
+  if (read.kind === 'error') return read;
+  const { lease } = read;
+  let result: ExchangeResult | undefined;
+  try {
+    const { caller } = identified;
+    result = await prepare(read, {
+      route: clientRoute.route,
+      context,
+      caller,
+      asked,
+      signal: request.signal,
+    });
+    return result;
+  } finally {
+    if (result?.kind !== 'exchange') lease.release();
+  }
+}
+
+interface Asker {
+  readonly route: Route;
+  readonly context: RequestContext;
+  readonly caller: Caller;
+  readonly asked: RequestPolicies;
+  readonly signal: AbortSignal;
+}
+
+/** Finds the request's targets, writes what the first one gets, and asks the limits of its key. */
+async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeResult> {
+  const { body, sent, sentBytes, onlyNative, dropped, names, lease, client } = read;
+  const { route, context, caller, signal } = asker;
+  const { policies, unsupported } = asker.asked;
+  const callerPays = caller.credential !== null;
+  const found = findTargets({
+    settings: context.settings,
+    route,
+    // As it came: a lane passes what a chat has no words for (N1).
+    body: sent,
+    names,
+    ticket: () => ticketOf(body, context.ports.random),
+    mayUse: (address) => mayUse(caller, address),
+    callerPays,
+  });
+  if (found.kind === 'error') return found;
+  const { targets, leftOut } = found;
+  if (read.isPinned && targets.length > 1) return { kind: 'error', error: unpinned(names[0], onlyNative) };
+  const passes = openPasses(targets, route, caller, context);
+  const turn = passes.next(context.ports.clock.now());
+  const held = new HeldRequest({
+    body,
+    sent,
+    lane: client.lane ?? null,
+    onlyNative,
+    dropped,
+    lease,
+    route,
+    unsupported,
+    promptCache: context.settings.promptCache,
+    hidesReasoning: policies.reasoning === 'strip',
+    maxBytes: maxWrittenBytes(sentBytes, context.settings.maxRequestBytes),
+  });
+  const target = turn?.target ?? targets[0];
+  const refuse = (refused: Refused): ExchangeResult => {
+    passes.didNotAsk(target, context.ports.clock.now());
+    return { kind: 'error', ...refused };
+  };
+  const written = await held.write(target);
+  if (written.kind === 'error') return refuse({ error: written.error });
+  let first = written.request;
+  const promptTokens = estimatePromptTokens(body);
+  // A key without limits waits for nothing (G1).
+  const admitted = isLimited(caller)
+    ? await admit({ context, keyId: caller.keyId, targets, first, held, promptTokens })
+    : null;
+  if (admitted?.kind === 'refused') return refuse({ error: admitted.error, headers: admitted.headers });
+  // Whoever asks from here on learns of a client that leaves; one that has left by now is asked for nobody (T4).
+  if (signal.aborted) {
+    admitted?.admission.release();
+    return refuse({ error: apiError('invalid_request', 'The client left before its request was sent on') });
+  }
+  if (admitted !== null) first = admitted.first;
+  return {
+    kind: 'exchange',
+    first,
+    held,
+    passes,
+    exchange: {
+      context,
+      route,
+      client,
+      caller,
+      asked: names[0],
+      alias: isAlias(names[0], context.settings) ? names[0] : null,
+      targets,
+      leftOut: [...leftOut, ...passes.takeLeftOut()],
+      policies: client.takesVendorEvents ? policies : { ...policies, vendorEvents: [] },
+      isStreamed: body.stream === true,
+      asksUsage: asksForUsage(body),
+      asksCost: asksForCost(body),
+      promptTokens,
+      callerPays,
+      admission: admitted?.admission ?? null,
+    },
+  };
+}
+
+/**
+ * Nothing here knows which of several targets keeps what a request goes on with (N2).
+ * @param onlyNative has the code by which clients know that they can send all of it
+ */
+function unpinned(name: string, onlyNative: ApiError | null): ApiError {
+  const message = `${name} stands for several targets, and one of them alone keeps what this request goes on with: send <x-weir-provider>/<x-weir-model> of its answer as the model`;
+  const error = apiError('invalid_request', message, 'model');
+  return onlyNative === null ? error : { ...error, code: onlyNative.code };
+}
+
+/** A target's circuit is that of its route: a model that has no fill-in-the-middle may chat. */
+function openPasses(
+  targets: readonly [Target, ...Target[]],
+  route: Route,
+  { keyId }: Caller,
+  { settings, ports, circuits, arrivedAt }: RequestContext,
+): Passes {
+  const { retries, pacing } = settings;
+  const options = {
+    targets,
+    circuits,
+    caller: keyId,
+    circuitOf: ({ address }: Target) => `${route} ${address}`,
+    retries,
+    deadlineAt: pacing.deadlineMs === 0 ? Number.POSITIVE_INFINITY : arrivedAt + pacing.deadlineMs,
+    random: () => chance(ports.random()),
+  };
+  return new Passes(options, ports.clock.now());
+}
+
+function isAlias(name: string, { aliases, providers }: Settings): boolean {
+  return findAlias(aliases, name, providers) !== undefined;
+}
+
+function asksForUsage(body: JsonObject): boolean {
+  const { stream_options } = body;
+  return (isObject(stream_options) && stream_options.include_usage === true) || asksForCost(body);
+}

@@ -1,0 +1,268 @@
+/** The caller's request, held until no other target may be asked: each target gets it in its provider's words (R10). */
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { ReportedNames } from '../canonical/reported-fields.ts';
+import type { Lane } from '../protocols/shared/client-protocol.ts';
+import type { LaneEndpoint, Provider, Route } from '../providers/provider.ts';
+import {
+  type LimitedBody,
+  RIVAL_LIMITS,
+  readOutputLimit,
+  withLimitAlone,
+  withOutputLimit,
+} from '../request-translation/output-limit.ts';
+import {
+  limitName,
+  type RequestForm,
+  withWrittenLimit,
+  writeRequest,
+} from '../request-translation/request-form.ts';
+import type { PromptCache, Unsupported } from '../request-translation/rules.ts';
+import type { ToolNames } from '../request-translation/tool-names.ts';
+import { type Rewritten, withoutNulls } from '../request-translation/translate.ts';
+import { laneUrl, type Target, targetUrl } from '../routing/targets.ts';
+import { matchesAnyGlob } from '../shared/glob.ts';
+import { type JsonObject, readArray, readCount } from '../shared/json.ts';
+import { MAX_REPORTED_NAMES } from '../shared/limits.ts';
+import { omit } from '../shared/objects.ts';
+import type { Lease } from '../stream/memory.ts';
+import { writeBody } from './written-size.ts';
+
+/** What one target is told of the request: it lives as long as the answer, so it holds nothing of the prompt. */
+export interface TargetFacts {
+  readonly target: Target;
+  /** Names of what the upstream's request lacks of the caller's, or has otherwise (Q5, Q6). */
+  readonly dropped: readonly string[];
+  readonly changed: readonly string[];
+  /** How many choices are asked for. */
+  readonly choices: number;
+  /** Tools' names, by those that stand for them at the upstream; absent: each stands for itself. */
+  readonly toolNames?: ToolNames;
+  /** A whole answer shows every token that is billed (G3). */
+  readonly showsAll: boolean;
+  /** Where requests and events pass as they are, because client and provider speak one dialect (N1); null: nowhere. */
+  readonly lane: LaneEndpoint | null;
+}
+
+/** What one target is sent. */
+export interface TargetRequest {
+  readonly facts: TargetFacts;
+  readonly url: string;
+  /** As it is sent, and its text. */
+  readonly body: JsonObject;
+  readonly json: string;
+  /** In which it was written. */
+  readonly form: RequestForm;
+  /** The same in OpenAI's form: what it is sent as, or what that was written from. */
+  readonly chat: JsonObject;
+  /** Prompts in the body, each of which is answered. */
+  readonly prompts: number;
+  /** Whether the body tells all of the prompt: on a lane the provider may keep, fetch or search for more of it (G2). */
+  readonly isPromptTold: boolean;
+  /** The field that asks for an answer outside of this request, or null. */
+  readonly detached: string | null;
+}
+
+export type WriteResult =
+  | { readonly kind: 'request'; readonly request: TargetRequest }
+  | { readonly kind: 'error'; readonly error: ApiError };
+
+export interface HeldOptions {
+  /** The canonical request. */
+  readonly body: JsonObject;
+  /** The body as the client sent it, and what its dialect has for providers that speak it. */
+  readonly sent: JsonObject;
+  readonly lane: Lane | null;
+  /** Why no other provider can be asked, or null. */
+  readonly onlyNative: ApiError | null;
+  /** Names of what the canonical request lacks of the client's. */
+  readonly dropped: readonly string[];
+  /** The request's share of the isolate's memory, in whose turn the work on it is. */
+  readonly lease: Lease;
+  readonly route: Route;
+  /** What becomes of fields that a target does not take (Q8). */
+  readonly unsupported: Unsupported;
+  /** For callers who set no marks for a prompt cache (A9). */
+  readonly promptCache: PromptCache;
+  /** Nothing of the answer's reasoning is for the client (C6). */
+  readonly hidesReasoning: boolean;
+  /** The most that a target is sent. */
+  readonly maxBytes: number;
+}
+
+/** Which models may serve it is Weir's business: upstreams refuse these, or would route by them again (R1). */
+const ROUTING_FIELDS = ['models', 'route'];
+
+export class HeldRequest {
+  #held: HeldOptions | null;
+  #outputTokens: number | null = null;
+
+  constructor(options: HeldOptions) {
+    this.#held = options;
+  }
+
+  /** From now on each target is told to write no more than that (G2). */
+  limitOutput(tokens: number | null): void {
+    this.#outputTokens = tokens;
+  }
+
+  /** The request for a target; an error where its provider can't take it, or nothing is held any more. */
+  async write(target: Target): Promise<WriteResult> {
+    if (this.#held === null) {
+      return { kind: 'error', error: apiError('internal_error', 'The request is held no more') };
+    }
+    const { lease, route, unsupported, promptCache, hidesReasoning, dropped, onlyNative, maxBytes } =
+      this.#held;
+    const { provider, model, endpoint, step } = target;
+    const name = route === 'agents' ? { agent_id: model } : { model };
+    const asked: JsonObject = { ...omit(this.#held.body, ...ROUTING_FIELDS), ...step.set, ...name };
+    await lease.pause();
+    const { body: limited, isLimited } = this.#limit(asked);
+    const lane = laneTo(target, this.#held);
+    if (lane === null && onlyNative !== null) return { kind: 'error', error: onlyNative };
+    const form = lane === null ? endpoint.request : passing(lane, isLimited);
+    const rewritten = writeRequest(form, limited, {
+      model,
+      provider: provider.name,
+      providerId: provider.id,
+      unsupported,
+      promptCache,
+      hidesReasoning,
+      // A chat is translated for nobody, and has no lane.
+      isTranslated: this.#held.lane !== null,
+    });
+    if (rewritten.kind === 'error') return rewritten;
+    const { body, dropped: lost } = this.#limitWritten(form, rewritten);
+    await lease.pause();
+    const json = writeBody(body, maxBytes, provider.name);
+    if (typeof json !== 'string') return { kind: 'error', error: json };
+    await lease.pause();
+    const prompts = promptsIn(asked);
+    const changed = isLimited ? [...rewritten.changed, limitName(form)] : rewritten.changed;
+    const chat = form.kind === 'native' ? limited : body;
+    const facts = {
+      target,
+      dropped: lane === null ? allNames(dropped, lost) : lost,
+      changed,
+      choices: prompts * (readCount(asked.n) ?? 1),
+      ...(rewritten.toolNames === undefined ? {} : { toolNames: rewritten.toolNames }),
+      showsAll: lane === null && showsAll(provider, model, body),
+      lane: lane?.endpoint ?? null,
+    };
+    const url = lane === null ? targetUrl(target, asked) : laneUrl(target, lane.endpoint);
+    const isPromptTold = lane === null || tellsPrompt(lane.of, this.#held);
+    const detached = lane === null ? null : detachedIn(lane);
+    return {
+      kind: 'request',
+      request: { facts, url, body, json, form, chat, prompts, isPromptTold, detached },
+    };
+  }
+
+  /** Applies the key's limit as the last change of the body, so that no other name for it is left (G2). */
+  #limitWritten(form: RequestForm, { body, dropped }: Extract<Rewritten, { kind: 'body' }>): LimitedBody {
+    if (this.#outputTokens === null) return { body, dropped };
+    const limited = withWrittenLimit(form, body, this.#outputTokens);
+    return { body: limited.body, dropped: [...dropped, ...limited.dropped] };
+  }
+
+  /** As {@link write}, while others may have had their turn since. */
+  async writeAgain(target: Target): Promise<WriteResult> {
+    const lease = this.#held?.lease;
+    await lease?.begin();
+    // The request may have ended meanwhile.
+    if (this.#held === null) lease?.end();
+    return this.write(target);
+  }
+
+  /** The work on it is done for now; it is held all the same. */
+  endWork(): void {
+    this.#held?.lease.end();
+  }
+
+  /**
+   * No other target is asked: nothing of it is held any more.
+   * @param sent its last text is held until then
+   */
+  release(sent?: Promise<unknown>): void {
+    const lease = this.#held?.lease;
+    this.#held = null;
+    if (sent === undefined) lease?.release();
+    else void sent.then(lease?.release);
+  }
+
+  /** The body with the output limit of the caller's key, where that is lower than the caller's own. */
+  #limit(body: JsonObject): { readonly body: JsonObject; readonly isLimited: boolean } {
+    if (this.#outputTokens === null) return { body, isLimited: false };
+    const asked = readOutputLimit(withoutNulls(body)) ?? null;
+    const isLimited = asked === null || asked > this.#outputTokens;
+    return isLimited ? { body: withOutputLimit(body, this.#outputTokens), isLimited } : { body, isLimited };
+  }
+}
+
+interface OpenLane {
+  readonly of: Lane;
+  readonly endpoint: LaneEndpoint;
+  /** What passes of the body. */
+  readonly body: JsonObject;
+}
+
+/** The lane to a target: a step with fields of its own has none, as those are a chat's (R2). */
+function laneTo({ provider, step }: Target, { lane, sent }: HeldOptions): OpenLane | null {
+  const endpoint = lane === null ? undefined : provider.lanes?.[lane.dialect];
+  if (lane === null || endpoint === undefined || Object.keys(step.set).length > 0) return null;
+  const body = lane.withoutTokens(sent);
+  return body === null ? null : { of: lane, endpoint, body };
+}
+
+function allNames(read: readonly string[], written: readonly string[]): readonly string[] {
+  const names = new ReportedNames();
+  names.addAll(read);
+  names.addAll(written);
+  return names.list;
+}
+
+/** What a chat has no words for, and a lane passes all the same, may be a prompt of any length; of so many names some are missing. */
+function tellsPrompt(lane: Lane, { onlyNative, dropped, sent }: HeldOptions): boolean {
+  if (dropped.length >= MAX_REPORTED_NAMES) return false;
+  return onlyNative === null && !lane.compacts(sent) && !dropped.some((name) => lane.promptParts.test(name));
+}
+
+function detachedIn({ of, body }: OpenLane): string | null {
+  const { detached } = of;
+  const isAsked = detached !== undefined && (body[detached] ?? false) !== false;
+  return isAsked ? detached : null;
+}
+
+/** Fields that cut or hide a part of the answer, or make more than is sent. */
+const HIDING_FIELDS = [
+  ...['stop', 'stop_sequences', 'prediction', 'best_of', 'audio', 'modalities'],
+  ...['include_reasoning', 'separate_reasoning', 'reasoning_format', 'grammar'],
+];
+
+function showsAll(provider: Provider, model: string, body: JsonObject): boolean {
+  const isHiding = HIDING_FIELDS.some((field) => body[field] !== undefined);
+  return !isHiding && matchesAnyGlob(provider.showsAll ?? [], model);
+}
+
+/** The form of a body that passes as it is, but for its model, the limit of its key and what hides its reasoning (N1, C6). */
+function passing({ of, endpoint, body: sent }: OpenLane, isLimited: boolean): RequestForm {
+  return {
+    kind: 'native',
+    write: ({ max_tokens }, { model, hidesReasoning }) => {
+      const limit = isLimited ? { [of.outputLimit]: max_tokens } : {};
+      const passed = hidesReasoning ? (endpoint.hideReasoning?.(sent, model) ?? sent) : sent;
+      const body = { ...omit(passed, ...ROUTING_FIELDS), model, ...limit };
+      return { kind: 'body', body, dropped: [], changed: [] };
+    },
+    // 0 is no limit of an answer that is reserved for.
+    outputLimit: (body) => readCount(body[of.outputLimit]) || null,
+    withLimit: (body, tokens) =>
+      withLimitAlone(body, of.outputLimit, tokens, [...RIVAL_LIMITS, 'n', 'best_of']),
+    limitName: of.outputLimit,
+  };
+}
+
+/** A list of prompts is answered with choices for each. */
+function promptsIn({ prompt }: JsonObject): number {
+  const prompts = readArray(prompt).filter((item) => typeof item === 'string' || Array.isArray(item)).length;
+  return Math.max(1, prompts);
+}

@@ -1,0 +1,106 @@
+/** The page's frame: who is signed in, the views, and which of them is shown. */
+import { useEffect, useState } from 'preact/hooks';
+import { linkTo, type Params, usePlace, VIEWS, type View } from './state/route.ts';
+import { forgetToken, keptToken, type Session, signIn } from './state/session.ts';
+import { enter, useSession } from './state/use-session.ts';
+import { Keys } from './views/keys/keys.tsx';
+import { OwnKey } from './views/keys/own-key.tsx';
+import { Live } from './views/live/live.tsx';
+import { Overview } from './views/overview/overview.tsx';
+import { Requests } from './views/requests/requests.tsx';
+import { SignIn } from './views/sign-in.tsx';
+
+export function App() {
+  const [session, setSession] = useState<Session | null>(null);
+  const [isReturning, setReturning] = useState(() => keptToken() !== null);
+
+  useEffect(() => {
+    const token = keptToken();
+    if (token === null) return;
+    void signIn(token).then((result) => {
+      if (result.kind === 'session') setSession(result.session);
+      else if (result.kind === 'refused') forgetToken();
+      setReturning(false);
+    });
+  }, []);
+
+  const signOut = () => {
+    forgetToken();
+    setSession(null);
+  };
+
+  if (session === null)
+    return isReturning ? (
+      <main class="sign-in" aria-busy="true">
+        <h1>Weir</h1>
+        <p class="hint">Signing in …</p>
+      </main>
+    ) : (
+      <SignIn onSignedIn={setSession} />
+    );
+  enter({ ...session, signOut });
+  return <Frame />;
+}
+
+const LABELS: Readonly<Record<View, string>> = {
+  overview: 'Overview',
+  requests: 'Requests',
+  keys: 'Keys',
+  live: 'Live',
+};
+
+function Frame() {
+  const { isAdmin, key, signOut } = useSession();
+  const { view, params } = usePlace();
+  const labelOf = (name: View) => (name === 'keys' && !isAdmin ? 'Key' : LABELS[name]);
+  const label = labelOf(view);
+  useEffect(() => {
+    document.title = `${label} – Weir`;
+  }, [label]);
+  return (
+    <>
+      <header class="top">
+        <span class="brand">Weir</span>
+        <nav aria-label="Views">
+          {VIEWS.map((name) => (
+            <a
+              key={name}
+              href={linkTo(name, shared(params))}
+              aria-current={name === view ? 'page' : undefined}
+            >
+              {labelOf(name)}
+            </a>
+          ))}
+        </nav>
+        <span class="who">
+          <bdi>{isAdmin ? 'Admin' : (key?.name ?? key?.id ?? '')}</bdi>
+          <button type="button" class="quiet" onClick={signOut}>
+            Sign out
+          </button>
+        </span>
+      </header>
+      <main>
+        <h1 class="sr">{label}</h1>
+        <ViewOf view={view} params={params} isAdmin={isAdmin} />
+      </main>
+    </>
+  );
+}
+
+/** What stays when the view changes: the time, and whose requests. */
+function shared({ range = '', from = '', to = '', key = '', model = '' }: Params): Params {
+  return { range, from, to, key, model };
+}
+
+function ViewOf({ view, params, isAdmin }: { view: View; params: Params; isAdmin: boolean }) {
+  switch (view) {
+    case 'overview':
+      return <Overview params={params} />;
+    case 'requests':
+      return <Requests params={params} />;
+    case 'keys':
+      return isAdmin ? <Keys /> : <OwnKey />;
+    case 'live':
+      return <Live params={params} />;
+  }
+}

@@ -1,0 +1,67 @@
+/** How a request ended, in plain words: what its record says in codes. */
+import { type FinishReason, finishReason } from '../../../canonical/finish-reason.ts';
+import type { Status, UsageRecord } from '../api/types.ts';
+import { count } from './numbers.ts';
+
+export const STATUSES: readonly Status[] = ['finished', 'failed', 'timed_out', 'cancelled'];
+
+/** What `failed_requests` counts. */
+export const FAILED = 'failed,timed_out';
+
+/** A status in words; of several, each. */
+export function statusWords(statuses: string): string {
+  return statuses.replace('_', ' ').replace(',', ' or ');
+}
+
+const FINISHES: Readonly<Record<FinishReason, string>> = {
+  stop: 'The model ended its answer.',
+  length: 'The answer reached its output limit.',
+  content_filter: "The provider's content filter ended the answer.",
+  tool_calls: 'The answer ended with tool calls.',
+};
+
+/** By the error's code: what it means to the reader. */
+const ERRORS: Readonly<Record<string, string>> = {
+  upstream_truncated: "The provider's stream broke off before the answer was finished.",
+  stream_idle_timeout: 'The provider fell silent for IDLE_TIMEOUT_SECONDS.',
+  timeout: 'It took longer than DEADLINE_SECONDS.',
+  upstream_invalid: 'The provider sent no valid answer.',
+  upstream_event_too_large: 'The provider sent an event above MAX_EVENT_BYTES.',
+  upstream_error: 'The provider reported an error of its own.',
+  upstream_overloaded: 'The provider is overloaded.',
+  upstream_unreachable: "The provider can't be reached.",
+  upstream_credential: "The provider refuses this deployment's own key.",
+  upstream_refused: 'The provider refuses this request.',
+  upstream_balance: 'The account at the provider has no balance left.',
+  rate_limited: "The provider's rate limit refused it.",
+};
+
+export interface Ending {
+  readonly title: string;
+  readonly words: string;
+  /** The provider's own word, or the error's code. */
+  readonly code: string | null;
+}
+
+export function endingOf(record: UsageRecord): Ending {
+  const { status, error_code, finish_reason, completion_tokens, first_token_ms } = record;
+  const after = first_token_ms === null ? 'before any output' : `after ${count(completion_tokens)} tokens`;
+  if (status === 'finished')
+    return {
+      title: 'Finished',
+      words: FINISHES[finishReason(finish_reason ?? '')],
+      code: finish_reason,
+    };
+  if (status === 'cancelled')
+    return {
+      title: `Cancelled ${after}`,
+      words: 'The client disconnected; the upstream was told to stop.',
+      code: null,
+    };
+  const failed = first_token_ms === null ? 'Failed' : 'Cut';
+  return {
+    title: `${status === 'timed_out' ? 'Timed out' : failed} ${after}`,
+    words: ERRORS[error_code ?? ''] ?? "The provider's own code says why.",
+    code: error_code,
+  };
+}

@@ -1,0 +1,118 @@
+/** The small controls that several views share: the range, chips of what a view is narrowed to, a copy button. */
+import { useState } from 'preact/hooks';
+import { dayOf, daysOf, RANGES, type Range } from '../state/range.ts';
+import { goTo, linkTo, type Params, type View } from '../state/route.ts';
+
+interface RangePickerProps {
+  readonly view: View;
+  readonly params: Params;
+  readonly range: Range;
+}
+
+export function RangePicker({ view, params, range }: RangePickerProps) {
+  const days = daysOf(params, range);
+  const field = (name: 'from' | 'to', label: string) => (
+    <input
+      type="date"
+      aria-label={`${label} day (UTC)`}
+      aria-invalid={range.problem !== null}
+      max={dayOf(Date.now())}
+      value={days[name]}
+      onChange={(event) =>
+        goTo(view, params, { ...days, [name]: event.currentTarget.value, range: undefined })
+      }
+    />
+  );
+  return (
+    <div class="range">
+      <div class="range" role="group" aria-label="Range">
+        {RANGES.map(({ name, label }) => (
+          <a
+            key={name}
+            href={linkTo(view, params, { range: name, from: undefined, to: undefined })}
+            aria-current={range.name === name ? 'true' : undefined}
+          >
+            {label}
+          </a>
+        ))}
+      </div>
+      <span class="range">
+        {field('from', 'From')}
+        <span aria-hidden="true">–</span>
+        {field('to', 'To')}
+        <span class="hint">UTC</span>
+      </span>
+    </div>
+  );
+}
+
+interface ChipsProps {
+  readonly view: View;
+  readonly params: Params;
+  readonly names: readonly string[];
+  readonly nameOf: (id: string) => string;
+}
+
+/** What a view is narrowed to: each can be taken away. */
+export function Chips({ view, params, names, nameOf }: ChipsProps) {
+  const set = names.filter((name) => params[name]);
+  if (set.length === 0) return null;
+  return (
+    <ul class="chips" aria-label="Narrowed to">
+      {set.map((name) => {
+        const value = params[name] ?? '';
+        const shown = name === 'key' ? nameOf(value) : value;
+        return (
+          <li key={name}>
+            <span class="hint">{name}</span> <bdi>{shown}</bdi>
+            <a href={linkTo(view, params, { [name]: undefined })} aria-label={`Take ${name} ${shown} away`}>
+              ×
+            </a>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+export function CopyButton({ text }: { text: string }) {
+  const [isCopied, setCopied] = useState(false);
+  return (
+    <button
+      type="button"
+      class="primary"
+      onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+    >
+      {isCopied ? 'Copied' : 'Copy'}
+    </button>
+  );
+}
+
+/** How much of a limit is used: `reserved` is drawn behind what is spent. */
+export function Meter({ label, spent, reserved = 0, limit }: MeterProps) {
+  const part = (value: number) => (limit <= 0 ? 100 : Math.min(100, Math.max(0, (value / limit) * 100)));
+  const isOver = spent >= limit;
+  return (
+    <div
+      class={isOver ? 'meter over' : 'meter'}
+      role="meter"
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={limit}
+      aria-valuenow={Math.min(spent, limit)}
+    >
+      <svg width="100%" height="6" aria-hidden="true">
+        <rect class="track" width="100%" height="6" />
+        <rect class="reserved" width={`${part(spent + reserved)}%`} height="6" />
+        <rect class="spent" width={`${part(spent)}%`} height="6" />
+      </svg>
+    </div>
+  );
+}
+
+interface MeterProps {
+  readonly label: string;
+  readonly spent: number;
+  readonly reserved?: number;
+  readonly limit: number;
+}

@@ -1,0 +1,56 @@
+/** What went wrong, what it means and what to do: one look for every failure. */
+import type { Problem } from '../api/fetch-api.ts';
+import { useSession } from '../state/use-session.ts';
+
+interface Told {
+  readonly title: string;
+  readonly words: string;
+}
+
+export function tell(problem: Problem): Told {
+  if (problem.kind === 'offline')
+    return {
+      title: "The deployment can't be reached",
+      words: 'You may be offline.',
+    };
+  const { status, code, message, param } = problem;
+  if (status === 401)
+    return {
+      title: 'This token is not accepted any more',
+      words: 'It was revoked, changed, or has expired.',
+    };
+  if (status === 403) return { title: 'This token has no right to see this', words: message };
+  if (param === 'range') return { title: 'Nothing can be in this range', words: message };
+  if (status === 400 && (param === 'from' || param === 'to'))
+    return { title: 'This range is too large', words: `${message}. Choose a shorter one.` };
+  if (status === 400 && param === 'group_by')
+    return { title: 'There are too many groups', words: `${message}.` };
+  return { title: `The request failed (${code || status})`, words: message || 'No reason was given.' };
+}
+
+export function ProblemBox({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {
+  const { signOut } = useSession();
+  const { title, words } = tell(problem);
+  const isSignedOut = problem.kind === 'refused' && problem.status === 401;
+  const isOfRange = problem.kind === 'refused' && problem.param === 'range';
+  return (
+    <div class="problem" role="alert">
+      <strong>{title}</strong>
+      <p>
+        <bdi>{words}</bdi>
+      </p>
+      {isSignedOut ? (
+        <button type="button" onClick={signOut}>
+          Sign out
+        </button>
+      ) : (
+        !isOfRange &&
+        onRetry && (
+          <button type="button" onClick={onRetry}>
+            Try again
+          </button>
+        )
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,189 @@
+/** Live: one prompt to one or two models, both streams side by side, with every frame as it arrived (D6). */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { List, Model } from '../../api/types.ts';
+import { ProblemBox, tell } from '../../parts/problem.tsx';
+import { useLoad } from '../../state/load.ts';
+import { goTo, type Params } from '../../state/route.ts';
+import { useSession } from '../../state/use-session.ts';
+import { Lane } from './lane.tsx';
+import { liveApi } from './live-key.ts';
+import { Run } from './run.ts';
+
+const DEFAULT_PROMPT = 'Explain in three sentences what a weir does.';
+
+export function Live({ params }: { params: Params }) {
+  const session = useSession();
+  const models = useLoad<List<Model>>((signal) => session.api.get('/v1/models', {}, signal), [session.api]);
+  const ids = models.value?.data.map(({ id }) => id) ?? [];
+  const [prompt, setPrompt] = useState(DEFAULT_PROMPT);
+  const [more, setMore] = useState('');
+  const [failure, setFailure] = useState<string | null>(null);
+  const { runs, start, stop } = useRuns();
+  const isRunning = runs.some((run) => run.isRunning);
+  /** As the fields show them: the URL has them after the next change of its own. */
+  const [chosen, setChosen] = useState<Chosen>(NONE_CHOSEN);
+  const isAsking = useRef(false);
+  useEffect(() => setChosen({ a: params.a ?? '', b: params.b ?? '' }), [params.a, params.b]);
+
+  const send = async (event: SubmitEvent) => {
+    event.preventDefault();
+    // A second Enter while the key is made would ask twice.
+    if (isRunning || isAsking.current) return;
+    setFailure(null);
+    const fields = readFields(more);
+    if (fields === null)
+      return setFailure('More of the request must be a JSON object, such as {"max_tokens": 100}.');
+    const asked = [chosen.a.trim(), chosen.b.trim()].filter((id) => id !== '');
+    isAsking.current = true;
+    const made = await liveApi(session);
+    isAsking.current = false;
+    if (made.kind === 'passthrough')
+      return setFailure(
+        "This deployment passes its callers' own provider keys on (AUTH=passthrough): sign in with such a key to ask a model.",
+      );
+    if (made.kind === 'problem') return setFailure(tell(made.problem).title);
+    start(asked, made.api, {
+      messages: [{ role: 'user', content: prompt }],
+      stream: true,
+      stream_options: { include_usage: true },
+      usage: { include: true },
+      ...fields,
+    });
+  };
+
+  const spanMs = Math.max(...runs.map((run) => run.endedAt ?? run.lastAt), 1);
+  return (
+    <>
+      {models.problem !== null && <ProblemBox problem={models.problem} onRetry={models.reload} />}
+      <form
+        class="live"
+        onSubmit={send}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+        }}
+      >
+        <div class="models">
+          {(['a', 'b'] as const).map((name, i) => (
+            <label key={name}>
+              {i === 0 ? 'Model' : 'Beside it (optional)'}
+              <input
+                list="models"
+                required={i === 0}
+                spellcheck={false}
+                placeholder={models.isLoading ? 'loading the models …' : 'provider/model'}
+                value={chosen[name]}
+                onInput={(event) => setChosen({ ...chosen, [name]: event.currentTarget.value })}
+                onChange={() => goTo('live', params, { a: chosen.a.trim(), b: chosen.b.trim() })}
+              />
+            </label>
+          ))}
+          <datalist id="models">
+            {ids.map((id) => (
+              <option key={id} value={id} />
+            ))}
+          </datalist>
+        </div>
+        <label>
+          Prompt
+          <textarea
+            rows={3}
+            required
+            value={prompt}
+            onInput={(event) => setPrompt(event.currentTarget.value)}
+          />
+        </label>
+        <details>
+          <summary>More of the request</summary>
+          <label>
+            A JSON object: max_tokens, tools, temperature, …
+            <textarea
+              class="code"
+              rows={3}
+              spellcheck={false}
+              value={more}
+              onInput={(event) => setMore(event.currentTarget.value)}
+            />
+          </label>
+        </details>
+        <p class="send">
+          <button type="submit" class="primary" disabled={isRunning}>
+            Send
+          </button>
+          <button type="button" disabled={!isRunning} onClick={stop}>
+            Stop
+          </button>
+          {session.isAdmin && <span class="hint">Asks with a key of its own, which expires in an hour.</span>}
+        </p>
+        {failure !== null && (
+          <p class="problem" role="alert">
+            {failure}
+          </p>
+        )}
+      </form>
+      {runs.length === 0 ? (
+        <div class="empty">
+          <strong>Nothing was asked yet</strong>
+          <p>
+            Pick a model, or two to compare, and watch every frame as it arrives. Requests are metered like
+            any other.
+          </p>
+        </div>
+      ) : (
+        <div class="lanes">
+          {runs.map((run, i) => (
+            <Lane key={i} run={run} spanMs={spanMs} />
+          ))}
+        </div>
+      )}
+    </>
+  );
+}
+
+type Chosen = Readonly<Record<'a' | 'b', string>>;
+const NONE_CHOSEN: Chosen = { a: '', b: '' };
+
+/** However fast streams are, they are drawn no more often. */
+const DRAW_MS = 60;
+
+/** The streams that run; they end with the view. */
+function useRuns() {
+  const [runs, setRuns] = useState<readonly Run[]>([]);
+  const [, draw] = useState(0);
+  const latest = useRef<readonly Run[]>([]);
+  const pending = useRef(0);
+  const onChange = () => {
+    pending.current ||= setTimeout(() => {
+      pending.current = 0;
+      draw((before) => before + 1);
+    }, DRAW_MS);
+  };
+  const stop = () => {
+    for (const run of latest.current) run.stop();
+  };
+  useEffect(
+    () => () => {
+      clearTimeout(pending.current);
+      stop();
+    },
+    [],
+  );
+  const start: (
+    ...args: [readonly string[], Parameters<Run['start']>[0], Parameters<Run['start']>[1]]
+  ) => void = (models, api, body) => {
+    latest.current = models.map((model) => new Run(model, onChange));
+    setRuns(latest.current);
+    for (const run of latest.current) void run.start(api, body);
+  };
+  return { runs, start, stop };
+}
+
+/** @returns null where the text is no JSON object */
+function readFields(text: string): Readonly<Record<string, unknown>> | null {
+  if (text.trim() === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,183 @@
+/** One stream as it comes: its frames, what they say, and how it ended. */
+import { type Api, type Problem, problemOf } from '../../api/fetch-api.ts';
+import { type Frame, readFrames } from '../../api/frames.ts';
+
+export type PartKind = 'reasoning' | 'text' | 'refusal' | 'tool' | 'error';
+export type FrameKind = PartKind | 'usage' | 'done' | 'other';
+
+/** A stretch of the answer of one kind. */
+export interface Part {
+  readonly kind: PartKind;
+  /** Parts with the same one go on from each other. */
+  readonly id: string;
+  /** A tool's name, an error's code. */
+  readonly title: string;
+  text: string;
+}
+
+export interface SeenFrame extends Frame {
+  readonly kind: FrameKind;
+}
+
+interface Usage {
+  readonly prompt_tokens?: number;
+  readonly completion_tokens?: number;
+  readonly total_tokens?: number;
+  readonly prompt_tokens_details?: { readonly cached_tokens?: number; readonly cache_write_tokens?: number };
+  readonly completion_tokens_details?: { readonly reasoning_tokens?: number };
+  /** Dollars. */
+  readonly cost?: number;
+}
+
+interface Chunk {
+  readonly choices?: readonly Choice[];
+  readonly usage?: Usage | null;
+  readonly error?: { readonly message?: string; readonly code?: string | null };
+}
+
+interface Choice {
+  readonly index?: number;
+  readonly finish_reason?: string | null;
+  readonly delta?: {
+    readonly content?: string | null;
+    readonly reasoning_content?: string | null;
+    readonly refusal?: string | null;
+    readonly tool_calls?: readonly ToolCall[];
+  };
+}
+
+interface ToolCall {
+  readonly index?: number;
+  readonly function?: { readonly name?: string; readonly arguments?: string };
+}
+
+/** Frames that are kept; those after them are counted alone. */
+const MAX_FRAMES = 5000;
+/** Characters of one part that are kept: the frames tell the rest. */
+const MAX_TEXT = 100_000;
+
+export class Run {
+  readonly model: string;
+  readonly frames: SeenFrame[] = [];
+  readonly parts: Part[] = [];
+  phase: 'waiting' | 'streaming' | 'done' | 'stopped' | 'failed' = 'waiting';
+  frameCount = 0;
+  bytes = 0;
+  /** ms since the request was sent; null until then. */
+  firstAt: number | null = null;
+  lastAt = 0;
+  endedAt: number | null = null;
+  usage: Usage | null = null;
+  finish: string | null = null;
+  requestId: string | null = null;
+  problem: Problem | null = null;
+  readonly #aborting = new AbortController();
+  readonly #onChange: () => void;
+  #isDone = false;
+
+  constructor(model: string, onChange: () => void) {
+    this.model = model;
+    this.#onChange = onChange;
+  }
+
+  get isRunning(): boolean {
+    return this.endedAt === null;
+  }
+
+  /** Ends the upstream, too: the deployment sees that its client left. */
+  stop(): void {
+    this.#aborting.abort();
+  }
+
+  async start(api: Api, body: Readonly<Record<string, unknown>>): Promise<void> {
+    const start = performance.now();
+    const now = () => performance.now() - start;
+    try {
+      const response = await api.stream(
+        '/v1/chat/completions',
+        { ...body, model: this.model },
+        this.#aborting.signal,
+      );
+      this.requestId = response.headers.get('x-weir-request-id');
+      if (!response.ok || response.body === null) {
+        this.#fail(problemOf(response.status, await response.text()));
+      } else {
+        this.phase = 'streaming';
+        await readFrames(response.body, now, (frame) => this.#take(frame));
+        if (this.phase === 'streaming') this.phase = 'done';
+        if (!this.#isDone) this.#error('no [DONE]', 'The stream ended without its last frame.');
+      }
+    } catch {
+      if (this.#aborting.signal.aborted) this.phase = 'stopped';
+      else if (this.phase === 'waiting') this.#fail({ kind: 'offline' });
+      else
+        this.#error(
+          'connection lost',
+          'The connection to the deployment was lost in the middle of the stream.',
+        );
+    }
+    this.endedAt = now();
+    this.#onChange();
+  }
+
+  #fail(problem: Problem): void {
+    this.problem = problem;
+    this.phase = 'failed';
+  }
+
+  #error(title: string, text: string): void {
+    this.parts.push({ kind: 'error', id: `error-${this.parts.length}`, title, text });
+    this.phase = 'failed';
+  }
+
+  #take(frame: Frame): void {
+    const kind = this.#read(frame);
+    this.frameCount++;
+    this.bytes += frame.bytes;
+    this.lastAt = frame.at;
+    const isOutput = kind === 'text' || kind === 'reasoning' || kind === 'tool' || kind === 'refusal';
+    if (isOutput) this.firstAt ??= frame.at;
+    if (this.frames.length < MAX_FRAMES) this.frames.push({ ...frame, kind });
+    this.#onChange();
+  }
+
+  #read({ text, json }: Frame): FrameKind {
+    if (text === '[DONE]') {
+      this.#isDone = true;
+      return 'done';
+    }
+    if (typeof json !== 'object' || json === null) return 'other';
+    const chunk: Chunk = json;
+    if (chunk.error !== undefined) {
+      this.#error(chunk.error.code ?? 'error', chunk.error.message ?? '');
+      return 'error';
+    }
+    let kind: FrameKind = 'other';
+    for (const choice of chunk.choices ?? []) kind = this.#readChoice(choice) ?? kind;
+    if (chunk.usage) {
+      this.usage = chunk.usage;
+      if (kind === 'other') kind = 'usage';
+    }
+    return kind;
+  }
+
+  #readChoice({ index = 0, delta = {}, finish_reason }: Choice): PartKind | null {
+    if (finish_reason) this.finish = finish_reason;
+    let kind: PartKind | null = null;
+    const { reasoning_content, content, refusal, tool_calls = [] } = delta;
+    const add = (of: PartKind, id: string, text: string, title: string) => {
+      kind = of;
+      const last = this.parts.findLast((part) => part.id === id);
+      const goesOn = last !== undefined && (of === 'tool' || last === this.parts.at(-1));
+      if (goesOn) last.text += last.text.length < MAX_TEXT ? text : '';
+      else this.parts.push({ kind: of, id, title, text });
+    };
+    const of = index === 0 ? '' : ` ${index + 1}`;
+    if (reasoning_content) add('reasoning', `reasoning${index}`, reasoning_content, `Reasoning${of}`);
+    if (content) add('text', `text${index}`, content, `Text${of}`);
+    if (refusal) add('refusal', `refusal${index}`, refusal, `Refusal${of}`);
+    for (const { index: call = 0, function: { name = '', arguments: text = '' } = {} } of tool_calls)
+      add('tool', `tool${index}/${call}`, text, name);
+    return kind;
+  }
+}

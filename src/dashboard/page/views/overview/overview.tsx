@@ -1,0 +1,178 @@
+/** Overview: what was spent and how it went, over time and by group, against the range before (D3). */
+import type { GroupName, Refusals, Report } from '../../api/types.ts';
+import { timeOfDay } from '../../format/times.ts';
+import { Chips, RangePicker } from '../../parts/controls.tsx';
+import { ProblemBox } from '../../parts/problem.tsx';
+import { useLoad, within } from '../../state/load.ts';
+import { before, readRange, spanOf } from '../../state/range.ts';
+import { goTo, linkTo, type Params } from '../../state/route.ts';
+import { useKeyNames } from '../../state/use-key-names.ts';
+import { useSession } from '../../state/use-session.ts';
+import { Figures } from './figures.tsx';
+import { currenciesOf, METRICS, rank } from './metrics.ts';
+import { OverTime } from './over-time.tsx';
+import { Refused } from './refused.tsx';
+import { GroupTable } from './table.tsx';
+
+const GROUPS: readonly { readonly name: GroupName; readonly label: string }[] = [
+  { name: 'model', label: 'Model' },
+  { name: 'provider', label: 'Provider' },
+  { name: 'key', label: 'Key' },
+  { name: 'status', label: 'Status' },
+];
+/** What is on the screen, which may still be of the grouping before. */
+interface Shown extends Report {
+  readonly by: GroupName;
+  /** ms since the epoch. */
+  readonly loadedAt: number;
+}
+
+/** Null: none are counted of what the view is narrowed to. */
+const NO_REFUSALS: Refusals = { data: [], total: { refused_requests: null } };
+
+const FILTERS = ['provider', 'model', 'key', 'status'] as const;
+
+export function Overview({ params }: { params: Params }) {
+  const { api, isAdmin } = useSession();
+  const { nameOf } = useKeyNames();
+  const range = readRange(params);
+  const groups = GROUPS.filter(({ name }) => name !== 'key' || isAdmin);
+  const by = groups.find(({ name }) => name === params.by)?.name ?? 'model';
+  const filters = Object.fromEntries(
+    FILTERS.flatMap((name) => (params[name] && (name !== 'key' || isAdmin) ? [[name, params[name]]] : [])),
+  );
+  const asked = JSON.stringify([spanOf(range), filters, range.problem]);
+  const now = useLoad<Shown>(
+    within(range, async (signal) => {
+      const answer = await api.get<Report>(
+        '/v1/usage',
+        { ...spanOf(range), ...filters, group_by: by },
+        signal,
+      );
+      return answer.kind === 'answer'
+        ? { ...answer, value: { ...answer.value, loadedAt: Date.now(), by } }
+        : answer;
+    }),
+    [api, asked, by],
+  );
+  const then = useLoad<Report>(
+    within(range, (signal) =>
+      api.get('/v1/usage', { ...spanOf(before(range)), ...filters, group_by: 'status' }, signal),
+    ),
+    [api, asked],
+  );
+  // What was refused had no provider yet, no model and no status.
+  const { key = '', ...others } = filters;
+  const refused = useLoad<Refusals>(
+    within(range, async (signal) =>
+      Object.keys(others).length > 0
+        ? { kind: 'answer', value: NO_REFUSALS }
+        : api.get(
+            '/v1/usage/refusals',
+            { ...spanOf(range), ...(key && { key }), group_by: isAdmin ? 'code,key' : 'code' },
+            signal,
+          ),
+    ),
+    [api, asked],
+  );
+  const metric = METRICS.find(({ name }) => name === params.metric) ?? METRICS[0];
+  const currencies = currenciesOf(now.value?.total);
+  const currency = currencies.find((known) => known === params.currency) ?? currencies[0] ?? 'USD';
+  const shown = now.value;
+
+  return (
+    <>
+      <div class="bar">
+        <RangePicker view="overview" params={params} range={range} />
+        <label class="inline">
+          By{' '}
+          <select
+            value={by}
+            onChange={(event) => goTo('overview', params, { by: event.currentTarget.value })}
+          >
+            {groups.map(({ name, label }) => (
+              <option key={name} value={name}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </label>
+        {currencies.length > 1 && (
+          <label class="inline">
+            In{' '}
+            <select
+              value={currency}
+              onChange={(event) => goTo('overview', params, { currency: event.currentTarget.value })}
+            >
+              {currencies.map((known) => (
+                <option key={known}>{known}</option>
+              ))}
+            </select>
+          </label>
+        )}
+        <Chips view="overview" params={filters} names={FILTERS} nameOf={nameOf} />
+      </div>
+      {now.problem !== null ? (
+        <ProblemBox problem={now.problem} onRetry={now.reload} />
+      ) : (
+        <div aria-busy={now.isLoading} class={now.isLoading ? 'loading' : ''}>
+          <Figures
+            now={shown?.total ?? null}
+            then={then.value?.total ?? null}
+            refused={refused.value?.total.refused_requests ?? null}
+            {...{ currency, metric, params }}
+          />
+          {shown !== null && shown.total.requests === 0 && !now.isLoading ? (
+            <Empty isFiltered={Object.keys(filters).length > 0} />
+          ) : (
+            shown !== null && (
+              <>
+                <OverTime
+                  {...{ range, filters, by: shown.by, metric, currency, nameOf }}
+                  groups={rank(shown.data, shown.by, currency)}
+                />
+                <GroupTable
+                  {...{ params, metric, currency, nameOf }}
+                  by={shown.by}
+                  groups={rank(shown.data, shown.by, currency)}
+                  total={shown.total}
+                />
+              </>
+            )
+          )}
+          <Refused refusals={refused.value ?? NO_REFUSALS} nameOf={isAdmin ? nameOf : null} />
+          {shown !== null && (
+            <p class="hint foot">
+              As of {timeOfDay(shown.loadedAt)}. Records show up within a minute.{' '}
+              <button
+                type="button"
+                class="link"
+                onClick={() => {
+                  now.reload();
+                  then.reload();
+                  refused.reload();
+                }}
+              >
+                Load again
+              </button>
+            </p>
+          )}
+        </div>
+      )}
+    </>
+  );
+}
+
+function Empty({ isFiltered }: { isFiltered: boolean }) {
+  return (
+    <div class="empty">
+      <strong>No requests in this range</strong>
+      <p>
+        {isFiltered ? 'Nothing fits what the view is narrowed to.' : 'Requests show up here within a minute.'}
+      </p>
+      <p>
+        <a href={linkTo('live', {})}>Watch a model answer</a>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,154 @@
+/** One request's record, in words first: how it ended, when what happened, what it used and why it cost that. */
+import type { UsageRecord } from '../../api/types.ts';
+import { TimeLine } from '../../charts/time-line.tsx';
+import { endingOf } from '../../format/endings.ts';
+import { bytes, count, milliseconds, money, rate } from '../../format/numbers.ts';
+import { date, exactTime } from '../../format/times.ts';
+import { Facts } from '../../parts/facts.tsx';
+import { ProblemBox } from '../../parts/problem.tsx';
+import { Sheet } from '../../parts/sheet.tsx';
+import { useLoad } from '../../state/load.ts';
+import { linkTo } from '../../state/route.ts';
+import type { KeyNames } from '../../state/use-key-names.ts';
+import { useSession } from '../../state/use-session.ts';
+
+interface RecordSheetProps {
+  readonly id: string;
+  readonly names: KeyNames;
+  readonly onClose: () => void;
+}
+
+export function RecordSheet({ id, names, onClose }: RecordSheetProps) {
+  const { api } = useSession();
+  const { value, problem, reload } = useLoad<UsageRecord>(
+    (signal) => api.get(`/v1/usage/records/${encodeURIComponent(id)}`, {}, signal),
+    [api, id],
+  );
+  const isUnknown = problem?.kind === 'refused' && problem.status === 404;
+  return (
+    <Sheet title="Request" onClose={onClose} isTall>
+      <p class="code id">
+        <bdi>{id}</bdi>
+      </p>
+      {isUnknown ? (
+        <div class="empty">
+          <strong>There is no record of this request</strong>
+          <p>Records show up within a minute. What was refused before it reached a provider has none.</p>
+          <button type="button" onClick={reload}>
+            Look again
+          </button>
+        </div>
+      ) : problem !== null ? (
+        <ProblemBox problem={problem} onRetry={reload} />
+      ) : value === null ? (
+        <p class="hint">Loading …</p>
+      ) : (
+        <Record record={value} names={names} />
+      )}
+    </Sheet>
+  );
+}
+
+function Record({ record, names }: { record: UsageRecord; names: KeyNames }) {
+  const { title, words, code } = endingOf(record);
+  const { asked, provider, model, key_id, attempts = [], dropped = [], changed = [] } = record;
+  const served = `${provider}/${model}`;
+  const streamedMs = record.first_token_ms === null ? 0 : record.total_ms - record.first_token_ms;
+  const perSecond = streamedMs > 0 ? (record.completion_tokens * 1000) / streamedMs : null;
+  return (
+    <>
+      <div class={`ending ${record.status}`}>
+        <strong>{title}</strong>
+        <p>
+          <bdi>{words}</bdi>
+        </p>
+        <p class="code">
+          <bdi>{code}</bdi>
+        </p>
+      </div>
+      <TimeLine record={record} />
+      <Facts
+        facts={[
+          ['Arrived', exactTime(record.time)],
+          ['First token', milliseconds(record.first_token_ms)],
+          [
+            'End',
+            milliseconds(record.total_ms) +
+              (perSecond !== null && streamedMs >= 20 ? `, ${rate(perSecond)} tokens a second` : ''),
+          ],
+          ['Asked', <bdi>{asked}</bdi>],
+          served !== asked && ['Served by', <bdi>{served}</bdi>],
+          [
+            'Key',
+            <a href={linkTo('requests', { key: key_id })}>
+              <bdi>{names.nameOf(key_id)}</bdi>
+            </a>,
+          ],
+          ['Route', record.route],
+          ['Client', record.client],
+          [
+            'Prompt',
+            tokensOf(
+              record.prompt_tokens,
+              [record.cached_tokens, 'cached'],
+              [record.cache_write_tokens, 'written to the cache'],
+            ),
+          ],
+          [
+            'Completion',
+            tokensOf(record.completion_tokens, [record.reasoning_tokens, 'reasoning']) +
+              (record.estimated ? ' (estimated: the provider reported none)' : ''),
+          ],
+          record.vendor_events > 0 && [
+            'Vendor events',
+            `${count(record.vendor_events)}, ${count(record.vendor_tokens)} tokens`,
+          ],
+          ['Sent', bytes(record.bytes_out)],
+          ['Cost', costOf(record)],
+          dropped.length > 0 && ['Dropped', dropped.join(', ')],
+          changed.length > 0 && ['Changed', changed.join(', ')],
+        ]}
+      />
+      {attempts.length > 0 && (
+        <>
+          <h3>Attempts</h3>
+          <ol class="attempts">
+            {attempts.map((attempt, i) => (
+              <li key={i}>
+                <bdi>
+                  {attempt.provider}/{attempt.model}
+                </bdi>
+                <span class="num">{milliseconds(attempt.ms)}</span>
+                <span class={attempt.error_code === null ? '' : 'failed'}>
+                  {attempt.ms === null ? 'not asked' : (attempt.status ?? 'no answer')}{' '}
+                  <bdi>{attempt.error_code}</bdi>
+                </span>
+              </li>
+            ))}
+          </ol>
+        </>
+      )}
+      <details>
+        <summary>The record as the API gives it</summary>
+        <pre tabIndex={0}>{JSON.stringify(record, null, 2)}</pre>
+      </details>
+    </>
+  );
+}
+
+function tokensOf(
+  all: number,
+  ...parts: readonly (readonly [tokens: number | null, what: string])[]
+): string {
+  const some = parts.flatMap(([tokens, what]) => (tokens ? [`${count(tokens)} ${what}`] : []));
+  return `${count(all)} tokens${some.length > 0 ? `, of them ${some.join(', ')}` : ''}`;
+}
+
+function costOf({ cost, currency, cost_source, price_since, cost_estimated }: UsageRecord): string {
+  if (cost === null || currency === null) return 'No price is known for this model. PRICES can add one.';
+  const source =
+    cost_source === 'upstream'
+      ? 'as the provider told it'
+      : `by the price table${price_since === null ? '' : `, price since ${date(price_since)}`}`;
+  return `${money(cost, currency)}, ${source}${cost_estimated ? ' (estimated)' : ''}`;
+}

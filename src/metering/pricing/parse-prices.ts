@@ -1,0 +1,200 @@
+/** Reads a deployment's own prices, wherever they come from: valid ones, or what is wrong with the first that is not (P2). */
+import { isObject, type JsonObject, objectOf, readText } from '../../shared/json.ts';
+import { MAX_OWN_PRICES, MAX_PRICE_MODELS } from '../../shared/limits.ts';
+import { CALENDARS, type Peak, type Price, RATES, type Rates } from './price.ts';
+
+export type ParsedPrices =
+  | { readonly kind: 'valid'; readonly prices: readonly Price[] }
+  /** `problem` names the price and the field, and never contains a value. */
+  | { readonly kind: 'invalid'; readonly problem: string };
+
+const OTHER_FIELDS = [
+  'provider',
+  'models',
+  'since',
+  'currency',
+  'service_tiers',
+  'web_search',
+  'above',
+  'peak',
+  'source',
+  'checked',
+];
+
+const SINCE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/;
+const ZONE = /^[+-](0\d|1[0-4]):[0-5]\d$/;
+const TIME = /^([01]\d|2[0-3]):[0-5]\d$/;
+const MIDNIGHT = '24:00';
+const MAX_TEXT_CHARS = 512;
+/** Units of a currency per million tokens: more is a mistake. */
+const MAX_RATE = 1_000_000;
+const RATE_STEPS = 1e6;
+const RATE_DECIMALS = 6;
+/** The days of a week, or the spans of a day. */
+const MAX_SPANS = 24;
+
+/** @param value a list of prices, as JSON has it */
+export function parsePrices(value: unknown): ParsedPrices {
+  if (!Array.isArray(value)) return { kind: 'invalid', problem: 'must be a list of prices' };
+  if (value.length > MAX_OWN_PRICES)
+    return { kind: 'invalid', problem: `must be at most ${MAX_OWN_PRICES} prices` };
+  const prices: Price[] = [];
+  for (const [i, entry] of value.entries()) {
+    const reader = new FieldReader(objectOf(entry), '');
+    if (!isObject(entry)) reader.fail('must be an object');
+    const price = readPrice(reader);
+    if (reader.problem !== null) return { kind: 'invalid', problem: `price ${i + 1}: ${reader.problem}` };
+    prices.push(price);
+  }
+  return { kind: 'valid', prices };
+}
+
+/** Reads one object's fields and keeps the first problem; what is invalid is read as a value that nothing uses. */
+class FieldReader {
+  problem: string | null = null;
+  readonly object: JsonObject;
+  readonly #path: string;
+
+  /** @param path of the object in its price, as `peak.` */
+  constructor(object: JsonObject, path: string) {
+    this.object = object;
+    this.#path = path;
+  }
+
+  fail(message: string): void {
+    this.problem ??= this.#path + message;
+  }
+
+  closeTo(fields: readonly string[]): void {
+    if (Object.keys(this.object).some((field) => !fields.includes(field)))
+      this.fail(`takes nothing but ${fields.join(', ')}`);
+  }
+
+  text(field: string, isValid: (text: string) => boolean, message: string): string {
+    const text = readText(this.object[field]) ?? '';
+    if (text.length > MAX_TEXT_CHARS || !isValid(text)) this.fail(`${field} must be ${message}`);
+    return text;
+  }
+
+  rates(): Rates {
+    const rates: { -readonly [R in keyof Rates]: Rates[R] } = {};
+    for (const name of RATES) {
+      const rate = this.rate(name, 'million tokens');
+      if (rate !== undefined) rates[name] = rate;
+    }
+    return rates;
+  }
+
+  rate(name: string, unit: string): number | undefined {
+    const value = this.object[name];
+    if (value === undefined || value === null) return undefined;
+    if (typeof value === 'number' && isRate(value)) return value;
+    this.fail(`${name} must be a number from 0 up, per ${unit}, with at most ${RATE_DECIMALS} decimals`);
+    return undefined;
+  }
+
+  /** The problem of a part is one of the whole. */
+  part<Value>(field: string, read: (reader: FieldReader) => Value): Value | undefined {
+    const value = this.object[field];
+    if (value === undefined || value === null) return undefined;
+    const reader = new FieldReader(objectOf(value), `${field}.`);
+    const part = read(reader);
+    if (!isObject(value)) this.fail(`${field} must be an object`);
+    else if (reader.problem !== null) this.fail(reader.problem);
+    return part;
+  }
+}
+
+function readPrice(reader: FieldReader): Price {
+  reader.closeTo([...OTHER_FIELDS, ...RATES]);
+  const provider = reader.text('provider', (text) => text !== '', 'the id of a provider, as "deepseek"');
+  const models = readNames(reader, 'models', 'names or globs, as ["gpt-5*"]');
+  const since = reader.text('since', isTime, 'a day or a UTC time, as 2026-11-01 or 2026-11-01T16:00:00Z');
+  const currency = reader.text(
+    'currency',
+    (text) => /^[A-Z]{3}$/.test(text),
+    'a currency as ISO 4217 has it, as USD',
+  );
+  const service_tiers =
+    reader.object.service_tiers === undefined
+      ? undefined
+      : readNames(reader, 'service_tiers', 'names, as ["priority"]');
+  const rates = reader.rates();
+  const web_search = reader.rate('web_search', 'thousand searches');
+  const above = reader.part('above', readAbove);
+  const peak = reader.part('peak', readPeak);
+  if (above !== undefined && peak !== undefined) reader.fail('has above or peak, not both');
+  if (Object.keys(rates).length === 0) reader.fail(`needs one of ${RATES.join(', ')}`);
+  return {
+    provider,
+    models,
+    since,
+    currency,
+    ...(service_tiers === undefined ? {} : { service_tiers }),
+    ...rates,
+    ...(web_search === undefined ? {} : { web_search }),
+    ...(above === undefined ? {} : { above }),
+    ...(peak === undefined ? {} : { peak }),
+  };
+}
+
+function readNames(reader: FieldReader, field: string, what: string): string[] {
+  const list = reader.object[field];
+  const names = Array.isArray(list) ? list : [];
+  const valid = names.filter(
+    (name) => typeof name === 'string' && name !== '' && name.length <= MAX_TEXT_CHARS,
+  );
+  if (valid.length === 0 || valid.length !== names.length || valid.length > MAX_PRICE_MODELS)
+    reader.fail(`${field} must be a list of 1 to ${MAX_PRICE_MODELS} ${what}`);
+  return valid;
+}
+
+function readAbove(reader: FieldReader): NonNullable<Price['above']> {
+  reader.closeTo(['prompt_tokens', ...RATES]);
+  const { prompt_tokens } = reader.object;
+  const isCount =
+    typeof prompt_tokens === 'number' && Number.isSafeInteger(prompt_tokens) && prompt_tokens > 0;
+  if (!isCount) reader.fail('prompt_tokens must be a whole number');
+  return { prompt_tokens: isCount ? prompt_tokens : 0, ...reader.rates() };
+}
+
+function readPeak(reader: FieldReader): Peak {
+  reader.closeTo(['zone', 'days', 'hours', 'holidays', ...RATES]);
+  const zone = reader.text('zone', (text) => ZONE.test(text), 'an offset from UTC, as "+08:00"');
+  const days = list(reader.object.days).filter(isDay);
+  if (days.length === 0 || days.length !== list(reader.object.days).length)
+    reader.fail('days must be a list of 1 (Monday) to 7 (Sunday)');
+  const hours = list(reader.object.hours).flatMap((span) => readSpan(span));
+  if (hours.length === 0 || hours.length !== list(reader.object.hours).length)
+    reader.fail('hours must be a list of spans within a day, as [["09:00", "12:00"]]');
+  const holidays = CALENDARS.find((calendar) => calendar === reader.object.holidays);
+  if (holidays === undefined && (reader.object.holidays ?? null) !== null)
+    reader.fail(`holidays must be one of: ${CALENDARS.join(', ')}`);
+  return { zone, days, hours, ...(holidays === undefined ? {} : { holidays }), ...reader.rates() };
+}
+
+/** Days and spans: a longer list is none. */
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) && value.length <= MAX_SPANS ? value : [];
+}
+
+function isDay(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 7;
+}
+
+function readSpan(span: unknown): [string, string][] {
+  const [from, to, ...others] = Array.isArray(span) ? span : [];
+  if (typeof from !== 'string' || typeof to !== 'string' || others.length > 0) return [];
+  return TIME.test(from) && (TIME.test(to) || to === MIDNIGHT) && from < to ? [[from, to]] : [];
+}
+
+function isRate(value: number): boolean {
+  const steps = value * RATE_STEPS;
+  return value >= 0 && value <= MAX_RATE && Math.abs(steps - Math.round(steps)) < 1e-3;
+}
+
+/** A time of the calendar: `Date.parse` takes the 30th of February for a day in March. */
+function isTime(text: string): boolean {
+  const ms = SINCE.test(text) ? Date.parse(text) : Number.NaN;
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text.slice(0, 10));
+}

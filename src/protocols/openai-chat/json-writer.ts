@@ -1,0 +1,214 @@
+/** Puts an answer's chunks together into one plain object, for a request that is not streamed. */
+import type {
+  ChatChoice,
+  ChatChunk,
+  Chunk,
+  Delta,
+  TextChoice,
+  TextChunk,
+  ToolCallDelta,
+} from '../../canonical/chunk.ts';
+import type { FinishReason } from '../../canonical/finish-reason.ts';
+import { type ChatLogprobs, sizeOfLogprobs, type TextLogprobs } from '../../canonical/logprobs.ts';
+import { ReasoningDetails } from '../../canonical/reasoning-details.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { MAX_ANSWER_BYTES } from '../../shared/limits.ts';
+import type { AnswerFailure, WholeBuilder } from '../../stream/chunk-sink.ts';
+
+interface ToolCall {
+  readonly id: string;
+  readonly type: 'function';
+  readonly function: { readonly name: string; arguments: string };
+  extra_content?: JsonObject;
+}
+
+interface ChatState {
+  content: string;
+  reasoning: string;
+  refusal: string;
+  readonly toolCalls: Map<number, ToolCall>;
+  readonly reasoningDetails: ReasoningDetails;
+  readonly logprobs: ChatLogprobs[];
+  finish: FinishReason | null;
+}
+
+interface TextState {
+  text: string;
+  readonly logprobs: TextLogprobs[];
+  finish: FinishReason | null;
+}
+
+/** The sink of a plain answer. */
+export class CompletionBuilder implements WholeBuilder {
+  readonly #chat = new Map<number, ChatState>();
+  readonly #text = new Map<number, TextState>();
+  #last: Chunk | undefined;
+  #chars = 0;
+  failure: AnswerFailure | null = null;
+
+  get heldChars(): number {
+    return this.#chars;
+  }
+
+  chunk(chunk: Chunk): boolean {
+    this.#last = chunk;
+    this.#chars += sizeOf(chunk);
+    if (this.#chars > MAX_ANSWER_BYTES) return false;
+    if (chunk.object === 'chat.completion.chunk') for (const choice of chunk.choices) this.#addChat(choice);
+    else for (const choice of chunk.choices) this.#addText(choice);
+    return true;
+  }
+
+  /** Vendor events have no place in a plain answer. */
+  vendor(): void {}
+
+  end(failure: AnswerFailure | null): void {
+    this.failure = failure;
+  }
+
+  take(): string {
+    return JSON.stringify(this.#completion());
+  }
+
+  #completion(): unknown {
+    const last = this.#last;
+    if (last === undefined) return undefined;
+    return last.object === 'chat.completion.chunk' ? this.#chatCompletion(last) : this.#textCompletion(last);
+  }
+
+  #chatCompletion(last: ChatChunk): unknown {
+    const { id, created, model, service_tier, system_fingerprint, usage } = last;
+    const choices = byIndex(this.#chat).map(([index, state]) => ({
+      index,
+      message: message(state),
+      logprobs: joinChatLogprobs(state.logprobs),
+      finish_reason: state.finish,
+    }));
+    return {
+      id,
+      object: 'chat.completion',
+      created,
+      model,
+      service_tier,
+      system_fingerprint,
+      choices,
+      usage,
+    };
+  }
+
+  #textCompletion(last: TextChunk): unknown {
+    const { id, object, created, model, system_fingerprint, usage } = last;
+    const choices = byIndex(this.#text).map(([index, state]) => ({
+      index,
+      text: state.text,
+      logprobs: joinTextLogprobs(state.logprobs),
+      finish_reason: state.finish,
+    }));
+    return { id, object, created, model, system_fingerprint, choices, usage };
+  }
+
+  #addChat({ index, delta, logprobs, finish_reason }: ChatChoice): void {
+    const state = this.#chat.get(index) ?? emptyChat();
+    this.#chat.set(index, state);
+    state.content += delta.content ?? '';
+    state.reasoning += delta.reasoning_content ?? '';
+    state.refusal += delta.refusal ?? '';
+    for (const fragment of delta.tool_calls ?? []) addToolCall(state.toolCalls, fragment);
+    if (delta.reasoning_details !== undefined) state.reasoningDetails.add(delta.reasoning_details);
+    if (logprobs !== null) state.logprobs.push(logprobs);
+    state.finish ??= finish_reason;
+  }
+
+  #addText({ index, text, logprobs, finish_reason }: TextChoice): void {
+    const state = this.#text.get(index) ?? { text: '', logprobs: [], finish: null };
+    this.#text.set(index, state);
+    state.text += text;
+    if (logprobs !== null) state.logprobs.push(logprobs);
+    state.finish ??= finish_reason;
+  }
+}
+
+function emptyChat(): ChatState {
+  return {
+    content: '',
+    reasoning: '',
+    refusal: '',
+    toolCalls: new Map(),
+    reasoningDetails: new ReasoningDetails(),
+    logprobs: [],
+    finish: null,
+  };
+}
+
+/** OpenAI's message: `content` is null beside tool calls or a refusal, `refusal` is always there, the rest where not empty. */
+function message(state: ChatState) {
+  const toolCalls = byIndex(state.toolCalls).map(([, call]) => call);
+  const details = state.reasoningDetails.list;
+  const hasOther = toolCalls.length > 0 || state.refusal !== '';
+  return {
+    role: 'assistant',
+    content: state.content === '' && hasOther ? null : state.content,
+    ...(state.reasoning === '' ? {} : { reasoning_content: state.reasoning }),
+    refusal: state.refusal === '' ? null : state.refusal,
+    ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
+    ...(details.length === 0 ? {} : { reasoning_details: details }),
+  };
+}
+
+function addToolCall(calls: Map<number, ToolCall>, fragment: ToolCallDelta): void {
+  const known = calls.get(fragment.index);
+  const call = known ?? openToolCall(calls, fragment);
+  if (known !== undefined) known.function.arguments += fragment.function.arguments;
+  if (call !== undefined && fragment.extra_content !== undefined) call.extra_content = fragment.extra_content;
+}
+
+function openToolCall(calls: Map<number, ToolCall>, fragment: ToolCallDelta): ToolCall | undefined {
+  if (!('id' in fragment)) return undefined;
+  const call: ToolCall = { id: fragment.id, type: fragment.type, function: { ...fragment.function } };
+  calls.set(fragment.index, call);
+  return call;
+}
+
+function joinChatLogprobs(pieces: readonly ChatLogprobs[]): ChatLogprobs | null {
+  const [first] = pieces;
+  if (first === undefined || pieces.length === 1) return first ?? null;
+  const content = pieces.flatMap((piece) => piece.content ?? []);
+  const refusal = pieces.flatMap((piece) => piece.refusal ?? []);
+  return { content: content.length === 0 ? null : content, refusal: refusal.length === 0 ? null : refusal };
+}
+
+function joinTextLogprobs(pieces: readonly TextLogprobs[]): TextLogprobs | null {
+  const [first] = pieces;
+  if (first === undefined || pieces.length === 1) return first ?? null;
+  const top = pieces.flatMap((piece) => piece.top_logprobs ?? []);
+  return {
+    tokens: pieces.flatMap((piece) => piece.tokens),
+    token_logprobs: pieces.flatMap((piece) => piece.token_logprobs),
+    top_logprobs: top.length === 0 ? null : top,
+    text_offset: pieces.flatMap((piece) => piece.text_offset),
+  };
+}
+
+function byIndex<Value>(map: ReadonlyMap<number, Value>): [number, Value][] {
+  return [...map].sort(([a], [b]) => a - b);
+}
+
+/** What is kept of a chunk, in UTF-16 units of its JSON, about. */
+function sizeOf(chunk: Chunk): number {
+  if (chunk.object === 'text_completion') {
+    return chunk.choices.reduce((sum, { text, logprobs }) => sum + text.length + sizeOfLogprobs(logprobs), 0);
+  }
+  return chunk.choices.reduce(
+    (sum, { delta, logprobs }) => sum + sizeOfDelta(delta) + sizeOfLogprobs(logprobs),
+    0,
+  );
+}
+
+function sizeOfDelta({ content, reasoning_content, refusal, tool_calls, reasoning_details }: Delta): number {
+  const texts = (content?.length ?? 0) + (reasoning_content?.length ?? 0) + (refusal?.length ?? 0);
+  return texts + sizeOfJson(tool_calls) + sizeOfJson(reasoning_details);
+}
+
+function sizeOfJson(value: unknown): number {
+  return value === undefined ? 0 : JSON.stringify(value).length;
+}

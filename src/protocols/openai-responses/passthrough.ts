@@ -1,0 +1,35 @@
+/** What of Responses passes as it is where its provider speaks Responses, too (N1, N2). */
+
+import { readMaker } from '../../canonical/provider-tag.ts';
+import { isObject, type JsonObject } from '../../shared/json.ts';
+import type { Lane } from '../shared/client-protocol.ts';
+import { isOwnReasoning } from './encrypted-content.ts';
+import { writeResponse } from './passthrough-event.ts';
+import { LaneWriter } from './passthrough-writer.ts';
+
+export const lane: Lane = {
+  dialect: 'responses',
+  outputLimit: 'max_output_tokens',
+  // Items and tools of kinds that are not known.
+  promptParts: /^(?:input|tools)\./,
+  compacts: ({ context_management: management }) => Array.isArray(management) && management.length > 0,
+  detached: 'background',
+  requestHeaders: [],
+  responseHeaders: [],
+  withoutTokens,
+  openStream: (options) => new LaneWriter(options),
+  writeWhole: (answer, options) => (answer.object === 'response' ? writeResponse(answer, options) : answer),
+};
+
+/** A reasoning item is of use to its maker alone: without its token a provider finds nothing in it. */
+function withoutTokens(body: JsonObject): JsonObject {
+  const { input } = body;
+  if (!Array.isArray(input) || !input.some(isOwn)) return body;
+  return { ...body, input: input.filter((item) => !isOwn(item)) };
+}
+
+function isOwn(item: unknown): boolean {
+  if (!isObject(item) || item.type !== 'reasoning') return false;
+  if (readMaker(item.encrypted_content) !== null) return true;
+  return isOwnReasoning(item.id);
+}

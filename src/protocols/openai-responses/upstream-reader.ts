@@ -1,0 +1,181 @@
+/** OpenAI's Responses as an upstream speaks it: items that are announced, told in deltas and closed, then the whole response (N1, N2). */
+import type { UpstreamError } from '../../canonical/error.ts';
+import { readLogprobs } from '../../canonical/logprobs.ts';
+import {
+  type ChoicePart,
+  type ChunkPart,
+  EMPTY_CHOICE,
+  EMPTY_PART,
+  type ToolCallPart,
+} from '../../canonical/part.ts';
+import { markMaker } from '../../canonical/provider-tag.ts';
+import { findUpstreamError, readUpstreamError } from '../../canonical/upstream-error.ts';
+import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
+import type { Dialect, DialectQuirks, DialectReader } from '../../stream/upstream-protocol.ts';
+import { readName, readUsage } from '../openai-chat/upstream-envelope.ts';
+
+export const openaiResponses: Dialect = { open: (quirks, provider) => new ResponsesReader(quirks, provider) };
+
+/** The events that carry a piece of a text. */
+const TEXTS: Readonly<Record<string, (delta: string) => Partial<ChoicePart>>> = {
+  'response.output_text.delta': (content) => ({ content }),
+  'response.refusal.delta': (refusal) => ({ refusal }),
+  'response.reasoning_summary_text.delta': (reasoning) => ({ reasoning }),
+  'response.reasoning_text.delta': (reasoning) => ({ reasoning }),
+};
+
+const ARGUMENTS = ['response.function_call_arguments.delta', 'response.custom_tool_call_input.delta'];
+
+/** After them nothing comes but `[DONE]`, where the upstream has one. */
+const ENDINGS: readonly string[] = ['response.completed', 'response.incomplete', 'response.failed'];
+
+const DETAIL_FORMAT = 'openai-responses-v1';
+
+/** A call of a tool of the client's own: those that the provider runs are none of its business (A3). */
+interface Call {
+  /** Its place among the calls. */
+  readonly index: number;
+  readonly isCustom: boolean;
+  hasArguments: boolean;
+}
+
+class ResponsesReader implements DialectReader {
+  readonly #quirks: DialectQuirks;
+  readonly #provider: string;
+  /** By its item's place in the output: some change an item's id within it. */
+  readonly #calls = new Map<unknown, Call>();
+  #searches = 0;
+
+  constructor(quirks: DialectQuirks, provider: string) {
+    this.#quirks = quirks;
+    this.#provider = provider;
+  }
+
+  event(event: JsonObject): ChunkPart | null {
+    const type = readText(event.type) ?? '';
+    const delta = readText(event.delta) ?? '';
+    const text = TEXTS[type];
+    if (text !== undefined) return choicePart({ ...text(delta), logprobs: logprobsOf(event) });
+    if (ARGUMENTS.includes(type)) return choicePart(this.#arguments(delta, event.output_index));
+    if (type === 'response.output_item.added') {
+      return choicePart(this.#open(objectOf(event.item), event.output_index));
+    }
+    if (type === 'response.output_item.done') {
+      return choicePart(this.#close(objectOf(event.item), event.output_index));
+    }
+    if (type === 'error' || type === '') return { ...EMPTY_PART, error: findUpstreamError(event) };
+    if (!isObject(event.response)) return null;
+    const state = this.#state(event.response);
+    return ENDINGS.includes(type) ? { ...state, ends: true } : state;
+  }
+
+  /** A plain answer: all of its items at once. */
+  plain(answer: JsonObject): ChunkPart {
+    const items = readArray(answer.output).filter(isObject);
+    const told = items.flatMap((item, at) => [textsOf(item), this.#open(item, at), this.#close(item, at)]);
+    const state = this.#state(answer);
+    const choices = told.flatMap((choice) => (choice === null ? [] : [{ ...EMPTY_CHOICE, ...choice }]));
+    return { ...state, choices: [...choices, ...state.choices] };
+  }
+
+  #open(item: JsonObject, at: unknown): Partial<ChoicePart> | null {
+    const isCustom = item.type === 'custom_tool_call';
+    if (item.type !== 'function_call' && !isCustom) return null;
+    const call = { index: this.#calls.size, isCustom, hasArguments: false };
+    this.#calls.set(at, call);
+    const head = { id: readName(item.call_id), name: readName(item.name) };
+    // A custom tool's input is one text: in a chat it is the one argument of a function.
+    return { toolCalls: [{ ...fragment(call, isCustom ? '{"input":"' : ''), ...head }] };
+  }
+
+  #arguments(delta: string, at: unknown): Partial<ChoicePart> | null {
+    const call = this.#calls.get(at);
+    if (call === undefined || delta === '') return null;
+    call.hasArguments = true;
+    return { toolCalls: [fragment(call, call.isCustom ? insideJson(delta) : delta)] };
+  }
+
+  /** What the item's deltas have not told. */
+  #close(item: JsonObject, at: unknown): Partial<ChoicePart> | null {
+    if (item.type === 'web_search_call' && item.status !== 'failed') {
+      this.#searches += (this.#quirks.searchesOf ?? oneSearch)(objectOf(item.action));
+    }
+    const data = readText(item.encrypted_content);
+    if (item.type === 'reasoning' && data !== undefined) {
+      const id = markMaker({ provider: this.#provider, payload: readText(item.id) ?? '' });
+      const detail = { type: 'reasoning.encrypted', data, id, format: DETAIL_FORMAT, index: at };
+      return { reasoningDetails: [detail] };
+    }
+    const call = this.#calls.get(at);
+    if (call === undefined) return null;
+    const input = call.hasArguments ? '' : insideJson(readText(item.input) ?? '');
+    if (call.isCustom) return { toolCalls: [fragment(call, `${input}"}`)] };
+    return call.hasArguments ? null : { toolCalls: [fragment(call, readText(item.arguments) ?? '{}')] };
+  }
+
+  /** "Counts billable searches": openai 7.57.0, `Response.ToolUsage` (2026-11-13). */
+  #searchesIn({ tool_usage }: JsonObject): number | undefined {
+    const told = readCount(objectOf(objectOf(tool_usage).web_search).num_requests);
+    return told ?? (this.#searches === 0 ? undefined : this.#searches);
+  }
+
+  /** A response object as its stream's events repeat it: the items in it are told by events of their own. */
+  #state(response: JsonObject): ChunkPart {
+    const { id, model, service_tier, usage, error, status } = response;
+    const report = isObject(usage) ? { ...readUsage(usage), searches: this.#searchesIn(response) } : null;
+    const finishWord = finishOf(response);
+    return {
+      ...EMPTY_PART,
+      id: readName(id),
+      model: readName(model),
+      serviceTier: readName(service_tier),
+      choices: finishWord === null ? [] : [{ ...EMPTY_CHOICE, finishWord }],
+      usage: report === null || !isObject(usage) ? null : { ...report, cost: this.#quirks.costOf?.(usage) },
+      error: status === 'failed' ? failureOf(objectOf(error)) : null,
+    };
+  }
+}
+
+/** Pages that were opened are not billed: https://developers.openai.com/api/docs/guides/tools-web-search (2026-11-22). */
+function oneSearch({ type }: JsonObject): number {
+  return type === 'search' || type === undefined ? 1 : 0;
+}
+
+/** A failed response may name no error: it is a failure all the same, and no status that its provider answered. */
+function failureOf(error: JsonObject): UpstreamError {
+  const read = readUpstreamError(error);
+  return { ...read, message: read.message ?? 'the response failed, and names no error' };
+}
+
+/** What a whole item says in words. */
+function textsOf(item: JsonObject): Partial<ChoicePart> {
+  const parts = [...readArray(item.content), ...readArray(item.summary)].filter(isObject);
+  const texts = (key: string) => parts.map((part) => readText(part[key]) ?? '').join('');
+  if (item.type === 'reasoning') return { reasoning: texts('text') };
+  const logprobs = logprobsOf({ logprobs: parts.flatMap((part) => readArray(part.logprobs)) });
+  return { content: texts('text'), refusal: texts('refusal'), logprobs };
+}
+
+function logprobsOf({ logprobs }: JsonObject): ChoicePart['logprobs'] {
+  return readArray(logprobs).length === 0 ? null : readLogprobs({ content: logprobs });
+}
+
+/** `completed`, or why the answer is not whole; null while there is no end, and for a failure. */
+function finishOf({ status, incomplete_details }: JsonObject): string | null {
+  if (status === 'completed') return status;
+  if (status !== 'incomplete') return null;
+  return readText(objectOf(incomplete_details).reason) ?? status;
+}
+
+function choicePart(choice: Partial<ChoicePart> | null): ChunkPart | null {
+  return choice === null ? null : { ...EMPTY_PART, choices: [{ ...EMPTY_CHOICE, ...choice }] };
+}
+
+function fragment({ index }: Call, args: string): ToolCallPart {
+  return { index, id: undefined, name: undefined, arguments: args, extraContent: undefined };
+}
+
+/** A text as it stands between the quotes of a JSON string. */
+function insideJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}

@@ -1,0 +1,32 @@
+/** What the demo gives its page to show (D8). */
+import { expect, test } from 'vitest';
+import { fillDemo } from '../../tools/simulator/demo-fill.ts';
+import { objectOf, objectsOf } from '../../tools/simulator/json.ts';
+import { jsonOf } from '../e2e/client.ts';
+import { ADMIN_TOKEN, startGateway } from '../e2e/gateway.ts';
+import { ADMIN } from './filled.ts';
+
+const DAY_MS = 86_400_000;
+
+test('D8 the demo’s records: a few hundred of the last days, of every ending, under keys whose names say that they are made up', async () => {
+  await using gateway = await startGateway({
+    entrypoint: '../../tools/simulator/filled-worker.ts',
+    vars: { AUTH: 'keys' },
+  });
+  const key = await fillDemo(gateway.url, ADMIN_TOKEN);
+  const from = new Date(Date.now() - 15 * DAY_MS).toISOString().slice(0, 10);
+  const of = async (query: string, headers: Record<string, string> = ADMIN) =>
+    jsonOf(await gateway.fetch(`/v1/usage?from=${from}&${query}`, { headers }));
+  const total = objectOf((await of('group_by=status')).total);
+  expect(total.requests).toBeGreaterThanOrEqual(300);
+  for (const count of ['failed_requests', 'cut_requests', 'cancelled_requests', 'unpriced_requests'])
+    expect(total[count]).toBeGreaterThan(0);
+  expect(objectOf(total.cost).USD).toBeGreaterThan(0);
+  expect(objectsOf((await of('group_by=day')).data).length).toBeGreaterThan(8);
+  const { data } = await jsonOf(await gateway.fetch('/admin/keys', { headers: ADMIN }));
+  const names = new Map(objectsOf(data).map(({ id, name }) => [id, String(name)]));
+  for (const row of objectsOf((await of('group_by=key')).data))
+    expect(names.get(row.key)).toContain('made-up records');
+  const own = objectOf((await of('group_by=day', { authorization: `Bearer ${key}` })).total);
+  expect(own.requests).toBe(0);
+});

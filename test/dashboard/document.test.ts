@@ -1,0 +1,102 @@
+/** The document that the Worker serves: built from its sources, small, and locked up by its headers (D1, D2). */
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DOCUMENT } from '../../src/dashboard/page/document.ts';
+import { buildPage, GENERATED } from '../../tools/page/build.ts';
+import { type Gateway, startGateway } from '../e2e/gateway.ts';
+
+const MAX_GZIP_BYTES = 25 * 1024;
+const MAX_LICENCES_GZIP_BYTES = 700;
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+function hashesOf(tag: 'script' | 'style'): string[] {
+  const texts = [...DOCUMENT.matchAll(new RegExp(`<${tag}>(.*?)</${tag}>`, 'gs'))].map(
+    ([, text]) => text ?? '',
+  );
+  return texts.map((text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`);
+}
+
+test('D1 the module under Git is what its sources build: otherwise run npm run page', {
+  timeout: 120_000,
+}, async () => {
+  expect(await readFile(GENERATED, 'utf8')).toBe(await buildPage());
+});
+
+/** The licences of what it contains of others, which it must carry. */
+const LICENCES = /<!--.*?-->/gs;
+
+test('D1 the document: at most 25 KB gzip and its licences, one script, one style, and no address of anything else', () => {
+  expect(gzipSync(DOCUMENT.replace(LICENCES, '')).length).toBeLessThanOrEqual(MAX_GZIP_BYTES);
+  expect(gzipSync(DOCUMENT).length).toBeLessThanOrEqual(MAX_GZIP_BYTES + MAX_LICENCES_GZIP_BYTES);
+  expect(hashesOf('script')).toHaveLength(1);
+  expect(hashesOf('style')).toHaveLength(1);
+  const markup = DOCUMENT.replace(/<(script|style)>.*?<\/\1>/gs, '');
+  expect(markup.match(/(src|href)="[^"]*"/g)).toEqual(['href="data:,"']);
+  expect(markup).not.toMatch(/ on[a-z]+=| style=/);
+});
+
+test('finding 20: the document has the whole licence of Preact, which its script contains, and of nothing else', async () => {
+  const licence = await readFile(join(ROOT, 'node_modules/preact/LICENSE'), 'utf8');
+  expect(DOCUMENT.match(LICENCES)).toEqual([`<!--\nThis page contains preact:\n\n${licence.trim()}\n-->`]);
+  expect(licence).toMatch(/Copyright \(c\) 2015-present Jason Miller\s+Permission is hereby granted/);
+});
+
+test('D2 the script makes no markup out of texts', () => {
+  expect(DOCUMENT).not.toMatch(/innerHTML|insertAdjacentHTML|document\.write|outerHTML|eval\(|new Function/);
+});
+
+describe('GET /dashboard', () => {
+  let gateway: Gateway;
+  beforeAll(async () => {
+    gateway = await startGateway({ vars: { AUTH: 'keys', BASE_PATH: '/llm' } });
+  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  test('D1 D2 below BASE_PATH: the document, for anyone, kept by nobody, framed by nobody', async () => {
+    const response = await gateway.fetch('/llm/dashboard');
+    expect(response.status).toBe(200);
+    expect(await response.text()).toBe(DOCUMENT);
+    const { headers } = response;
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('content-security-policy')?.split('; ')).toEqual([
+      "default-src 'none'",
+      `script-src ${hashesOf('script')}`,
+      `style-src ${hashesOf('style')}`,
+      "connect-src 'self'",
+      'img-src data:',
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+      "require-trusted-types-for 'script'",
+      "trusted-types 'none'",
+    ]);
+    expect((await gateway.fetch('/dashboard')).status).toBe(404);
+  });
+
+  test('D1 HEAD and other methods', async () => {
+    const head = await gateway.fetch('/llm/dashboard', { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+    const post = await gateway.fetch('/llm/dashboard', { method: 'POST' });
+    expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET']);
+  });
+
+  test('D2 the answer is the same whether there is an ADMIN_TOKEN or not', async () => {
+    const facts = async () => {
+      const response = await gateway.fetch('/llm/dashboard');
+      const headers = [...response.headers].filter(
+        ([name]) => !/^(date|x-request-id|x-weir-request-id)$/.test(name),
+      );
+      return { headers, text: await response.text() };
+    };
+    const before = await facts();
+    await gateway.set({ AUTH: 'keys', BASE_PATH: '/llm', ADMIN_TOKEN: undefined });
+    expect(await facts()).toEqual(before);
+  });
+});

@@ -1,0 +1,56 @@
+/** A gateway with keys and with records of two weeks, for the page to show. */
+
+import { type DemoKey, demoRecords, fill } from '../../tools/simulator/demo-records.ts';
+import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
+import { ADMIN_TOKEN, type Gateway, type GatewayOptions, startGateway } from '../e2e/gateway.ts';
+
+export const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
+
+export interface MadeKey {
+  readonly id: string;
+  readonly token: string;
+}
+
+export interface Filled extends AsyncDisposable {
+  readonly gateway: Gateway;
+  readonly page: string;
+  /** With a budget and limits, and two with none. */
+  readonly keys: readonly [web: MadeKey, agents: MadeKey, evals: MadeKey];
+}
+
+export const RECORDS = 400;
+
+export async function startFilled(options: GatewayOptions = {}): Promise<Filled> {
+  const vars: Record<string, string | undefined> = { AUTH: 'keys', ...options.vars };
+  const gateway = await startGateway({
+    entrypoint: '../../tools/simulator/filled-worker.ts',
+    ...options,
+    vars,
+  });
+  const web = await makeKey(gateway, {
+    name: 'web app',
+    models: ['deepseek/*', 'mistral/*'],
+    budget: { USD: 5, per: 'month' },
+    rpm: 60,
+  });
+  const agents = await makeKey(gateway, { name: 'agents', max_concurrent: 8 });
+  const evals = await makeKey(gateway, { name: 'nightly evals', expires_at: '2999-01-01' });
+  const owners: DemoKey[] = [
+    { id: web.id, weight: 5, promptTokens: 2000, completionTokens: 400 },
+    { id: agents.id, weight: 3, promptTokens: 12_000, completionTokens: 1500 },
+    { id: evals.id, weight: 2, promptTokens: 900, completionTokens: 200 },
+  ];
+  await fill(gateway.url, demoRecords(RECORDS, owners, Date.now()));
+  return {
+    gateway,
+    page: `${gateway.url}${vars.BASE_PATH ?? ''}/dashboard`,
+    keys: [web, agents, evals],
+    [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
+  };
+}
+
+export async function makeKey(gateway: Gateway, body: JsonObject, base = ''): Promise<MadeKey> {
+  const response = await gateway.post(`${base}/admin/keys`, body, { headers: ADMIN });
+  const made = decodeObject(await response.text());
+  return { id: textOf(made?.id), token: textOf(made?.key) };
+}

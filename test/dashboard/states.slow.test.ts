@@ -1,0 +1,350 @@
+/** Every state of the page that is not its best, and hostile data, in a real Chromium (D2, D7, D9). */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { UsageRecord } from '../../src/metering/record.ts';
+import { fill } from '../../tools/simulator/demo-records.ts';
+import { ADMIN_TOKEN, type Gateway, startGateway } from '../e2e/gateway.ts';
+import { record } from '../metering/records.ts';
+import { overflows, violationsOf } from './axe.ts';
+import { hasChromium, launch, open, settle, signIn } from './browser.ts';
+import { ADMIN, makeKey } from './filled.ts';
+
+const HOUR_MS = 3_600_000;
+const MARKUP = '<img src=x onerror=alert(1)><script>alert(2)</script>';
+const RIGHT_TO_LEFT = '\u202egnp.exe\u202c \u05e9\u05dc\u05d5\u05dd';
+const LONG = 'm'.repeat(200);
+
+const NOWHERE = { x: -1, y: -1, width: 0, height: 0 };
+
+/** Three hours ago, each a millisecond later. */
+function recordsOf(some: readonly Partial<UsageRecord>[]): UsageRecord[] {
+  const from = Date.now() - 3 * HOUR_MS;
+  return some.map((fields, n) => record({ time: new Date(from + n).toISOString(), ...fields }, n));
+}
+
+describe.runIf(hasChromium)('states', () => {
+  let browser: Browser;
+  let gateway: Gateway;
+  let page: Page;
+  let complaints: string[];
+  const url = (hash = '') => `${gateway.url}/llm/dashboard${hash}`;
+
+  beforeAll(async () => {
+    [browser, gateway] = await Promise.all([
+      launch(),
+      startGateway({
+        entrypoint: '../../tools/simulator/filled-worker.ts',
+        vars: { AUTH: 'keys', BASE_PATH: '/llm' },
+      }),
+    ]);
+    ({ page, complaints } = await open(browser, url()));
+  });
+  afterAll(async () => {
+    await browser.close();
+    await gateway[Symbol.asyncDispose]();
+  });
+
+  test('D2 D7 a wrong token: refused in words, whichever it was; and no sign-in without a connection', async () => {
+    const field = page.getByLabel('Admin token or gateway key');
+    for (const token of ['not-the-token', `weir_${'0'.repeat(64)}`]) {
+      await field.fill(token);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('This token is not accepted.').waitFor();
+      expect(await violationsOf(page)).toEqual([]);
+    }
+    await page.context().setOffline(true);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('You may be offline').waitFor();
+    await page.context().setOffline(false);
+    expect(complaints).toEqual([]);
+  });
+
+  test('D1 D7 nothing yet, below BASE_PATH: each view says what will be there, and that records take a minute', async () => {
+    await signIn(page, ADMIN_TOKEN);
+    await page.getByText('No requests in this range').waitFor();
+    expect(await page.locator('main').innerText()).toContain('within a minute');
+    expect(await violationsOf(page)).toEqual([]);
+    for (const [view, words] of [
+      ['requests', 'No such requests'],
+      ['keys', 'There are no keys yet'],
+      ['live', 'Nothing was asked yet'],
+    ] as const) {
+      await page.goto(url(`#/${view}`));
+      await page.getByText(words).waitFor();
+      expect(await violationsOf(page)).toEqual([]);
+    }
+    expect(complaints).toEqual([]);
+  });
+
+  test('D7 a range that is too large: what is too large and what to do', async () => {
+    await page.goto(url('#/overview?from=2020-01-01&to=2026-11-22'));
+    await page.getByText('This range is too large').waitFor();
+    expect(await page.getByRole('alert').innerText()).toMatch(/At most 366 days/);
+    expect(await violationsOf(page)).toEqual([]);
+    await page.getByRole('link', { name: '24 h', exact: true }).click();
+    await page.getByText('No requests in this range').waitFor();
+  });
+
+  test('D7 the days of "24 h" are those that it covers, also across midnight', async () => {
+    for (const now of ['2026-11-22T14:02:00Z', '2026-11-22T23:30:00Z', '2026-11-23T00:10:00Z']) {
+      const own = await open(browser, url());
+      await own.page.clock.setFixedTime(now);
+      await own.page.goto(url('?at=1#/overview?range=24h'));
+      await signIn(own.page, ADMIN_TOKEN);
+      const end = Math.floor(Date.parse(now) / HOUR_MS + 1) * HOUR_MS;
+      const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+      expect([
+        await own.page.getByLabel('From day (UTC)').inputValue(),
+        await own.page.getByLabel('To day (UTC)').inputValue(),
+      ]).toEqual([dayOf(end - 24 * HOUR_MS), dayOf(end - 1)]);
+      await own.page.getByRole('link', { name: '7 d', exact: true }).click();
+      await expect.poll(() => own.page.getByLabel('To day (UTC)').inputValue()).toBe(now.slice(0, 10));
+      await own.context.close();
+    }
+  });
+
+  test.each(['overview', 'requests'])(
+    'D7 an impossible range of the %s says so, and keeps what was chosen',
+    async (view) => {
+      const own = await open(browser, url(`#/${view}?from=2026-11-20&to=2026-11-21`));
+      await signIn(own.page, ADMIN_TOKEN);
+      const [from, to] = [own.page.getByLabel('From day (UTC)'), own.page.getByLabel('To day (UTC)')];
+      const problem = own.page.getByRole('alert');
+      await from.fill('2026-11-25');
+      await problem.getByText('It begins on 2026-11-25, after its end on 2026-11-21').waitFor();
+      expect([await from.inputValue(), await to.inputValue()]).toEqual(['2026-11-25', '2026-11-21']);
+      expect(await from.getAttribute('aria-invalid')).toBe('true');
+      expect(await violationsOf(own.page)).toEqual([]);
+      expect(await own.page.locator('table, .chart').count()).toBe(0);
+      await from.fill('2026-11-01');
+      await problem.waitFor({ state: 'detached' });
+      await own.page.goto(url(`#/${view}?from=2998-01-01&to=2999-01-01`));
+      await problem.getByText(/It begins on 2998-01-01, and today is \d{4}-\d\d-\d\d \(UTC\)/).waitFor();
+      await own.page.goto(url(`#/${view}?from=2026-13-45&to=2026-11-21`));
+      await problem.getByText('Choose the first and the last day').waitFor();
+      await own.page.getByRole('link', { name: '24 h', exact: true }).click();
+      await problem.waitFor({ state: 'detached' });
+      expect(own.complaints).toEqual([]);
+      await own.context.close();
+    },
+  );
+
+  test('D5 Change and Revoke are in sight at every width, of keys with the README’s limits', async () => {
+    const fields = {
+      models: ['deepseek/*', 'mistral/*'],
+      expires_at: '2999-01-01T00:00:00Z',
+      budget: { USD: 5, per: 'month', mode: 'hard' },
+      rpm: 60,
+      tpm: 200_000,
+      max_concurrent: 10,
+      max_output_tokens: 4096,
+    };
+    const keys = [await makeKey(gateway, { name: 'team-a', ...fields }, '/llm')];
+    keys.push(await makeKey(gateway, { name: 'team-b', models: fields.models }, '/llm'));
+    for (const width of [390, 768, 1440]) {
+      const own = await open(browser, url('#/keys'), { width });
+      await signIn(own.page, ADMIN_TOKEN);
+      for (const label of ['Change', 'Revoke']) {
+        const button = own.page.getByRole('button', { name: `${label} team-a` });
+        await button.waitFor();
+        // Playwright would scroll to it: this looks where a reader would click.
+        const { x, y, width: wide, height } = (await button.boundingBox()) ?? NOWHERE;
+        for (const at of [x + 2, x + wide - 2]) {
+          const seen = await own.page.evaluate<string | null>(
+            `document.elementFromPoint(${at}, ${y + height / 2})?.getAttribute('aria-label')`,
+          );
+          expect(seen, `at ${width} pixels`).toBe(`${label} team-a`);
+        }
+      }
+      expect(await overflows(own.page)).toBe(false);
+      expect(await violationsOf(own.page)).toEqual([]);
+      await own.context.close();
+    }
+    for (const { id } of keys)
+      await gateway.fetch(`/llm/admin/keys/${id}`, { method: 'DELETE', headers: ADMIN });
+  });
+
+  test('K4 D5 the form offers the units that exist, and says what keeps a key from being of use', async () => {
+    const own = await open(browser, url('#/keys'));
+    await signIn(own.page, ADMIN_TOKEN);
+    await own.page.getByRole('button', { name: 'New key' }).click();
+    await own.page.getByLabel('Name').fill('misspelt');
+    await own.page.getByLabel('Models').fill('deepsek/*');
+    const unit = own.page.getByLabel('Currency, or tokens');
+    expect(await unit.locator('option').allInnerTexts()).toEqual(['USD', 'tokens']);
+    expect(await own.page.getByText('Currency, or tokens').isVisible()).toBe(true);
+    await own.page.getByRole('button', { name: 'Make the key' }).click();
+    const warning = own.page.getByRole('alert');
+    await warning.getByText('Did you mean deepseek/*?').waitFor();
+    expect(await own.page.locator('output').innerText()).toMatch(/^weir_/);
+    expect(await violationsOf(own.page)).toEqual([]);
+    await own.page.getByRole('button', { name: 'Close' }).click();
+    await own.page.getByRole('button', { name: 'Change misspelt' }).click();
+    await own.page.getByLabel('Models').fill('opnai/*');
+    await own.page.getByRole('button', { name: 'Save' }).click();
+    await warning.getByText('Did you mean openai/*?').waitFor();
+    await own.page.getByRole('button', { name: 'Close' }).click();
+    await own.page.getByRole('button', { name: 'Change misspelt' }).click();
+    await own.page.getByLabel('Models').fill('openai/*');
+    await own.page.getByRole('button', { name: 'Save' }).click();
+    await own.page.locator('dialog').waitFor({ state: 'detached' });
+    await own.page.getByRole('button', { name: 'Revoke misspelt' }).click();
+    await own.page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
+    await own.page.locator('dialog').waitFor({ state: 'detached' });
+    expect(own.complaints).toEqual([]);
+    await own.context.close();
+  });
+
+  test('D7 while it loads, the page says so; offline it says so, and goes on when it is asked to', async () => {
+    const held = Promise.withResolvers<void>();
+    await page.route('**/v1/usage?*', async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.goto(url('#/overview?range=30d'));
+    await page.locator('[aria-busy="true"]').first().waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    held.resolve();
+    await settle(page);
+    await page.unroute('**/v1/usage?*');
+    await page.context().setOffline(true);
+    await page.getByRole('link', { name: '90 d', exact: true }).click();
+    await page.getByText("The deployment can't be reached").waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    await page.context().setOffline(false);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('No requests in this range').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('D7 a key that is revoked while it is signed in: sign out, and in again', async () => {
+    const key = await makeKey(gateway, { name: 'short-lived' }, '/llm');
+    const own = await open(browser, url());
+    await signIn(own.page, key.token);
+    await settle(own.page);
+    await gateway.fetch(`/llm/admin/keys/${key.id}`, { method: 'DELETE', headers: ADMIN });
+    await own.page.getByRole('link', { name: '90 d', exact: true }).click();
+    await own.page.getByText('not accepted any more').first().waitFor();
+    await own.page.getByRole('alert').getByRole('button', { name: 'Sign out' }).first().click();
+    await own.page.getByLabel('Admin token or gateway key').waitFor();
+    await own.context.close();
+  });
+
+  test('D7 numbers and times are in the reader’s locale, and times name their zone', async () => {
+    await fill(`${gateway.url}`, recordsOf([{ prompt_tokens: 1_234_567, total_tokens: 1_234_572 }]));
+    const own = await open(browser, url('#/requests'), { locale: 'de-DE', timezone: 'Asia/Tokyo' });
+    await signIn(own.page, ADMIN_TOKEN);
+    await own.page.locator('tbody tr').first().waitFor();
+    const table = await own.page.locator('table').innerText();
+    expect(table).toContain('1.234.567');
+    expect(table).toMatch(/GMT\+9|JST/);
+    await own.context.close();
+  });
+
+  test('D4 a request of another dialect: the provider’s own finish word in plain words, and who asked how', async () => {
+    const fields = {
+      client: 'messages',
+      finish_reason: 'end_turn',
+      cached_tokens: 2,
+      cache_write_tokens: 3,
+    } as const;
+    const [one] = recordsOf([fields]).map((each) => ({
+      ...each,
+      request_id: `${each.request_id.slice(0, -4)}b001`,
+    }));
+    await fill(gateway.url, one === undefined ? [] : [one]);
+    const own = await open(browser, url(`#/requests?id=${one?.request_id}`));
+    await signIn(own.page, ADMIN_TOKEN);
+    await own.page.locator('dialog .facts').waitFor();
+    const sheet = await own.page.locator('dialog').innerText();
+    expect(sheet).toMatch(/Finished\s+The model ended its answer\.\s+end_turn/);
+    expect(sheet).toMatch(/Client\s+messages/);
+    expect(sheet).toContain('10 tokens, of them 2 cached, 3 written to the cache');
+    await own.context.close();
+  });
+
+  test('D9 hostile names, codes and models are shown as text, and break no layout', {
+    timeout: 60_000,
+  }, async () => {
+    const name = `${MARKUP} ${RIGHT_TO_LEFT}`;
+    const key = await makeKey(gateway, { name: name.slice(0, 100) }, '/llm');
+    await fill(
+      gateway.url,
+      recordsOf([
+        {
+          key_id: key.id,
+          provider: 'p',
+          model: MARKUP,
+          asked: MARKUP,
+          status: 'failed',
+          error_code: MARKUP.slice(0, 60),
+        },
+        { key_id: key.id, provider: 'p', model: RIGHT_TO_LEFT, asked: RIGHT_TO_LEFT },
+        { key_id: key.id, provider: 'p', model: LONG, asked: LONG, finish_reason: MARKUP.slice(0, 60) },
+        { key_id: key.id, cost_nanos: 5, currency: '<b>', cost_source: 'upstream' },
+      ]).map((one, n) => ({ ...one, request_id: one.request_id.slice(0, -4) + `a00${n}` })),
+    );
+    for (const width of [1280, 360]) {
+      const own = await open(browser, url(), { width });
+      await signIn(own.page, ADMIN_TOKEN);
+      for (const hash of [
+        '#/overview?by=model',
+        '#/overview?by=key',
+        `#/overview?key=${key.id}`,
+        '#/requests',
+        '#/keys',
+      ]) {
+        await own.page.goto(url(hash));
+        await own.page.locator('tbody tr').first().waitFor();
+        await settle(own.page);
+        expect(await overflows(own.page), hash).toBe(false);
+        expect(await own.page.locator('main img, main script, main b').count()).toBe(0);
+      }
+      expect(await own.page.locator('tbody').innerText()).toContain('<img src=x onerror=alert(1)>');
+      await own.page.goto(url('#/requests?status=failed'));
+      await own.page.locator('tbody tr', { hasText: 'onerror' }).first().click();
+      await own.page.locator('dialog .facts').waitFor();
+      expect(await overflows(own.page)).toBe(false);
+      expect(await violationsOf(own.page)).toEqual([]);
+      expect(own.complaints).toEqual([]);
+      await own.context.close();
+    }
+  });
+
+  test('D3 D9 ten thousand groups: the dearest first, the rest when asked for, and undivided bars', async () => {
+    const own = await open(browser, url());
+    await signIn(own.page, ADMIN_TOKEN);
+    // What the API answers to that many groups is its own tests' matter.
+    await own.page.route('**/v1/usage?*', async (route) => {
+      const query = new URL(route.request().url()).searchParams;
+      const by = query.get('group_by');
+      if (by === 'day,model')
+        return route.fulfill({
+          status: 400,
+          json: { error: { code: 'invalid_request', message: 'Too many', param: 'group_by' } },
+        });
+      const response = await route.fetch();
+      const report = await response.json();
+      const row = { ...report.total, requests: 3, total_tokens: 70 };
+      if (by === 'model')
+        report.data = Array.from({ length: 10_000 }, (_, n) => ({
+          ...row,
+          model: `p/${n}`,
+          cost: { USD: n / 1000 },
+        }));
+      report.total = { ...row, requests: 30_000, cost: { USD: 49_995 } };
+      return route.fulfill({ json: report });
+    });
+    await own.page.goto(url('#/overview?by=model&range=30d'));
+    await own.page.getByText('too many groups to divide').waitFor();
+    await settle(own.page);
+    const rows = own.page.getByRole('region', { name: 'Use by model' }).locator('tbody tr');
+    expect(await rows.count()).toBe(50);
+    expect(await rows.first().innerText()).toContain('p/9999');
+    expect(await overflows(own.page)).toBe(false);
+    await own.page.getByRole('button', { name: /Show 200 more of 9950/ }).click();
+    expect(await rows.count()).toBe(250);
+    expect(own.complaints).toEqual([]);
+    await own.context.close();
+  });
+});

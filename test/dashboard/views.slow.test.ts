@@ -1,0 +1,379 @@
+/** Each view of the page in a real Chromium, in both themes and at two widths, over both ledgers (D3, D4, D5, D9). */
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { objectsOf } from '../../tools/simulator/json.ts';
+import { jsonOf } from '../e2e/client.ts';
+import { ADMIN_TOKEN } from '../e2e/gateway.ts';
+import { overflows, violationsOf } from './axe.ts';
+import { hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
+import { ADMIN, type Filled, makeKey, RECORDS, startFilled } from './filled.ts';
+
+const HOUR_MS = 3_600_000;
+
+const LOOKS: readonly Look[] = [
+  { theme: 'light', width: 1280 },
+  { theme: 'dark', width: 1280 },
+  { theme: 'light', width: 360 },
+  { theme: 'dark', width: 360 },
+];
+
+/** The headline's number of requests. */
+function requestsOf(page: Page): Locator {
+  const link = page.getByRole('link', { name: 'Requests', exact: true });
+  return page.locator('.figures > div', { has: link }).locator('.value');
+}
+
+let browser: Browser;
+let filled: Filled;
+
+describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (store) => {
+  beforeAll(async () => {
+    [browser, filled] = await Promise.all([launch(), startFilled({ vars: { LEDGER: store } })]);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await filled[Symbol.asyncDispose]();
+  });
+
+  async function signedIn(look: Look = {}, hash = '', token = ADMIN_TOKEN): Promise<Watched> {
+    const watched = await open(browser, `${filled.page}${hash}`, look);
+    await signIn(watched.page, token);
+    return watched;
+  }
+
+  describe.each(LOOKS)('$theme, $width pixels', (look) => {
+    const views: readonly (readonly [name: string, hash: string, shown: string])[] = [
+      ['overview', '#/overview?range=30d', '.bar rect'],
+      ['overview by status, of failures', '#/overview?range=30d&by=status&metric=failures', '.bar rect'],
+      ['requests', '#/requests?range=30d', 'tbody tr'],
+      ['keys', '#/keys', '.meter'],
+      ['live', '#/live', '.empty'],
+    ];
+
+    test('D2 D9 the sign-in, then every view: nothing on the console, no violation, nothing too wide', async () => {
+      const { page, context, complaints } = await open(browser, filled.page, look);
+      expect(await violationsOf(page)).toEqual([]);
+      await signIn(page, ADMIN_TOKEN);
+      for (const [name, hash, shown] of views) {
+        await page.goto(filled.page + hash);
+        await page.locator(shown).first().waitFor({ state: 'attached' });
+        await settle(page);
+        expect(await violationsOf(page), name).toEqual([]);
+        expect(await overflows(page), name).toBe(false);
+      }
+      expect(complaints).toEqual([]);
+      await context.close();
+    });
+
+    test('D4 D5 D9 what opens above a view: a record, the form of a new key, the question before a revocation', async () => {
+      const { page, context, complaints } = await signedIn(look, '#/requests?range=30d&status=failed');
+      await page.locator('tbody tr a').first().click();
+      await page.locator('dialog .facts').waitFor();
+      expect(await violationsOf(page)).toEqual([]);
+      expect(await overflows(page)).toBe(false);
+      await page.keyboard.press('Escape');
+      await page.locator('dialog').waitFor({ state: 'detached' });
+      expect(new URL(page.url()).hash).not.toContain('id=');
+      await page.goto(`${filled.page}#/keys`);
+      await page.getByRole('button', { name: 'New key' }).click();
+      expect(await violationsOf(page)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Revoke web app' }).click();
+      expect(await violationsOf(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Keep it' }).click();
+      await page.locator('dialog').waitFor({ state: 'detached' });
+      expect(complaints).toEqual([]);
+      await context.close();
+    });
+  });
+
+  test('D3 the figures are the API’s, and the table has every model with its share, the dearest first', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d');
+    await settle(page);
+    expect(await requestsOf(page).innerText()).toBe(String(RECORDS));
+    const shares = await page.locator('tbody td:nth-child(3)').allInnerTexts();
+    const parts = shares.map((text) => Number.parseFloat(text));
+    expect(parts.length).toBeGreaterThan(4);
+    expect(parts).toEqual([...parts].sort((a, b) => b - a));
+    const rounded = parts.reduce((sum, part) => sum + (part < 10 ? 0.05 : 0.5), 0);
+    expect(Math.abs(parts.reduce((sum, part) => sum + part, 0) - 100)).toBeLessThanOrEqual(rounded);
+    await context.close();
+  });
+
+  test('D3 the last hours, over all keys and of one: the requests that the list has of that time', async () => {
+    const { page, context, complaints } = await signedIn({}, '#/overview?range=24h&by=key');
+    const [{ id }] = filled.keys;
+    const counts: number[] = [];
+    for (const key of ['', id]) {
+      await page.goto(`${filled.page}#/overview?${new URLSearchParams({ range: '24h', by: 'model', key })}`);
+      const requests = requestsOf(page);
+      const difference = async () => {
+        const from = new Date(Math.floor(Date.now() / HOUR_MS - 23) * HOUR_MS).toISOString();
+        const query = new URLSearchParams({ from, limit: '1000', ...(key !== '' && { key }) });
+        const response = await filled.gateway.fetch(`/v1/usage/records?${query}`, { headers: ADMIN });
+        const { length } = objectsOf((await jsonOf(response)).data);
+        counts.push(length);
+        return Number(await requests.innerText()) - length;
+      };
+      await expect.poll(difference, { timeout: 10_000 }).toBe(0);
+    }
+    expect(counts.at(-1)).toBeGreaterThan(0);
+    expect(counts.at(-1)).toBeLessThan(counts[0] ?? 0);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D3 D4 the failures of a model: its number leads to as many requests', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d&by=model');
+    const row = page.locator('tr', { hasText: 'deepseek/deepseek-flash' });
+    const failed = row.locator('a[href*="timed_out"]');
+    const count = Number(await failed.innerText());
+    expect(count).toBeGreaterThan(1);
+    await failed.click();
+    await expect.poll(() => page.locator('tbody tr').count(), { timeout: 10_000 }).toBe(count);
+    expect(await page.getByLabel('Status').inputValue()).toBe('failed,timed_out');
+    await context.close();
+  });
+
+  test('D3 D9 at 360 pixels names that begin alike can be told apart', async () => {
+    const { page, context } = await signedIn({ width: 360 }, '#/overview?range=30d&by=model');
+    await page.locator('tbody tr').first().waitFor();
+    const cut = await page.evaluate<number>(
+      "[...document.querySelectorAll('td.name bdi')].filter((name) => name.getBoundingClientRect().right > name.closest('td').getBoundingClientRect().right).length",
+    );
+    expect(cut).toBe(0);
+    await context.close();
+  });
+
+  test('D3 range, metric, grouping and filters are in the URL: the same view for whoever gets it', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d');
+    await page.getByLabel('By').selectOption('provider');
+    await page.getByRole('link', { name: 'deepseek', exact: true }).click();
+    await page.locator('.figures').getByRole('link', { name: 'Tokens' }).click();
+    const url = page.url();
+    expect(url).toMatch(/by=model/);
+    expect(url).toMatch(/provider=deepseek/);
+    expect(url).toMatch(/metric=tokens/);
+    await page.getByRole('link', { name: 'deepseek/deepseek-flash' }).waitFor();
+    const rows = await page.locator('tbody tr').allInnerTexts();
+    await context.close();
+    const other = await signedIn({}, new URL(url).hash);
+    await other.page.getByRole('link', { name: 'deepseek/deepseek-flash' }).waitFor();
+    await settle(other.page);
+    expect(await other.page.locator('tbody tr').allInnerTexts()).toEqual(rows);
+    expect(rows.every((row) => row.startsWith('deepseek/'))).toBe(true);
+    await other.page.getByRole('link', { name: 'Take provider deepseek away' }).click();
+    await other.page.getByRole('link', { name: 'openai/gpt-4o-mini' }).waitFor();
+    await other.context.close();
+  });
+
+  test('D7 an impossible range after one with records: the API is asked nothing', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d');
+    await page.locator('.bar rect').first().waitFor({ state: 'attached' });
+    await settle(page);
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.goto(`${filled.page}#/overview?from=2026-11-25&to=2026-11-22`);
+    await page.getByText('It begins on 2026-11-25').waitFor();
+    await page.getByRole('link', { name: '30 d', exact: true }).click();
+    await page.locator('.bar rect').first().waitFor({ state: 'attached' });
+    expect(asked.filter((url) => url.includes('from=1970'))).toEqual([]);
+    await context.close();
+  });
+
+  test('D3 the chart by keyboard: the arrow keys tell each bar in words', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d&by=provider');
+    await page.locator('.bar rect').first().waitFor({ state: 'attached' });
+    await page.getByRole('group', { name: /arrow keys/ }).focus();
+    for (let presses = 0; presses < 3; presses++) await page.keyboard.press('ArrowLeft');
+    expect(await page.locator('figcaption').innerText()).toMatch(/UTC – US\$.*deepseek/);
+    await context.close();
+  });
+
+  test('D4 the list goes on when it is scrolled, and a record says in plain words how it ended', async () => {
+    const { page, context } = await signedIn({}, '#/requests?range=30d');
+    await page.locator('tbody tr').nth(49).waitFor();
+    await page.mouse.move(600, 400);
+    await page.mouse.wheel(0, 20_000);
+    await page.locator('tbody tr').nth(99).waitFor();
+    await page.getByLabel('Status').selectOption('failed');
+    const priced = page.locator('tbody tr', { hasText: 'deepseek/deepseek-flash' });
+    await priced.filter({ hasText: 'upstream_truncated' }).first().click();
+    await page.getByText(/^Cut after .* tokens$/).waitFor();
+    const sheet = await page.locator('dialog').innerText();
+    expect(sheet).toContain('broke off before the answer was finished');
+    expect(sheet).toMatch(/by the price table, price since/);
+    expect(sheet).toMatch(/first token after/);
+    await context.close();
+  });
+
+  test('D4 a request is found by its id, and one that has no record says so', async () => {
+    const { page, context } = await signedIn({}, '#/requests?range=30d');
+    const link = page.locator('tbody tr a').nth(7);
+    const id = /id=([0-9a-f-]+)/.exec((await link.getAttribute('href')) ?? '')?.[1] ?? '';
+    await page.getByLabel('Model or id').fill(id);
+    await page.keyboard.press('Enter');
+    await page.locator('dialog', { hasText: id }).locator('.facts').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByLabel('Model or id').fill(`${id.slice(0, -4)}ffff`);
+    await page.keyboard.press('Enter');
+    await page.getByText('There is no record of this request').waitFor();
+    await context.close();
+  });
+
+  test('D4 a search that is typed while the list is loading stays, and Enter searches for it', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d');
+    const held = Promise.withResolvers<void>();
+    await page.route('**/v1/usage/records?*', async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    const asked = page.waitForRequest('**/v1/usage/records?*');
+    await page.getByRole('navigation').getByText('Requests').click();
+    await asked;
+    const field = page.getByLabel('Model or id');
+    await field.fill('mistral/mistral-small-latest');
+    held.resolve();
+    await page.locator('tbody tr a').first().waitFor();
+    expect(await field.inputValue()).toBe('mistral/mistral-small-latest');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/model=mistral/);
+    await context.close();
+  });
+
+  test('D5 a key is made and shown once, changed, and revoked after a question', async () => {
+    const { page, context, complaints } = await signedIn({}, '#/keys');
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Name').fill('staging');
+    await page.getByLabel('Models').fill('deepseek/*');
+    await page.getByLabel('Amount').fill('0.5');
+    await page.getByLabel('Requests a minute').fill('30');
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    const token = await page.locator('output').innerText();
+    expect(token).toMatch(/^weir_[0-9a-f]{64}$/);
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByText('Copied').waitFor();
+    expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(token);
+    await page.getByRole('button', { name: 'Close' }).click();
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    expect(await page.locator('body').innerText()).not.toContain(token);
+    const line = page.locator('tr', { hasText: 'staging' });
+    await line.getByText(/US\$0\.00 of US\$0\.50 a month/).waitFor();
+    await line.getByRole('button', { name: 'Change staging' }).click();
+    await page.getByLabel('Name').fill('staging two');
+    await page.getByLabel('Requests a minute').fill('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    const changed = page.locator('tr', { hasText: 'staging two' });
+    await changed.waitFor();
+    expect(await changed.innerText()).not.toContain('requests/min');
+    await changed.getByRole('button', { name: 'Revoke staging two' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
+    await changed.waitFor({ state: 'detached' });
+    const response = await filled.gateway.fetch('/v1/key', { headers: { authorization: `Bearer ${token}` } });
+    expect(response.status).toBe(401);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D5 a budget that requests use up: what is spent of it shows when the keys are loaded again', async () => {
+    const { page, context } = await signedIn({}, '#/keys');
+    const { token } = await makeKey(filled.gateway, { name: 'small', budget: { tokens: 1300 } });
+    await page.getByRole('button', { name: 'Load again' }).click();
+    const line = page.locator('tr', { hasText: 'small' });
+    await line.getByText(/^0 tokens of 1,300 tokens in all/).waitFor();
+    const body = {
+      model: 'deepseek/deepseek-flash',
+      max_tokens: 100,
+      messages: [{ role: 'user', content: 'Hello' }],
+    };
+    const ask = () =>
+      filled.gateway.post('/v1/chat/completions', body, { headers: { authorization: `Bearer ${token}` } });
+    let response = await ask();
+    for (let asked = 1; asked < 20 && response.status === 200; asked++) {
+      await response.text();
+      response = await ask();
+    }
+    expect(response.status).toBe(429);
+    expect(await response.text()).toContain('budget_exceeded');
+    await page.getByRole('button', { name: 'Load again' }).click();
+    await line.getByText(/^[1-9]\d* tokens of 1,300 tokens in all/).waitFor();
+    await context.close();
+  });
+
+  test('D5 a field that the API refuses: its message, and the field that it is about', async () => {
+    const { page, context } = await signedIn({}, '#/keys');
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Name').fill('bad');
+    await page.getByLabel('Amount').fill('5.5');
+    await page.getByLabel('Currency, or tokens').selectOption('tokens');
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    expect(await page.getByRole('alert').innerText()).toContain('budget.tokens must be');
+    expect(await page.getByLabel('Amount').getAttribute('aria-invalid')).toBe('true');
+    await context.close();
+  });
+
+  test('M6 refused requests: the tile counts them, and the table has each code and whose they were', async () => {
+    const { id, token } = await makeKey(filled.gateway, { name: 'refused app' });
+    const ask = (bearer: string) =>
+      filled.gateway.post(
+        '/v1/chat/completions',
+        { model: 'nowhere/x', messages: [{ role: 'user', content: 'Hello' }] },
+        { headers: { authorization: `Bearer ${bearer}` } },
+      );
+    for (const bearer of [token, token, `weir_${'0'.repeat(64)}`]) await (await ask(bearer)).text();
+    const { page, context, complaints } = await signedIn({}, `#/overview?range=24h&key=${id}`);
+    const tile = page.locator('.figures > div', { hasText: 'Refused' }).locator('.value');
+    const loaded = async () => {
+      await page.getByRole('button', { name: 'Load again' }).click();
+      await settle(page);
+      return tile.innerText();
+    };
+    await expect.poll(loaded, { timeout: 15_000 }).toBe('2');
+    const table = page.getByRole('region', { name: 'Refused requests' });
+    expect(await table.locator('tbody tr').allInnerTexts()).toEqual([
+      expect.stringMatching(/^model_not_found\s+a model that there is not\s+refused app\s+2$/),
+    ]);
+    expect(await violationsOf(page)).toEqual([]);
+    await page.goto(`${filled.page}#/overview?range=24h`);
+    await table.locator('tr', { hasText: 'invalid_api_key' }).filter({ hasText: 'unknown' }).waitFor();
+    // What was refused had no model yet.
+    await page.goto(`${filled.page}#/overview?range=24h&model=deepseek/deepseek-flash`);
+    await expect.poll(() => tile.innerText()).toBe('–');
+    expect(complaints).toEqual([]);
+    await context.close();
+    const own = await signedIn({}, '#/overview?range=24h', token);
+    await own.page.locator('tr', { hasText: 'model_not_found' }).waitFor();
+    expect(await own.page.locator('main').innerText()).not.toContain('invalid_api_key');
+    await own.context.close();
+  });
+
+  test('D2 a gateway key sees its own use alone, and how it stands', async () => {
+    const [web] = filled.keys;
+    const { page, context, complaints } = await signedIn({}, '#/overview?range=30d', web.token);
+    await settle(page);
+    const asked = await page.locator('tbody').innerText();
+    expect(asked).toContain('mistral/mistral-small-latest');
+    expect(await page.getByLabel('By').locator('option').allInnerTexts()).not.toContain('Key');
+    await page.getByRole('link', { name: 'Key', exact: true }).click();
+    await page.getByText('US$5.00 a month').waitFor();
+    await page.getByText('of 60').waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D2 the token is in memory alone, unless it is to be kept for this tab; signing out forgets it', async () => {
+    const { page, context } = await signedIn();
+    expect(await page.evaluate<number>('sessionStorage.length + localStorage.length')).toBe(0);
+    expect(await context.cookies()).toEqual([]);
+    await page.reload();
+    await page.getByLabel('Keep it for this tab').check();
+    await signIn(page, ADMIN_TOKEN);
+    await page.reload();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Admin token or gateway key').waitFor();
+    expect(await page.evaluate<number>('sessionStorage.length')).toBe(0);
+    await context.close();
+  });
+});

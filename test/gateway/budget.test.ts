@@ -1,0 +1,549 @@
+/** Tests that a hard budget is hard, in the gateway: what nobody reported, prompts nobody sees, rival limits, tiers, further attempts (G2, G3). */
+import { describe, expect, test } from 'vitest';
+import { MAX_PROMPT_TOKENS } from '../../src/ledger/limits/prompt-bound.ts';
+import { decodeObject, type JsonObject, numberOf, objectOf } from '../../tools/simulator/json.ts';
+import { LimitedGateway } from './limited-gateway.ts';
+import { event, json, type Play, ROLE, refuse, sse } from './upstreams.ts';
+
+const ENV = {
+  ANTHROPIC_API_KEY: 'k',
+  GEMINI_API_KEY: 'k',
+  OWN_KEY: 'k',
+  RETRIES: '0',
+  PROVIDERS: JSON.stringify({
+    llama: { base_url: 'https://llama.example/v1', api_key: 'OWN_KEY', like: 'llamacpp' },
+    router: { base_url: 'https://openrouter.ai/api/v1', api_key: 'OWN_KEY', like: 'openrouter' },
+    plain: { base_url: 'https://plain.example/v1', api_key: 'OWN_KEY' },
+  }),
+};
+const HI = [{ role: 'user', content: 'Hi' }];
+const SIX_WORDS = event({ content: 'One two three four five six' });
+const WHOLE = {
+  id: 'a',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello there' }, finish_reason: 'stop' }],
+};
+
+/** A gateway whose upstream plays these, the last one again and again. */
+class Played {
+  readonly gateway: LimitedGateway;
+  /** Bodies that went up. */
+  readonly sent: JsonObject[] = [];
+  readonly #plays: Play[];
+
+  constructor(plays: readonly Play[], env: JsonObject = {}) {
+    this.#plays = [...plays];
+    this.gateway = new LimitedGateway({ ...ENV, ...env }, { fetch: async (_, init) => this.#answer(init) });
+  }
+
+  async #answer(init: RequestInit | undefined): Promise<Response> {
+    this.sent.push(decodeObject(String(init?.body)) ?? {});
+    const play = (this.#plays.length > 1 ? this.#plays.shift() : this.#plays[0]) ?? refuse(404);
+    if (play.kind === 'refuse') return new Response(play.body, { status: play.status });
+    if (play.kind !== 'answer') {
+      return new Promise((_, reject) =>
+        init?.signal?.addEventListener('abort', () => reject(new Error('gone'))),
+      );
+    }
+    const { pieces, type, ending } = play;
+    const left = [...pieces];
+    const body = new ReadableStream({
+      type: 'bytes',
+      pull(controller) {
+        const piece = left.shift();
+        if (piece !== undefined) return controller.enqueue(new TextEncoder().encode(piece));
+        if (ending === 'hang') return new Promise<void>(() => {});
+        controller.close();
+        controller.byobRequest?.respond(0);
+      },
+    });
+    return new Response(body, { headers: { 'content-type': type } });
+  }
+
+  /** Reads all of the answer. */
+  async ask(token: string, body: JsonObject, path = '/v1/chat/completions') {
+    const response = await this.gateway.post(path, token, { messages: HI, ...body });
+    const text = await response.text();
+    await this.gateway.idle();
+    const { status, headers } = response;
+    return { status, headers, error: objectOf(decodeObject(text)?.error) };
+  }
+
+  /** Leaves at the text that a stream begins with. */
+  async leave(token: string, body: JsonObject, path = '/v1/chat/completions', at = 'six'): Promise<number> {
+    const response = await this.gateway.post(path, token, { messages: HI, stream: true, ...body });
+    const reader = response.body?.getReader();
+    const decoder = new TextDecoder();
+    for (let text = ''; !text.includes(at); ) {
+      const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+      if (done) break;
+      text += decoder.decode(value, { stream: true });
+    }
+    await reader?.cancel();
+    await this.gateway.idle();
+    return response.status;
+  }
+
+  /** `budget` of `GET /v1/key`. */
+  async budget(token: string): Promise<JsonObject> {
+    const response = await this.gateway.fetch('/v1/key', token);
+    return objectOf(decodeObject(await response.text())?.budget);
+  }
+
+  get records() {
+    return this.gateway.logged.filter(({ event: name }) => name === 'request');
+  }
+}
+
+/** What a request reserves of a budget of 10^9 tokens. */
+async function reservedBy(body: JsonObject, path?: string, plays: readonly Play[] = [json(WHOLE)]) {
+  const played = new Played(plays);
+  const token = await played.gateway.key({ budget: { tokens: 1e9 } });
+  const { headers } = await played.ask(token, body, path);
+  const left = Number.parseInt(headers.get('x-weir-budget-remaining') ?? '', 10);
+  return { tokens: 1e9 - left, sent: objectOf(played.sent[0]) };
+}
+
+describe('G3 what the provider did not report', () => {
+  test('of a stream with hidden reasoning whose client left is charged as reserved, and /v1/key says so', async () => {
+    const played = new Played([{ ...sse(ROLE, SIX_WORDS), ending: 'hang' } as Play]);
+    const token = await played.gateway.key({ budget: { tokens: 1e6 } });
+    await played.leave(token, { model: 'openai/gpt-5', max_tokens: 60_000 });
+    const { spent, unreported, estimated, reserved } = await played.budget(token);
+    expect(numberOf(spent)).toBeGreaterThan(60_000 + 1024);
+    expect([unreported, estimated, reserved]).toEqual([spent, 0, 0]);
+    // The record keeps its estimate.
+    expect(played.records).toMatchObject([{ status: 'cancelled', estimated: true }]);
+    expect(played.records[0]?.total_tokens).toBeLessThan(100);
+  });
+
+  test('of a client that left before the head is charged as reserved', async () => {
+    const played = new Played([{ kind: 'hang' }]);
+    const token = await played.gateway.key({ budget: { tokens: 1e6 } });
+    const client = new AbortController();
+    const body = { model: 'openai/gpt-5', messages: HI, max_tokens: 60_000 };
+    const asked = played.gateway.post('/v1/chat/completions', token, body, { signal: client.signal });
+    while (played.sent.length === 0) await new Promise(setImmediate);
+    client.abort();
+    await asked.catch(() => undefined);
+    await played.gateway.idle();
+    expect(numberOf((await played.budget(token)).spent)).toBeGreaterThan(60_000);
+  });
+
+  test('of clients that leave again and again: no more of them pass than the budget has room for', async () => {
+    const played = new Played([{ ...sse(ROLE, SIX_WORDS), ending: 'hang' } as Play]);
+    const token = await played.gateway.key({ budget: { USD: 1 } });
+    // $0.60 of output each at $10 a million.
+    const statuses = [];
+    for (let i = 0; i < 4; i++) {
+      statuses.push(await played.leave(token, { model: 'openai/gpt-5', max_tokens: 60_000 }));
+    }
+    expect(statuses).toEqual([200, 429, 429, 429]);
+    expect(played.sent).toHaveLength(1);
+  });
+
+  test('of a whole answer of a model that hides nothing is charged at the bytes of its text', async () => {
+    const played = new Played([json(WHOLE)]);
+    const token = await played.gateway.key({ budget: { tokens: 1e6 } });
+    await played.ask(token, { model: 'openai/gpt-4o-mini', max_tokens: 60_000 });
+    const { spent, unreported } = await played.budget(token);
+    expect(numberOf(spent)).toBeLessThan(2000);
+    expect(numberOf(spent)).toBeGreaterThanOrEqual(1024 + 'Hello there'.length);
+    expect(unreported).toBe(spent);
+  });
+
+  test('of a whole answer of a model that may hide its thoughts is charged at its limit', async () => {
+    const played = new Played([json(WHOLE)]);
+    const token = await played.gateway.key({ budget: { tokens: 1e6 } });
+    await played.ask(token, { model: 'plain/m', max_tokens: 60_000 });
+    expect(numberOf((await played.budget(token)).spent)).toBeGreaterThan(60_000);
+  });
+
+  test('of zeros beside a text is charged as reserved: they are no report', async () => {
+    const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+    const played = new Played([json({ ...WHOLE, usage })]);
+    const token = await played.gateway.key({ budget: { tokens: 1e6 } });
+    await played.ask(token, { model: 'plain/m', max_tokens: 60_000 });
+    expect(numberOf((await played.budget(token)).spent)).toBeGreaterThan(60_000);
+  });
+
+  test('of a prompt that begins with data: is charged with all of its bytes', async () => {
+    const played = new Played([json(WHOLE)]);
+    const token = await played.gateway.key({ budget: { tokens: 4e6 } });
+    const content = `data:${'x '.repeat(300_000)}`;
+    await played.ask(token, { model: 'plain/m', messages: [{ role: 'user', content }], max_tokens: 5 });
+    expect(numberOf((await played.budget(token)).spent)).toBeGreaterThan(600_000);
+  });
+
+  test('is nothing where the usage came before the client left: it is charged as reported', async () => {
+    const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 };
+    const end = event({}, 'stop', { usage });
+    const played = new Played([{ ...sse(ROLE, SIX_WORDS, end), ending: 'hang' } as Play]);
+    const token = await played.gateway.key({ budget: { tokens: 1e6 } });
+    await played.leave(token, { model: 'plain/m', max_tokens: 60_000 }, undefined, '"stop"');
+    expect(await played.budget(token)).toMatchObject({ spent: 12, unreported: 0 });
+  });
+
+  test('is the output of a stream that reports as it goes, and the prompt that it reported counts', async () => {
+    const usage = { prompt_tokens: 7, completion_tokens: 1, total_tokens: 8 };
+    const running = event({ content: 'One two three four five six' }, null, { usage });
+    const played = new Played([{ ...sse(ROLE, running), ending: 'hang' } as Play]);
+    const token = await played.gateway.key({ budget: { tokens: 1e6 } });
+    await played.leave(token, { model: 'plain/m', max_tokens: 60_000 });
+    expect(await played.budget(token)).toMatchObject({ spent: 60_007 });
+  });
+
+  test('of an answer that broke before its output is charged as reserved', async () => {
+    const played = new Played([sse(ROLE)]);
+    const token = await played.gateway.key({ budget: { tokens: 1e6 } });
+    await played.ask(token, { model: 'openai/gpt-5', max_tokens: 60_000, stream: true });
+    expect(numberOf((await played.budget(token)).spent)).toBeGreaterThan(60_000);
+  });
+
+  test('of a refused request is nothing', async () => {
+    const played = new Played([refuse(503)]);
+    const token = await played.gateway.key({ budget: { tokens: 1e6 } });
+    await played.ask(token, { model: 'openai/gpt-5', max_tokens: 60_000 });
+    expect(await played.budget(token)).toMatchObject({ spent: 0, unreported: 0 });
+  });
+
+  test('counts in tpm as its record has it', async () => {
+    const played = new Played([{ ...sse(ROLE, SIX_WORDS), ending: 'hang' } as Play]);
+    const token = await played.gateway.key({ budget: { tokens: 1e9 }, tpm: 100_000 });
+    await played.leave(token, { model: 'openai/gpt-5', max_tokens: 90_000 });
+    const response = await played.gateway.fetch('/v1/key', token);
+    const { tokens } = decodeObject(await response.text()) ?? {};
+    expect(numberOf(objectOf(tokens).remaining)).toBeGreaterThan(99_000);
+  });
+});
+
+describe('background in the Responses lane', () => {
+  const QUEUED = { id: 'resp_1', object: 'response', status: 'queued', output: [], usage: null };
+  const body = { model: 'openai/gpt-5', input: 'Hi', background: true };
+
+  test.each([{}, { stream: true }])('is refused under limits by its name: %j', async (fields) => {
+    const played = new Played([json(QUEUED)]);
+    const token = await played.gateway.key({ rpm: 100 });
+    const { status, error } = await played.ask(token, { ...body, ...fields }, '/v1/responses');
+    expect([status, error.param]).toEqual([400, 'background']);
+    expect(played.sent).toEqual([]);
+  });
+
+  test('without limits: an answer that has an id is not asked for again', async () => {
+    const played = new Played([json(QUEUED)], { RETRIES: '2' });
+    const { status } = await played.ask(await played.gateway.key(), body, '/v1/responses');
+    expect([status, played.sent.length]).toEqual([502, 1]);
+  });
+});
+
+describe('G2 a prompt that the body does not show is reserved as the largest context window', () => {
+  const file = (fields: JsonObject) => ({ type: 'file', file: fields });
+  const image = (url: string) => ({ type: 'image_url', image_url: { url } });
+  test.each<[what: string, model: string, part: JsonObject]>([
+    [
+      'a document that Anthropic fetches',
+      'anthropic/claude-opus-5',
+      file({ file_data: 'https://a.example/b.pdf' }),
+    ],
+    ['a PDF', 'anthropic/claude-opus-5', file({ file_data: 'data:application/pdf;base64,AAAA' })],
+    [
+      'a video at an address, called an image',
+      'gemini/gemini-3.8-flash',
+      image('https://www.youtube.com/watch?v=a'),
+    ],
+    ['a video in the body, called an image', 'gemini/gemini-3.8-flash', image('data:video/mp4;base64,AAAA')],
+    ['a text in the body, called an image', 'gemini/gemini-3.8-flash', image('data:text/plain;base64,AAAA')],
+    ['a file at an address', 'gemini/gemini-3.8-flash', file({ file_data: 'https://a.example/b.mp4' })],
+    ['an image at an address', 'openai/gpt-4o-mini', image('https://a.example/b.png')],
+    [
+      'a sound',
+      'gemini/gemini-3.8-flash',
+      { type: 'input_audio', input_audio: { data: 'AAAA', format: 'flac' } },
+    ],
+    ['a part without a type', 'plain/m', { image_url: { url: 'https://a.example/b.png' } }],
+  ])('%s', async (_, model, part) => {
+    const { tokens } = await reservedBy({
+      model,
+      messages: [{ role: 'user', content: [part] }],
+      max_tokens: 9,
+    });
+    expect(tokens).toBeGreaterThanOrEqual(MAX_PROMPT_TOKENS);
+  });
+
+  test.each<[what: string, body: JsonObject]>([
+    [
+      'a document at an address',
+      { content: [{ type: 'document', source: { type: 'url', url: 'https://a.example/b' } }] },
+    ],
+    [
+      'an image at an address',
+      { content: [{ type: 'image', source: { type: 'url', url: 'https://a.example/b' } }] },
+    ],
+    [
+      'a PDF',
+      {
+        content: [
+          { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AAAA' } },
+        ],
+      },
+    ],
+    [
+      'a context that is summed up',
+      { content: 'Hi', context_management: { edits: [{ type: 'compact_20260112' }] } },
+    ],
+  ])('in the Messages lane: %s', async (_, { content, ...fields }) => {
+    const messages = [{ role: 'user', content: content ?? '' }];
+    const body = { model: 'anthropic/claude-opus-5', max_tokens: 9, messages, ...fields };
+    expect((await reservedBy(body, '/v1/messages')).tokens).toBeGreaterThanOrEqual(MAX_PROMPT_TOKENS);
+  });
+
+  test.each<[what: string, body: JsonObject]>([
+    ['a prompt that is kept', { model: 'openai/gpt-5', prompt: { id: 'pmpt_1' } }],
+    [
+      'an answer in sound that is kept',
+      { model: 'openai/gpt-4o-mini', messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] },
+    ],
+    ['a container', { model: 'anthropic/claude-opus-5', container: 'c_1' }],
+    ['a search by the model’s suffix', { model: 'router/qwen/qwen-max:online' }],
+    ['a preset', { model: 'router/@preset/mine' }],
+    ['plugins', { model: 'router/qwen/qwen-max', plugins: [{ id: 'web' }] }],
+  ])('%s', async (_, body) => {
+    expect((await reservedBy({ max_tokens: 9, ...body })).tokens).toBeGreaterThanOrEqual(MAX_PROMPT_TOKENS);
+  });
+
+  test('a small image in the body, a text document and what Claude Code clears have a bound', async () => {
+    const chat = [{ role: 'user', content: [image('data:image/png;base64,AAAA')] }];
+    expect(
+      (await reservedBy({ model: 'openai/gpt-4o-mini', messages: chat, max_tokens: 9 })).tokens,
+    ).toBeLessThan(60_000);
+    const source = { type: 'text', media_type: 'text/plain', data: 'A text' };
+    const body = {
+      model: 'anthropic/claude-opus-5',
+      max_tokens: 9,
+      messages: [{ role: 'user', content: [{ type: 'document', source }] }],
+      context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
+    };
+    expect((await reservedBy(body, '/v1/messages')).tokens).toBeLessThan(5000);
+  });
+});
+
+describe('G2 the limit is applied last, over every name for it', () => {
+  const GEMINI = { model: 'gemini/gemini-3.8-flash', max_tokens: 50 };
+  test.each<[what: string, body: JsonObject]>([
+    ['candidate_count', { generation_config: { candidate_count: 8 } }],
+    ['max_output_tokens', { generation_config: { max_output_tokens: 65_000 } }],
+    [
+      'both spellings',
+      { generation_config: { max_output_tokens: 65_000 }, generationConfig: { maxOutputTokens: 0 } },
+    ],
+    ['a text', { generationConfig: { maxOutputTokens: '65000' } }],
+    [
+      'extra_body.google.max_output_tokens',
+      { extra_body: { google: { generation_config: { max_output_tokens: 65_000 } } } },
+    ],
+    [
+      'extra_body.google.max_tokens',
+      { extra_body: { google: { max_tokens: 65_000, n: 8, service_tier: 'priority' } } },
+    ],
+  ])('at Gemini: %s', async (_, fields) => {
+    const { sent } = await reservedBy({ ...GEMINI, ...fields });
+    const config = objectOf(sent.generationConfig);
+    expect(config.maxOutputTokens).toBe(50);
+    expect(Object.keys(config).filter((name) => /_|candidate/i.test(name))).toEqual([]);
+    expect(Object.keys(sent).filter((name) => /_|serviceTier|^max|^n$/.test(name))).toEqual([]);
+  });
+
+  test('at Gemini: a limit of 0 in its own words is none', async () => {
+    const { sent } = await reservedBy({ model: GEMINI.model, generationConfig: { maxOutputTokens: 0 } });
+    expect(objectOf(sent.generationConfig).maxOutputTokens).toBe(4096);
+  });
+
+  test('at Gemini: what the system is told comes from the messages alone', async () => {
+    const system_instruction = { parts: [{ file_data: { file_uri: 'https://a.example/b.mp4' } }] };
+    const { sent, tokens } = await reservedBy({ ...GEMINI, system_instruction });
+    expect(sent).not.toHaveProperty('system_instruction');
+    expect(tokens).toBeGreaterThanOrEqual(MAX_PROMPT_TOKENS);
+  });
+
+  test.each([
+    'n_predict',
+    'n_cmpl',
+    'max_new_tokens',
+    'max_output_tokens',
+    'generation_config',
+    'extra_body',
+  ])('at a server that may read %s: it is left out, and named', async (name) => {
+    const played = new Played([json(WHOLE)]);
+    const token = await played.gateway.key({ max_output_tokens: 10 });
+    const { headers } = await played.ask(token, { model: 'llama/m', max_tokens: 5, [name]: 100_000 });
+    expect(played.sent[0]).toMatchObject({ max_tokens: 5 });
+    expect(played.sent[0]).not.toHaveProperty(name);
+    expect(headers.get('x-weir-dropped')).toBe(name);
+  });
+
+  test('without limits no such name is touched', async () => {
+    const played = new Played([json(WHOLE)]);
+    const { headers } = await played.ask(await played.gateway.key(), { model: 'llama/m', n_predict: 9 });
+    expect(played.sent[0]).toMatchObject({ n_predict: 9 });
+    expect(headers.get('x-weir-dropped')).toBeNull();
+  });
+
+  test('a prediction counts as output, of each choice', async () => {
+    const prediction = { type: 'content', content: 'p'.repeat(100_000) };
+    const plain = await reservedBy({ model: 'openai/gpt-4o-mini', max_tokens: 9 });
+    const predicted = await reservedBy({ model: 'openai/gpt-4o-mini', max_tokens: 9, n: 2, prediction });
+    // Its text is in the prompt, too.
+    expect(predicted.tokens - plain.tokens).toBeGreaterThanOrEqual(300_000);
+  });
+
+  test.each<[what: string, path: string, body: JsonObject, name: string]>([
+    [
+      'a chat to Claude',
+      '/v1/chat/completions',
+      { model: 'anthropic/claude-opus-5', max_tokens: 0 },
+      'max_tokens',
+    ],
+    ['the Messages lane', '/v1/messages', { model: 'anthropic/claude-opus-5', max_tokens: 0 }, 'max_tokens'],
+    [
+      'the Responses lane',
+      '/v1/responses',
+      { model: 'openai/gpt-5', input: 'Hi', max_output_tokens: 0 },
+      'max_output_tokens',
+    ],
+  ])('a limit of 0 is none: in %s the key’s own is reserved and sent', async (_, path, body, name) => {
+    const { tokens, sent } = await reservedBy(body, path);
+    expect(sent[name]).toBe(4096);
+    expect(tokens).toBeGreaterThan(4096);
+  });
+});
+
+describe('G2 speed and inference_geo are tiers', () => {
+  const OPUS = { model: 'anthropic/claude-opus-5', max_tokens: 1e6 };
+  const message = (more: JsonObject) => ({
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    content: [{ type: 'text', text: 'Hi' }],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 1000, output_tokens: 1000, ...more },
+  });
+  /** What is left of $1,000, in whole dollars spent. */
+  async function ask(path: string, fields: JsonObject, usage: JsonObject) {
+    const played = new Played([json(message(usage))]);
+    const token = await played.gateway.key({ budget: { USD: 1000 } });
+    const { status, headers, error } = await played.ask(token, { ...OPUS, ...fields }, path);
+    const left = Number.parseFloat(headers.get('x-weir-budget-remaining') ?? '');
+    return {
+      status,
+      error,
+      reserved: Math.round((1000 - left) * 10) / 10,
+      cost: played.records[0]?.cost_nanos,
+    };
+  }
+
+  describe.each(['/v1/chat/completions', '/v1/messages'])('%s', (path) => {
+    test.each<[fields: JsonObject, factor: number]>([
+      [{}, 1],
+      [{ speed: 'standard', inference_geo: 'global' }, 1],
+      [{ speed: 'fast' }, 2],
+      [{ inference_geo: 'us' }, 1.1],
+      [{ speed: 'fast', inference_geo: 'us' }, 2.2],
+    ])(
+      '%j costs the standard price times %f, in the reservation and by the usage',
+      async (fields, factor) => {
+        const { status, reserved, cost } = await ask(path, fields, fields);
+        expect([status, cost]).toEqual([200, Math.round(30_000_000 * factor)]);
+        // A million tokens of output at most, at $25 a million, or what the model can have at most.
+        const { reserved: standard } = await ask(path, {}, {});
+        expect(reserved / standard).toBeCloseTo(factor, 1);
+      },
+    );
+
+    test('a speed that is not told in the request and comes back is in the cost', async () => {
+      expect((await ask(path, {}, { speed: 'fast' })).cost).toBe(60_000_000);
+    });
+
+    test('one that is asked for and not given costs the standard price', async () => {
+      expect((await ask(path, { speed: 'fast' }, { speed: 'standard' })).cost).toBe(30_000_000);
+    });
+
+    test.each<[fields: JsonObject]>([
+      [{ speed: 'ludicrous' }],
+      [{ inference_geo: 'mars' }],
+      [{ model: 'anthropic/claude-sonnet-5', speed: 'fast' }],
+      [{ model: 'anthropic/claude-haiku-4-5', inference_geo: 'us' }],
+    ])('%j has no price: refused under a budget in money', async (fields) => {
+      const { status, error } = await ask(path, fields, {});
+      expect(status).toBe(403);
+      expect(error.message).toContain('no price');
+    });
+  });
+
+  test('in a stream: the usage at its end decides', async () => {
+    const { content: _, ...head } = message({ speed: 'fast', output_tokens: 1 });
+    const events = [
+      { type: 'message_start', message: { ...head, content: [] } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hi' } },
+      { type: 'content_block_stop', index: 0 },
+    ];
+    for (const [speed, nano] of [
+      ['fast', 60_000_000],
+      ['standard', 30_000_000],
+    ] as const) {
+      const usage = { input_tokens: 1000, output_tokens: 1000, speed };
+      const end = [
+        { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
+        { type: 'message_stop' },
+      ];
+      const frames = [...events, ...end].map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`);
+      const played = new Played([sse(...frames)]);
+      const body = { ...OPUS, stream: true };
+      for (const path of ['/v1/messages', '/v1/chat/completions']) {
+        await played.ask(await played.gateway.key(), body, path);
+      }
+      expect(played.records.map(({ cost_nanos }) => cost_nanos)).toEqual([nano, nano]);
+    }
+  });
+});
+
+describe('G3 each further attempt that a provider bills has room of its own', () => {
+  const usage = { prompt_tokens: 100, completion_tokens: 3900, total_tokens: 4000 };
+  const failed = json({ error: { message: 'overloaded', code: 'server_error' }, usage });
+  const models = ['b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => `plain/${name}`);
+  const asked = { model: 'plain/a', models, max_tokens: 4000 };
+
+  test('of eight that fail with usage no more are asked than the budget has room for', async () => {
+    const played = new Played([failed]);
+    const token = await played.gateway.key({ budget: { tokens: 12_000 } });
+    const { status, error } = await played.ask(token, asked);
+    // Each reserves 4,000 of output and about 1,200 of prompt: the third would need room for three.
+    expect(played.sent).toHaveLength(2);
+    expect([status, error.code]).toEqual([429, 'budget_exceeded']);
+    expect(await played.budget(token)).toMatchObject({ spent: 8000, reserved: 0 });
+    expect(played.records).toMatchObject([{ error_code: 'budget_exceeded' }]);
+  });
+
+  test('all are asked where there is room, and no rate counts them', async () => {
+    const played = new Played([failed]);
+    const token = await played.gateway.key({ budget: { tokens: 1e6 }, rpm: 1, max_concurrent: 1 });
+    expect((await played.ask(token, asked)).error.code).not.toBe('budget_exceeded');
+    expect(played.sent).toHaveLength(8);
+    expect(await played.budget(token)).toMatchObject({ spent: 32_000, reserved: 0 });
+  });
+
+  test('those that are not billed need none', async () => {
+    const played = new Played([refuse(503)]);
+    const token = await played.gateway.key({ budget: { tokens: 6000 } });
+    await played.ask(token, asked);
+    expect(played.sent).toHaveLength(8);
+    expect(played.gateway.calls.filter((call) => call === 'reserve')).toHaveLength(1);
+    expect(await played.budget(token)).toMatchObject({ spent: 0, reserved: 0 });
+  });
+
+  test('a model that Anthropic falls back to is reserved for beside the first', async () => {
+    const one = await reservedBy({ model: 'anthropic/claude-opus-5', max_tokens: 9000 });
+    const fallbacks = [{ model: 'claude-sonnet-5' }];
+    const two = await reservedBy({ model: 'anthropic/claude-opus-5', max_tokens: 9000, fallbacks });
+    expect(two.tokens).toBeGreaterThanOrEqual(2 * one.tokens);
+  });
+});

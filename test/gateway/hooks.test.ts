@@ -1,0 +1,129 @@
+/** A host's hook that fails: its answer is in the form of whoever called (I1, W2). */
+import { describe, expect, test } from 'vitest';
+import { NO_HOOKS } from '../../src/gateway.ts';
+import { toldRecords } from '../../src/http/hooks.ts';
+import type { Ports } from '../../src/http/ports.ts';
+import type { ChargedRecord } from '../../src/metering/charged-usage.ts';
+import { RecordWriter } from '../../src/metering/record-writer.ts';
+import { decodeObject, textOf } from '../../tools/simulator/json.ts';
+import { record } from '../metering/records.ts';
+import { LimitedGateway } from './limited-gateway.ts';
+
+function onRequest(): never {
+  throw new Error('broken on purpose');
+}
+
+describe('I1 W2 onRequest that throws: 500, which tells no more than that', () => {
+  const message = 'The Worker around Weir failed on this request; its log has the reason';
+  const gateway = new LimitedGateway({ AUTH: 'open' }, {}, { ...NO_HOOKS, onRequest });
+  const openai = { error: { type: 'server_error', code: 'internal_error', message } };
+  const anthropic = { type: 'error', error: { type: 'api_error', message } };
+
+  test.each([
+    ['/v1/chat/completions', openai],
+    ['/v1/responses', openai],
+    ['/v1/messages', anthropic],
+    ['/messages/count_tokens', anthropic],
+  ])('%s: in its client’s form', async (path, form) => {
+    const response = await gateway.post(path, 'x', {});
+    expect(response.status).toBe(500);
+    const body = decodeObject(await response.text());
+    expect(body).toMatchObject(form);
+    if (path.includes('messages')) expect(body?.request_id).toBe(response.headers.get('request-id'));
+  });
+});
+
+test('T4 a client that leaves while the host is asked: no upstream is, and there is no record', async () => {
+  const client = new AbortController();
+  const asking = { ...NO_HOOKS, onRequest: () => client.abort() };
+  const gateway = new LimitedGateway({ AUTH: 'open' }, {}, asking);
+  for (const stream of [true, false]) {
+    await gateway.ask('x', { stream }, { signal: client.signal }).catch(() => undefined);
+    await gateway.idle();
+  }
+  expect(gateway.calls).not.toContain('upstream');
+  expect(gateway.logged).toEqual([]);
+});
+
+/** A gateway whose host takes the bearer's word for who calls. */
+function hostGateway(fetch?: (input: unknown, init?: RequestInit) => Promise<Response>): LimitedGateway {
+  const onRequest = (request: Request) => {
+    const [, id] = (request.headers.get('authorization') ?? '').split('Bearer ');
+    // Gateway keys and the hashes of credentials are none of the host's.
+    return id?.startsWith('host:') ? { id: id.slice('host:'.length) } : null;
+  };
+  return new LimitedGateway({}, fetch === undefined ? {} : { fetch }, { ...NO_HOOKS, onRequest });
+}
+
+describe('W2 K1 who a caller of the host is in records and ledgers', () => {
+  async function idOf(gateway: LimitedGateway, token: string): Promise<string> {
+    return textOf(decodeObject(await (await gateway.fetch('/v1/key', token)).text())?.id);
+  }
+
+  test('a host id that equals the hash of another host id names another caller', async () => {
+    const gateway = hostGateway();
+    const hashed = await idOf(gateway, 'host:ada@example.com');
+    const [digits = ''] = /[0-9a-f]{16}$/.exec(hashed) ?? [];
+    expect(digits).not.toBe('');
+    for (const impostor of [digits, hashed]) {
+      expect(await idOf(gateway, `host:${impostor}`)).not.toBe(hashed);
+    }
+  });
+
+  test('a host id that equals the id of a gateway key names another caller', async () => {
+    const gateway = hostGateway();
+    const token = await gateway.key();
+    const id = await idOf(gateway, token);
+    expect(await idOf(gateway, `host:${id}`)).not.toBe(id);
+  });
+
+  test.each(['open', 'ada', '0'.repeat(16), 'host_ada', '0a1b2c3d-0000-4000-8000-0123456789ab'])(
+    'the host id %s: prefixed, short enough for a record, and the same each time',
+    async (id) => {
+      const gateway = hostGateway();
+      const keyId = await idOf(gateway, `host:${id}`);
+      expect(keyId).toMatch(/^host_[\w-]{1,36}$/);
+      expect(await idOf(gateway, `host:${id}`)).toBe(keyId);
+    },
+  );
+
+  test('two callers whose ids and idempotency keys run together: they send different ones upstream', async () => {
+    const sent: (string | null)[] = [];
+    const gateway = hostGateway(async (_, init) => {
+      sent.push(new Headers(init?.headers).get('idempotency-key'));
+      return Response.json({}, { status: 400 });
+    });
+    const asked: readonly [id: string, key: string][] = [
+      ['a', 'b-c'],
+      ['a-b', 'c'],
+      ['a', '-b-c'],
+      ['a","b', 'c'],
+      ['a', 'b-c'],
+    ];
+    for (const [id, key] of asked) {
+      const body = JSON.stringify({ model: 'openai/gpt-5', messages: [{ role: 'user', content: 'a' }] });
+      const headers = { 'idempotency-key': key };
+      await gateway.fetch('/v1/chat/completions', `host:${id}`, { method: 'POST', body, headers });
+    }
+    expect(new Set(sent).size).toBe(asked.length - 1);
+    expect(sent[0]).toBe(sent.at(-1));
+  });
+});
+
+test('W2 G3 onRecord of a request whose charge is another than its record: it gets the record alone', async () => {
+  const got: unknown[] = [];
+  const written: unknown[] = [];
+  const writer = new RecordWriter([{ put: async (records) => void written.push(...records) }], () => {});
+  const waiting: Promise<unknown>[] = [];
+  const records = toldRecords(
+    writer,
+    { ...NO_HOOKS, onRecord: async (told) => void got.push(told) },
+    // Only the log of a hook that fails is used.
+    { ports: { log: () => {} } as unknown as Ports, waitUntil: (work) => void waiting.push(work) },
+  );
+  const charged: ChargedRecord = { ...record(), charge: { tokens: 1, cost: null } };
+  await records.write(charged, () => () => {});
+  await Promise.all(waiting);
+  expect(got).toEqual([record()]);
+  expect(written).toEqual([charged]);
+});

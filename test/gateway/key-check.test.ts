@@ -1,0 +1,115 @@
+/** Tests that a key which could never be used is refused, or made with a warning that says why (K4). */
+import { describe, expect, test } from 'vitest';
+import { decodeObject, type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { LimitedGateway } from './limited-gateway.ts';
+
+async function read(response: Response): Promise<JsonObject> {
+  return decodeObject(await response.text()) ?? {};
+}
+
+async function make(gateway: LimitedGateway, body: JsonObject) {
+  const response = await gateway.post('/admin/keys', 'admin', { name: 'test', ...body });
+  return { status: response.status, ...(await read(response)) } as JsonObject;
+}
+
+const ALIASES = { fast: ['openai/gpt-4o-mini', 'deepseek/deepseek-flash'] };
+
+describe('K4 a new key', () => {
+  test.each<[string, JsonObject]>([
+    ['no limits', {}],
+    ['globs that fit', { models: ['deepseek/*', 'open*/gpt-4o*', '*', 'openai/made-up'] }],
+    ['a budget in dollars', { models: ['openai/*'], budget: { USD: 5 } }],
+    ['a budget in tokens, of any model', { models: ['openai/made-up'], budget: { tokens: 5 } }],
+  ])('%s: is made without a warning', async (_, body) => {
+    const made = await make(new LimitedGateway({ ALIASES }), body);
+    expect(made.status).toBe(201);
+    expect(made).not.toHaveProperty('warnings');
+  });
+
+  test.each(['hard', 'warn'])(
+    'a %s budget in a currency without any price: 400, and no key',
+    async (mode) => {
+      const gateway = new LimitedGateway();
+      const { status, error } = await make(gateway, { budget: { EUR: 5, mode } });
+      expect(status).toBe(400);
+      expect(error).toMatchObject({ param: 'budget', message: expect.stringContaining('USD, tokens') });
+      const { data } = await read(await gateway.fetch('/admin/keys', 'admin'));
+      expect(data).toEqual([]);
+    },
+  );
+
+  test('a currency that the deployment has prices in is taken, and listed among the units', async () => {
+    const price = {
+      provider: 'openai',
+      models: ['*'],
+      since: '2020-01-01',
+      currency: 'EUR',
+      input: 1,
+      output: 2,
+    };
+    const gateway = new LimitedGateway({ PRICES: [price] });
+    const made = await make(gateway, { budget: { EUR: 5 } });
+    expect([made.status, made.warnings]).toEqual([201, undefined]);
+    const { budget_units } = await read(await gateway.fetch('/admin/keys', 'admin'));
+    expect(budget_units).toEqual(['USD', 'EUR', 'tokens']);
+  });
+
+  test.each<[JsonObject, string, RegExp]>([
+    [{ models: ['deepsek/*'] }, 'models', /no provider deepsek\. Did you mean deepseek\/\*\?/],
+    [{ models: ['nowhere/x', 'openai/*'] }, 'models', /no provider nowhere\. Providers here: .*openai/],
+    [{ models: ['mistral/*'] }, 'models', /the provider mistral is not set up/],
+    [{ models: ['gpt-4o'] }, 'models', /gpt-4o matches no model: write <provider>\/<model>/],
+    [
+      { models: ['fast'] },
+      'models',
+      /fast is an alias.*: name openai\/gpt-4o-mini, deepseek\/deepseek-flash/,
+    ],
+    [{ models: ['openai/made-up'], budget: { USD: 5 } }, 'budget', /has a price in USD/],
+    [{ budget: { tokens: 0 } }, 'budget', /A hard budget of 0/],
+  ])('%j: is made, with a warning about %s', async (body, param, message) => {
+    const made = await make(new LimitedGateway({ ALIASES }), body);
+    expect(made.status).toBe(201);
+    expect(objectsOf(made.warnings)).toEqual([{ param, message: expect.stringMatching(message) }]);
+  });
+
+  test('where AUTH takes no gateway keys: is made, with a warning', async () => {
+    const { warnings } = await make(new LimitedGateway({ AUTH: 'open' }), {});
+    expect(warnings).toEqual([{ param: null, message: expect.stringContaining('AUTH=open') }]);
+  });
+});
+
+describe('K4 a changed key', () => {
+  async function change(gateway: LimitedGateway, id: unknown, body: JsonObject) {
+    const init = { method: 'PATCH', body: JSON.stringify(body) };
+    const response = await gateway.fetch(`/admin/keys/${textOf(id)}`, 'admin', init);
+    return { status: response.status, ...(await read(response)) } as JsonObject;
+  }
+
+  test('globs that match nothing and a currency without prices: a warning, and a 400 that changes nothing', async () => {
+    const gateway = new LimitedGateway();
+    const { id } = await make(gateway, { models: ['openai/*'] });
+    const globbed = await change(gateway, id, { models: ['opnai/*'] });
+    expect([globbed.status, objectsOf(globbed.warnings)]).toEqual([
+      200,
+      [{ param: 'models', message: expect.stringContaining('Did you mean openai/*?') }],
+    ]);
+    const refused = await change(gateway, id, { name: 'other', budget: { EUR: 1 } });
+    expect([refused.status, refused.error]).toEqual([400, expect.objectContaining({ param: 'budget' })]);
+    expect(await read(await gateway.fetch(`/admin/keys/${textOf(id)}`, 'admin'))).toMatchObject({
+      name: 'test',
+      limits: null,
+    });
+    const mended = await change(gateway, id, { models: ['openai/*'] });
+    expect([mended.status, mended.warnings]).toEqual([200, undefined]);
+  });
+
+  test('that has expired: another change of it says so', async () => {
+    let now = Date.now();
+    const clock = { now: () => now, startTimer: () => () => {} };
+    const gateway = new LimitedGateway({}, { clock });
+    const { id } = await make(gateway, { expires_at: new Date(now + 1000).toISOString() });
+    now += 2000;
+    const { warnings } = await change(gateway, id, { name: 'renamed' });
+    expect(warnings).toEqual([{ param: 'expires_at', message: expect.stringContaining('expired') }]);
+  });
+});

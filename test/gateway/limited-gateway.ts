@@ -1,0 +1,169 @@
+/** A gateway in memory whose keys have limits: its ledger objects can be made to fail or hang, and every call is recorded. */
+import { timingSafeEqual } from 'node:crypto';
+import { createGateway, type Hooks, NO_HOOKS } from '../../src/gateway.ts';
+import type { KeyObject, KeyObjects, Ports } from '../../src/http/ports.ts';
+import { HeldKey, type KeyCalls } from '../../src/ledger/held-key.ts';
+import type { LimitCalls } from '../../src/ledger/limits/limit-calls.ts';
+import { reserve } from '../../src/ledger/limits/reserve.ts';
+import { settle, settleUnreserved } from '../../src/ledger/limits/settle.ts';
+import { readStanding } from '../../src/ledger/limits/status.ts';
+import { changeLimits } from '../../src/ledger/limits/tables.ts';
+import { readSettings } from '../../src/settings/settings.ts';
+import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
+import { MemorySql } from '../ledger/limits/memory-sql.ts';
+import { MemoryStore } from '../metering/records.ts';
+
+// What workerd has, and Node has elsewhere or later.
+Object.assign(crypto.subtle, { timingSafeEqual });
+Object.assign(Uint8Array.prototype, {
+  toHex(this: Uint8Array) {
+    return Buffer.from(this).toString('hex');
+  },
+});
+
+const ADMIN_TOKEN = 'admin';
+const ANSWER = {
+  id: 'a',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
+};
+
+const LONG_MS = 25_000;
+
+/** `lost`: the call is carried out, and its answer does not arrive. */
+type Trouble = 'none' | 'fails' | 'lost' | 'hangs';
+
+export class LimitedGateway {
+  /** Everything that went out, in order: `reserve`, `settleReservation`, …, `kv get`, `upstream`. */
+  readonly calls: string[] = [];
+  /** What the upstream got. */
+  readonly sent: JsonObject[] = [];
+  readonly logged: Readonly<Record<string, unknown>>[] = [];
+  trouble: Trouble = 'none';
+  /** What happens while a reservation is under way. */
+  onReserve: () => void = () => {};
+  readonly sql = new MemorySql();
+  readonly #work: Promise<unknown>[] = [];
+  readonly #gateway: ReturnType<typeof createGateway>;
+
+  constructor(settings: JsonObject = {}, ports: Partial<Ports> = {}, hooks: Hooks = NO_HOOKS) {
+    const read = readSettings({ ADMIN_TOKEN, OPENAI_API_KEY: 'k', DEEPSEEK_API_KEY: 'k', ...settings });
+    if (read.kind === 'invalid') throw new Error(JSON.stringify(read.problems));
+    const { store = new KeyedStore(this.calls) as unknown as Ports['store'] } = ports;
+    const own: Ports = {
+      store,
+      ledgers: this.#ledgers(store),
+      limiter: null,
+      queue: null,
+      fetch: async (_, init) => {
+        this.calls.push('upstream');
+        this.sent.push(decodeObject(String(init?.body)) ?? {});
+        return Response.json(ANSWER);
+      },
+      // Waits are short, and deadlines never come.
+      clock: {
+        now: () => Date.now(),
+        startTimer: (ms, onFire) => {
+          const timer = ms < LONG_MS ? setTimeout(onFire, 20) : undefined;
+          return () => clearTimeout(timer);
+        },
+      },
+      random: () => crypto.randomUUID(),
+      tracing: null,
+      log: (entry) => this.logged.push(entry),
+      ...ports,
+    };
+    this.#gateway = createGateway(read.settings, own, hooks);
+  }
+
+  fetch(path: string, token: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers);
+    headers.set('authorization', `Bearer ${token}`);
+    const request = new Request(`https://weir.example${path}`, { ...init, headers });
+    return this.#gateway.fetch(request, { waitUntil: (promise) => this.#work.push(promise) });
+  }
+
+  post(path: string, token: string, body: unknown, init: RequestInit = {}): Promise<Response> {
+    return this.fetch(path, token, { ...init, method: 'POST', body: JSON.stringify(body) });
+  }
+
+  ask(token: string, fields: JsonObject = {}, init: RequestInit = {}): Promise<Response> {
+    const messages = [{ role: 'user', content: 'Hello' }];
+    return this.post(
+      '/v1/chat/completions',
+      token,
+      { model: 'openai/gpt-4o-mini', messages, ...fields },
+      init,
+    );
+  }
+
+  /** @returns the token of a new key; what making it called is forgotten */
+  async key(limits: JsonObject = {}): Promise<string> {
+    const response = await this.post('/admin/keys', ADMIN_TOKEN, { name: 'test', ...limits });
+    const made = decodeObject(await response.text()) ?? {};
+    if (response.status !== 201) throw new Error(JSON.stringify(made));
+    this.calls.length = 0;
+    return textOf(made.key);
+  }
+
+  /** Resolves when nothing is left that a Worker would live on for. */
+  async idle(): Promise<void> {
+    for (let done = 0; done < this.#work.length; ) {
+      done = this.#work.length;
+      await Promise.all(this.#work);
+    }
+  }
+
+  #ledgers(store: Ports['store']): KeyObjects {
+    const { sql } = this;
+    const call = async <Value>(name: string, act: () => Value): Promise<Value> => {
+      this.calls.push(name);
+      if (this.trouble === 'fails') throw new Error('The object is gone');
+      const value = act();
+      if (this.trouble === 'lost') throw new Error('The answer is lost');
+      return this.trouble === 'hangs' ? new Promise(() => {}) : value;
+    };
+    const stub: LimitCalls = {
+      reserve: (request) =>
+        call('reserve', () => {
+          this.onReserve();
+          return reserve(sql, request, Date.now());
+        }),
+      settleReservation: (id, charge) => call('settleReservation', () => void settle(sql, id, charge)),
+      settleUnreserved: (id, charge, day) =>
+        call('settleUnreserved', () => settleUnreserved(sql, id, charge, day, Date.now())),
+      standing: () => call('standing', () => readStanding(sql, Date.now())),
+      changeLimits: (fields) => call('changeLimits', () => changeLimits(sql, fields)),
+    };
+    const key = new HeldKey({
+      sql,
+      transaction: (act) => act(),
+      store,
+      wait: () => new Promise(setImmediate),
+    });
+    const keyCalls: KeyCalls = {
+      changeKey: async (change) => (await call('changeKey', () => {})) ?? key.changeKey(change),
+      revokeKey: async (id) => (await call('revokeKey', () => {})) ?? key.revokeKey(id),
+    };
+    // These tests have LEDGER=kv, and no object holds a record.
+    return { getByName: () => ({ ...stub, ...keyCalls }) as KeyObject };
+  }
+}
+
+/** A namespace in memory that is also read by key. */
+class KeyedStore extends MemoryStore {
+  readonly #calls: string[];
+
+  constructor(calls: string[]) {
+    super();
+    this.#calls = calls;
+  }
+
+  override async get(names: string | readonly string[]): Promise<unknown> {
+    this.#calls.push(`kv get ${String(names).split('/')[0]}`);
+    return super.get(names);
+  }
+}

@@ -1,0 +1,261 @@
+/** Messages through the whole gateway, in memory: fallback, heartbeats, failures before and after the head, clients that leave (I1, I3, R5). */
+import { describe, expect, test } from 'vitest';
+import { decodeObject, objectOf, textOf } from '../../tools/simulator/json.ts';
+import { checkMessages } from '../contract/check-messages.ts';
+import { readMessage } from '../contract/read-message.ts';
+import {
+  DONE,
+  event,
+  type Play,
+  ROLE,
+  RoutedGateway,
+  refuse,
+  says,
+  settle,
+  sse,
+  USAGE,
+} from './upstreams.ts';
+
+const PATH = '/v1/messages';
+const ALIASES = { ALIASES: JSON.stringify({ both: ['openai/a', 'mistral/b'] }) };
+
+function cut(...pieces: string[]): Play {
+  return { kind: 'answer', type: 'text/event-stream', pieces, ending: 'cut' };
+}
+
+function ask(gateway: RoutedGateway, fields: object = {}, init: RequestInit = {}): Promise<Response> {
+  return gateway.ask({ model: 'openai/a', max_tokens: 9, stream: true, ...fields }, init, PATH);
+}
+
+/** The whole stream, whose grammar holds. */
+async function streamOf(response: Response): Promise<string> {
+  const text = await response.text();
+  expect(checkMessages(text)).toEqual([]);
+  return text;
+}
+
+async function errorOf(response: Response): Promise<[number, string]> {
+  const body = decodeObject(await response.text()) ?? {};
+  expect(body).toMatchObject({ type: 'error', request_id: response.headers.get('request-id') });
+  return [response.status, textOf(objectOf(body.error).type)];
+}
+
+describe('I1 errors before the head', () => {
+  test.each<[what: string, play: Play, status: number, type: string]>([
+    ['an overloaded upstream', refuse(503), 529, 'overloaded_error'],
+    ['an overloaded Anthropic', refuse(529), 529, 'overloaded_error'],
+    ['a limit', refuse(429, {}, { 'retry-after': '7' }), 429, 'rate_limit_error'],
+    ['the deployment’s credential', refuse(401), 502, 'api_error'],
+    ['the deployment’s balance', refuse(402), 502, 'api_error'],
+    ['a bad request', refuse(400), 400, 'invalid_request_error'],
+    ['an upstream that fails', refuse(500), 502, 'api_error'],
+    ['nobody there', { kind: 'unreachable' }, 502, 'api_error'],
+    [
+      'an error as the first event of a 200',
+      sse('event: error\ndata: {"error":{"type":"overloaded_error","message":"O"}}\n\n'),
+      529,
+      'overloaded_error',
+    ],
+  ])('%s, streamed and whole', async (_, play, status, type) => {
+    const gateway = new RoutedGateway({ a: [play] });
+    expect(await errorOf(await ask(gateway))).toEqual([status, type]);
+    if (play.kind !== 'answer')
+      expect(await errorOf(await ask(gateway, { stream: false }))).toEqual([status, type]);
+  });
+
+  test('a context that is too long: the words by which Claude Code makes room', async () => {
+    const message = "This model's maximum context length is 8192 tokens";
+    const gateway = new RoutedGateway({ a: [refuse(400, { message, code: 'context_length_exceeded' })] });
+    const body = await (await ask(gateway)).text();
+    expect(body).toContain('prompt is too long: ');
+  });
+});
+
+describe('I3 failures after the head', () => {
+  test('a cut: what came, and an error event', async () => {
+    const gateway = new RoutedGateway({ a: [cut(ROLE, event({ content: 'Hal' }))] });
+    const text = await streamOf(await ask(gateway));
+    expect(readMessage(text)).toMatchObject({ text: 'Hal', stop: null, error: { type: 'api_error' } });
+  });
+
+  test('an end that is none', async () => {
+    const gateway = new RoutedGateway({ a: [sse(ROLE, event({ content: 'Hal' }))] });
+    const text = await streamOf(await ask(gateway));
+    expect(readMessage(text).error).toMatchObject({ details: { error_code: 'upstream_truncated' } });
+  });
+
+  test('an upstream that is overloaded in the midst of its answer: in the type that makes clients try again', async () => {
+    const failed = 'data: {"error":{"type":"overloaded_error","message":"Overloaded"}}\n\n';
+    const gateway = new RoutedGateway({ a: [sse(ROLE, event({ content: 'Hal' }), failed)] });
+    expect(readMessage(await streamOf(await ask(gateway))).error?.type).toBe('overloaded_error');
+  });
+
+  test('T2 silence: timeout_error', async () => {
+    const silent: Play = {
+      kind: 'answer',
+      type: 'text/event-stream',
+      pieces: [event({ content: 'Hal' })],
+      ending: 'hang',
+    };
+    const gateway = new RoutedGateway({ a: [silent] }, { IDLE_TIMEOUT_SECONDS: '5' });
+    const response = await ask(gateway);
+    const text = streamOf(response);
+    await settle();
+    gateway.clock.advance(5001);
+    expect(readMessage(await text).error?.type).toBe('timeout_error');
+  });
+});
+
+describe('R5 I3 fallback', () => {
+  test('the first target fails behind its role: one message, the second one’s', async () => {
+    const gateway = new RoutedGateway({ a: [cut(ROLE)], b: [says('Hello')] }, ALIASES);
+    const text = await streamOf(await ask(gateway, { model: 'both' }));
+    expect(gateway.models).toEqual(['a', 'b']);
+    expect(readMessage(text)).toMatchObject({ text: 'Hello', stop: 'end_turn', error: null });
+    expect(text).toContain('"model":"both"');
+  });
+
+  test('T1 a heartbeat while the first target’s beginning is held: a comment, as no message has begun', async () => {
+    const held: Play = { kind: 'answer', type: 'text/event-stream', pieces: [ROLE], ending: 'hang' };
+    const gateway = new RoutedGateway(
+      { a: [held], b: [says('Hello')] },
+      {
+        ALIASES: JSON.stringify({ both: [{ model: 'openai/a', timeout_seconds: 20 }, 'mistral/b'] }),
+        HEARTBEAT_SECONDS: '15',
+      },
+    );
+    const answer = ask(gateway, { model: 'both' });
+    await settle();
+    gateway.clock.advance(15_001);
+    const text = streamOf(await answer);
+    await settle();
+    gateway.clock.advance(5001);
+    expect(await text).toMatch(/^: heartbeat\n\nevent: message_start\n/);
+    expect(gateway.models).toEqual(['a', 'b']);
+  });
+
+  test('T1 a heartbeat behind the message’s beginning: a ping', async () => {
+    const silent: Play = {
+      kind: 'answer',
+      type: 'text/event-stream',
+      pieces: [event({ content: 'Hal' })],
+      ending: 'hang',
+    };
+    const gateway = new RoutedGateway(
+      { a: [silent] },
+      { HEARTBEAT_SECONDS: '15', IDLE_TIMEOUT_SECONDS: '20' },
+    );
+    const text = streamOf(await ask(gateway));
+    await settle();
+    gateway.clock.advance(15_001);
+    await settle();
+    gateway.clock.advance(5001);
+    expect(await text).toContain('event: ping\ndata: {"type":"ping"}\n\n');
+  });
+});
+
+describe('M1 records', () => {
+  test('T4 a client that leaves: its upstream is let go, and the record names the dialect', async () => {
+    const gateway = new RoutedGateway({
+      a: [{ kind: 'answer', type: 'text/event-stream', pieces: [event({ content: 'Hal' })], ending: 'hang' }],
+    });
+    const client = new AbortController();
+    await ask(gateway, {}, { signal: client.signal });
+    client.abort();
+    await settle();
+    expect(gateway.asked[0]?.isCancelled).toBe(true);
+    expect(gateway.records).toMatchObject([{ status: 'cancelled', client: 'messages', route: 'chat' }]);
+  });
+
+  test('Q5 what was left out of the request is named', async () => {
+    const gateway = new RoutedGateway({ a: [says('Hello')] });
+    const response = await ask(gateway, { container: 'c', stream: false });
+    expect(response.headers.get('x-weir-dropped')).toBe('container');
+    expect(await response.json()).toMatchObject({
+      type: 'message',
+      content: [{ type: 'text', text: 'Hello' }],
+    });
+  });
+
+  test('U4 the upstream is asked for usage, whoever asks', async () => {
+    const gateway = new RoutedGateway({ a: [sse(ROLE, event({ content: 'x' }), event({}, 'stop'), DONE)] });
+    await (await ask(gateway)).text();
+    expect(gateway.asked[0]?.body.stream_options).toEqual({ include_usage: true });
+  });
+
+  test('V2 vendor events: none, though the deployment passes them', async () => {
+    const vendor = 'data: {"type":"x_note","tokens":3}\n\n';
+    const gateway = new RoutedGateway(
+      { a: [sse(ROLE, vendor, event({ content: 'x' }), event({}, 'stop'), DONE)] },
+      { VENDOR_EVENTS: 'pass' },
+    );
+    expect(await streamOf(await ask(gateway))).not.toContain('x_note');
+  });
+});
+
+describe('I2 Q1 an effort at a model that can’t think, which Claude Code and Codex ask of any', () => {
+  test.each<[path: string, body: object, sent: unknown]>([
+    ['/v1/messages', { max_tokens: 9, output_config: { effort: 'high' } }, undefined],
+    ['/v1/responses', { input: 'Hi', reasoning: { effort: 'high' } }, undefined],
+    ['/v1/chat/completions', { reasoning_effort: 'high' }, 'high'],
+  ])('%s: left out where its dialect is another than the upstream’s', async (path, body, sent) => {
+    const gateway = new RoutedGateway({ b: [says('Hi')] });
+    const response = await gateway.ask({ model: 'mistral/b', ...body }, {}, path);
+    expect(response.status).toBe(200);
+    expect(gateway.asked[0]?.body.reasoning_effort).toBe(sent);
+  });
+});
+
+describe('I2 a history of Anthropic’s at a provider that speaks chat', () => {
+  const mark = { cache_control: { type: 'ephemeral' } };
+  const HISTORY = {
+    system: [{ type: 'text', text: 'Be brief', ...mark }],
+    tools: [{ name: 'gauge', input_schema: { type: 'object' }, ...mark }],
+    messages: [
+      { role: 'user', content: 'How high?' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', thinking: 'Ask the gauge', signature: 'of-anthropic' },
+          { type: 'redacted_thinking', data: 'of-anthropic' },
+          { type: 'tool_use', id: 'toolu_1', name: 'gauge', input: {} },
+        ],
+      },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: '3 m', ...mark }] },
+    ],
+  };
+  const PROVIDERS = JSON.stringify({ router: { base_url: 'https://router/v1', like: 'openrouter' } });
+
+  test.each([
+    ['openai/a', false],
+    ['mistral/a', false],
+    ['router/a', true],
+  ])(
+    '%s: no thinking that it would refuse, and marks for its cache where it has them: %s',
+    async (model, hasCache) => {
+      const gateway = new RoutedGateway({ a: [says('Hi')] }, { PROVIDERS });
+      expect((await ask(gateway, { model, stream: false, ...HISTORY })).status).toBe(200);
+      const sent = JSON.stringify(gateway.asked[0]?.body);
+      expect(sent).not.toContain('of-anthropic');
+      if (!hasCache) expect(sent).not.toContain('Ask the gauge');
+      expect(sent.includes('cache_control')).toBe(hasCache);
+      expect(sent).toContain('"tool_calls":[{');
+    },
+  );
+});
+
+describe('I3 I4 an answer that is whole, though its upstream goes on to fail: it ends as whole', () => {
+  const WHOLE = [ROLE, event({ content: 'Hi' }), event({}, 'stop', { usage: USAGE })];
+  test.each<[what: string, play: Play]>([
+    ['ends without [DONE]', sse(...WHOLE)],
+    ['breaks the connection in the place of [DONE]', cut(...WHOLE)],
+  ])('that %s', async (_, play) => {
+    const gateway = new RoutedGateway({ b: [play] });
+    const message = await streamOf(await ask(gateway, { model: 'mistral/b' }));
+    expect(readMessage(message)).toMatchObject({ stop: 'end_turn', error: null });
+    const body = { model: 'mistral/b', input: 'Hi', stream: true };
+    const response = await (await gateway.ask(body, {}, '/v1/responses')).text();
+    expect(response).toContain('event: response.completed');
+    expect(response).not.toContain('response.failed');
+  });
+});

@@ -1,0 +1,103 @@
+/** The native lane through the whole gateway, in memory: an upstream that answers otherwise than it was asked (N1, N2). */
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../tools/simulator/json.ts';
+import { checkMessages } from '../contract/check-messages.ts';
+import { readMessage } from '../contract/read-message.ts';
+import { checkResponses } from '../protocols/openai-responses/check.ts';
+import { json, type Play, RoutedGateway, sse } from './upstreams.ts';
+
+const ENV = {
+  ANTHROPIC_API_KEY: 'key-of-anthropic',
+  ANTHROPIC_BASE_URL: 'https://anthropic',
+  ALIASES: JSON.stringify({ both: ['anthropic/a', 'anthropic/b'] }),
+};
+
+const MESSAGE = {
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'a',
+  content: [
+    { type: 'thinking', thinking: 'Hm', signature: 's' },
+    { type: 'text', text: 'Look' },
+    { type: 'tool_use', id: 'toolu_1', name: 'gauge', input: { at: 'pier' } },
+  ],
+  stop_reason: 'tool_use',
+  stop_sequence: null,
+  usage: { input_tokens: 5, output_tokens: 3 },
+};
+const RESPONSE = {
+  id: 'resp_1',
+  object: 'response',
+  created_at: 5,
+  status: 'completed',
+  model: 'a',
+  output: [
+    { id: 'msg_1', type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Look' }] },
+    { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'gauge', arguments: '{"at":"pier"}' },
+  ],
+  usage: { input_tokens: 5, output_tokens: 3, total_tokens: 8 },
+};
+
+async function ask(path: string, model: string, plays: Record<string, readonly Play[]>) {
+  const gateway = new RoutedGateway(plays, ENV);
+  const body: JsonObject = path === '/v1/messages' ? { max_tokens: 9 } : { input: 'Hi' };
+  const response = await gateway.ask({ ...body, model, stream: true }, {}, path);
+  const { status } = response;
+  return { status, text: await response.text(), gateway };
+}
+
+describe('N1 a stream was asked for, and the upstream sends one object', () => {
+  test('a message: its blocks as events, its tokens counted', async () => {
+    const { status, text, gateway } = await ask('/v1/messages', 'anthropic/a', { a: [json(MESSAGE)] });
+    expect(status).toBe(200);
+    expect(checkMessages(text)).toEqual([]);
+    expect(readMessage(text)).toMatchObject({
+      text: 'Look',
+      reasoning: 'Hm',
+      calls: [{ id: 'toolu_1', name: 'gauge', arguments: '{"at":"pier"}' }],
+      stop: 'tool_use',
+      usage: { input_tokens: 5, output_tokens: 3 },
+    });
+    expect(gateway.records).toMatchObject([{ status: 'finished', prompt_tokens: 5, completion_tokens: 3 }]);
+  });
+
+  test('a response: its items as events, its tokens counted', async () => {
+    const { status, text, gateway } = await ask('/v1/responses', 'openai/a', { a: [json(RESPONSE)] });
+    expect(status).toBe(200);
+    expect(checkResponses(text)).toEqual([]);
+    expect(text).toContain('"type":"response.output_text.delta"');
+    expect(text).toContain('"arguments":"{\\"at\\":\\"pier\\"}"');
+    expect(gateway.records).toMatchObject([{ status: 'finished', prompt_tokens: 5, completion_tokens: 3 }]);
+  });
+
+  test('E1 an error in it: its status, and no stream', async () => {
+    const failed = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
+    const { status, text } = await ask('/v1/messages', 'anthropic/a', { a: [json(failed)] });
+    expect([status, JSON.parse(text).error.type]).toEqual([529, 'overloaded_error']);
+  });
+
+  test('R5 one that fails so gives way to a target that streams, whose events pass as they are', async () => {
+    const failed = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
+    const events = [
+      { type: 'message_start', message: { ...MESSAGE, model: 'both', content: [], stop_reason: null } },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 1 } },
+      { type: 'message_stop', of: 'the upstream' },
+    ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+    const plays = { a: [json(failed)], b: [sse(...events)] };
+    const { status, text, gateway } = await ask('/v1/messages', 'both', plays);
+    expect([status, text]).toEqual([200, events.join('')]);
+    expect(gateway.models).toEqual(['a', 'b']);
+  });
+});
+
+test('N1 Q11 a whole message with an integer beyond 2^53 in a call: its digits as they were, for a chat as well', async () => {
+  const text = JSON.stringify(MESSAGE).replace('"pier"', '1234567890123456789');
+  const play: Play = { kind: 'answer', type: 'application/json', pieces: [text] };
+  const gateway = new RoutedGateway({ a: [play] }, ENV);
+  const body = { model: 'anthropic/a', max_tokens: 9 };
+  const message = await (await gateway.ask(body, {}, '/v1/messages')).text();
+  expect(message).toContain('"input":{"at":1234567890123456789}');
+  const completion = await (await gateway.ask(body)).text();
+  expect(completion).toContain('{\\"at\\":1234567890123456789}');
+});

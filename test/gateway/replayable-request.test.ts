@@ -1,0 +1,176 @@
+/** Tests what is held of a request, and until when: its memory, and its words for each target (R10). */
+import { describe, expect, test } from 'vitest';
+import { HeldRequest } from '../../src/completion/replayable-request.ts';
+import { maxWrittenBytes } from '../../src/completion/written-size.ts';
+import type { Lease } from '../../src/stream/memory.ts';
+import { settingsWith, targetsOf } from '../routing/targets.ts';
+import { event, type Play, ROLE, RoutedGateway, settle, sse } from './upstreams.ts';
+
+const BODY = { model: 'x', models: ['y'], messages: [{ role: 'user', content: 'Hi' }], max_tokens: 7 };
+
+/** A held request, and what its lease was told. */
+function hold(body: object = BODY, maxBytes = 10_000) {
+  const told: string[] = [];
+  const tell = (word: string) => async () => void told.push(word);
+  const lease: Lease = {
+    revoked: new Promise(() => {}),
+    arrived: () => void told.push('arrived'),
+    begin: tell('begin'),
+    pause: async () => {},
+    end: () => void told.push('end'),
+    release: () => void told.push('release'),
+  };
+  return {
+    held: new HeldRequest({
+      body: { ...body },
+      sent: { ...body },
+      lane: null,
+      onlyNative: null,
+      dropped: [],
+      lease,
+      route: 'chat',
+      unsupported: 'auto',
+      promptCache: 'auto',
+      hidesReasoning: false,
+      maxBytes,
+    }),
+    told,
+  };
+}
+
+const settings = settingsWith({
+  ALIASES: { all: ['openai/a', { model: 'mistral/b', set: { n: 2, max_tokens: 9 } }] },
+});
+const [OPENAI, MISTRAL = targetsOf(['mistral/b'])[0]] = targetsOf(['all'], { settings });
+
+describe('R10 HeldRequest', () => {
+  test('writes the request anew for each target, in a turn of its own', async () => {
+    const { held, told } = hold();
+    const first = await held.write(OPENAI);
+    held.endWork();
+    const second = await held.writeAgain(MISTRAL);
+    const { messages } = BODY;
+    expect(first).toMatchObject({
+      request: { url: 'https://api.openai.com/v1/chat/completions', facts: { choices: 1 } },
+    });
+    expect(first.kind === 'request' && JSON.parse(first.request.json)).toEqual({
+      model: 'a',
+      messages,
+      max_completion_tokens: 7,
+    });
+    expect(second.kind === 'request' && JSON.parse(second.request.json)).toEqual({
+      model: 'b',
+      messages,
+      max_tokens: 9,
+      n: 2,
+    });
+    expect(second).toMatchObject({ request: { facts: { choices: 2 } } });
+    expect(told).toEqual(['end', 'begin']);
+  });
+
+  test('G2 a limit of the output is in every one, and told where it changes something', async () => {
+    const { held } = hold();
+    const first = await held.write(OPENAI);
+    held.limitOutput(8);
+    const second = await held.writeAgain(MISTRAL);
+    if (first.kind === 'error' || second.kind === 'error') throw new Error('It was not written');
+    const limited = await held.write(OPENAI);
+    if (limited.kind === 'error') throw new Error('It was not written');
+    const { json, facts } = limited.request;
+    expect([JSON.parse(json).max_completion_tokens, facts.changed]).toEqual([7, []]);
+    expect([second.request.body.max_tokens, second.request.facts.changed]).toEqual([8, ['max_tokens']]);
+  });
+
+  test('B2 a body that grows on its way beyond its bound: 413 that says how large, and what of it grew', async () => {
+    const { held } = hold(
+      { ...BODY, tools: [{ type: 'function', function: { name: 'f', description: 'x'.repeat(900) } }] },
+      800,
+    );
+    const written = await held.write(OPENAI);
+    expect(written).toMatchObject({
+      kind: 'error',
+      error: { status: 413, code: 'request_too_large', param: 'tools' },
+    });
+    expect(written.kind === 'error' && written.error.message).toBe(
+      'Written for OpenAI, the request is larger than the 800 bytes that this one may have, most of it by tools: send less at once',
+    );
+    expect((await hold(BODY, 800).held.write(OPENAI)).kind).toBe('request');
+  });
+
+  test('B2 the bound follows from what came, and from the bound on that', () => {
+    const KIB = 1024;
+    expect(maxWrittenBytes(100, 10_000)).toBe(128 * KIB + 400);
+    expect(maxWrittenBytes(9000, 10_000)).toBe(128 * KIB + 10_000);
+  });
+
+  test('released: nothing is held, and nothing can be written', async () => {
+    const { held, told } = hold();
+    held.release();
+    held.release();
+    expect(told).toEqual(['release']);
+    expect(await held.write(OPENAI)).toMatchObject({ kind: 'error' });
+  });
+
+  test('released while its last text is sent: the body is gone at once, its memory counts until then', async () => {
+    const { held, told } = hold();
+    const sent = Promise.withResolvers<void>();
+    held.release(sent.promise);
+    expect(await held.write(OPENAI)).toMatchObject({ kind: 'error' });
+    expect(told).toEqual([]);
+    sent.resolve();
+    await settle();
+    expect(told).toEqual(['release']);
+  });
+
+  test('released while it waits for its turn: the turn ends', async () => {
+    const { held, told } = hold();
+    const written = held.writeAgain(OPENAI);
+    held.release();
+    expect(await written).toMatchObject({ kind: 'error' });
+    expect(told).toEqual(['begin', 'release', 'end']);
+  });
+});
+
+describe('R10 B3 a large request', () => {
+  const LARGE = { messages: [{ role: 'user', content: 'x'.repeat(9 * 1024 * 1024) }], stream: true };
+  const HANGING: Play = { ...sse(ROLE), ending: 'hang' } as Play;
+
+  /** Two take all the memory that there is for such; a third waits until one of them holds nothing any more. */
+  async function askThree(gateway: RoutedGateway, model: string) {
+    const first = new AbortController();
+    const asked = [
+      gateway.ask({ model, ...LARGE }, { signal: first.signal }),
+      gateway.ask({ model, ...LARGE }),
+      gateway.ask({ model, ...LARGE }),
+    ];
+    for (const one of asked) one.catch(() => {});
+    // Between the work on one large body and the next there is a pause.
+    for (let i = 0; i < 20; i++) {
+      await settle();
+      gateway.clock.advance(10);
+    }
+    return first;
+  }
+
+  test('is held until its output began, where another attempt may follow', async () => {
+    const gateway = new RoutedGateway({ first: [HANGING] }, { RETRIES: '1', IDLE_TIMEOUT_SECONDS: '0' });
+    const first = await askThree(gateway, 'openai/first');
+    expect(gateway.asked).toHaveLength(2);
+    first.abort();
+    for (let i = 0; i < 20; i++) {
+      await settle();
+      gateway.clock.advance(10);
+    }
+    expect(gateway.asked).toHaveLength(3);
+  });
+
+  test('is not held where none may, and not after its output began', async () => {
+    const one = new RoutedGateway({ first: [HANGING] }, { RETRIES: '0', IDLE_TIMEOUT_SECONDS: '0' });
+    await askThree(one, 'openai/first');
+    expect(one.asked).toHaveLength(3);
+    const begun: Play = { ...sse(ROLE, event({ content: 'Hello' })), ending: 'hang' } as Play;
+    const served = new RoutedGateway({ first: [begun] }, { RETRIES: '1', IDLE_TIMEOUT_SECONDS: '0' });
+    await askThree(served, 'openai/first');
+    expect(served.asked).toHaveLength(3);
+  });
+});

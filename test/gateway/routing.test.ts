@@ -1,0 +1,759 @@
+/** Tests how requests are routed, in a gateway in memory: targets, time, retries, circuits, what is told and what is held (R1-R12). */
+import { describe, expect, test } from 'vitest';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import {
+  DONE,
+  event,
+  json,
+  type Play,
+  ROLE,
+  RoutedGateway,
+  read,
+  refuse,
+  says,
+  settle,
+  sse,
+  TIMER_MS,
+  USAGE,
+} from './upstreams.ts';
+
+const BOTH = { model: 'deepseek/first', models: ['mistral/second'] };
+const HANG: Play = { kind: 'hang' };
+const WAYS = [
+  ['streamed', true],
+  ['whole', false],
+] as const;
+
+/** A stream that goes on after its first text as it is told. */
+function begun(ending: 'cut' | 'hang' | 'end', ...more: string[]): Play {
+  return {
+    kind: 'answer',
+    type: 'text/event-stream',
+    pieces: [ROLE, event({ content: 'Half' }), ...more],
+    ending,
+  };
+}
+
+describe('R1 R10 what is sent', () => {
+  test('models and route are never sent on, with one target or more', async () => {
+    for (const models of [undefined, [], ['mistral/second']]) {
+      const gateway = new RoutedGateway({ first: [refuse(503)], second: [says('Hello')] });
+      await read(await gateway.ask({ model: 'deepseek/first', models, route: 'fallback' }));
+      for (const { body } of gateway.asked) {
+        expect(body).not.toHaveProperty('models');
+        expect(body).not.toHaveProperty('route');
+      }
+    }
+  });
+
+  test("R10 each target gets the request in its provider's words, with its own key and its step's fields", async () => {
+    const steps = [
+      { model: 'openai/first', set: { temperature: 0.5, user: null } },
+      { model: 'mistral/second', set: { seed: 7 } },
+    ];
+    const gateway = new RoutedGateway(
+      { first: [refuse(500)], second: [says('Hello')] },
+      { ALIASES: { both: steps } },
+    );
+    const got = await read(await gateway.ask({ model: 'both', max_tokens: 5, user: 'u', seed: 1 }));
+    expect(got.text).toBe('Hello');
+    const messages = [{ role: 'user', content: 'Hello' }];
+    expect(gateway.asked.map(({ body }) => body)).toEqual([
+      { model: 'first', max_completion_tokens: 5, seed: 1, temperature: 0.5, messages },
+      { model: 'second', max_tokens: 5, random_seed: 7, messages },
+    ]);
+    expect(gateway.asked.map(({ headers }) => headers.get('authorization'))).toEqual([
+      'Bearer key-of-openai',
+      'Bearer key-of-mistral',
+    ]);
+    // What the answering target's request lacks, and no other's.
+    expect(got.headers.get('x-weir-dropped')).toBe('user');
+  });
+
+  test('models alone will do, and a list that is none is refused', async () => {
+    const gateway = new RoutedGateway({ second: [says('Hello')] });
+    expect((await read(await gateway.ask({ models: ['mistral/second'] }))).text).toBe('Hello');
+    const refused = await read(await gateway.ask({ model: 'mistral/second', models: 'mistral/third' }));
+    expect([refused.status, refused.error?.param]).toEqual([400, 'models']);
+  });
+});
+
+describe('R2 aliases', () => {
+  test.each(WAYS)(
+    "%s: a target that sends no output within its step's time is given up",
+    async (_, stream) => {
+      for (const play of [HANG, sse(': queued\n\n', ROLE), json({})]) {
+        const isLate = play !== HANG && play.kind === 'answer';
+        const late: Play = isLate ? { ...play, pieces: play.pieces.slice(0, 1), ending: 'hang' } : play;
+        const gateway = new RoutedGateway(
+          { first: [late], second: [says('Hello')] },
+          { ALIASES: { both: [{ model: 'deepseek/first', timeout_seconds: 2 }, 'mistral/second'] } },
+        );
+        const asked = gateway.ask({ model: 'both', stream });
+        await settle();
+        gateway.clock.advance(1999);
+        await settle();
+        expect(gateway.models).toEqual(['first']);
+        gateway.clock.advance(1);
+        const got = await read(await asked);
+        expect(got).toMatchObject({ text: 'Hello', models: ['mistral/second'] });
+        expect(got.headers.get('x-weir-attempts')).toMatch(/^deepseek\/first timeout 2000ms, /);
+        expect(gateway.asked[0]?.isCancelled).toBe(true);
+        await gateway.gateway.idle();
+        // It may have read the prompt.
+        expect(gateway.records[0]).toMatchObject({ status: 'finished', estimated: true });
+        expect(gateway.records[0]?.total_tokens).toBeGreaterThan(USAGE.total_tokens);
+      }
+    },
+  );
+
+  test.each(WAYS)("%s: output within the step's time ends it", async (_, stream) => {
+    const slow = { kind: 'answer', type: 'text/event-stream', ending: 'hang' } as const;
+    const gateway = new RoutedGateway(
+      { first: [{ ...slow, pieces: [event({ content: 'Hello' })] }], second: [says('no')] },
+      { ALIASES: { both: [{ model: 'deepseek/first', timeout_seconds: 2 }, 'mistral/second'] } },
+    );
+    const asked = gateway.ask({ model: 'both', stream });
+    await settle();
+    gateway.clock.advance(10_000);
+    await settle();
+    expect(gateway.models).toEqual(['first']);
+    expect(gateway.asked[0]?.isCancelled).toBe(false);
+    gateway.clock.advance(1_000_000);
+    await read(await asked);
+  });
+
+  test.each(WAYS)('%s: where it was the last one, its time is over all the same', async (_, stream) => {
+    const gateway = new RoutedGateway(
+      { first: [HANG] },
+      { RETRIES: '2', ALIASES: { one: { model: 'deepseek/first', timeout_seconds: 2 } } },
+    );
+    const asked = gateway.ask({ model: 'one', stream });
+    await settle();
+    gateway.clock.advance(2000);
+    const got = await read(await asked);
+    expect([got.status, got.error?.code]).toEqual([504, 'timeout']);
+    expect(got.error?.message).toBe('DeepSeek sent no output within 2 seconds');
+    expect(gateway.models).toEqual(['first']);
+    await gateway.gateway.idle();
+    expect(gateway.records).toMatchObject([{ status: 'failed', error_code: 'timeout', estimated: true }]);
+  });
+
+  test.each(WAYS)(
+    '%s: on adds what is too long for one model, and what its filter stops',
+    async (_, stream) => {
+      const tooLong = refuse(400, { code: 'context_length_exceeded' });
+      const filtered = (isStreamed: boolean) =>
+        isStreamed
+          ? sse(ROLE, event({}, 'content_filter', { usage: USAGE }), DONE)
+          : json({ choices: [{ index: 0, message: {}, finish_reason: 'content_filter' }], usage: USAGE });
+      for (const [play, on, answers] of [
+        [tooLong, [], false],
+        [tooLong, ['context_length'], true],
+        [filtered, ['context_length'], false],
+        [filtered, ['content_filter'], true],
+        [refuse(400, { code: 'content_filter' }), ['content_filter'], true],
+      ] as const) {
+        const gateway = new RoutedGateway(
+          { first: [play], second: [says('Hello')] },
+          { ALIASES: { both: [{ model: 'openai/first', on: [...on] }, 'mistral/second'] } },
+        );
+        const got = await read(await gateway.ask({ model: 'both', stream }));
+        expect(got.text).toBe(answers ? 'Hello' : '');
+        expect(got.finishes).toEqual(answers ? ['stop'] : play === filtered ? ['content_filter'] : []);
+        expect(gateway.models).toEqual(answers ? ['first', 'second'] : ['first']);
+        await gateway.gateway.idle();
+        // The prompt of the filtered one was read, too.
+        expect(gateway.records[0]?.total_tokens).toBe(
+          (answers ? USAGE.total_tokens : 0) + (play === filtered ? USAGE.total_tokens : 0),
+        );
+      }
+    },
+  );
+
+  test('what the last filter stops is the answer', async () => {
+    const filtered = sse(ROLE, event({}, 'content_filter'), DONE);
+    const gateway = new RoutedGateway(
+      { first: [filtered] },
+      { ALIASES: { one: { model: 'openai/first', on: ['content_filter'] } } },
+    );
+    const got = await read(await gateway.ask({ model: 'one', stream: true }));
+    expect(got).toMatchObject({ status: 200, finishes: ['content_filter'], error: null, isDone: true });
+  });
+
+  test('one conversation stays with one target, and many are spread by weight', async () => {
+    const steps = [
+      { model: 'openai/first', weight: 3 },
+      { model: 'mistral/second', weight: 1 },
+    ];
+    const gateway = new RoutedGateway(
+      { first: [says('a')], second: [says('b')] },
+      { ALIASES: { both: steps } },
+    );
+    for (const field of ['prompt_cache_key', 'user']) {
+      const before = gateway.asked.length;
+      for (let i = 0; i < 40; i++) await gateway.ask({ model: 'both', [field]: `chat ${i % 20}` });
+      const models = gateway.models.slice(before);
+      expect(models.slice(0, 20)).toEqual(models.slice(20));
+      const share = models.filter((model) => model === 'first').length / models.length;
+      expect(share).toBeGreaterThan(0.5);
+      expect(share).toBeLessThan(1);
+    }
+  });
+});
+
+describe('R3 keys with globs', () => {
+  const asKey = async (gateway: RoutedGateway, models: string[], fields: JsonObject) => {
+    const token = await gateway.gateway.key({ models });
+    return read(await gateway.gateway.ask(token, fields));
+  };
+
+  test('a target that the key may not use is left out, and told; none left is a 403', async () => {
+    const plays = { first: [says('no')], second: [says('Hello')] };
+    const gateway = new RoutedGateway(plays, {
+      AUTH: 'keys',
+      ALIASES: { both: ['deepseek/first', 'mistral/second'] },
+    });
+    for (const fields of [BOTH, { model: 'both' }]) {
+      const got = await asKey(gateway, ['mistral/*'], fields);
+      expect(got.text).toBe('Hello');
+      expect(got.headers.get('x-weir-attempts')).toBe(
+        'deepseek/first model_not_allowed, mistral/second 200 0ms',
+      );
+      const refused = await asKey(gateway, ['openai/*'], fields);
+      expect([refused.status, refused.error?.message]).toEqual([403, 'This key may not use deepseek/first']);
+    }
+    expect(new Set(gateway.models)).toEqual(new Set(['second']));
+    // The counts of what was refused are written a second later (M6).
+    gateway.clock.advance(1000);
+    await gateway.gateway.idle();
+    expect(gateway.records[0]?.attempts).toEqual([
+      { provider: 'deepseek', model: 'first', status: null, error_code: 'model_not_allowed', ms: null },
+      { provider: 'mistral', model: 'second', status: 200, error_code: null, ms: 0 },
+    ]);
+  });
+});
+
+describe('R5 after output nothing is tried again', () => {
+  test.each<[name: string, play: Play, code: string]>([
+    ['a cut', begun('cut'), 'upstream_truncated'],
+    ['an end', begun('end'), 'upstream_truncated'],
+    ['an error', begun('hang', 'data: {"error":{"message":"no","code":"busy"}}\n\n'), 'busy'],
+    ['no JSON', begun('hang', 'data: oops\n\n'), 'upstream_invalid'],
+    ['silence', begun('hang'), 'stream_idle_timeout'],
+  ])('%s', async (_name, play, code) => {
+    const gateway = new RoutedGateway(
+      { first: [play], second: [says('no')] },
+      {
+        RETRIES: '3',
+        ALIASES: { both: [{ model: 'deepseek/first', timeout_seconds: 5 }, 'mistral/second'] },
+      },
+    );
+    const reading = read(await gateway.ask({ model: 'both', stream: true }));
+    await settle();
+    gateway.clock.advance(120_000);
+    const got = await reading;
+    expect(got).toMatchObject({ status: 200, text: 'Half', models: ['deepseek/first'], isDone: true });
+    expect(got.error?.code).toBe(code);
+    expect(gateway.models).toEqual(['first']);
+    await gateway.gateway.idle();
+    expect(gateway.records).toMatchObject([{ attempts: [{ error_code: code }], estimated: true }]);
+  });
+
+  test('a stream that is cut for a client that asked for an object', async () => {
+    const gateway = new RoutedGateway({ first: [begun('cut')], second: [says('no')] });
+    const got = await read(await gateway.ask(BOTH));
+    expect([got.status, got.error?.code]).toEqual([502, 'upstream_truncated']);
+    expect(gateway.models).toEqual(['first']);
+  });
+
+  test('what came before the output goes with it: one role, and no chunk of another attempt', async () => {
+    const gateway = new RoutedGateway({ first: [sse(ROLE, ROLE)], second: [says('Hello')] });
+    const response = await gateway.ask({ ...BOTH, stream: true });
+    const text = await response.text();
+    expect(text.match(/"role":"assistant"/g)).toHaveLength(1);
+    expect(text).not.toContain('deepseek');
+  });
+});
+
+describe('R6 further passes', () => {
+  const HALF = () => '80000000-0000-4000-8000-000000000000';
+
+  test.each(WAYS)('%s: one target that is busy is asked once more, by default', async (_, stream) => {
+    const plays = { first: [refuse(503), says('Hello')] };
+    const gateway = new RoutedGateway(plays, { RETRIES: '' }, { random: HALF });
+    const asked = gateway.ask({ model: 'deepseek/first', stream });
+    await settle();
+    expect(gateway.models).toEqual(['first']);
+    gateway.clock.advance(250);
+    const got = await read(await asked);
+    expect(got.text).toBe('Hello');
+    expect(got.headers.get('x-weir-attempts')).toBe('deepseek/first 503 0ms, deepseek/first 200 0ms');
+    expect(got.headers.get('x-weir-provider')).toBe('deepseek');
+  });
+
+  test.each(WAYS)(
+    '%s: a retry-after is waited for; longer than 5 s, it is not asked again',
+    async (_, stream) => {
+      const busy = (wait: string) => refuse(429, {}, { 'retry-after': wait });
+      const gateway = new RoutedGateway(
+        { first: [busy('4'), says('Hello')], second: [busy('6'), says('no')] },
+        { RETRIES: '1' },
+        { random: HALF },
+      );
+      const asked = gateway.ask({ ...BOTH, stream });
+      await settle();
+      gateway.clock.advance(3999);
+      await settle();
+      expect(gateway.models).toEqual(['first', 'second']);
+      gateway.clock.advance(1);
+      expect((await read(await asked)).text).toBe('Hello');
+      expect(gateway.models).toEqual(['first', 'second', 'first']);
+    },
+  );
+
+  test.each(WAYS)(
+    '%s: Google’s wait, which stands in the error’s details, is waited for',
+    async (_, stream) => {
+      const wait = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '3.2s' };
+      const google = { base_url: 'https://google', api_key: 'GOOGLE_KEY', like: 'gemini' };
+      const gateway = new RoutedGateway(
+        { first: [refuse(429, { details: [wait] }), says('Hello')] },
+        { PROVIDERS: { google }, GOOGLE_KEY: 'k', RETRIES: '1' },
+        { random: HALF },
+      );
+      const asked = gateway.ask({ model: 'google/first', stream });
+      await settle();
+      gateway.clock.advance(3999);
+      await settle();
+      expect(gateway.models).toEqual(['first']);
+      gateway.clock.advance(1);
+      expect((await read(await asked)).text).toBe('Hello');
+    },
+  );
+
+  test.each(WAYS)('%s: where nobody is asked again, though somebody might have been', async (_, stream) => {
+    const gateway = new RoutedGateway({ first: [refuse(401)], second: [refuse(404)] }, { RETRIES: '5' });
+    const got = await read(await gateway.ask({ ...BOTH, stream }));
+    expect(got.headers.get('x-weir-attempts')).toBe('deepseek/first 401 0ms, mistral/second 404 0ms');
+    expect(got.headers.get('x-weir-provider')).toBe('mistral');
+  });
+
+  test('what does not recover is not asked again, and the error tells every attempt', async () => {
+    const gateway = new RoutedGateway({ first: [refuse(401)], second: [refuse(500)] }, { RETRIES: '2' });
+    const asked = gateway.ask({ ...BOTH, stream: true });
+    for (let i = 0; i < 3; i++) {
+      await settle();
+      gateway.clock.advance(500);
+    }
+    const got = await read(await asked);
+    expect(gateway.models).toEqual(['first', 'second', 'second', 'second']);
+    expect(got.error?.message).toBe(
+      'Mistral: no (asked 4 times: deepseek/first 401, mistral/second 500, mistral/second 500, mistral/second 500)',
+    );
+    expect(got.headers.get('x-weir-attempts')).toMatch(
+      /^deepseek\/first 401 0ms, (?:mistral\/second 500 0ms(?:, )?){3}$/,
+    );
+  });
+
+  test.each(WAYS)('%s: T3 all of it stays within the deadline', async (_, stream) => {
+    const busy = refuse(429, {}, { 'retry-after': '4' });
+    const gateway = new RoutedGateway({ first: [busy] }, { RETRIES: '5', DEADLINE_SECONDS: '10' });
+    const asked = gateway.ask({ model: 'deepseek/first', stream });
+    for (const ms of [4000, 4000]) {
+      await settle();
+      gateway.clock.advance(ms);
+    }
+    // The next wait would end after the deadline: the answer is the last error, at once.
+    const got = await read(await asked);
+    expect([got.status, gateway.models.length]).toEqual([429, 3]);
+    const hung = new RoutedGateway({ first: [busy, HANG] }, { RETRIES: '5', DEADLINE_SECONDS: '10' });
+    const late = hung.ask({ model: 'deepseek/first', stream });
+    await settle();
+    hung.clock.advance(4000);
+    await settle();
+    hung.clock.advance(6000);
+    const end = await read(await late);
+    expect([end.status, end.error?.code]).toEqual([504, 'timeout']);
+    expect(hung.asked.at(-1)?.isCancelled).toBe(true);
+    await hung.gateway.idle();
+    expect(hung.records).toMatchObject([
+      { status: 'timed_out', attempts: [{ status: 429 }, { error_code: 'timeout' }] },
+    ]);
+  });
+
+  test.each(WAYS)('%s: T4 a client that leaves while nobody is asked ends it', async (_, stream) => {
+    const gateway = new RoutedGateway({ first: [refuse(503)] }, { RETRIES: '5' }, { random: HALF });
+    const leaving = new AbortController();
+    const asked = gateway.ask({ model: 'deepseek/first', stream }, { signal: leaving.signal });
+    await settle();
+    leaving.abort();
+    await settle();
+    // No time has passed, and nobody waits for any: a timer that is left is not set again.
+    gateway.clock.advance(TIMER_MS);
+    expect(gateway.clock.running).toBe(0);
+    await asked.catch(() => {});
+    await gateway.gateway.idle();
+    expect(gateway.models).toEqual(['first']);
+    expect(gateway.records).toMatchObject([{ status: 'cancelled' }]);
+  });
+});
+
+describe('R7 circuits', () => {
+  const ALIASES = { both: ['deepseek/first', 'mistral/second'] };
+  const served = async (gateway: RoutedGateway) =>
+    (await read(await gateway.ask({ model: 'both' }))).headers.get('x-weir-attempts');
+
+  test('five failures in a row take a target out for 10 s; then one request tries it', async () => {
+    const failing = [...Array(6).fill(refuse(503)), says('first')];
+    const gateway = new RoutedGateway({ first: failing, second: [says('second')] }, { ALIASES });
+    for (let i = 0; i < 5; i++) expect(await served(gateway)).toMatch(/^deepseek\/first 503/);
+    expect(await served(gateway)).toBe('deepseek/first circuit_open, mistral/second 200 0ms');
+    gateway.clock.advance(10_000);
+    const several = await Promise.all([served(gateway), served(gateway), served(gateway)]);
+    expect(several.filter((told) => told?.startsWith('deepseek/first 503'))).toHaveLength(1);
+    expect(await served(gateway)).toMatch(/circuit_open/);
+    gateway.clock.advance(10_000);
+    expect(await served(gateway)).toBeNull();
+    expect(await served(gateway)).toBeNull();
+    expect(gateway.models.slice(-2)).toEqual(['first', 'first']);
+  });
+
+  test("a try that ends in the caller's own mistake is none: the next request tries it", async () => {
+    const failing = [...Array(5).fill(refuse(503)), refuse(400), refuse(503), says('first')];
+    const gateway = new RoutedGateway({ first: failing, second: [says('second')] }, { ALIASES });
+    for (let i = 0; i < 5; i++) await served(gateway);
+    gateway.clock.advance(10_000);
+    expect((await gateway.ask({ model: 'both' })).status).toBe(400);
+    expect(await served(gateway)).toMatch(/^deepseek\/first 503/);
+    expect(await served(gateway)).toMatch(/circuit_open/);
+  });
+
+  test("a refusal of the deployment's own key takes it out for a minute, for that route alone", async () => {
+    const gateway = new RoutedGateway({ first: [refuse(401)], second: [says('second')] }, { ALIASES });
+    expect(await served(gateway)).toMatch(/^deepseek\/first 401/);
+    expect(await served(gateway)).toMatch(/circuit_open/);
+    gateway.clock.advance(59_999);
+    expect(await served(gateway)).toMatch(/circuit_open/);
+    await gateway.ask({ model: 'both', prompt: 'a' }, {}, '/v1/completions');
+    expect(gateway.models.at(-2)).toBe('first');
+    gateway.clock.advance(1);
+    expect(await served(gateway)).toMatch(/^deepseek\/first 401/);
+  });
+
+  test('where all are out, none is', async () => {
+    const gateway = new RoutedGateway({ first: [refuse(401)] });
+    for (let i = 0; i < 3; i++) await gateway.ask({ model: 'deepseek/first' });
+    expect(gateway.models).toHaveLength(3);
+  });
+
+  test('finding 11: what one caller meets turns the target off for no other caller', async () => {
+    const ofOne: readonly Play[] = [
+      ...Array(6).fill(refuse(429)),
+      ...Array(6).fill(refuse(500)),
+      refuse(404, { message: 'No such File object: file-1' }),
+      refuse(403, { message: 'You do not have permission to access the File x' }),
+    ];
+    // Its circuit opens for itself meanwhile.
+    const gateway = new RoutedGateway(
+      { first: [...ofOne, says('first')], second: [says('second')] },
+      { ALIASES, AUTH: 'keys', ADMIN_TOKEN: 'admin' },
+    );
+    const [one, other] = [await gateway.gateway.key(), await gateway.gateway.key()];
+    const ask = async (key: string) => {
+      const messages = [{ role: 'user', content: 'Hello' }];
+      const answer = await gateway.gateway.post('/v1/chat/completions', key, { model: 'both', messages });
+      return (await read(answer)).headers.get('x-weir-attempts');
+    };
+    const met: (string | null)[] = [];
+    while (gateway.models.filter((model) => model === 'first').length < ofOne.length) {
+      met.push(await ask(one));
+      if (met.at(-1)?.includes('circuit_open')) gateway.clock.advance(10_000);
+    }
+    expect(met.filter((told) => told?.includes('circuit_open'))).not.toEqual([]);
+    expect(await ask(other)).toBeNull();
+  });
+
+  test.each([
+    ['a 400', refuse(400)],
+    ['a 403 for what the prompt says', refuse(403, { message: 'Your input was flagged' })],
+  ])("the caller's own mistakes never count: %s", async (_name, mistake) => {
+    const gateway = new RoutedGateway({ first: [...Array(9).fill(mistake), says('first')] }, { ALIASES });
+    for (let i = 0; i < 9; i++) await gateway.ask({ model: 'both' });
+    expect(await served(gateway)).toBeNull();
+  });
+});
+
+describe('R8 what is told', () => {
+  test('one attempt: no header, and one entry in the record', async () => {
+    const gateway = new RoutedGateway({ first: [says('Hello')] }, { RETRIES: '1' });
+    const got = await read(await gateway.ask(BOTH));
+    expect(got.headers.has('x-weir-attempts')).toBe(false);
+    await gateway.gateway.idle();
+    expect(gateway.records[0]?.attempts).toEqual([
+      { provider: 'deepseek', model: 'first', status: 200, error_code: null, ms: 0 },
+    ]);
+  });
+
+  test('the headers of an upstream that go on are those of the one that answered', async () => {
+    const first = refuse(429, {}, { 'retry-after': '7', 'x-ratelimit-remaining-requests': '0' });
+    const gateway = new RoutedGateway({ first: [first], second: [says('Hello')] });
+    const got = await read(await gateway.ask({ ...BOTH, stream: true }));
+    expect([got.headers.get('retry-after'), got.headers.get('x-ratelimit-remaining-requests')]).toEqual([
+      null,
+      null,
+    ]);
+    const none = new RoutedGateway({ first: [refuse(500)], second: [first] });
+    expect((await read(await none.ask(BOTH))).headers.get('retry-after')).toBe('7');
+  });
+
+  test('attempts are in the single record that the caller can look up', async () => {
+    const gateway = new RoutedGateway({ first: [refuse(503)], second: [says('Hello')] });
+    const response = await gateway.ask(BOTH);
+    await response.text();
+    await gateway.gateway.idle();
+    const id = response.headers.get('x-weir-request-id');
+    const record = decodeObject(await (await gateway.gateway.fetch(`/v1/usage/records/${id}`, 'x')).text());
+    expect(record).toMatchObject({
+      asked: 'deepseek/first',
+      provider: 'mistral',
+      attempts: [
+        { provider: 'deepseek', status: 503, ms: 0 },
+        { provider: 'mistral', status: 200 },
+      ],
+    });
+  });
+});
+
+describe.each(WAYS)('R4 %s: a refusal whose body does not end', (_, stream) => {
+  const cutOff = (status: number, ending: 'cut' | 'hang'): Play => {
+    return { kind: 'refuse', status, body: '{"error":{"message":"no"', ending };
+  };
+
+  test('that hangs: its status moves on after 5 s, and its upstream is let go', async () => {
+    const gateway = new RoutedGateway({ first: [cutOff(503, 'hang')], second: [says('Hello')] });
+    const asked = gateway.ask({ ...BOTH, stream });
+    await settle();
+    expect(gateway.models).toEqual(['first']);
+    gateway.clock.advance(5000);
+    expect(await read(await asked)).toMatchObject({ status: 200, text: 'Hello' });
+    expect(gateway.asked[0]?.isCancelled).toBe(true);
+  });
+
+  test('that is cut: its status decides, as it would with the whole of it', async () => {
+    const plays = { first: [cutOff(503, 'cut')], second: [cutOff(400, 'cut')], third: [says('Hello')] };
+    const gateway = new RoutedGateway(plays);
+    const got = await read(await gateway.ask({ ...BOTH, models: [...BOTH.models, 'openai/third'], stream }));
+    expect(got.status).toBe(400);
+    expect(gateway.models).toEqual(['first', 'second']);
+  });
+});
+
+describe('R9 what is given up is cancelled at once', () => {
+  test.each<[name: string, play: Play]>([
+    [
+      'an error event of a stream that goes on',
+      { ...sse('data: {"error":"no"}\n\n'), ending: 'hang' } as Play,
+    ],
+    ['a line that is no JSON', { ...sse('data: oops\n\n'), ending: 'hang' } as Play],
+    ['silence', { ...sse(ROLE), ending: 'hang' } as Play],
+  ])('%s', async (_name, play) => {
+    const gateway = new RoutedGateway({ first: [play], second: [{ ...sse(ROLE), ending: 'hang' } as Play] });
+    const asked = gateway.ask({ ...BOTH, stream: true });
+    await settle();
+    gateway.clock.advance(120_000);
+    await settle();
+    expect(gateway.models).toEqual(['first', 'second']);
+    expect(gateway.asked.map(({ isCancelled }) => isCancelled)).toEqual([true, false]);
+    gateway.clock.advance(1_000_000);
+    await read(await asked);
+    expect(gateway.asked.map(({ isCancelled }) => isCancelled)).toEqual([true, true]);
+  });
+
+  test.each(WAYS)('%s: T4 a client that leaves cancels the one under way', async (_, stream) => {
+    const gateway = new RoutedGateway({ first: [refuse(503)], second: [HANG] }, { RETRIES: '3' });
+    const leaving = new AbortController();
+    const asked = gateway.ask({ ...BOTH, stream }, { signal: leaving.signal });
+    await settle();
+    leaving.abort();
+    await settle();
+    expect(gateway.asked.at(-1)?.isCancelled).toBe(true);
+    await asked.catch(() => {});
+    await gateway.gateway.idle();
+    expect(gateway.models).toEqual(['first', 'second']);
+    expect(gateway.records).toMatchObject([
+      { status: 'cancelled', attempts: [{ status: 503 }, { status: null }] },
+    ]);
+  });
+});
+
+describe('R11 aliases are told', () => {
+  const ALIASES = { fast: 'mistral/second', 'claude-*': 'deepseek/first', both: BOTH.models };
+
+  test('in x-weir-alias, and nowhere else: chunks name the address that served', async () => {
+    const gateway = new RoutedGateway({ first: [says('a')], second: [says('b')] }, { ALIASES });
+    for (const [model, served] of [
+      ['fast', 'mistral/second'],
+      ['claude-opus-9', 'deepseek/first'],
+    ] as const) {
+      for (const stream of [true, false]) {
+        const response = await gateway.ask({ model, stream });
+        expect(response.headers.get('x-weir-alias')).toBe(model);
+        const text = await response.text();
+        expect(text).not.toContain(model);
+        expect(text).toContain(`"model":"${served}"`);
+      }
+    }
+    expect((await gateway.ask({ model: 'mistral/second' })).headers.has('x-weir-alias')).toBe(false);
+    await gateway.gateway.idle();
+    expect(gateway.records[0]?.asked).toBe('fast');
+  });
+
+  test('in /v1/models, but for globs, and those of which the key may use no step', async () => {
+    const gateway = new RoutedGateway({}, { AUTH: 'keys', ALIASES });
+    const token = await gateway.gateway.key({ models: ['mistral/*'] });
+    const listed = async (bearer: string) => {
+      const list = decodeObject(await (await gateway.gateway.fetch('/v1/models', bearer)).text());
+      return objectsOf(list?.data).map(({ id }) => textOf(id));
+    };
+    expect(await listed('admin')).toEqual(['fast', 'both']);
+    expect(await listed(token)).toEqual(['fast', 'both']);
+    expect(await listed(await gateway.gateway.key({ models: ['openai/*'] }))).toEqual([]);
+  });
+});
+
+describe('R12 every route', () => {
+  const text = (isStreamed: boolean): Play =>
+    isStreamed
+      ? sse(
+          `data: ${JSON.stringify({ choices: [{ index: 0, text: 'Hello', finish_reason: 'stop' }] })}\n\n`,
+          DONE,
+        )
+      : json({ choices: [{ index: 0, text: 'Hello', finish_reason: 'stop' }] });
+
+  test.each(WAYS)('%s: chat, completions and FIM fall back', async (_, stream) => {
+    for (const [path, fields] of [
+      ['/v1/chat/completions', {}],
+      ['/v1/completions', { prompt: 'a' }],
+      ['/v1/fim/completions', { prompt: 'a', suffix: 'b' }],
+      ['/beta/completions', { prompt: 'a' }],
+      ['/openai/deployments/openai%2Ffirst/chat/completions', {}],
+    ] as const) {
+      const isText = path.endsWith('/completions') && !path.includes('chat');
+      const gateway = new RoutedGateway({ first: [refuse(503)], second: [isText ? text : says('Hello')] });
+      const models = ['deepseek/second'];
+      const got = await read(
+        await gateway.ask({ model: 'openai/first', models, stream, ...fields }, {}, path),
+      );
+      expect([path, got.text]).toEqual([path, 'Hello']);
+      expect(got.headers.get('x-weir-attempts')).toBe('openai/first 503 0ms, deepseek/second 200 0ms');
+    }
+  });
+
+  test('an agent is one target, which is asked again', async () => {
+    const gateway = new RoutedGateway({ ag: [refuse(503), says('Hello')] }, { RETRIES: '1' });
+    const fields = { agent_id: 'ag', models: ['deepseek/first'] };
+    const asked = gateway.ask(fields, {}, '/v1/agents/completions');
+    await settle();
+    gateway.clock.advance(250);
+    expect((await read(await asked)).text).toBe('Hello');
+    expect(gateway.asked.map(({ provider, body }) => [provider, body.agent_id, body.models])).toEqual([
+      ['mistral', 'ag', undefined],
+      ['mistral', 'ag', undefined],
+    ]);
+  });
+});
+
+describe('R8 G2 budgets', () => {
+  const entry = { since: '2026-01-01T00:00:00Z', currency: 'USD', input: 0 };
+  const PRICES = JSON.stringify([
+    { ...entry, provider: 'deepseek', models: ['first'], output: 1 },
+    { ...entry, provider: 'mistral', models: ['second'], output: 50 },
+  ]);
+
+  test('one reservation, for the dearest target and the longest answer, and one settlement for the sum', async () => {
+    const gateway = new RoutedGateway(
+      { first: [refuse(503)], second: [says('Hello')] },
+      { AUTH: 'keys', PRICES },
+    );
+    const token = await gateway.gateway.key({ budget: { USD: 5 } });
+    const response = await gateway.gateway.ask(token, { ...BOTH, max_tokens: 10_000 });
+    expect(response.headers.get('x-weir-budget-remaining')).toBe('4.50 USD');
+    await response.text();
+    await gateway.gateway.idle();
+    const calls = gateway.gateway.calls.filter((call) => !call.startsWith('kv'));
+    expect(calls).toEqual(['reserve', 'settleReservation']);
+    expect([gateway.gateway.sql.count('reservations'), gateway.gateway.sql.count('spent')]).toEqual([0, 1]);
+  });
+
+  test("each target is told the key's output limit under its own name", async () => {
+    const gateway = new RoutedGateway(
+      { first: [refuse(503)], second: [says('Hello')] },
+      {
+        AUTH: 'keys',
+        ALIASES: { both: ['openai/first', { model: 'mistral/second', set: { max_tokens: 9 } }] },
+      },
+    );
+    const token = await gateway.gateway.key({ max_output_tokens: 50, rpm: 5 });
+    const got = await read(await gateway.gateway.ask(token, { model: 'both' }));
+    expect(gateway.asked.map(({ body }) => [body.max_completion_tokens, body.max_tokens])).toEqual([
+      [50, undefined],
+      [undefined, 9],
+    ]);
+    expect(got.headers.get('x-weir-changed')).toBeNull();
+  });
+
+  test('tokens of all attempts are charged', async () => {
+    const filtered = json({
+      choices: [{ index: 0, message: {}, finish_reason: 'content_filter' }],
+      usage: USAGE,
+    });
+    const gateway = new RoutedGateway(
+      { first: [filtered], second: [says('Hello')] },
+      {
+        AUTH: 'keys',
+        ALIASES: { both: [{ model: 'openai/first', on: ['content_filter'] }, 'mistral/second'] },
+      },
+    );
+    const token = await gateway.gateway.key({ budget: { tokens: 100_000 } });
+    await (await gateway.gateway.ask(token, { model: 'both' })).text();
+    await gateway.gateway.idle();
+    const spent = gateway.gateway.sql.exec<{ tokens: number }>('SELECT tokens FROM spent').toArray();
+    expect(spent).toEqual([{ tokens: 2 * USAGE.total_tokens }]);
+  });
+
+  test('a target without a known price makes a budget in money refuse the request', async () => {
+    const gateway = new RoutedGateway({ first: [says('Hello')] }, { AUTH: 'keys', PRICES });
+    const token = await gateway.gateway.key({ budget: { USD: 5 } });
+    const refused = await read(
+      await gateway.gateway.ask(token, { model: 'deepseek/first', models: ['openai/unpriced'] }),
+    );
+    expect([refused.status, refused.error?.code]).toEqual([403, 'model_not_allowed']);
+    expect(gateway.asked).toEqual([]);
+  });
+});
+
+test('B5 M1 R4 what breaks while the next target is prepared: an error, one record, nothing held', async () => {
+  const broken = () => {
+    throw new Error('the inside of it');
+  };
+  for (const stream of [true, false]) {
+    let uuids = 0;
+    const gateway = new RoutedGateway(
+      { first: [refuse(503)] },
+      { RETRIES: '1' },
+      {
+        // The chance of the second pass is drawn where the first one has failed.
+        random: () => (uuids++ > 0 ? broken() : crypto.randomUUID()),
+      },
+    );
+    const got = await read(await gateway.ask({ model: 'deepseek/first', stream }));
+    expect([got.status, got.error?.code]).toEqual([500, 'internal_error']);
+    expect(JSON.stringify(got.error)).not.toContain('inside');
+    await gateway.gateway.idle();
+    expect(gateway.records).toMatchObject([{ status: 'failed', error_code: 'internal_error' }]);
+    expect(
+      objectOf(gateway.gateway.logged.find((line) => objectOf(line).event === 'internal_error')),
+    ).not.toEqual({});
+  }
+});

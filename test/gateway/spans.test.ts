@@ -1,0 +1,180 @@
+/** Tests the spans of a request (W4): their names, what they stand below, what they tell, and that each ends once, whatever happens. */
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../tools/simulator/json.ts';
+import { type FakeSpan, FakeTracing } from './fake-tracing.ts';
+import { DONE, event, type Play, ROLE, RoutedGateway, read, refuse, says, settle, sse } from './upstreams.ts';
+
+const BOTH = { model: 'deepseek/first', models: ['mistral/second'] };
+const WAYS = [
+  ['streamed', true],
+  ['whole', false],
+] as const;
+
+function traced(
+  plays: ConstructorParameters<typeof RoutedGateway>[0],
+  env: JsonObject = {},
+  tracing = new FakeTracing(),
+) {
+  return { tracing, gateway: new RoutedGateway(plays, env, { tracing }) };
+}
+
+function expectEnded({ spans, ended }: FakeTracing, count: number): void {
+  expect(spans.map(({ ends }) => ends)).toEqual(Array(count).fill(1));
+  // A span that ends before one below it would cut that one off.
+  for (const [at, span] of ended.entries())
+    if (span.parent !== null) expect(ended.indexOf(span.parent)).toBeGreaterThan(at);
+}
+
+describe.each(WAYS)('W4 %s', (_, stream) => {
+  test('one span a request and one below it for each target tried, with the names of the conventions', async () => {
+    const { tracing, gateway } = traced({ first: [refuse(503)], second: [says('Hello')] });
+    await read(await gateway.ask({ ...BOTH, stream }));
+    await gateway.gateway.idle();
+    const [request, ...attempts] = tracing.spans;
+    expect(tracing.below(request)).toEqual(attempts);
+    expect(request).toMatchObject({ name: 'chat deepseek/first', parent: null, error: null });
+    expect(request?.attributes).toEqual({
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': 'deepseek/first',
+      ...(stream ? { 'gen_ai.request.stream': true } : {}),
+      'gen_ai.provider.name': 'mistral_ai',
+      'gen_ai.response.model': 'second',
+      'gen_ai.response.finish_reasons': 'stop',
+      'gen_ai.response.time_to_first_chunk': 0,
+      'gen_ai.usage.input_tokens': 5,
+      'gen_ai.usage.output_tokens': 3,
+      'weir.request_id': gateway.records[0]?.request_id,
+      'weir.key_id': gateway.records[0]?.key_id,
+      'weir.status': 'finished',
+      'weir.attempts': 2,
+      'weir.estimated': false,
+    });
+    // No tokens: a sum over all spans counts them once.
+    expect(attempts.map(({ name, attributes, error }) => [name, attributes, error])).toEqual([
+      [
+        'chat first',
+        {
+          'gen_ai.operation.name': 'chat',
+          'gen_ai.provider.name': 'deepseek',
+          'gen_ai.request.model': 'first',
+          'http.response.status_code': 503,
+          'error.type': 'upstream_overloaded',
+        },
+        'upstream_overloaded',
+      ],
+      [
+        'chat second',
+        {
+          'gen_ai.operation.name': 'chat',
+          'gen_ai.provider.name': 'mistral_ai',
+          'gen_ai.request.model': 'second',
+          'http.response.status_code': 200,
+        },
+        null,
+      ],
+    ]);
+    expectEnded(tracing, 3);
+  });
+
+  test('what the runtime traces of a call stands below the attempt that makes it', async () => {
+    const { tracing, gateway } = traced({ first: [refuse(503)], second: [says('Hello')] });
+    const callers: (FakeSpan | null)[] = [];
+    gateway.onAsk = () => callers.push(tracing.active);
+    await read(await gateway.ask({ ...BOTH, stream }));
+    expect(callers).toEqual(tracing.spans.slice(1));
+  });
+
+  test('all fail: each attempt has its error, and the request the last one', async () => {
+    const { tracing, gateway } = traced({ first: [{ kind: 'unreachable' }], second: [refuse(429)] });
+    await read(await gateway.ask({ ...BOTH, stream }));
+    const told = tracing.spans.map(({ error, attributes }) => [error, attributes['error.type']]);
+    expect(told).toEqual([
+      ['rate_limited', 'rate_limited'],
+      ['upstream_unreachable', 'upstream_unreachable'],
+      ['rate_limited', 'rate_limited'],
+    ]);
+    expect(tracing.spans[1]?.attributes).not.toHaveProperty('http.response.status_code');
+    expectEnded(tracing, 3);
+  });
+
+  test('T3 the deadline ends both', async () => {
+    const { tracing, gateway } = traced({ first: [{ kind: 'hang' }] }, { DEADLINE_SECONDS: '10' });
+    const asked = gateway.ask({ model: 'deepseek/first', stream });
+    await settle();
+    expect(tracing.spans.map(({ ends }) => ends)).toEqual([0, 0]);
+    gateway.clock.advance(10_000);
+    await read(await asked);
+    expect(tracing.spans[0]).toMatchObject({ error: 'timeout', attributes: { 'weir.status': 'timed_out' } });
+    expectEnded(tracing, 2);
+  });
+
+  test.each<[string, Play]>([
+    ['before any output', { kind: 'hang' }],
+    [
+      'after output',
+      {
+        kind: 'answer',
+        type: 'text/event-stream',
+        pieces: [ROLE, event({ content: 'Half' })],
+        ending: 'hang',
+      },
+    ],
+  ])('T4 a client that leaves %s ends both, and neither is an error', async (_when, play) => {
+    const { tracing, gateway } = traced({ first: [play] });
+    const leaving = new AbortController();
+    gateway.ask({ model: 'deepseek/first', stream }, { signal: leaving.signal }).catch(() => {});
+    await settle();
+    leaving.abort();
+    await settle();
+    expect(tracing.spans.map(({ error }) => error)).toEqual([null, null]);
+    expect(tracing.spans[0]?.attributes['weir.status']).toBe('cancelled');
+    expectEnded(tracing, 2);
+  });
+
+  test('a span that nobody sees is told nothing, and has none below it', async () => {
+    const { tracing, gateway } = traced({ first: [says('Hello')] }, {}, new FakeTracing(false));
+    const got = await read(await gateway.ask({ model: 'deepseek/first', stream }));
+    expect(got.text).toBe('Hello');
+    expect(tracing.spans.map(({ attributes, ends }) => [attributes, ends])).toEqual([[{}, 0]]);
+  });
+});
+
+test('W4 each route has its operation, and tokens that were cached or spent on reasoning are told', async () => {
+  const usage = {
+    prompt_tokens: 5,
+    completion_tokens: 3,
+    total_tokens: 8,
+    prompt_tokens_details: { cached_tokens: 4 },
+    completion_tokens_details: { reasoning_tokens: 2 },
+  };
+  const { tracing, gateway } = traced({ 'gpt-4o-mini': [says('Hello', usage)] });
+  await read(await gateway.ask({ model: 'openai/gpt-4o-mini' }));
+  await read(await gateway.ask({ model: 'openai/gpt-4o-mini', prompt: 'a' }, {}, '/v1/completions'));
+  await read(await gateway.ask({ model: 'mistral/m', prompt: 'a' }, {}, '/v1/fim/completions'));
+  await read(await gateway.ask({ agent_id: 'a' }, {}, '/v1/agents/completions'));
+  expect(tracing.spans.filter(({ parent }) => parent === null).map(({ name }) => name)).toEqual([
+    'chat openai/gpt-4o-mini',
+    'text_completion openai/gpt-4o-mini',
+    'text_completion mistral/m',
+    'invoke_agent a',
+  ]);
+  expect(tracing.spans[0]?.attributes).toMatchObject({
+    'gen_ai.usage.cache_read.input_tokens': 4,
+    'gen_ai.usage.reasoning.output_tokens': 2,
+    'weir.currency': 'USD',
+  });
+  expect(tracing.spans[0]?.attributes['weir.cost']).toBeGreaterThan(0);
+  expect(tracing.spans.every(({ ends }) => ends === 1)).toBe(true);
+});
+
+test('W4 M1 a request that is refused before any upstream is asked has no span, as it has no record', async () => {
+  const { tracing, gateway } = traced({});
+  expect((await gateway.ask({ model: 'nowhere/m' })).status).toBe(404);
+  expect(tracing.spans).toEqual([]);
+});
+
+test('W4 R5 an answer that is whole and has no text ends its spans', async () => {
+  const { tracing, gateway } = traced({ first: [sse(ROLE, event({}, 'stop'), DONE)] });
+  await read(await gateway.ask({ model: 'deepseek/first', stream: true }));
+  expectEnded(tracing, 2);
+});

@@ -1,0 +1,240 @@
+/** Upstreams by script, and a gateway in memory before them: every way in which one can fail, and a clock that the test advances. */
+import type { Ports } from '../../src/http/ports.ts';
+import type { UsageRecord } from '../../src/metering/record.ts';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { FakeClock } from '../stream/fake-clock.ts';
+import { LimitedGateway } from './limited-gateway.ts';
+
+/** The runtime's own pipes, which Node does not have. They copy, as those do. */
+class CopyingStream extends TransformStream<Uint8Array, Uint8Array> {
+  constructor() {
+    super({ transform: (bytes, controller) => controller.enqueue(bytes.slice()) });
+  }
+}
+Object.assign(globalThis, { IdentityTransformStream: CopyingStream, FixedLengthStream: CopyingStream });
+
+/** What an upstream does with one request. */
+export type Play =
+  | {
+      readonly kind: 'refuse';
+      readonly status: number;
+      readonly headers?: Record<string, string>;
+      readonly body?: string;
+      /** What follows the body's last piece, where that is not its end. */
+      readonly ending?: 'cut' | 'hang';
+    }
+  /** An answer of this type, in these pieces; then its end, a cut, or nothing. */
+  | {
+      readonly kind: 'answer';
+      readonly type: string;
+      readonly pieces: readonly string[];
+      readonly ending?: 'end' | 'cut' | 'hang';
+    }
+  | { readonly kind: 'unreachable' }
+  | { readonly kind: 'hang' };
+
+/** What was asked, and how it ended. */
+export interface Asked {
+  readonly model: string;
+  readonly provider: string;
+  readonly body: JsonObject;
+  readonly headers: Headers;
+  /** Its request was aborted, or its answer's body was cancelled. */
+  isCancelled: boolean;
+  /** Its answer's last piece was taken. */
+  isOver: boolean;
+}
+
+const EVENTS = 'text/event-stream';
+export const ROLE = event({ role: 'assistant', content: '' });
+export const DONE = 'data: [DONE]\n\n';
+
+export function event(delta: object, finish_reason: string | null = null, more: object = {}): string {
+  return `data: ${JSON.stringify({ id: 'up', choices: [{ index: 0, delta, finish_reason }], ...more })}\n\n`;
+}
+
+/** A request's timer of the runtime's is set for so long at most. */
+export const TIMER_MS = 10_000;
+
+export const USAGE = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
+
+/** A whole answer, streamed or not as it is asked. */
+export function says(text: string, usage: object = USAGE): Script {
+  return (isStreamed) =>
+    isStreamed
+      ? sse(ROLE, event({ content: text }), event({}, 'stop', { usage }), DONE)
+      : json({
+          choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }],
+          usage,
+        });
+}
+
+export function sse(...pieces: string[]): Play {
+  return { kind: 'answer', type: EVENTS, pieces };
+}
+
+export function json(answer: object): Play {
+  return { kind: 'answer', type: 'application/json', pieces: [JSON.stringify(answer)] };
+}
+
+export function refuse(status: number, error: object = {}, headers: Record<string, string> = {}): Play {
+  return { kind: 'refuse', status, headers, body: JSON.stringify({ error: { message: 'no', ...error } }) };
+}
+
+/** A play, or one that depends on how it is asked. */
+type Script = Play | ((isStreamed: boolean) => Play);
+
+type Plays = Readonly<Record<string, readonly Script[]>>;
+
+const ENV = {
+  AUTH: 'open',
+  DEEPSEEK_API_KEY: 'key-of-deepseek',
+  MISTRAL_API_KEY: 'key-of-mistral',
+  OPENAI_API_KEY: 'key-of-openai',
+  DEEPSEEK_BASE_URL: 'https://deepseek',
+  MISTRAL_BASE_URL: 'https://mistral',
+  OPENAI_BASE_URL: 'https://openai',
+  RETRIES: '0',
+  // Without a turn between, a heartbeat waits to be taken.
+  HEARTBEAT_SECONDS: '0',
+};
+
+export class RoutedGateway {
+  readonly clock = new FakeClock();
+  readonly asked: Asked[] = [];
+  readonly gateway: LimitedGateway;
+  /** Called within each request to an upstream. */
+  onAsk = () => {};
+  readonly #plays: Map<string, Script[]>;
+
+  /**
+   * @param plays by model: what each request to it meets, the last one again and again
+   * @param own `random`: what `crypto.randomUUID` would say
+   */
+  constructor(plays: Plays, env: JsonObject = {}, own: Partial<Pick<Ports, 'random' | 'tracing'>> = {}) {
+    this.#plays = new Map(Object.entries(plays).map(([model, list]) => [model, [...list]]));
+    this.gateway = new LimitedGateway(
+      { ...ENV, ...env },
+      { fetch: (url, init) => this.#answer(String(url), init), clock: this.clock, ...own },
+    );
+  }
+
+  /** The models that were asked, in order. */
+  get models(): string[] {
+    return this.asked.map(({ model }) => model);
+  }
+
+  /** The records, as they were logged. */
+  get records(): UsageRecord[] {
+    return this.gateway.logged.filter(({ event }) => event === 'request') as unknown as UsageRecord[];
+  }
+
+  ask(fields: JsonObject, init: RequestInit = {}, path = '/v1/chat/completions'): Promise<Response> {
+    const messages = [{ role: 'user', content: 'Hello' }];
+    return this.gateway.post(path, 'x', { messages, ...fields }, init);
+  }
+
+  async #answer(url: string, init: RequestInit | undefined): Promise<Response> {
+    const body = decodeObject(String(init?.body)) ?? {};
+    const model = textOf(body.model ?? body.agent_id);
+    const asked: Asked = {
+      model,
+      provider: new URL(url).hostname,
+      body,
+      headers: new Headers(init?.headers),
+      isCancelled: false,
+      isOver: false,
+    };
+    this.asked.push(asked);
+    this.onAsk();
+    const { signal } = init ?? {};
+    const plays = this.#plays.get(model) ?? [];
+    const next = (plays.length > 1 ? plays.shift() : plays[0]) ?? refuse(404);
+    const play = typeof next === 'function' ? next(body.stream === true) : next;
+    const aborted = new Promise<never>((_, reject) => {
+      signal?.addEventListener('abort', () => {
+        if (!asked.isOver) asked.isCancelled = true;
+        reject(new Error('The request was aborted'));
+      });
+    });
+    aborted.catch(() => {});
+    if (play.kind === 'unreachable') throw new Error('connect ECONNREFUSED 10.0.0.1:443');
+    if (play.kind === 'hang') return aborted;
+    if (play.kind === 'refuse') {
+      const { status, headers = {}, body = '', ending } = play;
+      const cutOff = ending && bodyOf({ pieces: [body], ending }, asked, aborted);
+      return new Response(cutOff ?? body, { status, headers });
+    }
+    return new Response(bodyOf(play, asked, aborted), { headers: { 'content-type': play.type } });
+  }
+}
+
+function bodyOf(
+  { pieces, ending = 'end' }: Pick<Extract<Play, { kind: 'answer' }>, 'pieces' | 'ending'>,
+  asked: Asked,
+  aborted: Promise<never>,
+): ReadableStream<Uint8Array> {
+  const left = [...pieces];
+  const encoder = new TextEncoder();
+  return new ReadableStream({
+    type: 'bytes',
+    start(controller) {
+      aborted.catch((error: unknown) => {
+        if (!asked.isOver) controller.error(error);
+      });
+    },
+    async pull(controller) {
+      const piece = left.shift();
+      if (piece !== undefined) return controller.enqueue(encoder.encode(piece));
+      if (ending === 'hang') return new Promise<void>(() => {});
+      asked.isOver = true;
+      if (ending === 'cut') return controller.error(new Error('connection reset'));
+      controller.close();
+      controller.byobRequest?.respond(0);
+    },
+    cancel() {
+      asked.isCancelled = true;
+    },
+  });
+}
+
+/** Lets everything go on that can, without time passing. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 40; turn++) await new Promise(setImmediate);
+}
+
+/** What a client read: the texts of a stream or of an object, its finishes, and the error that it ended with. */
+export interface Got {
+  readonly status: number;
+  readonly text: string;
+  readonly finishes: readonly string[];
+  /** The models that chunks name. */
+  readonly models: readonly string[];
+  readonly ids: readonly string[];
+  readonly error: JsonObject | null;
+  readonly isDone: boolean;
+  readonly headers: Headers;
+}
+
+export async function read(response: Response): Promise<Got> {
+  const { status, headers } = response;
+  const raw = await response.text();
+  const isStream = headers.get('content-type')?.startsWith(EVENTS) === true;
+  const data = isStream ? raw.split('\n\n').map((frame) => frame.replace(/^data: /, '')) : [raw];
+  const objects = data.map((line) => decodeObject(line) ?? {});
+  const choices = objects.flatMap(({ choices: list }) => objectsOf(list));
+  const failed = objects.find(({ error }) => error !== undefined);
+  const texts = choices.map(({ delta, message, text }) => {
+    return textOf(objectOf(delta ?? message).content) + textOf(text);
+  });
+  return {
+    status,
+    headers,
+    text: texts.join(''),
+    finishes: choices.map(({ finish_reason }) => textOf(finish_reason)).filter(Boolean),
+    models: [...new Set(objects.map(({ model }) => textOf(model)).filter(Boolean))],
+    ids: [...new Set(objects.map(({ id }) => textOf(id)).filter(Boolean))],
+    error: failed === undefined ? null : objectOf(failed.error),
+    isDone: raw.endsWith(DONE),
+  };
+}

@@ -1,0 +1,78 @@
+/** Random sequences of what a key's object is asked: repeated, late and lost calls change no sum (G2, G3). */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { expire, settle, settleUnreserved } from '../../../src/ledger/limits/settle.ts';
+import { readStanding } from '../../../src/ledger/limits/status.ts';
+import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
+
+const CEILING = 100;
+const LIMIT = 550;
+
+type Step =
+  | { readonly kind: 'reserve' | 'settle' | 'unreserved'; readonly id: number; readonly tokens: number }
+  | { readonly kind: 'wait'; readonly minutes: number };
+
+const id = fc.integer({ min: 0, max: 9 });
+const tokens = fc.integer({ min: 0, max: CEILING });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ kind: fc.constantFrom('reserve', 'settle', 'unreserved'), id, tokens }),
+  fc.record({ kind: fc.constant('wait'), minutes: fc.integer({ min: 0, max: 9 }) }),
+);
+
+/** What each request is known to be, by the plainest reading of the rules. */
+type Known =
+  | { readonly state: 'running'; readonly until: number }
+  | { readonly state: 'expired' }
+  | { readonly state: 'settled'; readonly tokens: number };
+
+test('G2 G3 the sums are those of the requests, each once, and a hard budget is never exceeded', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      const sql = new MemorySql({ budget: { tokens: LIMIT } });
+      const known = new Map<number, Known>();
+      let now = NOW;
+      for (const step of steps) {
+        if (step.kind === 'wait') {
+          now += step.minutes * MINUTE;
+          expire(sql, now);
+          for (const [id, request] of known) {
+            if (request.state === 'running' && request.until <= now) known.set(id, { state: 'expired' });
+          }
+          continue;
+        }
+        const { id, tokens } = step;
+        const request = known.get(id);
+        // An id is one request's: it is not reserved for again when it has ended.
+        if (step.kind === 'reserve' && (request === undefined || request.state === 'running')) {
+          const { kind } = sql.reserve(`r${id}`, {}, now);
+          const room = LIMIT - sumOf(known);
+          expect(kind).toBe(request !== undefined || room >= CEILING ? 'reserved' : 'refused');
+          if (kind === 'reserved') known.set(id, request ?? { state: 'running', until: now + 11 * MINUTE });
+        } else if (step.kind === 'settle' && request !== undefined) {
+          settle(sql, `r${id}`, used(tokens));
+          if (request.state !== 'settled') known.set(id, { state: 'settled', tokens });
+        } else if (
+          step.kind === 'unreserved' &&
+          request?.state !== undefined &&
+          request.state !== 'settled'
+        ) {
+          settleUnreserved(sql, `r${id}`, used(tokens), '2026-11-21', now);
+          known.set(id, { state: 'settled', tokens });
+        }
+        const { budget } = readStanding(sql, now);
+        expect((budget?.spent ?? 0) + (budget?.reserved ?? 0)).toBe(sumOf(known));
+        expect(sumOf(known)).toBeLessThanOrEqual(LIMIT);
+        const running = [...known.values()].filter(({ state }) => state === 'running').length;
+        expect(sql.count('reservations')).toBe(running);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+function sumOf(known: ReadonlyMap<number, Known>): number {
+  return [...known.values()].reduce(
+    (sum, request) => sum + (request.state === 'settled' ? request.tokens : CEILING),
+    0,
+  );
+}

@@ -1,0 +1,90 @@
+/** Tests limits as callers write them: what is taken, what is refused and how amounts are kept (G1). */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { formatAmount, readAmount, writeAmount } from '../../../src/ledger/limits/amount.ts';
+import { readLimits, writeLimits } from '../../../src/ledger/limits/limits.ts';
+import { limitsOf } from './memory-sql.ts';
+
+describe('G1 readLimits', () => {
+  test('keeps money as integers of 10^-9 and fills in what is not said', () => {
+    expect(limitsOf({ budget: { USD: 0.1 } }).budget).toEqual({
+      unit: 'USD',
+      amount: 100_000_000,
+      per: 'total',
+      mode: 'hard',
+    });
+    expect(limitsOf({ budget: { tokens: 2_000_000, per: 'day', mode: 'warn' } }).budget).toEqual({
+      unit: 'tokens',
+      amount: 2_000_000,
+      per: 'day',
+      mode: 'warn',
+    });
+  });
+
+  test.each([
+    ['several amounts', { USD: 5, EUR: 5 }],
+    ['no amount', { per: 'day' }],
+    ['an unknown field', { USD: 5, mood: 'hard' }],
+    ['a currency in small letters', { usd: 5 }],
+    ['a name that every object has', { constructor: 5 }],
+    ['a negative amount', { USD: -1 }],
+    ['an amount as text', { USD: '5' }],
+    ['an amount that is null', { USD: null }],
+    ['an endless amount', { USD: 1e308 }],
+    ['more than a million', { USD: 1_000_000.01 }],
+    ['ten decimals', { USD: 0.000_000_000_1 }],
+    ['half a token', { tokens: 0.5 }],
+    ['more tokens than are exact', { tokens: 2 ** 53 }],
+    ['an unknown period', { USD: 5, per: 'week' }],
+    ['an unknown mode', { USD: 5, mode: 'soft' }],
+    ['a list', [5]],
+    ['a number', 5],
+  ])('refuses a budget with %s, and says what it should be', (_, budget) => {
+    expect(readLimits({ budget })).toMatchObject({ kind: 'invalid', param: 'budget' });
+  });
+
+  test.each(['rpm', 'tpm', 'max_concurrent', 'max_output_tokens'])(
+    'takes %s as a whole number from 1 up, or null',
+    (field) => {
+      expect(writeLimits(limitsOf({ [field]: 7 }))).toEqual({ [field]: 7 });
+      expect(writeLimits(limitsOf({ [field]: null }))).toBeNull();
+      for (const value of [0, -1, 1.5, '7', true, {}, 1e300]) {
+        expect(readLimits({ [field]: value })).toMatchObject({ kind: 'invalid', param: field });
+      }
+    },
+  );
+
+  test('with limits before: what is absent stays, null goes, the rest is replaced', () => {
+    const before = limitsOf({ budget: { USD: 5 }, rpm: 10, tpm: 100 });
+    const read = readLimits({ rpm: 20, tpm: null }, before);
+    expect(read).toEqual({
+      kind: 'limits',
+      limits: { ...before, rpm: 20, tpm: null },
+    });
+  });
+
+  test('reads whatever writeLimits writes', () => {
+    const nano = fc.integer({ min: 0, max: 1e15 });
+    fc.assert(
+      fc.property(nano, fc.constantFrom('day', 'month', 'total'), fc.nat(), (amount, per, rpm) => {
+        const limits = limitsOf({ budget: { EUR: 1, per, mode: 'warn' }, rpm: rpm + 1 });
+        if (limits.budget === null) throw new Error('There is a budget');
+        const exact = readAmount(writeAmount(amount, 'EUR'), 'EUR');
+        expect(exact).toBe(amount);
+        const whole = { ...limits, budget: { ...limits.budget, amount } };
+        expect(limitsOf(JSON.parse(JSON.stringify(writeLimits(whole))))).toEqual(whole);
+      }),
+    );
+  });
+});
+
+test.each([
+  [0, 'USD', '0.00 USD'],
+  [1, 'USD', '0.000000001 USD'],
+  [5_250_000_000, 'USD', '5.25 USD'],
+  [-520_000_000, 'EUR', '-0.52 EUR'],
+  [1e15, 'USD', '1000000.00 USD'],
+  [1_999_000, 'tokens', '1999000 tokens'],
+])('formatAmount %d %s: %s', (amount, unit, text) => {
+  expect(formatAmount(amount, unit)).toBe(text);
+});

@@ -1,0 +1,62 @@
+/** A key's object in memory: SQLite as Durable Objects have it, and short builders of what is asked of it. */
+import { DatabaseSync } from 'node:sqlite';
+import { type LimitsResult, readLimits } from '../../../src/ledger/limits/limits.ts';
+import { type Reservation, type ReserveRequest, reserve } from '../../../src/ledger/limits/reserve.ts';
+import { changeLimits, createLimitTables, type Sql } from '../../../src/ledger/limits/tables.ts';
+import type { Charge } from '../../../src/metering/charged-usage.ts';
+import type { JsonObject } from '../../../tools/simulator/json.ts';
+
+/** A Saturday noon. */
+export const NOW = Date.UTC(2026, 10, 21, 12);
+export const MINUTE = 60_000;
+
+export class MemorySql implements Sql {
+  readonly #database = new DatabaseSync(':memory:');
+
+  /** @param limits null: none were ever set */
+  constructor(limits: JsonObject | null = null) {
+    createLimitTables(this);
+    if (limits !== null) this.limit(limits);
+  }
+
+  exec<Row>(query: string, ...bindings: readonly SqlStorageValue[]): { toArray(): Row[] } {
+    const values = bindings.map((value) => (value instanceof ArrayBuffer ? new Uint8Array(value) : value));
+    const rows = this.#database.prepare(query).all(...values);
+    return { toArray: () => rows as Row[] };
+  }
+
+  limit(limits: JsonObject): LimitsResult {
+    return changeLimits(this, limits);
+  }
+
+  count(table: string): number {
+    return Number(this.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).toArray()[0]?.n);
+  }
+
+  /** Reserves at a moment; 10 tokens of prompt and 90 of output unless told otherwise. */
+  reserve(id: string, fields: Partial<ReserveRequest> = {}, now = NOW): Reservation {
+    return reserve(this, { ...request(id), ...fields }, now);
+  }
+}
+
+function request(id: string): ReserveRequest {
+  return {
+    id,
+    promptTokens: 10,
+    estimatedPromptTokens: 4,
+    outputTokens: 90,
+    choices: 1,
+    price: { currency: 'USD', prompt: 1_000_000, output: 2_000_000 },
+    expiresAfterMs: 11 * MINUTE,
+  };
+}
+
+export function used(tokens: number, nano: number | null = null, currency = 'USD'): Charge {
+  return { tokens, cost: nano === null ? null : { currency, nano } };
+}
+
+export function limitsOf(body: JsonObject) {
+  const read = readLimits(body);
+  if (read.kind === 'invalid') throw new Error(read.message);
+  return read.limits;
+}

@@ -1,0 +1,163 @@
+/** Tests the upper bound of a prompt's tokens: against what real providers counted, and against what no body shows (G2). */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { MAX_PROMPT_TOKENS, maxPromptTokens, maxSearches } from '../../../src/ledger/limits/prompt-bound.ts';
+import type { JsonObject } from '../../../tools/simulator/json.ts';
+import { decodeObject } from '../../../tools/simulator/json.ts';
+
+const STREAMS = fileURLToPath(new URL('../../../../shared/streams/', import.meta.url).href);
+const note = existsSync(STREAMS) ? '' : ' (skipped: ../shared/streams is not here)';
+
+function bound(body: JsonObject, imageTokens?: number): number {
+  return maxPromptTokens(body, JSON.stringify(body), imageTokens);
+}
+
+function user(...content: JsonObject[]): JsonObject {
+  return { messages: [{ role: 'user', content }] };
+}
+
+/** The highest count of prompt tokens in a stream of any dialect; Anthropic counts what a cache held beside it. */
+function reportedTokens(stream: string): number {
+  const highest = (names: string) =>
+    Math.max(
+      0,
+      ...[...stream.matchAll(new RegExp(`"(?:${names})\\\\?":\\s*(\\d+)`, 'g'))].map(([, n]) => Number(n)),
+    );
+  return (
+    highest('prompt_tokens|input_tokens|promptTokenCount') +
+    highest('cache_read_input_tokens|cache_creation_input_tokens')
+  );
+}
+
+interface Recorded {
+  readonly name: string;
+  readonly body: JsonObject;
+  readonly reported: number;
+}
+
+function readRecorded(): Recorded[] {
+  if (note !== '') return [];
+  const files = readdirSync(STREAMS);
+  return files
+    .filter((file) => file.endsWith('.request.json'))
+    .map((file) => {
+      const name = file.slice(0, -'.request.json'.length);
+      const stream = files.find((other) => other.startsWith(`${name}.`) && other !== file) ?? file;
+      const body = decodeObject(readFileSync(STREAMS + file, 'utf8')) ?? {};
+      return { name, body, reported: reportedTokens(readFileSync(STREAMS + stream, 'utf8')) };
+    });
+}
+
+describe.skipIf(note !== '')(`G2 maxPromptTokens of a recorded request${note}`, () => {
+  test.each(readRecorded())(
+    '$name: is not below the $reported tokens that were counted',
+    ({ body, reported }) => {
+      expect(reported).toBeGreaterThan(0);
+      expect(bound(body)).toBeGreaterThanOrEqual(reported);
+    },
+  );
+});
+
+test.runIf(note !== '')(`G2 maxPromptTokens is not compared with recordings${note}`, () => {
+  expect(readRecorded()).toEqual([]);
+});
+
+describe('G2 maxPromptTokens', () => {
+  test('is never below the bytes of the texts, in whatever script', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (a, b) => {
+        const bytes = new TextEncoder().encode(a + b).length;
+        const body = {
+          messages: [
+            { role: 'user', content: a },
+            { role: 'user', content: [{ type: 'text', text: b }] },
+          ],
+        };
+        expect(bound(body)).toBeGreaterThanOrEqual(bytes);
+      }),
+    );
+  });
+
+  test.each(['é', '中', '😀', '\n'])('of a long text of %j alone: is not below its bytes', (character) => {
+    const content = character.repeat(5000);
+    const bytes = new TextEncoder().encode(content).length;
+    expect(bound({ messages: [{ role: 'user', content }] })).toBeGreaterThanOrEqual(bytes);
+  });
+
+  test('leaves room for what a provider adds unseen, though the prompt is empty', () => {
+    expect(bound({})).toBeGreaterThan(735);
+  });
+
+  test('grows with tools by twice their size', () => {
+    const tools = [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }];
+    const bytes = JSON.stringify(tools).length;
+    expect(bound({ tools }) - bound({})).toBeGreaterThanOrEqual(2 * bytes);
+  });
+
+  test('counts an image with what the provider makes of any image, not with its bytes', () => {
+    const small = user({ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } });
+    const large = user({ type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(1e6)}` } });
+    expect(bound(small)).toBe(bound(large));
+    expect(bound(small, 50_000) - bound(small)).toBe(50_000 - 16_384);
+    const asMistral = user({ type: 'image_url', image_url: `data:image/png;base64,${'A'.repeat(1e6)}` });
+    expect(bound(asMistral)).toBeLessThan(100_000);
+  });
+
+  test.each([
+    ['a file by its id', user({ type: 'file', file: { file_id: 'f' } })],
+    ['a document by its address', user({ type: 'document_url', document_url: 'https://a.example/b.pdf' })],
+    ['an image by its address', user({ type: 'image_url', image_url: { url: 'https://a.example/b.png' } })],
+    ['a video by its address', user({ type: 'video_url', video_url: { url: 'https://a.example/b.mp4' } })],
+    ['a part of an unknown kind', user({ type: 'hologram', of: 'a cat' })],
+    ['a tool that the provider runs', { tools: [{ type: 'web_search' }] }],
+    ['a search', { web_search_options: {} }],
+    ['what a cache holds', { cached_content: 'cachedContents/1' }],
+    ["what an endpoint's own words hold", { extra_body: { google: { cached_content: 'cachedContents/1' } } }],
+    ['an agent with instructions of its own', { agent_id: 'a' }],
+    ['a prompt that is kept', { prompt: { id: 'pmpt_1' } }],
+    ['a response that is gone on with', { previous_response_id: 'resp_1' }],
+    ['a conversation that is kept', { conversation: 'conv_1' }],
+    ['a container', { container: { skills: [] } }],
+    ['servers of tools', { mcp_servers: [{ url: 'https://a.example' }] }],
+  ])('of %s: is the largest context window', (_, body) => {
+    expect(bound(body)).toBe(MAX_PROMPT_TOKENS);
+  });
+
+  test.each([
+    ['a file', user({ type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA' } })],
+    ['a sound', user({ type: 'input_audio', input_audio: { data: 'AAAA' } })],
+    ['a document', user({ type: 'document_url', document_url: 'data:application/pdf;base64,AAAA' })],
+    [
+      'a video called an image',
+      user({ type: 'image_url', image_url: { url: 'data:video/mp4;base64,AAAA' } }),
+    ],
+  ])('of %s in the body, whose tokens its bytes do not bound: is the largest context window', (_, body) => {
+    expect(bound(body)).toBe(MAX_PROMPT_TOKENS);
+  });
+
+  test('is a context window at most for each prompt', () => {
+    expect(bound({ prompt: 'a'.repeat(3 * MAX_PROMPT_TOKENS) })).toBe(MAX_PROMPT_TOKENS);
+    const two = ['a'.repeat(2 * MAX_PROMPT_TOKENS), 'b'.repeat(2 * MAX_PROMPT_TOKENS)];
+    expect(bound({ prompt: two })).toBe(2 * MAX_PROMPT_TOKENS);
+  });
+});
+
+test.each<[what: string, body: JsonObject, searches: number | null]>([
+  ['no tools', {}, 0],
+  ["the caller's own tools", { tools: [{ type: 'function', function: { name: 'web_search' } }] }, 0],
+  [
+    "Claude's with max_uses",
+    { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 8 }] },
+    8,
+  ],
+  ["Claude's without", { tools: [{ type: 'web_search_20260209', name: 'web_search' }] }, null],
+  ["Responses'", { tools: [{ type: 'web_search' }] }, null],
+  ["Responses' with max_tool_calls", { tools: [{ type: 'web_search_preview' }], max_tool_calls: 3 }, 3],
+  ["xAI's", { tools: [{ type: 'x_search' }] }, null],
+  ["Google's", { tools: [{ googleSearch: {} }] }, null],
+  ['options of a chat', { web_search_options: {} }, null],
+])('G2 searches that %s allows: %s', (_, body, searches) => {
+  expect(maxSearches(body)).toBe(searches);
+});

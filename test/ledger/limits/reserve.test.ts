@@ -1,0 +1,256 @@
+/** Tests reservations: what is reserved, when a request is refused, and what it is told (G2, G4, G5). */
+import { describe, expect, test } from 'vitest';
+import { expire, settle } from '../../../src/ledger/limits/settle.ts';
+import { readStanding } from '../../../src/ledger/limits/status.ts';
+import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
+
+function admitted(sql: MemorySql, count: number, now = NOW): number {
+  const kinds = Array.from({ length: count }, (_, i) => sql.reserve(`${now}-${i}`, {}, now).kind);
+  return kinds.filter((kind) => kind === 'reserved').length;
+}
+
+describe('G2 reserve under a hard budget', () => {
+  test('in tokens: passes exactly as many ceilings as the budget holds', () => {
+    const sql = new MemorySql({ budget: { tokens: 100 * 100 } });
+    expect(admitted(sql, 200)).toBe(100);
+  });
+
+  test('in money: the ceiling is the highest price of prompt and output, rounded up', () => {
+    // 10 x 1,000,000 + 90 x 2,000,000 pico = 190,000 nano.
+    const sql = new MemorySql({ budget: { USD: 0.019 } });
+    expect(admitted(sql, 200)).toBe(100);
+    const price = { currency: 'USD', prompt: 1, output: 0 };
+    const tiny = new MemorySql({ budget: { USD: 0.000_000_002 } });
+    expect(tiny.reserve('a', { price }).kind).toBe('reserved');
+    expect(tiny.reserve('b', { price }).kind).toBe('reserved');
+    expect(tiny.reserve('c', { price }).kind).toBe('refused');
+  });
+
+  test.each([
+    ['none', undefined, 0],
+    ['two', 2, 2],
+    ['no limit: as many as 90 tokens of output can name', null, 12],
+    ['more than the output has room for', 500, 12],
+  ])('in money: the searches of a request, %s', (_, searches, counted) => {
+    const price = { currency: 'USD', prompt: 0, output: 0, search: 1_000_000_000 };
+    const sql = new MemorySql({ budget: { USD: 1 } });
+    const fields = searches === undefined ? { price } : { price, searches };
+    expect(sql.reserve('a', fields).kind).toBe('reserved');
+    expect(readStanding(sql, NOW).budget?.reserved).toBe(counted * 1_000_000);
+  });
+
+  test('counts every answer of several choices', () => {
+    const sql = new MemorySql({ budget: { tokens: 279 } });
+    expect(sql.reserve('a', { choices: 3 }).kind).toBe('refused');
+    sql.limit({ budget: { tokens: 280 } });
+    expect(sql.reserve('a', { choices: 3 }).kind).toBe('reserved');
+  });
+
+  test('of a caller without a limit of its own: reserves 4,096 tokens of output, which are then sent', () => {
+    const sql = new MemorySql({ budget: { tokens: 4106 } });
+    expect(sql.reserve('a', { outputTokens: null })).toMatchObject({ kind: 'reserved', outputTokens: 4096 });
+    expect(readStanding(sql, NOW).budget?.reserved).toBe(4106);
+  });
+
+  test('asked twice for one request: reserves once and answers the same', () => {
+    const sql = new MemorySql({ budget: { tokens: 150 }, rpm: 1 });
+    expect(sql.reserve('a')).toMatchObject({ kind: 'reserved', outputTokens: 90 });
+    expect(sql.reserve('a')).toMatchObject({ kind: 'reserved', outputTokens: 90 });
+    expect(sql.count('reservations')).toBe(1);
+    expect(readStanding(sql, NOW).requests?.used).toBe(1);
+  });
+
+  test.each([
+    ['no price is known', null],
+    ['the price is in another currency', { currency: 'CNY', prompt: 1, output: 1 }],
+  ])('in money where %s: refuses, as it could not hold', (_, price) => {
+    const sql = new MemorySql({ budget: { USD: 5 } });
+    expect(sql.reserve('a', { price })).toMatchObject({ kind: 'refused', refusal: { kind: 'unpriced' } });
+    sql.limit({ budget: { tokens: 1000 } });
+    expect(sql.reserve('a', { price }).kind).toBe('reserved');
+  });
+
+  test('does not overflow: what is beyond all numbers is beyond the budget', () => {
+    const sql = new MemorySql({ budget: { USD: 1_000_000 } });
+    const price = { currency: 'USD', prompt: Number.MAX_SAFE_INTEGER, output: Number.MAX_SAFE_INTEGER };
+    const request = { promptTokens: 1e9, outputTokens: Number.MAX_SAFE_INTEGER, choices: 1e6, price };
+    expect(sql.reserve('a', request)).toMatchObject({ kind: 'refused', refusal: { kind: 'budget' } });
+    expect(sql.reserve('b').kind).toBe('reserved');
+  });
+
+  test('refused, leaves nothing behind', () => {
+    const sql = new MemorySql({ budget: { tokens: 99 }, rpm: 10, tpm: 1000 });
+    expect(sql.reserve('a').kind).toBe('refused');
+    expect([sql.count('reservations'), sql.count('spent'), sql.count('seconds')]).toEqual([0, 0, 0]);
+  });
+});
+
+test('G2 reserve under a budget that warns: refuses nothing, reserves nothing, and tells', () => {
+  const sql = new MemorySql({ budget: { tokens: 10, mode: 'warn' } });
+  expect(admitted(sql, 5)).toBe(5);
+  settle(sql, `${NOW}-0`, used(25));
+  expect(readStanding(sql, NOW).budget).toMatchObject({ spent: 25, reserved: 0 });
+});
+
+describe('G1 max_output_tokens', () => {
+  test.each([
+    ['lowers what the caller asks for', 50, 50],
+    ['leaves what is below it', 200, 90],
+  ])('%s', (_, max_output_tokens, outputTokens) => {
+    const sql = new MemorySql({ max_output_tokens });
+    expect(sql.reserve('a')).toMatchObject({ kind: 'reserved', outputTokens });
+  });
+
+  test('stands in for a limit that the caller does not give; without it only a hard budget demands one', () => {
+    const cases = [
+      [{ max_output_tokens: 50 }, 50],
+      [{ rpm: 5 }, null],
+      [{ budget: { USD: 5, mode: 'warn' } }, null],
+      [{ budget: { USD: 5 }, max_output_tokens: 70 }, 70],
+    ] as const;
+    for (const [limits, outputTokens] of cases) {
+      expect(new MemorySql(limits).reserve('a', { outputTokens: null })).toMatchObject({ outputTokens });
+    }
+  });
+});
+
+describe('G5 what a refused request is told to wait', () => {
+  test('budget: until the period ends; a moment where running requests hold it; no time where the request is too large', () => {
+    const sql = new MemorySql({ budget: { tokens: 150, per: 'month' } });
+    sql.reserve('a');
+    expect(sql.reserve('b')).toMatchObject({ refusal: { kind: 'budget', needed: 100, waitMs: 1000 } });
+    settle(sql, 'a', used(100));
+    const untilDecember = Date.UTC(2026, 11, 1) - NOW;
+    expect(sql.reserve('b')).toMatchObject({ refusal: { waitMs: untilDecember } });
+    expect(sql.reserve('b', { promptTokens: 61 })).toMatchObject({ refusal: { waitMs: null } });
+    sql.limit({ budget: { tokens: 150, per: 'total' } });
+    expect(sql.reserve('b')).toMatchObject({ refusal: { waitMs: null } });
+  });
+
+  test('max_concurrent: a moment, and it passes when another one has ended', () => {
+    const sql = new MemorySql({ max_concurrent: 2 });
+    expect(admitted(sql, 5)).toBe(2);
+    expect(sql.reserve('late')).toMatchObject({ refusal: { kind: 'concurrency', waitMs: 1000 } });
+    settle(sql, `${NOW}-1`, used(5));
+    expect(sql.reserve('late').kind).toBe('reserved');
+  });
+});
+
+describe('G4 periods, in UTC', () => {
+  const lastMoment = Date.UTC(2026, 10, 30, 23, 59, 59, 999);
+
+  test.each([
+    ['day', lastMoment, lastMoment + 1],
+    ['month', lastMoment, lastMoment + 1],
+    ['month', Date.UTC(2028, 1, 29, 23, 59, 59), Date.UTC(2028, 2, 1)],
+    ['month', Date.UTC(2026, 11, 31, 23, 59, 59), Date.UTC(2027, 0, 1)],
+  ])('per %s: what was spent at the end of one period is not of the next', (per, before, after) => {
+    const sql = new MemorySql({ budget: { tokens: 200, per } });
+    expect(admitted(sql, 3, before)).toBe(2);
+    expect(readStanding(sql, before).budget?.resetsAt).toBe(
+      Date.parse(new Date(after).toISOString().slice(0, 10)),
+    );
+    expect(admitted(sql, 3, after)).toBe(2);
+    expect(readStanding(sql, before).budget?.reserved).toBe(200);
+  });
+
+  test('a request that runs into the next period counts in the one in which it was reserved', () => {
+    const sql = new MemorySql({ budget: { tokens: 100, per: 'month' } });
+    sql.reserve('a', {}, lastMoment);
+    settle(sql, 'a', used(90));
+    expect(readStanding(sql, lastMoment).budget?.spent).toBe(90);
+    expect(readStanding(sql, lastMoment + 5 * MINUTE).budget?.spent).toBe(0);
+    expect(sql.reserve('b', {}, lastMoment + 5 * MINUTE).kind).toBe('reserved');
+  });
+
+  test('per total: never starts again', () => {
+    const sql = new MemorySql({ budget: { tokens: 100 } });
+    sql.reserve('a');
+    settle(sql, 'a', used(60));
+    expect(sql.reserve('b', {}, Date.UTC(2036, 0, 1)).kind).toBe('refused');
+    expect(readStanding(sql, Date.UTC(2036, 0, 1)).budget).toMatchObject({ spent: 60, resetsAt: null });
+  });
+
+  test('a changed budget touches no spend: of another size, unit or period it counts what was spent before', () => {
+    const sql = new MemorySql({ budget: { tokens: 1000, per: 'day' } });
+    sql.reserve('a');
+    settle(sql, 'a', used(40, 7_000_000));
+    sql.reserve('running');
+    const changes = [
+      [
+        { tokens: 50, per: 'month' },
+        { spent: 40, reserved: 100 },
+      ],
+      [
+        { USD: 3, per: 'total' },
+        { spent: 7_000_000, reserved: 190_000 },
+      ],
+      [
+        { EUR: 3, per: 'total' },
+        { spent: 0, reserved: 0 },
+      ],
+      [
+        { tokens: 50, mode: 'warn' },
+        { spent: 40, reserved: 0 },
+      ],
+      [{ tokens: 50 }, { spent: 40, reserved: 100 }],
+    ] as const;
+    for (const [budget, standing] of changes) {
+      sql.limit({ budget });
+      expect(readStanding(sql, NOW).budget).toMatchObject(standing);
+    }
+  });
+});
+
+test('G1 reserve where the object knows of no limits: lets pass, and keeps nothing', () => {
+  const sql = new MemorySql();
+  expect(sql.reserve('a', { outputTokens: null })).toMatchObject({ kind: 'reserved', outputTokens: null });
+  expect(sql.count('reservations')).toBe(0);
+});
+
+test('no leak: after 10,000 requests there is no reservation, and as many seconds as a window has', () => {
+  const sql = new MemorySql({
+    budget: { tokens: 1e9, per: 'month' },
+    rpm: 1e6,
+    tpm: 1e9,
+    max_concurrent: 50,
+  });
+  let now = NOW;
+  for (let i = 0; i < 10_000; i++) {
+    now += 37;
+    expect(sql.reserve(`r${i}`, {}, now).kind).toBe('reserved');
+    // One in fifty is never settled.
+    if (i % 50 !== 0) settle(sql, `r${i}`, used(20, 30));
+    if (i % 500 === 499) expire(sql, now + 11 * MINUTE);
+  }
+  expect(sql.count('reservations')).toBe(0);
+  expect(sql.count('seconds')).toBeLessThanOrEqual(61);
+  expect(sql.count('spent')).toBe(1);
+  expect(readStanding(sql, now).budget).toMatchObject({
+    spent: 9800 * 20 + 200 * 100,
+    reserved: 0,
+    estimated: 20_000,
+  });
+});
+
+describe('G3 further attempts of one request', () => {
+  test('are reserved for beside the first, once each, and no rate counts them', () => {
+    const sql = new MemorySql({ budget: { tokens: 350 }, rpm: 1, max_concurrent: 1 });
+    for (const attempts of [1, 2, 2, 3, 1]) expect(sql.reserve('a', { attempts }).kind).toBe('reserved');
+    expect(readStanding(sql, NOW)).toMatchObject({
+      budget: { reserved: 300 },
+      requests: { used: 1 },
+      running: 1,
+    });
+  });
+
+  test('are refused where the budget has no room for one more, and what is reserved stays', () => {
+    const sql = new MemorySql({ budget: { tokens: 250 } });
+    sql.reserve('a', { attempts: 2 });
+    expect(sql.reserve('a', { attempts: 3 })).toMatchObject({
+      kind: 'refused',
+      refusal: { kind: 'budget', needed: 100 },
+    });
+    expect(readStanding(sql, NOW)).toMatchObject({ budget: { reserved: 200 } });
+  });
+});

@@ -1,0 +1,158 @@
+/** Tests the ends of reservations: settled with the truth, expired and charged, settled after all (G3). */
+import { describe, expect, test } from 'vitest';
+import {
+  expire,
+  nextExpiry,
+  settle,
+  settleRecords,
+  settleUnreserved,
+} from '../../../src/ledger/limits/settle.ts';
+import { readStanding } from '../../../src/ledger/limits/status.ts';
+import { type Charge, withoutCharges } from '../../../src/metering/charged-usage.ts';
+import { record } from '../../metering/records.ts';
+import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
+
+const HARD = { budget: { tokens: 1000 } };
+const OVER = NOW + 11 * MINUTE;
+
+function budget(sql: MemorySql, now = NOW) {
+  return readStanding(sql, now).budget;
+}
+
+describe('G3 settle', () => {
+  test('drops the reservation and counts the truth, once', () => {
+    const sql = new MemorySql(HARD);
+    sql.reserve('a');
+    for (let i = 0; i < 3; i++) settle(sql, 'a', used(30, 5));
+    expect(budget(sql)).toMatchObject({ spent: 30, reserved: 0 });
+    expect(sql.count('reservations')).toBe(0);
+  });
+
+  test('counts the truth also where it is more than was reserved', () => {
+    const sql = new MemorySql(HARD);
+    sql.reserve('a');
+    settle(sql, 'a', used(2000));
+    expect(budget(sql)).toMatchObject({ spent: 2000 });
+    expect(sql.reserve('b').kind).toBe('refused');
+  });
+
+  test('where tokens were used at a cost that nobody knows: the reserved cost counts', () => {
+    const sql = new MemorySql({ budget: { USD: 1 } });
+    sql.reserve('a');
+    settle(sql, 'a', used(30));
+    expect(budget(sql)).toMatchObject({ spent: 190_000 });
+    sql.reserve('b');
+    settle(sql, 'b', used(0));
+    expect(budget(sql)).toMatchObject({ spent: 190_000, reserved: 0 });
+  });
+
+  test('of a request without a reservation: counts once on its day, and only where that may be', () => {
+    const sql = new MemorySql({ budget: { tokens: 1000, per: 'day' } });
+    expect(settle(sql, 'unknown', used(30))).toBe(false);
+    expect(budget(sql)).toMatchObject({ spent: 0 });
+    for (let i = 0; i < 3; i++) settleUnreserved(sql, 'open', used(30), '2026-11-20', NOW);
+    expect(budget(sql)).toMatchObject({ spent: 0 });
+    expect(budget(sql, NOW - 24 * 60 * MINUTE)).toMatchObject({ spent: 30 });
+  });
+
+  test('what no provider reported is told apart, in the unit of the budget and for its period', () => {
+    const sql = new MemorySql({ budget: { tokens: 1000, per: 'day' } });
+    sql.reserve('a');
+    sql.reserve('b');
+    settle(sql, 'a', { ...used(90, 900), unreported: { tokens: 70, nano: 700 }, recordedTokens: 5 });
+    settle(sql, 'b', used(10, 100));
+    expect(budget(sql)).toMatchObject({ spent: 100, unreported: 70 });
+    expect(budget(sql, NOW + 24 * 60 * MINUTE)).toMatchObject({ spent: 0, unreported: 0 });
+    sql.limit({ budget: { USD: 1 } });
+    expect(budget(sql)).toMatchObject({ spent: 1000, unreported: 700 });
+  });
+
+  test('tpm counts what the record has, not what is charged', () => {
+    const sql = new MemorySql({ tpm: 1000 });
+    sql.reserve('a');
+    settle(sql, 'a', { ...used(900), unreported: { tokens: 900, nano: 0 }, recordedTokens: 5 });
+    expect(readStanding(sql, NOW).tokens).toMatchObject({ used: 5 });
+  });
+
+  test('by its record with a charge: that counts, also in the place of a charge for its expiry', () => {
+    const sql = new MemorySql(HARD);
+    sql.reserve('a');
+    expire(sql, OVER);
+    const charge: Charge = { ...used(80), unreported: { tokens: 80, nano: 0 }, recordedTokens: 3 };
+    const charged = { ...record({ request_id: 'a', total_tokens: 3 }), charge };
+    settleRecords(sql, [charged]);
+    expect(budget(sql)).toMatchObject({ spent: 80, unreported: 80, estimated: 0 });
+    expect(withoutCharges([charged])).toEqual([record({ request_id: 'a', total_tokens: 3 })]);
+  });
+
+  test('by its record: counts its tokens and its cost, reserved or not, from the first limits on', () => {
+    const sql = new MemorySql();
+    const records = [
+      record({ request_id: 'a', total_tokens: 30, cost_nanos: 7, currency: 'USD' }),
+      record({ request_id: 'b', total_tokens: 5, cost_nanos: null, currency: null }),
+    ];
+    settleRecords(sql, records);
+    expect(sql.count('spent')).toBe(0);
+    sql.limit(HARD);
+    sql.reserve('a');
+    settleRecords(sql, records);
+    expect(budget(sql)).toMatchObject({ spent: 35, reserved: 0 });
+    sql.limit({ budget: { USD: 1 } });
+    expect(budget(sql)).toMatchObject({ spent: 7, reserved: 0 });
+  });
+
+  test('of one that was reserved though its answer was lost: counts it once', () => {
+    const sql = new MemorySql(HARD);
+    sql.reserve('a');
+    for (let i = 0; i < 3; i++) settleUnreserved(sql, 'a', used(30), '2026-11-21', NOW);
+    expect(budget(sql)).toMatchObject({ spent: 30, reserved: 0 });
+  });
+});
+
+describe('G3 expire', () => {
+  test('charges what was reserved after its time, flags it, and not before', () => {
+    const sql = new MemorySql({ budget: { USD: 1 } });
+    sql.reserve('a');
+    expect(nextExpiry(sql)).toBe(OVER);
+    expect(expire(sql, OVER - 1)).toEqual([]);
+    expect(expire(sql, OVER)).toMatchObject([{ id: 'a', tokens: 100, cost: 190_000, currency: 'USD' }]);
+    expect(budget(sql)).toMatchObject({ spent: 190_000, reserved: 0, estimated: 190_000 });
+    expect(expire(sql, OVER)).toEqual([]);
+  });
+
+  test('a settlement that still comes replaces the charge, once', () => {
+    const sql = new MemorySql({ budget: { USD: 1 } });
+    sql.reserve('a');
+    expire(sql, OVER);
+    for (let i = 0; i < 3; i++) settle(sql, 'a', used(30, 44));
+    expect(budget(sql)).toMatchObject({ spent: 44, reserved: 0, estimated: 0 });
+  });
+
+  test('under a budget that warns, and under a rate alone, a lost request is charged, too', () => {
+    const sql = new MemorySql({ rpm: 5 });
+    sql.reserve('a');
+    expire(sql, OVER);
+    sql.limit({ budget: { tokens: 1000, mode: 'warn' } });
+    expect(budget(sql)).toMatchObject({ spent: 100, estimated: 100 });
+  });
+
+  test('frees what the lost request held of max_concurrent', () => {
+    const sql = new MemorySql({ max_concurrent: 1 });
+    sql.reserve('a');
+    expect(sql.reserve('b').kind).toBe('refused');
+    expire(sql, OVER);
+    expect(sql.reserve('b', {}, OVER).kind).toBe('reserved');
+  });
+
+  test('forgets charges and ids after 35 days, but not what they cost', () => {
+    const sql = new MemorySql(HARD);
+    sql.reserve('a');
+    expire(sql, OVER);
+    settleUnreserved(sql, 'open', used(5), '2026-11-21', OVER);
+    const later = OVER + 35 * 24 * 60 * MINUTE;
+    expect(nextExpiry(sql)).toBe(later);
+    expire(sql, later);
+    expect([sql.count('expired'), sql.count('unreserved'), nextExpiry(sql)]).toEqual([0, 0, null]);
+    expect(budget(sql)).toMatchObject({ spent: 105, estimated: 0 });
+  });
+});

@@ -1,0 +1,102 @@
+/** Tests what answers tell of limits: headers in OpenAI's form, and refusals (G5). */
+import { describe, expect, test } from 'vitest';
+import { formatDuration, limitHeaders } from '../../../src/ledger/limits/headers.ts';
+import { refusedBy } from '../../../src/ledger/limits/refusal.ts';
+import type { ReserveRequest } from '../../../src/ledger/limits/reserve.ts';
+import { settle } from '../../../src/ledger/limits/settle.ts';
+import type { JsonObject } from '../../../tools/simulator/json.ts';
+import { MemorySql, NOW, used } from './memory-sql.ts';
+
+function refuse(limits: JsonObject, before: readonly string[] = [], fields: Partial<ReserveRequest> = {}) {
+  const sql = new MemorySql(limits);
+  for (const id of before) sql.reserve(id);
+  const answer = sql.reserve('refused', fields, NOW + 250);
+  if (answer.kind === 'reserved') throw new Error('It was not refused');
+  return refusedBy(answer.refusal, answer.standing);
+}
+
+test('G5 the headers of an answer count the request itself', () => {
+  const sql = new MemorySql({ budget: { USD: 5 }, rpm: 3, tpm: 1000 });
+  const answer = sql.reserve('a', {}, NOW + 250);
+  expect(limitHeaders(answer.standing)).toEqual({
+    'x-ratelimit-limit-requests': '3',
+    'x-ratelimit-remaining-requests': '2',
+    'x-ratelimit-reset-requests': '1m0.75s',
+    'x-ratelimit-limit-tokens': '1000',
+    'x-ratelimit-remaining-tokens': '906',
+    'x-ratelimit-reset-tokens': '1m0.75s',
+    'x-weir-budget-remaining': '4.99981 USD',
+  });
+});
+
+test('G5 a budget that warns tells by how much it is overdrawn', () => {
+  const sql = new MemorySql({ budget: { USD: 1, mode: 'warn' } });
+  sql.reserve('a');
+  settle(sql, 'a', used(10, 1_520_000_000));
+  expect(limitHeaders(sql.reserve('b').standing)).toEqual({ 'x-weir-budget-remaining': '-0.52 USD' });
+});
+
+test('G5 a key without counted limits has no headers', () => {
+  expect(
+    limitHeaders(new MemorySql({ max_concurrent: 5, max_output_tokens: 9 }).reserve('a').standing),
+  ).toEqual({});
+});
+
+describe('G5 a refusal', () => {
+  test('for the budget says what is spent, reserved, needed, the limit and when it starts again', () => {
+    const { error, headers } = refuse({ budget: { USD: 0.0003, per: 'day' } }, ['a']);
+    expect(error).toMatchObject({ status: 429, code: 'budget_exceeded', type: 'insufficient_quota' });
+    expect(error.message).toBe(
+      'This key has a budget of 0.0003 USD a day: 0.00 USD are spent, 0.00019 USD reserved by running requests, ' +
+        'and this request may use up to 0.00019 USD; it starts again at 2026-11-22T00:00:00.000Z',
+    );
+    expect(headers).toMatchObject({ 'retry-after': '1', 'x-weir-budget-remaining': '0.00011 USD' });
+    expect(headers).not.toHaveProperty('x-should-retry');
+  });
+
+  test('that no time mends has no retry-after, and tells SDKs not to repeat it', () => {
+    const { error, headers } = refuse({ budget: { tokens: 50 } });
+    expect(error.message).toContain('lower max_tokens');
+    expect(headers).toEqual({ 'x-weir-budget-remaining': '50 tokens', 'x-should-retry': 'false' });
+  });
+
+  test('that a month mends says so, and SDKs do not wait for it', () => {
+    const sql = new MemorySql({ budget: { tokens: 150, per: 'month' } });
+    sql.reserve('a');
+    settle(sql, 'a', used(149));
+    const answer = sql.reserve('b');
+    if (answer.kind === 'reserved') throw new Error('It was not refused');
+    const days = (Date.UTC(2026, 11, 1) - NOW) / 1000;
+    expect(refusedBy(answer.refusal, answer.standing).headers).toMatchObject({
+      'retry-after': String(days),
+      'x-should-retry': 'false',
+    });
+  });
+
+  test.each([
+    [{ rpm: 1 }, 'a request a minute', '61'],
+    [{ tpm: 100 }, 'tokens a minute', '61'],
+    [{ max_concurrent: 1 }, 'running at once', '1'],
+  ])('for %j is rate_limited, with the seconds to wait', (limits, _, seconds) => {
+    const { error, headers } = refuse(limits, ['a']);
+    expect(error).toMatchObject({ status: 429, code: 'rate_limited', type: 'rate_limit_error' });
+    expect(headers['retry-after']).toBe(seconds);
+  });
+
+  test('for an unknown price says what the operator can do', () => {
+    const { error } = refuse({ budget: { USD: 5 } }, [], { price: null });
+    expect(error).toMatchObject({ status: 403, code: 'model_not_allowed', param: 'model' });
+    expect(error.message).toContain('PRICES');
+  });
+});
+
+test.each([
+  [0, '0ms'],
+  [820, '820ms'],
+  [1000, '1s'],
+  [12_500, '12.5s'],
+  [60_000, '1m0s'],
+  [61_000, '1m1s'],
+])('formatDuration %d: %s', (ms, text) => {
+  expect(formatDuration(ms)).toBe(text);
+});

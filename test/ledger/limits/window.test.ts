@@ -1,0 +1,80 @@
+/** Tests the sliding minute of rpm and tpm: exact under bursts, and the truth about when it resets (G2, G5). */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { settle } from '../../../src/ledger/limits/settle.ts';
+import { readStanding } from '../../../src/ledger/limits/status.ts';
+import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
+
+describe('G2 rpm', () => {
+  test('a burst of 200 against 100: exactly 100 pass', () => {
+    const sql = new MemorySql({ rpm: 100 });
+    const kinds = Array.from({ length: 200 }, (_, i) => sql.reserve(`r${i}`).kind);
+    expect(kinds.filter((kind) => kind === 'reserved')).toHaveLength(100);
+  });
+
+  test('in no 60 seconds more than the limit passes, however they come', () => {
+    const steps = fc.array(fc.integer({ min: 0, max: 20_000 }), { maxLength: 60 });
+    fc.assert(
+      fc.property(steps, fc.integer({ min: 1, max: 6 }), (gaps, rpm) => {
+        const sql = new MemorySql({ rpm });
+        const passed: number[] = [];
+        let now = NOW + 137;
+        for (const [i, gap] of gaps.entries()) {
+          now += gap;
+          if (sql.reserve(`r${i}`, {}, now).kind === 'reserved') passed.push(now);
+        }
+        for (const [i, at] of passed.entries()) {
+          const next = passed[i + rpm];
+          if (next !== undefined) expect(next - at).toBeGreaterThan(MINUTE - 1);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('the wait that a refused request is told is the shortest after which it passes', () => {
+    const sql = new MemorySql({ rpm: 3 });
+    for (const [i, at] of [0, 2500, 31_200].entries()) sql.reserve(`r${i}`, {}, NOW + at);
+    const refused = sql.reserve('late', {}, NOW + 40_000);
+    expect(refused).toMatchObject({ refusal: { kind: 'rpm', waitMs: 21_000 } });
+    expect(sql.reserve('late', {}, NOW + 60_999).kind).toBe('refused');
+    expect(sql.reserve('late', {}, NOW + 61_000).kind).toBe('reserved');
+  });
+
+  test('the reset is when all of it is free again', () => {
+    const sql = new MemorySql({ rpm: 3 });
+    sql.reserve('a', {}, NOW + 500);
+    expect(sql.reserve('b', {}, NOW + 10_250)).toMatchObject({
+      standing: { requests: { used: 2, resetMs: 60_750 } },
+    });
+    expect(readStanding(sql, NOW + 71_000 - 1).requests).toEqual({ used: 1, resetMs: 1 });
+    expect(readStanding(sql, NOW + 71_000).requests).toEqual({ used: 0, resetMs: 0 });
+  });
+});
+
+describe('G2 tpm', () => {
+  test('counts the estimate and the output limit, then the truth', () => {
+    const sql = new MemorySql({ tpm: 200 });
+    sql.reserve('a');
+    expect(readStanding(sql, NOW).tokens?.used).toBe(94);
+    settle(sql, 'a', used(150));
+    expect(readStanding(sql, NOW + 5000).tokens?.used).toBe(150);
+    expect(sql.reserve('b', {}, NOW + 5000)).toMatchObject({
+      refusal: { kind: 'tpm', needed: 94, waitMs: 56_000 },
+    });
+    expect(sql.reserve('b', {}, NOW + 61_000).kind).toBe('reserved');
+  });
+
+  test('a request that ends after its minute changes nothing of the present one', () => {
+    const sql = new MemorySql({ tpm: 1000 });
+    sql.reserve('a');
+    sql.reserve('b', {}, NOW + 61_000);
+    settle(sql, 'a', used(900));
+    expect(readStanding(sql, NOW + 61_000).tokens?.used).toBe(94);
+  });
+
+  test('a request larger than the limit is told that no time helps', () => {
+    const sql = new MemorySql({ tpm: 93 });
+    expect(sql.reserve('a')).toMatchObject({ refusal: { kind: 'tpm', waitMs: null } });
+  });
+});

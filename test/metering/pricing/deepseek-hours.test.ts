@@ -1,0 +1,127 @@
+/** Tests DeepSeek's peak hours: every hour of plain weeks, of weeks with holidays and of those in which a rule changed (P1). */
+import { describe, expect, test } from 'vitest';
+import { costOf } from '../../../src/metering/pricing/cost.ts';
+import { findPrice } from '../../../src/metering/pricing/find-price.ts';
+import { ratesInForce } from '../../../src/metering/pricing/rates.ts';
+import { SHIPPED_PRICES } from '../../../src/metering/pricing/shipped.ts';
+import { price, usage } from './prices.ts';
+
+const HOUR_MS = 60 * 60 * 1000;
+const MILLION = usage({ prompt: 1_000_000 });
+
+/** What a million tokens of input cost, in thousandths of a dollar; `!` where that is an upper bound. */
+function inputAt(model: string, ms: number): string {
+  const found = findPrice([SHIPPED_PRICES], ['deepseek'], model, ms);
+  const cost = found === null ? null : costOf(MILLION, found, ms);
+  return cost === null ? 'none' : `${cost.nano / 1e6}${cost.isUpperBound ? '!' : ''}`;
+}
+
+/** A week's hours in Beijing: a letter an hour, a line a day. */
+function weekOf(model: string, monday: string, letters: Readonly<Record<string, string>>): string[] {
+  const start = Date.parse(`${monday}T00:00:00+08:00`);
+  return Array.from({ length: 7 }, (_, day) =>
+    Array.from({ length: 24 }, (__, hour) => {
+      const input = inputAt(model, start + (day * 24 + hour) * HOUR_MS);
+      return letters[input] ?? `[${input}]`;
+    }).join(''),
+  );
+}
+
+//            00       08 9-12   14-18
+const PEAK = '.........PPP..PPPP......';
+const OFF_ = '........................';
+const FLAT = 'ffffffffffffffffffffffff';
+const OLDP = '_________OOO__OOOO______';
+const OLD_ = '________________________';
+/** Noon in Beijing: the old price's last peak hour is the one before. */
+const TURN = '_________OOO..PPPP......';
+const MAYB = '.........???..????......';
+
+const FLASH = { '140': 'f', '220': '_', '440': 'O', '150': '.', '300': 'P', '300!': '?' };
+const PRO = { '435': 'f', '660': '.', '1320': 'P', '1320!': '?' };
+
+describe('DeepSeek, every hour of a week', () => {
+  test.each<[what: string, monday: string, days: readonly string[]]>([
+    ['before peak prices: one price', '2026-08-10', [FLAT, FLAT, FLAT, FLAT, FLAT, FLAT, FLAT]],
+    [
+      'of the first peak prices, and of the first free weekend day',
+      '2026-08-17',
+      [OLDP, OLDP, OLDP, OLDP, OLDP, OLDP, OLD_],
+    ],
+    ['plain, at the old price', '2026-08-24', [OLDP, OLDP, OLDP, OLDP, OLDP, OLD_, OLD_]],
+    ['of the new price, from Thursday noon on', '2026-09-07', [OLDP, OLDP, OLDP, TURN, PEAK, OFF_, OFF_]],
+    ['of Mid-Autumn on its Friday', '2026-09-21', [PEAK, PEAK, PEAK, PEAK, OFF_, OFF_, OFF_]],
+    ['of the National Day', '2026-09-28', [PEAK, PEAK, PEAK, OFF_, OFF_, OFF_, OFF_]],
+    [
+      'after it: its holidays end on Wednesday, the worked Saturday is off-peak',
+      '2026-10-05',
+      [OFF_, OFF_, OFF_, PEAK, PEAK, OFF_, OFF_],
+    ],
+    ['plain', '2026-10-12', [PEAK, PEAK, PEAK, PEAK, PEAK, OFF_, OFF_]],
+    ['over the end of the list of holidays', '2026-12-28', [PEAK, PEAK, PEAK, PEAK, MAYB, OFF_, OFF_]],
+    ['past it', '2027-02-08', [MAYB, MAYB, MAYB, MAYB, MAYB, OFF_, OFF_]],
+  ])('P1 Flash, a week %s (%s)', (_, monday, days) => {
+    expect(weekOf('deepseek-v4-flash', monday, FLASH)).toEqual(days);
+  });
+
+  test.each<[what: string, monday: string, days: readonly string[]]>([
+    ['before peak prices', '2026-08-10', [FLAT, FLAT, FLAT, FLAT, FLAT, FLAT, FLAT]],
+    ['of the first free weekend day', '2026-08-17', [PEAK, PEAK, PEAK, PEAK, PEAK, PEAK, OFF_]],
+    ["of Flash's new price", '2026-09-07', [PEAK, PEAK, PEAK, PEAK, PEAK, OFF_, OFF_]],
+    ['of the National Day', '2026-09-28', [PEAK, PEAK, PEAK, OFF_, OFF_, OFF_, OFF_]],
+    ['plain', '2026-10-12', [PEAK, PEAK, PEAK, PEAK, PEAK, OFF_, OFF_]],
+    ['past the list of holidays', '2027-02-08', [MAYB, MAYB, MAYB, MAYB, MAYB, OFF_, OFF_]],
+  ])('P1 Pro, a week %s (%s)', (_, monday, days) => {
+    expect(weekOf('deepseek-v4-pro', monday, PRO)).toEqual(days);
+  });
+
+  test.each<[what: string, at: string, input: string]>([
+    ['the last of the flat price', '2026-08-16T15:59:59.999Z', '140'],
+    ['the first of the next', '2026-08-16T16:00:00.000Z', '220'],
+    ['Saturday, the last peak hour of a weekend', '2026-08-22T09:59:59.999Z', '440'],
+    ['before V4.1', '2026-09-10T03:59:59.999Z', '440'],
+    ['with V4.1', '2026-09-10T04:00:00.000Z', '150'],
+    ['before nine', '2026-10-13T00:59:59.999Z', '150'],
+    ['at nine', '2026-10-13T01:00:00.000Z', '300'],
+    ['before noon', '2026-10-13T03:59:59.999Z', '300'],
+    ['at noon', '2026-10-13T04:00:00.000Z', '150'],
+    ['before two', '2026-10-13T05:59:59.999Z', '150'],
+    ['at two', '2026-10-13T06:00:00.000Z', '300'],
+    ['before six', '2026-10-13T09:59:59.999Z', '300'],
+    ['at six', '2026-10-13T10:00:00.000Z', '150'],
+    ['before the first price that is known', '2026-04-26T12:14:59.999Z', 'none'],
+  ])('P1 to the millisecond, %s', (_, at, input) => {
+    expect(inputAt('deepseek-v4-flash', Date.parse(at))).toBe(input);
+  });
+
+  test('P1 cached input and output double at peak, too', () => {
+    const found = findPrice(
+      [SHIPPED_PRICES],
+      ['deepseek'],
+      'deepseek-flash',
+      Date.parse('2026-10-13T12:00:00Z'),
+    );
+    expect(found).toMatchObject({
+      cached_input: 0.003,
+      output: 0.6,
+      peak: { cached_input: 0.006, input: 0.3, output: 1.2 },
+    });
+  });
+});
+
+describe("ratesInForce, hours in the vendor's zone", () => {
+  // DeepSeek's windows fall on the same weekday in UTC: only windows that do not can tell the zones apart.
+  test.each<[zone: string, at: string, isPeak: boolean]>([
+    ['+08:00', '2026-10-11T16:00:00Z', true],
+    ['+08:00', '2026-10-11T15:59:59Z', false],
+    ['+08:00', '2026-10-12T15:59:59Z', true],
+    ['+08:00', '2026-10-12T16:00:00Z', false],
+    ['-05:30', '2026-10-12T05:29:59Z', false],
+    ['-05:30', '2026-10-12T05:30:00Z', true],
+    ['-05:30', '2026-10-13T05:29:59Z', true],
+    ['-05:30', '2026-10-13T05:30:00Z', false],
+  ])('P1 all of Monday at %s, %s: %s', (zone, at, isPeak) => {
+    const mondays = price({ input: 1, peak: { zone, days: [1], hours: [['00:00', '24:00']], input: 2 } });
+    expect(ratesInForce(mondays, 0, Date.parse(at)).rates.input).toBe(isPeak ? 2 : 1);
+  });
+});

@@ -1,0 +1,144 @@
+/** Tests the reading of a deployment's own prices: what is taken, and what is said of what is not (P2). */
+import { describe, expect, test } from 'vitest';
+import { parsePrices } from '../../../src/metering/pricing/parse-prices.ts';
+import { MAX_OWN_PRICES } from '../../../src/shared/limits.ts';
+
+const PRICE = { provider: 'groq', models: ['llama-*'], since: '2026-11-01', currency: 'USD', input: 0.5 };
+const PEAK = { zone: '+08:00', days: [1, 5], hours: [['09:00', '24:00']], holidays: 'cn', input: 1 };
+
+describe('parsePrices', () => {
+  test.each<[what: string, price: Record<string, unknown>]>([
+    ['a day as its since', PRICE],
+    ['a time as its since', { ...PRICE, since: '2026-11-01T16:00:00Z' }],
+    [
+      'every rate',
+      {
+        ...PRICE,
+        cached_input: 0,
+        cache_write: 1,
+        cache_write_long: 1.6,
+        output: 0.000001,
+        reasoning: 2,
+        audio_input: 3,
+        audio_output: 4,
+      },
+    ],
+    ['a price of searches', { ...PRICE, web_search: 10 }],
+    ['service tiers', { ...PRICE, service_tiers: ['priority', 'fast'] }],
+    ['a higher tier', { ...PRICE, above: { prompt_tokens: 200_000, input: 1 } }],
+    ['peak hours', { ...PRICE, peak: PEAK }],
+    ['peak hours on holidays, too', { ...PRICE, peak: { ...PEAK, holidays: undefined } }],
+  ])('P2 %s: is taken as it is', (_, price) => {
+    expect(parsePrices([price, PRICE])).toEqual({ kind: 'valid', prices: [price, PRICE] });
+  });
+
+  test('P2 source and checked: are for the reader of the list', () => {
+    expect(parsePrices([{ ...PRICE, source: 'the contract', checked: '2026-11-01' }])).toEqual({
+      kind: 'valid',
+      prices: [PRICE],
+    });
+  });
+
+  test('P1 a rate that is null: is unknown, as one that is absent', () => {
+    expect(parsePrices([{ ...PRICE, output: null }])).toEqual({ kind: 'valid', prices: [PRICE] });
+  });
+
+  test('P2 no price at all: valid', () => {
+    expect(parsePrices([])).toEqual({ kind: 'valid', prices: [] });
+  });
+
+  test.each<[what: string, change: Record<string, unknown>, problem: RegExp]>([
+    ['an unknown field', { hunter2: 1 }, /^price 2: takes nothing but provider, models, /],
+    [
+      'searches at no number',
+      { web_search: '10' },
+      /web_search must be a number from 0 up, per thousand searches/,
+    ],
+    ['no provider', { provider: '' }, /^price 2: provider must be the id of a provider, as "deepseek"$/],
+    ['no models', { models: [] }, /^price 2: models must be a list of 1 to 50 names or globs/],
+    ['models that are a text', { models: 'hunter2' }, /models must be a list/],
+    ['a model that is a number', { models: ['a', 2] }, /models must be a list/],
+    ['too many models', { models: Array(51).fill('m') }, /models must be a list/],
+    [
+      'a day that there is not',
+      { since: '2026-02-30' },
+      /^price 2: since must be a day or a UTC time, as 2026-11-01 or/,
+    ],
+    ['a time of another zone', { since: '2026-11-01T00:00:00+08:00' }, /since must be/],
+    ['no since', { since: undefined }, /since must be/],
+    [
+      'a currency in words',
+      { currency: 'dollars' },
+      /^price 2: currency must be a currency as ISO 4217 has it, as USD$/,
+    ],
+    [
+      'a negative rate',
+      { input: -1 },
+      /^price 2: input must be a number from 0 up, per million tokens, with at most 6/,
+    ],
+    ['a rate as text', { input: '0.5' }, /input must be a number/],
+    ['a rate of 1e308', { output: 1e308 }, /output must be a number/],
+    ['a rate that is not a number', { cached_input: Number.NaN }, /cached_input must be a number/],
+    ['a rate with seven decimals', { input: 0.0000001 }, /at most 6 decimals$/],
+    [
+      'no service tier',
+      { service_tiers: [] },
+      /^price 2: service_tiers must be a list of 1 to 50 names, as \["priority"\]$/,
+    ],
+    ['a service tier that is no list', { service_tiers: 'priority' }, /service_tiers must be a list/],
+    ['no rate', { input: undefined }, /^price 2: needs one of input, /],
+    [
+      'tier and peak',
+      { above: { prompt_tokens: 1, input: 1 }, peak: PEAK },
+      /^price 2: has above or peak, not both$/,
+    ],
+    ['a tier that is a number', { above: 200_000 }, /^price 2: above must be an object$/],
+    [
+      'a tier without its edge',
+      { above: { input: 1 } },
+      /^price 2: above.prompt_tokens must be a whole number$/,
+    ],
+    [
+      'a tier with a wrong rate',
+      { above: { prompt_tokens: 1, input: -1 } },
+      /^price 2: above.input must be a number/,
+    ],
+    [
+      'a zone by its name',
+      { peak: { ...PEAK, zone: 'Asia/Shanghai' } },
+      /^price 2: peak.zone must be an offset from UTC, as "\+08:00"$/,
+    ],
+    [
+      'a day by its name',
+      { peak: { ...PEAK, days: ['Mon'] } },
+      /^price 2: peak.days must be a list of 1 \(Monday\) to 7/,
+    ],
+    ['day 0', { peak: { ...PEAK, days: [0] } }, /peak.days must be/],
+    [
+      'hours over midnight',
+      { peak: { ...PEAK, hours: [['22:00', '06:00']] } },
+      /^price 2: peak.hours must be a list of spans within a day/,
+    ],
+    ['an hour that there is not', { peak: { ...PEAK, hours: [['09:00', '25:00']] } }, /peak.hours must be/],
+    ['no hours', { peak: { ...PEAK, hours: [] } }, /peak.hours must be/],
+    [
+      'holidays of nobody',
+      { peak: { ...PEAK, holidays: 'hunter2' } },
+      /^price 2: peak.holidays must be one of: cn$/,
+    ],
+  ])('P2 %s: invalid, named without its value', (_, change, problem) => {
+    const parsed = parsePrices([PRICE, { ...PRICE, ...change }]);
+    expect(parsed).toMatchObject({ kind: 'invalid', problem: expect.stringMatching(problem) });
+    expect(JSON.stringify(parsed)).not.toContain('hunter2');
+  });
+
+  test.each<[what: string, value: unknown, problem: RegExp]>([
+    ['an object', { provider: 'groq' }, /^must be a list of prices$/],
+    ['a text', 'hunter2', /^must be a list/],
+    ['nothing', undefined, /^must be a list/],
+    ['a list of texts', ['hunter2'], /^price 1: must be an object$/],
+    ['too long a list', Array(MAX_OWN_PRICES + 1).fill(PRICE), /^must be at most 500 prices$/],
+  ])('P2 %s: invalid', (_, value, problem) => {
+    expect(parsePrices(value)).toMatchObject({ kind: 'invalid', problem: expect.stringMatching(problem) });
+  });
+});

@@ -1,0 +1,138 @@
+/** Tests where a deployment's own prices come from, for how long KV's are remembered, and what a failing KV does (P2). */
+import { describe, expect, test } from 'vitest';
+import { findPrice } from '../../../src/metering/pricing/find-price.ts';
+import { PriceBook } from '../../../src/metering/pricing/price-book.ts';
+import { MAX_PRICES_CHARS, PRICES_TTL_MS } from '../../../src/shared/limits.ts';
+import { price } from './prices.ts';
+
+type Answer = string | null | Error | 'hangs';
+
+/** A KV that holds one value, and a clock that stands. */
+function setUp(first: Answer = null) {
+  const state = { answer: first, now: 1_800_000_000_000, reads: 0 };
+  const logs: unknown[] = [];
+  const timers = new Set<() => void>();
+  const store = {
+    get: async (key: string) => {
+      expect(key).toBe('config/prices');
+      state.reads++;
+      if (state.answer === 'hangs') return new Promise(() => {});
+      if (state.answer instanceof Error) throw state.answer;
+      return state.answer;
+    },
+  } as unknown as Pick<KVNamespace, 'get'>;
+  const own = [price({ models: ['own'], input: 1 }), price({ models: ['both'], input: 1 })];
+  const book = new PriceBook(own, {
+    store,
+    now: () => state.now,
+    startTimer: (_, onFire) => {
+      timers.add(onFire);
+      return () => timers.delete(onFire);
+    },
+    log: (entry) => logs.push(entry),
+  });
+  const inputOf = (model: string, provider = 'p') =>
+    findPrice(book.table, [provider], model, state.now)?.input;
+  return { state, book, logs, timers, inputOf };
+}
+
+const KV = JSON.stringify([price({ models: ['kv'], input: 2 }), price({ models: ['both'], input: 2 })]);
+const LATER = JSON.stringify([price({ models: ['both'], since: '2026-06-01', input: 3 })]);
+
+describe('PriceBook', () => {
+  test("P2 before KV was read: the setting's prices over the shipped ones", () => {
+    const { inputOf } = setUp(KV);
+    expect([inputOf('own'), inputOf('kv'), inputOf('gpt-5', 'openai')]).toEqual([1, undefined, 1.25]);
+  });
+
+  test("P2 with KV's: they lie over the shipped ones beside the setting's, which decide where both begin at once", async () => {
+    const { book, inputOf, logs, timers } = setUp(KV);
+    await book.load();
+    expect([inputOf('own'), inputOf('kv'), inputOf('both')]).toEqual([1, 2, 1]);
+    expect(logs).toEqual([]);
+    expect(timers.size).toBe(0);
+  });
+
+  test('P2 the later of both: is in force', async () => {
+    const { book, inputOf } = setUp(LATER);
+    await book.load();
+    expect(inputOf('both')).toBe(3);
+  });
+
+  test("P2 an isolate remembers KV's prices for a minute, and that there are none", async () => {
+    for (const answer of [KV, null]) {
+      const { book, state } = setUp(answer);
+      await book.load();
+      state.now += PRICES_TTL_MS - 1;
+      await book.load();
+      expect(state.reads).toBe(1);
+      state.now += 1;
+      await book.load();
+      expect(state.reads).toBe(2);
+    }
+  });
+
+  test("P2 while the minute's reading is under way: others take what is known, and read nothing", async () => {
+    const { book, state, inputOf } = setUp(KV);
+    await book.load();
+    state.now += PRICES_TTL_MS;
+    state.answer = null;
+    const first = book.load();
+    await book.load();
+    expect(state.reads).toBe(2);
+    expect(inputOf('kv')).toBe(2);
+    await first;
+    expect(inputOf('kv')).toBeUndefined();
+  });
+
+  test('P2 a KV that fails: the table alone, logged, and asked again after ten seconds', async () => {
+    const { book, state, inputOf, logs } = setUp(new Error('KV is down'));
+    await book.load();
+    await book.load();
+    expect([inputOf('own'), inputOf('gpt-5', 'openai')]).toEqual([1, 1.25]);
+    expect(logs).toEqual([
+      { event: 'prices_unreadable', key: 'config/prices', problem: 'Error: KV is down' },
+    ]);
+    expect(state.reads).toBe(1);
+    state.now += 10_000;
+    state.answer = KV;
+    await book.load();
+    expect(inputOf('kv')).toBe(2);
+  });
+
+  test('P2 a KV that fails later: the prices that are known', async () => {
+    const { book, state, inputOf } = setUp(KV);
+    await book.load();
+    state.now += PRICES_TTL_MS;
+    state.answer = new Error('KV is down');
+    await book.load();
+    expect(inputOf('kv')).toBe(2);
+  });
+
+  test('P2 a KV that hangs: given up after two seconds', async () => {
+    const { book, timers, logs } = setUp('hangs');
+    const loading = book.load();
+    for (const onFire of timers) onFire();
+    await loading;
+    expect(logs).toMatchObject([{ problem: 'KV took longer than 2000 ms' }]);
+  });
+
+  test.each<[what: string, value: string, problem: RegExp]>([
+    ['no JSON', 'hunter2', /^must be a list/],
+    ['an invalid price', '[{"provider":"hunter2"}]', /^price 1: models must be/],
+    ['too large', `[${' '.repeat(MAX_PRICES_CHARS)}]`, /^must have at most 262144 characters$/],
+    ['nested without end', '['.repeat(100_000), /at most|list/],
+  ])(
+    "P2 a value that can't be read (%s): none of it, and the log names what is wrong",
+    async (_, value, problem) => {
+      const { book, state, inputOf, logs } = setUp(KV);
+      await book.load();
+      state.now += PRICES_TTL_MS;
+      state.answer = value;
+      await book.load();
+      expect(inputOf('kv')).toBeUndefined();
+      expect(logs).toMatchObject([{ event: 'prices_unreadable', problem: expect.stringMatching(problem) }]);
+      expect(JSON.stringify(logs)).not.toContain('hunter2');
+    },
+  );
+});

@@ -1,0 +1,193 @@
+/** Tests the tally and its estimate (M2, M3, U5, V3): what is counted of an answer as it passes. */
+import { describe, expect, test } from 'vitest';
+import { estimatePromptTokens } from '../../src/metering/estimate.ts';
+import { Tally } from '../../src/metering/usage-accumulator.ts';
+import { call, choice } from '../stream/parts.ts';
+
+const PROMPT_ESTIMATE = 1_234;
+
+function tallyOf(...parts: Parameters<typeof choice>[0][]): Tally {
+  const tally = new Tally(() => 0, PROMPT_ESTIMATE);
+  for (const one of parts) tally.delta(choice(one));
+  return tally;
+}
+
+const completionOf = (tally: Tally) => tally.countUsage().usage.completion_tokens;
+
+describe('Tally, tokens', () => {
+  test('M3 no usage reported: the estimates, marked as such', () => {
+    const { usage, estimated } = tallyOf({ content: 'Hello' }).countUsage();
+    expect(estimated).toBe(true);
+    expect(usage.prompt_tokens).toBe(PROMPT_ESTIMATE);
+    expect(usage.completion_tokens).toBeGreaterThan(0);
+    expect(usage.total_tokens).toBe(usage.prompt_tokens + usage.completion_tokens);
+  });
+
+  test('M3 usage reported: no estimate', () => {
+    const tally = tallyOf({ content: 'Hello' });
+    tally.usage({ prompt: 1 });
+    tally.usage({ completion: 2 });
+    expect(tally.countUsage()).toMatchObject({
+      estimated: false,
+      usage: { prompt_tokens: 1, completion_tokens: 2 },
+    });
+  });
+
+  test('U5 several reports: the highest of each count', () => {
+    const tally = tallyOf();
+    for (const completion of [3, 9, 0]) tally.usage({ prompt: 5, completion });
+    expect(tally.countUsage().usage).toMatchObject({
+      prompt_tokens: 5,
+      completion_tokens: 9,
+      total_tokens: 14,
+    });
+  });
+
+  test.each([
+    ['content', { content: 'word' }],
+    ['reasoning', { reasoning: 'word' }],
+    ['a refusal', { refusal: 'word' }],
+    ['the name of a call', { toolCalls: [call({ name: 'word' })] }],
+    ['the arguments of a call', { toolCalls: [call({ arguments: 'word' })] }],
+  ])('M3 %s: counts', (_, fields) => {
+    expect(completionOf(tallyOf(fields))).toBeGreaterThan(0);
+  });
+
+  test('M3 no content: nothing is counted', () => {
+    expect(completionOf(tallyOf({ hasRole: true }, { content: '' }))).toBe(0);
+  });
+
+  test('M3 a long text: more than a short one, and its estimate is near four characters a token', () => {
+    const text = 'The quick brown fox jumps over the lazy dog. '.repeat(100);
+    const tokens = completionOf(tallyOf({ content: text }));
+    expect(tokens).toBeGreaterThan(text.length / 6);
+    expect(tokens).toBeLessThan(text.length / 3);
+  });
+
+  test('M3 a text of a wide script: about a token for each character', () => {
+    const tokens = completionOf(tallyOf({ content: '日本語のテキスト'.repeat(100) }));
+    expect(tokens).toBeGreaterThan(400);
+    expect(tokens).toBeLessThanOrEqual(800);
+  });
+
+  test('M3 a piece a token, as most upstreams send: never fewer tokens than pieces', () => {
+    expect(completionOf(tallyOf(...Array(50).fill({ content: 'a' })))).toBeGreaterThanOrEqual(50);
+  });
+});
+
+describe('Tally, the other fields of a record', () => {
+  test('M2 firstTokenAt: the time of the first text, and no earlier or later one', () => {
+    let now = 100;
+    const tally = new Tally(() => now++, 0);
+    tally.delta(choice({ hasRole: true, content: '' }));
+    expect(tally.firstTokenAt).toBeNull();
+    tally.delta(choice({ reasoning: 'a' }));
+    tally.delta(choice({ content: 'b' }));
+    expect(tally.firstTokenAt).toBe(100);
+  });
+
+  test('M2 finishWord: the first, as the upstream sent it, with what it means', () => {
+    const tally = tallyOf();
+    expect(tally.finishWord).toBeNull();
+    tally.finish('model_length', 'length');
+    tally.finish('stop', 'stop');
+    expect([tally.finishWord, tally.finishMeaning]).toEqual(['model_length', 'length']);
+  });
+
+  test.each<[name: string, reports: Parameters<Tally['vendor']>[0][], events: number, tokens: number]>([
+    [
+      'tasks: summed',
+      [
+        { kind: 'add', tokens: 3 },
+        { kind: 'add', tokens: 4 },
+      ],
+      2,
+      7,
+    ],
+    [
+      'totals: the highest',
+      [
+        { kind: 'total', tokens: 9 },
+        { kind: 'total', tokens: 4 },
+      ],
+      2,
+      9,
+    ],
+    [
+      'a total above the tasks: holds them',
+      [
+        { kind: 'add', tokens: 3 },
+        { kind: 'total', tokens: 9 },
+      ],
+      2,
+      9,
+    ],
+    [
+      'a total below the tasks: they count',
+      [
+        { kind: 'total', tokens: 2 },
+        { kind: 'add', tokens: 3 },
+      ],
+      2,
+      3,
+    ],
+    ['events without tokens: are still counted', [null, null], 2, 0],
+  ])('V3 %s', (_, reports, events, tokens) => {
+    const tally = tallyOf();
+    for (const one of reports) tally.vendor(one);
+    expect([tally.vendorEvents, tally.vendorTokens]).toEqual([events, tokens]);
+  });
+});
+
+describe('estimatePromptTokens', () => {
+  const user = (content: unknown) => ({ messages: [{ role: 'user', content }] });
+  const text = 'Some words that a model reads. '.repeat(20);
+
+  test.each([
+    ['a message', user(text)],
+    ['typed parts of a message', user([{ type: 'text', text }])],
+    ['a prompt', { prompt: text }],
+    ['a suffix', { suffix: text }],
+    ['tools', { tools: [{ function: { description: text } }] }],
+  ])('M3 %s: counts by its length', (_, body) => {
+    const tokens = estimatePromptTokens(body);
+    expect(tokens).toBeGreaterThan(text.length / 8);
+    expect(tokens).toBeLessThan(text.length / 2);
+  });
+
+  test('M3 fields that no model reads: count nothing', () => {
+    expect(estimatePromptTokens({ model: text, user: text, metadata: { text } })).toBe(0);
+    expect(estimatePromptTokens({})).toBe(0);
+  });
+
+  test('M3 an inline image: is not counted by its length', () => {
+    const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(100_000)}` } };
+    expect(estimatePromptTokens(user([image]))).toBeLessThan(100);
+  });
+
+  test('M3 a text that begins with data: counts as any other', () => {
+    const words = `data:${text}`;
+    expect(estimatePromptTokens(user(words))).toBeGreaterThan(text.length / 8);
+    expect(estimatePromptTokens(user([{ type: 'text', text: words }]))).toBeGreaterThan(text.length / 8);
+    expect(estimatePromptTokens({ prompt: words })).toBeGreaterThan(text.length / 8);
+  });
+
+  test('M3 a text behind thousands of spaces counts by its length', () => {
+    const long = text.repeat(1000);
+    const tokens = estimatePromptTokens(user(' '.repeat(4096) + long));
+    expect(tokens).toBeGreaterThan(long.length / 8);
+    expect(tokens).toBeLessThan(long.length / 2);
+  });
+
+  test('M3 a very long text: tokens in proportion to its length', () => {
+    const one = estimatePromptTokens({ prompt: text.repeat(10) });
+    const ten = estimatePromptTokens({ prompt: text.repeat(100) });
+    expect(ten / one).toBeGreaterThan(9.5);
+    expect(ten / one).toBeLessThan(10.5);
+  });
+
+  test('M3 a body nested deeper than any stack: no throw', () => {
+    const deep = JSON.parse('['.repeat(50_000) + '"a"' + ']'.repeat(50_000));
+    expect(estimatePromptTokens(user(deep))).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,58 @@
+/** Tests what of a Messages request stays behind where its provider speaks Messages: Weir's own tokens, and nothing else (N1, I7). */
+import { describe, expect, test } from 'vitest';
+import { lane } from '../../../src/protocols/anthropic-messages/passthrough.ts';
+import { sealToken } from '../../../src/protocols/shared/reasoning-state.ts';
+
+const TAGGED = sealToken('deepseek', { detail: {} });
+const OWN = { type: 'thinking', thinking: 'b', signature: 'EqQB' };
+const CALL = { type: 'tool_use', id: 'toolu_weir_1', name: 'f', input: {} };
+
+describe('N1 withoutTokens', () => {
+  test('a body without any: itself', () => {
+    const body = {
+      model: 'm',
+      messages: [{ role: 'assistant', content: [OWN, CALL] }, 'x', { content: 'text' }],
+    };
+    expect(lane.withoutTokens(body)).toBe(body);
+  });
+
+  test('blocks that Weir has tagged are left out, Anthropic’s own stay where they are', () => {
+    const content = [
+      { type: 'thinking', thinking: 'a', signature: TAGGED },
+      OWN,
+      { type: 'redacted_thinking', data: TAGGED },
+      { type: 'redacted_thinking', data: 'EmwK' },
+      CALL,
+    ];
+    const next = { role: 'user', content: 'b' };
+    expect(lane.withoutTokens({ x: 1, messages: [{ role: 'assistant', content }, next] })).toEqual({
+      x: 1,
+      messages: [
+        { role: 'assistant', content: [OWN, { type: 'redacted_thinking', data: 'EmwK' }, CALL] },
+        next,
+      ],
+    });
+  });
+
+  test('a message of nothing but such blocks is left out with them', () => {
+    const messages = [
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: [{ type: 'thinking', thinking: 'a', signature: TAGGED }] },
+      { role: 'user', content: 'b' },
+    ];
+    expect(lane.withoutTokens({ messages })).toEqual({ messages: [messages[0], messages[2]] });
+  });
+
+  test('a tool loop that another provider began: it is translated, as it can’t go on without its thoughts', () => {
+    const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: CALL.id, content: 'x' }] };
+    const messages = [
+      { role: 'user', content: [{ type: 'text', text: 'a' }] },
+      { role: 'assistant', content: [{ type: 'thinking', thinking: 'a', signature: TAGGED }, CALL] },
+      result,
+      { role: 'assistant', content: [CALL] },
+      result,
+    ];
+    expect(lane.withoutTokens({ messages })).toBeNull();
+    expect(lane.withoutTokens({ messages: [...messages, { role: 'user', content: 'b' }] })).not.toBeNull();
+  });
+});

@@ -1,0 +1,416 @@
+/** Tests what Anthropic's requests become: each row of the mapping, and what of a request has no place in a chat (5.3). */
+import { describe, expect, test } from 'vitest';
+import { readRequest } from '../../../src/protocols/anthropic-messages/client-request.ts';
+import { sealToken } from '../../../src/protocols/shared/reasoning-state.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
+
+const USER = { role: 'user', content: 'Hi' };
+
+function read(body: JsonObject): { readonly body: JsonObject; readonly dropped: readonly string[] } {
+  const result = readRequest({ model: 'm', max_tokens: 9, messages: [USER], ...body });
+  if (result.kind === 'error') throw new Error(result.error.message);
+  return result;
+}
+
+function messagesOf(...messages: readonly JsonObject[]): unknown {
+  return read({ messages }).body.messages;
+}
+
+function refused(body: JsonObject) {
+  const result = readRequest({ model: 'm', messages: [USER], ...body });
+  if (result.kind !== 'error') throw new Error('It was taken');
+  return result.error;
+}
+
+/** Why no provider but those that speak Messages can be asked. */
+function onlyNative(body: JsonObject) {
+  const result = readRequest({ model: 'm', messages: [USER], ...body });
+  return result.kind === 'error' ? result.error : result.onlyNative;
+}
+
+const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } };
+const IMAGE = { type: 'image_url', image_url: { url: 'data:image/png;base64,aGk=' } };
+const cache_control = { type: 'ephemeral' };
+
+describe('I2 readRequest, the fields', () => {
+  test('what means the same goes on under its name; a stream is asked for its usage', () => {
+    const { body, dropped } = read({
+      stream: true,
+      temperature: 0.5,
+      top_p: 0.9,
+      top_k: 4,
+      stop_sequences: ['a', ''],
+    });
+    expect(body).toEqual({
+      model: 'm',
+      max_tokens: 9,
+      temperature: 0.5,
+      top_p: 0.9,
+      top_k: 4,
+      stop: ['a'],
+      stream: true,
+      stream_options: { include_usage: true },
+      messages: [USER],
+    });
+    expect(dropped).toEqual([]);
+  });
+
+  test('what has no place in a chat is left out by name, and nothing of it is an error', () => {
+    const { body, dropped } = read({
+      context_management: {},
+      mcp_servers: [],
+      container: 'c',
+      service_tier: 'auto',
+      cache_control,
+      betas: null,
+    });
+    expect(dropped).toEqual([
+      'context_management',
+      'mcp_servers',
+      'container',
+      'service_tier',
+      'cache_control',
+    ]);
+    expect(Object.keys(body)).toEqual(['model', 'max_tokens', 'messages']);
+  });
+
+  test.each<[JsonObject, JsonObject]>([
+    [
+      { thinking: { type: 'enabled', budget_tokens: 31_999 } },
+      { thinking: { type: 'enabled', budget_tokens: 31_999 } },
+    ],
+    [{ thinking: { type: 'disabled' } }, { reasoning_effort: 'none' }],
+    [{ thinking: { type: 'adaptive' } }, {}],
+    [{ thinking: { type: 'adaptive' }, output_config: { effort: 'xhigh' } }, { reasoning_effort: 'xhigh' }],
+    [{ metadata: { user_id: '{"device":"d"}' } }, { user: expect.stringMatching(/^user_\w{9}$/) }],
+    [
+      { output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } },
+      {
+        response_format: {
+          type: 'json_schema',
+          json_schema: { name: 'output', schema: { type: 'object' }, strict: true },
+        },
+      },
+    ],
+  ])('%j becomes %j', (asked, expected) => {
+    const { model, max_tokens, messages, ...rest } = read(asked).body;
+    expect(rest).toEqual(expected);
+  });
+
+  test('a thread is for Anthropic alone: any other provider refuses it with the code that the SDK knows', () => {
+    expect(onlyNative({ thread: { type: 'create' } })).toMatchObject({
+      status: 400,
+      code: 'thread_unsupported_request',
+      param: 'thread',
+    });
+  });
+
+  test.each([[{ messages: [] }], [{ messages: ['x'] }], [{ messages: null }], [{ stream: 'yes' }]])(
+    '%j is refused',
+    (body) => {
+      expect(refused(body)).toMatchObject({ status: 400, code: 'invalid_request' });
+    },
+  );
+
+  const says = (role: string, content: unknown) => ({ messages: [USER, { role, content }] });
+  const tool = { type: 'tool_use', id: 'toolu_1', name: 'f' };
+
+  test.each<[path: string, body: JsonObject]>([
+    ['system', { system: { type: 'text', text: 'A' } }],
+    ['tools', { tools: { name: 'f' } }],
+    ['tools', { tools: ['f'] }],
+    ['tool_choice', { tools: [{ name: 'f' }], tool_choice: 'any' }],
+    ['stop_sequences', { stop_sequences: 'stop' }],
+    ['thinking', { thinking: 'adaptive' }],
+    ['output_config', { output_config: 'high' }],
+    ['messages.1.content', says('user', { type: 'text', text: 'A' })],
+    ['messages.1.content', says('user', ['A'])],
+    ['messages.1.content', says('assistant', 5)],
+    ['messages.1.content.0.text', says('user', [{ type: 'text', text: ['A'] }])],
+    ['messages.1.content.0.thinking', says('assistant', [{ type: 'thinking', thinking: {} }])],
+    [
+      'messages.1.content.0.content',
+      says('user', [{ type: 'tool_result', tool_use_id: 't', content: { a: 1 } }]),
+    ],
+  ])(
+    '%s of another kind: translated, nothing of it would be left, so it is refused by its path',
+    (path, body) => {
+      expect(onlyNative(body)).toMatchObject({ status: 400, code: 'invalid_request', param: path });
+      expect(onlyNative(body)?.message).toContain(`${path} must be `);
+    },
+  );
+
+  test('what is absent or null is no fault', () => {
+    const content = [{ ...tool, input: null }];
+    const nothing = { system: null, tools: null, tool_choice: null, stop_sequences: null, thinking: null };
+    const messages = [
+      USER,
+      { role: 'assistant', content },
+      { role: 'user' },
+      { role: 'user', content: null },
+    ];
+    expect(onlyNative({ ...nothing, messages })).toBeNull();
+  });
+});
+
+describe('I2 readRequest, the system', () => {
+  test('blocks stay apart, with their cache marks; the billing header of Claude Code is left out', () => {
+    const system = [
+      { type: 'text', text: 'x-anthropic-billing-header: cc_version=2.1.181' },
+      { type: 'text', text: 'A' },
+      { type: 'text', text: 'B', cache_control },
+    ];
+    expect(read({ system }).body.messages).toEqual([
+      {
+        role: 'system',
+        content: [
+          { type: 'text', text: 'A' },
+          { type: 'text', text: 'B', cache_control },
+        ],
+      },
+      USER,
+    ]);
+  });
+
+  test('a text is a text', () => {
+    expect(read({ system: 'A' }).body.messages).toEqual([{ role: 'system', content: 'A' }, USER]);
+  });
+});
+
+describe('I2 readRequest, what users send', () => {
+  test('results of tools come first, each as a message; then the text and the images', () => {
+    const content = [
+      { type: 'text', text: 'and?' },
+      { type: 'tool_result', tool_use_id: 'toolu_weir_call_1', content: 'one' },
+      {
+        type: 'tool_result',
+        tool_use_id: 'toolu_2',
+        is_error: true,
+        content: [{ type: 'text', text: 'two' }, image],
+      },
+    ];
+    expect(messagesOf({ role: 'user', content })).toEqual([
+      { role: 'tool', tool_call_id: 'call_1', content: 'one' },
+      { role: 'tool', tool_call_id: 'toolu_2', content: 'Error: two' },
+      { role: 'user', content: [IMAGE, { type: 'text', text: 'and?' }] },
+    ]);
+  });
+
+  test('a result that is an image alone: the image follows as the user’s', () => {
+    const content = [{ type: 'tool_result', tool_use_id: 'toolu_1', content: [image] }];
+    expect(messagesOf({ role: 'user', content })).toEqual([
+      { role: 'tool', tool_call_id: 'toolu_1', content: 'The result follows in the next message.' },
+      { role: 'user', content: [IMAGE] },
+    ]);
+  });
+
+  test('results in a later message of the same turn: no provider takes anything between them and their calls', () => {
+    const result = (id: string, content: unknown) => ({ type: 'tool_result', tool_use_id: id, content });
+    expect(
+      messagesOf(
+        { role: 'user', content: [result('toolu_1', [image])] },
+        { role: 'user', content: [result('toolu_2', 'two'), { type: 'text', text: 'and?' }] },
+        USER,
+      ),
+    ).toEqual([
+      { role: 'tool', tool_call_id: 'toolu_1', content: 'The result follows in the next message.' },
+      { role: 'tool', tool_call_id: 'toolu_2', content: 'two' },
+      { role: 'user', content: [IMAGE, { type: 'text', text: 'and?' }] },
+      USER,
+    ]);
+  });
+
+  test('a result that is the name of a tool, as a search of Claude Code’s has it: said in words', () => {
+    const content = [{ type: 'tool_reference', tool_name: 'mcp__tide' }];
+    const result = { type: 'tool_result', tool_use_id: 'toolu_1', content };
+    expect(messagesOf({ role: 'user', content: [result] })).toEqual([
+      { role: 'tool', tool_call_id: 'toolu_1', content: 'Found the tool mcp__tide: it can be called now.' },
+    ]);
+  });
+
+  test('the images of a document of blocks', () => {
+    const source = { type: 'content', content: [{ type: 'text', text: 'T' }, image] };
+    expect(messagesOf({ role: 'user', content: [{ type: 'document', source }] })).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'T' }, IMAGE] },
+    ]);
+  });
+
+  test('documents and search results', () => {
+    const content = [
+      {
+        type: 'document',
+        title: 'a.pdf',
+        source: { type: 'base64', media_type: 'application/pdf', data: 'aGk=' },
+      },
+      { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'T' }, title: 'N' },
+      { type: 'image', source: { type: 'url', url: 'https://x/y.png' } },
+      { type: 'search_result', title: 'S', source: 'https://s', content: [{ type: 'text', text: 'found' }] },
+    ];
+    expect(messagesOf({ role: 'user', content })).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,aGk=' } },
+          { type: 'text', text: 'N\nT' },
+          { type: 'image_url', image_url: { url: 'https://x/y.png' } },
+          { type: 'text', text: 'S\nhttps://s\nfound' },
+        ],
+      },
+    ]);
+  });
+
+  test('blocks that are not known, and files that Anthropic keeps: left out and counted', () => {
+    const content = [
+      { type: 'text', text: 'Hi' },
+      { type: 'tool_addition', tool: {} },
+      { type: 'image', source: { type: 'file', file_id: 'f' } },
+    ];
+    const { body, dropped } = read({ messages: [{ role: 'user', content }] });
+    expect(body.messages).toEqual([USER]);
+    expect(dropped).toEqual(['messages.content.tool_addition', 'messages.content.image']);
+  });
+});
+
+describe('I2 I7 readRequest, what the assistant said', () => {
+  test.each<[what: string, input: unknown, args: string]>([
+    ['an object', { a: 1 }, '{"a":1}'],
+    ['none', undefined, '{}'],
+    ['the text of arguments that were cut, as the AI SDK sends it back', '{"a":', '{"a":'],
+    ['a list', [1], '[1]'],
+  ])('the input of a call, %s: its arguments, and not empty ones', (_, input, args) => {
+    const content = [{ type: 'tool_use', id: 'toolu_1', name: 'f', input }];
+    expect(messagesOf({ role: 'assistant', content })).toMatchObject([
+      { tool_calls: [{ function: { name: 'f', arguments: args } }] },
+    ]);
+  });
+
+  const signed = { type: 'reasoning.text', signature: 's', id: 'weir1:anthropic:0', format: 'f', index: 0 };
+
+  test('thinking of Weir’s own tag: the text, and the token as its maker gave it', () => {
+    const content = [
+      { type: 'thinking', thinking: 'T', signature: sealToken('anthropic', { detail: signed }) },
+      {
+        type: 'redacted_thinking',
+        data: sealToken('x', { detail: { type: 'reasoning.encrypted', data: 'd' } }),
+      },
+      { type: 'text', text: 'A' },
+      { type: 'tool_use', id: 'toolu_weir_call_1', name: 'f', input: { a: 1 } },
+    ];
+    expect(messagesOf({ role: 'assistant', content })).toEqual([
+      {
+        role: 'assistant',
+        content: 'A',
+        reasoning_content: 'T',
+        reasoning_details: [
+          { ...signed, text: 'T' },
+          { type: 'reasoning.encrypted', data: 'd', id: 'weir1:x:' },
+        ],
+        tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }],
+      },
+    ]);
+  });
+
+  test('the signature of a call goes back to its call, with its maker', () => {
+    const extra_content = { google: { thought_signature: 't' } };
+    const content = [
+      { type: 'redacted_thinking', data: sealToken('gemini', { call: 'c', extra_content }) },
+      { type: 'tool_use', id: 'toolu_weir_c', name: 'f', input: {} },
+    ];
+    expect(messagesOf({ role: 'assistant', content })).toMatchObject([
+      {
+        content: null,
+        tool_calls: [{ id: 'c', extra_content: { ...extra_content, weir: { provider: 'gemini' } } }],
+      },
+    ]);
+  });
+
+  test('a token that names another maker in itself: it is of the provider by whose mark it came', () => {
+    const extra_content = { google: { thought_signature: 't' }, weir: { provider: 'openai' } };
+    const content = [
+      { type: 'redacted_thinking', data: sealToken('gemini', { call: 'c', extra_content }) },
+      { type: 'tool_use', id: 'toolu_weir_c', name: 'f', input: {} },
+    ];
+    expect(messagesOf({ role: 'assistant', content })).toMatchObject([
+      { tool_calls: [{ id: 'c', extra_content: { weir: { provider: 'gemini' } } }] },
+    ]);
+  });
+
+  test('foreign tokens are left out: the text of the thinking stays', () => {
+    const content = [
+      { type: 'thinking', thinking: 'T', signature: 'EqQB' },
+      { type: 'redacted_thinking', data: 'EmwK' },
+      { type: 'text', text: 'A' },
+    ];
+    const { body, dropped } = read({ messages: [{ role: 'assistant', content }] });
+    expect(body.messages).toEqual([{ role: 'assistant', content: 'A', reasoning_content: 'T' }]);
+    expect(dropped).toEqual(['messages.content.redacted_thinking']);
+  });
+
+  test('what Anthropic’s own tools did: its text, where it has some; a compaction is the user’s summary', () => {
+    const content = [
+      { type: 'compaction', content: 'So far: nothing.' },
+      { type: 'server_tool_use', id: 's', name: 'web_search', input: {} },
+      { type: 'mcp_tool_result', tool_use_id: 's', content: [{ type: 'text', text: 'R' }] },
+      { type: 'text', text: 'A' },
+    ];
+    const { body, dropped } = read({ messages: [{ role: 'assistant', content }] });
+    expect(body.messages).toEqual([
+      { role: 'user', content: 'So far: nothing.' },
+      { role: 'assistant', content: 'R\nA' },
+    ]);
+    expect(dropped).toEqual(['messages.content.server_tool_use']);
+  });
+});
+
+describe('I2 readRequest, tools', () => {
+  const tool = { name: 'f', description: 'F', input_schema: { type: 'object' }, cache_control };
+  const hosted = { type: 'web_search_20250305', name: 'web_search' };
+
+  test('the client’s own are functions; hosted ones are left out by their type', () => {
+    const { body, dropped } = read({
+      tools: [tool, hosted],
+      tool_choice: { type: 'any', disable_parallel_tool_use: true },
+    });
+    expect(body.tools).toEqual([
+      {
+        type: 'function',
+        function: { name: 'f', description: 'F', parameters: { type: 'object' } },
+        cache_control,
+      },
+    ]);
+    expect(body).toMatchObject({ tool_choice: 'required', parallel_tool_calls: false });
+    expect(dropped).toEqual(['tools.web_search_20250305']);
+  });
+
+  test('a hosted tool that tool_choice names: any provider but Anthropic refuses it', () => {
+    const error = onlyNative({ tools: [hosted], tool_choice: { type: 'tool', name: 'web_search' } });
+    expect(error).toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'tool_choice' });
+  });
+
+  test.each<[what: string, body: JsonObject]>([
+    ['of any tool, and hosted ones alone', { tools: [hosted], tool_choice: { type: 'any' } }],
+    ['of any tool, and none', { tool_choice: { type: 'any' } }],
+    ['of a tool that is not there', { tools: [hosted], tool_choice: { type: 'tool', name: 'f' } }],
+  ])('Q6 a forced choice %s: any provider but Anthropic refuses it', (_, body) => {
+    const error = onlyNative(body);
+    expect(error).toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'tool_choice' });
+  });
+
+  test('no tool is left: no choice either', () => {
+    expect(read({ tools: [hosted], tool_choice: { type: 'auto' } }).body).not.toHaveProperty('tool_choice');
+  });
+
+  test('a named tool', () => {
+    expect(read({ tools: [tool], tool_choice: { type: 'tool', name: 'f' } }).body.tool_choice).toEqual({
+      type: 'function',
+      function: { name: 'f' },
+    });
+  });
+});
+
+test('I2 whatever is read, the given body is not touched', () => {
+  const body = { model: 'm', messages: [{ role: 'user', content: [image, { type: 'text', text: 'a' }] }] };
+  const before = JSON.stringify(body);
+  readRequest(body);
+  expect(JSON.stringify(body)).toBe(before);
+});

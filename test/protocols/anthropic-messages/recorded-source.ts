@@ -1,0 +1,55 @@
+/** The recorded streams whose answers a client of Messages may get: how each is read plainly, and converted. */
+import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
+import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
+import { PROVIDERS } from '../../../src/providers/index.ts';
+import { COMPATIBLE, type Conversion } from '../../contract/convert.ts';
+import { readUpstream } from '../../contract/plain-reading.ts';
+import type { Reading } from '../../contract/reading.ts';
+import { readAnthropic } from '../../contract/reading-anthropic.ts';
+import { geminiEvents, readGemini } from '../../contract/reading-gemini.ts';
+import { readResponsesStream } from '../../contract/reading-responses.ts';
+import { framed, type Recording, readRecordings } from '../../contract/recordings.ts';
+
+export interface Source {
+  /** The upstream's bytes as text. */
+  readonly text: string;
+  /** What it says. */
+  readonly read: Reading;
+  readonly conversion: Conversion;
+}
+
+export const SOURCES = readRecordings().flatMap((recording) => {
+  const source = sourceOf(recording);
+  return source === null ? [] : [[recording.name, source] as const];
+});
+
+/** Null for what is no answer to a message: text completions, fill-in-the-middle, dialects that Weir does not read. */
+function sourceOf(recording: Recording): Source | null {
+  const { name, dialect } = recording;
+  const text = framed(recording);
+  if (dialect === 'openai' && text.includes('"delta"') && !name.includes('--codestral-fim')) {
+    const maker = PROVIDERS.find(({ id }) => id === name.split('--')[0])?.id ?? COMPATIBLE;
+    return { text, read: readUpstream(text, 'sse'), conversion: conversionOf(maker) };
+  }
+  if (dialect === 'anthropic') {
+    return { text, read: readAnthropic(text), conversion: conversionOf('anthropic') };
+  }
+  if (dialect === 'responses') {
+    const conversion = { ...conversionOf('openai'), dialect: openaiResponses };
+    return { text, read: readResponsesStream(text, 'openai'), conversion };
+  }
+  if (dialect === 'gemini') {
+    return { text, read: readGemini(geminiEvents(text)), conversion: conversionOf('gemini') };
+  }
+  return null;
+}
+
+function conversionOf(provider: string): Conversion {
+  return {
+    provider,
+    route: 'chat',
+    model: 'asked-for',
+    usageChunk: true,
+    openWriter: (options) => messages.openStream(null, options),
+  };
+}

@@ -1,0 +1,425 @@
+/** What peers get wrong in Anthropic's streams, each a test (studies/dialects.md 2.8), and what no recording shows (A3-A6). */
+import { describe, expect, test } from 'vitest';
+import { type Conversion, type Converted, convertObject, convertStream } from '../../contract/convert.ts';
+import { type JsonObject, listOf, objectOf } from '../../contract/json.ts';
+import { readClient } from '../../contract/plain-reading.ts';
+
+const CHAT: Conversion = { provider: 'anthropic', route: 'chat', model: 'm', usageChunk: true };
+const encoder = new TextEncoder();
+
+const event = (type: string, more: JsonObject = {}) =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`;
+const START = event('message_start', {
+  message: {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'claude-x',
+    content: [],
+    stop_reason: null,
+    usage: {
+      input_tokens: 5,
+      cache_read_input_tokens: 20,
+      cache_creation_input_tokens: 100,
+      output_tokens: 1,
+    },
+  },
+});
+const open = (index: number, content_block: JsonObject) =>
+  event('content_block_start', { index, content_block });
+const delta = (index: number, fields: JsonObject) => event('content_block_delta', { index, delta: fields });
+const close = (index: number) => event('content_block_stop', { index });
+const text = (index: number, said: string) =>
+  open(index, { type: 'text', text: '' }) + delta(index, { type: 'text_delta', text: said }) + close(index);
+const tool = (index: number, id: string, ...pieces: string[]) =>
+  open(index, { type: 'tool_use', id, name: 'f', input: {} }) +
+  ['', ...pieces].map((partial_json) => delta(index, { type: 'input_json_delta', partial_json })).join('') +
+  close(index);
+const stop = (stop_reason: string, usage: JsonObject = { output_tokens: 7 }) =>
+  event('message_delta', { delta: { stop_reason, stop_sequence: null }, usage }) + event('message_stop');
+const PING = event('ping');
+
+function convert(stream: string, conversion = CHAT): Converted {
+  return convertStream([encoder.encode(stream)], conversion);
+}
+
+const read = (stream: string) => readClient(convert(stream).text).choices.get(0);
+
+describe('Anthropic, tools', () => {
+  test('A3 calls after text and thinking: their indexes count calls, not blocks (LiteLLM#5231)', () => {
+    const stream = START + text(0, 'a') + tool(1, 't1', '{"a"', ':1}') + tool(2, 't2') + stop('tool_use');
+    const indexes = [...convert(stream).text.matchAll(/"tool_calls":\[\{"index":(\d)/g)].map(([, i]) => i);
+    expect(new Set(indexes)).toEqual(new Set(['0', '1']));
+    expect(read(stream)?.toolCalls.map(({ id, arguments: args }) => [id, args])).toEqual([
+      ['t1', '{"a":1}'],
+      // One empty fragment and no more: an empty object (vercel/ai#10747).
+      ['t2', '{}'],
+    ]);
+  });
+
+  test('A3 a call whose block says its input at once, and one whose block does not end: both are whole', () => {
+    const given = open(0, { type: 'tool_use', id: 't1', name: 'f', input: { a: 1 } }) + close(0);
+    const unclosed = open(1, { type: 'tool_use', id: 't2', name: 'f', input: {} });
+    const calls = read(START + given + unclosed + stop('tool_use'))?.toolCalls;
+    expect(calls?.map((call) => call.arguments)).toEqual(['{"a":1}', '{}']);
+  });
+
+  test('C7 blocks of calls that are open at once: each gets its own arguments, be they none', () => {
+    const begin = (index: number, id: string) => open(index, { type: 'tool_use', id, name: 'f', input: {} });
+    const piece = (index: number, partial_json: string) =>
+      delta(index, { type: 'input_json_delta', partial_json });
+    const stream =
+      START +
+      begin(0, 't1') +
+      begin(1, 't2') +
+      begin(2, 't3') +
+      piece(0, '{"a":') +
+      piece(1, '{"b":2}') +
+      piece(0, '1}') +
+      close(1) +
+      close(2) +
+      close(0) +
+      stop('tool_use');
+    expect(read(stream)?.toolCalls.map((call) => call.arguments)).toEqual(['{"a":1}', '{"b":2}', '{}']);
+  });
+
+  test('C7 fragments behind an input that its block said at once: they don’t say it again (gajae-code#1895)', () => {
+    const stream =
+      START +
+      open(0, { type: 'tool_use', id: 't1', name: 'f', input: { a: 1 } }) +
+      delta(0, { type: 'input_json_delta', partial_json: '{"a":1}' }) +
+      close(0) +
+      stop('tool_use');
+    expect(read(stream)?.toolCalls.map((call) => call.arguments)).toEqual(['{"a":1}']);
+  });
+
+  test('A3 a call whose block does not end, in a message without its last delta: an empty object', () => {
+    const stream =
+      START + open(0, { type: 'tool_use', id: 't1', name: 'f', input: {} }) + event('message_stop');
+    expect(read(stream)).toMatchObject({ finish: 'tool_calls', toolCalls: [{ arguments: '{}' }] });
+  });
+
+  test('A3 server tools, with the results and fragments of theirs: no call of the client (envoy)', () => {
+    const stream =
+      START +
+      open(0, { type: 'server_tool_use', id: 's1', name: 'web_search', input: {} }) +
+      delta(0, { type: 'input_json_delta', partial_json: '{"query":"x"}' }) +
+      close(0) +
+      open(1, {
+        type: 'web_search_tool_result',
+        tool_use_id: 's1',
+        content: [{ type: 'text', text: 'no' }],
+      }) +
+      close(1) +
+      open(2, { type: 'mcp_tool_use', id: 'm1', name: 'x', input: { a: 1 } }) +
+      close(2) +
+      open(3, { type: 'some_new_block', text: 'no' }) +
+      delta(3, { type: 'some_new_delta', text: 'no' }) +
+      close(3) +
+      text(4, 'yes') +
+      stop('pause_turn');
+    expect(read(stream)).toMatchObject({ text: 'yes', reasoning: '', toolCalls: [], finish: 'stop' });
+    expect(convert(stream).tally.finishWord).toBe('pause_turn');
+  });
+});
+
+describe('Anthropic, thinking', () => {
+  test('A7 two blocks, text between them, one without text and one redacted: nothing is mixed (LiteLLM#13834, #41361)', () => {
+    const thinking = (index: number, said: string, signature: string) =>
+      open(index, { type: 'thinking', thinking: '', signature: '' }) +
+      (said === '' ? '' : delta(index, { type: 'thinking_delta', thinking: said })) +
+      delta(index, { type: 'signature_delta', signature }) +
+      close(index);
+    const stream =
+      START +
+      thinking(0, 'one', 's0') +
+      text(1, 'said') +
+      thinking(2, '', 's2') +
+      open(3, { type: 'redacted_thinking', data: 'd3' }) +
+      close(3) +
+      stop('end_turn');
+    const choice = read(stream);
+    expect(choice).toMatchObject({ text: 'said', reasoning: 'one' });
+    const maker = (index: number) => ({
+      id: `weir1:anthropic:${index}`,
+      format: 'anthropic-claude-v1',
+      index,
+    });
+    expect(choice?.details).toEqual([
+      { type: 'reasoning.text', text: 'one', index: 0 },
+      // It says of which text it is, so that a client that loses the text is noticed.
+      { type: 'reasoning.text', signature: 's0', ...maker(0), id: 'weir1:anthropic:0-text' },
+      { type: 'reasoning.text', signature: 's2', ...maker(2) },
+      { type: 'reasoning.encrypted', data: 'd3', ...maker(3) },
+    ]);
+  });
+});
+
+describe('Anthropic, ends', () => {
+  test.each([
+    ['end_turn', 'stop'],
+    ['stop_sequence', 'stop'],
+    ['pause_turn', 'stop'],
+    ['compaction', 'stop'],
+    ['a_new_word', 'stop'],
+    ['max_tokens', 'length'],
+    ['model_context_window_exceeded', 'length'],
+    ['refusal', 'content_filter'],
+  ])('A4 %s: %s, and the record keeps the word', (word, finish) => {
+    const stream = START + text(0, 'a') + stop(word);
+    expect(read(stream)?.finish).toBe(finish);
+    expect(convert(stream).tally.finishWord).toBe(word);
+  });
+
+  test('A4 end_turn after a call: tool_calls', () => {
+    expect(read(START + tool(0, 't1') + stop('end_turn'))?.finish).toBe('tool_calls');
+  });
+
+  test.each([
+    [
+      'the body ends before message_stop',
+      stop('end_turn').split(event('message_stop'))[0] ?? '',
+      'upstream_truncated',
+    ],
+    [
+      'an error in the middle (LiteLLM#24005)',
+      event('error', { error: { type: 'overloaded_error', message: 'Overloaded' } }),
+      'overloaded_error',
+    ],
+    [
+      'an error without an event line',
+      'data: {"type":"error","error":{"type":"api_error","message":"Oops"}}\n\n',
+      'api_error',
+    ],
+  ])('A3 E2 %s: an error, and no finish', (_, end, code) => {
+    const converted = convert(START + text(0, 'a') + end);
+    expect(converted.error?.code).toBe(code);
+    expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: 'a', finish: null });
+  });
+
+  test('R5 a second message behind the first one’s text: an error, and no mixture of two (vercel/ai#18402)', () => {
+    const again = START.replace('msg_1', 'msg_2') + text(0, 'b') + stop('end_turn');
+    const converted = convert(START + text(0, 'a') + again);
+    expect(converted.error?.code).toBe('upstream_invalid');
+    expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: 'a', finish: null });
+  });
+
+  test.each([
+    ['the same start twice', START + text(0, 'a') + START + text(1, 'b')],
+    ['another one before any block', START.replace('msg_1', 'msg_0') + START + text(0, 'ab')],
+  ])('A3 %s: one message', (_, stream) => {
+    const converted = convert(stream + stop('end_turn'));
+    expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: 'ab', finish: 'stop' });
+    expect(converted.text.match(/"role"/g)).toHaveLength(1);
+    expect(new Set([...converted.text.matchAll(/"id":"([^"]*)"/g)].map(([, id]) => id)).size).toBe(1);
+    expect(converted.tally.countUsage().usage.prompt_tokens).toBe(125);
+  });
+
+  test('A3 what follows message_stop is not read', () => {
+    expect(read(START + text(0, 'a') + stop('end_turn') + text(1, 'b'))).toMatchObject({
+      text: 'a',
+      finish: 'stop',
+    });
+  });
+
+  test('S1 CRLF, a delta without its text, pings everywhere and unknown events: the same answer (aiproxy#604)', () => {
+    const odd =
+      PING +
+      START +
+      PING +
+      event('content_block_resume', { detail: 'x' }) +
+      delta(0, { type: 'text_delta' }) +
+      PING;
+    const stream = odd + text(0, 'a') + PING + stop('end_turn');
+    expect(read(stream.replaceAll('\n', '\r\n'))).toMatchObject({ text: 'a', finish: 'stop' });
+  });
+
+  test('A6 T2 pings count as events, so that they put the idle timeout off', () => {
+    expect(convert(START + PING + PING).events).toBe(3);
+  });
+});
+
+describe('Anthropic, usage', () => {
+  const usageOf = (stream: string) => convert(stream).tally.countUsage();
+
+  test('A5 what was read from a cache and written to one is in the prompt, once (LiteLLM#11789)', () => {
+    expect(usageOf(START + stop('end_turn')).usage).toEqual({
+      prompt_tokens: 125,
+      completion_tokens: 7,
+      total_tokens: 132,
+      prompt_tokens_details: { cached_tokens: 20, cache_write_tokens: 100 },
+    });
+  });
+
+  test('A5 message_delta takes the place of message_start field by field, be it lower (vercel/ai#11611)', () => {
+    const usage = {
+      input_tokens: 9,
+      cache_read_input_tokens: 0,
+      output_tokens: 3,
+      cache_creation_input_tokens: null,
+    };
+    expect(usageOf(START + stop('end_turn', usage)).usage).toMatchObject({
+      prompt_tokens: 109,
+      completion_tokens: 3,
+      prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 100 },
+    });
+  });
+
+  test('A5 P1 what a cache keeps for an hour: counted for the bill, and no part of what a client is told', () => {
+    const split = (hour: number) => ({ ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: hour });
+    const start = START.replace(
+      '"output_tokens":1',
+      `"cache_creation":${JSON.stringify(split(60))},"output_tokens":1`,
+    );
+    const counted = (end: JsonObject) => convert(start + stop('end_turn', end)).tally.countBilled().usage;
+    expect(counted({ output_tokens: 7 })).toMatchObject({ cache_write_long_tokens: 60 });
+    expect(counted({ output_tokens: 7, cache_creation: split(50) })).toMatchObject({
+      cache_write_long_tokens: 50,
+    });
+    expect(counted({ output_tokens: 7, cache_creation: split(0) })).not.toHaveProperty(
+      'cache_write_long_tokens',
+    );
+    expect(convert(start + stop('end_turn')).text).not.toContain('hour');
+  });
+
+  const results = (index: number, content: JsonObject[] | JsonObject) => {
+    const content_block = { type: 'web_search_tool_result', tool_use_id: 's', content };
+    return event('content_block_start', { index, content_block }) + event('content_block_stop', { index });
+  };
+  const FOUND = [{ type: 'web_search_result', url: 'https://a.example', title: 'A' }];
+
+  test('P1 searches that its usage names: counted for the bill, be there as many results as there may', () => {
+    const server_tool_use = { web_search_requests: 3, web_fetch_requests: 1 };
+    const stream = START + results(0, FOUND) + stop('end_turn', { output_tokens: 7, server_tool_use });
+    expect(convert(stream).tally.countBilled().usage).toMatchObject({ searches: 3 });
+    expect(convert(stream).text).not.toContain('searches');
+  });
+
+  test('P1 searches whose number no usage names, as at DeepSeek: those that found something', () => {
+    const failed = { type: 'web_search_tool_result_error', error_code: 'unavailable' };
+    const blocks = results(0, FOUND) + results(1, []) + results(2, failed) + results(3, FOUND);
+    expect(convert(START + blocks + stop('end_turn')).tally.countBilled().usage).toMatchObject({
+      searches: 2,
+    });
+    expect(convert(START + stop('end_turn')).tally.countBilled().usage).not.toHaveProperty('searches');
+  });
+
+  test('A5 M3 a stream that is cut: the prompt is as reported, the completion an estimate and not the 1 of its start', () => {
+    const counted = usageOf(START + text(0, 'some words that were said'));
+    expect(counted.estimated).toBe(true);
+    expect(counted.usage.prompt_tokens).toBe(125);
+    expect(counted.usage.completion_tokens).toBeGreaterThan(2);
+  });
+
+  test('A5 iterations of compaction and of an advisor: added in the record alone', () => {
+    const iteration = (type: string, input_tokens: number, output_tokens: number) => ({
+      type,
+      input_tokens,
+      output_tokens,
+      cache_read_input_tokens: 1000,
+      cache_creation_input_tokens: 10,
+      cache_creation: { ephemeral_5m_input_tokens: 6, ephemeral_1h_input_tokens: 4 },
+    });
+    const iterations = [
+      iteration('compaction', 1, 2),
+      iteration('message', 5, 7),
+      iteration('advisor_message', 3, 4),
+    ];
+    const { tally } = convert(START + stop('end_turn', { output_tokens: 7, iterations }));
+    expect(tally.countUsage().usage).toMatchObject({ prompt_tokens: 125, completion_tokens: 7 });
+    expect(tally.countBilled().usage).toMatchObject({
+      prompt_tokens: 125 + 1011 + 1013,
+      completion_tokens: 7 + 2 + 4,
+      prompt_tokens_details: { cached_tokens: 2020, cache_write_tokens: 120 },
+      cache_write_long_tokens: 8,
+    });
+  });
+});
+
+describe('Anthropic, a model that took over from one that declined', () => {
+  const iteration = (type: string, model: string, input_tokens: number, output_tokens: number) => ({
+    type,
+    model,
+    input_tokens,
+    output_tokens,
+  });
+  const counted = (...iterations: JsonObject[]) => {
+    const stream = START + text(0, 'a') + stop('end_turn', { output_tokens: 7, iterations });
+    const { tally } = convert(stream);
+    const { prompt_tokens, completion_tokens } = tally.countBilled().usage;
+    expect(tally.countUsage().usage).toMatchObject({ prompt_tokens: 125, completion_tokens: 7 });
+    return [prompt_tokens, completion_tokens];
+  };
+  const served = iteration('fallback_message', 'claude-b', 125, 7);
+
+  test('A5 its own attempt is the message’s count, and is not billed twice', () => {
+    expect(counted(served)).toEqual([125, 7]);
+    // Its steps with server tools are in the message's count, too.
+    expect(counted(iteration('message', 'claude-b', 60, 3), served)).toEqual([125, 7]);
+  });
+
+  test('A5 the one that declined: billed where it had begun to answer, and not where it had not', () => {
+    expect(counted(iteration('message', 'claude-a', 130, 0), served)).toEqual([125, 7]);
+    expect(counted(iteration('message', 'claude-a', 130, 4), served)).toEqual([255, 11]);
+  });
+});
+
+describe('Anthropic, a plain answer', () => {
+  const answer = (content: JsonObject[], more: JsonObject = {}) =>
+    encoder.encode(
+      JSON.stringify({
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        model: 'claude-x',
+        content,
+        stop_reason: 'tool_use',
+        usage: { input_tokens: 3, output_tokens: 4 },
+        ...more,
+      }),
+    );
+
+  test('A3 A7 blocks of every kind: one message, with its tokens and its native word', () => {
+    const content = [
+      { type: 'thinking', thinking: 'why', signature: 's' },
+      { type: 'redacted_thinking', data: 'd' },
+      { type: 'text', text: 'one ' },
+      { type: 'server_tool_use', id: 's1', name: 'web_search', input: {} },
+      { type: 'text', text: 'two' },
+      { type: 'tool_use', id: 't1', name: 'f', input: { a: 1 } },
+      { type: 'tool_use', id: 't2', name: 'g', input: {} },
+    ];
+    const { text: json, tally } = convertObject(answer(content), CHAT, false);
+    const body = JSON.parse(json);
+    expect(body).toMatchObject({
+      id: 'msg_1',
+      model: 'anthropic/claude-x',
+      usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
+    });
+    const [choice] = listOf(body.choices).map(objectOf);
+    expect(choice).toMatchObject({
+      finish_reason: 'tool_calls',
+      message: {
+        content: 'one two',
+        reasoning_content: 'why',
+        tool_calls: [
+          { id: 't1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } },
+          { id: 't2', type: 'function', function: { name: 'g', arguments: '{}' } },
+        ],
+        reasoning_details: [
+          { type: 'reasoning.text', text: 'why', signature: 's', id: 'weir1:anthropic:0-text' },
+          { type: 'reasoning.encrypted', data: 'd', id: 'weir1:anthropic:1' },
+        ],
+      },
+    });
+    expect(tally.finishWord).toBe('tool_use');
+  });
+
+  test('A3 no block at all: an empty message; no message: an error', () => {
+    const empty = convertObject(answer([], { stop_reason: 'stop_sequence' }), CHAT, false);
+    expect(JSON.parse(empty.text)).toMatchObject({
+      choices: [{ message: { content: '' }, finish_reason: 'stop' }],
+    });
+    expect(convertObject(encoder.encode('{"type":"pong"}'), CHAT, true).error?.code).toBe('upstream_invalid');
+  });
+});

@@ -1,0 +1,76 @@
+/** Tests the counts of providers whose completion leaves the reasoning out: every client and record gets them as OpenAI has them (U3). */
+import { describe, expect, test } from 'vitest';
+import { costOf } from '../../../src/metering/pricing/cost.ts';
+import { Tally } from '../../../src/metering/usage-accumulator.ts';
+import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
+import type { Dialect } from '../../../src/stream/upstream-protocol.ts';
+import { objectOf } from '../../contract/json.ts';
+import { framed, readRecordings, recordingsNote } from '../../contract/recordings.ts';
+import { price } from '../../metering/pricing/prices.ts';
+import { providerNamed } from '../../request-translation/send.ts';
+
+/** What a tally makes of that provider's events, those of a chat where no other dialect is named. */
+function usageOf(id: string, events: readonly JsonObject[], dialect?: Dialect) {
+  const { endpoints, quirks } = providerNamed(id);
+  const tally = new Tally(() => 0, 0);
+  const reader = (dialect ?? endpoints.chat?.dialect)?.open(quirks, 'p');
+  for (const event of events) {
+    const usage = reader?.event(event, '')?.usage;
+    if (usage) tally.usage(usage);
+  }
+  return tally.countBilled().usage;
+}
+
+const event = (prompt: number, completion: number, total: number, reasoning: number) => ({
+  choices: [],
+  usage: {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: total,
+    completion_tokens_details: { reasoning_tokens: reasoning },
+  },
+});
+
+describe('reasoning that a provider counts apart', () => {
+  test.each<[what: string, provider: string, told: JsonObject, sums: number[]]>([
+    // shared/streams/xai--text.
+    ['xAI: is part of the completion', 'xai', event(165, 2, 296, 129), [165, 131, 296]],
+    ['xAI, counted in already: stays as it is', 'xai', event(165, 131, 296, 129), [165, 131, 296]],
+    ['xAI, no total: stays as it is', 'xai', event(165, 131, 0, 129), [165, 131, 0]],
+    ['any other provider: stays as it is', 'tolerant', event(165, 2, 296, 129), [165, 2, 296]],
+  ])('U3 %s', (_, provider, told, sums) => {
+    const { prompt_tokens, completion_tokens, total_tokens } = usageOf(provider, [told]);
+    expect([prompt_tokens, completion_tokens, total_tokens]).toEqual(sums);
+  });
+
+  test('U5 xAI, the running total on every chunk: the last one counts', () => {
+    const { completion_tokens } = usageOf('xai', [event(5, 0, 8, 3), event(5, 1, 12, 6), event(5, 4, 15, 6)]);
+    expect(completion_tokens).toBe(10);
+  });
+
+  test('P4 xAI: costs what it cost with the reasoning in the total alone', () => {
+    const usage = usageOf('xai', [event(165, 2, 296, 129)]);
+    const told = { ...usage, completion_tokens: 2 };
+    const costs = [usage, told].map((one) => costOf(one, price({ input: 1, output: 10 }), 0)?.nano);
+    expect(costs).toEqual([165_000 + 1_310_000, 165_000 + 1_310_000]);
+  });
+});
+
+const recordings = readRecordings().filter(({ name }) => name.startsWith('xai--'));
+
+describe.skipIf(recordingsNote !== '')(`recorded streams of xAI${recordingsNote}`, () => {
+  test.each(recordings.map((recording) => [recording.name, recording] as const))(
+    'U3 %s: the total is the sum of prompt and completion, with the reasoning in it',
+    (_, recording) => {
+      const events = framed(recording).matchAll(/^data: ?(\{.*)$/gm);
+      const dialect = recording.dialect === 'responses' ? openaiResponses : undefined;
+      const read = [...events].map(([, json = '']) => objectOf(JSON.parse(json)));
+      const usage = usageOf('xai', read, dialect);
+      expect(usage.prompt_tokens + usage.completion_tokens).toBe(usage.total_tokens);
+      const reasoning = usage.completion_tokens_details?.reasoning_tokens;
+      expect(reasoning).toBeGreaterThan(0);
+      expect(usage.completion_tokens).toBeGreaterThan(reasoning ?? 0);
+    },
+  );
+});

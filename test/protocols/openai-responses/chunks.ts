@@ -1,0 +1,80 @@
+/** Canonical chunks for a Responses writer, and what it makes of them. */
+import type { ChatChoice, ChatChunk, Delta, ToolCallDelta } from '../../../src/canonical/chunk.ts';
+import { apiError } from '../../../src/canonical/error.ts';
+import type { FinishReason } from '../../../src/canonical/finish-reason.ts';
+import { ResponsesWriter } from '../../../src/protocols/openai-responses/client-writer.ts';
+import type { AnswerFailure } from '../../../src/stream/chunk-sink.ts';
+import { type JsonObject, objectOf } from '../../contract/json.ts';
+import { eventsIn } from './check.ts';
+import { sessionOf, WRITER_OPTIONS } from './run.ts';
+import { itemsOf } from './schema.ts';
+
+const BASE = { id: 'c', object: 'chat.completion.chunk', created: 1_790_000_000, model: 'p/m' } as const;
+
+export function delta(of: Delta, more: Partial<ChatChoice> = {}): ChatChunk {
+  return { ...BASE, choices: [{ index: 0, delta: of, logprobs: null, finish_reason: null, ...more }] };
+}
+
+export function finish(finish_reason: FinishReason): ChatChunk {
+  return delta({}, { finish_reason });
+}
+
+/** The first fragment of a call. */
+export function call(index: number, name: string, args = '', more: Partial<ToolCallDelta> = {}): ChatChunk {
+  const first = {
+    index,
+    id: `call_${index}`,
+    type: 'function',
+    function: { name, arguments: args },
+  } as const;
+  return delta({ tool_calls: [{ ...first, ...more } as ToolCallDelta] });
+}
+
+export function args(index: number, piece: string): ChatChunk {
+  return delta({ tool_calls: [{ index, function: { arguments: piece } }] });
+}
+
+export const USAGE: ChatChunk = {
+  ...BASE,
+  choices: [],
+  usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+};
+
+export const FAILURE: AnswerFailure = {
+  error: apiError('upstream_truncated', 'P ended the stream before the answer was complete'),
+  upstreamError: null,
+};
+
+export interface Written {
+  readonly text: string;
+  readonly events: readonly JsonObject[];
+  /** The items of the last response object. */
+  readonly items: readonly JsonObject[];
+  readonly response: JsonObject;
+  /** Each chunk was taken. */
+  readonly isTaken: boolean;
+}
+
+export function takeText(writer: ResponsesWriter): string {
+  if (writer.output.isEmpty) return '';
+  const bytes = writer.output.take();
+  const text = new TextDecoder().decode(bytes);
+  writer.output.release(bytes);
+  return text;
+}
+
+/** The stream of these chunks, whose usage and end are added. */
+export function write(
+  chunks: readonly ChatChunk[],
+  { session = sessionOf(), failure = null as AnswerFailure | null } = {},
+): Written {
+  const writer = new ResponsesWriter(session, WRITER_OPTIONS);
+  let isTaken = true;
+  const sent = failure === null ? [...chunks, USAGE] : chunks;
+  for (const chunk of sent) isTaken = writer.chunk(chunk) && isTaken;
+  writer.end(failure);
+  const text = takeText(writer);
+  const events = eventsIn(text);
+  const response = objectOf(events.at(-1)?.response);
+  return { text, events, items: itemsOf(response), response, isTaken };
+}

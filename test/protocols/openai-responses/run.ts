@@ -1,0 +1,50 @@
+/** Runs upstream bytes through the stream core into a Responses client. */
+
+import { Tally } from '../../../src/metering/usage-accumulator.ts';
+import { readResponsesRequest } from '../../../src/protocols/openai-responses/client-request.ts';
+import { ResponsesWriter } from '../../../src/protocols/openai-responses/client-writer.ts';
+import { ResponsesBuilder } from '../../../src/protocols/openai-responses/json-writer.ts';
+import type { ResponsesSession } from '../../../src/protocols/openai-responses/request-session.ts';
+import type { WriterOptions } from '../../../src/protocols/shared/client-protocol.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
+import { AnswerReader } from '../../../src/stream/event-reader.ts';
+import {
+  type Conversion,
+  type Converted,
+  convertStream,
+  NOW_SECONDS,
+  optionsOf,
+  REQUEST_ID,
+} from '../../contract/convert.ts';
+
+export const WRITER_OPTIONS: WriterOptions = {
+  errorFrames: 'data',
+  maxEventBytes: 1024 * 1024,
+  requestId: REQUEST_ID,
+  promptTokens: 3,
+  model: 'p/asked-for',
+  now: () => NOW_SECONDS,
+};
+
+export const REQUEST: JsonObject = { model: 'openai/gpt-5', input: 'Hello', stream: true };
+
+/** What a request's writers know of it. */
+export function sessionOf(request: JsonObject = REQUEST): ResponsesSession {
+  return readResponsesRequest(request).session;
+}
+
+/** A stream, in the given reads. */
+export function runStream(reads: Iterable<Uint8Array>, conversion: Conversion): Converted {
+  const openWriter = (options: WriterOptions) => new ResponsesWriter(sessionOf(), options);
+  return convertStream(reads, { ...conversion, usageChunk: true, openWriter });
+}
+
+/** The same, put together into one object's JSON. */
+export function runWhole(bytes: Uint8Array, conversion: Conversion): string {
+  const builder = new ResponsesBuilder(sessionOf(), WRITER_OPTIONS);
+  const tally = new Tally(() => NOW_SECONDS * 1000, 0);
+  const reader = new AnswerReader(optionsOf({ ...conversion, usageChunk: true }, tally), builder);
+  reader.push(bytes);
+  reader.end();
+  return builder.take();
+}

@@ -1,0 +1,208 @@
+/** Tests what is counted of an upstream's own Responses stream: its text, its usage and its end (N2). */
+import { describe, expect, test } from 'vitest';
+import { readUsage } from '../../../src/protocols/openai-chat/upstream-envelope.ts';
+import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
+import { deepseek } from '../../../src/providers/deepseek.ts';
+import { xai } from '../../../src/providers/xai.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
+import type { DialectQuirks } from '../../../src/stream/upstream-protocol.ts';
+import { objectOf } from '../../contract/json.ts';
+import { readRecordings, recordingsNote } from '../../contract/recordings.ts';
+import { eventsIn } from './check.ts';
+import { readResponse } from './reading.ts';
+
+const recordings = readRecordings().filter(({ dialect, kind }) => dialect === 'responses' && kind === 'sse');
+const named = recordings.map(({ name, text }) => [name, text.replaceAll('\r\n', '\n')] as const);
+
+describe.skipIf(recordingsNote !== '')(`openaiResponses, providers' own streams${recordingsNote}`, () => {
+  test.each(named)('N2 %s: its texts, calls, usage and end, streamed and whole alike', (_, text) => {
+    const reader = openaiResponses.open({}, 'openai');
+    const events = eventsIn(text);
+    const parts = events.flatMap((event) => reader.event(event, '') ?? []);
+    const response = objectOf(events.at(-1)?.response);
+    const read = readResponse(response).choices.get(0);
+    const whole = reader.plain(response);
+    for (const choices of [parts.flatMap((part) => part.choices), whole.choices]) {
+      const calls = choices.flatMap(({ toolCalls }) => toolCalls);
+      expect(choices.map(({ content }) => content).join('')).toBe(read?.text);
+      expect(choices.map(({ refusal }) => refusal).join('')).toBe(read?.refusal);
+      expect(calls.flatMap(({ name }) => name ?? [])).toEqual(read?.toolCalls.map(({ name }) => name));
+      expect(calls.map((call) => call.arguments).join('')).toBe(
+        read?.toolCalls.map((call) => call.arguments).join(''),
+      );
+      expect(choices.filter(({ finishWord }) => finishWord !== null)).toHaveLength(1);
+    }
+    const usage = objectOf(response.usage);
+    const last = parts.at(-1);
+    expect(last).toMatchObject({ ends: true, error: null });
+    for (const part of [last, whole]) {
+      expect(part?.usage).toMatchObject({ prompt: usage.input_tokens, completion: usage.output_tokens });
+    }
+    expect(parts.slice(0, -1).filter((part) => part.ends === true || part.usage !== null)).toEqual([]);
+  });
+});
+
+test.each([
+  ['Responses', 'input_tokens', 'input_tokens_details'],
+  ['chat', 'prompt_tokens', 'prompt_tokens_details'],
+])('P4 usage of %s: writes that are kept for 12 hours are counted among the written', (_, count, details) => {
+  const written = {
+    cache_write_tokens: 70,
+    cache_write_tokens_details: { ttl_30m_tokens: 20, ttl_12h_tokens: 50 },
+  };
+  const report = readUsage({ [count]: 100, [details]: { cached_tokens: 10, ...written } });
+  expect(report).toMatchObject({ prompt: 100, cached: 10, cacheWrite: 70, cacheWriteLong: 50 });
+});
+
+describe('P1 searches that the provider ran', () => {
+  const call = (action: JsonObject, status = 'completed') => ({ type: 'web_search_call', status, action });
+  const output = [
+    call({ type: 'search', queries: ['a', 'b'] }),
+    call({ type: 'open_page', url: 'https://a.example' }),
+    call({ type: 'find_in_page', url: 'https://a.example' }),
+    call({ type: 'search', query: 'c' }, 'failed'),
+    call({ type: 'search', query: 'd' }),
+  ];
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  const told = { tool_usage: { web_search: { num_requests: 7 } } };
+
+  function searchesOf(quirks: DialectQuirks, more: JsonObject): (number | undefined)[] {
+    const response: JsonObject = { object: 'response', status: 'completed', usage, output, ...more };
+    const reader = openaiResponses.open(quirks, 'p');
+    const events = output.map((item, output_index) => ({
+      type: 'response.output_item.done',
+      item,
+      output_index,
+    }));
+    for (const event of events) reader.event(event, event.type);
+    const last = reader.event({ type: 'response.completed', response }, 'response.completed');
+    return [last?.usage?.searches, openaiResponses.open(quirks, 'p').plain(response).usage?.searches];
+  }
+
+  test('are those that its usage of tools names', () => {
+    expect(searchesOf({}, told)).toEqual([7, 7]);
+    expect(searchesOf({}, { tool_usage: { web_search: { num_requests: 0 } } })).toEqual([0, 0]);
+  });
+
+  test('are its calls that searched and did not fail, where nothing names a number', () => {
+    expect(searchesOf({}, {})).toEqual([2, 2]);
+  });
+
+  test('are each query and each opened page at DeepSeek', () => {
+    expect(searchesOf(deepseek.quirks, {})).toEqual([4, 4]);
+  });
+});
+
+test('P3 what xAI says that an answer costs is read from its last event', () => {
+  const response = {
+    object: 'response',
+    status: 'completed',
+    usage: { input_tokens: 1, cost_in_usd_ticks: 5_143_500 },
+  };
+  const reader = openaiResponses.open(xai.quirks, 'openai');
+  const part = reader.event({ type: 'response.completed', response }, 'response.completed');
+  expect(part?.usage?.cost).toBe(514_350);
+});
+
+test.each([
+  [{ type: 'error', error: { code: 'insufficient_quota', message: 'm' } }, 'insufficient_quota'],
+  [{ error: { code: 'overloaded', message: 'm' } }, 'overloaded'],
+  [
+    {
+      type: 'response.failed',
+      response: { status: 'failed', error: { code: 'rate_limit_exceeded', message: 'm' } },
+    },
+    'rate_limit_exceeded',
+  ],
+])('E2 %j is an error', (event, code) => {
+  expect(openaiResponses.open({}, 'openai').event(event, '')?.error).toMatchObject({ code, message: 'm' });
+});
+
+test('N2 an event that this dialect does not know says nothing', () => {
+  const reader = openaiResponses.open({}, 'openai');
+  expect(reader.event({ type: 'response.audio.delta', delta: 'AA' }, '')).toBeNull();
+});
+
+/** What a stream's events say of its calls, each as a client's with its arguments joined. */
+function callsIn(events: readonly JsonObject[]): { id: string; name: string; arguments: string }[] {
+  const reader = openaiResponses.open({}, 'openai');
+  const calls: { id: string; name: string; arguments: string }[] = [];
+  const parts = events.flatMap((event) => reader.event(event, '') ?? []);
+  for (const { index = -1, id, name, arguments: json } of parts.flatMap(({ choices }) =>
+    choices.flatMap(({ toolCalls }) => toolCalls),
+  )) {
+    const call = calls[index] ?? { id: id ?? '', name: name ?? '', arguments: '' };
+    calls[index] = { ...call, arguments: call.arguments + json };
+  }
+  return calls;
+}
+
+describe('A3 the client’s own calls', () => {
+  const item = (type: string, more: object = {}) => ({ type, call_id: 'c1', name: 'patch', ...more });
+  const added = (at: number, of: object) => ({
+    type: 'response.output_item.added',
+    output_index: at,
+    item: of,
+  });
+  const done = (at: number, of: object) => ({
+    type: 'response.output_item.done',
+    output_index: at,
+    item: of,
+  });
+  const piece = (kind: string, at: number, delta: string) => ({
+    type: `response.${kind}.delta`,
+    output_index: at,
+    delta,
+  });
+
+  test('a custom tool’s input is the one argument of a function, its escapes within the string', () => {
+    const input = 'a "b"\n\ud83c\udf0a';
+    const custom = item('custom_tool_call', { input: '' });
+    const pieces = ['a "b', '"\n\ud83c', '\udf0a'].map((text) => piece('custom_tool_call_input', 3, text));
+    const told = [added(3, custom), ...pieces, done(3, { ...custom, input })];
+    const [call] = callsIn(told);
+    expect(call).toMatchObject({ id: 'c1', name: 'patch' });
+    expect(JSON.parse(call?.arguments ?? '')).toEqual({ input });
+    expect(callsIn([added(3, custom), done(3, { ...custom, input })])).toEqual(
+      [call].map((one) => ({ ...one, arguments: JSON.stringify({ input }) })),
+    );
+  });
+
+  test('arguments that come with the end alone, or never, are there at the end', () => {
+    const [first, second] = [item('function_call'), item('function_call', { call_id: 'c2' })];
+    expect(
+      callsIn([
+        added(0, first),
+        added(1, second),
+        piece('function_call_arguments', 1, ''),
+        done(0, { ...first, arguments: '{"a":1}' }),
+        done(1, second),
+      ]).map((call) => [call.id, call.arguments]),
+    ).toEqual([
+      ['c1', '{"a":1}'],
+      ['c2', '{}'],
+    ]);
+  });
+
+  test('what the provider runs itself is none', () => {
+    const search = { type: 'web_search_call', id: 'ws_1', status: 'completed' };
+    const mcp = { type: 'mcp_call', id: 'm', name: 'search', arguments: '{}', output: 'x' };
+    const told = [
+      added(0, search),
+      done(0, search),
+      added(1, mcp),
+      piece('mcp_call_arguments', 1, '{}'),
+      done(1, mcp),
+    ];
+    expect(callsIn(told)).toEqual([]);
+    const { choices } = openaiResponses
+      .open({}, 'openai')
+      .plain({ object: 'response', output: [search, mcp] });
+    expect(choices.flatMap(({ toolCalls }) => toolCalls)).toEqual([]);
+  });
+});
+
+test('N2 a whole response that failed and names no error: an error that says so', () => {
+  const part = openaiResponses.open({}, 'p').plain({ object: 'response', status: 'failed', error: null });
+  expect(part.error?.message).toBe('the response failed, and names no error');
+});

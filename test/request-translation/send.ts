@@ -1,0 +1,65 @@
+/** Sends a body through a provider's or a profile's rules, as the gateway does. */
+
+import { configuredProvider } from '../../src/providers/compatible.ts';
+import { PROVIDERS } from '../../src/providers/index.ts';
+import { PROFILES } from '../../src/providers/profiles.ts';
+import type { Provider, Route } from '../../src/providers/provider.ts';
+import { writeRequest } from '../../src/request-translation/request-form.ts';
+import type { PromptCache, Unsupported } from '../../src/request-translation/rules.ts';
+import type { Rewritten } from '../../src/request-translation/translate.ts';
+import { type JsonObject, readArray } from '../../src/shared/json.ts';
+
+export function providerNamed(id: string): Provider {
+  const known = PROVIDERS.find((provider) => provider.id === id);
+  // A profile may have the id of a provider with an API of its own.
+  const profile = PROFILES.find((candidate) => candidate.id === id.replace(/^like /, ''));
+  if (known !== undefined) return known;
+  if (profile === undefined) throw new Error(`There is no provider ${id}`);
+  return configuredProvider(id, profile, 'PROVIDERS');
+}
+
+export function rewrite(
+  id: string,
+  body: JsonObject,
+  unsupported: Unsupported = 'auto',
+  route: Route = 'chat',
+  promptCache: PromptCache = 'off',
+): Rewritten {
+  const provider = providerNamed(id);
+  const endpoint = provider.endpoints[route];
+  if (endpoint === undefined) throw new Error(`${id} has no ${route}`);
+  const model = String(body.model ?? 'm');
+  const { name, id: providerId } = provider;
+  return writeRequest(endpoint.request, body, {
+    model,
+    provider: name,
+    providerId,
+    unsupported,
+    promptCache,
+  });
+}
+
+/** The body that goes up, where one does. */
+export function send(id: string, body: JsonObject, route: Route = 'chat'): JsonObject {
+  const rewritten = rewrite(id, body, 'auto', route);
+  if (rewritten.kind === 'error') throw new Error(rewritten.error.message);
+  return rewritten.body;
+}
+
+/** The messages that go up, in place of these. */
+export function sendMessages(
+  id: string,
+  messages: readonly JsonObject[],
+  more: JsonObject = {},
+): readonly unknown[] {
+  return readArray(send(id, { ...more, messages }).messages);
+}
+
+export const TOOL = {
+  type: 'function',
+  function: { name: 'f', parameters: { type: 'object', properties: {} } },
+};
+
+export function call(id: string, more: JsonObject = {}): JsonObject {
+  return { id, type: 'function', function: { name: 'f', arguments: '{}' }, ...more };
+}

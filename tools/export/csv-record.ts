@@ -1,0 +1,51 @@
+/** A usage record as a line of CSV: the columns of an export. */
+import { csvLine, decimalText } from '../../src/api/csv-line.ts';
+import type { JsonObject } from '../simulator/json.ts';
+
+const COLUMNS = [
+  'request_id',
+  'time',
+  'ended',
+  'key_id',
+  'asked',
+  'provider',
+  'model',
+  'route',
+  'client',
+  'status',
+  'error_code',
+  'finish_reason',
+  'prompt_tokens',
+  'completion_tokens',
+  'total_tokens',
+  'cached_tokens',
+  'cache_write_tokens',
+  'reasoning_tokens',
+  'vendor_events',
+  'vendor_tokens',
+  'first_token_ms',
+  'total_ms',
+  'bytes_out',
+  'estimated',
+  'cost',
+  'currency',
+  'cost_source',
+  'price_since',
+  'cost_estimated',
+  'attempts',
+] as const;
+
+export function csvHeader(): string {
+  return csvLine(COLUMNS);
+}
+
+export function csvRecord(record: JsonObject): string {
+  return csvLine(COLUMNS.map((column) => cellOf(column, record[column])));
+}
+
+function cellOf(column: (typeof COLUMNS)[number], value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (column === 'cost') return decimalText(Number(value));
+  // Of the attempts, how many there were.
+  return Array.isArray(value) ? String(value.length) : String(value);
+}

@@ -1,0 +1,189 @@
+/** Tests the export (L7): every record once, also after it was interrupted anywhere, and texts that no spreadsheet runs. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { csvLine, decimalText } from '../../src/api/csv-line.ts';
+import { chat } from '../../test/e2e/client.ts';
+import { ADMIN_TOKEN, startGateway } from '../../test/e2e/gateway.ts';
+import { type ExportOptions, exportRecords } from './export-records.ts';
+import { Progress } from './progress.ts';
+
+const RECORDS = Array.from({ length: 95 }, (_, n) => ({
+  request_id: `r${n}`,
+  model: `m,${n % 3}`,
+  cost: n / 1e9,
+}));
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'weir-export-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+/** A deployment whose answers break as `answer` says: a status, or null for a connection that ends. */
+function bench(answer: (request: number) => number | null, given: Partial<ExportOptions> = {}) {
+  let requests = 0;
+  const waits: number[] = [];
+  const asked: string[] = [];
+  const options: ExportOptions = {
+    url: 'https://weir.example',
+    token: 'token',
+    from: '2026-11-01',
+    to: '2026-12-01',
+    format: 'ndjson',
+    key: null,
+    out: join(folder, 'records'),
+    page: 10,
+    ...given,
+  };
+  async function fakeFetch(input: string | URL | Request): Promise<Response> {
+    const url = new URL(String(input));
+    asked.push(url.pathname + url.search);
+    const status = answer(requests++);
+    if (status === null) throw new Error('The connection ended');
+    if (status !== 200) return Response.json({ error: { message: 'broken' } }, { status });
+    if (url.pathname === '/v1/usage') return Response.json({ total: { requests: RECORDS.length } });
+    const at = Number(url.searchParams.get('cursor') ?? 0);
+    const end = at + Number(url.searchParams.get('limit'));
+    const has_more = end < RECORDS.length;
+    return Response.json({
+      data: RECORDS.slice(at, end),
+      has_more,
+      next_cursor: has_more ? String(end) : null,
+    });
+  }
+  const ports = {
+    fetch: fakeFetch,
+    wait: async (ms: number) => waits.push(ms),
+    progress: { show: () => {} },
+  };
+  return { options, asked, waits, run: () => exportRecords(options, ports) };
+}
+
+const read = () => readFile(join(folder, 'records'), 'utf8');
+const whole = RECORDS.map((one) => `${JSON.stringify(one)}\n`).join('');
+
+describe('exportRecords', () => {
+  test('L7 a deployment that answers: every record once, in its order, and nothing else in the folder', async () => {
+    const { run, asked } = bench(() => 200);
+    expect(await run()).toBe(RECORDS.length);
+    expect(await read()).toBe(whole);
+    expect(await readdir(folder)).toEqual(['records']);
+    expect(asked).toHaveLength(11);
+  });
+
+  test.each([500, 503, 429, null])('L7 answers that break now and then (%s): asked again', async (status) => {
+    const { run, waits } = bench((request) => (request % 3 === 1 ? status : 200));
+    await run();
+    expect(await read()).toBe(whole);
+    expect(new Set(waits)).toEqual(new Set([1000]));
+  });
+
+  test('L7 interrupted before each page: goes on from there, and the file is the same in the end', async () => {
+    for (let page = 1; page < 10; page++) {
+      const broken = bench((request) => (request > page ? null : 200));
+      await expect(broken.run()).rejects.toThrow('does not answer');
+      // An interrupted write leaves a part of a page behind.
+      await writeFile(join(folder, 'records'), `${await read()}{"request_id":"ha`);
+      const { run, asked } = bench(() => 200);
+      await run();
+      expect(await read()).toBe(whole);
+      expect(asked).toHaveLength(11 - page);
+      await rm(join(folder, 'records'));
+    }
+  });
+
+  test('L7 a refusal: final, with what the deployment says', async () => {
+    const { run, waits } = bench((request) => (request > 0 ? 401 : 200));
+    await expect(run()).rejects.toThrow('401 broken');
+    expect(waits).toEqual([]);
+  });
+
+  test('L7 the file of another export that was interrupted: not touched', async () => {
+    await expect(bench((request) => (request > 2 ? null : 200)).run()).rejects.toThrow();
+    const before = await read();
+    await expect(bench(() => 200, { from: '2026-10-01' }).run()).rejects.toThrow('another export');
+    expect(await read()).toBe(before);
+  });
+
+  test('L7 CSV, interrupted: one header, and a line each record', async () => {
+    await expect(bench((request) => (request > 4 ? null : 200), { format: 'csv' }).run()).rejects.toThrow();
+    await bench(() => 200, { format: 'csv' }).run();
+    const lines = (await read()).split('\r\n');
+    expect(lines).toHaveLength(RECORDS.length + 2);
+    expect(lines.filter((line) => line.startsWith('request_id'))).toHaveLength(1);
+    expect(lines[8]).toMatch(/^r7,.*,"m,1",.*,0.000000007,/);
+  });
+});
+
+describe('Progress', () => {
+  test('L7 in a terminal: one line with a bar; elsewhere: some lines', () => {
+    const shown = (isTTY: boolean) => {
+      const lines: string[] = [];
+      const progress = new Progress({ isTTY, write: (line: string) => lines.push(line) });
+      for (let done = 0; done <= 1000; done++) progress.show(done, 1000);
+      return lines;
+    };
+    expect(shown(true).at(500)).toMatch(/^\r\[#{15}\.{15}\] 50% 500 of 1000 records/);
+    expect(shown(false).length).toBeLessThan(25);
+  });
+});
+
+test.each([
+  [['a', 'b'], 'a,b\r\n'],
+  [['a,b', 'c"d', 'e\nf'], '"a,b","c""d","e\nf"\r\n'],
+  [['=1+1', '+x', '-x', '@x', '\tx'], "'=1+1,'+x,'-x,'@x,'\tx\r\n"],
+  [['-1.5', '+', ''], "-1.5,'+,\r\n"],
+])('L7 csvLine of %j: no cell breaks the line or is a formula', (cells, line) => {
+  expect(csvLine(cells)).toBe(line);
+});
+
+test.each([
+  [0.000000128, '0.000000128'],
+  [1e-9, '0.000000001'],
+  [12, '12'],
+  [100, '100'],
+  [0, '0'],
+  [9007199.254740991, '9007199.254740991'],
+  [null, ''],
+])('L7 decimalText of %s: without an exponent', (amount, decimal) => {
+  expect(decimalText(amount)).toBe(decimal);
+});
+
+test('L7 npm run export against a deployment: its records in a file', async () => {
+  await using gateway = await startGateway({ vars: { LEDGER: 'object' } });
+  for (let request = 0; request < 5; request++) {
+    const response = await gateway.post('/v1/chat/completions', chat('openai/gpt-4o-mini'));
+    await response.text();
+  }
+  const day = (fromNow: number) => new Date(Date.now() + fromNow * 86_400_000).toISOString().slice(0, 10);
+  const path = `/v1/usage/records?from=${day(-1)}`;
+  for (let reads = 0; reads < 500; reads++) {
+    const { data } = (await (await gateway.fetch(path)).json()) as { data: unknown[] };
+    if (data.length === 5) break;
+  }
+  const out = join(folder, 'out');
+  const script = join(import.meta.dirname, '..', 'export.ts');
+  const args = [
+    '--url',
+    gateway.url,
+    '--from',
+    day(-1),
+    '--to',
+    day(2),
+    '--key',
+    'open',
+    '--out',
+    out,
+    '--page',
+    '2',
+  ];
+  const child = spawn(process.execPath, [script, ...args], { env: { ...process.env, ADMIN_TOKEN } });
+  const [errors] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  expect(errors).toContain('5 records are in');
+  expect((await readFile(out, 'utf8')).trim().split('\n')).toHaveLength(5);
+});

@@ -1,0 +1,139 @@
+/** `npm run ledger`: fills ledger objects with a million records in real workerd and prints what settling and reports cost. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { createTestHarness, unstable_readConfig } from 'wrangler';
+import type { ReportQuery } from '../src/metering/ledger.ts';
+import { residentBytes, workerdIds } from '../test/e2e/processes.ts';
+import type { Job } from './ledger/scale-worker.ts';
+
+const DAY_MS = 86_400_000;
+const DAYS = 31;
+const CHUNK = 20_000;
+/** Records of a settling: as many as a Queue's batch has while it is measured, more while it is not, as each is a write to the disk. */
+const BATCH = 100;
+const LARGE_BATCH = 2000;
+const DIRECTORY = '*';
+const TODAY = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+const SPAN = { fromMs: TODAY - (DAYS - 1) * DAY_MS, toMs: TODAY + DAY_MS };
+
+const { values } = parseArgs({
+  options: { records: { type: 'string', default: '1000000' }, keys: { type: 'string', default: '20' } },
+});
+const records = Number(values.records);
+const keys = Number(values.keys);
+
+const root = join(import.meta.dirname, '..');
+process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false';
+const { compatibility_date, compatibility_flags, durable_objects, migrations } = unstable_readConfig({
+  config: join(root, 'wrangler.toml'),
+});
+const server = createTestHarness({
+  root,
+  workers: [
+    {
+      config: {
+        name: 'scale',
+        main: join(import.meta.dirname, 'ledger', 'scale-worker.ts'),
+        ...(compatibility_date && { compatibility_date }),
+        compatibility_flags,
+        durable_objects,
+        migrations,
+      },
+    },
+  ],
+});
+await server.listen();
+
+async function run(job: Job): Promise<unknown> {
+  const response = await server.getWorker('scale').fetch('/', { method: 'POST', body: JSON.stringify(job) });
+  if (!response.ok) throw new Error(await response.text());
+  return response.json();
+}
+
+/** CPU of workerd's processes so far, of all their threads, in ms. */
+function cpuMs(): number {
+  const threads = workerdIds().flatMap((id) =>
+    readdirSync(`/proc/${id}/task`).map((task) => `/proc/${id}/task/${task}/schedstat`),
+  );
+  return threads.reduce((sum, path) => sum + Number(readFileSync(path, 'utf8').split(' ')[0]) / 1e6, 0);
+}
+
+async function cpuOf(work: () => Promise<unknown>): Promise<number> {
+  const before = cpuMs();
+  await work();
+  return cpuMs() - before;
+}
+
+/** CPU of one call of a method, above that of a call which does nothing. */
+async function cpuOfCall(
+  key: string,
+  call: 'report' | 'reportAll',
+  args: readonly unknown[],
+): Promise<number> {
+  const times = 20;
+  const run_ = (what: 'report' | 'reportAll' | 'nothing') =>
+    cpuOf(() => run({ call: what, times, key, args }));
+  await run_(call);
+  await run_('nothing');
+  return ((await run_(call)) - (await run_('nothing'))) / times;
+}
+
+async function fill(key: string, count: number, batch = LARGE_BATCH): Promise<void> {
+  for (let at = 0; at < count; at += CHUNK) {
+    await run({ fill: Math.min(CHUNK, count - at), seed: at, batch, key, ...SPAN });
+    process.stderr.write(`\r${key}: ${Math.min(at + CHUNK, count)} of ${count} records `);
+  }
+  process.stderr.write('\n');
+}
+
+function print(what: string, figure: string): void {
+  process.stdout.write(`${what.padEnd(72)}${figure}\n`);
+}
+
+const mib = (bytes: number) => Math.round(bytes / 2 ** 20);
+
+const query = (keyId: string | null, groups: ReportQuery['groups'], days = DAYS): ReportQuery => ({
+  fromMs: SPAN.toMs - days * DAY_MS,
+  toMs: SPAN.toMs,
+  keyId,
+  groups,
+});
+const GROUPS: readonly ReportQuery['groups'][] = [['day'], ['day', 'model'], ['model', 'status']];
+
+await fill('one', CHUNK);
+const before = residentBytes(workerdIds());
+await fill('one', records - 2 * CHUNK);
+const after = residentBytes(workerdIds());
+const settled = await cpuOf(() => fill('one', CHUNK, BATCH));
+print(
+  `settling, in batches of 100 (records made and called included)`,
+  `${((settled * 1000) / CHUNK).toFixed(0)} µs a record`,
+);
+print(
+  `memory of workerd after ${CHUNK} records, and after ${records - CHUNK}`,
+  `${mib(before)}, ${mib(after)} MiB`,
+);
+for (const isSent of [false, true]) {
+  if (isSent) await run({ call: 'fireAlarms', times: 1, key: 'one', args: [5] });
+  const when = isSent ? 'its days summed' : 'from hours alone';
+  for (const groups of GROUPS) {
+    const cpu = await cpuOfCall('one', 'report', [query('one', groups)]);
+    print(
+      `a key’s ${DAYS} days of ${records} records by ${groups.join(',')}, ${when}`,
+      `${cpu.toFixed(1)} ms`,
+    );
+  }
+}
+for (let i = 0; i < keys; i++) {
+  await fill(`key-${i}`, records / keys);
+  await run({ call: 'fireAlarms', times: 1, key: `key-${i}`, args: [5] });
+}
+for (const groups of [...GROUPS, ['key', 'day'] as const, ['key', 'model'] as const]) {
+  const cpu = await cpuOfCall(DIRECTORY, 'reportAll', [query(null, groups)]);
+  print(
+    `${keys + 1} keys’ ${DAYS} days of ${2 * records} records by ${groups.join(',')}`,
+    `${cpu.toFixed(1)} ms`,
+  );
+}
+await server.close();

@@ -1,0 +1,86 @@
+/** One cell of the matrix: a client's dialect at a model, streamed and whole, against a simulator that refuses what the provider refuses. */
+import Anthropic from '@anthropic-ai/sdk';
+import OpenAI from 'openai';
+import { CALLS, runByHand as runChat, STEPS, type Thoughtful } from '../../test/e2e/agent-loops.ts';
+import { countCalls } from '../../test/e2e/count-calls.ts';
+import type { Gateway } from '../../test/e2e/gateway.ts';
+import { runByHand as runMessages } from '../../test/e2e/messages-loops.ts';
+import { runByHand as runResponses } from '../../test/e2e/responses/loops.ts';
+import type { RecordedRequest } from '../simulator/server.ts';
+
+/** Runs the loop of five steps with the SDK of a dialect. */
+type Loop = (
+  gatewayUrl: string,
+  model: string,
+  isStreamed: boolean,
+) => Promise<Thoughtful & { readonly text: string; readonly calls: number }>;
+
+const LOOPS = {
+  chat: (url, model, isStreamed) => runChat(`${url}/v1`, model, isStreamed),
+  messages: (url, model, isStreamed) =>
+    runMessages(new Anthropic({ baseURL: url, apiKey: 'unused', maxRetries: 0 }), model, isStreamed),
+  responses: (url, model, isStreamed) => runResponses(`${url}/v1`, model, isStreamed),
+} as const satisfies Readonly<Record<string, Loop>>;
+
+export type LoopDialect = keyof typeof LOOPS;
+
+/** Where a provider speaks the client's dialect itself, by the end of its path. */
+const LANES: readonly (readonly [client: LoopDialect, path: RegExp])[] = [
+  ['messages', /\/v1\/messages$/],
+  ['responses', /\/responses$/],
+];
+
+/** What a provider wants back of its reasoning, under each of the names that it has. */
+const SIGNATURE = /"(?:signature|thought_signature|thoughtSignature|encrypted_content|data)":"[^"]/;
+/** Google's documented stand-in for one that was lost. */
+const STAND_IN = 'skip_thought_signature_validator';
+
+/** @returns what both loops had: throws where one of them, or one of its requests, failed */
+export async function loopCell(gateway: Gateway, dialect: LoopDialect, model: string): Promise<string> {
+  const streamed = await runLoop(gateway, dialect, model, true);
+  const whole = await runLoop(gateway, dialect, model, false);
+  if (streamed !== whole) throw new Error(`streamed it is "${streamed}", whole it is "${whole}"`);
+  return streamed;
+}
+
+async function runLoop(
+  gateway: Gateway,
+  dialect: LoopDialect,
+  model: string,
+  isStreamed: boolean,
+): Promise<string> {
+  const before = gateway.simulator.requests.length;
+  const { text, calls, thoughts } = await LOOPS[dialect](gateway.url, model, isStreamed);
+  const requests = gateway.simulator.requests.slice(before);
+  const last = requests.at(-1);
+  if (last === undefined || text === '' || calls !== CALLS || requests.length !== STEPS + 1) {
+    throw new Error(`${requests.length} requests, ${calls} calls and "${text}"`);
+  }
+  const sent = countCalls(last.body ?? {});
+  if (sent.calls !== CALLS || sent.results !== CALLS) {
+    throw new Error(`${sent.calls} calls and ${sent.results} results went back`);
+  }
+  if (last.text.includes(STAND_IN)) throw new Error('A signature was lost');
+  if (thoughts !== 0 && thoughts !== STEPS) throw new Error(`It thought in ${thoughts} of ${STEPS} steps`);
+  return wordsOf(dialect, last, thoughts > 0);
+}
+
+function wordsOf(dialect: LoopDialect, { path, text }: RecordedRequest, thinks: boolean): string {
+  const hasLane = LANES.some(([client, end]) => client === dialect && end.test(path));
+  const words = [thinks ? 'thinking' : 'tools', ...(SIGNATURE.test(text) ? ['signed'] : [])];
+  return `${hasLane ? 'passthrough: ' : ''}${words.join(', ')}`;
+}
+
+/** Legacy completions have no tools: one streamed, and one whole. */
+export async function completionCell(gateway: Gateway, model: string | null): Promise<string> {
+  if (model === null) return '–';
+  const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'unused', maxRetries: 0 });
+  const body = { model, prompt: 'Below the weir', max_tokens: 64 };
+  let streamed = '';
+  for await (const { choices } of await client.completions.create({ ...body, stream: true })) {
+    streamed += choices[0]?.text ?? '';
+  }
+  const whole = (await client.completions.create(body)).choices[0]?.text;
+  if (streamed === '' || streamed !== whole) throw new Error(`streamed "${streamed}", whole "${whole}"`);
+  return 'text';
+}

@@ -1,0 +1,120 @@
+/** `npm run new-provider acme` in a copy of the repository: what it lays out passes every check but for the marks, and with them once they are worked off. */
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { objectsOf, textOf } from './simulator/json.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const LEFT_OUT = /^(node_modules|\.git|\.wrangler|dist|\.dev\.vars)($|\/)/;
+const CHECKS = [
+  'test/contract/contract.test.ts',
+  'test/request-translation/table-rows.test.ts',
+  'tools/simulator/providers.test.ts',
+  'test/deploy.test.ts',
+  'test/tidy.test.ts',
+];
+/** A run of its own, on a machine with two busy cores. */
+const LIMIT_MS = 180_000;
+
+let clone: string;
+beforeAll(() => {
+  clone = mkdtempSync(join(tmpdir(), 'weir-new-provider-'));
+  cpSync(ROOT, clone, { recursive: true, filter: (path) => !LEFT_OUT.test(relative(ROOT, path)) });
+  symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
+}, LIMIT_MS);
+afterAll(() => rmSync(clone, { recursive: true }));
+
+function run(...args: readonly string[]) {
+  return spawnSync(process.execPath, args, { cwd: clone, encoding: 'utf8' });
+}
+
+/** The names of the checks that fail, and what they say. */
+function failures(): string[] {
+  const report = join(clone, 'report.json');
+  run('node_modules/vitest/vitest.mjs', 'run', '--reporter=json', `--outputFile=${report}`, ...CHECKS);
+  const files = objectsOf(JSON.parse(readFileSync(report, 'utf8')).testResults);
+  expect(files.length).toBe(CHECKS.length);
+  return files
+    .flatMap(({ assertionResults }) => objectsOf(assertionResults))
+    .filter(({ status }) => status === 'failed')
+    .map(({ title, failureMessages }) => `${textOf(title)}: ${String(failureMessages)}`);
+}
+
+function edit(path: string, change: (text: string) => string): void {
+  writeFileSync(join(clone, path), change(readFileSync(join(clone, path), 'utf8')));
+}
+
+test(
+  'the script says what is left, and refuses an id that is taken or none',
+  () => {
+    for (const id of ['openai', 'Acme']) {
+      const { status, stderr } = run('tools/new-provider.ts', id);
+      expect([id, status]).toEqual([id, 2]);
+      expect(stderr).not.toContain('    at ');
+    }
+    const { status, stdout, stderr } = run('tools/new-provider.ts', 'acme');
+    expect([status, stderr]).toEqual([0, '']);
+    expect(stdout).toContain('1. src/providers/acme.ts: its base URL, the table of what it takes');
+    expect(run('tools/new-provider.ts', 'acme').stderr).toContain('There is a provider acme already');
+  },
+  LIMIT_MS,
+);
+
+test(
+  'what it lays out has types, and fails one check, which lists the marks with file and line',
+  () => {
+    expect(run('node_modules/typescript/bin/tsc', '-p', 'test/tsconfig.json').stdout).toBe('');
+    const found = failures();
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain('no mark of npm run new-provider is left');
+    for (const place of [
+      'src/providers/acme.ts:',
+      'tools/simulator/acme.ts:',
+      'test/fixtures/acme/',
+      'docs/settings.md:',
+    ])
+      expect(found[0]).toContain(place);
+  },
+  LIMIT_MS,
+);
+
+test(
+  'with the marks worked off, and two quirks in its table, every check passes',
+  () => {
+    for (const path of [
+      'src/providers/acme.ts',
+      'tools/simulator/acme.ts',
+      'docs/settings.md',
+      'package.json',
+    ]) {
+      edit(path, (text) => text.replaceAll('TODO(acme)', 'Done'));
+    }
+    edit('test/fixtures/acme/short-answer/case.json', (text) => text.replace('TODO(acme)', 'Done'));
+    edit('src/providers/acme.ts', (text) =>
+      text.replace(
+        'fields: {},',
+        "fields: { max_completion_tokens: { kind: 'renamed', to: 'max_tokens' }, store: { kind: 'refused' } },",
+      ),
+    );
+    expect(failures()).toEqual([]);
+  },
+  LIMIT_MS,
+);
+
+test(
+  'a quirk without effect, and what is missing, are said in sentences with the file to change',
+  () => {
+    edit('src/providers/acme.ts', (text) => text.replace('store: {', 'max_tokens: {'));
+    rmSync(join(clone, 'test/fixtures/acme'), { recursive: true });
+    edit('.dev.vars.example', (text) => text.replace('# ACME_API_KEY=\n', ''));
+    edit('tools/simulator/scenes.ts', (text) => text.replace("  acme: '/acme/v1',\n", ''));
+    const said = failures().join();
+    expect(said).toContain('acme would refuse what the row max_completion_tokens makes');
+    expect(said).toContain('acme has no fixture: add test/fixtures/acme/<case>/ with upstream.sse');
+    expect(said).toContain('.dev.vars.example lacks a line: # ACME_API_KEY=');
+    expect(said).toContain('acme has no path: add it to basePaths in tools/simulator/scenes.ts');
+  },
+  LIMIT_MS,
+);

@@ -1,0 +1,191 @@
+/**
+ * Lays out the files of a new provider with an OpenAI-compatible chat API: npm run new-provider <id>. What is left to do is marked
+ * `TODO(<id>)`, and a test lists each mark.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { PROVIDERS } from '../src/providers/index.ts';
+import { PROFILES } from '../src/providers/profiles.ts';
+
+const ID = /^[a-z][a-z0-9]{1,23}$/;
+const [id = ''] = process.argv.slice(2);
+const problem = problemOf(id);
+if (problem !== null) {
+  process.stderr.write(`${problem}\n`);
+  process.exit(2);
+}
+const NAME = id.toUpperCase();
+const MODEL = `${id}-small`;
+
+write(`src/providers/${id}.ts`, providerFile());
+change('src/providers/index.ts', [
+  [/^import type \{ Provider \}/m, `import { ${id} } from './${id}.ts';\nimport type { Provider }`],
+  [/^\] as const;$/m, `  ${id},\n] as const;`],
+]);
+change('.dev.vars.example', [[/^# GEMINI_API_KEY=$/m, `# GEMINI_API_KEY=\n# ${NAME}_API_KEY=`]]);
+change('package.json', [
+  [
+    /^( {6}"WEIR_KV": \{)$/m,
+    `      "${NAME}_API_KEY": {\n        "description": "Your key of TODO(${id}): its name, and a link to its page of keys; it enables \`${id}/…\`."\n      },\n$1`,
+  ],
+]);
+write(`tools/simulator/${id}.ts`, sceneFile());
+change('tools/simulator/scenes.ts', [
+  [/^import type \{ Operation/m, `import { ${id} } from './${id}.ts';\nimport type { Operation`],
+  [/^ {2}compatible,\n\];/m, `  compatible,\n  ${id},\n];`],
+  [/^\} as const;$/m, `  ${id}: '/${id}/v1',\n} as const;`],
+]);
+change('test/e2e/gateway.ts', [
+  [/^( {2}COMPATIBLE_SECRET: )/m, `  ${NAME}_API_KEY: 'sim-${id}-7d20c4',\n$1`],
+  [/^( {4}PROVIDERS: JSON\.stringify\(\{)$/m, `    ${NAME}_BASE_URL: base('${id}'),\n$1`],
+]);
+change('tools/matrix/rows.ts', [[/^(const LENIENT = \[)/m, `$1'${id}/${MODEL}', `]]);
+change('docs/providers.md', [
+  [/^(\| provider and model .*\n\| --- .*\n)/m, `$1| \`${id}/${MODEL}\` | tools | tools | tools | – |\n`],
+]);
+change('docs/settings.md', [
+  [
+    /^(\| `PROVIDERS` \| `\{\}` \|)/m,
+    `| \`${NAME}_API_KEY\`, \`${NAME}_BASE_URL\` | TODO(${id}): its default URL | secret; enables \`${id}/…\` |\n$1`,
+  ],
+]);
+const fixture = `test/fixtures/${id}/short-answer`;
+write(`${fixture}/upstream.sse`, frames(MODEL));
+write(`${fixture}/expected.sse`, frames(`${id}/${MODEL}`, ',"logprobs":null'));
+write(`${fixture}/case.json`, caseFile());
+
+process.stdout.write(`
+${id} is laid out. What is left:
+
+1. src/providers/${id}.ts: its base URL, the table of what it takes, and its words for refusals, with source and day beside each row.
+   tools/simulator/${id}.ts refuses what the table says that it refuses.
+2. ${fixture}/: replace it by streams as ${id} sends them, expected.sse by what a client must get, and case.json by what was asked
+   (docs/contract/ has the rules that it names).
+3. Each other TODO(${id}): npx vitest run tools/simulator/providers.test.ts lists them.
+4. Optional: its prices, in src/metering/pricing/${id}.ts and shipped.ts.
+5. npx biome check --write . && npm run types
+   npx vitest run test/contract test/request-translation tools/simulator test/deploy.test.ts && npx vitest run --mode slow tools/matrix
+`);
+
+function problemOf(given: string): string | null {
+  if (!ID.test(given)) {
+    return 'npm run new-provider <id>: the id is 2 to 24 small letters and digits, and begins with a letter, as acme';
+  }
+  return [...PROVIDERS, ...PROFILES].some((known) => known.id === given)
+    ? `There is a provider ${given} already: src/providers/`
+    : null;
+}
+
+function providerFile(): string {
+  return `/** TODO(${id}): its name, and the pages of its API reference, with the day on which they were read. */
+import { openaiChat } from '../dialects/openai-chat.ts';
+import type { RequestRules } from '../requests/rules.ts';
+import type { Provider } from './provider.ts';
+
+export const CHAT: RequestRules = {
+  // TODO(${id}): a row for each field that it names otherwise, refuses or ignores (src/request-translation/rules.ts), with source and day.
+  fields: {},
+  // TODO(${id}): how it takes the reasoning of earlier answers back, and what it refuses in messages.
+  messages: { reasoning: [{ form: 'reasoning_content' }] },
+  streamUsage: 'asked',
+};
+
+export const ${id}: Provider<'${NAME}_API_KEY' | '${NAME}_BASE_URL'> = {
+  id: '${id}',
+  // TODO(${id}): its name as it writes it.
+  name: '${id}',
+  hosts: [],
+  apiKeySettings: ['${NAME}_API_KEY'],
+  baseUrlSettings: ['${NAME}_BASE_URL'],
+  // TODO(${id}): its API's address, up to where /chat/completions follows.
+  defaultBaseUrl: 'https://api.${id}.example/v1',
+  endpoints: {
+    chat: {
+      path: () => '/chat/completions',
+      request: { kind: 'chat', rules: CHAT },
+      dialect: openaiChat,
+    },
+  },
+  quirks: {},
+  vendorTokens: () => null,
+};
+`;
+}
+
+function sceneFile(): string {
+  return `/**
+ * TODO(${id}): its habits, where they are not those of plain OpenAI chunks. It refuses what the provider's table says that it refuses.
+ *
+ * Tokens (completion): ${MODEL} 7.
+ */
+import { CHAT } from '../../src/providers/${id}.ts';
+import { wordsOf } from './script.ts';
+import { tableScene } from './table.ts';
+
+export const ${id} = tableScene({
+  id: '${id}',
+  rules: CHAT,
+  answers: { '${MODEL}': wordsOf('text', 'Seven words flow over the new weir.') },
+  limit: 'max_tokens',
+});
+`;
+}
+
+/** A short stream of plain chunks, as the upstream sends it and as a client gets it. */
+function frames(model: string, more = ''): string {
+  const chunk = (choices: string, last = '') =>
+    `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"${model}","choices":[${choices}]${last}}\n\n`;
+  const choice = (delta: string, finish: string) =>
+    `{"index":0,"delta":{${delta}}${more},"finish_reason":${finish}}`;
+  return [
+    chunk(choice('"role":"assistant"', 'null')),
+    chunk(choice('"content":"Over the "', 'null')),
+    chunk(choice('"content":"weir"', 'null')),
+    chunk(choice('', '"stop"')),
+    chunk('', ',"usage":{"prompt_tokens":12,"completion_tokens":3,"total_tokens":15}'),
+    'data: [DONE]\n\n',
+  ].join('');
+}
+
+function caseFile(): string {
+  const described = {
+    about: `TODO(${id}): where this stream comes from, and what it shows.`,
+    rules: ['C1', 'C4', 'C8', 'U1', 'U2', 'U3'],
+    route: 'chat',
+    model: MODEL,
+    stream: true,
+    include_usage: true,
+    policies: {},
+    outcome: {
+      status: 'finished',
+      native_finish_reason: 'stop',
+      usage: {
+        prompt_tokens: 12,
+        completion_tokens: 3,
+        total_tokens: 15,
+        cached_tokens: null,
+        reasoning_tokens: null,
+      },
+      error: null,
+      vendor_events: 0,
+      vendor_tokens: 0,
+    },
+  };
+  return `${JSON.stringify(described, null, 2)}\n`;
+}
+
+function write(path: string, text: string): void {
+  if (existsSync(path)) throw new Error(`${path} is there already: nothing is overwritten`);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
+
+/** Each change must find its place, so that a file that has changed its form is noticed here. */
+function change(path: string, changes: readonly (readonly [place: RegExp, text: string])[]): void {
+  let text = readFileSync(path, 'utf8');
+  for (const [place, put] of changes) {
+    if (!place.test(text)) throw new Error(`${path} has no place for the new provider: ${place}`);
+    text = text.replace(place, put);
+  }
+  writeFileSync(path, text);
+}

@@ -1,0 +1,103 @@
+/** Builds the page: its sources become one HTML document, which the Worker has as a text. */
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { minify } from 'terser';
+import { cutPreact, PREACT_FIELDS } from './preact.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const PAGE = join(ROOT, 'src', 'dashboard', 'page');
+const NODE_MODULES = join(ROOT, 'node_modules');
+/** The module that the build writes. It is under Git, so that a checkout and a package need no build. */
+export const GENERATED = join(PAGE, 'document.ts');
+
+/** The same sources give the same module, on any machine. */
+export async function buildPage(): Promise<string> {
+  const [html, script, style] = await Promise.all([
+    readFile(join(PAGE, 'page.html'), 'utf8'),
+    bundle('main.tsx'),
+    bundle('styles.css'),
+  ]);
+  const [code, licences] = await Promise.all([shorten(script.text), licencesOf(script.packages)]);
+  const document = html
+    .replace(/>\n+</g, '><')
+    .replace('</style>', () => `${style.text}</style>`)
+    .replace('</script>', () => `${code}</script>`)
+    .replace('</html>', () => `<!--\n${licences}\n--></html>`);
+  return [
+    '/** The page, built by `npm run page` from the sources beside this file. Do not edit. */',
+    `export const DOCUMENT =\n  ${JSON.stringify(document)};`,
+    `export const SCRIPT_HASH = '${hashOf(code)}';`,
+    `export const STYLE_HASH = '${hashOf(style.text)}';`,
+    '',
+  ].join('\n');
+}
+
+interface Bundle {
+  readonly text: string;
+  /** The folders, below `node_modules`, of what it contains of others. */
+  readonly packages: readonly string[];
+}
+
+async function bundle(file: string): Promise<Bundle> {
+  const { outputFiles, metafile } = await build({
+    entryPoints: [join(PAGE, file)],
+    absWorkingDir: PAGE,
+    bundle: true,
+    write: false,
+    metafile: true,
+    minify: true,
+    format: 'iife',
+    mangleProps: new RegExp(`^(${OWN_FIELDS}|${OF_CLASSES}|${PREACT_FIELDS})$`),
+    target: 'es2024',
+    charset: 'utf8',
+    legalComments: 'none',
+    jsx: 'transform',
+    jsxFactory: 'h',
+    jsxFragment: 'Fragment',
+    inject: [join(PAGE, 'jsx.ts')],
+    tsconfigRaw: {},
+    plugins: [cutPreact],
+    define: { 'process.env.NODE_ENV': '"production"' },
+  });
+  const packages = Object.keys(metafile.inputs).flatMap((input) => {
+    return /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ?? [];
+  });
+  return { text: (outputFiles[0]?.text ?? '').trim(), packages: [...new Set(packages)] };
+}
+
+/** The notices that the copies of these packages must have with them. */
+async function licencesOf(packages: readonly string[]): Promise<string> {
+  const texts = packages.map(async (name) => {
+    const text = await readFile(join(NODE_MODULES, name, 'LICENSE'), 'utf8');
+    return `This page contains ${name}:\n\n${text.trim()}`;
+  });
+  return (await Promise.all(texts)).join('\n\n');
+}
+
+/** Fields of the page's own objects, which neither the API nor the URL nor the browser has: their names are shortened. */
+const OWN_FIELDS =
+  'nameOf|isLoading|problem|onRetry|isAdmin|signOut|session|fromMs|toMs|params|groups|colour|series|steps|valueOf|onDone|onOpen|isTall|columns|idOf|lookOf|onMore|facts|standing|spanMs|firstAt|lastAt|endedAt|phase|requestId|frameCount|isRunning|loadedAt|isDivided|filters|hasMore|onSignedIn|kind|look|cell|items|api|runs|reload|more|words|frame|record|names|row|finish|expiresAt|label';
+/** What Preact calls of components that are classes, of which the page has none. */
+const OF_CLASSES =
+  'getDerivedStateFrom\\w+|getSnapshotBeforeUpdate|getChildContext|shouldComponentUpdate|component(Will|Did)\\w+|debounceRendering|contextType|setState|forceUpdate|unmount';
+
+/** A second pass takes a few percent more off, which the page's bound needs (D1). */
+async function shorten(script: string): Promise<string> {
+  const compress = {
+    passes: 3,
+    unsafe_arrows: true,
+    unsafe_methods: true,
+    pure_getters: true,
+    keep_fargs: false,
+    inline: 0,
+    if_return: false,
+  };
+  const { code } = await minify(script, { ecma: 2020, toplevel: true, compress });
+  return code ?? '';
+}
+
+function hashOf(text: string): string {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+}

@@ -1,0 +1,49 @@
+/**
+ * Compares the shipped prices with `@pydantic/genai-prices` and lists what differs, what is unpriced here, and what nobody looked at
+ * for 60 days: npm run prices. Exits with 1 where something is that old: look at its `source`, then change its `checked`.
+ */
+import { findPrice } from '../src/metering/pricing/find-price.ts';
+import { SHIPPED_PRICES } from '../src/metering/pricing/shipped.ts';
+import { type ComparedRates, compare, type Finding, MAX_CHECKED_DAYS } from './prices/compare.ts';
+import { GENAI_IDS, genai, genaiModels } from './prices/genai.ts';
+
+function ratesText({ input, cached_input, cache_write, output }: ComparedRates): string {
+  const numbers = [input, cached_input, cache_write, output];
+  return numbers.map((rate) => rate ?? '–').join(' / ');
+}
+
+function lineOf(finding: Finding): string {
+  const { price } = finding;
+  if (finding.kind === 'old')
+    return `${price.provider}/${price.models[0]}: checked ${finding.days} days ago; read ${price.source}`;
+  const address = `${price.provider}/${finding.model}`;
+  if (finding.kind === 'unknown there') return address;
+  const when = finding.when === '' ? '' : ` (${finding.when})`;
+  return `${address}${when}: ${ratesText(finding.here)}, there ${ratesText(finding.there)}\n    ${price.source}`;
+}
+
+function print(title: string, lines: readonly string[]): void {
+  const count = lines.length === 0 ? 'none' : lines.length;
+  process.stdout.write(`\n${title}: ${count}\n${lines.map((line) => `  ${line}\n`).join('')}`);
+}
+
+const now = Date.now();
+const findings = compare(SHIPPED_PRICES, genai, now);
+const ofKind = (kind: Finding['kind']) => findings.filter((finding) => finding.kind === kind).map(lineOf);
+const unpriced = Object.keys(GENAI_IDS)
+  .filter((provider) => provider !== 'codestral')
+  .map((provider) => {
+    const names = genaiModels(provider).filter(
+      (model) => findPrice([SHIPPED_PRICES], [provider], model, now) === null,
+    );
+    return `${provider}: ${names.join(', ') || 'none'}`;
+  });
+
+print(
+  'Differs from genai-prices (input / cached input / cache write / output, per million)',
+  ofKind('differs'),
+);
+print('Not in genai-prices', ofKind('unknown there'));
+print('Priced there alone', unpriced);
+print(`Checked more than ${MAX_CHECKED_DAYS} days ago`, ofKind('old'));
+if (ofKind('old').length > 0) process.exitCode = 1;

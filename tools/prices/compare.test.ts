@@ -1,0 +1,97 @@
+/** Tests the comparison of the shipped prices with another source, and that this source is in no bundle (P6). */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { bundle } from '../../bench/build.ts';
+import { ROWS } from '../../bench/rows.ts';
+import type { ShippedPrice } from '../../src/metering/pricing/price.ts';
+import { SHIPPED_PRICES } from '../../src/metering/pricing/shipped.ts';
+import { type ComparedRates, compare } from './compare.ts';
+import { genai } from './genai.ts';
+
+const NOW = Date.parse('2026-11-21T12:00:00Z');
+
+function shipped(fields: Partial<ShippedPrice> = {}): ShippedPrice {
+  return {
+    provider: 'p',
+    models: ['m'],
+    since: '2026-01-01T00:00:00Z',
+    currency: 'USD',
+    input: 1,
+    output: 2,
+    source: 's',
+    checked: '2026-11-20',
+    ...fields,
+  };
+}
+
+function kinds(prices: readonly ShippedPrice[], there: ComparedRates | null): string[] {
+  return compare(prices, () => there, NOW).map(({ kind }) => kind);
+}
+
+describe('compare', () => {
+  const SAME = { input: 1, output: 2 };
+  test.each<[what: string, prices: ShippedPrice[], there: ComparedRates | null, found: string[]]>([
+    ['the same rates: nothing', [shipped()], SAME, []],
+    ['another rate', [shipped()], { input: 1, output: 3 }, ['differs']],
+    ['a rate that only one has', [shipped()], { ...SAME, cached_input: 0.1 }, ['differs']],
+    [
+      'the last decimal of a double: nothing',
+      [shipped({ output: 1.8 })],
+      { input: 1, output: 1.2 * 1.5 },
+      [],
+    ],
+    ['a model that it does not know', [shipped()], null, ['unknown there']],
+    ['a glob: has no name to compare', [shipped({ models: ['m*'] })], null, []],
+    ['one that is yet to begin', [shipped({ since: '2027-01-01T00:00:00Z' })], null, []],
+    ['one that has ended', [shipped({ input: 9 }), shipped({ since: '2026-06-01T00:00:00Z' })], SAME, []],
+    ['checked 60 days ago: nothing', [shipped({ checked: '2026-09-22' })], SAME, []],
+    ['checked 61 days ago', [shipped({ checked: '2026-09-21' })], SAME, ['old']],
+    [
+      'a higher tier that it does not have',
+      [shipped({ above: { prompt_tokens: 10, input: 2, output: 3 } })],
+      SAME,
+      ['differs'],
+    ],
+    [
+      'peak hours that it does not have',
+      [
+        shipped({
+          peak: { zone: '+08:00', days: [1, 2, 3, 4, 5], hours: [['09:00', '12:00']], input: 2, output: 4 },
+        }),
+      ],
+      SAME,
+      ['differs'],
+    ],
+  ])('P6 %s', (_, prices, there, found) => {
+    expect(kinds(prices, there)).toEqual(found);
+  });
+
+  test('P6 the shipped prices and genai-prices: what is known to differ there is found, and most agree', () => {
+    const findings = compare(SHIPPED_PRICES, genai, NOW);
+    const differing = findings.flatMap((finding) => (finding.kind === 'differs' ? [finding.model] : []));
+    expect(differing).toEqual(expect.arrayContaining(['deepseek-v4-flash', 'mistral-large-latest']));
+    const agreeing = [
+      'deepseek-v4-pro',
+      'gpt-4o-mini',
+      'claude-sonnet-5',
+      'gemini-2.5-pro',
+      'grok-4.6',
+      'openai/gpt-oss-20b',
+    ];
+    expect(differing.filter((model) => agreeing.includes(model))).toEqual([]);
+    expect(differing.length).toBeLessThan(20);
+  });
+});
+
+describe('the bundle', () => {
+  test('P6 has the shipped prices in it, and nothing of genai-prices', async () => {
+    const row = ROWS.find(({ name }) => name === 'weir');
+    const built = row === undefined ? null : await bundle(row);
+    const text = readFileSync(join(built?.directory ?? '', built?.file ?? ''), 'utf8');
+    expect(text).toContain('deepseek-v4-flash-vision-exp');
+    // Wrangler names each file of a package in a comment before it; the second is one of its exports.
+    expect(text).not.toContain('node_modules/@pydantic');
+    expect(text).not.toContain('calcPrice');
+  });
+});

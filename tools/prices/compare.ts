@@ -1,0 +1,75 @@
+/** Compares the shipped prices with those of another source, and finds the ones that nobody looked at for long (P6). */
+
+import { findPrice } from '../../src/metering/pricing/find-price.ts';
+import type { Rates, ShippedPrice } from '../../src/metering/pricing/price.ts';
+import { ratesInForce } from '../../src/metering/pricing/rates.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+export const MAX_CHECKED_DAYS = 60;
+
+/** The rates that both sources state. */
+const COMPARED = ['input', 'cached_input', 'cache_write', 'output'] as const;
+export type ComparedRates = Pick<Rates, (typeof COMPARED)[number]>;
+
+/** What the other source says of one model at one moment, for a prompt of so many tokens; null where it does not know it. */
+export type Reference = (
+  provider: string,
+  model: string,
+  at: { readonly ms: number; readonly promptTokens: number },
+) => ComparedRates | null;
+
+export type Finding =
+  | { readonly kind: 'unknown there'; readonly price: ShippedPrice; readonly model: string }
+  | {
+      readonly kind: 'differs';
+      readonly price: ShippedPrice;
+      readonly model: string;
+      readonly when: string;
+      readonly here: ComparedRates;
+      readonly there: ComparedRates;
+    }
+  | { readonly kind: 'old'; readonly price: ShippedPrice; readonly days: number };
+
+/** @param nowMs prices that begin later, or have ended, are left out */
+export function compare(prices: readonly ShippedPrice[], reference: Reference, nowMs: number): Finding[] {
+  return prices.flatMap((price) => {
+    const names = price.models.filter((name) => !name.includes('*'));
+    const inForce = names.filter((name) => findPrice([prices], [price.provider], name, nowMs) === price);
+    if (inForce.length === 0) return [];
+    const days = Math.floor((nowMs - Date.parse(price.checked)) / DAY_MS);
+    const old: Finding[] = days > MAX_CHECKED_DAYS ? [{ kind: 'old', price, days }] : [];
+    return [...old, ...inForce.flatMap((model) => compareModel(price, model, reference, nowMs))];
+  });
+}
+
+function compareModel(price: ShippedPrice, model: string, reference: Reference, nowMs: number): Finding[] {
+  const long = price.above === undefined ? [] : [price.above.prompt_tokens + 2];
+  const moments = [
+    ...momentsOf(price, nowMs).map((moment) => ({ ...moment, promptTokens: 1 })),
+    ...long.map((promptTokens) => ({ when: 'long prompts', ms: nowMs, promptTokens })),
+  ];
+  for (const { when, ms, promptTokens } of moments) {
+    const there = reference(price.provider, model, { ms, promptTokens });
+    if (there === null) return [{ kind: 'unknown there', price, model }];
+    const here = ratesInForce(price, promptTokens, ms).rates;
+    if (COMPARED.some((rate) => !isSame(here[rate], there[rate])))
+      return [{ kind: 'differs', price, model, when, here, there }];
+  }
+  return [];
+}
+
+/** Rates have six decimals. */
+function isSame(a: number | undefined, b: number | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : Math.abs(a - b) < 1e-7;
+}
+
+/** Now, or the last two Wednesdays that were a peak hour and none. */
+function momentsOf({ peak }: ShippedPrice, nowMs: number): { readonly when: string; readonly ms: number }[] {
+  if (peak === undefined) return [{ when: '', ms: nowMs }];
+  const wednesday = new Date(nowMs);
+  wednesday.setUTCDate(wednesday.getUTCDate() - ((wednesday.getUTCDay() + 4) % 7) - 7);
+  return [
+    { when: 'off-peak', ms: wednesday.setUTCHours(20, 0, 0, 0) },
+    { when: 'peak', ms: wednesday.setUTCHours(2, 0, 0, 0) },
+  ];
+}

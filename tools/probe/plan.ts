@@ -1,0 +1,91 @@
+/** What is sent to a provider: each body as an OpenAI client sends it, and as Weir's rules make it. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Provider, Route } from '../../src/providers/provider.ts';
+import type { RequestRules } from '../../src/request-translation/rules.ts';
+import { type Rewritten, rewriteRequest } from '../../src/request-translation/translate.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { readRecordedRequests } from '../../test/request-translation/recorded-requests.ts';
+import { FIELD_BODIES, type ProbeBody } from './bodies.ts';
+import { MESSAGE_BODIES } from './message-bodies.ts';
+
+export interface Target {
+  readonly provider: Provider;
+  readonly baseUrl: string;
+  /** Empty for a server that wants none. */
+  readonly key: string;
+  readonly model: string;
+  /** Null: bodies with a `prompt` are left out. */
+  readonly fimModel: string | null;
+  readonly timeoutMs: number;
+}
+
+export interface Planned {
+  readonly name: string;
+  readonly route: Route;
+  readonly rules: RequestRules;
+  readonly raw: JsonObject;
+  readonly rewritten: Rewritten;
+  /** Both are the same, so one request is enough. */
+  readonly isSame: boolean;
+  readonly effect: ProbeBody['effect'];
+}
+
+/** Enough for a word, a tool call and a little thinking. */
+const MAX_TOKENS = 256;
+const LIMITS = ['max_tokens', 'max_completion_tokens'] as const;
+
+/** The recordings of this provider that were taken; an agent's are left out, for the agent is another account's. */
+function recordedBodies(id: string): ProbeBody[] {
+  const taken = readRecordedRequests().filter(
+    ({ provider, route, refusal }) => provider.id === id && route !== 'agents' && refusal === null,
+  );
+  return taken.map(({ name, route, body }) => ({
+    name: `recorded/${name.replace(/\.json$/, '')}`,
+    route,
+    body,
+  }));
+}
+
+export function bodiesFor(id: string): ProbeBody[] {
+  return [...FIELD_BODIES, ...MESSAGE_BODIES, ...recordedBodies(id)];
+}
+
+/** The bodies that this provider has an endpoint and a model for. */
+export function planOf(target: Target, bodies: readonly ProbeBody[]): Planned[] {
+  return bodies.flatMap((body) => planned(target, body) ?? []);
+}
+
+function planned(target: Target, { name, route, body, effect }: ProbeBody): Planned | undefined {
+  const { provider } = target;
+  const form = provider.endpoints[route]?.request;
+  const rules = form?.kind === 'chat' ? form.rules : undefined;
+  const model = route === 'chat' ? target.model : target.fimModel;
+  if (rules === undefined || model === null) return undefined;
+  const raw = { ...withLimit(body, rules), model };
+  const options = {
+    rules,
+    model,
+    provider: provider.name,
+    providerId: provider.id,
+    unsupported: 'auto',
+    promptCache: 'auto',
+  } as const;
+  const rewritten = rewriteRequest(raw, options);
+  const isSame = rewritten.kind === 'body' && isDeepStrictEqual(raw, rewritten.body);
+  return { name, route, rules, raw, rewritten, isSame, effect };
+}
+
+/** The limit stands under the name that the table has for it: only the field in question shall differ. */
+function withLimit(body: JsonObject, { fields }: RequestRules): JsonObject {
+  const own = LIMITS.filter((name) => body[name] !== undefined);
+  const rule = fields.max_tokens;
+  const names = own.length > 0 ? own : [rule?.kind === 'renamed' ? rule.to : 'max_tokens'];
+  const limits = names.map((name) => [name, Math.min(Number(body[name] ?? MAX_TOKENS), MAX_TOKENS)] as const);
+  return { ...body, ...Object.fromEntries(limits) };
+}
+
+/** How many requests the plan makes, but for those that are repeated after a 429. */
+export function countRequests(plan: readonly Planned[]): number {
+  const second = plan.filter(({ isSame, rewritten }) => !isSame && rewritten.kind === 'body');
+  return plan.length + second.length;
+}

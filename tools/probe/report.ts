@@ -1,0 +1,127 @@
+/** Prints what a probe found: a table, its sums, and what to look at in Weir. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { isAboutRequest } from '../../src/request-translation/openai-fields.ts';
+import { table } from '../simulator/terminal.ts';
+import type { Planned, Target } from './plan.ts';
+import type { ProbeRun, Result } from './runner.ts';
+import { VERDICTS, type Verdict, WITHOUT_EFFECT } from './verdict.ts';
+
+const PROVIDERS_FOLDER = fileURLToPath(new URL('../../src/providers/', import.meta.url).href);
+const DIALECTS_FOLDER = 'src/protocols';
+
+export interface Report {
+  readonly provider: string;
+  readonly model: string;
+  readonly base_url: string;
+  /** The day of the probe: what providers take changes. */
+  readonly date: string;
+  readonly counts: Readonly<Record<Verdict, number>>;
+  readonly results: readonly Result[];
+  readonly recordings: number;
+  readonly to_do: readonly string[];
+  readonly stopped: string | null;
+}
+
+export function reportOf(target: Target, plan: readonly Planned[], run: ProbeRun): Report {
+  const { results, recordings, stopped } = run;
+  const count = (verdict: Verdict) => results.filter((result) => result.verdict === verdict).length;
+  const file = `src/providers/${fileOf(target.provider.id)}`;
+  const fields = new Map(plan.map(({ name, raw }) => [name, Object.keys(raw)]));
+  return {
+    provider: target.provider.id,
+    model: target.model,
+    base_url: target.baseUrl,
+    date: new Date().toISOString().slice(0, 10),
+    counts: {
+      taken: count('taken'),
+      mended: count('mended'),
+      refused: count('refused'),
+      stale: count('stale'),
+      broken: count('broken'),
+      unclear: count('unclear'),
+    },
+    results,
+    recordings,
+    to_do: adviceOn(results, file, fields),
+    stopped,
+  };
+}
+
+/** 1 where Weir is wrong, 2 where the probe could not be finished. */
+export function exitCodeOf({ results, counts, stopped }: Report): number {
+  if (counts.broken > 0 || results.some(({ breaks }) => breaks.length > 0)) return 1;
+  return stopped === null ? 0 : 2;
+}
+
+/** The file that defines the provider: some files define several. */
+function fileOf(id: string): string {
+  const defines = new RegExp(`\\bid: '${id}'|compatibleProfile\\(\\s*'${id}'`);
+  const files = readdirSync(PROVIDERS_FOLDER).filter((name) => name.endsWith('.ts'));
+  return files.find((name) => defines.test(readFileSync(PROVIDERS_FOLDER + name, 'utf8'))) ?? '';
+}
+
+/** One line for each thing to do, with the names of all the bodies that show it. */
+function adviceOn(
+  results: readonly Result[],
+  file: string,
+  fields: ReadonlyMap<string, readonly string[]>,
+): string[] {
+  const named = new Map<string, string[]>();
+  for (const result of results) {
+    for (const advice of advices(result, file, fields.get(result.name) ?? [])) {
+      named.set(advice, [...(named.get(advice) ?? []), result.name]);
+    }
+  }
+  return [...named].map(([advice, names]) => `${names.join(', ')}: ${advice}`);
+}
+
+function* advices(result: Result, file: string, fields: readonly string[]): Generator<string> {
+  const { name, verdict, note, breaks, newKeys } = result;
+  const rows = result.rows.map((row) => `\`${row}\``).join(', ');
+  if (note === WITHOUT_EFFECT) {
+    yield `${note}: if that is the rule, \`fields\` of ${file} calls it \`ignored\``;
+  }
+  if (verdict === 'refused') yield* adviceOnRefusal(name, file, fields);
+  if (verdict === 'stale') yield `${note}, though it is taken: is ${rows} of ${file} out of date?`;
+  if (verdict === 'broken') yield `Weir spoils it (${note}): mend ${rows} of ${file}`;
+  if (verdict === 'unclear') yield `ask again (${note})`;
+  for (const fault of breaks) {
+    yield `the contract is broken (${fault}): mend ${DIALECTS_FOLDER} or src/stream`;
+  }
+  for (const key of newKeys) yield `new in its stream: ${key}: does ${DIALECTS_FOLDER} have to read it?`;
+}
+
+/** A refusal is the provider's own affair (Q6), unless it is of something that Weir may leave out or has to put otherwise. */
+function* adviceOnRefusal(name: string, file: string, fields: readonly string[]): Generator<string> {
+  const [group] = name.split('/');
+  if (group === 'recorded') {
+    yield 'was taken when it was recorded: has the provider or the model changed?';
+  } else if (group === 'message' || group === 'turn') {
+    yield `refused: \`messages\` of ${file} has to put it otherwise`;
+  } else {
+    for (const field of fields.filter(isAboutRequest)) {
+      yield `refused: ${file} needs \`fields.${field}: REFUSED\``;
+    }
+  }
+}
+
+export function linesOf(report: Report): string[] {
+  const { results, counts, recordings, to_do, stopped } = report;
+  const rows = results.map(({ name, verdict, note }) => [name, verdict, note]);
+  const streams = results.reduce((sum, result) => sum + result.streams, 0);
+  const breaks = results.reduce((sum, result) => sum + result.breaks.length, 0);
+  const newKeys = results.reduce((sum, result) => sum + result.newKeys.length, 0);
+  const compared =
+    recordings === 0 ? "OpenAI's keys alone" : `OpenAI's keys and ${recordings} recorded streams`;
+  return [
+    ...table(['body', 'verdict', 'what'], rows),
+    '',
+    VERDICTS.map((verdict) => `${verdict} ${counts[verdict]}`).join(', '),
+    `${streams} streams: ${breaks} broken rules of the contract, ${newKeys} new keys (compared with ${compared})`,
+    '',
+    ...(to_do.length === 0 ? [] : ['What to look at:', ...to_do.map((line) => `- ${line}`), '']),
+    ...(stopped === null ? [] : [`STOPPED: ${stopped}`]),
+    `${report.provider}, ${report.model}, ${report.base_url}, ${report.date}`,
+  ];
+}

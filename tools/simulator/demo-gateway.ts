@@ -1,0 +1,159 @@
+/** The gateway of the demo: a real `wrangler dev` as a child process, killed at the end. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url).href);
+const START_LIMIT_MS = 60_000;
+const STOP_LIMIT_MS = 5_000;
+const LOG_LINES = 40;
+const CHECK_EVERY_MS = 1_000;
+const CHECK_LIMIT_MS = 5_000;
+const MAX_FAILED_CHECKS = 3;
+
+export interface Gateway {
+  readonly url: string;
+  /** Fulfilled when /health answers, rejected when wrangler ends before it does. */
+  ready(): Promise<void>;
+  /** The last lines of wrangler's output, for the case of a failure. */
+  log(): Promise<string>;
+  stop(): Promise<void>;
+  /** Fulfilled when its process has ended, or /health has not answered for a while. */
+  lost(): Promise<void>;
+}
+
+/** Everything that wrangler writes goes below `directory`, which the caller removes. */
+export async function startGateway(
+  variables: Readonly<Record<string, string>>,
+  directory: string,
+  port: number,
+): Promise<Gateway> {
+  const logFile = join(directory, 'wrangler.log');
+  const settings = join(directory, 'empty.env');
+  await writeFile(settings, '');
+  const output = openSync(logFile, 'a');
+  // Its own process group, so that all of it can be killed at once, and Ctrl-C reaches this process alone.
+  const child = spawn(process.execPath, wranglerArguments(variables, port, directory, settings), {
+    cwd: ROOT,
+    detached: true,
+    stdio: ['ignore', output, output],
+    env: {
+      ...process.env,
+      WRANGLER_SEND_METRICS: 'false',
+      CLOUDFLARE_CF_FETCH_ENABLED: 'false',
+      WRANGLER_HIDE_BANNER: 'true',
+      WRANGLER_LOG_PATH: join(directory, 'logs'),
+      WRANGLER_REGISTRY_PATH: join(directory, 'registry'),
+    },
+  });
+  closeSync(output);
+  // The last resort: however this process ends, its wrangler does not outlive it.
+  process.once('exit', () => killGroup(child));
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    url,
+    ready: async () => {
+      if (!(await healthy(url, child))) throw new Error('wrangler dev did not start');
+    },
+    log: async () => (await readFile(logFile, 'utf8')).trimEnd().split('\n').slice(-LOG_LINES).join('\n'),
+    stop: () => stop(child),
+    lost: () => isLost(url, child),
+  };
+}
+
+/** The empty settings file keeps a `.dev.vars` with real keys out of the demo. */
+function wranglerArguments(
+  variables: Readonly<Record<string, string>>,
+  port: number,
+  directory: string,
+  settings: string,
+): string[] {
+  const pairs = Object.entries(variables).flatMap(([name, value]) => ['--var', `${name}:${value}`]);
+  return [
+    join(ROOT, 'node_modules/wrangler/bin/wrangler.js'),
+    'dev',
+    // Besides the gateway, it takes records of days before.
+    join(ROOT, 'tools/simulator/filled-worker.ts'),
+    ...['--ip', '127.0.0.1', '--port', String(port), '--inspector-port', '0'],
+    ...['--persist-to', join(directory, 'state'), '--env-file', settings],
+    '--show-interactive-dev-session=false',
+    ...pairs,
+  ];
+}
+
+async function healthy(url: string, child: ChildProcess): Promise<boolean> {
+  const deadline = Date.now() + START_LIMIT_MS;
+  while (Date.now() < deadline && child.exitCode === null && child.signalCode === null) {
+    const answered = await fetch(`${url}/health`).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (answered) return true;
+    await setTimeout(100);
+  }
+  return false;
+}
+
+/** Wrangler lives on when its workerd has died, and then answers nothing. */
+export async function isLost(
+  url: string,
+  child: Pick<ChildProcess, 'exitCode' | 'signalCode'>,
+): Promise<void> {
+  for (let failures = 0; failures < MAX_FAILED_CHECKS; ) {
+    await setTimeout(CHECK_EVERY_MS, undefined, { ref: false });
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const isUp = await fetch(`${url}/health`, { signal: AbortSignal.timeout(CHECK_LIMIT_MS) }).then(
+      (response) => response.ok,
+      () => false,
+    );
+    failures = isUp ? 0 : failures + 1;
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  const late = setTimeout(STOP_LIMIT_MS, undefined, { ref: false });
+  await Promise.race([exited, late]);
+  killGroup(child);
+  await exited;
+}
+
+/** Wrangler ends its workerd itself on SIGTERM; this kills whatever is left. */
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The group has already ended.
+  }
+}
+
+/**
+ * @param asked the one that must be taken, or undefined: then the usual one where it is free, else any
+ * @returns null where the asked one is taken
+ */
+export async function choosePort(asked: number | undefined, usual: number): Promise<number | null> {
+  const port = await freePort(asked ?? usual);
+  return port !== null || asked !== undefined ? port : freePort(0);
+}
+
+/** @returns null where it is taken */
+async function freePort(asked: number): Promise<number | null> {
+  const server = createServer().listen(asked, '127.0.0.1');
+  const isListening = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
+  if (!isListening) return null;
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('There is no free port');
+  return address.port;
+}

@@ -1,0 +1,208 @@
+/** A few hundred made-up records of the last two weeks, at the shipped prices: so that the page of the demo has something to show (D8). */
+
+import { priceRecord } from '../../src/metering/pricing/price-record.ts';
+import { SHIPPED_PRICES } from '../../src/metering/pricing/shipped.ts';
+import { boundRecord, isoTime, type UsageRecord } from '../../src/metering/record.ts';
+import { requestId } from '../../src/metering/request-id.ts';
+import { seeded } from '../../test/random.ts';
+
+const HOUR_MS = 3_600_000;
+const DAYS = 14;
+/** Longer than the longest of them takes, so that none ends after now. */
+const LATEST_MS = 300_000;
+const BATCH = 100;
+
+/** A key's share of the requests, and what it sends. */
+export interface DemoKey {
+  readonly id: string;
+  readonly weight: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
+interface DemoModel {
+  readonly address: string;
+  readonly weight: number;
+  readonly firstTokenMs: number;
+  readonly tokensPerSecond: number;
+  readonly isReasoning: boolean;
+}
+
+const MODELS: readonly DemoModel[] = [
+  {
+    address: 'deepseek/deepseek-flash',
+    weight: 9,
+    firstTokenMs: 620,
+    tokensPerSecond: 74,
+    isReasoning: true,
+  },
+  {
+    address: 'deepseek/deepseek-v4-pro',
+    weight: 3,
+    firstTokenMs: 1400,
+    tokensPerSecond: 38,
+    isReasoning: true,
+  },
+  {
+    address: 'mistral/mistral-small-latest',
+    weight: 6,
+    firstTokenMs: 310,
+    tokensPerSecond: 120,
+    isReasoning: false,
+  },
+  { address: 'openai/gpt-4o-mini', weight: 4, firstTokenMs: 450, tokensPerSecond: 95, isReasoning: false },
+  {
+    address: 'groq/openai/gpt-oss-20b',
+    weight: 2,
+    firstTokenMs: 140,
+    tokensPerSecond: 480,
+    isReasoning: true,
+  },
+  {
+    address: 'compatible/qwen3-coder',
+    weight: 1,
+    firstTokenMs: 800,
+    tokensPerSecond: 55,
+    isReasoning: false,
+  },
+];
+
+type Ending = Pick<UsageRecord, 'status' | 'error_code' | 'finish_reason'>;
+
+/** The share of each in a thousand; what is left over finishes. */
+const ENDINGS: readonly (readonly [number, Ending, part: number])[] = [
+  [18, { status: 'failed', error_code: 'upstream_truncated', finish_reason: null }, 0.4],
+  [9, { status: 'failed', error_code: 'upstream_overloaded', finish_reason: null }, 0],
+  [6, { status: 'failed', error_code: 'rate_limited', finish_reason: null }, 0],
+  [5, { status: 'timed_out', error_code: 'stream_idle_timeout', finish_reason: null }, 0.6],
+  [30, { status: 'cancelled', error_code: null, finish_reason: null }, 0.5],
+  [40, { status: 'finished', error_code: null, finish_reason: 'length' }, 1],
+  [90, { status: 'finished', error_code: null, finish_reason: 'tool_calls' }, 0.3],
+];
+const FINISHED: Ending = { status: 'finished', error_code: null, finish_reason: 'stop' };
+
+/**
+ * The times alone depend on `now`: they have random numbers of their own, since how many a time takes depends on the
+ * hour. Otherwise each hour would have other models and endings, and what a test counts on would fail in some of them.
+ * Each key's first request is an hour old, so that the shortest range shows every key after a weekend, too.
+ *
+ * @param now the latest of them is before it, in ms since the epoch
+ */
+export function demoRecords(count: number, keys: readonly DemoKey[], now: number, seed = 14): UsageRecord[] {
+  const random = seeded(seed);
+  const clock = seeded(seed + 1);
+  const around = (value: number) => Math.max(1, Math.round(value * (0.4 + random() + random() * random())));
+  return Array.from({ length: count }, (_, at) => {
+    const key = keys[at] ?? weighted(keys, random());
+    const model = weighted(MODELS, random());
+    const ms = at < keys.length ? now - HOUR_MS : workingTime(now, clock);
+    const { ending, part } = endingOf(random() * 1000);
+    const [provider = '', ...rest] = model.address.split('/');
+    const name = rest.join('/');
+    const first = part === 0 ? null : around(model.firstTokenMs);
+    const completion = part === 0 ? 0 : Math.ceil(around(key.completionTokens) * part);
+    const prompt = part === 0 ? 0 : around(key.promptTokens);
+    const cached = random() < 0.6 ? Math.floor(prompt * random() * 0.9) : 0;
+    const reasoning = model.isReasoning ? Math.floor(completion * random() * 0.6) : null;
+    const isBroken = ending.status !== 'finished';
+    const total_ms = (first ?? 300) + Math.round((completion * 1000) / around(model.tokensPerSecond));
+    const cost = priceRecord([SHIPPED_PRICES], {
+      providers: [provider],
+      model: name,
+      usage: {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: prompt + completion,
+        prompt_tokens_details: { cached_tokens: cached },
+        ...(reasoning !== null && { completion_tokens_details: { reasoning_tokens: reasoning } }),
+      },
+      upstreamCost: null,
+      endMs: ms + total_ms,
+    });
+    return boundRecord({
+      request_id: requestId(ms, randomId(random)),
+      time: isoTime(ms),
+      ended: isoTime(ms + total_ms),
+      key_id: key.id,
+      asked: model.address,
+      provider,
+      model: name,
+      route: 'chat',
+      client: 'chat',
+      ...ending,
+      prompt_tokens: prompt,
+      completion_tokens: completion,
+      total_tokens: prompt + completion,
+      cached_tokens: cached,
+      cache_write_tokens: null,
+      reasoning_tokens: reasoning,
+      vendor_events: 0,
+      vendor_tokens: 0,
+      first_token_ms: first,
+      total_ms,
+      bytes_out: completion * 210,
+      estimated: isBroken && completion > 0,
+      cost_nanos: cost.cost,
+      currency: cost.currency,
+      cost_source: cost.cost_source,
+      price_since: cost.price_since === null ? null : isoTime(Date.parse(cost.price_since)),
+      cost_estimated: cost.cost !== null && isBroken && completion > 0,
+      attempts: [
+        {
+          provider,
+          model: name,
+          status: ending.error_code === 'rate_limited' ? 429 : part === 0 ? 503 : 200,
+          error_code: ending.error_code,
+          ms: total_ms,
+        },
+      ],
+    });
+  });
+}
+
+/** Posts records to a gateway that runs `filled-worker.ts`. */
+export async function fill(gateway: string, records: readonly UsageRecord[]): Promise<void> {
+  for (let at = 0; at < records.length; at += BATCH) {
+    const body = JSON.stringify(records.slice(at, at + BATCH));
+    const response = await fetch(`${gateway}/records-of-before`, { method: 'POST', body });
+    if (!response.ok)
+      throw new Error(`The records were not taken: ${response.status} ${await response.text()}`);
+  }
+}
+
+function weighted<Item extends { readonly weight: number }>(items: readonly Item[], at: number): Item {
+  let left = at * items.reduce((sum, { weight }) => sum + weight, 0);
+  const found = items.find(({ weight }) => {
+    left -= weight;
+    return left < 0;
+  });
+  const item = found ?? items[0];
+  if (item === undefined) throw new Error('There is nothing to choose from');
+  return item;
+}
+
+function endingOf(at: number): { readonly ending: Ending; readonly part: number } {
+  let left = at;
+  for (const [share, ending, part] of ENDINGS) {
+    left -= share;
+    if (left < 0) return { ending, part };
+  }
+  return { ending: FINISHED, part: 1 };
+}
+
+/** More by day than by night, and few on a weekend. */
+function workingTime(now: number, random: () => number): number {
+  for (;;) {
+    const ms = Math.floor(now - LATEST_MS - random() * (DAYS * 24 * HOUR_MS));
+    const date = new Date(ms);
+    const isWeekend = date.getUTCDay() % 6 === 0;
+    const byHour = 0.25 + 0.75 * Math.max(0, Math.sin(((date.getUTCHours() - 5) / 24) * 2 * Math.PI));
+    if (random() < byHour * (isWeekend ? 0.3 : 1)) return ms;
+  }
+}
+
+function randomId(random: () => number): string {
+  const hex = (digits: number) =>
+    Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join('');
+  return `${hex(8)}-${hex(4)}-4${hex(3)}-8${hex(3)}-${hex(12)}`;
+}

@@ -1,0 +1,104 @@
+/** What each client of the soak does and what its record must then contain: the same for the same seed and number. */
+
+import type { RecordSummary } from '../../src/metering/record.ts';
+import { seeded } from '../../test/random.ts';
+import type { DialectName } from './dialects.ts';
+import { type Answer, modelsOf } from './models.ts';
+
+/** Who asks: a client of that dialect, or one whose provider speaks its dialect itself (N1). */
+export const CLIENTS = ['chat', 'completions', 'messages', 'responses', 'lane'] as const;
+export type ClientName = (typeof CLIENTS)[number];
+
+/** How an upstream fails, and the status that the record then has. */
+const FAULTS: readonly (readonly [name: string, status: RecordSummary['status']])[] = [
+  ['cut', 'failed'],
+  ['reset', 'failed'],
+  ['junk', 'failed'],
+  ['error-event', 'failed'],
+  ['error-first', 'failed'],
+  ['status-503', 'failed'],
+  ['stall-mid', 'timed_out'],
+];
+
+const DISCONNECT_SHARE = 0.1;
+const SLOW_SHARE = 0.1;
+const FAILING_SHARE = 0.05;
+/** Of those that disconnect, so many do so before the head. */
+const EARLY_SHARE = 0.2;
+/** Before the middle of every answer, so that none ends before its client has disconnected. */
+const MAX_PIECES_BEFORE_DISCONNECT = 4;
+const MAX_SLOW_PAUSE_MS = 2000;
+
+const LANE_DIALECTS = ['messages', 'responses'] as const;
+
+export type PlanKind = 'plain' | 'disconnects' | 'disconnects early' | 'slow' | 'failing';
+export const PLAN_KINDS: readonly PlanKind[] = [
+  'plain',
+  'disconnects',
+  'disconnects early',
+  'slow',
+  'failing',
+];
+
+export interface Plan {
+  readonly kind: PlanKind;
+  readonly client: ClientName;
+  readonly dialect: DialectName;
+  /** The model as it is asked for, with its fault. */
+  readonly model: string;
+  /** What it may answer; a stream that fails says the beginning of one. */
+  readonly answers: readonly Answer[];
+  readonly status: RecordSummary['status'];
+  /** The pieces of text or reasoning after which the client disconnects. */
+  readonly piecesBeforeDisconnect: number;
+  /** How long the client waits after each read. */
+  readonly pauseMs: number;
+}
+
+/** The plan of the client with this number, one of these clients. */
+export function planOf(seed: number, number: number, clients: readonly ClientName[]): Plan {
+  const random = seeded(seed * 1_000_003 + number);
+  // By turns, so that there are equally many of each.
+  const client = clients[number % clients.length] ?? 'chat';
+  const isLane = client === 'lane';
+  const dialect = isLane ? pick(LANE_DIALECTS, random()) : client;
+  const models = modelsOf(dialect, isLane);
+  const answer = pick(models, random());
+  const share = random();
+  const plan: Plan = {
+    kind: 'plain',
+    client,
+    dialect,
+    model: answer.model,
+    answers: [answer],
+    status: 'finished',
+    piecesBeforeDisconnect: Infinity,
+    pauseMs: 0,
+  };
+  if (share < DISCONNECT_SHARE * EARLY_SHARE)
+    return { ...plan, kind: 'disconnects early', model: `${answer.model}:hang`, status: 'cancelled' };
+  if (share < DISCONNECT_SHARE) {
+    const piecesBeforeDisconnect = 1 + Math.floor(random() * MAX_PIECES_BEFORE_DISCONNECT);
+    const long = longest(models);
+    const kind = 'disconnects';
+    return { ...plan, kind, model: long.model, answers: [long], status: 'cancelled', piecesBeforeDisconnect };
+  }
+  if (share < DISCONNECT_SHARE + SLOW_SHARE)
+    return { ...plan, kind: 'slow', pauseMs: Math.ceil(random() * MAX_SLOW_PAUSE_MS) };
+  if (share < DISCONNECT_SHARE + SLOW_SHARE + FAILING_SHARE) {
+    const [fault, status] = pick(FAULTS, random());
+    return { ...plan, kind: 'failing', model: `${answer.model}:${fault}`, status };
+  }
+  return plan;
+}
+
+/** workerd detects a disconnect only after a write or two, which must still be to come. */
+function longest(models: readonly Answer[]): Answer {
+  return models.reduce((one, other) => (other.completionTokens > one.completionTokens ? other : one));
+}
+
+function pick<Item>(items: readonly Item[], random: number): Item {
+  const item = items[Math.floor(random * items.length)];
+  if (item === undefined) throw new Error('There is nothing to pick from');
+  return item;
+}

@@ -37,7 +37,7 @@ test('problemOf, a row that passes bytes through: a changed byte is reported', (
 describe.each([
   ['messages', 'anthropic'],
   ['responses', 'responses'],
-] as const)('problemOf, the native lane of %s', (treatment, stream) => {
+] as const)('problemOf, the passthrough of %s', (treatment, stream) => {
   const upstream = streamText(stream, 50);
   const events = upstream.split(/(?<=\n\n)/);
 
@@ -56,7 +56,7 @@ describe.each([
   });
 });
 
-test('problemOf, the native lane of Messages: the model’s name may be another, and nothing else', () => {
+test('problemOf, the passthrough of Messages: the model’s name may be another, and nothing else', () => {
   const upstream = streamText('anthropic', 50);
   const client = upstream.replace(/"model":"[^"]*"/, '"model":"anthropic/asked"');
   expect(problemOf('messages', upstream, client)).toBeNull();

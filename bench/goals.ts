@@ -7,7 +7,7 @@ import type { Samples } from './samples.ts';
 /** The identity of Weir's own carrier. */
 const CARRIER = 'identity-byob';
 const WEIR = 'weir';
-/** What other clients' dialects cost: written anew, and in the native lane. */
+/** What other clients' dialects cost: written anew, and in the passthrough. */
 const DIALECTS = [
   { row: 'weir-messages', streams: ['deepseek', 'anthropic'] },
   { row: 'weir-responses', streams: ['deepseek', 'responses'] },
@@ -57,14 +57,14 @@ function bulkGoals(samples: Samples): Goal[] {
     value: samples.ratio('bulk', WEIR, point, 'cpuUs', 'eventsource-parser'),
     atMost: 1,
   }));
-  const dialects = DIALECTS.flatMap(({ row, streams }) =>
+  const protocols = DIALECTS.flatMap(({ row, streams }) =>
     streams.map((stream) => ({
       what: `bulk ${stream} 16384, ${row} x ${CARRIER}`,
       value: samples.ratio('bulk', row, `${stream} 16384`, 'cpuUs', CARRIER),
       atMost: 1.4,
     })),
   );
-  return [...texts, ...slow, ...dialects];
+  return [...texts, ...slow, ...protocols];
 }
 
 function pacedGoals(samples: Samples): Goal[] {

@@ -154,13 +154,13 @@ export const ROWS: readonly Row[] = [
   weir('weir-slow', 'Weir without its fast path', {
     replace: ['.includes(`\n`)?null:', '.includes(``)?null:'],
   }),
-  // Anthropic's stream is its native lane.
+  // Anthropic's stream is its passthrough.
   weir('weir-messages', 'Weir, called by a client of Messages', {
     treatment: 'messages',
     sections: ['bulk', 'paced'],
     path: '/v1/messages',
   }),
-  // The stream of Responses is its native lane; DeepSeek's goes by way of a provider that speaks chat alone, as DeepSeek speaks both.
+  // The stream of Responses is its passthrough; DeepSeek's goes by way of a provider that speaks chat alone, as DeepSeek speaks both.
   weir('weir-responses', 'Weir, called by a client of Responses', {
     treatment: 'responses',
     sections: ['bulk', 'paced'],
@@ -188,7 +188,7 @@ export const ROWS: readonly Row[] = [
   portkey('openai'),
 ];
 
-/** Whoever reads a stream reads OpenAI's chat; Weir and those that read nothing take others as well, Responses in its lane alone. */
+/** Whoever reads a stream reads OpenAI's chat; Weir and those that read nothing take others as well, Responses in its passthrough alone. */
 export function takes({ treatment, isWeir }: Row, stream: StreamName): boolean {
   if (stream === 'responses') return treatment === 'bytes' || treatment === 'responses';
   return (stream !== 'anthropic' && stream !== 'gemini') || treatment === 'bytes' || isWeir;

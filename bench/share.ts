@@ -1,6 +1,6 @@
 /** How many of a text stream's frames take the fast path, provider by provider: counted, not timed. */
 
-import { lane } from '../src/protocols/openai-responses/passthrough.ts';
+import { responsesPassthrough } from '../src/protocols/openai-responses/passthrough.ts';
 import { openaiResponses } from '../src/protocols/openai-responses/upstream-reader.ts';
 import type { WriterOptions } from '../src/protocols/shared/client-protocol.ts';
 import { type Conversion, convertStream, cut } from '../test/contract/convert.ts';
@@ -54,8 +54,8 @@ interface Shape {
   readonly start: string;
   readonly end: string;
   readonly frame: (text: string, random: () => number, at: number) => string;
-  /** Of a native lane; a chat client's by default. */
-  readonly lane?: Pick<Conversion, 'dialect' | 'openWriter'>;
+  /** Of a passthrough; a chat client's by default. */
+  readonly passthrough?: Pick<Conversion, 'protocol' | 'openWriter'>;
 }
 
 const OPENING = dataEvent({ ...BASE, choices: choices({ role: 'assistant', content: '' }) });
@@ -78,15 +78,15 @@ export const TEXT_STREAMS: readonly (readonly [name: string, Shape])[] = [
     },
   ],
   [
-    'openai responses lane',
+    'openai responses passthrough',
     {
       start: responsesStart(),
       end: responsesEnd(),
       frame: (text, random, at) => responsesText(text, at, padding(random)),
-      lane: {
-        dialect: openaiResponses,
+      passthrough: {
+        protocol: openaiResponses,
         openWriter: (options: WriterOptions) =>
-          lane.openStream({ ...options, provider: 'openai', reasoning: 'pass' }),
+          responsesPassthrough.openStream({ ...options, provider: 'openai', reasoning: 'pass' }),
       },
     },
   ],
@@ -98,6 +98,6 @@ export function fastShare(name: string, shape: Shape): number {
   const frames = Array.from({ length: EVENTS }, (_, at) => shape.frame(word(random), random, at));
   const bytes = new TextEncoder().encode(shape.start + frames.join('') + shape.end);
   const [provider = name] = name.split(' ');
-  const asked = { provider, route: 'chat', model: 'm', usageChunk: false, ...shape.lane } as const;
+  const asked = { provider, route: 'chat', model: 'm', usageChunk: false, ...shape.passthrough } as const;
   return convertStream([...cut(bytes, READ_BYTES)], asked).copiedEvents / EVENTS;
 }

@@ -23,15 +23,15 @@ import { addRequestId } from './http/add-request-id.ts';
 import type { RequestContext } from './http/context.ts';
 import { addCors, preflight } from './http/cors.ts';
 import { Deadline } from './http/deadline.ts';
-import { askHost, type Hooks, NO_HOOKS, toldRecords } from './http/hooks.ts';
+import { type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
 import { internalError } from './http/internal-error.ts';
-import { noteRefusal } from './http/log-refusal.ts';
-import { clientOfPath, forgivePath, noSuchRoute, pathOf } from './http/paths.ts';
+import { logRefusal } from './http/log-refusal.ts';
+import { clientOfPath, normalizePath, pathOf, routeNotFound } from './http/paths.ts';
 import type { Ports } from './http/ports.ts';
 import { RequestClock } from './http/request-clock.ts';
 import { clientError, jsonResponse } from './http/respond.ts';
 import { ObjectLedger } from './ledger/records/object-ledger.ts';
-import { StrandedRecords } from './metering/dead-letters.ts';
+import { DeadLetters } from './metering/dead-letters.ts';
 import { KnownCallers } from './metering/known-callers.ts';
 import { KvLedger } from './metering/kv/kv-ledger.ts';
 import type { Ledger } from './metering/ledger.ts';
@@ -40,24 +40,24 @@ import { consumeRecords, QueueSink, type RecordMessage } from './metering/queue.
 import { RecordWriter } from './metering/record-writer.ts';
 import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/request-id.ts';
-import { Site, type SitePorts } from './origin-proxy/origin-proxy.ts';
+import { OriginProxy, type OriginProxyPorts } from './origin-proxy/origin-proxy.ts';
 import { messages } from './protocols/anthropic-messages/client.ts';
 import { chat, completions, fim } from './protocols/openai-chat/client.ts';
 import { responses } from './protocols/openai-responses/client.ts';
-import { Circuits } from './routing/circuit-breaker.ts';
-import type { Placement } from './settings/mount-config.ts';
+import { CircuitBreakers } from './routing/circuit-breaker.ts';
+import type { MountConfig } from './settings/mount-config.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
 import { Memory } from './stream/memory.ts';
 
 export { type Hooks, NO_HOOKS } from './http/hooks.ts';
-export type { Site } from './origin-proxy/origin-proxy.ts';
+export type { OriginProxy } from './origin-proxy/origin-proxy.ts';
 
 export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;
   /** Settles records that come through the queue (L6). */
   readonly consume: (messages: readonly RecordMessage[]) => Promise<void>;
   /** Brings in records whose ledger could not be reached (L5): once a day is enough. */
-  readonly bringIn: () => Promise<void>;
+  readonly replayDeadLetters: () => Promise<void>;
 }
 
 /** The gateway of a deployment. It answers every request: an internal failure is a 500 without its details (E4). */
@@ -72,8 +72,8 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
   };
   const { store, queue, random, log, clock } = ports;
   const ledger = openLedger(settings, ports);
-  const stranded = new StrandedRecords(store, ledger);
-  const sinks = settings.ledger === 'kv' ? [ledger] : [stranded.ledger, stranded];
+  const deadLetters = new DeadLetters(store, ledger);
+  const sinks = settings.ledger === 'kv' ? [ledger] : [deadLetters.ledger, deadLetters];
   const written = queue === null ? sinks : [new QueueSink(queue), ...sinks];
   const records = new RecordWriter(written, log);
   const refusals = new RefusalCounts({
@@ -83,7 +83,7 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
     log,
   });
   const memory = new Memory(clock);
-  const circuits = new Circuits();
+  const circuits = new CircuitBreakers();
   const modelLists = new ModelLists(ports);
   const knownKeys = new KnownKeys(store);
   const knownCallers = new KnownCallers(store);
@@ -98,12 +98,12 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
       const waitUntil = (work: Promise<unknown>) => context.waitUntil(work);
       const arrivedAt = clock.now();
       const requestClock = new RequestClock(clock);
-      const deadline = new Deadline(requestClock, arrivedAt, settings.pacing.deadlineMs);
+      const deadline = new Deadline(requestClock, arrivedAt, settings.timers.deadlineMs);
       const requestContext: RequestContext = {
         settings,
         ports: { ...ports, clock: requestClock },
         ledger,
-        records: toldRecords(records, hooks, { ports, waitUntil }),
+        records: withRecordHook(records, hooks, { ports, waitUntil }),
         hostCaller: null,
         modelLists,
         knownKeys,
@@ -119,13 +119,13 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
       };
       const answer = await serve(routes, request, requestContext, hooks);
       deadline.stop();
-      noteRefusal(request, answer, requestContext, refusals);
+      logRefusal(request, answer, requestContext, refusals);
       addRequestId(request, answer, requestContext.requestId);
       addCors(request, answer, settings.corsOrigins);
       return request.method === 'HEAD' ? new Response(null, answer) : answer;
     },
     consume: (messages) => consumeRecords(messages, { sinks, log }),
-    bringIn: async () => log({ event: 'stranded_brought_in', ...(await stranded.bringIn()) }),
+    replayDeadLetters: async () => log({ event: 'stranded_brought_in', ...(await deadLetters.replay()) }),
   };
 }
 
@@ -245,9 +245,9 @@ async function serve(
   hooks: Hooks,
 ): Promise<Response> {
   try {
-    const host = await askHost(hooks, request, context);
+    const host = await runOnRequestHook(hooks, request, context);
     if (host.kind === 'answered') return host.response;
-    const forgiven = forgivePath(request);
+    const forgiven = normalizePath(request);
     const called = host.caller === null ? context : { ...context, hostCaller: host.caller };
     const completion = forgiven.method === 'POST' ? completions.get(pathOf(forgiven.url)) : undefined;
     if (completion !== undefined) return await completion(forgiven, called);
@@ -263,7 +263,7 @@ async function serve(
 function unknownRoute(request: Request, context: RequestContext): Response {
   return request.method === 'OPTIONS'
     ? preflight(request, 'GET, POST, PATCH, DELETE', context.settings.corsOrigins)
-    : noSuchRoute(request, context);
+    : routeNotFound(request, context);
 }
 
 /** A name in a path, where a slash may be written as `%2F`. */
@@ -294,7 +294,7 @@ export function misconfiguredGateway(
     },
     // Thrown, so that the messages come again.
     consume: () => Promise.reject(new Error(message)),
-    bringIn: () => Promise.reject(new Error(message)),
+    replayDeadLetters: () => Promise.reject(new Error(message)),
   };
 }
 
@@ -302,8 +302,8 @@ export function misconfiguredGateway(
  * The site beside a gateway, or null where there is none. It is asked before the gateway and needs none of its settings,
  * so that no fault of theirs takes a page down (W1).
  */
-export function createSite(placement: Placement | null, ports: SitePorts): Site | null {
-  if (placement === null || placement.origin.kind === 'none') return null;
-  const { routes } = createRouter(placement.basePath);
-  return new Site(placement, (pathname) => routes.some(([, pattern]) => pattern.test(pathname)), ports);
+export function createOriginProxy(mount: MountConfig | null, ports: OriginProxyPorts): OriginProxy | null {
+  if (mount === null || mount.origin.kind === 'none') return null;
+  const { routes } = createRouter(mount.basePath);
+  return new OriginProxy(mount, (pathname) => routes.some(([, pattern]) => pattern.test(pathname)), ports);
 }

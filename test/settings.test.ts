@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../src/providers/index.ts';
 import type { Provider } from '../src/providers/provider.ts';
 import type { RequestRules } from '../src/request-translation/rules.ts';
-import { placementOf } from '../src/settings/mount-config.ts';
+import { mountConfigOf } from '../src/settings/mount-config.ts';
 import { missingSettings, readRecordDays, readSettings, type Settings } from '../src/settings/settings.ts';
 
 function valid(env: Record<string, unknown> = {}): Settings {
@@ -21,7 +21,7 @@ function invalid(env: Record<string, unknown>): string[] {
   return [...new Set(result.problems.map(({ setting }) => setting))];
 }
 
-const SECONDS: [name: string, field: keyof Settings['pacing'], byDefault: number][] = [
+const SECONDS: [name: string, field: keyof Settings['timers'], byDefault: number][] = [
   ['HEARTBEAT_SECONDS', 'heartbeatMs', 15],
   ['IDLE_TIMEOUT_SECONDS', 'idleTimeoutMs', 120],
   ['DEADLINE_SECONDS', 'deadlineMs', 600],
@@ -125,7 +125,7 @@ describe('readSettings, PROVIDERS', () => {
     expect(provider).toMatchObject({ id: 'p', name: 'p' });
   });
 
-  test('N1 responses: a server has the lane where its entry says so, or where it is the provider’s own', () => {
+  test('N1 responses: a server has the passthrough where its entry says so, or where it is the provider’s own', () => {
     const lanes = (entry: object) => {
       const providers = valid({ PROVIDERS: { p: { base_url: 'http://10.0.0.1/v1', ...entry } } }).providers;
       return Object.keys(providers.get('p')?.provider.lanes ?? {});
@@ -403,8 +403,8 @@ describe('readSettings, numbers', () => {
     'T1 T2 T3 %s: its default, fractions, 0 for off, and nothing that is not a time',
     (...row) => {
       const [name, field, byDefault] = row;
-      const read = (value: string) => valid({ [name]: value }).pacing[field];
-      expect(valid().pacing[field]).toBe(byDefault * 1_000);
+      const read = (value: string) => valid({ [name]: value }).timers[field];
+      expect(valid().timers[field]).toBe(byDefault * 1_000);
       expect([read('0'), read('0.25'), read('30')]).toEqual([0, 250, 30_000]);
       for (const value of ['hunter2', '-1', 'Infinity', 'NaN', '1e9', '5s', {}]) {
         expect(invalid({ [name]: value })).toEqual([name]);
@@ -463,7 +463,7 @@ describe('readSettings, paths and origins', () => {
     ['an origin with a slash', { ORIGIN: 'http://localhost/' }, { kind: 'url', url: 'http://localhost' }],
   ])("W1 ORIGIN %s: who answers what is not Weir's", (_, env, origin) => {
     expect(valid(env).origin).toEqual(origin);
-    expect(placementOf({ ...env, AUTH: 'hunter2' })).toMatchObject({ origin });
+    expect(mountConfigOf({ ...env, AUTH: 'hunter2' })).toMatchObject({ origin });
   });
 
   test.each([
@@ -483,7 +483,7 @@ describe('readSettings, paths and origins', () => {
     ['pass', 'shop.example, hunter2!', 'ORIGIN_HOSTS'],
   ])('W1 ORIGIN=%s with ORIGIN_HOSTS=%s: invalid, and there is no placement', (ORIGIN, hosts, setting) => {
     expect(invalid({ ORIGIN, ORIGIN_HOSTS: hosts })).toEqual([setting]);
-    expect(placementOf({ ORIGIN, ORIGIN_HOSTS: hosts })).toBeNull();
+    expect(mountConfigOf({ ORIGIN, ORIGIN_HOSTS: hosts })).toBeNull();
   });
 
   test('CORS_ORIGINS: none by default, comma-separated origins, or any', () => {

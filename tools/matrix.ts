@@ -1,4 +1,4 @@
-/** Runs every client's dialect at every provider and prints what came of it as a table: npm run matrix. Exits with 1 where a cell failed. */
+/** Runs every client's protocol at every provider and prints what came of it as a table: npm run matrix. Exits with 1 where a cell failed. */
 import { COLUMNS, HEAD, rowLine, startMatrixGateway } from './matrix/matrix.ts';
 import { ROWS } from './matrix/rows.ts';
 

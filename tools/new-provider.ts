@@ -103,7 +103,7 @@ export const ${id}: Provider<'${NAME}_API_KEY' | '${NAME}_BASE_URL'> = {
     chat: {
       path: () => '/chat/completions',
       request: { kind: 'chat', rules: CHAT },
-      dialect: openaiChat,
+      protocol: openaiChat,
     },
   },
   quirks: {},

@@ -141,8 +141,8 @@ function* findFaults(outcomes: readonly Outcome[], records: readonly RecordSumma
 
 function recordFaults(record: RecordSummary, plan: Plan, leftAt: number | null): string[] {
   const { error_code, total_ms, prompt_tokens, completion_tokens, estimated, client } = record;
-  const { status, dialect, answers } = plan;
-  if (client !== dialect) return [`the record is of a client of ${client}`];
+  const { status, protocol, answers } = plan;
+  if (client !== protocol) return [`the record is of a client of ${client}`];
   // A client that the machine held up may leave when its answer is all but sent.
   const leftTooLate = leftAt !== null && Date.parse(record.ended) < leftAt + NOTICE_MS;
   if (record.status === 'finished' && leftTooLate) return [];

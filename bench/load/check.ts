@@ -67,7 +67,7 @@ function countWanted(upstream: string): number {
 const UPSTREAMS_FAULT = /arguments are no JSON object$/;
 
 function problemOfResponses(upstream: string, client: string): string | null {
-  // The native lane.
+  // The passthrough.
   if (upstream.startsWith('event: response.created')) {
     return upstream === client ? null : 'the events are not the upstream’s';
   }

@@ -17,7 +17,7 @@ import type { RequestContext } from '../http/context.ts';
 import { ADMIN } from '../http/identify.ts';
 import { readRequestBody } from '../http/request-body.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
-import { askLedger, changeLimits, unboundLimits } from '../ledger/call-ledger.ts';
+import { callLedger, changeLimits, unboundLimits } from '../ledger/call-ledger.ts';
 import type { KeyChange, KeyChangeResult } from '../ledger/held-key.ts';
 import { LIMIT_FIELDS, readLimits, writeLimits } from '../ledger/limits/limits.ts';
 import { isoDay } from '../metering/days.ts';
@@ -123,7 +123,7 @@ export const handleRevokeKey = forAdmin(async (_request, context, id) => {
   if (!revoked) return errorResponse(NO_SUCH_KEY);
   // It is revoked by now, whether its object is reached or not: that one refuses changes which are under way, and cleans up.
   if (ledgers === null) await deleteChange(store, id);
-  else await askLedger(context, id, (ledger) => ledger.revokeKey(id));
+  else await callLedger(context, id, (ledger) => ledger.revokeKey(id));
   return jsonResponse({ id, deleted: true });
 });
 
@@ -135,7 +135,7 @@ async function changeKey(
   const { key, fields, limits } = change;
   const { store, ledgers } = context.ports;
   if (ledgers !== null) {
-    const asked = await askLedger(context, key.id, (ledger) => ledger.changeKey(change));
+    const asked = await callLedger(context, key.id, (ledger) => ledger.changeKey(change));
     return asked.kind === 'error' ? asked : asked.value;
   }
   if (Object.keys(limits).length > 0) return { kind: 'error', error: unboundLimits(limits) };

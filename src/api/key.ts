@@ -3,12 +3,12 @@ import type { Caller } from '../auth/caller.ts';
 import type { RequestContext } from '../http/context.ts';
 import { identifyCaller } from '../http/identify.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
-import { askLedger } from '../ledger/call-ledger.ts';
+import { callLedger } from '../ledger/call-ledger.ts';
 import { writeAmount } from '../ledger/limits/amount.ts';
 import { writeLimits } from '../ledger/limits/limits.ts';
 import { periodName } from '../ledger/limits/period.ts';
 import type { Rate } from '../ledger/limits/sliding-window.ts';
-import type { Standing } from '../ledger/limits/status.ts';
+import type { LimitStatus } from '../ledger/limits/status.ts';
 import type { JsonObject } from '../shared/json.ts';
 
 export async function handleKey(request: Request, context: RequestContext): Promise<Response> {
@@ -30,13 +30,13 @@ export async function showKey(shown: ShownKey, context: RequestContext): Promise
   const { id, name, models, expires_at, created_at } = shown;
   const key = { object: 'key', id, name, models, expires_at, created_at };
   if (shown.limits === null) return jsonResponse({ ...key, limits: null });
-  const asked = await askLedger(context, id, (ledger) => ledger.standing());
+  const asked = await callLedger(context, id, (ledger) => ledger.standing());
   if (asked.kind === 'error') return errorResponse(asked.error);
   return jsonResponse({ ...key, ...writeStanding(asked.value, context.arrivedAt) });
 }
 
 /** What has no limit is null. Amounts are in the budget's own unit. */
-function writeStanding(standing: Standing, now: number): JsonObject {
+function writeStanding(standing: LimitStatus, now: number): JsonObject {
   const { limits, requests, tokens, running } = standing;
   return {
     limits: writeLimits(limits),
@@ -47,7 +47,7 @@ function writeStanding(standing: Standing, now: number): JsonObject {
   };
 }
 
-function writeBudget({ limits, budget: standing }: Standing, now: number): JsonObject | null {
+function writeBudget({ limits, budget: standing }: LimitStatus, now: number): JsonObject | null {
   const { budget } = limits;
   if (budget === null || standing === null) return null;
   const { unit, amount, per } = budget;

@@ -11,7 +11,7 @@ const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/;
 /** What may name a ledger: a key's id, of any kind that there is. */
 const KEY_ID = /^[\w-]{1,64}$/;
 
-export interface Asker {
+export interface UsageScope {
   readonly isAdmin: boolean;
   /** Whose usage is asked for: one key's, or all (null), which only the admin may. */
   readonly keyId: string | null;
@@ -28,18 +28,18 @@ export interface TimeSpan {
   readonly toMs: number;
 }
 
-export interface Refusal {
+export interface QueryRefusal {
   readonly kind: 'error';
   readonly error: ApiError;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** The admin may name a key in `key`; everyone else sees what is under the own one, whatever the parameters are. */
-export async function readAsker(
+export async function readUsageScope(
   request: Request,
   params: URLSearchParams,
   context: RequestContext,
-): Promise<({ readonly kind: 'asker' } & Asker) | Refusal> {
+): Promise<({ readonly kind: 'asker' } & UsageScope) | QueryRefusal> {
   const { adminToken } = context.settings;
   const named = params.get('key');
   if (await isAdmin(adminToken, request.headers)) {
@@ -59,7 +59,7 @@ export async function readAsker(
 export function readTimeSpan(
   params: URLSearchParams,
   nowMs: number,
-): ({ readonly kind: 'span' } & TimeSpan) | Refusal {
+): ({ readonly kind: 'span' } & TimeSpan) | QueryRefusal {
   const from = params.get('from') ?? `${isoDay(nowMs).slice(0, 7)}-01`;
   const to = params.get('to') ?? isoDay(nowMs + DAY_MS);
   const fromMs = parseTime(from);
@@ -78,7 +78,7 @@ export function readTimeSpan(
 /** Statuses of records, of which a list may name several; null for any. */
 export function readStatuses(
   params: URLSearchParams,
-): { readonly kind: 'statuses'; readonly statuses: readonly string[] | null } | Refusal {
+): { readonly kind: 'statuses'; readonly statuses: readonly string[] | null } | QueryRefusal {
   const statuses = params.get('status')?.split(',') ?? null;
   return statuses?.some((status) => !STATUSES.some((known) => known === status))
     ? invalid(`status must be one of: ${STATUSES.join(', ')}`, 'status')
@@ -91,7 +91,7 @@ export function readGroups<Group extends string>(
   groups: readonly Group[],
   byDefault: Group,
   isAdmin: boolean,
-): { readonly kind: 'groups'; readonly groups: readonly Group[] } | Refusal {
+): { readonly kind: 'groups'; readonly groups: readonly Group[] } | QueryRefusal {
   const read: Group[] = [];
   for (const word of (params.get('group_by') ?? byDefault).split(',')) {
     const group = groups.find((known) => known === word.trim());
@@ -106,14 +106,14 @@ export function readGroups<Group extends string>(
 /** JSON, or lines for a spreadsheet. */
 export function readFormat(
   params: URLSearchParams,
-): { readonly kind: 'format'; readonly format: 'json' | 'csv' } | Refusal {
+): { readonly kind: 'format'; readonly format: 'json' | 'csv' } | QueryRefusal {
   const format = params.get('format') ?? 'json';
   return format === 'json' || format === 'csv'
     ? { kind: 'format', format }
     : invalid('format must be json or csv', 'format');
 }
 
-export function invalid(message: string, param: string): Refusal {
+export function invalid(message: string, param: string): QueryRefusal {
   return { kind: 'error', error: apiError('invalid_request', message, param) };
 }
 

@@ -6,24 +6,31 @@ import type { RecordQuery } from '../metering/ledger.ts';
 import { firstIdAt, isPosition, isRequestId } from '../metering/request-id.ts';
 import { MAX_LIST_RECORDS } from '../shared/limits.ts';
 import { viewRecord } from './record-view.ts';
-import { type Asker, invalid, type Refusal, readAsker, readStatuses, readTimeSpan } from './usage-query.ts';
+import {
+  invalid,
+  type QueryRefusal,
+  readStatuses,
+  readTimeSpan,
+  readUsageScope,
+  type UsageScope,
+} from './usage-query.ts';
 
 const DEFAULT_LIMIT = 100;
 
 export async function handleListRecords(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
-  const asker = await readAsker(request, params, context);
-  if (asker.kind === 'error') return errorResponse(asker.error, asker.headers);
-  const read = readQuery(params, context.arrivedAt, asker);
+  const scope = await readUsageScope(request, params, context);
+  if (scope.kind === 'error') return errorResponse(scope.error, scope.headers);
+  const read = readQuery(params, context.arrivedAt, scope);
   if (read.kind === 'error') return errorResponse(read.error);
-  const page = asker.hasRecords
+  const page = scope.hasRecords
     ? await context.ledger.list(read.query)
     : { kind: 'page' as const, records: [], next: null };
   if (page.kind === 'error') return errorResponse(page.error);
   const { records, next } = page;
   return jsonResponse({
     object: 'list',
-    data: records.map((record) => viewRecord(record, asker.isAdmin)),
+    data: records.map((record) => viewRecord(record, scope.isAdmin)),
     has_more: next !== null,
     next_cursor: next,
   });
@@ -34,23 +41,23 @@ export async function handleFindRecord(
   context: RequestContext,
   id: string,
 ): Promise<Response> {
-  const asker = await readAsker(request, new URL(request.url).searchParams, context);
-  if (asker.kind === 'error') return errorResponse(asker.error, asker.headers);
+  const scope = await readUsageScope(request, new URL(request.url).searchParams, context);
+  if (scope.kind === 'error') return errorResponse(scope.error, scope.headers);
   const found =
-    asker.hasRecords && isRequestId(id)
-      ? await context.ledger.find(id, asker.keyId)
+    scope.hasRecords && isRequestId(id)
+      ? await context.ledger.find(id, scope.keyId)
       : { kind: 'record' as const, record: null };
   if (found.kind === 'error') return errorResponse(found.error);
   if (found.record === null)
     return errorResponse(apiError('not_found', 'There is no record of such a request'));
-  return jsonResponse(viewRecord(found.record, asker.isAdmin));
+  return jsonResponse(viewRecord(found.record, scope.isAdmin));
 }
 
 function readQuery(
   params: URLSearchParams,
   nowMs: number,
-  { keyId }: Asker,
-): { readonly kind: 'query'; readonly query: RecordQuery } | Refusal {
+  { keyId }: UsageScope,
+): { readonly kind: 'query'; readonly query: RecordQuery } | QueryRefusal {
   const span = readTimeSpan(params, nowMs);
   if (span.kind === 'error') return span;
   const read = readStatuses(params);

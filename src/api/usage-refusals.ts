@@ -6,13 +6,13 @@ import { HOUR_MS } from '../metering/days.ts';
 import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
 import { linesResponse } from './csv.ts';
-import { invalid, readAsker, readFormat, readGroups, readTimeSpan } from './usage-query.ts';
+import { invalid, readFormat, readGroups, readTimeSpan, readUsageScope } from './usage-query.ts';
 
 export async function handleRefusals(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
-  const asker = await readAsker(request, params, context);
-  if (asker.kind === 'error') return errorResponse(asker.error, asker.headers);
-  const read = readGroups(params, REFUSAL_GROUPS, 'code', asker.isAdmin);
+  const scope = await readUsageScope(request, params, context);
+  if (scope.kind === 'error') return errorResponse(scope.error, scope.headers);
+  const read = readGroups(params, REFUSAL_GROUPS, 'code', scope.isAdmin);
   if (read.kind === 'error') return errorResponse(read.error);
   const span = readTimeSpan(params, context.arrivedAt);
   if (span.kind === 'error') return errorResponse(span.error);
@@ -22,8 +22,8 @@ export async function handleRefusals(request: Request, context: RequestContext):
   const { groups } = read;
   // An hour of which a part is asked for counts whole.
   const hours = { fromHour: Math.floor(fromMs / HOUR_MS), toHour: Math.ceil(toMs / HOUR_MS) };
-  const found = asker.hasRecords
-    ? await context.ledger.refusals({ ...hours, keyId: asker.keyId, groups })
+  const found = scope.hasRecords
+    ? await context.ledger.refusals({ ...hours, keyId: scope.keyId, groups })
     : { kind: 'rows' as const, rows: [] };
   if (found.kind === 'error') return errorResponse(found.error);
   const report = new RefusalReport(groups);

@@ -7,19 +7,19 @@ import { MAX_REPORT_ROWS } from '../shared/limits.ts';
 import { csvResponse } from './csv.ts';
 import {
   invalid,
-  type Refusal,
-  readAsker,
+  type QueryRefusal,
   readFormat,
   readGroups,
   readStatuses,
   readTimeSpan,
+  readUsageScope,
 } from './usage-query.ts';
 
 export async function handleUsage(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
-  const asker = await readAsker(request, params, context);
-  if (asker.kind === 'error') return errorResponse(asker.error, asker.headers);
-  const read = readGroups(params, GROUPS, 'day', asker.isAdmin);
+  const scope = await readUsageScope(request, params, context);
+  if (scope.kind === 'error') return errorResponse(scope.error, scope.headers);
+  const read = readGroups(params, GROUPS, 'day', scope.isAdmin);
   if (read.kind === 'error') return errorResponse(read.error);
   const span = readTimeSpan(params, context.arrivedAt);
   if (span.kind === 'error') return errorResponse(span.error);
@@ -30,8 +30,8 @@ export async function handleUsage(request: Request, context: RequestContext): Pr
   const { only } = filtered;
   const { from, to, fromMs, toMs } = span;
   const { groups } = read;
-  const result = asker.hasRecords
-    ? await context.ledger.report({ fromMs, toMs, keyId: asker.keyId, groups, only })
+  const result = scope.hasRecords
+    ? await context.ledger.report({ fromMs, toMs, keyId: scope.keyId, groups, only })
     : { kind: 'report' as const, report: new Report(groups) };
   if (result.kind === 'error') return errorResponse(result.error);
   const { rows, total, isTooLarge } = result.report;
@@ -46,7 +46,7 @@ const TOO_LARGE = invalid(`A report has at most ${MAX_REPORT_ROWS} rows: group b
 /** Each filter takes one value, as the rows have it. */
 function readFilter(
   params: URLSearchParams,
-): { readonly kind: 'filter'; readonly only: ReportFilter } | Refusal {
+): { readonly kind: 'filter'; readonly only: ReportFilter } | QueryRefusal {
   const read = readStatuses(params);
   if (read.kind === 'error') return read;
   if (read.statuses !== null && read.statuses.length > 1)

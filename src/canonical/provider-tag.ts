@@ -1,7 +1,7 @@
 /** Marks which provider made an opaque token of reasoning: no other one can read it, and it goes back to that one alone (A7, I7). */
 
 /** The provider's id in Weir, and what the mark stands on. */
-export interface Marked {
+export interface Tagged {
   readonly provider: string;
   readonly payload: string;
 }
@@ -9,7 +9,7 @@ export interface Marked {
 const VERSION = 'weir1';
 
 /** `weir1:<provider>:<payload>`: as a detail's `id` the payload is its number, where a client holds one text alone it is the token. */
-export function markMaker({ provider, payload }: Marked): string {
+export function tagProvider({ provider, payload }: Tagged): string {
   return `${VERSION}:${provider}:${payload}`;
 }
 
@@ -21,12 +21,12 @@ export function numberOf(index: unknown, isOfText: boolean): string {
   return `${String(index)}${isOfText ? OF_TEXT : ''}`;
 }
 
-export function isOfText({ payload }: Marked): boolean {
+export function isOfText({ payload }: Tagged): boolean {
   return payload.endsWith(OF_TEXT);
 }
 
 /** Null where Weir marked nothing. */
-export function readMaker(text: unknown): Marked | null {
+export function readProviderTag(text: unknown): Tagged | null {
   if (typeof text !== 'string' || !text.startsWith(`${VERSION}:`)) return null;
   const end = text.indexOf(':', VERSION.length + 1);
   if (end < 0) return null;

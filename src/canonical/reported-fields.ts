@@ -2,11 +2,11 @@
 import { MAX_REPORTED_NAME_CHARS, MAX_REPORTED_NAMES } from '../shared/limits.ts';
 
 /** Each once, in their order; those beyond {@link MAX_REPORTED_NAMES} are not kept. */
-export class ReportedNames {
+export class ReportedFields {
   readonly #names = new Set<string>();
 
   add(name: string): void {
-    if (this.#names.size < MAX_REPORTED_NAMES) this.#names.add(reportedName(name));
+    if (this.#names.size < MAX_REPORTED_NAMES) this.#names.add(reportedField(name));
   }
 
   /** What others have counted. */
@@ -19,6 +19,6 @@ export class ReportedNames {
   }
 }
 
-export function reportedName(name: string): string {
+export function reportedField(name: string): string {
   return name.slice(0, MAX_REPORTED_NAME_CHARS);
 }

@@ -24,11 +24,11 @@ export interface UsageReport {
    */
   readonly isLatest?: true;
   /** Billed with the answer. */
-  readonly besides?: TokensBesides | undefined;
+  readonly besides?: ExtraBilledTokens | undefined;
 }
 
 /** Tokens that are billed with an answer and are in none of its counts: of a compaction, of a model that was asked for advice (A5). */
-export interface TokensBesides {
+export interface ExtraBilledTokens {
   readonly prompt: number;
   readonly completion: number;
   readonly cached: number;
@@ -182,7 +182,7 @@ export function billedUsage(usage: Usage, reported: UsageReport): BilledUsage {
   };
 }
 
-function withBesides(usage: Usage, besides: TokensBesides): Usage {
+function withBesides(usage: Usage, besides: ExtraBilledTokens): Usage {
   const { cached_tokens = 0, cache_write_tokens = 0, ...prompt } = usage.prompt_tokens_details ?? {};
   return {
     ...usage,

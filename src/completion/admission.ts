@@ -1,7 +1,7 @@
 /** Asks the key's ledger object whether a request may be sent on, and settles it there: part of every exchange (G2, G3, G6). */
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import { askLedger } from '../ledger/call-ledger.ts';
+import { callLedger } from '../ledger/call-ledger.ts';
 import { type AttemptBound, chargeOf } from '../ledger/limits/charge.ts';
 import { limitHeaders, overdraft } from '../ledger/limits/headers.ts';
 import { highestPrice } from '../ledger/limits/highest-price.ts';
@@ -11,8 +11,8 @@ import { type Charge, type ChargedRecord, NOTHING } from '../metering/charged-us
 import type { MeteredRecords } from '../metering/request-meter.ts';
 import type { Target } from '../routing/targets.ts';
 import { MAX_HELD_MS, RESERVATION_GRACE_MS } from '../shared/limits.ts';
-import type { HeldRequest, TargetRequest } from './replayable-request.ts';
-import { findCeiling } from './usage-upper-bound.ts';
+import type { ReplayableRequest, TargetRequest } from './replayable-request.ts';
+import { findUsageUpperBound } from './usage-upper-bound.ts';
 
 /** A request that the limits of its key let pass. It lives as long as the answer, so it holds nothing of the prompt. */
 export interface Admission {
@@ -38,20 +38,20 @@ export type AdmissionResult =
     }
   | ({ readonly kind: 'refused' } & Refused);
 
-export interface Applicant {
+export interface AdmissionRequest {
   readonly context: RequestContext;
   readonly keyId: string;
   readonly targets: readonly Target[];
   /** What the first of them would be sent. */
   readonly first: TargetRequest;
   /** Learns the output limit for what they are sent. */
-  readonly held: HeldRequest;
+  readonly held: ReplayableRequest;
   /** Estimated. */
   readonly promptTokens: number;
 }
 
 /** Whose reservation it is, and how much one attempt was reserved for. */
-interface Held extends Pick<Applicant, 'context' | 'keyId'> {
+interface Held extends Pick<AdmissionRequest, 'context' | 'keyId'> {
   readonly request: ReserveRequest;
   /** The limit of one choice that is sent; null: none. */
   readonly outputTokens: number | null;
@@ -59,29 +59,29 @@ interface Held extends Pick<Applicant, 'context' | 'keyId'> {
   readonly unreservedDay: string | null;
 }
 
-export async function admit(applicant: Applicant): Promise<AdmissionResult> {
+export async function admit(applicant: AdmissionRequest): Promise<AdmissionResult> {
   const { context, keyId, targets, held, first, promptTokens } = applicant;
-  const found = await findCeiling(targets, first, held);
+  const found = await findUsageUpperBound(targets, first, held);
   // Nobody waits for the turn of a request that waits.
   held.endWork();
   if (found.kind === 'invalid') return { kind: 'refused', error: found.error, headers: {} };
-  const { ceiling } = found;
-  const { pacing } = context.settings;
-  const heldMs = pacing.deadlineMs === 0 ? MAX_HELD_MS : pacing.deadlineMs;
+  const { upperBound } = found;
+  const { timers } = context.settings;
+  const heldMs = timers.deadlineMs === 0 ? MAX_HELD_MS : timers.deadlineMs;
   const now = context.ports.clock.now();
-  const price = highestPrice(await context.prices.load(), ceiling.models, now, now + heldMs);
+  const price = highestPrice(await context.prices.load(), upperBound.models, now, now + heldMs);
   const request: ReserveRequest = {
     id: context.requestId,
-    promptTokens: ceiling.promptTokens,
+    promptTokens: upperBound.promptTokens,
     estimatedPromptTokens: promptTokens,
-    outputTokens: ceiling.outputTokens,
-    searches: ceiling.searches,
-    extraOutputTokens: ceiling.extraOutputTokens,
-    choices: ceiling.choices,
+    outputTokens: upperBound.outputTokens,
+    searches: upperBound.searches,
+    extraOutputTokens: upperBound.extraOutputTokens,
+    choices: upperBound.choices,
     price,
     expiresAfterMs: heldMs + RESERVATION_GRACE_MS,
   };
-  const reserved = askLedger(context, keyId, (ledger) => ledger.reserve(request));
+  const reserved = callLedger(context, keyId, (ledger) => ledger.reserve(request));
   // Whatever becomes of the client, the answer is awaited: what is reserved must be released.
   context.waitUntil(reserved);
   const answer = await reserved;
@@ -115,7 +115,7 @@ export async function admit(applicant: Applicant): Promise<AdmissionResult> {
 
 /** The setting decides (G6). A call that was lost may have reserved all the same. */
 function whenUnreachable(
-  { context, keyId, first }: Applicant,
+  { context, keyId, first }: AdmissionRequest,
   request: ReserveRequest,
   error: ApiError,
 ): AdmissionResult {
@@ -145,7 +145,7 @@ async function reserveAgain(
   // The first reservation is for the first billed attempt.
   if (billedAttempts === 0) return null;
   const asked = { ...request, attempts: billedAttempts + 1 };
-  const answer = await askLedger(context, keyId, (ledger) => ledger.reserve(asked));
+  const answer = await callLedger(context, keyId, (ledger) => ledger.reserve(asked));
   if (answer.kind === 'error') return context.settings.budgetFail === 'closed' ? answer.error : null;
   const { value } = answer;
   return value.kind === 'refused' ? refusedBy(value.refusal, value.standing).error : null;
@@ -186,7 +186,7 @@ async function settle(
 ): Promise<void> {
   const { requestId, ports } = context;
   for (const delay of [...SETTLE_DELAYS_MS, null]) {
-    const settled = await askLedger(context, keyId, (ledger) =>
+    const settled = await callLedger(context, keyId, (ledger) =>
       unreservedDay === null
         ? ledger.settleReservation(requestId, charge)
         : ledger.settleUnreserved(requestId, charge, unreservedDay),

@@ -1,19 +1,19 @@
 /** How a target's answer is read and written for the client that asked. */
 
 import { priceRecord } from '../metering/pricing/price-record.ts';
-import type { Tally } from '../metering/usage-accumulator.ts';
-import type { LaneOptions, WriterOptions } from '../protocols/shared/client-protocol.ts';
+import type { UsageAccumulator } from '../metering/usage-accumulator.ts';
+import type { PassthroughOptions, WriterOptions } from '../protocols/shared/client-protocol.ts';
 import { ROUTE_SHAPES } from '../providers/provider.ts';
 import type { Target } from '../routing/targets.ts';
 import { wholeAmount } from '../shared/money.ts';
-import type { AnswerContext } from '../stream/chunk-context.ts';
-import type { AnswerOptions } from '../stream/event-reader.ts';
-import type { Refuser } from '../upstream/errors.ts';
-import type { Exchange } from './prepare.ts';
+import type { ChunkContext } from '../stream/chunk-context.ts';
+import type { EventReaderOptions } from '../stream/event-reader.ts';
+import type { UpstreamErrorContext } from '../upstream/errors.ts';
+import type { PreparedCompletion } from './prepare.ts';
 import type { TargetFacts } from './replayable-request.ts';
 
 /** The target as its answer and its errors name it, with the credential that it gets. */
-export function upstreamOf({ caller, callerPays }: Exchange, target: Target): Refuser {
+export function upstreamOf({ caller, callerPays }: PreparedCompletion, target: Target): UpstreamErrorContext {
   const { provider, apiKey, keySetting, urlSetting } = target;
   const { name, refusals } = provider;
   const secret = caller.credential ?? apiKey;
@@ -21,34 +21,38 @@ export function upstreamOf({ caller, callerPays }: Exchange, target: Target): Re
 }
 
 /** Where usage goes depends on the client and the policy; a plain answer always has it (U2). */
-export function answerOptions(exchange: Exchange, facts: TargetFacts, tally: Tally): AnswerOptions {
-  const { context, route, policies } = exchange;
+export function answerOptions(
+  prepared: PreparedCompletion,
+  facts: TargetFacts,
+  accumulator: UsageAccumulator,
+): EventReaderOptions {
+  const { context, route, policies } = prepared;
   const { target, choices } = facts;
   const { clock, random } = context.ports;
   return {
-    dialect: facts.lane?.dialect ?? target.endpoint.dialect,
+    protocol: facts.passthrough?.protocol ?? target.endpoint.protocol,
     quirks: target.provider.quirks,
     vendorTokens: target.provider.vendorTokens,
     policies,
     maxEventBytes: context.settings.maxEventBytes,
     context: {
       shape: ROUTE_SHAPES[route],
-      upstream: upstreamOf(exchange, target),
+      upstream: upstreamOf(prepared, target),
       provider: target.provider.id,
       model: target.model,
       reasoning: policies.reasoning,
-      usageAt: usageAt(exchange),
+      usageAt: usageAt(prepared),
       choices,
       ...(facts.toolNames === undefined ? {} : { toolNames: facts.toolNames }),
       now: () => Math.floor(clock.now() / 1000),
       random,
-      meter: tally,
-      ...(exchange.asksCost ? { cost: () => dollarsOf(exchange, target, tally) } : {}),
+      meter: accumulator,
+      ...(prepared.asksCost ? { cost: () => dollarsOf(prepared, target, accumulator) } : {}),
     },
   };
 }
 
-export function writerOptions({ context, policies, promptTokens, asked }: Exchange): WriterOptions {
+export function writerOptions({ context, policies, promptTokens, asked }: PreparedCompletion): WriterOptions {
   const { settings, requestId, ports } = context;
   return {
     now: () => Math.floor(ports.clock.now() / 1000),
@@ -60,24 +64,31 @@ export function writerOptions({ context, policies, promptTokens, asked }: Exchan
   };
 }
 
-export function laneOptions(exchange: Exchange, { target }: TargetFacts): LaneOptions {
-  const { reasoning } = exchange.policies;
-  return { ...writerOptions(exchange), provider: target.provider.id, reasoning };
+export function passthroughOptions(
+  prepared: PreparedCompletion,
+  { target }: TargetFacts,
+): PassthroughOptions {
+  const { reasoning } = prepared.policies;
+  return { ...writerOptions(prepared), provider: target.provider.id, reasoning };
 }
 
 /** What the answer costs, or null where that is not known, or is known in another currency: the field has none (P5). */
-function dollarsOf({ context }: Exchange, target: Target, tally: Tally): number | null {
+function dollarsOf(
+  { context }: PreparedCompletion,
+  target: Target,
+  accumulator: UsageAccumulator,
+): number | null {
   const { cost, currency } = priceRecord(context.prices.table, {
     providers: target.priceIds,
     model: target.model,
-    usage: tally.countBilled().usage,
-    upstreamCost: tally.upstreamCost,
+    usage: accumulator.countBilled().usage,
+    upstreamCost: accumulator.upstreamCost,
     endMs: context.ports.clock.now(),
   });
   return cost !== null && currency === 'USD' ? wholeAmount(cost) : null;
 }
 
-function usageAt({ policies, isStreamed, asksUsage }: Exchange): AnswerContext['usageAt'] {
+function usageAt({ policies, isStreamed, asksUsage }: PreparedCompletion): ChunkContext['usageAt'] {
   if (!isStreamed || asksUsage || policies.usageChunk === 'always') return 'end';
   return policies.usageChunk === 'finish' ? 'finish' : 'nowhere';
 }

@@ -7,29 +7,29 @@ import type { RequestMeter } from '../metering/request-meter.ts';
 import { apiHeaders } from '../providers/api-headers.ts';
 import { lastError, skippedAttempt } from '../routing/attempt-summary.ts';
 import { judge, readRetryAfter } from '../routing/failures.ts';
-import type { Passes } from '../routing/retry-schedule.ts';
+import type { RetrySchedule } from '../routing/retry-schedule.ts';
 import type { Target } from '../routing/targets.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { endAttemptSpan, inAttemptSpan, type Tracing } from '../tracing/spans.ts';
 import { callUpstream } from '../upstream/fetch.ts';
 import { upstreamOf } from './answer-options.ts';
 import { Attempt } from './attempt.ts';
-import type { Exchange } from './prepare.ts';
-import type { HeldRequest, TargetFacts, TargetRequest, WriteResult } from './replayable-request.ts';
+import type { PreparedCompletion } from './prepare.ts';
+import type { ReplayableRequest, TargetFacts, TargetRequest, WriteResult } from './replayable-request.ts';
 
-export interface AskingOptions {
-  readonly exchange: Exchange;
+export interface AttemptRunnerOptions {
+  readonly prepared: PreparedCompletion;
   readonly meter: RequestMeter;
-  readonly passes: Passes;
-  readonly held: HeldRequest;
+  readonly passes: RetrySchedule;
+  readonly held: ReplayableRequest;
   /** The client's own headers, of which few go on (H2). */
   readonly clientHeaders: Headers;
   /** Null where nobody sees the request's span: there are none below it. */
   readonly tracing: Tracing | null;
 }
 
-export class Asking {
-  readonly #options: AskingOptions;
+export class AttemptRunner {
+  readonly #options: AttemptRunnerOptions;
   #current: Attempt;
   /** The target that is asked next, and when. */
   #turn: { readonly target: Target; readonly at: number } | null = null;
@@ -38,7 +38,7 @@ export class Asking {
   #wake = () => {};
 
   /** @param first what the first target is sent: it is asked at once */
-  constructor(options: AskingOptions, first: TargetRequest) {
+  constructor(options: AttemptRunnerOptions, first: TargetRequest) {
     this.#options = options;
     this.#current = this.#ask({ kind: 'request', request: first }, first.facts);
   }
@@ -50,7 +50,7 @@ export class Asking {
 
   /** Whether it is known who answers: one has output, or there is but one. */
   get isDecided(): boolean {
-    return this.#isServed || !this.#current.isReplaceable || this.#options.exchange.targets.length === 1;
+    return this.#isServed || !this.#current.isReplaceable || this.#options.prepared.targets.length === 1;
   }
 
   /** The next attempt, when its turn has come; null: none is left, or the request is over. */
@@ -60,8 +60,8 @@ export class Asking {
     if (turn === null || this.#isStopped) return null;
     await this.#waitUntil(turn.at);
     if (this.#isStopped) return null;
-    const { held, meter, exchange } = this.#options;
-    const noRoom = (await exchange.admission?.reserveAgain(meter.billedAttempts)) ?? null;
+    const { held, meter, prepared } = this.#options;
+    const noRoom = (await prepared.admission?.reserveAgain(meter.billedAttempts)) ?? null;
     if (this.#isStopped) return null;
     const written: WriteResult =
       noRoom === null ? await held.writeAgain(turn.target) : { kind: 'error', error: noRoom };
@@ -86,7 +86,7 @@ export class Asking {
    */
   servedNothing(attempt: Attempt): boolean {
     const { target } = attempt.facts;
-    const isFiltered = attempt.meter.tally.finishMeaning === FILTERED;
+    const isFiltered = attempt.meter.accumulator.finishMeaning === FILTERED;
     if (isFiltered && target.step.on.includes(FILTERED) && this.#moveOn()) {
       this.#giveUp(attempt, { errorCode: FILTERED, isRefused: false, isWhole: true });
       return true;
@@ -101,32 +101,32 @@ export class Asking {
    * @returns the error with which the request ends, which tells what was tried; null: another target is asked
    */
   failed(attempt: Attempt, error: ApiError, isSilent = false): ApiError | null {
-    const { exchange, passes, held, meter } = this.#options;
+    const { prepared, passes, held, meter } = this.#options;
     // Whatever comes of it now, the request has ended otherwise.
     if (this.#isStopped) return error;
-    const { clock } = exchange.context.ports;
+    const { clock } = prepared.context.ports;
     const { target } = attempt.facts;
     const isTimeout = isSilent || attempt.lateError !== null;
     const failure = {
       error,
       isUnsent: attempt.isUnsent,
       isTimeout,
-      isLast: attempt.isOutOfRoom || attempt.meter.tally.isMade,
+      isLast: attempt.isOutOfRoom || attempt.meter.accumulator.isMade,
       retryAfterMs: readRetryAfter(attempt.headers, clock.now()),
     };
-    const verdict = judge(failure, target, exchange.callerPays);
+    const verdict = judge(failure, target, prepared.callerPays);
     passes.failed(target, failure, verdict, clock.now());
     this.#giveUp(attempt, { errorCode: error.code, isRefused: !isTimeout });
     if (verdict.movesOn && this.#moveOn()) return null;
     held.release();
-    return lastError(withNearestModel(error, target, exchange), meter.attempts);
+    return lastError(withNearestModel(error, target, prepared), meter.attempts);
   }
 
   /** @returns whether there is another target */
   #moveOn(): boolean {
-    const { exchange, passes, meter } = this.#options;
-    this.#turn = passes.next(exchange.context.ports.clock.now());
-    for (const leftOut of passes.takeLeftOut()) meter.skip(skippedAttempt(leftOut));
+    const { prepared, passes, meter } = this.#options;
+    this.#turn = passes.next(prepared.context.ports.clock.now());
+    for (const skipped of passes.takeLeftOut()) meter.skip(skippedAttempt(skipped));
     return this.#turn !== null;
   }
 
@@ -144,12 +144,12 @@ export class Asking {
   }
 
   #ask(written: WriteResult, facts: TargetFacts, isOutOfRoom = false): Attempt {
-    const { exchange, meter, passes, held, clientHeaders, tracing } = this.#options;
-    const { ports } = exchange.context;
+    const { prepared, meter, passes, held, clientHeaders, tracing } = this.#options;
+    const { ports } = prepared.context;
     const { target } = facts;
-    const upstream = upstreamOf(exchange, target);
+    const upstream = upstreamOf(prepared, target);
     const { current } = meter;
-    const attempt = inAttemptSpan(tracing, exchange.route, current.facts, (span) => {
+    const attempt = inAttemptSpan(tracing, prepared.route, current.facts, (span) => {
       if (span !== null) current.onEnd((ended) => endAttemptSpan(span, ended));
       return new Attempt({
         facts,
@@ -166,10 +166,10 @@ export class Asking {
             upstream,
             url: written.request.url,
             body: written.request.json,
-            isStreamed: exchange.isStreamed,
+            isStreamed: prepared.isStreamed,
             clientHeaders,
-            passedHeaders: (facts.lane && exchange.client.lane?.requestHeaders) ?? [],
-            callerId: exchange.caller.keyId,
+            passedHeaders: (facts.passthrough && prepared.client.passthrough?.requestHeaders) ?? [],
+            callerId: prepared.caller.keyId,
             apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
             signal,
             clock: ports.clock,
@@ -183,7 +183,7 @@ export class Asking {
   }
 
   async #waitUntil(at: number): Promise<void> {
-    const { clock } = this.#options.exchange.context.ports;
+    const { clock } = this.#options.prepared.context.ports;
     const ms = at - clock.now();
     if (ms <= 0) return;
     const over = Promise.withResolvers<void>();
@@ -198,7 +198,7 @@ export class Asking {
 function withNearestModel(
   error: ApiError,
   target: Target,
-  { caller, callerPays, context }: Exchange,
+  { caller, callerPays, context }: PreparedCompletion,
 ): ApiError {
   if (error.status !== 404) return error;
   const { priceIds, provider, model } = target;
@@ -214,7 +214,7 @@ const FILTERED = 'content_filter';
 
 /** For a target that gets no request. */
 function unsentFacts(target: Target): TargetFacts {
-  return { target, dropped: [], changed: [], choices: 1, showsAll: false, lane: null };
+  return { target, dropped: [], changed: [], choices: 1, showsAll: false, passthrough: null };
 }
 
 /** What of an attempt is recorded. */

@@ -2,13 +2,13 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { AttemptMeter } from '../metering/attempt-meter.ts';
 import type { Clock } from '../stream/timers.ts';
-import type { Refuser } from '../upstream/errors.ts';
+import type { UpstreamErrorContext } from '../upstream/errors.ts';
 import type { UpstreamResult } from '../upstream/fetch.ts';
 import type { TargetFacts } from './replayable-request.ts';
 
 export interface AttemptOptions {
   readonly facts: TargetFacts;
-  readonly upstream: Refuser;
+  readonly upstream: UpstreamErrorContext;
   readonly meter: AttemptMeter;
   /** Another one may take its place. */
   readonly isReplaceable: boolean;
@@ -26,7 +26,7 @@ const LET_GO = 'let go';
 
 export class Attempt {
   readonly facts: TargetFacts;
-  readonly upstream: Refuser;
+  readonly upstream: UpstreamErrorContext;
   readonly meter: AttemptMeter;
   readonly isReplaceable: boolean;
   readonly isUnsent: boolean;

@@ -11,7 +11,7 @@ import {
   MAX_JSON_VALUES,
   SMALL_BYTES,
 } from '../shared/limits.ts';
-import type { AnswerReader } from '../stream/event-reader.ts';
+import type { EventReader } from '../stream/event-reader.ts';
 import type { Lease, LeaseMemory } from '../stream/memory.ts';
 import { YieldBudget } from '../stream/pipeline.ts';
 import { readBodyText } from '../stream/read-body.ts';
@@ -57,7 +57,7 @@ export async function readPlainAnswer(
  */
 export async function readStreamedAnswer(
   response: Response,
-  reader: AnswerReader,
+  reader: EventReader,
   heldChars: () => number,
   upstream: Upstream,
   clock: Clock,

@@ -6,14 +6,14 @@ import { clientError } from '../http/respond.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
 import { skippedAttempt } from '../routing/attempt-summary.ts';
 import { endRequestSpan, inRequestSpan, type Span } from '../tracing/spans.ts';
-import { Asking, recordedFacts } from './attempt-runner.ts';
-import { answerWhole } from './json-response.ts';
-import { type Exchange, type ExchangeResult, openExchange } from './prepare.ts';
+import { AttemptRunner, recordedFacts } from './attempt-runner.ts';
+import { respondWithJson } from './json-response.ts';
+import { type PreparedCompletion, type PrepareResult, prepareCompletion } from './prepare.ts';
 import type { TargetFacts } from './replayable-request.ts';
 import type { ClientRoute } from './request.ts';
-import { answerStreamed } from './stream-response.ts';
+import { respondWithStream } from './stream-response.ts';
 
-type Opened = Extract<ExchangeResult, { kind: 'exchange' }>;
+type Opened = Extract<PrepareResult, { kind: 'exchange' }>;
 
 export async function handleCompletion<Session>(
   request: Request,
@@ -21,55 +21,55 @@ export async function handleCompletion<Session>(
   context: RequestContext,
   pathModel?: string,
 ): Promise<Response> {
-  const opened = await openExchange(request, clientRoute, context, pathModel);
+  const opened = await prepareCompletion(request, clientRoute, context, pathModel);
   if (opened.kind === 'error') return clientError(clientRoute.client, context, opened.error, opened.headers);
   const { tracing } = context.ports;
-  return await inRequestSpan(tracing, opened.exchange, (span) => runExchange(opened, request, span));
+  return await inRequestSpan(tracing, opened.prepared, (span) => runExchange(opened, request, span));
 }
 
 /** Asks the upstreams and answers. From here on exactly one record is written, whatever happens (M1). */
 async function runExchange(
-  { exchange, first, held, passes }: Opened,
+  { prepared, first, held, passes }: Opened,
   request: Request,
   span: Span | null,
 ): Promise<Response> {
-  const { context, callerPays } = exchange;
-  const meter = openMeter(exchange, first.facts, span);
+  const { context, callerPays } = prepared;
+  const meter = openMeter(prepared, first.facts, span);
   context.known.isSentOn = true;
   context.waitUntil(meter.settled);
   // Nobody waits for it: the prices are there when the answer ends.
   if (context.prices.isStale) context.waitUntil(context.prices.load());
   if (callerPays) context.waitUntil(rememberCaller(meter, context));
   const tracing = span === null ? null : context.ports.tracing;
-  const asking = new Asking(
-    { exchange, meter, passes, held, clientHeaders: request.headers, tracing },
+  const runner = new AttemptRunner(
+    { prepared, meter, passes, held, clientHeaders: request.headers, tracing },
     first,
   );
   request.signal.addEventListener('abort', () => {
     meter.settle({ kind: 'cancelled' });
-    asking.stop();
+    runner.stop();
   });
-  const answer = exchange.isStreamed ? answerStreamed : answerWhole;
+  const answer = prepared.isStreamed ? respondWithStream : respondWithJson;
   try {
-    return await answer({ exchange, meter, asking });
+    return await answer({ prepared, meter, runner });
   } catch (error) {
     // Whatever broke: an answer for the client, one record, and the upstream is cancelled (B5).
     const failure = internalError(context, error);
     meter.settle({ kind: 'failed', error: failure });
-    asking.stop();
-    return clientError(exchange.client, context, failure);
+    runner.stop();
+    return clientError(prepared.client, context, failure);
   }
 }
 
-function openMeter(exchange: Exchange, first: TargetFacts, span: Span | null): RequestMeter {
-  const { context, caller, asked, leftOut, route, promptTokens, admission } = exchange;
-  const client = exchange.client.id;
+function openMeter(prepared: PreparedCompletion, first: TargetFacts, span: Span | null): RequestMeter {
+  const { context, caller, asked, skipped, route, promptTokens, admission } = prepared;
+  const client = prepared.client.id;
   const { ports, prices, requestId, arrivedAt } = context;
   const { clock, log } = ports;
   const facts = { requestId, keyId: caller.keyId, asked, route, client, arrivedAt, promptTokens };
   const records = admission?.records ?? context.records;
-  const skipped = leftOut.map(skippedAttempt);
-  return new RequestMeter(facts, skipped, recordedFacts(first), {
+  const skippedAttempts = skipped.map(skippedAttempt);
+  return new RequestMeter(facts, skippedAttempts, recordedFacts(first), {
     records,
     prices,
     log,

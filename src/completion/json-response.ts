@@ -2,18 +2,18 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { deadlineExceeded } from '../canonical/upstream-error.ts';
 import { clientError, JSON_TYPE } from '../http/respond.ts';
-import { NativeBuilder } from '../protocols/shared/passthrough-json-writer.ts';
+import { PassthroughJsonWriter } from '../protocols/shared/passthrough-json-writer.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { SMALL_BYTES } from '../shared/limits.ts';
-import type { WholeBuilder } from '../stream/chunk-sink.ts';
-import { AnswerReader } from '../stream/event-reader.ts';
+import type { JsonWriter } from '../stream/chunk-sink.ts';
+import { EventReader } from '../stream/event-reader.ts';
 import type { Lease } from '../stream/memory.ts';
 import { errorBeforeHead } from '../upstream/errors.ts';
-import { answerOptions, laneOptions, writerOptions } from './answer-options.ts';
+import { answerOptions, passthroughOptions, writerOptions } from './answer-options.ts';
 import type { Attempt } from './attempt.ts';
 import { isEventStream, readPlainAnswer, readStreamedAnswer } from './collect.ts';
-import type { Exchange } from './prepare.ts';
-import { type Answering, answerHeaders } from './response-context.ts';
+import type { PreparedCompletion } from './prepare.ts';
+import { answerHeaders, type ResponseContext } from './response-context.ts';
 
 type Whole =
   | { readonly kind: 'answer'; readonly json: string; readonly lease: Lease | null }
@@ -24,11 +24,11 @@ type WholeResult = Whole & { readonly hasOutput: boolean };
 
 const encoder = new TextEncoder();
 
-export async function answerWhole(answering: Answering): Promise<Response> {
-  const { exchange, meter, asking } = answering;
-  const { deadline, settings } = exchange.context;
-  const { deadlineMs } = settings.pacing;
-  deadline.watch(() => asking.stop());
+export async function respondWithJson(answering: ResponseContext): Promise<Response> {
+  const { prepared, meter, runner } = answering;
+  const { deadline, settings } = prepared.context;
+  const { deadlineMs } = settings.timers;
+  deadline.watch(() => runner.stop());
   const whole = await readAny(answering);
   deadline.stop();
   const headers = answerHeaders(answering);
@@ -39,37 +39,37 @@ export async function answerWhole(answering: Answering): Promise<Response> {
     headers['content-type'] = JSON_TYPE;
     return new Response(sending(bytes, whole.lease), { headers });
   }
-  const error = deadline.isOver ? deadlineExceeded(asking.current.upstream, deadlineMs) : whole.error;
+  const error = deadline.isOver ? deadlineExceeded(runner.current.upstream, deadlineMs) : whole.error;
   meter.settle({ kind: deadline.isOver ? 'timed_out' : whole.kind, error });
-  return clientError(exchange.client, exchange.context, error, headers);
+  return clientError(prepared.client, prepared.context, error, headers);
 }
 
 /** The answer of the first target that has one, or why the last one has none. */
-async function readAny({ exchange, asking }: Answering): Promise<WholeResult> {
-  let attempt: Attempt | null = asking.current;
+async function readAny({ prepared, runner }: ResponseContext): Promise<WholeResult> {
+  let attempt: Attempt | null = runner.current;
   while (attempt !== null) {
-    const whole = await readAttempt(exchange, attempt);
+    const whole = await readAttempt(prepared, attempt);
     if (whole.kind === 'answer') {
-      if (whole.hasOutput) asking.served(attempt);
-      if (whole.hasOutput || !asking.servedNothing(attempt)) return whole;
+      if (whole.hasOutput) runner.served(attempt);
+      if (whole.hasOutput || !runner.servedNothing(attempt)) return whole;
       whole.lease?.release();
     } else {
-      const last = whole.hasOutput ? whole.error : asking.failed(attempt, whole.error);
+      const last = whole.hasOutput ? whole.error : runner.failed(attempt, whole.error);
       if (last !== null) return { ...whole, error: last };
     }
-    attempt = await asking.next();
+    attempt = await runner.next();
   }
   // Its time is over, or its client has left.
   return { kind: 'failed', error: apiError('timeout', 'The request is over'), hasOutput: false };
 }
 
-async function readAttempt(exchange: Exchange, attempt: Attempt): Promise<WholeResult> {
-  const { client } = exchange;
-  const own = client.openWhole(writerOptions(exchange));
-  const options = laneOptions(exchange, attempt.facts);
-  const write = (answer: JsonObject) => client.lane?.writeWhole(answer, options) ?? answer;
-  const builder = attempt.facts.lane === null ? own : new NativeBuilder(own, write);
-  const reader = new AnswerReader(answerOptions(exchange, attempt.facts, attempt.meter.tally), builder);
+async function readAttempt(prepared: PreparedCompletion, attempt: Attempt): Promise<WholeResult> {
+  const { client } = prepared;
+  const own = client.openWhole(writerOptions(prepared));
+  const options = passthroughOptions(prepared, attempt.facts);
+  const write = (answer: JsonObject) => client.passthrough?.writeWhole(answer, options) ?? answer;
+  const builder = attempt.facts.passthrough === null ? own : new PassthroughJsonWriter(own, write);
+  const reader = new EventReader(answerOptions(prepared, attempt.facts, attempt.meter.accumulator), builder);
   attempt.watch(
     () => attempt.cancel(),
     () => reader.hasOutput,
@@ -78,7 +78,7 @@ async function readAttempt(exchange: Exchange, attempt: Attempt): Promise<WholeR
   const whole: Whole =
     result.kind === 'error'
       ? { kind: 'refused', error: result.error }
-      : await readWhole(exchange, attempt, result.response, reader, builder);
+      : await readWhole(prepared, attempt, result.response, reader, builder);
   attempt.unwatch();
   const { lateError } = attempt;
   if (lateError === null) return { ...whole, hasOutput: reader.hasOutput };
@@ -87,11 +87,11 @@ async function readAttempt(exchange: Exchange, attempt: Attempt): Promise<WholeR
 }
 
 async function readWhole(
-  { context }: Exchange,
+  { context }: PreparedCompletion,
   { upstream }: Attempt,
   response: Response,
-  reader: AnswerReader,
-  builder: WholeBuilder,
+  reader: EventReader,
+  builder: JsonWriter,
 ): Promise<Whole> {
   let lease: Lease | null = null;
   try {

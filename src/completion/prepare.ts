@@ -8,20 +8,20 @@ import { estimatePromptTokens } from '../metering/estimate.ts';
 import type { AnsweringClient } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
 import { asksForCost } from '../request-translation/translate.ts';
-import { Passes } from '../routing/retry-schedule.ts';
-import { findTargets, type LeftOut, type Target } from '../routing/targets.ts';
-import { chance, ticketOf } from '../routing/weighted-order.ts';
+import { RetrySchedule } from '../routing/retry-schedule.ts';
+import { findTargets, type SkippedTarget, type Target } from '../routing/targets.ts';
+import { hashToUnit, stickyKey } from '../routing/weighted-order.ts';
 import { findAlias } from '../settings/aliases.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { type Admission, admit } from './admission.ts';
-import { HeldRequest, type TargetRequest } from './replayable-request.ts';
+import { ReplayableRequest, type TargetRequest } from './replayable-request.ts';
 import { type ClientRoute, type CompletionRequest, readCompletionRequest } from './request.ts';
 import { type RequestPolicies, readRequestPolicies } from './request-policies.ts';
 import { maxWrittenBytes } from './written-size.ts';
 
 /** It lives as long as its answer streams, so it holds nothing of the prompt, which may be a thousand times its size. */
-export interface Exchange {
+export interface PreparedCompletion {
   readonly context: RequestContext;
   readonly route: Route;
   /** Writes the answer. */
@@ -33,7 +33,7 @@ export interface Exchange {
   readonly alias: string | null;
   /** In the order in which they are tried. */
   readonly targets: readonly [Target, ...Target[]];
-  readonly leftOut: readonly LeftOut[];
+  readonly skipped: readonly SkippedTarget[];
   readonly policies: Policies;
   readonly isStreamed: boolean;
   /** The client asked for a usage chunk (U2). */
@@ -48,16 +48,16 @@ export interface Exchange {
   readonly admission: Admission | null;
 }
 
-export type ExchangeResult =
+export type PrepareResult =
   | {
       readonly kind: 'exchange';
-      readonly exchange: Exchange;
+      readonly prepared: PreparedCompletion;
       /** What the first target is sent. */
       readonly first: TargetRequest;
       /** To be released. */
-      readonly held: HeldRequest;
+      readonly held: ReplayableRequest;
       /** In which order the others follow. */
-      readonly passes: Passes;
+      readonly passes: RetrySchedule;
     }
   | ({ readonly kind: 'error' } & Refused);
 
@@ -67,12 +67,12 @@ interface Refused {
 }
 
 /** @param pathModel the model, where the path names it (Azure's clients) */
-export async function openExchange<Session>(
+export async function prepareCompletion<Session>(
   request: Request,
   clientRoute: ClientRoute<Session>,
   context: RequestContext,
   pathModel?: string,
-): Promise<ExchangeResult> {
+): Promise<PrepareResult> {
   const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return identified;
   const asked = readRequestPolicies(request.headers, context.settings);
@@ -80,7 +80,7 @@ export async function openExchange<Session>(
   const read = await readCompletionRequest(request, clientRoute, context, pathModel);
   if (read.kind === 'error') return read;
   const { lease } = read;
-  let result: ExchangeResult | undefined;
+  let result: PrepareResult | undefined;
   try {
     const { caller } = identified;
     result = await prepare(read, {
@@ -105,10 +105,10 @@ interface Asker {
 }
 
 /** Finds the request's targets, writes what the first one gets, and asks the limits of its key. */
-async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeResult> {
+async function prepare(read: CompletionRequest, scope: Asker): Promise<PrepareResult> {
   const { body, sent, sentBytes, onlyNative, dropped, names, lease, client } = read;
-  const { route, context, caller, signal } = asker;
-  const { policies, unsupported } = asker.asked;
+  const { route, context, caller, signal } = scope;
+  const { policies, unsupported } = scope.asked;
   const callerPays = caller.credential !== null;
   const found = findTargets({
     settings: context.settings,
@@ -116,19 +116,19 @@ async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeR
     // As it came: a lane passes what a chat has no words for (N1).
     body: sent,
     names,
-    ticket: () => ticketOf(body, context.ports.random),
+    ticket: () => stickyKey(body, context.ports.random),
     mayUse: (address) => mayUse(caller, address),
     callerPays,
   });
   if (found.kind === 'error') return found;
-  const { targets, leftOut } = found;
+  const { targets, skipped } = found;
   if (read.isPinned && targets.length > 1) return { kind: 'error', error: unpinned(names[0], onlyNative) };
   const passes = openPasses(targets, route, caller, context);
   const turn = passes.next(context.ports.clock.now());
-  const held = new HeldRequest({
+  const held = new ReplayableRequest({
     body,
     sent,
-    lane: client.lane ?? null,
+    passthrough: client.passthrough ?? null,
     onlyNative,
     dropped,
     lease,
@@ -139,7 +139,7 @@ async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeR
     maxBytes: maxWrittenBytes(sentBytes, context.settings.maxRequestBytes),
   });
   const target = turn?.target ?? targets[0];
-  const refuse = (refused: Refused): ExchangeResult => {
+  const refuse = (refused: Refused): PrepareResult => {
     passes.didNotAsk(target, context.ports.clock.now());
     return { kind: 'error', ...refused };
   };
@@ -163,7 +163,7 @@ async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeR
     first,
     held,
     passes,
-    exchange: {
+    prepared: {
       context,
       route,
       client,
@@ -171,7 +171,7 @@ async function prepare(read: CompletionRequest, asker: Asker): Promise<ExchangeR
       asked: names[0],
       alias: isAlias(names[0], context.settings) ? names[0] : null,
       targets,
-      leftOut: [...leftOut, ...passes.takeLeftOut()],
+      skipped: [...skipped, ...passes.takeLeftOut()],
       policies: client.takesVendorEvents ? policies : { ...policies, vendorEvents: [] },
       isStreamed: body.stream === true,
       asksUsage: asksForUsage(body),
@@ -199,18 +199,18 @@ function openPasses(
   route: Route,
   { keyId }: Caller,
   { settings, ports, circuits, arrivedAt }: RequestContext,
-): Passes {
-  const { retries, pacing } = settings;
+): RetrySchedule {
+  const { retries, timers } = settings;
   const options = {
     targets,
     circuits,
     caller: keyId,
     circuitOf: ({ address }: Target) => `${route} ${address}`,
     retries,
-    deadlineAt: pacing.deadlineMs === 0 ? Number.POSITIVE_INFINITY : arrivedAt + pacing.deadlineMs,
-    random: () => chance(ports.random()),
+    deadlineAt: timers.deadlineMs === 0 ? Number.POSITIVE_INFINITY : arrivedAt + timers.deadlineMs,
+    random: () => hashToUnit(ports.random()),
   };
-  return new Passes(options, ports.clock.now());
+  return new RetrySchedule(options, ports.clock.now());
 }
 
 function isAlias(name: string, { aliases, providers }: Settings): boolean {

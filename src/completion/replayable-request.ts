@@ -1,8 +1,8 @@
 /** The caller's request, held until no other target may be asked: each target gets it in its provider's words (R10). */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { ReportedNames } from '../canonical/reported-fields.ts';
-import type { Lane } from '../protocols/shared/client-protocol.ts';
-import type { LaneEndpoint, Provider, Route } from '../providers/provider.ts';
+import { ReportedFields } from '../canonical/reported-fields.ts';
+import type { Passthrough } from '../protocols/shared/client-protocol.ts';
+import type { PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
 import {
   type LimitedBody,
   RIVAL_LIMITS,
@@ -18,8 +18,8 @@ import {
 } from '../request-translation/request-form.ts';
 import type { PromptCache, Unsupported } from '../request-translation/rules.ts';
 import type { ToolNames } from '../request-translation/tool-names.ts';
-import { type Rewritten, withoutNulls } from '../request-translation/translate.ts';
-import { laneUrl, type Target, targetUrl } from '../routing/targets.ts';
+import { type TranslatedRequest, withoutNulls } from '../request-translation/translate.ts';
+import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { type JsonObject, readArray, readCount } from '../shared/json.ts';
 import { MAX_REPORTED_NAMES } from '../shared/limits.ts';
@@ -40,7 +40,7 @@ export interface TargetFacts {
   /** A whole answer shows every token that is billed (G3). */
   readonly showsAll: boolean;
   /** Where requests and events pass as they are, because client and provider speak one dialect (N1); null: nowhere. */
-  readonly lane: LaneEndpoint | null;
+  readonly passthrough: PassthroughEndpoint | null;
 }
 
 /** What one target is sent. */
@@ -66,12 +66,12 @@ export type WriteResult =
   | { readonly kind: 'request'; readonly request: TargetRequest }
   | { readonly kind: 'error'; readonly error: ApiError };
 
-export interface HeldOptions {
+export interface ReplayableRequestOptions {
   /** The canonical request. */
   readonly body: JsonObject;
   /** The body as the client sent it, and what its dialect has for providers that speak it. */
   readonly sent: JsonObject;
-  readonly lane: Lane | null;
+  readonly passthrough: Passthrough | null;
   /** Why no other provider can be asked, or null. */
   readonly onlyNative: ApiError | null;
   /** Names of what the canonical request lacks of the client's. */
@@ -92,11 +92,11 @@ export interface HeldOptions {
 /** Which models may serve it is Weir's business: upstreams refuse these, or would route by them again (R1). */
 const ROUTING_FIELDS = ['models', 'route'];
 
-export class HeldRequest {
-  #held: HeldOptions | null;
+export class ReplayableRequest {
+  #held: ReplayableRequestOptions | null;
   #outputTokens: number | null = null;
 
-  constructor(options: HeldOptions) {
+  constructor(options: ReplayableRequestOptions) {
     this.#held = options;
   }
 
@@ -117,9 +117,9 @@ export class HeldRequest {
     const asked: JsonObject = { ...omit(this.#held.body, ...ROUTING_FIELDS), ...step.set, ...name };
     await lease.pause();
     const { body: limited, isLimited } = this.#limit(asked);
-    const lane = laneTo(target, this.#held);
-    if (lane === null && onlyNative !== null) return { kind: 'error', error: onlyNative };
-    const form = lane === null ? endpoint.request : passing(lane, isLimited);
+    const passthrough = laneTo(target, this.#held);
+    if (passthrough === null && onlyNative !== null) return { kind: 'error', error: onlyNative };
+    const form = passthrough === null ? endpoint.request : passing(passthrough, isLimited);
     const rewritten = writeRequest(form, limited, {
       model,
       provider: provider.name,
@@ -128,7 +128,7 @@ export class HeldRequest {
       promptCache,
       hidesReasoning,
       // A chat is translated for nobody, and has no lane.
-      isTranslated: this.#held.lane !== null,
+      isTranslated: this.#held.passthrough !== null,
     });
     if (rewritten.kind === 'error') return rewritten;
     const { body, dropped: lost } = this.#limitWritten(form, rewritten);
@@ -141,16 +141,17 @@ export class HeldRequest {
     const chat = form.kind === 'native' ? limited : body;
     const facts = {
       target,
-      dropped: lane === null ? allNames(dropped, lost) : lost,
+      dropped: passthrough === null ? allNames(dropped, lost) : lost,
       changed,
       choices: prompts * (readCount(asked.n) ?? 1),
       ...(rewritten.toolNames === undefined ? {} : { toolNames: rewritten.toolNames }),
-      showsAll: lane === null && showsAll(provider, model, body),
-      lane: lane?.endpoint ?? null,
+      showsAll: passthrough === null && showsAll(provider, model, body),
+      passthrough: passthrough?.endpoint ?? null,
     };
-    const url = lane === null ? targetUrl(target, asked) : laneUrl(target, lane.endpoint);
-    const isPromptTold = lane === null || tellsPrompt(lane.of, this.#held);
-    const detached = lane === null ? null : detachedIn(lane);
+    const url =
+      passthrough === null ? targetUrl(target, asked) : passthroughUrl(target, passthrough.endpoint);
+    const isPromptTold = passthrough === null || tellsPrompt(passthrough.of, this.#held);
+    const detached = passthrough === null ? null : detachedIn(passthrough);
     return {
       kind: 'request',
       request: { facts, url, body, json, form, chat, prompts, isPromptTold, detached },
@@ -158,7 +159,10 @@ export class HeldRequest {
   }
 
   /** Applies the key's limit as the last change of the body, so that no other name for it is left (G2). */
-  #limitWritten(form: RequestForm, { body, dropped }: Extract<Rewritten, { kind: 'body' }>): LimitedBody {
+  #limitWritten(
+    form: RequestForm,
+    { body, dropped }: Extract<TranslatedRequest, { kind: 'body' }>,
+  ): LimitedBody {
     if (this.#outputTokens === null) return { body, dropped };
     const limited = withWrittenLimit(form, body, this.#outputTokens);
     return { body: limited.body, dropped: [...dropped, ...limited.dropped] };
@@ -199,31 +203,41 @@ export class HeldRequest {
 }
 
 interface OpenLane {
-  readonly of: Lane;
-  readonly endpoint: LaneEndpoint;
+  readonly of: Passthrough;
+  readonly endpoint: PassthroughEndpoint;
   /** What passes of the body. */
   readonly body: JsonObject;
 }
 
 /** The lane to a target: a step with fields of its own has none, as those are a chat's (R2). */
-function laneTo({ provider, step }: Target, { lane, sent }: HeldOptions): OpenLane | null {
-  const endpoint = lane === null ? undefined : provider.lanes?.[lane.dialect];
-  if (lane === null || endpoint === undefined || Object.keys(step.set).length > 0) return null;
-  const body = lane.withoutTokens(sent);
-  return body === null ? null : { of: lane, endpoint, body };
+function laneTo(
+  { provider, step }: Target,
+  { passthrough, sent }: ReplayableRequestOptions,
+): OpenLane | null {
+  const endpoint = passthrough === null ? undefined : provider.lanes?.[passthrough.protocol];
+  if (passthrough === null || endpoint === undefined || Object.keys(step.set).length > 0) return null;
+  const body = passthrough.withoutTokens(sent);
+  return body === null ? null : { of: passthrough, endpoint, body };
 }
 
 function allNames(read: readonly string[], written: readonly string[]): readonly string[] {
-  const names = new ReportedNames();
+  const names = new ReportedFields();
   names.addAll(read);
   names.addAll(written);
   return names.list;
 }
 
 /** What a chat has no words for, and a lane passes all the same, may be a prompt of any length; of so many names some are missing. */
-function tellsPrompt(lane: Lane, { onlyNative, dropped, sent }: HeldOptions): boolean {
+function tellsPrompt(
+  passthrough: Passthrough,
+  { onlyNative, dropped, sent }: ReplayableRequestOptions,
+): boolean {
   if (dropped.length >= MAX_REPORTED_NAMES) return false;
-  return onlyNative === null && !lane.compacts(sent) && !dropped.some((name) => lane.promptParts.test(name));
+  return (
+    onlyNative === null &&
+    !passthrough.compacts(sent) &&
+    !dropped.some((name) => passthrough.promptParts.test(name))
+  );
 }
 
 function detachedIn({ of, body }: OpenLane): string | null {

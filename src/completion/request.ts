@@ -2,16 +2,20 @@
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { readRequestBody } from '../http/request-body.ts';
-import { type AnsweringClient, answeringClient, type Client } from '../protocols/shared/client-protocol.ts';
+import {
+  type AnsweringClient,
+  answeringClient,
+  type ClientProtocol,
+} from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
-import { type Names, readNames } from '../routing/requested-models.ts';
+import { type RequestedModels, readRequestedModels } from '../routing/requested-models.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Lease } from '../stream/memory.ts';
 
 /** What a path stands for: which of a provider's endpoints is asked, and in which dialect the client speaks. */
 export interface ClientRoute<Session> {
   readonly route: Route;
-  readonly client: Client<Session>;
+  readonly client: ClientProtocol<Session>;
 }
 
 /** What was read of a request, which may be sent on. */
@@ -28,7 +32,7 @@ export interface CompletionRequest {
   /** Names of what it lacks of the client's. */
   readonly dropped: readonly string[];
   readonly client: AnsweringClient;
-  readonly names: Names;
+  readonly names: RequestedModels;
   /** The work on it has begun: to be released, or its work ended and the rest released later. */
   readonly lease: Lease;
 }
@@ -48,7 +52,7 @@ export async function readCompletionRequest<Session>(
   if (sent.kind === 'error') return sent;
   const { lease } = sent;
   const asked = pathModel === undefined ? sent.body : { ...sent.body, model: pathModel };
-  const named = readNames(asked, route);
+  const named = readRequestedModels(asked, route);
   if (named.kind === 'error') {
     lease.release();
     return named;

@@ -4,16 +4,16 @@ import { headerValue } from '../http/respond.ts';
 import type { RequestMeter } from '../metering/request-meter.ts';
 import { attemptsHeader } from '../routing/attempt-summary.ts';
 import { pickResponseHeaders } from '../upstream/fetch.ts';
-import type { Asking } from './attempt-runner.ts';
-import type { Exchange } from './prepare.ts';
+import type { AttemptRunner } from './attempt-runner.ts';
+import type { PreparedCompletion } from './prepare.ts';
 
 /** A list of names in a header is cut there (Q5). */
 const MAX_NAMES_CHARS = 512;
 
-export interface Answering {
-  readonly exchange: Exchange;
+export interface ResponseContext {
+  readonly prepared: PreparedCompletion;
   readonly meter: RequestMeter;
-  readonly asking: Asking;
+  readonly runner: AttemptRunner;
 }
 
 /**
@@ -22,13 +22,13 @@ export interface Answering {
  * @param isDecided whether it is known who answers: a heartbeat may send the head before, and then nobody is named
  */
 export function answerHeaders(
-  { exchange, meter, asking }: Answering,
+  { prepared, meter, runner }: ResponseContext,
   isDecided = true,
 ): Record<string, string> {
-  const { admission, alias } = exchange;
-  const { facts, headers: upstreamHeaders } = asking.current;
+  const { admission, alias } = prepared;
+  const { facts, headers: upstreamHeaders } = runner.current;
   const { target, dropped, changed } = facts;
-  const passed = (facts.lane && exchange.client.lane?.responseHeaders) ?? [];
+  const passed = (facts.passthrough && prepared.client.passthrough?.responseHeaders) ?? [];
   const headers = isDecided ? pickResponseHeaders(upstreamHeaders, passed) : {};
   // The caller's own limits stand in the place of those that the deployment has at the provider.
   Object.assign(headers, admission?.headers);

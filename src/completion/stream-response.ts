@@ -5,24 +5,24 @@ import { internalError } from '../http/internal-error.ts';
 import { clientError } from '../http/respond.ts';
 import type { RequestEnd } from '../metering/request-meter.ts';
 import { lastError } from '../routing/attempt-summary.ts';
-import type { AnswerFailure } from '../stream/chunk-sink.ts';
+import type { StreamFailure } from '../stream/chunk-sink.ts';
 import { type AttemptCallbacks, CanonicalStream, type EmptyEnd, type StreamEnd } from '../stream/pipeline.ts';
 import { errorBeforeHead } from '../upstream/errors.ts';
-import { answerOptions, laneOptions, writerOptions } from './answer-options.ts';
+import { answerOptions, passthroughOptions, writerOptions } from './answer-options.ts';
 import type { Attempt } from './attempt.ts';
 import { isEventStream, readPlainAnswer } from './collect.ts';
-import { type Answering, answerHeaders } from './response-context.ts';
+import { answerHeaders, type ResponseContext } from './response-context.ts';
 
 const STREAM_TYPE = 'text/event-stream; charset=utf-8';
 
-export async function answerStreamed(answering: Answering): Promise<Response> {
-  const { exchange, meter, asking } = answering;
-  const { context } = exchange;
+export async function respondWithStream(answering: ResponseContext): Promise<Response> {
+  const { prepared, meter, runner } = answering;
+  const { context } = prepared;
   // From here on the stream's own clocks run.
   context.deadline.stop();
   const stream = new CanonicalStream({
-    writer: exchange.client.openStream(writerOptions(exchange)),
-    limits: context.settings.pacing,
+    writer: prepared.client.openStream(writerOptions(prepared)),
+    limits: context.settings.timers,
     clock: context.ports.clock,
     arrivedAt: context.arrivedAt,
     pipe: new IdentityTransformStream(),
@@ -33,66 +33,68 @@ export async function answerStreamed(answering: Answering): Promise<Response> {
   void stream.ended.then((end) => {
     meter.settle(requestEnd(end, answering));
     // An answer that ended has cancelled what its upstream may yet send.
-    if (end.kind !== 'finished') asking.stop();
+    if (end.kind !== 'finished') runner.stop();
   });
   void feedAll(stream, answering);
   const early = await stream.opened;
   if (early !== null) {
-    return clientError(exchange.client, context, headError(early, answering), answerHeaders(answering));
+    return clientError(prepared.client, context, headError(early, answering), answerHeaders(answering));
   }
-  const headers = answerHeaders(answering, asking.isDecided);
+  const headers = answerHeaders(answering, runner.isDecided);
   headers['content-type'] = STREAM_TYPE;
   headers['cache-control'] = 'no-cache, no-transform';
   return new Response(stream.readable, { headers });
 }
 
 /** Gives the stream one answer, or in its place the next one; never rejects. */
-async function feedAll(stream: CanonicalStream, answering: Answering): Promise<void> {
-  const { asking, exchange } = answering;
+async function feedAll(stream: CanonicalStream, answering: ResponseContext): Promise<void> {
+  const { runner, prepared } = answering;
   try {
-    let attempt: Attempt | null = asking.current;
+    let attempt: Attempt | null = runner.current;
     while (attempt !== null) {
       await feed(stream, attempt, answering);
-      attempt = await asking.next();
+      attempt = await runner.next();
     }
     // Where the client left while nobody was asked, nothing has ended the stream.
     stream.fail(apiError('timeout', 'The request is over'));
   } catch (error) {
-    stream.fail(internalError(exchange.context, error));
+    stream.fail(internalError(prepared.context, error));
   }
 }
 
 /** Gives the stream an attempt's answer, in whichever form the upstream sent it. */
-async function feed(stream: CanonicalStream, attempt: Attempt, answering: Answering): Promise<void> {
-  const { exchange, asking } = answering;
+async function feed(stream: CanonicalStream, attempt: Attempt, answering: ResponseContext): Promise<void> {
+  const { prepared, runner } = answering;
   const { upstream, facts, meter } = attempt;
   const turn: AttemptCallbacks = {
     isReplaceable: attempt.isReplaceable,
-    onOutput: () => asking.served(attempt),
+    onOutput: () => runner.served(attempt),
     onEmptyEnd: (failure) => {
       try {
         return emptyEnd(failure, attempt, answering);
       } catch (error) {
         return {
           kind: 'over',
-          failure: { error: internalError(exchange.context, error), upstreamError: null },
+          failure: { error: internalError(prepared.context, error), upstreamError: null },
         };
       }
     },
   };
-  const lane =
-    facts.lane === null ? undefined : exchange.client.lane?.openStream(laneOptions(exchange, facts));
-  let answer = stream.begin(answerOptions(exchange, facts, meter.tally), turn, lane);
+  const passthrough =
+    facts.passthrough === null
+      ? undefined
+      : prepared.client.passthrough?.openStream(passthroughOptions(prepared, facts));
+  let answer = stream.begin(answerOptions(prepared, facts, meter.accumulator), turn, passthrough);
   attempt.watch((error) => answer.fail(error));
   const result = await attempt.answer;
   if (result.kind === 'error') return answer.fail(result.error);
   const { response } = result;
   if (response.body !== null && isEventStream(response, true)) return answer.pump(response.body);
-  const read = await readPlainAnswer(response, upstream, exchange.context.leaseMemory);
+  const read = await readPlainAnswer(response, upstream, prepared.context.leaseMemory);
   if (read.kind === 'error') return answer.fail(read.error);
   // A lane passes events, and there are none: the client's own writer makes them.
-  if (lane !== undefined && !answer.isOver) {
-    answer = stream.begin(answerOptions(exchange, facts, meter.tally), turn);
+  if (passthrough !== undefined && !answer.isOver) {
+    answer = stream.begin(answerOptions(prepared, facts, meter.accumulator), turn);
   }
   const written = answer.plain(read.answer);
   read.lease.end();
@@ -101,14 +103,14 @@ async function feed(stream: CanonicalStream, attempt: Attempt, answering: Answer
 }
 
 /** What becomes of an answer without any output: the next target's takes its place, or it stands as it is. */
-function emptyEnd(failure: AnswerFailure | null, attempt: Attempt, { asking }: Answering): EmptyEnd {
+function emptyEnd(failure: StreamFailure | null, attempt: Attempt, { runner }: ResponseContext): EmptyEnd {
   if (failure === null) {
-    return asking.servedNothing(attempt) ? { kind: 'replaced' } : { kind: 'over', failure };
+    return runner.servedNothing(attempt) ? { kind: 'replaced' } : { kind: 'over', failure };
   }
   const { error, upstreamError } = failure;
   const isSilent = upstreamError === null && error.code === 'stream_idle_timeout';
   const classified = errorBeforeHead(failure, attempt.upstream);
-  const last = asking.failed(attempt, classified, isSilent);
+  const last = runner.failed(attempt, classified, isSilent);
   if (last === null) return { kind: 'replaced' };
   // In a frame it is told as the upstream's own, which the classification for the head is not.
   const message = last.message === classified.message ? error.message : last.message;
@@ -116,15 +118,15 @@ function emptyEnd(failure: AnswerFailure | null, attempt: Attempt, { asking }: A
 }
 
 /** The error with which a request is answered whose answer failed before its head (E1). */
-function headError(failure: AnswerFailure, { meter, asking }: Answering): ApiError {
+function headError(failure: StreamFailure, { meter, runner }: ResponseContext): ApiError {
   if (failure.upstreamError === null) return failure.error;
-  return lastError(errorBeforeHead(failure, asking.current.upstream), meter.attempts);
+  return lastError(errorBeforeHead(failure, runner.current.upstream), meter.attempts);
 }
 
 /** An error in the place of an answer means that no tokens were used but those that it reports; silence until a timeout means no such thing. */
-function requestEnd(end: StreamEnd, { asking }: Answering): RequestEnd {
+function requestEnd(end: StreamEnd, { runner }: ResponseContext): RequestEnd {
   if (end.kind === 'finished' || end.kind === 'cancelled') return end;
   if (end.isOpen) return { kind: end.kind, error: end.failure.error };
-  const error = errorBeforeHead(end.failure, asking.current.upstream);
+  const error = errorBeforeHead(end.failure, runner.current.upstream);
   return { kind: end.kind === 'timed_out' ? 'timed_out' : 'refused', error };
 }

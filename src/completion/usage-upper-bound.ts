@@ -13,7 +13,7 @@ import { withoutNulls } from '../request-translation/translate.ts';
 import { addressesOf, type Target } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { type JsonObject, readCount } from '../shared/json.ts';
-import type { HeldRequest, TargetRequest } from './replayable-request.ts';
+import type { ReplayableRequest, TargetRequest } from './replayable-request.ts';
 
 interface Ceiling {
   readonly promptTokens: number;
@@ -28,19 +28,19 @@ interface Ceiling {
   readonly models: readonly PricedModel[];
 }
 
-export type CeilingResult =
-  | { readonly kind: 'ceiling'; readonly ceiling: Ceiling }
+export type UsageUpperBoundResult =
+  | { readonly kind: 'ceiling'; readonly upperBound: Ceiling }
   | { readonly kind: 'invalid'; readonly error: ApiError };
 
 /**
  * The highest of what each target may use: one of them is asked, or one after the other until one answers.
  * @param first what the first target would be sent; what the others would be is written for this alone
  */
-export async function findCeiling(
+export async function findUsageUpperBound(
   targets: readonly Target[],
   first: TargetRequest,
-  held: HeldRequest,
-): Promise<CeilingResult> {
+  held: ReplayableRequest,
+): Promise<UsageUpperBoundResult> {
   let highest = ceilingOf(first);
   for (const target of targets) {
     if (highest.kind === 'invalid') return highest;
@@ -49,7 +49,8 @@ export async function findCeiling(
     // What a provider does not take, it is not sent.
     if (written.kind === 'error') continue;
     const next = ceilingOf(written.request);
-    highest = next.kind === 'invalid' ? next : { ...next, ceiling: higher(highest.ceiling, next.ceiling) };
+    highest =
+      next.kind === 'invalid' ? next : { ...next, upperBound: higher(highest.upperBound, next.upperBound) };
   }
   return highest;
 }
@@ -66,7 +67,7 @@ function higher(a: Ceiling, b: Ceiling): Ceiling {
   };
 }
 
-function ceilingOf(asked: TargetRequest): CeilingResult {
+function ceilingOf(asked: TargetRequest): UsageUpperBoundResult {
   const { body, form: request, chat, prompts, facts, detached } = asked;
   const { provider, priceIds: providers } = facts.target;
   // A limit that its provider demands and the caller did not set is none of the caller's.
@@ -76,7 +77,7 @@ function ceilingOf(asked: TargetRequest): CeilingResult {
   if (detached !== null) return { kind: 'invalid', error: notCounted(detached) };
   if (outputTokens === undefined) return { kind: 'invalid', error: notWhole(limitName(request)) };
   if (answers === undefined) return { kind: 'invalid', error: notWhole('n') };
-  const sent = facts.lane === null ? chat : body;
+  const sent = facts.passthrough === null ? chat : body;
   const models = addressesOf(facts.target, sent).map((address) => address.slice(provider.id.length + 1));
   const searches = maxSearches(body);
   const shared = {
@@ -86,7 +87,7 @@ function ceilingOf(asked: TargetRequest): CeilingResult {
     searches: searches !== 0,
   };
   const times = provider.billsFallbacks === true ? models.length : 1;
-  const ceiling: Ceiling = {
+  const upperBound: Ceiling = {
     promptTokens: promptTokensOf(asked, models) * times,
     choices: prompts * answers * times,
     searches,
@@ -95,7 +96,7 @@ function ceilingOf(asked: TargetRequest): CeilingResult {
     extraOutputTokens: sent.prediction === undefined ? 0 : mostTokensOf(sent.prediction),
     models: models.map((model) => ({ ...shared, model })),
   };
-  return { kind: 'ceiling', ceiling };
+  return { kind: 'ceiling', upperBound };
 }
 
 function notWhole(param: string): ApiError {
@@ -115,7 +116,7 @@ function promptTokensOf(
   const { imageTokens, readingModels = [] } = facts.target.provider;
   const isReading = models.some((model) => matchesAnyGlob(readingModels, model));
   if (!isPromptTold || isReading) return MAX_PROMPT_TOKENS;
-  const isRewritten = form.kind === 'native' && facts.lane === null;
+  const isRewritten = form.kind === 'native' && facts.passthrough === null;
   return maxPromptTokens(chat, isRewritten ? JSON.stringify(chat) : json, imageTokens);
 }
 

@@ -7,7 +7,7 @@ import type { KnownCallers } from '../metering/known-callers.ts';
 import type { Ledger } from '../metering/ledger.ts';
 import type { PriceBook } from '../metering/pricing/price-book.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
-import type { Circuits } from '../routing/circuit-breaker.ts';
+import type { CircuitBreakers } from '../routing/circuit-breaker.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
 import type { Deadline } from './deadline.ts';
@@ -31,7 +31,7 @@ export interface RequestContext {
   readonly modelLists: ModelLists;
   readonly knownKeys: KnownKeys;
   readonly knownCallers: KnownCallers;
-  readonly circuits: Circuits;
+  readonly circuits: CircuitBreakers;
   readonly leaseMemory: LeaseMemory;
   readonly prices: PriceBook;
   readonly deadline: Deadline;

@@ -20,12 +20,12 @@ export interface Hooks {
 
 export const NO_HOOKS: Hooks = { onRequest: null, onRecord: null };
 
-export type HostAnswer =
+export type HookResult =
   /** The host's own caller; null: `AUTH` decides who calls. */
   | { readonly kind: 'go'; readonly caller: Caller | null }
   | { readonly kind: 'answered'; readonly response: Response };
 
-const GO: HostAnswer = { kind: 'go', caller: null };
+const GO: HookResult = { kind: 'go', caller: null };
 
 const LATE = Symbol('late');
 
@@ -38,11 +38,11 @@ const PLAIN_ID = /^(?![0-9a-f]{16}$)[\w-]{1,36}$/;
  * Asks the host once about each request of Weir's. Not asked are `/health`, a page's preflights, which bear no credentials, and
  * the bearer of the admin token. A hook that fails lets nothing pass.
  */
-export function askHost(
+export function runOnRequestHook(
   { onRequest }: Hooks,
   request: Request,
   context: RequestContext,
-): HostAnswer | Promise<HostAnswer> {
+): HookResult | Promise<HookResult> {
   return onRequest === null || request.method === 'OPTIONS' ? GO : ask(onRequest, request, context);
 }
 
@@ -50,7 +50,7 @@ async function ask(
   onRequest: NonNullable<Hooks['onRequest']>,
   request: Request,
   context: RequestContext,
-): Promise<HostAnswer> {
+): Promise<HookResult> {
   const { settings, requestId } = context;
   if (new URL(request.url).pathname === `${settings.basePath}/health`) return GO;
   if (await isAdmin(settings.adminToken, request.headers)) return GO;
@@ -85,7 +85,7 @@ function hookFailed({ ports, requestId }: RequestContext, reason: unknown): ApiE
 }
 
 /** The writer, which tells the host of each record: in `waitUntil`, beside the writing, which no failure of the hook touches. */
-export function toldRecords(
+export function withRecordHook(
   records: RecordWriter,
   { onRecord }: Hooks,
   { ports, waitUntil }: Pick<RequestContext, 'ports' | 'waitUntil'>,

@@ -55,7 +55,7 @@ async function findCaller(request: Request, context: RequestContext): Promise<Id
 
 /** Nothing else is waited for while a caller is identified. */
 function storeTooSlow({ settings }: RequestContext): ApiError {
-  const seconds = settings.pacing.deadlineMs / 1000;
+  const seconds = settings.timers.deadlineMs / 1000;
   return apiError('timeout', `The key store (WEIR_KV) did not answer within ${seconds} seconds: try again`);
 }
 

@@ -7,7 +7,7 @@ import { codeOf } from './respond.ts';
 /** Weir's own failures and settings that are wrong, which have lines of their own. */
 const INTERNAL_STATUS = 500;
 
-export function noteRefusal(
+export function logRefusal(
   request: Request,
   answer: Response,
   { known, ports, requestId, settings, waitUntil }: RequestContext,

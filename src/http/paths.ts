@@ -4,7 +4,7 @@ import { apiError } from '../canonical/error.ts';
 import { messages } from '../protocols/anthropic-messages/client.ts';
 import { chat } from '../protocols/openai-chat/client.ts';
 import { responses } from '../protocols/openai-responses/client.ts';
-import type { Client } from '../protocols/shared/client-protocol.ts';
+import type { ClientProtocol } from '../protocols/shared/client-protocol.ts';
 import type { RequestContext } from './context.ts';
 import { clientError } from './respond.ts';
 
@@ -22,7 +22,7 @@ function pathStart(url: string): number {
 }
 
 /** The URL that a request's client meant, where its own has a slip in the path; null: it has none. */
-export function meantUrl({ url }: Request): string | null {
+export function normalizedUrl({ url }: Request): string | null {
   const path = pathOf(url);
   if (!SLIP.test(path)) return null;
   const start = pathStart(url);
@@ -58,8 +58,8 @@ function segmentsOf(path: string): string[] {
 const MAX_DECODINGS = 4;
 
 /** The request under the path that its client meant: itself, but for a slip. It takes the body with it. */
-export function forgivePath(request: Request): Request {
-  const url = meantUrl(request);
+export function normalizePath(request: Request): Request {
+  const url = normalizedUrl(request);
   if (url === null) return request;
   const { method, headers } = request;
   // A GET with a body, which HTTP allows, can't be copied: its body has no meaning here.
@@ -69,7 +69,7 @@ export function forgivePath(request: Request): Request {
 }
 
 /** Whose a path is, known route or not: its errors are in its client's form (I1). */
-export function clientOfPath(request: Request): Pick<Client<unknown>, 'id' | 'error'> {
+export function clientOfPath(request: Request): Pick<ClientProtocol<unknown>, 'id' | 'error'> {
   const path = pathOf(request.url);
   if (/\/responses(\/|$)/.test(path)) return responses;
   return /\/messages(\/|$)/.test(path) ? messages : chat;
@@ -115,7 +115,7 @@ const ROUTES = [
 ];
 
 /** The 404 of a path that is no route. A router that takes the base path away is a common cause. */
-export function noSuchRoute(
+export function routeNotFound(
   request: Request,
   context: Pick<RequestContext, 'requestId' | 'settings'>,
 ): Response {

@@ -61,7 +61,7 @@ const REFUSALS: Readonly<Record<Exclude<TextRead['kind'], 'text'>, Refusal>> = {
   too_large: (maxBytes) => ['request_too_large', `The request's body is larger than ${maxBytes} bytes`],
   late: (_maxBytes, { settings }) => [
     'request_timeout',
-    `The request's body did not arrive within ${settings.pacing.deadlineMs / 1000} seconds`,
+    `The request's body did not arrive within ${settings.timers.deadlineMs / 1000} seconds`,
   ],
   // The client broke it off: nobody reads the answer.
   broken: () => ['invalid_request', "The request's body ended before it was complete"],

@@ -1,7 +1,7 @@
 /** Makes the responses that are not streams: JSON, errors, and the headers that every answer has (H1, E1). */
 import type { ApiError } from '../canonical/error.ts';
 import { chat } from '../protocols/openai-chat/client.ts';
-import type { Client, ErrorAnswer } from '../protocols/shared/client-protocol.ts';
+import type { ClientProtocol, ErrorAnswer } from '../protocols/shared/client-protocol.ts';
 import type { RequestContext } from './context.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -20,7 +20,7 @@ export function errorResponse(error: ApiError, others: HeadersInit = {}): Respon
 
 /** An error in the form of the client's dialect. */
 export function clientError(
-  client: Pick<Client<unknown>, 'error'>,
+  client: Pick<ClientProtocol<unknown>, 'error'>,
   { requestId }: Pick<RequestContext, 'requestId'>,
   error: ApiError,
   others: HeadersInit = {},

@@ -11,7 +11,7 @@ export type LedgerAnswer<Value> =
   | { readonly kind: 'error'; readonly error: ApiError };
 
 /** @param call what is asked; it is asked again once, so it must be such that a repetition changes nothing */
-export async function askLedger<Value>(
+export async function callLedger<Value>(
   { ports, requestId }: Pick<RequestContext, 'ports' | 'requestId'>,
   keyId: string,
   call: (ledger: KeyObject) => Promise<Value>,
@@ -54,7 +54,7 @@ export async function changeLimits(
   fields: JsonObject,
 ): Promise<{ readonly limits: JsonObject | null } | { readonly error: ApiError }> {
   if (context.ports.ledgers === null) return { error: unboundLimits(fields) };
-  const changed = await askLedger(context, keyId, (ledger) => ledger.changeLimits(fields));
+  const changed = await callLedger(context, keyId, (ledger) => ledger.changeLimits(fields));
   if (changed.kind === 'error') return changed;
   const { value } = changed;
   if (value.kind === 'limits') return { limits: writeLimits(value.limits) };

@@ -33,7 +33,7 @@ export interface KeyCalls {
   revokeKey(id: string): Promise<void>;
 }
 
-export interface HeldKeyPorts {
+export interface LedgerKeyPorts {
   readonly sql: Sql;
   readonly transaction: <Value>(act: () => Value) => Value;
   /** Null where it is not bound. */
@@ -48,13 +48,13 @@ const RETRY_DELAYS_MS = [1100, 1100];
 const TABLE =
   'CREATE TABLE IF NOT EXISTS held_key (only INTEGER PRIMARY KEY CHECK (only = 1), json TEXT) STRICT';
 
-export class HeldKey implements KeyCalls {
-  readonly #ports: HeldKeyPorts;
+export class LedgerKey implements KeyCalls {
+  readonly #ports: LedgerKeyPorts;
   /** The last write to KV: the next one waits for it. */
   #written: Promise<void> = Promise.resolve();
   #isNewer = false;
 
-  constructor(ports: HeldKeyPorts) {
+  constructor(ports: LedgerKeyPorts) {
     this.#ports = ports;
     ports.sql.exec(TABLE);
   }

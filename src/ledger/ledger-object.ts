@@ -8,12 +8,12 @@ import type { UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import { readRecordDays } from '../settings/settings.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { HeldKey, type KeyCalls, type KeyChange, type KeyChangeResult } from './held-key.ts';
+import { type KeyCalls, type KeyChange, type KeyChangeResult, LedgerKey } from './held-key.ts';
 import type { LimitsStub } from './limits/limit-calls.ts';
 import type { LimitsResult } from './limits/limits.ts';
 import { type Reservation, type ReserveRequest, reserve } from './limits/reserve.ts';
 import { expire, nextExpiry, settle, settleRecords, settleUnreserved } from './limits/settle.ts';
-import { readStanding, type Standing } from './limits/status.ts';
+import { type LimitStatus, readLimitStatus } from './limits/status.ts';
 import { changeLimits, createLimitTables } from './limits/tables.ts';
 import type { SumRow } from './records/columns.ts';
 import {
@@ -44,7 +44,7 @@ import {
   listRecords,
 } from './records/records.ts';
 import { createRefusals, sumRefusals, takeRefusals } from './records/refusals.ts';
-import { createMarks, readMarks, setMark } from './records/settings-table.ts';
+import { createStateTable, readState, setState } from './records/settings-table.ts';
 
 /** The part of an object's storage that is used. */
 export type LedgerStorage = Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'getAlarm' | 'setAlarm'>;
@@ -69,7 +69,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
   readonly #sql: SqlStorage;
   readonly #keyId: string;
   readonly #jobs: readonly Job[];
-  readonly #key: HeldKey;
+  readonly #key: LedgerKey;
 
   /** @param storage the object's own, or one around it */
   constructor(context: DurableObjectState, env: LedgerEnv, storage: LedgerStorage = context.storage) {
@@ -77,7 +77,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
     this.#storage = storage;
     this.#sql = storage.sql;
     this.#keyId = context.id.name ?? '';
-    this.#key = new HeldKey({
+    this.#key = new LedgerKey({
       sql: this.#sql,
       transaction: (act) => storage.transactionSync(act),
       store: env.WEIR_KV ?? null,
@@ -89,7 +89,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
       this.#jobs = [];
       return;
     }
-    createMarks(this.#sql);
+    createStateTable(this.#sql);
     createRecords(this.#sql);
     createSums(this.#sql);
     createLimitTables(this.#sql);
@@ -104,9 +104,9 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
   async settle(records: readonly ChargedRecord[], recordDays?: number): Promise<readonly string[]> {
     const alarm = await this.#storage.getAlarm();
     const forgotten = this.#storage.transactionSync(() => {
-      const marks = readMarks(this.#sql);
+      const marks = readState(this.#sql);
       const days = recordDays ?? marks.record_days;
-      if (days !== marks.record_days) setMark(this.#sql, 'record_days', days);
+      if (days !== marks.record_days) setState(this.#sql, 'record_days', days);
       const old = records.filter((record) => isForgotten(record, marks));
       const taken = insertRecords(
         this.#sql,
@@ -173,8 +173,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
     this.#storage.transactionSync(() => settleUnreserved(this.#sql, id, charge, day, now));
   }
 
-  async standing(): Promise<Standing> {
-    return readStanding(this.#sql, Date.now());
+  async standing(): Promise<LimitStatus> {
+    return readLimitStatus(this.#sql, Date.now());
   }
 
   async changeLimits(fields: JsonObject): Promise<LimitsResult> {
@@ -213,7 +213,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
 
   /** Sends sums of days to the directory. What can't be sent is sent later, and the ledger's own reports are exact meanwhile. */
   async #sendDays(now: number): Promise<number | null> {
-    const rows = changedDays(this.#sql, readMarks(this.#sql));
+    const rows = changedDays(this.#sql, readState(this.#sql));
     if (rows.length === 0) return null;
     const directory = this.env.WEIR_LEDGER.getByName(DIRECTORY);
     if (!(await succeeds(directory.takeDays(this.#keyId, rows), MAX_SEND_MS))) return now + RETRY_AFTER_MS;
@@ -223,7 +223,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
   }
 
   #deleteOld(now: number): number | null {
-    const keptMs = (readMarks(this.#sql).record_days || readRecordDays(this.env)) * DAY_MS;
+    const keptMs = (readState(this.#sql).record_days || readRecordDays(this.env)) * DAY_MS;
     const oldest = this.#storage.transactionSync(() => deleteRecords(this.#sql, now - keptMs));
     if (oldest === null) return null;
     // Once a day is enough for what falls due.

@@ -1,7 +1,7 @@
 /** One attempt's part of a request's record: who was asked, what came of it, and what it used (R8). */
 import type { BilledUsage, CountedUsage } from '../canonical/usage.ts';
 import type { Attempt } from './record.ts';
-import { Tally } from './usage-accumulator.ts';
+import { UsageAccumulator } from './usage-accumulator.ts';
 
 export interface AttemptFacts {
   readonly provider: string;
@@ -47,7 +47,7 @@ const BROKEN = [
 
 export class AttemptMeter {
   readonly facts: AttemptFacts;
-  readonly tally: Tally;
+  readonly accumulator: UsageAccumulator;
   /** The HTTP status of the upstream's answer, as soon as there is one. */
   status: number | null = null;
   /** Where it was asked in vain, and why, where a setting may be the cause. */
@@ -63,7 +63,7 @@ export class AttemptMeter {
    */
   constructor(facts: AttemptFacts, now: () => number, promptEstimate: number) {
     this.facts = facts;
-    this.tally = new Tally(now, promptEstimate);
+    this.accumulator = new UsageAccumulator(now, promptEstimate);
     this.#now = now;
     this.#startedAt = now();
   }
@@ -90,30 +90,30 @@ export class AttemptMeter {
   }
 
   countUsage(): CountedUsage<BilledUsage> {
-    return this.#isRefused ? this.tally.countReported() : this.tally.countBilled();
+    return this.#isRefused ? this.accumulator.countReported() : this.accumulator.countBilled();
   }
 
   /** Null where its upstream reported all of its usage, or bills nothing. */
   get unreported(): Unreported | null {
     const end = this.#end;
     if (this.#isRefused && !this.#isBroken) return null;
-    const { tally } = this;
+    const { accumulator } = this;
     const { choices, showsAll } = this.facts;
-    const { prompt, output } = tally.reported;
-    const isFinal = end?.isWhole === true || tally.finishesAtUsage >= choices;
+    const { prompt, output } = accumulator.reported;
+    const isFinal = end?.isWhole === true || accumulator.finishesAtUsage >= choices;
     if (isFinal && prompt !== null && output !== null) return null;
-    const isSeen = showsAll && tally.finishes >= choices;
+    const isSeen = showsAll && accumulator.finishes >= choices;
     return {
       promptTokens: prompt,
       outputTokens: isFinal ? output : null,
       leastOutputTokens: output ?? 0,
-      mostOutputTokens: isSeen ? tally.mostSeenTokens : null,
+      mostOutputTokens: isSeen ? accumulator.mostSeenTokens : null,
     };
   }
 
   /** Whether its upstream bills it, or may do so. */
   get isBilled(): boolean {
-    const isReported = this.tally.countReported().usage.total_tokens > 0 || this.upstreamCost !== null;
+    const isReported = this.accumulator.countReported().usage.total_tokens > 0 || this.upstreamCost !== null;
     return isReported || this.unreported !== null;
   }
 
@@ -124,7 +124,7 @@ export class AttemptMeter {
 
   /** What its upstream says that it costs: an integer of 10^-9 US dollars, or null (P3). */
   get upstreamCost(): number | null {
-    return this.tally.upstreamCost;
+    return this.accumulator.upstreamCost;
   }
 
   get #isRefused(): boolean {

@@ -4,7 +4,7 @@ import { decodeUsageRecord, type UsageRecord } from './record.ts';
 import type { RecordSink } from './record-writer.ts';
 
 /** The part of a KV namespace that is used. */
-export type StrandedStore = Pick<KVNamespace, 'get' | 'put' | 'list' | 'delete'>;
+export type DeadLetterStore = Pick<KVNamespace, 'get' | 'put' | 'list' | 'delete'>;
 
 const PREFIX = 'stranded/';
 /** Records that an isolate remembers, of all keys, and that one settling brings in. */
@@ -17,13 +17,13 @@ function keyOf({ key_id, request_id }: UsageRecord): string {
   return `${PREFIX}${key_id}/${request_id}`;
 }
 
-export class StrandedRecords implements RecordSink {
-  readonly #store: StrandedStore;
+export class DeadLetters implements RecordSink {
+  readonly #store: DeadLetterStore;
   readonly #ledger: RecordSink;
   /** What this isolate has left in KV, by its KV key. */
   readonly #remembered = new Map<string, UsageRecord>();
 
-  constructor(store: StrandedStore, ledger: RecordSink) {
+  constructor(store: DeadLetterStore, ledger: RecordSink) {
     this.#store = store;
     this.#ledger = ledger;
   }
@@ -51,7 +51,7 @@ export class StrandedRecords implements RecordSink {
    * Brings in what there is, of every key.
    * @returns how many records were brought in, and how many were left because their ledger could not be reached
    */
-  async bringIn(): Promise<{ readonly settled: number; readonly left: number }> {
+  async replay(): Promise<{ readonly settled: number; readonly left: number }> {
     let settled = 0;
     let left = 0;
     let cursor: string | null = null;

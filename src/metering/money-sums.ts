@@ -4,7 +4,7 @@ const NANOS_PER_UNIT = 1_000_000_000n;
 const NANO_DIGITS = 9;
 
 /** Amounts by currency. Currencies are never converted (P5). */
-export class Money {
+export class MoneySums {
   readonly #nanos = new Map<string, bigint>();
 
   add(currency: string, nanos: bigint): void {

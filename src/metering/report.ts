@@ -1,6 +1,6 @@
 /** Groups and sums usage for `GET /v1/usage`, from single records or from sums of them (M5, P5). */
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
-import { Money } from './money-sums.ts';
+import { MoneySums } from './money-sums.ts';
 import type { RecordSummary } from './record.ts';
 import { type Medians, mediansOf, SPEED_COUNTS, type SpeedCount, speedsOf } from './speeds.ts';
 
@@ -109,8 +109,8 @@ export class Report {
 
 class Sum {
   readonly #counts: Counts = emptyCounts();
-  readonly #cost = new Money();
-  readonly #estimatedCost = new Money();
+  readonly #cost = new MoneySums();
+  readonly #estimatedCost = new MoneySums();
   #speeds: number[] | null = null;
 
   add(amounts: Amounts): void {

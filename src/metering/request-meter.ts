@@ -123,7 +123,7 @@ export class RequestMeter {
   #record(end: RequestEnd, error_code: string | null): UsageRecord {
     const { requestId, keyId, asked, route, client, arrivedAt } = this.#facts;
     const attempts = this.#asked;
-    const { tally, facts } = this.#current;
+    const { accumulator, facts } = this.#current;
     const { provider, model, dropped, changed } = facts;
     const now = this.#ports.now();
     return boundRecord({
@@ -138,9 +138,9 @@ export class RequestMeter {
       client,
       status: end.kind === 'refused' ? 'failed' : end.kind,
       error_code,
-      finish_reason: tally.finishWord,
+      finish_reason: accumulator.finishWord,
       ...sumUp(attempts, this.#ports.prices.table, now),
-      first_token_ms: tally.firstTokenAt === null ? null : tally.firstTokenAt - arrivedAt,
+      first_token_ms: accumulator.firstTokenAt === null ? null : accumulator.firstTokenAt - arrivedAt,
       total_ms: now - arrivedAt,
       bytes_out: this.#bytesOut,
       attempts: this.attempts,

@@ -44,8 +44,8 @@ export function sumUp(attempts: readonly AttemptMeter[], table: PriceTable, endM
     sums.reasoning_tokens = addKnown(sums.reasoning_tokens, completion?.reasoning_tokens);
     longWrites += usage.cache_write_long_tokens ?? 0;
     searches += usage.searches ?? 0;
-    sums.vendor_events += attempt.tally.vendorEvents;
-    sums.vendor_tokens += attempt.tally.vendorTokens;
+    sums.vendor_events += attempt.accumulator.vendorEvents;
+    sums.vendor_tokens += attempt.accumulator.vendorTokens;
     sums.estimated ||= estimated;
     const isPaid = usage.total_tokens > 0 || attempt.upstreamCost !== null;
     // Where none used anything, the last one tells whether its price is known.

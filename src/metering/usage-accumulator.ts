@@ -15,7 +15,7 @@ import { TokenCount } from './estimate.ts';
 /** What may be one: anything else does not belong in records and logs. */
 const FINISH_WORD = /^[\w-]{1,32}$/;
 
-export class Tally implements StreamMeter {
+export class UsageAccumulator implements StreamMeter {
   readonly #now: () => number;
   readonly #promptEstimate: number;
   readonly #text = new TokenCount();

@@ -1,10 +1,10 @@
 /** The site beside Weir: what is not Weir's goes to the origin as it came, never twice, and never with a key of Weir's (W1). */
 import { bearsOwnKey } from '../auth/own-credentials.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { leadsBelow, meantUrl } from '../http/paths.ts';
+import { leadsBelow, normalizedUrl } from '../http/paths.ts';
 import type { Ports } from '../http/ports.ts';
 import { errorResponse } from '../http/respond.ts';
-import type { Placement } from '../settings/mount-config.ts';
+import type { MountConfig } from '../settings/mount-config.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 
 /** On every request that is passed on: one that comes back was passed to the Worker itself, and would be without end. */
@@ -13,16 +13,16 @@ const PASSED_HEADER = 'x-weir-origin-pass';
 /** What is Weir's of a root that it shares with the site, besides its routes. */
 const API_ROOTS = ['/v1', '/v1beta'];
 
-export type SitePorts = Pick<Ports, 'fetch' | 'log'>;
+export type OriginProxyPorts = Pick<Ports, 'fetch' | 'log'>;
 
-export class Site {
-  readonly #placement: Placement;
+export class OriginProxy {
+  readonly #mount: MountConfig;
   readonly #isRoute: (pathname: string) => boolean;
-  readonly #ports: SitePorts;
+  readonly #ports: OriginProxyPorts;
 
   /** @param isRoute whether a path is a route of Weir's, whatever the method */
-  constructor(placement: Placement, isRoute: (pathname: string) => boolean, ports: SitePorts) {
-    this.#placement = placement;
+  constructor(mount: MountConfig, isRoute: (pathname: string) => boolean, ports: OriginProxyPorts) {
+    this.#mount = mount;
     this.#isRoute = isRoute;
     this.#ports = ports;
   }
@@ -35,7 +35,7 @@ export class Site {
     if (this.#isWeirs(request)) return null;
     const refusal = this.#refusal(request);
     if (refusal !== null) return errorResponse(refusal);
-    const { origin } = this.#placement;
+    const { origin } = this.#mount;
     // If anything breaks before the origin is asked, the runtime asks it: always the one of the request's own host.
     if (origin.kind === 'zone') context.passThroughOnException();
     const { pathname, search } = new URL(request.url);
@@ -45,8 +45,8 @@ export class Site {
   }
 
   #isWeirs(request: Request): boolean {
-    const { basePath, adminToken } = this.#placement;
-    const { pathname } = new URL(meantUrl(request) ?? request.url);
+    const { basePath, adminToken } = this.#mount;
+    const { pathname } = new URL(normalizedUrl(request) ?? request.url);
     // A mistyped path of the API must not carry a provider's key and a prompt to the site.
     const own = basePath === '' ? API_ROOTS : [basePath];
     const isOwnPath = this.#isRoute(pathname) || own.some((base) => leadsBelow(pathname, base));
@@ -54,7 +54,7 @@ export class Site {
   }
 
   #refusal(request: Request): ApiError | null {
-    const { origin } = this.#placement;
+    const { origin } = this.#mount;
     if (request.headers.has(PASSED_HEADER)) {
       const message = 'ORIGIN leads back to this Worker: its route has no origin of its own behind it';
       return apiError('origin_loop', message);

@@ -21,13 +21,13 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
       // 400 "tools.18.custom.name: String should have at most 128 characters": anthropics/claude-code#96152, 2026-09-22; "String should
       // match pattern '^[a-zA-Z0-9_-]{1,64}$'" before: apify/tester-mcp-client#11, 2025-03-07.
       request: claudeForm(CLAUDE_FAMILIES, /^[a-zA-Z0-9_-]{1,128}$/),
-      dialect: anthropicMessages,
+      protocol: anthropicMessages,
     },
   },
   lanes: {
     messages: {
       path: '/v1/messages',
-      dialect: anthropicMessages,
+      protocol: anthropicMessages,
       hideReasoning: (body, model) => withHiddenThinking(body, familyOf(CLAUDE_FAMILIES, model)),
     },
   },

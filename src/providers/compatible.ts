@@ -43,7 +43,7 @@ export function compatibleProfile(
   const text: Endpoint = {
     path: () => '/completions',
     request: { kind: 'chat', rules: completions },
-    dialect: openaiCompletions,
+    protocol: openaiCompletions,
   };
   return {
     id,
@@ -52,7 +52,7 @@ export function compatibleProfile(
       chat: {
         path: () => '/chat/completions',
         request: { kind: 'chat', rules: chat },
-        dialect: openaiChat,
+        protocol: openaiChat,
       },
       completions: text,
       fim: text,
@@ -63,8 +63,8 @@ export function compatibleProfile(
 }
 
 /** The lane of a provider that speaks Responses itself (N1). */
-export const RESPONSES_LANE = {
-  responses: { path: '/responses', dialect: openaiResponses },
+export const RESPONSES_PASSTHROUGH = {
+  responses: { path: '/responses', protocol: openaiResponses },
 } as const satisfies Profile['lanes'];
 
 /** A provider of the `PROVIDERS` setting: its id is also its name. */

@@ -8,7 +8,7 @@ import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
 import { hasItems, isForcedTool, OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
 import { type RequestRules, renamed } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, readArray } from '../shared/json.ts';
-import { RESPONSES_LANE } from './compatible.ts';
+import { RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { Endpoint, Provider } from './provider.ts';
 
 /** Retired on 2026-07-24: deployments that still have them behind a base URL of their own keep the rules of their day. */
@@ -81,7 +81,7 @@ const chat: Endpoint = {
   // A message that the model is to go on with (`prefix: true`) is a beta feature, with a path of its own.
   path: (body) => (hasPrefix(body) ? '/beta/chat/completions' : '/chat/completions'),
   request: { kind: 'chat', rules: CHAT },
-  dialect: openaiChat,
+  protocol: openaiChat,
 };
 
 const fim: Endpoint = {
@@ -94,7 +94,7 @@ const fim: Endpoint = {
       streamUsage: 'asked',
     },
   },
-  dialect: openaiCompletions,
+  protocol: openaiCompletions,
 };
 
 function hasPrefix(body: JsonObject): boolean {
@@ -119,7 +119,7 @@ export const deepseek: Provider<'DEEPSEEK_API_KEY' | 'DEEPSEEK_BASE_URL'> = {
   defaultBaseUrl: 'https://api.deepseek.com',
   endpoints: { chat, completions: fim, fim },
   // Recorded: shared/streams/deepseek--responses-*, 2026-08.
-  lanes: RESPONSES_LANE,
+  lanes: RESPONSES_PASSTHROUGH,
   quirks: { searchesOf },
   // `reasoning_content` is the whole chain of thought: D guides/thinking_mode.
   showsAll: ['*'],

@@ -10,7 +10,7 @@ import {
   writeGenerateContent,
   writtenOutputLimit,
 } from '../protocols/gemini/request-writer.ts';
-import { gemini as dialect } from '../protocols/gemini/upstream-reader.ts';
+import { gemini as protocol } from '../protocols/gemini/upstream-reader.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { GOOGLE_REFUSALS, GOOGLE_TOOL_NAMES } from './google-refusals.ts';
 import type { Profile, Provider } from './provider.ts';
@@ -111,7 +111,7 @@ export const geminiNative: Profile = {
         outputLimit: writtenOutputLimit,
         withLimit: withWrittenOutputLimit,
       },
-      dialect,
+      protocol,
     },
   },
   quirks: {},

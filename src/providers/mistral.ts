@@ -99,7 +99,7 @@ const CHAT: RequestRules = {
 const chat: Endpoint = {
   path: () => '/chat/completions',
   request: { kind: 'chat', rules: CHAT },
-  dialect: openaiChat,
+  protocol: openaiChat,
 };
 
 const fim: Endpoint = {
@@ -120,14 +120,14 @@ const fim: Endpoint = {
       streamUsage: 'unasked',
     },
   },
-  dialect: openaiChat,
+  protocol: openaiChat,
 };
 
 const agents: Endpoint = {
   path: () => '/agents/completions',
   // The agent has its model, and what that model takes of reasoning is not known here.
   request: { kind: 'chat', rules: { ...CHAT, fields: { ...FOREIGN, model: { kind: 'dropped' } } } },
-  dialect: openaiChat,
+  protocol: openaiChat,
 };
 
 /** A tool call without an id has the word for it instead. */

@@ -3,7 +3,7 @@
 import { FUNCTION_TOOLS, hasItems, OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
 import { type RequestRules, renamed } from '../request-translation/rules.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { compatibleProfile, RESPONSES_LANE } from './compatible.ts';
+import { compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { Provider } from './provider.ts';
 
 /**
@@ -94,7 +94,7 @@ const COMPLETIONS: RequestRules = {
 export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   ...compatibleProfile('openai', ['api.openai.com'], CHAT, COMPLETIONS),
   name: 'OpenAI',
-  lanes: RESPONSES_LANE,
+  lanes: RESPONSES_PASSTHROUGH,
   apiKeySettings: ['OPENAI_API_KEY'],
   baseUrlSettings: ['OPENAI_BASE_URL'],
   defaultBaseUrl: 'https://api.openai.com/v1',

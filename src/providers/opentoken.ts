@@ -23,7 +23,7 @@ export const opentoken: Provider<'OPENTOKEN_API_KEY' | 'OPENTOKEN_BASE_URL'> = {
           streamUsage: 'unasked',
         },
       },
-      dialect: openaiChat,
+      protocol: openaiChat,
     },
   },
   quirks: {},

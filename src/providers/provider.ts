@@ -3,7 +3,7 @@ import type { Shape } from '../canonical/chunk.ts';
 import type { VendorTokens } from '../canonical/part.ts';
 import type { RequestForm } from '../request-translation/request-form.ts';
 import type { JsonObject } from '../shared/json.ts';
-import type { Dialect, DialectQuirks, NativeDialect } from '../stream/upstream-protocol.ts';
+import type { PassthroughProtocol, ProtocolQuirks, UpstreamProtocol } from '../stream/upstream-protocol.ts';
 import type { RefusalHabits } from './refusals.ts';
 
 /** What a client may ask for, by the route it calls. */
@@ -22,15 +22,15 @@ export interface Endpoint {
   /** The path, and query, below the provider's base URL, for a request in OpenAI's form. */
   readonly path: (body: JsonObject) => string;
   readonly request: RequestForm;
-  readonly dialect: Dialect;
+  readonly protocol: UpstreamProtocol;
 }
 
 /** Where a provider takes a dialect of clients, whose requests and events then pass as they are (N1). */
-export interface LaneEndpoint {
+export interface PassthroughEndpoint {
   /** The path, and query, below the provider's base URL. */
   readonly path: string;
   /** What is counted is read in it. */
-  readonly dialect: Dialect;
+  readonly protocol: UpstreamProtocol;
   /** The body so that the provider keeps the text of its reasoning to itself (C6); absent: it can't be asked to. */
   readonly hideReasoning?: (body: JsonObject, model: string) => JsonObject;
 }
@@ -44,8 +44,8 @@ export interface Profile {
   /** Base URLs that name the API's version before their end: the one that a path begins with is left out. */
   readonly versionedBase?: RegExp;
   readonly endpoints: { readonly [R in Route]?: Endpoint };
-  readonly lanes?: { readonly [D in NativeDialect]?: LaneEndpoint };
-  readonly quirks: DialectQuirks;
+  readonly lanes?: { readonly [D in PassthroughProtocol]?: PassthroughEndpoint };
+  readonly quirks: ProtocolQuirks;
   /** The headers that carry a credential; absent: `authorization: Bearer`. */
   readonly credential?: (secret: string) => Readonly<Record<string, string>>;
   /** Headers that each of its requests has. */

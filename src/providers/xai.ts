@@ -5,7 +5,7 @@ import { RIVAL_LIMITS } from '../request-translation/output-limit.ts';
 import { REFUSED, type RequestRules } from '../request-translation/rules.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
-import { compatibleProfile, RESPONSES_LANE } from './compatible.ts';
+import { compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { Profile } from './provider.ts';
 
 const CHAT: RequestRules = {
@@ -52,7 +52,7 @@ function costOf({ cost_in_usd_ticks }: JsonObject): number | undefined {
 export const xai: Profile = {
   ...compatibleProfile('xai', ['api.x.ai'], CHAT),
   // Recorded: shared/streams/xai--responses-*, 2026-08.
-  lanes: RESPONSES_LANE,
+  lanes: RESPONSES_PASSTHROUGH,
   // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (2026-03, shared/streams/xai--text). Its Responses count them in.
   quirks: { costOf, countsReasoningApart: true },
   refusals: {

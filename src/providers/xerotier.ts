@@ -40,7 +40,7 @@ export const xerotier: Provider<'XEROTIER_API_KEY' | 'XEROTIER_BASE_URL'> = {
           streamUsage: 'asked',
         },
       },
-      dialect: openaiChat,
+      protocol: openaiChat,
     },
   },
   quirks: {},

@@ -10,7 +10,7 @@ import { withOwnDetails } from './reasoning-details.ts';
 import type { MessageRules, ReasoningForm } from './rules.ts';
 import { type SignaturePlace, withOwnExtra, withSignature } from './signatures.ts';
 import { placeSystemMessages } from './system-messages.ts';
-import type { Report } from './translation-report.ts';
+import type { TranslationReport } from './translation-report.ts';
 
 interface MessageTarget {
   readonly model: string;
@@ -21,7 +21,7 @@ export function rewriteMessages(
   body: JsonObject,
   target: MessageTarget,
   rules: MessageRules,
-  report: Report,
+  report: TranslationReport,
 ): readonly unknown[] {
   const rewriter = new MessageRewriter(body, target, rules, report);
   const placed = placeSystemMessages(readArray(body.messages), target.model, rules.system);
@@ -43,13 +43,13 @@ function fits(models: readonly string[] | undefined, model: string): boolean {
 
 class MessageRewriter {
   readonly #rules: MessageRules;
-  readonly #report: Report;
+  readonly #report: TranslationReport;
   readonly #form: ReasoningForm;
   readonly #requiredReasoning: string | undefined;
   readonly #standIn: SignaturePlace | null;
   readonly #providerId: string;
 
-  constructor(body: JsonObject, target: MessageTarget, rules: MessageRules, report: Report) {
+  constructor(body: JsonObject, target: MessageTarget, rules: MessageRules, report: TranslationReport) {
     const { model, providerId } = target;
     const { reasoning, missingSignature } = rules;
     const rule = reasoning.find(({ models, when }) => fits(models, model) && (when?.(body) ?? true));

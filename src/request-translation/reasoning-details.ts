@@ -1,6 +1,6 @@
 /** Which details of a message's reasoning go back to a provider: an opaque token is of use to nobody but its maker (A7). */
 
-import { isOfText, readMaker } from '../canonical/provider-tag.ts';
+import { isOfText, readProviderTag } from '../canonical/provider-tag.ts';
 import { ReasoningDetails } from '../canonical/reasoning-details.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { omit } from '../shared/objects.ts';
@@ -12,7 +12,7 @@ import { omit } from '../shared/objects.ts';
 export function ownDetails(message: JsonObject, providerId: string): readonly JsonObject[] {
   const details = new ReasoningDetails();
   details.add(readArray(message.reasoning_details).filter(isObject));
-  const own = details.list.filter(({ id }) => (readMaker(id)?.provider ?? providerId) === providerId);
+  const own = details.list.filter(({ id }) => (readProviderTag(id)?.provider ?? providerId) === providerId);
   return hasLostText(own, message) ? [] : own;
 }
 
@@ -29,14 +29,14 @@ function hasLostText(details: readonly JsonObject[], message: JsonObject): boole
 }
 
 function isOfTextById(id: unknown): boolean {
-  const marked = readMaker(id);
+  const marked = readProviderTag(id);
   return marked !== null && isOfText(marked);
 }
 
 /** The message without the details of other makers, and without those that lost their text. One that has none leaves as it came. */
 export function withOwnDetails(message: JsonObject, providerId: string): JsonObject {
   const details = readArray(message.reasoning_details).filter(isObject);
-  const isMarked = details.some(({ id }) => readMaker(id) !== null);
+  const isMarked = details.some(({ id }) => readProviderTag(id) !== null);
   if (!isMarked && !hasLostText(details, message)) return message;
   const own = ownDetails(message, providerId).map(withoutMark);
   return own.length === 0 ? omit(message, 'reasoning_details') : { ...message, reasoning_details: own };
@@ -44,7 +44,7 @@ export function withOwnDetails(message: JsonObject, providerId: string): JsonObj
 
 /** As its provider gave it: a mark stands before an id of its own, or in the place of one. */
 function withoutMark(detail: JsonObject): JsonObject {
-  const marked = readMaker(detail.id);
+  const marked = readProviderTag(detail.id);
   if (marked === null) return detail;
   return marked.payload === '' ? omit(detail, 'id') : { ...detail, id: marked.payload };
 }

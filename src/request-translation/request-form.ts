@@ -5,10 +5,10 @@ import { MAX_TOOL_NAMES_CHARS } from '../shared/limits.ts';
 import { type LimitedBody, outputLimitName, readOutputLimit, withLimitAlone } from './output-limit.ts';
 import type { RequestRules } from './rules.ts';
 import { charsOfNames, type ToolNames, withShortToolNames } from './tool-names.ts';
-import { type RewriteOptions, type Rewritten, rewriteRequest } from './translate.ts';
+import { type TranslatedRequest, type TranslateOptions, translateRequest } from './translate.ts';
 
 /** What a request is written for. */
-export type WriteOptions = Omit<RewriteOptions, 'rules'>;
+export type WriteOptions = Omit<TranslateOptions, 'rules'>;
 
 /** OpenAI's form, but for the provider's rules, or a form of its own. */
 export type RequestForm =
@@ -16,7 +16,7 @@ export type RequestForm =
   | {
       readonly kind: 'native';
       /** The body that means the same as one in OpenAI's form. */
-      readonly write: (body: JsonObject, options: WriteOptions) => Rewritten;
+      readonly write: (body: JsonObject, options: WriteOptions) => TranslatedRequest;
       /** The form of tools' names; absent: any. */
       readonly toolNames?: RegExp;
       /** The most tokens that an answer to a body so written can have (G2), or null where it has no limit. */
@@ -28,7 +28,7 @@ export type RequestForm =
     };
 
 /** Without names, each stands for itself. */
-type Written = Rewritten & { readonly toolNames?: ToolNames };
+type Written = TranslatedRequest & { readonly toolNames?: ToolNames };
 
 /** The body as the provider takes it, and what its tools' names stand for. The given body is not touched. */
 export function writeRequest(form: RequestForm, given: JsonObject, options: WriteOptions): Written {
@@ -41,7 +41,7 @@ export function writeRequest(form: RequestForm, given: JsonObject, options: Writ
     return { kind: 'error', error: tooManyNames(options.provider) };
   const written = isNative
     ? form.write(body, options)
-    : rewriteRequest(body, { rules: form.rules, ...options });
+    : translateRequest(body, { rules: form.rules, ...options });
   return names.size === 0 ? written : { ...written, toolNames: names };
 }
 

@@ -9,7 +9,7 @@ export type SignaturePlace = 'extra_content' | 'reasoning_details';
 export const STAND_IN = 'skip_thought_signature_validator';
 
 /** Who made what came with a tool call, or null where Weir did not mark it. */
-export function makerOfExtra(extra: unknown): string | null {
+export function providerOfExtra(extra: unknown): string | null {
   const weir = isObject(extra) ? extra.weir : undefined;
   return isObject(weir) ? (readText(weir.provider) ?? null) : null;
 }
@@ -20,7 +20,7 @@ export function makerOfExtra(extra: unknown): string | null {
  */
 export function withOwnExtra(call: JsonObject, providerId: string | null): JsonObject {
   const { extra_content: extra } = call;
-  const maker = makerOfExtra(extra);
+  const maker = providerOfExtra(extra);
   if (providerId === null || (maker ?? providerId) !== providerId) return omit(call, 'extra_content');
   return maker === null || !isObject(extra) ? call : { ...call, extra_content: omit(extra, 'weir') };
 }

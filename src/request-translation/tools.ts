@@ -2,14 +2,14 @@
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { keepEntries } from '../shared/objects.ts';
 import type { MessageRules } from './rules.ts';
-import type { Report } from './translation-report.ts';
+import type { TranslationReport } from './translation-report.ts';
 
 const NO_PARAMETERS = { type: 'object', properties: {} };
 
 export function rewriteTools(
   tools: readonly unknown[],
   rules: MessageRules,
-  report: Report,
+  report: TranslationReport,
 ): readonly unknown[] {
   return tools.map((tool) => (isObject(tool) ? rewriteTool(tool, rules, report) : tool));
 }
@@ -17,7 +17,7 @@ export function rewriteTools(
 function rewriteTool(
   tool: JsonObject,
   { closed, refused = [], needsParameters }: MessageRules,
-  report: Report,
+  report: TranslationReport,
 ): JsonObject {
   // A tool of another kind has other keys: the provider itself answers for those that it does not have.
   if (tool.type !== 'function' || !isObject(tool.function)) return tool;
@@ -36,7 +36,7 @@ function keep(
   object: JsonObject,
   isKept: (key: string) => boolean,
   place: string,
-  report: Report,
+  report: TranslationReport,
 ): JsonObject {
   return keepEntries(
     object,

@@ -10,9 +10,9 @@ import { isAboutRequest, isDefault, isSampling } from './openai-fields.ts';
 import type { FieldRule, PromptCache, RequestRules, Unsupported } from './rules.ts';
 import { isBehindUnsignedStep } from './signatures.ts';
 import { rewriteTools } from './tools.ts';
-import { Report } from './translation-report.ts';
+import { TranslationReport } from './translation-report.ts';
 
-export interface RewriteOptions {
+export interface TranslateOptions {
   readonly rules: RequestRules;
   /** The model's name at the provider, which some rules depend on. */
   readonly model: string;
@@ -29,7 +29,7 @@ export interface RewriteOptions {
   readonly isTranslated?: boolean;
 }
 
-export type Rewritten =
+export type TranslatedRequest =
   | {
       readonly kind: 'body';
       readonly body: JsonObject;
@@ -40,9 +40,9 @@ export type Rewritten =
   | { readonly kind: 'error'; readonly error: ApiError };
 
 /** The body as the provider takes it. The given body is not touched. */
-export function rewriteRequest(body: JsonObject, options: RewriteOptions): Rewritten {
+export function translateRequest(body: JsonObject, options: TranslateOptions): TranslatedRequest {
   const { rules, model, provider, providerId, unsupported, isTranslated } = options;
-  const report = new Report(provider, unsupported);
+  const report = new TranslationReport(provider, unsupported);
   let sent = withoutNulls(body);
   if (rules.legacyFunctions === 'converted') sent = convertLegacyFunctions(sent);
   if (rules.effort !== undefined) sent = rewriteEffort(sent, model, rules.effort, isTranslated);
@@ -87,7 +87,7 @@ export function withoutNulls(body: JsonObject): JsonObject {
   );
 }
 
-function adjust(body: JsonObject, { adjustments = [] }: RequestRules, report: Report): JsonObject {
+function adjust(body: JsonObject, { adjustments = [] }: RequestRules, report: TranslationReport): JsonObject {
   let adjusted = body;
   for (const { field, value, when } of adjustments) {
     if (!when(adjusted)) continue;
@@ -97,7 +97,12 @@ function adjust(body: JsonObject, { adjustments = [] }: RequestRules, report: Re
   return adjusted;
 }
 
-function rewriteFields(body: JsonObject, rules: RequestRules, provider: string, report: Report): JsonObject {
+function rewriteFields(
+  body: JsonObject,
+  rules: RequestRules,
+  provider: string,
+  report: TranslationReport,
+): JsonObject {
   if (!Object.keys(body).some((field) => ownValue(rules.fields, field) !== undefined)) return body;
   const sent: [string, unknown][] = [];
   for (const [field, value] of Object.entries(body)) {
@@ -121,7 +126,7 @@ function isSent(
   field: string,
   body: JsonObject,
   provider: string,
-  report: Report,
+  report: TranslationReport,
 ): boolean {
   if (rule.when !== undefined && !rule.when(body)) return true;
   if (isDefault(field, body[field], body)) return false;
@@ -142,7 +147,7 @@ function isSent(
   return true;
 }
 
-function withTextPrompt(body: JsonObject, provider: string, report: Report): JsonObject {
+function withTextPrompt(body: JsonObject, provider: string, report: TranslationReport): JsonObject {
   const [first, ...others] = readArray(body.prompt);
   if (!Array.isArray(body.prompt)) return body;
   if (typeof first === 'string' && others.length === 0) return { ...body, prompt: first };

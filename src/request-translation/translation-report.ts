@@ -1,13 +1,13 @@
 /** Collects what of a request was left out or changed, by name, so that the caller can be informed (Q5, Q8). */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { ReportedNames, reportedName } from '../canonical/reported-fields.ts';
+import { ReportedFields, reportedField } from '../canonical/reported-fields.ts';
 import type { Unsupported } from './rules.ts';
 
-export class Report {
+export class TranslationReport {
   readonly #provider: string;
   readonly #mode: Unsupported;
-  readonly #dropped = new ReportedNames();
-  readonly #changed = new ReportedNames();
+  readonly #dropped = new ReportedFields();
+  readonly #changed = new ReportedFields();
   #error: ApiError | null = null;
 
   /** @param provider its name in messages */
@@ -35,7 +35,7 @@ export class Report {
 
   /** A field about the request, which the provider refuses, was left out (Q5). */
   drop(field: string): void {
-    const name = reportedName(field);
+    const name = reportedField(field);
     if (this.#mode === 'refuse') this.fail(name, `${this.#provider} does not take ${name}: leave it out`);
     this.#dropped.add(name);
   }
@@ -47,7 +47,7 @@ export class Report {
 
   /** Something that would change the answer and that the provider has no form for: it is left out only where the caller allows it (Q6, Q8). */
   refuse(field: string): void {
-    const name = reportedName(field);
+    const name = reportedField(field);
     if (this.#mode === 'drop') return this.dropAllowed(name);
     this.fail(
       name,

@@ -2,10 +2,10 @@
 import type { ApiError } from '../canonical/error.ts';
 import type { Attempt } from '../metering/record.ts';
 import { MAX_ATTEMPTS_CHARS } from '../shared/limits.ts';
-import type { LeftOut } from './targets.ts';
+import type { SkippedTarget } from './targets.ts';
 
 /** A target that was not asked, as one of the attempts. */
-export function skippedAttempt({ target, reason }: LeftOut): Attempt {
+export function skippedAttempt({ target, reason }: SkippedTarget): Attempt {
   const { provider, model } = target;
   return { provider: provider.id, model, status: null, error_code: reason, ms: null };
 }

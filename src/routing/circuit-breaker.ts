@@ -12,7 +12,7 @@ interface Circuit {
 }
 
 /** Only targets that failed last are remembered. All times are ms since the epoch. */
-export class Circuits {
+export class CircuitBreakers {
   /** Those that failed longest ago come first. */
   readonly #circuits = new Map<string, Circuit>();
 

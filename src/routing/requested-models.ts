@@ -8,14 +8,14 @@ import { MAX_TARGETS } from '../shared/limits.ts';
 const MAX_MODEL_CHARS = 256;
 
 /** At least one. */
-export type Names = readonly [string, ...string[]];
+export type RequestedModels = readonly [string, ...string[]];
 
-export type NamesResult =
-  | { readonly kind: 'names'; readonly names: Names }
+export type RequestedModelsResult =
+  | { readonly kind: 'names'; readonly names: RequestedModels }
   | { readonly kind: 'error'; readonly error: ApiError };
 
 /** The names that a request may go by, each once; on the agents' route that of its agent alone (R12). */
-export function readNames(body: JsonObject, route: Route): NamesResult {
+export function readRequestedModels(body: JsonObject, route: Route): RequestedModelsResult {
   if (route === 'agents') {
     return isName(body.agent_id)
       ? { kind: 'names', names: [body.agent_id] }
@@ -58,6 +58,6 @@ function hasControl(text: string): boolean {
   return false;
 }
 
-function invalid(param: string, message: string): NamesResult {
+function invalid(param: string, message: string): RequestedModelsResult {
   return { kind: 'error', error: apiError('invalid_request', message, param) };
 }

@@ -1,8 +1,8 @@
 /** Which target is asked next, and after which wait: one pass over all of them, then further ones over those that may recover (R6, R7). */
 import { FIRST_BACKOFF_MS, MAX_RETRY_AFTER_MS } from '../shared/limits.ts';
-import type { Circuits } from './circuit-breaker.ts';
+import type { CircuitBreakers } from './circuit-breaker.ts';
 import type { Failure, Verdict } from './failures.ts';
-import type { LeftOut, Target } from './targets.ts';
+import type { SkippedTarget, Target } from './targets.ts';
 
 /** A target's turn. All times are ms since the epoch. */
 interface Turn {
@@ -11,9 +11,9 @@ interface Turn {
   readonly at: number;
 }
 
-export interface PassesOptions {
+export interface RetryScheduleOptions {
   readonly targets: readonly [Target, ...Target[]];
-  readonly circuits: Circuits;
+  readonly circuits: CircuitBreakers;
   /** Whose request it is: circuits may be open for one caller alone. */
   readonly caller: string;
   /** Under which name a target's circuit is known. */
@@ -26,8 +26,8 @@ export interface PassesOptions {
   readonly random: () => number;
 }
 
-export class Passes {
-  readonly #options: PassesOptions;
+export class RetrySchedule {
+  readonly #options: RetryScheduleOptions;
   #turns: Turn[];
   /** Of the next pass: `at` is null where the target said nothing of when. */
   #failed: { readonly target: Target; readonly at: number | null }[] = [];
@@ -35,10 +35,10 @@ export class Passes {
   #turnsGiven = 0;
   /** This request tries the target whose turn it is for all others (R7). */
   #isTrial = false;
-  readonly #leftOut: LeftOut[] = [];
+  readonly #skipped: SkippedTarget[] = [];
   readonly #ignoresCircuits: boolean;
 
-  constructor(options: PassesOptions, now: number) {
+  constructor(options: RetryScheduleOptions, now: number) {
     const { targets, circuits, circuitOf, caller } = options;
     this.#options = options;
     this.#turns = targets.map((target) => ({ target, at: now }));
@@ -47,8 +47,8 @@ export class Passes {
   }
 
   /** Those whose turn was passed over since the last call, because their circuit is open. */
-  takeLeftOut(): readonly LeftOut[] {
-    return this.#leftOut.splice(0);
+  takeLeftOut(): readonly SkippedTarget[] {
+    return this.#skipped.splice(0);
   }
 
   /** Whether another attempt may follow the one that is under way. */
@@ -66,7 +66,7 @@ export class Passes {
       const isLastResort = this.#turnsGiven === 0 && this.#turns.length === 0;
       const isOut = this.#pass === 0 && circuits.isOut(circuitOf(target), caller, now);
       if (isOut && !this.#ignoresCircuits && !isLastResort) {
-        this.#leftOut.push({ target, reason: 'circuit_open' });
+        this.#skipped.push({ target, reason: 'circuit_open' });
         continue;
       }
       this.#turnsGiven++;

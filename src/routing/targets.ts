@@ -1,13 +1,13 @@
 /** Finds the targets of a request: names to addresses, through aliases, and addresses to providers, endpoints and models (R1-R3). */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { PROVIDERS } from '../providers/index.ts';
-import type { Endpoint, LaneEndpoint, Route } from '../providers/provider.ts';
-import { findAlias, isGlob, plainStep, providerIn, type Step } from '../settings/aliases.ts';
+import type { Endpoint, PassthroughEndpoint, Route } from '../providers/provider.ts';
+import { type AliasTarget, findAlias, isGlob, plainTarget, providerIn } from '../settings/aliases.ts';
 import type { ConfiguredProvider, Settings } from '../settings/settings.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { MAX_TARGETS } from '../shared/limits.ts';
 import { didYouMean } from '../shared/nearest.ts';
-import { orderSteps } from './weighted-order.ts';
+import { orderTargets } from './weighted-order.ts';
 
 /** One model at one provider that may serve a request. */
 export interface Target extends ConfiguredProvider {
@@ -17,11 +17,11 @@ export interface Target extends ConfiguredProvider {
   /** `<provider>/<model>`: what a key's globs are held against. */
   readonly address: string;
   /** What its alias says of it. */
-  readonly step: Step;
+  readonly step: AliasTarget;
 }
 
 /** A target that is not asked, and why: in a word, as error codes are. */
-export interface LeftOut {
+export interface SkippedTarget {
   readonly target: Pick<Target, 'provider' | 'model' | 'address'>;
   readonly reason: 'model_not_allowed' | 'unsupported_route' | 'other_provider' | 'circuit_open';
 }
@@ -30,7 +30,7 @@ export type TargetsResult =
   | {
       readonly kind: 'targets';
       readonly targets: readonly [Target, ...Target[]];
-      readonly leftOut: readonly LeftOut[];
+      readonly skipped: readonly SkippedTarget[];
     }
   | { readonly kind: 'error'; readonly error: ApiError };
 
@@ -56,7 +56,7 @@ export function findTargets(request: TargetsRequest): TargetsResult {
   const places: Place[] = [];
   for (const name of names) {
     const alias = findAlias(settings.aliases, name, settings.providers);
-    const steps = alias === undefined ? [null] : orderSteps(alias.steps, ticket());
+    const steps = alias === undefined ? [null] : orderTargets(alias.steps, ticket());
     for (const step of steps) {
       const found = findPlace(name, step, request);
       if (found.kind === 'error') return found;
@@ -75,7 +75,7 @@ type PlaceResult =
   | { readonly kind: 'error'; readonly error: ApiError };
 
 /** Where a name leads: to its alias's step, or to the address that it is. */
-function findPlace(name: string, step: Step | null, { settings, route }: TargetsRequest): PlaceResult {
+function findPlace(name: string, step: AliasTarget | null, { settings, route }: TargetsRequest): PlaceResult {
   const param = route === 'agents' ? 'agent_id' : 'model';
   const address = step?.address ?? name;
   const prefix = providerIn(address);
@@ -98,7 +98,7 @@ function findPlace(name: string, step: Step | null, { settings, route }: Targets
     endpoint,
     model,
     address: `${id}/${model}`,
-    step: step ?? plainStep(address),
+    step: step ?? plainTarget(address),
   };
   return { kind: 'place', place };
 }
@@ -142,25 +142,25 @@ function tooMany(count: number): TargetsResult {
 
 function sift(places: readonly Place[], { route, body, mayUse, callerPays }: TargetsRequest): TargetsResult {
   const targets: Target[] = [];
-  const leftOut: LeftOut[] = [];
+  const skipped: SkippedTarget[] = [];
   const errors: ApiError[] = [];
   for (const place of places) {
     const { endpoint, provider, step } = place;
     const forbidden = addressesOf(place, { ...body, ...step.set }).find((address) => !mayUse(address));
     if (forbidden !== undefined) {
-      leftOut.push({ target: place, reason: 'model_not_allowed' });
+      skipped.push({ target: place, reason: 'model_not_allowed' });
       errors.push(apiError('model_not_allowed', `This key may not use ${forbidden}`));
     } else if (endpoint === undefined) {
-      leftOut.push({ target: place, reason: 'unsupported_route' });
+      skipped.push({ target: place, reason: 'unsupported_route' });
       errors.push(apiError('unsupported_route', `${provider.name} has no ${route} endpoint`));
     } else if (callerPays && targets.some((target) => target.provider !== provider)) {
-      leftOut.push({ target: place, reason: 'other_provider' });
+      skipped.push({ target: place, reason: 'other_provider' });
     } else {
       targets.push({ ...place, endpoint });
     }
   }
   const [first, ...others] = targets;
-  if (first !== undefined) return { kind: 'targets', targets: [first, ...others], leftOut };
+  if (first !== undefined) return { kind: 'targets', targets: [first, ...others], skipped };
   return { kind: 'error', error: errors[0] ?? apiError('model_not_found', 'No model is named', 'model') };
 }
 
@@ -182,7 +182,7 @@ export function targetUrl(target: Target, body: JsonObject): string {
 }
 
 /** Where a request goes that passes as it is. */
-export function laneUrl(target: Target, { path }: LaneEndpoint): string {
+export function passthroughUrl(target: Target, { path }: PassthroughEndpoint): string {
   return apiUrl(target, path);
 }
 

@@ -12,7 +12,7 @@ import type { Reader } from './reader.ts';
 const REFUSALS = ['context_length', 'content_filter'] as const satisfies readonly RefusalKind[];
 
 /** One of the models that an alias stands for. */
-export interface Step {
+export interface AliasTarget {
   /** `<provider>/<model>`. */
   readonly address: string;
   /** Its share of being the first: 0 where none is set. */
@@ -27,7 +27,7 @@ export interface Step {
 export interface Alias {
   /** A name, or a glob over names. */
   readonly name: string;
-  readonly steps: readonly Step[];
+  readonly steps: readonly AliasTarget[];
 }
 
 type Providers = ReadonlyMap<string, ConfiguredProvider>;
@@ -36,7 +36,7 @@ type Providers = ReadonlyMap<string, ConfiguredProvider>;
 const NO_FIELDS: JsonObject = {};
 
 /** What stands for a model that no alias names. */
-export function plainStep(address: string): Step {
+export function plainTarget(address: string): AliasTarget {
   return { address, weight: 0, timeoutMs: null, set: NO_FIELDS, on: [] };
 }
 
@@ -102,12 +102,12 @@ class StepReader {
   }
 
   /** @returns null where one of them is invalid */
-  read(value: unknown): readonly Step[] | null {
+  read(value: unknown): readonly AliasTarget[] | null {
     const entries = Array.isArray(value) ? value : [value];
     if (entries.length === 0 || entries.length > MAX_TARGETS) {
       return this.#invalid(`must have 1 to ${MAX_TARGETS} steps`);
     }
-    const steps: Step[] = [];
+    const steps: AliasTarget[] = [];
     for (const [i, entry] of entries.entries()) {
       this.#place = Array.isArray(value) ? ` step ${i + 1}` : '';
       const step = isObject(entry) ? this.#readStep(entry) : this.#readStep({ model: entry });
@@ -117,7 +117,7 @@ class StepReader {
     return steps;
   }
 
-  #readStep(entry: JsonObject): Step | null {
+  #readStep(entry: JsonObject): AliasTarget | null {
     const { weight = 0, timeout_seconds, set = NO_FIELDS, on = [] } = entry;
     const model = readText(entry.model);
     if (Object.keys(entry).some((field) => !STEP_FIELDS.includes(field))) {

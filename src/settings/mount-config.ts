@@ -11,7 +11,7 @@ type Origin =
   /** This one: scheme, host and port, without a slash at its end. */
   | { readonly kind: 'url'; readonly url: string };
 
-export interface Placement {
+export interface MountConfig {
   /** `""`, or a path that begins with a slash and has none at its end. */
   readonly basePath: string;
   readonly origin: Origin;
@@ -22,13 +22,13 @@ export interface Placement {
 const HOST = /^(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*(?::\d{1,5})?$/;
 
 /** A deployment's placement, which holds whatever else is wrong with its settings; null where it is invalid itself (W1). */
-export function placementOf(env: JsonObject): Placement | null {
+export function mountConfigOf(env: JsonObject): MountConfig | null {
   const reader = new Reader(env);
-  const placement = readPlacement(reader);
-  return reader.problems.length === 0 ? placement : null;
+  const mount = readMountConfig(reader);
+  return reader.problems.length === 0 ? mount : null;
 }
 
-export function readPlacement(reader: Reader): Placement {
+export function readMountConfig(reader: Reader): MountConfig {
   return {
     basePath: readBasePath(reader),
     origin: readOrigin(reader),

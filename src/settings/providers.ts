@@ -2,7 +2,7 @@
 import type { AuthMode } from '../auth/caller.ts';
 import {
   configuredProvider,
-  RESPONSES_LANE,
+  RESPONSES_PASSTHROUGH,
   withChatChanges,
   withoutStreamUsage,
 } from '../providers/compatible.ts';
@@ -221,7 +221,7 @@ function readLanes(
   if (responses !== undefined && typeof responses !== 'boolean') {
     return reader.invalid('responses must be true or false');
   }
-  if (responses === true) return { ...profile, lanes: { ...lanes, ...RESPONSES_LANE } };
+  if (responses === true) return { ...profile, lanes: { ...lanes, ...RESPONSES_PASSTHROUGH } };
   const isOwn = responses === undefined && profile.hosts.includes(host);
   return isOwn && lanes !== undefined ? { ...profile, lanes } : profile;
 }

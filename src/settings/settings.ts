@@ -12,16 +12,16 @@ import {
 import type { JsonObject } from '../shared/json.ts';
 import { MAX_PRICES_SETTING_BYTES, MAX_RETRIES } from '../shared/limits.ts';
 import { didYouMean, nearestName } from '../shared/nearest.ts';
-import type { PacingLimits } from '../stream/timers.ts';
+import type { TimerLimits } from '../stream/timers.ts';
 import { type Alias, readAliases } from './aliases.ts';
-import { type Placement, readPlacement } from './mount-config.ts';
+import { type MountConfig, readMountConfig } from './mount-config.ts';
 import { type ConfiguredProvider, readProviders } from './providers.ts';
 import { Reader, type SettingProblem } from './reader.ts';
 
 export type { ConfiguredProvider } from './providers.ts';
 export type { SettingProblem } from './reader.ts';
 
-export interface Settings extends Placement {
+export interface Settings extends MountConfig {
   readonly providers: ReadonlyMap<string, ConfiguredProvider>;
   readonly defaultProvider: string | null;
   /** In the order in which they are written. */
@@ -43,7 +43,7 @@ export interface Settings extends Placement {
   /** Whether callers who set no marks for a prompt cache get one where their provider caches nothing else (A9). */
   readonly promptCache: PromptCache;
   /** Heartbeats and timeouts (T1-T3). */
-  readonly pacing: PacingLimits;
+  readonly timers: TimerLimits;
   readonly maxEventBytes: number;
   readonly maxRequestBytes: number;
   readonly corsOrigins: readonly string[];
@@ -67,7 +67,7 @@ export function readSettings(env: JsonObject): SettingsResult {
   const providers = readProviders(reader, auth);
   const defaultProvider = readDefaultProvider(reader, providers);
   const settings: Settings = {
-    ...readPlacement(reader),
+    ...readMountConfig(reader),
     auth,
     providers,
     defaultProvider,
@@ -80,7 +80,7 @@ export function readSettings(env: JsonObject): SettingsResult {
     policies: readPolicies(reader),
     unsupported: reader.choice('UNSUPPORTED', UNSUPPORTED),
     promptCache: reader.choice('PROMPT_CACHE', PROMPT_CACHE),
-    pacing: {
+    timers: {
       heartbeatMs: reader.seconds('HEARTBEAT_SECONDS', 15),
       idleTimeoutMs: reader.seconds('IDLE_TIMEOUT_SECONDS', 120),
       deadlineMs: reader.seconds('DEADLINE_SECONDS', 600),

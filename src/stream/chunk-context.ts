@@ -4,7 +4,7 @@ import type { StreamMeter } from '../canonical/part.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
 
 /** Where an answer comes from and what it may take from outside: time and randomness come in as functions. */
-export interface AnswerContext {
+export interface ChunkContext {
   readonly shape: Shape;
   readonly upstream: Upstream;
   /** The first half of every chunk's `model` (C2). */

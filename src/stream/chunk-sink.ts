@@ -2,17 +2,17 @@
 import type { Chunk } from '../canonical/chunk.ts';
 import type { ApiError, UpstreamError } from '../canonical/error.ts';
 import type { JsonObject } from '../shared/json.ts';
-import type { FrameOutput } from './frame-buffer.ts';
+import type { FrameBuffer } from './frame-buffer.ts';
 
 /** Why an answer failed. */
-export interface AnswerFailure {
+export interface StreamFailure {
   /** As a client sees it in a frame. */
   readonly error: ApiError;
   /** The upstream's error, or null where Weir found the failure: before the head it decides the HTTP status (E1). */
   readonly upstreamError: UpstreamError | null;
 }
 
-export interface AnswerSink {
+export interface ChunkSink {
   /** @returns false where the chunk is more than the sink takes: the answer then fails (B3) */
   chunk(chunk: Chunk): boolean;
   /** A vendor event that passes: its JSON as the upstream wrote it, and the name of its SSE event, `""` where it has none. */
@@ -27,12 +27,12 @@ export interface AnswerSink {
   /** The same for a plain answer. */
   readonly answer?: (answer: JsonObject) => void;
   /** The answer is over, whole (null) or failed. Called once, after everything else. */
-  end(failure: AnswerFailure | null): void;
+  end(failure: StreamFailure | null): void;
 }
 
 /** Writes the frames that a client reads. One stream has one writer, whichever answers are tried in it. */
-export interface StreamWriter extends AnswerSink {
-  readonly output: FrameOutput;
+export interface StreamWriter extends ChunkSink {
+  readonly output: FrameBuffer;
   /**
    * Writes what tells the client that the stream is alive (T1).
    * @param isHeld what was written of the answer so far has not been sent
@@ -52,11 +52,11 @@ export interface StreamWriter extends AnswerSink {
 }
 
 /** Puts an answer together into one object. */
-export interface WholeBuilder extends AnswerSink {
+export interface JsonWriter extends ChunkSink {
   /** What is held of the answer, in UTF-16 units, estimated. */
   readonly heldChars: number;
   /** Why there is no object, once the answer has ended; null where there is one. */
-  readonly failure: AnswerFailure | null;
+  readonly failure: StreamFailure | null;
   /** The object's JSON text, once the answer has ended whole. */
   take(): string;
 }

@@ -7,30 +7,30 @@ import { isObject, type JsonObject, parseJson, readText } from '../shared/json.t
 import { isWithinJsonBounds } from '../shared/json-bounds.ts';
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../shared/limits.ts';
 import { ByteBuffer } from './byte-buffer.ts';
-import type { AnswerContext } from './chunk-context.ts';
-import type { AnswerFailure, AnswerSink, StreamWriter } from './chunk-sink.ts';
+import type { ChunkContext } from './chunk-context.ts';
+import type { ChunkSink, StreamFailure, StreamWriter } from './chunk-sink.ts';
 import { TemplateFastPath } from './fast-path/fast-path.ts';
 import type { TextEvent } from './fast-path/template.ts';
-import { Normaliser } from './normalizer.ts';
-import { CR, indexOrEnd, LF, SseReader } from './sse-parser.ts';
-import type { Dialect, DialectQuirks, DialectReader } from './upstream-protocol.ts';
+import { Normalizer } from './normalizer.ts';
+import { CR, indexOrEnd, LF, SseParser } from './sse-parser.ts';
+import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from './upstream-protocol.ts';
 
-export interface AnswerOptions {
-  readonly context: AnswerContext;
-  readonly dialect: Dialect;
-  readonly quirks: DialectQuirks;
+export interface EventReaderOptions {
+  readonly context: ChunkContext;
+  readonly protocol: UpstreamProtocol;
+  readonly quirks: ProtocolQuirks;
   readonly policies: Policies;
   readonly maxEventBytes: number;
   /** The tokens that a vendor event reports, in its provider's form (V3). */
   readonly vendorTokens: (type: string, event: JsonObject) => VendorTokens | null;
 }
 
-export class AnswerReader {
-  readonly #options: AnswerOptions;
-  readonly #sink: AnswerSink;
-  readonly #normaliser: Normaliser;
-  readonly #dialect: DialectReader;
-  readonly #sse: SseReader;
+export class EventReader {
+  readonly #options: EventReaderOptions;
+  readonly #sink: ChunkSink;
+  readonly #normaliser: Normalizer;
+  readonly #protocol: ProtocolReader;
+  readonly #sse: SseParser;
   readonly #fastPath: TemplateFastPath | null;
   /** The head of a frame that fitted a template until its read ended. */
   readonly #held = new ByteBuffer();
@@ -41,12 +41,12 @@ export class AnswerReader {
   #events = 0;
 
   /** @param writer where the fast path writes its frames: the sink's own writer, or null for no fast path */
-  constructor(options: AnswerOptions, sink: AnswerSink, writer: StreamWriter | null = null) {
+  constructor(options: EventReaderOptions, sink: ChunkSink, writer: StreamWriter | null = null) {
     this.#options = options;
     this.#sink = sink;
-    this.#normaliser = new Normaliser(options.context);
-    this.#dialect = options.dialect.open(options.quirks, options.context.provider);
-    this.#sse = new SseReader(
+    this.#normaliser = new Normalizer(options.context);
+    this.#protocol = options.protocol.open(options.quirks, options.context.provider);
+    this.#sse = new SseParser(
       { event: (name, data) => this.#event(name, data), tooLarge: () => this.#tooLarge() },
       options.maxEventBytes,
     );
@@ -121,7 +121,7 @@ export class AnswerReader {
   /** A plain answer, which is whole as it stands. */
   plain(answer: JsonObject): void {
     this.#sink.answer?.(answer);
-    const part = this.#dialect.plain(answer);
+    const part = this.#protocol.plain(answer);
     const { error, usage, id } = part;
     if (error === null && id !== undefined) this.#options.context.meter.made();
     // Of one that failed nothing was sent yet: another answer may take its place, and what it used counts all the same.
@@ -166,7 +166,7 @@ export class AnswerReader {
 
   #readPart(json: string): ChunkPart | null {
     const event = parseJson(json);
-    return isObject(event) ? this.#dialect.event(event, '') : null;
+    return isObject(event) ? this.#protocol.event(event, '') : null;
   }
 
   get #name(): string {
@@ -187,7 +187,7 @@ export class AnswerReader {
     if (type.startsWith('x_') && event.choices === undefined) return this.#vendor(type, name, event, data);
     if (name.startsWith('x_')) return this.#vendor(name, name, event, data);
     if (name === 'error') return this.#failWithUpstreamError(readUpstreamError(event));
-    const part = this.#dialect.event(event, name);
+    const part = this.#protocol.event(event, name);
     // An error that ends the answer is told in Weir's own words, which hold no credential (E4).
     const isPassed = this.#sink.event !== undefined && (part?.error ?? null) === null;
     if (isPassed && !this.#sink.event?.(name, data, event)) return this.#outputTooLarge();
@@ -205,7 +205,7 @@ export class AnswerReader {
 
   /** What the dialect knows only now. */
   #readEnd(): void {
-    const part = this.#isOver ? null : (this.#dialect.end?.() ?? null);
+    const part = this.#isOver ? null : (this.#protocol.end?.() ?? null);
     if (part !== null) this.#part(part, null);
   }
 
@@ -275,7 +275,7 @@ export class AnswerReader {
     this.#end(null);
   }
 
-  #end(failure: AnswerFailure | null): void {
+  #end(failure: StreamFailure | null): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#sse.stop();

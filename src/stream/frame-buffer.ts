@@ -25,7 +25,7 @@ let slabUsed = 0;
 let slabTaken = 0;
 
 /** Writes of one stream. A step writes and takes without a pause, so that two streams never write at once. */
-export class FrameOutput {
+export class FrameBuffer {
   readonly #maxFrameBytes: number;
   #buffer: Uint8Array = slab;
   #start = 0;

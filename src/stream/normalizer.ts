@@ -16,11 +16,11 @@ import { ReasoningStripper } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { failedFinish } from '../canonical/upstream-error.ts';
 import type { CountedUsage } from '../canonical/usage.ts';
-import type { AnswerContext } from './chunk-context.ts';
-import { type CallCount, ToolCalls } from './tool-call-repair.ts';
+import type { ChunkContext } from './chunk-context.ts';
+import { type CallCount, ToolCallRepair } from './tool-call-repair.ts';
 
 interface ChoiceState {
-  readonly toolCalls: ToolCalls;
+  readonly toolCalls: ToolCallRepair;
   readonly stripper: ReasoningStripper;
   /** Its role was sent, which its first delta carries. */
   started: boolean;
@@ -43,8 +43,8 @@ interface Identity {
 }
 
 /** One answer's state. A choice's updates go in as parts, and come out as chunks to be sent. */
-export class Normaliser {
-  readonly #context: AnswerContext;
+export class Normalizer {
+  readonly #context: ChunkContext;
   readonly #choices = new Map<number, ChoiceState>();
   #identity: Identity | undefined;
   #id: string | undefined;
@@ -57,7 +57,7 @@ export class Normaliser {
   readonly #callCount: CallCount = { calls: 0 };
   #revision = 0;
 
-  constructor(context: AnswerContext) {
+  constructor(context: ChunkContext) {
     this.#context = context;
   }
 
@@ -181,7 +181,7 @@ export class Normaliser {
       this.#pin();
       return toolCallId(this.#context.random());
     };
-    const toolCalls = new ToolCalls(makeId, this.#callCount, this.#context.toolNames);
+    const toolCalls = new ToolCallRepair(makeId, this.#callCount, this.#context.toolNames);
     const stripper = new ReasoningStripper();
     const state = { toolCalls, stripper, started: false, finished: false, logprobsLength: 0 };
     this.#choices.set(index, state);

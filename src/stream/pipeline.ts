@@ -13,22 +13,22 @@ import {
   SMALL_BYTES,
 } from '../shared/limits.ts';
 import { ByteBuffer } from './byte-buffer.ts';
-import type { AnswerFailure, AnswerSink, StreamWriter } from './chunk-sink.ts';
-import { type AnswerOptions, AnswerReader } from './event-reader.ts';
+import type { ChunkSink, StreamFailure, StreamWriter } from './chunk-sink.ts';
+import { EventReader, type EventReaderOptions } from './event-reader.ts';
 import type { Lease, LeaseMemory } from './memory.ts';
 import { LF } from './sse-parser.ts';
-import { type Clock, Pacing, type PacingLimits } from './timers.ts';
+import { type Clock, StreamTimers, type TimerLimits } from './timers.ts';
 
 /** How a stream ended. `isOpen`: the headers were sent, and the error was a frame. */
 export type StreamEnd =
   | { readonly kind: 'finished' }
   | { readonly kind: 'cancelled' }
-  | { readonly kind: 'failed' | 'timed_out'; readonly failure: AnswerFailure; readonly isOpen: boolean };
+  | { readonly kind: 'failed' | 'timed_out'; readonly failure: StreamFailure; readonly isOpen: boolean };
 
 export interface CanonicalStreamOptions {
   /** Writes the client's frames. */
   readonly writer: StreamWriter;
-  readonly limits: PacingLimits;
+  readonly limits: TimerLimits;
   readonly clock: Clock;
   /** When the request arrived, in ms since the epoch. */
   readonly arrivedAt: number;
@@ -45,7 +45,7 @@ export interface CanonicalStreamOptions {
 /** What follows an attempt that ended without output: another attempt, or the end of the stream. */
 export type EmptyEnd =
   | { readonly kind: 'replaced' }
-  | { readonly kind: 'over'; readonly failure: AnswerFailure | null };
+  | { readonly kind: 'over'; readonly failure: StreamFailure | null };
 
 /** The attempt's side of the stream. */
 export interface AttemptCallbacks {
@@ -54,7 +54,7 @@ export interface AttemptCallbacks {
   /** Called at most once, before the first output is sent. */
   readonly onOutput: () => void;
   /** Called when the attempt ended without output. */
-  readonly onEmptyEnd: (failure: AnswerFailure | null) => EmptyEnd;
+  readonly onEmptyEnd: (failure: StreamFailure | null) => EmptyEnd;
 }
 
 interface CurrentAttempt {
@@ -75,7 +75,7 @@ type State =
   | {
       readonly kind: 'ending';
       readonly attempt: CurrentAttempt | null;
-      readonly failure: AnswerFailure | null;
+      readonly failure: StreamFailure | null;
       readonly isRefused: boolean;
     }
   | { readonly kind: 'over' };
@@ -85,9 +85,9 @@ export class CanonicalStream {
   readonly #options: CanonicalStreamOptions;
   /** The current attempt's writer, or the last one's. */
   #writer: StreamWriter;
-  readonly #pacing: Pacing;
+  readonly #timers: StreamTimers;
   readonly #client: WritableStreamDefaultWriter<Uint8Array>;
-  readonly #opened = Promise.withResolvers<AnswerFailure | null>();
+  readonly #opened = Promise.withResolvers<StreamFailure | null>();
   readonly #ended = Promise.withResolvers<StreamEnd>();
   #state: State = { kind: 'waiting', isFirst: true };
   #upstream: Upstream = { name: 'Upstream', secret: '' };
@@ -104,7 +104,7 @@ export class CanonicalStream {
     this.#options = options;
     this.#client = options.pipe.writable.getWriter();
     this.#writer = options.writer;
-    this.#pacing = new Pacing(options.limits, options.clock, options.arrivedAt, {
+    this.#timers = new StreamTimers(options.limits, options.clock, options.arrivedAt, {
       isBlocked: () => this.#pendingWrites > 0,
       heartbeat: () => this.#sendHeartbeat(),
       timeout: (kind) => this.#timeOut(kind),
@@ -118,7 +118,7 @@ export class CanonicalStream {
   }
 
   /** Resolves when the headers are due: null with the first output or heartbeat, or the error that came before (H3). */
-  get opened(): Promise<AnswerFailure | null> {
+  get opened(): Promise<StreamFailure | null> {
     return this.#opened.promise;
   }
 
@@ -131,10 +131,14 @@ export class CanonicalStream {
    * Begins an attempt, before its upstream is called. A stream that is over takes no output from it.
    * @param writer the attempt's own writer, if it is not the stream's (passthrough, N1)
    */
-  begin(options: AnswerOptions, callbacks: AttemptCallbacks, writer = this.#options.writer): UpstreamPump {
+  begin(
+    options: EventReaderOptions,
+    callbacks: AttemptCallbacks,
+    writer = this.#options.writer,
+  ): UpstreamPump {
     this.#writer = writer;
     const { event } = writer;
-    const sink: AnswerSink = {
+    const sink: ChunkSink = {
       chunk: (chunk) => writer.chunk(chunk),
       vendor: (json, name) => writer.vendor(json, name),
       ...(event === undefined ? {} : { event }),
@@ -145,14 +149,14 @@ export class CanonicalStream {
       clock,
       leaseMemory,
       flush: () => this.#flush(),
-      onRead: (hasEvent) => this.#pacing.read(hasEvent),
+      onRead: (hasEvent) => this.#timers.read(hasEvent),
     });
     this.#upstream = options.context.upstream;
     if (this.#state.kind === 'over') {
       pump.cancel();
       return pump;
     }
-    if (this.#state.kind === 'waiting' && !this.#state.isFirst) this.#pacing.resume();
+    if (this.#state.kind === 'waiting' && !this.#state.isFirst) this.#timers.resume();
     this.#state = { kind: 'undecided', attempt: { pump, callbacks } };
     return pump;
   }
@@ -170,7 +174,7 @@ export class CanonicalStream {
     return 'attempt' in this.#state ? this.#state.attempt : null;
   }
 
-  #answerEnded(failure: AnswerFailure | null): void {
+  #answerEnded(failure: StreamFailure | null): void {
     if (this.#state.kind !== 'undecided') return this.#finish(failure);
     const { pump, callbacks } = this.#state.attempt;
     if (pump.hasOutput) {
@@ -182,11 +186,11 @@ export class CanonicalStream {
     if (callbacks.isReplaceable) this.#discard();
     if (end.kind === 'over') return this.#finish(end.failure);
     this.#state = { kind: 'waiting', isFirst: false };
-    this.#pacing.wait();
+    this.#timers.wait();
     pump.cancel();
   }
 
-  #finish(failure: AnswerFailure | null): void {
+  #finish(failure: StreamFailure | null): void {
     const isEmpty = !this.#isOpen && this.#writer.output.isEmpty && this.#held.length === 0;
     const isRefused = failure !== null && isEmpty;
     this.#state = { kind: 'ending', attempt: this.#attempt, failure, isRefused };
@@ -254,7 +258,7 @@ export class CanonicalStream {
     this.#isOpen = true;
     this.#opened.resolve(null);
     this.#options.onWrite(bytes.length);
-    this.#pacing.wrote();
+    this.#timers.wrote();
     this.#pendingWrites++;
     try {
       await this.#client.write(bytes);
@@ -267,7 +271,7 @@ export class CanonicalStream {
 
   #close({ attempt, failure, isRefused }: Extract<State, { kind: 'ending' }>): void {
     this.#state = { kind: 'over' };
-    this.#pacing.stop();
+    this.#timers.stop();
     attempt?.pump.cancel();
     this.#client.close().catch(() => {});
     if (isRefused) this.#opened.resolve(failure);
@@ -281,7 +285,7 @@ export class CanonicalStream {
     if (this.#state.kind === 'over') return;
     const attempt = this.#attempt;
     this.#state = { kind: 'over' };
-    this.#pacing.stop();
+    this.#timers.stop();
     attempt?.pump.cancel();
     this.#ended.resolve({ kind: 'cancelled' });
   }
@@ -325,17 +329,17 @@ const EVENT_MEMORY_FACTOR = 2 + MAX_OUTPUT_FACTOR;
 
 /** Moves one upstream's answer into the stream. Call one of `pump`, `plain` and `fail`. */
 export class UpstreamPump {
-  readonly #options: AnswerOptions;
+  readonly #options: EventReaderOptions;
   readonly #host: PumpHost;
-  readonly #reader: AnswerReader;
+  readonly #reader: EventReader;
   #lease: Lease | null = null;
   #source: ReadableStreamBYOBReader | undefined;
   #isCancelled = false;
 
-  constructor(options: AnswerOptions, sink: AnswerSink, writer: StreamWriter, host: PumpHost) {
+  constructor(options: EventReaderOptions, sink: ChunkSink, writer: StreamWriter, host: PumpHost) {
     this.#options = options;
     this.#host = host;
-    this.#reader = new AnswerReader(options, sink, writer);
+    this.#reader = new EventReader(options, sink, writer);
   }
 
   /** Whether there was text, or a vendor event that passes (R5). */

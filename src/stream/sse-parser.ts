@@ -26,7 +26,7 @@ const EVENT = [101, 118, 101, 110, 116];
 const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 
 /** A push parser for one stream: `push` for every read, `end` once after the last. */
-export class SseReader {
+export class SseParser {
   readonly #sink: SseSink;
   readonly #maxEventBytes: number;
   /** A line that has not ended, out of earlier reads. */

@@ -1,7 +1,7 @@
 /** One stream's three clocks on one timer: heartbeats to the client, silence of the upstream, the whole request (T1-T3). */
 
 /** In ms; 0 turns one off. */
-export interface PacingLimits {
+export interface TimerLimits {
   readonly heartbeatMs: number;
   readonly idleTimeoutMs: number;
   readonly deadlineMs: number;
@@ -15,7 +15,7 @@ export interface Clock {
   readonly startTimer: (ms: number, onFire: () => void) => () => void;
 }
 
-export interface PacingEvents {
+export interface TimerEvents {
   /** The client has not taken the last write, so nothing is read: the silence is then not the upstream's. */
   readonly isBlocked: () => boolean;
   /** The client has had no byte for a heartbeat's time. */
@@ -25,10 +25,10 @@ export interface PacingEvents {
 }
 
 /** Activity is only noted, as a time: no timer is armed or cleared for a chunk, the one that runs looks when it fires. */
-export class Pacing {
-  readonly #limits: PacingLimits;
+export class StreamTimers {
+  readonly #limits: TimerLimits;
   readonly #clock: Clock;
-  readonly #events: PacingEvents;
+  readonly #events: TimerEvents;
   readonly #startedAt: number;
   #lastWriteAt: number;
   #lastEventAt: number;
@@ -37,7 +37,7 @@ export class Pacing {
   #cancelTimer: (() => void) | undefined;
 
   /** @param startedAt when the request arrived, in ms since the epoch */
-  constructor(limits: PacingLimits, clock: Clock, startedAt: number, events: PacingEvents) {
+  constructor(limits: TimerLimits, clock: Clock, startedAt: number, events: TimerEvents) {
     this.#limits = limits;
     this.#clock = clock;
     this.#events = events;

@@ -22,7 +22,7 @@ export interface CallCount {
   calls: number;
 }
 
-export class ToolCalls {
+export class ToolCallRepair {
   readonly #makeId: () => string;
   readonly #count: CallCount;
   readonly #names: ReadonlyMap<string, string>;

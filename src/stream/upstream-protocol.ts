@@ -4,9 +4,9 @@ import type { ChunkPart } from '../canonical/part.ts';
 import type { JsonObject } from '../shared/json.ts';
 
 /** The dialects that clients and providers both speak, beside chat (N1). */
-export type NativeDialect = 'messages' | 'responses';
+export type PassthroughProtocol = 'messages' | 'responses';
 
-export interface DialectQuirks {
+export interface ProtocolQuirks {
   /** A word that the provider sends as a tool call's id where it has none. */
   readonly absentToolCallId?: string;
   /** What the provider's usage object says that the answer costs, as an integer of 10^-9 US dollars (P3). */
@@ -21,7 +21,7 @@ export interface DialectQuirks {
  * Reads one answer, which it may remember. Never throws: what it does not know it leaves out, and a value of the wrong type
  * counts as absent.
  */
-export interface DialectReader {
+export interface ProtocolReader {
   /**
    * One event of a streamed answer, or null where it holds nothing for anyone, as a ping. An event that holds nothing but text
    * changes nothing that is remembered: the fast path reads such events again (`fast-path/fast-path.ts`).
@@ -34,13 +34,13 @@ export interface DialectReader {
   readonly end?: () => ChunkPart | null;
 }
 
-export interface Dialect {
+export interface UpstreamProtocol {
   /** @param provider the id of the provider that answers: it marks what only that one can read (`maker.ts`) */
-  readonly open: (quirks: DialectQuirks, provider: string) => DialectReader;
+  readonly open: (quirks: ProtocolQuirks, provider: string) => ProtocolReader;
 }
 
 /** A dialect whose events say all by themselves, and whose plain answers have the form of its events. */
-export function stateless(read: (event: JsonObject, quirks: DialectQuirks) => ChunkPart): Dialect {
+export function stateless(read: (event: JsonObject, quirks: ProtocolQuirks) => ChunkPart): UpstreamProtocol {
   return {
     open: (quirks) => {
       const readOne = (event: JsonObject) => read(event, quirks);

@@ -11,10 +11,10 @@ import {
 import { type RefusalHabits, refusalKind } from '../providers/refusals.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../shared/json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
-import type { AnswerFailure } from '../stream/chunk-sink.ts';
+import type { StreamFailure } from '../stream/chunk-sink.ts';
 
 /** An upstream as its refusals are judged. */
-export interface Refuser extends Upstream {
+export interface UpstreamErrorContext extends Upstream {
   /** Its provider's own words and forms. */
   readonly refusals: RefusalHabits | undefined;
   /** The credential was the caller's own (AUTH=passthrough), and so are its refusals. */
@@ -24,7 +24,7 @@ export interface Refuser extends Upstream {
   readonly urlSetting?: string | null;
 }
 
-export interface Refusal {
+export interface UpstreamRefusal {
   readonly status: number;
   /** The body's text, or what of it was read. */
   readonly body: string;
@@ -55,7 +55,7 @@ const OVERLOADED: ReadonlySet<number> = new Set([503, 529]);
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const LATE: ReadonlySet<number> = new Set([408, 504, 522, 524]);
 
-export function classifyRefusal(refusal: Refusal, upstream: Refuser): ApiError {
+export function classifyRefusal(refusal: UpstreamRefusal, upstream: UpstreamErrorContext): ApiError {
   const { status } = refusal;
   const { callerPays } = upstream;
   const reported = readRefusal(refusal.body);
@@ -127,7 +127,7 @@ const INVALID_KEY =
   /\b(?:incorrect|invalid|expired|missing|wrong)\s+api[ _-]?key\b|\bapi[ _-]?key\s+(?:is\s+|was\s+)?(?:not\s+(?:valid|found)|invalid|incorrect|expired|missing)\b/i;
 
 /** By its beginning, so that no pattern runs over more than the bound. */
-function kindOf({ code = '', message = '' }: UpstreamError, { refusals }: Refuser) {
+function kindOf({ code = '', message = '' }: UpstreamError, { refusals }: UpstreamErrorContext) {
   return refusalKind({ code, message: message.slice(0, MAX_ERROR_MESSAGE_CHARS) }, refusals);
 }
 
@@ -148,7 +148,7 @@ function readRefusal(body: string): UpstreamError {
 }
 
 /** The seconds after which the upstream wants to be asked again, as its provider says so in the body; undefined: it does not. */
-export function readRetryDelay(body: string, { refusals }: Refuser): number | undefined {
+export function readRetryDelay(body: string, { refusals }: UpstreamErrorContext): number | undefined {
   const error = refusals?.retryAfter === undefined ? null : readObject(body);
   return error === null ? undefined : refusals?.retryAfter?.(error);
 }
@@ -208,13 +208,13 @@ const STATUS_WORDS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** The error with which a request is answered whose answer failed before its head (E1). */
-export function errorBeforeHead(failure: AnswerFailure, upstream: Refuser): ApiError {
+export function errorBeforeHead(failure: StreamFailure, upstream: UpstreamErrorContext): ApiError {
   const { error, upstreamError } = failure;
   return upstreamError === null ? error : classifyError(upstreamError, upstream);
 }
 
 /** The error that a 200 contained: its own status, or the one of its code or type, else it is the upstream's fault. */
-export function classifyError(error: UpstreamError, upstream: Refuser): ApiError {
+export function classifyError(error: UpstreamError, upstream: UpstreamErrorContext): ApiError {
   const { message, type, code, param } = error;
   const status = error.status ?? STATUS_WORDS.get(code ?? '') ?? STATUS_WORDS.get(type ?? '') ?? 502;
   const body = JSON.stringify({ error: { message, type, code, param } });

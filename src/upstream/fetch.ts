@@ -4,12 +4,12 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { withoutSecret } from '../canonical/upstream-error.ts';
 import { MAX_CAUSE_CHARS, MAX_ERROR_BODY_BYTES, MAX_ERROR_BODY_MS } from '../shared/limits.ts';
 import type { Clock } from '../stream/timers.ts';
-import { classifyRefusal, type Refuser, readRetryDelay, toCheck } from './errors.ts';
+import { classifyRefusal, readRetryDelay, toCheck, type UpstreamErrorContext } from './errors.ts';
 
 export type Fetch = (input: Request | string, init?: RequestInit) => Promise<Response>;
 
 export interface UpstreamRequest {
-  readonly upstream: Refuser;
+  readonly upstream: UpstreamErrorContext;
   readonly url: string;
   /** JSON text. */
   readonly body: string;
@@ -89,7 +89,10 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
 /** Refusals that a wrong setting can be the cause of. */
 const SET_UP_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
 
-function suspectOf(status: number, { keySetting, urlSetting }: Refuser): string | null | undefined {
+function suspectOf(
+  status: number,
+  { keySetting, urlSetting }: UpstreamErrorContext,
+): string | null | undefined {
   return status === 404 ? urlSetting : keySetting;
 }
 

@@ -2,15 +2,15 @@
 
 import {
   createGateway,
-  createSite,
+  createOriginProxy,
   type Gateway,
   type Hooks,
   misconfiguredGateway,
-  type Site,
+  type OriginProxy,
 } from '../gateway.ts';
 import type { KeyObjects, Ports } from '../http/ports.ts';
 import type { RecordQueue } from '../metering/queue.ts';
-import { placementOf } from '../settings/mount-config.ts';
+import { mountConfigOf } from '../settings/mount-config.ts';
 import { optionProblems, withOptions } from '../settings/options.ts';
 import {
   missingSettings,
@@ -35,7 +35,7 @@ interface Env {
 
 export class Deployment {
   /** What is asked first, or null: all is the gateway's to answer. */
-  readonly site: Site | null;
+  readonly originProxy: OriginProxy | null;
   readonly #env: Env;
   readonly #read: SettingsResult;
   readonly #problems: readonly SettingProblem[];
@@ -56,7 +56,10 @@ export class Deployment {
       ...optionProblems(options, kind === 'valid' ? names : null),
       ...findProblems(this.#read, bindings),
     ];
-    this.site = createSite(placementOf(settings), { fetch: (input, init) => fetch(input, init), log });
+    this.originProxy = createOriginProxy(mountConfigOf(settings), {
+      fetch: (input, init) => fetch(input, init),
+      log,
+    });
     this.#knowsCallers = hooks.onRequest !== null;
     this.#openGateway = () => openGateway(this.#read, this.#problems, bindings, hooks, tracing);
   }

@@ -49,10 +49,10 @@ export function createHandlers<Env>(
       } catch (error) {
         return broken(error);
       }
-      if (deployment.site !== null) {
+      if (deployment.originProxy !== null) {
         const passThroughOnException = () => ctx.passThroughOnException?.();
         // What it throws is the runtime's, which asks the site's origin then.
-        const passed = await deployment.site.pass(request, { passThroughOnException });
+        const passed = await deployment.originProxy.pass(request, { passThroughOnException });
         if (passed !== null) return passed;
       }
       try {
@@ -62,7 +62,7 @@ export function createHandlers<Env>(
       }
     },
     queue: async ({ messages }, env) => deploymentOf(env).gateway.consume(messages),
-    scheduled: async (_, env) => deploymentOf(env).gateway.bringIn(),
+    scheduled: async (_, env) => deploymentOf(env).gateway.replayDeadLetters(),
   };
 }
 

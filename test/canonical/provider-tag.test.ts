@@ -1,11 +1,11 @@
 /** The mark of whoever made an opaque token (A7, I7). */
 import { expect, test } from 'vitest';
-import { markMaker, readMaker } from '../../src/canonical/provider-tag.ts';
+import { readProviderTag, tagProvider } from '../../src/canonical/provider-tag.ts';
 
 test('A7 I7 markMaker, a payload with colons: readMaker gives both back', () => {
   const marked = { provider: 'anthropic', payload: 'a:b:c==' };
-  expect(markMaker(marked)).toBe('weir1:anthropic:a:b:c==');
-  expect(readMaker(markMaker(marked))).toEqual(marked);
+  expect(tagProvider(marked)).toBe('weir1:anthropic:a:b:c==');
+  expect(readProviderTag(tagProvider(marked))).toEqual(marked);
 });
 
 test.each([
@@ -19,5 +19,5 @@ test.each([
   'weir2:anthropic:x',
   'x weir1:a:b',
 ])('A7 readMaker, %s: nobody is named', (text) => {
-  expect(readMaker(text)).toBeNull();
+  expect(readProviderTag(text)).toBeNull();
 });

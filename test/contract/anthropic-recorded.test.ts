@@ -11,7 +11,7 @@ import { framed, readRecordings, recordingsNote } from './recordings.ts';
 const encoder = new TextEncoder();
 const CONVERSION: Conversion = { provider: 'anthropic', route: 'chat', model: 'asked-for', usageChunk: true };
 
-const recordings = readRecordings().filter(({ dialect }) => dialect === 'anthropic');
+const recordings = readRecordings().filter(({ protocol }) => protocol === 'anthropic');
 const named = recordings.map((recording) => [recording.name, framed(recording)] as const);
 
 /** Where each event ends. */
@@ -38,7 +38,7 @@ describe.skipIf(recordingsNote !== '')(`recorded Anthropic streams${recordingsNo
 
   describe.each(named)('%s', (_, upstream) => {
     const bytes = encoder.encode(upstream);
-    const { text, error, tally } = convertStream([bytes], CONVERSION);
+    const { text, error, accumulator } = convertStream([bytes], CONVERSION);
 
     test('A3 A4 A7 the contract holds, and the client receives what Anthropic sent, and nothing else', () => {
       expect(error).toBeNull();
@@ -48,8 +48,8 @@ describe.skipIf(recordingsNote !== '')(`recorded Anthropic streams${recordingsNo
 
     test('A4 A5 the record has the native word, and what was billed besides', () => {
       const read = readAnthropic(upstream);
-      expect(tally.finishWord).toBe(read.choices.get(0)?.finish);
-      const { usage } = tally.countBilled();
+      expect(accumulator.finishWord).toBe(read.choices.get(0)?.finish);
+      const { usage } = accumulator.countBilled();
       expect(usage.prompt_tokens).toBe((read.usage?.prompt ?? 0) + read.besides.prompt);
       expect(usage.completion_tokens).toBe((read.usage?.completion ?? 0) + read.besides.completion);
     });

@@ -95,7 +95,7 @@ function checkFrame(state: State, frame: string): void {
   if (frame === ': heartbeat') return;
   const [, name = '', json = ''] = /^event: (\w+)\ndata: ([^\n]+)$/.exec(frame) ?? [];
   const event = parseJson(json);
-  if (!EVENTS.includes(name) || !isObject(event)) return fault('no event of the dialect');
+  if (!EVENTS.includes(name) || !isObject(event)) return fault('no event of the protocol');
   if (event.type !== name) fault('type is not the name');
   if (!state.begun && name !== 'message_start' && name !== 'error') return fault('before message_start');
   const checks: Readonly<Record<string, () => void>> = {

@@ -32,14 +32,14 @@ describe.each(fixtures.map((fixture) => [fixture.name, fixture] as const))('%s',
   });
 
   test(`${rules.join(' ')}: the record contains its end and its usage`, () => {
-    const { error, tally } = run(fixture, Number.POSITIVE_INFINITY);
+    const { error, accumulator } = run(fixture, Number.POSITIVE_INFINITY);
     const { outcome } = fixture;
     expect({
       status: error === null ? 'finished' : 'failed',
-      native_finish_reason: tally.finishWord,
+      native_finish_reason: accumulator.finishWord,
       error: error === null ? null : { type: error.type, code: error.code },
-      vendor_events: tally.vendorEvents,
-      vendor_tokens: tally.vendorTokens,
+      vendor_events: accumulator.vendorEvents,
+      vendor_tokens: accumulator.vendorTokens,
     }).toEqual({
       status: outcome.status,
       native_finish_reason: outcome.native_finish_reason,
@@ -47,7 +47,7 @@ describe.each(fixtures.map((fixture) => [fixture.name, fixture] as const))('%s',
       vendor_events: outcome.vendor_events,
       vendor_tokens: outcome.vendor_tokens,
     });
-    const { usage, estimated } = tally.countUsage();
+    const { usage, estimated } = accumulator.countUsage();
     expect(estimated).toBe(outcome.usage === null);
     if (outcome.usage !== null) expect(countsOf(usage)).toEqual(outcome.usage);
   });
@@ -72,7 +72,7 @@ function run(fixture: Fixture, size: number): Converted {
 }
 
 function countsOf(
-  usage: ReturnType<Converted['tally']['countUsage']>['usage'],
+  usage: ReturnType<Converted['accumulator']['countUsage']>['usage'],
 ): Record<UsageField, number | null> {
   const { prompt_tokens, completion_tokens, total_tokens } = usage;
   const cached_tokens = usage.prompt_tokens_details?.cached_tokens ?? null;

@@ -1,19 +1,19 @@
 /** Runs bytes through the stream core as the gateway would, with a fixed clock and countable random texts. */
 import type { ApiError } from '../../src/canonical/error.ts';
 import { DEFAULT_POLICIES, type Policies } from '../../src/canonical/policies.ts';
-import { Tally } from '../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
 import { ChatWriter } from '../../src/protocols/openai-chat/client-writer.ts';
-import { CompletionBuilder } from '../../src/protocols/openai-chat/json-writer.ts';
+import { ChatJsonWriter } from '../../src/protocols/openai-chat/json-writer.ts';
 import type { WriterOptions } from '../../src/protocols/shared/client-protocol.ts';
 import { configuredProvider } from '../../src/providers/compatible.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
 import { type Provider, ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
 import { tolerant } from '../../src/providers/tolerant.ts';
 import { isObject, parseJson } from '../../src/shared/json.ts';
-import type { AnswerContext } from '../../src/stream/chunk-context.ts';
-import type { AnswerSink, StreamWriter } from '../../src/stream/chunk-sink.ts';
-import { type AnswerOptions, AnswerReader } from '../../src/stream/event-reader.ts';
-import type { Dialect } from '../../src/stream/upstream-protocol.ts';
+import type { ChunkContext } from '../../src/stream/chunk-context.ts';
+import type { ChunkSink, StreamWriter } from '../../src/stream/chunk-sink.ts';
+import { EventReader, type EventReaderOptions } from '../../src/stream/event-reader.ts';
+import type { UpstreamProtocol } from '../../src/stream/upstream-protocol.ts';
 
 /** The folder of fixtures for providers that the `PROVIDERS` setting names. */
 export const COMPATIBLE = 'compatible';
@@ -44,8 +44,8 @@ export interface Conversion {
   readonly choices?: number;
   readonly policies?: Policies;
   readonly maxEventBytes?: number;
-  /** What the upstream speaks; the dialect of its route by default. */
-  readonly dialect?: Dialect;
+  /** What the upstream speaks; the protocol of its route by default. */
+  readonly protocol?: UpstreamProtocol;
   /** On by default. */
   readonly fastPath?: boolean;
   /** Writes the client's stream; that of a chat by default. */
@@ -56,26 +56,26 @@ export interface Converted {
   /** The client's bytes as text. */
   readonly text: string;
   readonly error: ApiError | null;
-  readonly tally: Tally;
+  readonly accumulator: UsageAccumulator;
   /** Data events that were read, and those of them that took the fast path. */
   readonly events: number;
   readonly copiedEvents: number;
 }
 
 /** Where the client's usage goes (U1, U2): the same for every stream of one request. */
-export function usageAtOf({ usageChunk, policies = DEFAULT_POLICIES }: Conversion): AnswerContext['usageAt'] {
+export function usageAtOf({ usageChunk, policies = DEFAULT_POLICIES }: Conversion): ChunkContext['usageAt'] {
   if (usageChunk || policies.usageChunk === 'always') return 'end';
   return policies.usageChunk === 'finish' ? 'finish' : 'nowhere';
 }
 
-export function optionsOf(conversion: Conversion, tally: Tally): AnswerOptions {
+export function optionsOf(conversion: Conversion, accumulator: UsageAccumulator): EventReaderOptions {
   const provider = providerOf(conversion.provider);
-  const dialect = conversion.dialect ?? provider.endpoints[conversion.route]?.dialect;
-  if (dialect === undefined) throw new Error(`${provider.id} has no ${conversion.route} endpoint`);
+  const protocol = conversion.protocol ?? provider.endpoints[conversion.route]?.protocol;
+  if (protocol === undefined) throw new Error(`${provider.id} has no ${conversion.route} endpoint`);
   const policies = conversion.policies ?? DEFAULT_POLICIES;
   let made = 0;
   return {
-    dialect,
+    protocol,
     quirks: provider.quirks,
     vendorTokens: provider.vendorTokens,
     policies,
@@ -90,7 +90,7 @@ export function optionsOf(conversion: Conversion, tally: Tally): AnswerOptions {
       choices: conversion.choices ?? 1,
       now: () => NOW_SECONDS,
       random: () => String(++made).padStart(4, '0'),
-      meter: tally,
+      meter: accumulator,
     },
   };
 }
@@ -123,9 +123,9 @@ export function convertStream(reads: Iterable<Uint8Array>, conversion: Conversio
 export function convertObject(upstream: Uint8Array, conversion: Conversion, toStream: boolean): Converted {
   const usageChunk = conversion.usageChunk || !toStream;
   const answer = parseJson(new TextDecoder().decode(upstream));
-  const feed = (reader: AnswerReader) => (isObject(answer) ? reader.plain(answer) : undefined);
+  const feed = (reader: EventReader) => (isObject(answer) ? reader.plain(answer) : undefined);
   if (!toStream) {
-    const builder = new CompletionBuilder();
+    const builder = new ChatJsonWriter();
     return { ...convert({ ...conversion, usageChunk }, builder, null, feed), text: builder.take() };
   }
   const writer = new ChatWriter('data', MAX_EVENT_BYTES);
@@ -137,13 +137,13 @@ export function convertObject(upstream: Uint8Array, conversion: Conversion, toSt
 
 function convert(
   conversion: Conversion,
-  sink: AnswerSink,
+  sink: ChunkSink,
   fastWriter: StreamWriter | null,
-  feed: (reader: AnswerReader) => void,
+  feed: (reader: EventReader) => void,
 ): Omit<Converted, 'text'> {
-  const tally = new Tally(() => NOW_SECONDS * 1000, 0);
+  const accumulator = new UsageAccumulator(() => NOW_SECONDS * 1000, 0);
   const ends: (ApiError | null)[] = [];
-  const counted: AnswerSink = {
+  const counted: ChunkSink = {
     chunk: (chunk) => sink.chunk(chunk),
     vendor: (json, name) => sink.vendor(json, name),
     ...(sink.event === undefined ? {} : { event: sink.event }),
@@ -152,10 +152,10 @@ function convert(
       sink.end(failure);
     },
   };
-  const reader = new AnswerReader(optionsOf(conversion, tally), counted, fastWriter);
+  const reader = new EventReader(optionsOf(conversion, accumulator), counted, fastWriter);
   feed(reader);
   if (ends.length !== 1) throw new Error(`The answer ended ${ends.length} times`);
-  return { error: ends[0] ?? null, tally, events: reader.events, copiedEvents: reader.copiedEvents };
+  return { error: ends[0] ?? null, accumulator, events: reader.events, copiedEvents: reader.copiedEvents };
 }
 
 /** The bytes in pieces of one size. */

@@ -11,7 +11,7 @@ import { framed, type Recording, readRecordings, recordingsNote } from './record
 
 const encoder = new TextEncoder();
 const recordings = readRecordings()
-  .filter(({ dialect }) => dialect === 'gemini')
+  .filter(({ protocol }) => protocol === 'gemini')
   .map((recording) => ({ ...recording, text: framed(recording) }));
 const named = recordings.map((recording) => [recording.name, recording] as const);
 

@@ -17,11 +17,11 @@ const CONVERSION: Conversion = {
   route: 'chat',
   model: 'asked-for',
   usageChunk: true,
-  dialect: openaiResponses,
+  protocol: openaiResponses,
 };
 
 const named = readRecordings()
-  .filter(({ dialect }) => dialect === 'responses')
+  .filter(({ protocol }) => protocol === 'responses')
   .map((recording) => [recording.name, framed(recording)] as const);
 
 function brokenRules(text: string, conversion: Conversion): string[] {

@@ -16,7 +16,7 @@ const FAILURES: ReadonlyMap<string, string> = new Map([
   ['groq--event-error-after-text.sse', 'the upstream sends `event: error`'],
 ]);
 
-const recordings = readRecordings().filter(({ dialect }) => dialect === 'openai');
+const recordings = readRecordings().filter(({ protocol }) => protocol === 'openai');
 const named = recordings.map((recording) => [recording.name, recording] as const);
 
 function routeOf(recording: Recording): Route {

@@ -6,7 +6,7 @@ import { EMPTY_RECORDINGS, readRecordings, recordingsNote } from './recordings.t
 
 describe.skipIf(recordingsNote !== '')(`readUpstream, the recordings${recordingsNote}`, () => {
   const recordings = readRecordings();
-  const shaped = recordings.filter(({ dialect }) => dialect === 'openai');
+  const shaped = recordings.filter(({ protocol }) => protocol === 'openai');
 
   function isEmpty(reading: Reading): boolean {
     const spoken = [...reading.choices.values()].filter(
@@ -15,9 +15,9 @@ describe.skipIf(recordingsNote !== '')(`readUpstream, the recordings${recordings
     return spoken.length === 0;
   }
 
-  test('every dialect that INDEX.md names is recorded', () => {
-    const dialects = new Set(recordings.map(({ dialect }) => dialect));
-    expect([...dialects].sort()).toEqual([
+  test('every protocol that INDEX.md names is recorded', () => {
+    const protocols = new Set(recordings.map(({ protocol }) => protocol));
+    expect([...protocols].sort()).toEqual([
       'anthropic',
       'cohere',
       'gemini',
@@ -43,9 +43,9 @@ describe.skipIf(recordingsNote !== '')(`readUpstream, the recordings${recordings
     expect(failed.map(({ name }) => name)).toEqual(['groq--event-error-after-text.sse']);
   });
 
-  test('other dialects: nothing is read from them', () => {
+  test('other protocols: nothing is read from them', () => {
     const read = recordings.filter(
-      ({ dialect, text, kind }) => dialect !== 'openai' && !isEmpty(readUpstream(text, kind)),
+      ({ protocol, text, kind }) => protocol !== 'openai' && !isEmpty(readUpstream(text, kind)),
     );
     expect(read.map(({ name }) => name)).toEqual([]);
   });

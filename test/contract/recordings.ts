@@ -8,7 +8,7 @@ type RecordedDialect = 'openai' | 'anthropic' | 'gemini' | 'responses' | 'cohere
 export interface Recording {
   name: string;
   kind: 'sse' | 'jsonl';
-  dialect: RecordedDialect;
+  protocol: RecordedDialect;
   text: string;
 }
 
@@ -36,22 +36,22 @@ export function readRecordings(): Recording[] {
   return names.sort().map((name) => ({
     name,
     kind: name.endsWith('.jsonl') ? 'jsonl' : 'sse',
-    dialect: dialectOf(name, endpoints.get(name)),
+    protocol: dialectOf(name, endpoints.get(name)),
     text: readFileSync(`${FOLDER}${name}`, 'utf8'),
   }));
 }
 
 /** The stream as its provider sends it: a recording with one JSON a line is framed again. */
-export function framed({ kind, dialect, text }: Recording): string {
+export function framed({ kind, protocol, text }: Recording): string {
   if (kind === 'sse') return text;
   const lines = text.split('\n').filter((line) => line.trim() !== '');
-  if (dialect === 'openai') lines.push('[DONE]');
-  return lines.map((line) => frameOf(dialect, line)).join('');
+  if (protocol === 'openai') lines.push('[DONE]');
+  return lines.map((line) => frameOf(protocol, line)).join('');
 }
 
-function frameOf(dialect: RecordedDialect, json: string): string {
-  if (dialect === 'gemini') return `data: ${json}\r\n\r\n`;
-  const isNamed = dialect === 'anthropic' || dialect === 'responses';
+function frameOf(protocol: RecordedDialect, json: string): string {
+  if (protocol === 'gemini') return `data: ${json}\r\n\r\n`;
+  const isNamed = protocol === 'anthropic' || protocol === 'responses';
   return `${isNamed ? `event: ${JSON.parse(json).type}\n` : ''}data: ${json}\n\n`;
 }
 

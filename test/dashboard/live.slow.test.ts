@@ -31,7 +31,7 @@ describe.runIf(hasChromium)('the live view', () => {
     return watched;
   }
   const send = (page: Page) => page.getByRole('button', { name: 'Send' }).click();
-  const lane = (page: Page, model: string) => page.getByRole('region', { name: model, exact: true });
+  const passthrough = (page: Page, model: string) => page.getByRole('region', { name: model, exact: true });
 
   test.each<Look>([
     { theme: 'light', width: 1280 },
@@ -41,15 +41,16 @@ describe.runIf(hasChromium)('the live view', () => {
     async (look) => {
       const { page, context, complaints } = await ask(FLASH, SMALL, look);
       await send(page);
-      for (const model of [FLASH, SMALL]) await lane(page, model).getByText('Finished (stop)').waitFor();
-      const flash = lane(page, FLASH);
+      for (const model of [FLASH, SMALL])
+        await passthrough(page, model).getByText('Finished (stop)').waitFor();
+      const flash = passthrough(page, FLASH);
       expect(await flash.locator('.part.reasoning p').innerText()).toBe(
         'Gates first, then water; count each lock once.',
       );
       expect(await flash.locator('.part.text p').innerText()).toBe(
         'Open the lower gate last: the chamber empties, the boat leaves.',
       );
-      expect(await lane(page, SMALL).locator('.part.text p').innerText()).toMatch(/barge/);
+      expect(await passthrough(page, SMALL).locator('.part.text p').innerText()).toMatch(/barge/);
       const frames = await flash.locator('.frame').allInnerTexts();
       expect(frames.at(-1)).toContain('[DONE]');
       expect(frames.at(-2)).toContain('"usage"');
@@ -70,7 +71,7 @@ describe.runIf(hasChromium)('the live view', () => {
   test('D6 a frame opens to its JSON, and the record of the request is one click away', async () => {
     const { page, context } = await ask(FLASH);
     await send(page);
-    await lane(page, FLASH).getByText('Finished (stop)').waitFor();
+    await passthrough(page, FLASH).getByText('Finished (stop)').waitFor();
     const frame = page.locator('.frame button').last();
     // What every frame has alike is left out of its line.
     expect(await frame.innerText()).toMatch(/^… "choices":\[\],"usage"/);
@@ -91,7 +92,7 @@ describe.runIf(hasChromium)('the live view', () => {
     const before = (await liveKeys()).length;
     for (let turn = 0; turn < 2; turn++) {
       await send(page);
-      await lane(page, FLASH).getByText('Finished (stop)').waitFor();
+      await passthrough(page, FLASH).getByText('Finished (stop)').waitFor();
     }
     const keys = await liveKeys();
     expect(keys).toHaveLength(before + 1);
@@ -110,7 +111,7 @@ describe.runIf(hasChromium)('the live view', () => {
     const tools = [{ type: 'function', function: { name: 'open_gate', parameters } }];
     await page.getByLabel(/A JSON object/).fill(JSON.stringify({ tools, tool_choice: 'any' }));
     await send(page);
-    await lane(page, SMALL).getByText('Finished (tool_calls)').waitFor();
+    await passthrough(page, SMALL).getByText('Finished (tool_calls)').waitFor();
     const call = page.locator('.part.tool').first();
     expect(await call.locator('h3').innerText()).toMatch(/^Tool call \w+/);
     expect(typeof JSON.parse(await call.locator('p').innerText())).toBe('object');
@@ -120,7 +121,7 @@ describe.runIf(hasChromium)('the live view', () => {
   test('D6 a stream that is cut looks like an error, after the text that came', async () => {
     const { page, context, complaints } = await ask(`${FLASH}:cut`);
     await send(page);
-    const cut = lane(page, `${FLASH}:cut`);
+    const cut = passthrough(page, `${FLASH}:cut`);
     await cut.locator('.part.error').waitFor();
     expect(await cut.locator('.part.error').innerText()).toContain('upstream_truncated');
     expect(await cut.locator('.phase').innerText()).toBe('Failed');
@@ -133,7 +134,7 @@ describe.runIf(hasChromium)('the live view', () => {
   test('D6 a refusal before the stream shows the error of the API', async () => {
     const { page, context } = await ask(`${FLASH}:status-500`);
     await send(page);
-    const alert = await lane(page, `${FLASH}:status-500`).getByRole('alert').innerText();
+    const alert = await passthrough(page, `${FLASH}:status-500`).getByRole('alert').innerText();
     expect(alert).toMatch(/^The request failed \(.+\)\s+DeepSeek: Simulated failure/);
     await context.close();
   });
@@ -143,12 +144,12 @@ describe.runIf(hasChromium)('the live view', () => {
     const { page, context } = await ask(model);
     const asked = filled.gateway.simulator.requests.length;
     await send(page);
-    await lane(page, model).locator('.part').first().waitFor();
+    await passthrough(page, model).locator('.part').first().waitFor();
     const upstream = filled.gateway.simulator.requests
       .slice(asked)
       .find(({ text }) => text.includes('stall-mid'));
     await page.getByRole('button', { name: 'Stop' }).click();
-    await lane(page, model)
+    await passthrough(page, model)
       .getByText(/^Stopped/)
       .waitFor();
     expect(await upstream?.closed).toBe('disconnected');
@@ -176,7 +177,7 @@ describe.runIf(hasChromium)('the live view', () => {
       await page.keyboard.press('Control+A');
       await page.keyboard.type(id);
       await act();
-      await lane(page, id).getByText('Finished (stop)').waitFor({ timeout: 10_000 });
+      await passthrough(page, id).getByText('Finished (stop)').waitFor({ timeout: 10_000 });
       expect(await page.locator('.lane').count()).toBe(1);
       expect(await model.inputValue()).toBe(id);
     }
@@ -188,19 +189,19 @@ describe.runIf(hasChromium)('the live view', () => {
     const { page, context } = await ask(`${FLASH}:stall-mid`);
     const model = page.getByLabel('Model', { exact: true });
     await send(page);
-    await lane(page, `${FLASH}:stall-mid`).locator('.part').first().waitFor();
+    await passthrough(page, `${FLASH}:stall-mid`).locator('.part').first().waitFor();
     const asked = filled.gateway.simulator.requests.length;
     await model.focus();
     await page.keyboard.press('Control+A');
     await page.keyboard.type(SMALL);
     // A heartbeat redraws the view.
-    await lane(page, `${FLASH}:stall-mid`).getByText('heartbeat').first().waitFor();
+    await passthrough(page, `${FLASH}:stall-mid`).getByText('heartbeat').first().waitFor();
     expect(await model.inputValue()).toBe(SMALL);
     await model.press('Control+Enter');
     await page.getByRole('button', { name: 'Stop' }).click();
     await model.press('Enter');
     await model.press('Enter');
-    await lane(page, SMALL).getByText('Finished (stop)').waitFor();
+    await passthrough(page, SMALL).getByText('Finished (stop)').waitFor();
     const requests = filled.gateway.simulator.requests.slice(asked);
     expect(requests.filter(({ path }) => path.includes('completions'))).toHaveLength(1);
     await context.close();
@@ -214,7 +215,7 @@ describe.runIf(hasChromium)('the live view', () => {
     await page.getByLabel('Model', { exact: true }).fill(FLASH);
     await page.getByLabel('Prompt').click();
     await send(page);
-    await lane(page, FLASH).getByText('Finished (stop)').waitFor();
+    await passthrough(page, FLASH).getByText('Finished (stop)').waitFor();
     await context.close();
   });
 

@@ -241,7 +241,7 @@ describe.runIf(hasChromium)('states', () => {
     await own.context.close();
   });
 
-  test('D4 a request of another dialect: the provider’s own finish word in plain words, and who asked how', async () => {
+  test('D4 a request of another protocol: the provider’s own finish word in plain words, and who asked how', async () => {
     const fields = {
       client: 'messages',
       finish_reason: 'end_turn',

@@ -61,7 +61,7 @@ afterAll(async () => {
 interface Outcome {
   text: string;
   readonly calls: { name: string; arguments: string }[];
-  /** The client's dialect said that the answer is whole. */
+  /** The client's protocol said that the answer is whole. */
   isWhole: boolean;
   /** The status of the error that the SDK threw; undefined for one within the stream. */
   status?: number | undefined;

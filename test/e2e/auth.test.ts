@@ -174,7 +174,7 @@ describe('a key with globs of models', () => {
     ['fallbacks', { fallbacks: [{ model: 'o4-mini' }] }],
   ])('K3 finding 11: gets 403 for another model in %s, which a router would serve', async (_, more) => {
     const asked = gateway.simulator.requests.length;
-    // The last one would pass on a lane.
+    // The last one would pass on a passthrough.
     for (const [path, body] of [
       [CHAT, chat('openai/gpt-4o-mini', more)],
       [CHAT, streamedChat('openai/gpt-4o-mini', more)],

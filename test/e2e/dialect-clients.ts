@@ -1,4 +1,4 @@
-/** A client of each dialect, over a provider of chat and in the native lane: for tests that must hold for all of them alike. */
+/** A client of each protocol, over a provider of chat and in the passthrough: for tests that must hold for all of them alike. */
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { MESSAGES } from './client.ts';
 import { event, type Play } from './plays.ts';
@@ -24,7 +24,7 @@ const ITEM = { id: 'msg_1', type: 'message', role: 'assistant', status: 'in_prog
 const PART = { type: 'output_text', text: '', annotations: [], logprobs: [] };
 const AT = { item_id: 'msg_1', output_index: 0, content_index: 0 };
 
-/** How an upstream of each dialect begins, and says a word. */
+/** How an upstream of each protocol begins, and says a word. */
 const UPSTREAMS = {
   chat: { start: [], word: (word) => event(word) },
   messages: {
@@ -102,11 +102,11 @@ export const DIALECT_CLIENTS: readonly DialectClient[] = [
   { ...OF_CHAT, name: 'chat', upstream: 'chat', body: chatBody('compatible') },
   { ...OF_MESSAGES, name: 'Messages', upstream: 'chat', body: messagesBody('compatible') },
   { ...OF_RESPONSES, name: 'Responses', upstream: 'chat', body: responsesBody('compatible') },
-  { ...OF_MESSAGES, name: 'Messages, native lane', upstream: 'messages', body: messagesBody('anthropic') },
-  { ...OF_RESPONSES, name: 'Responses, native lane', upstream: 'responses', body: responsesBody('openai') },
+  { ...OF_MESSAGES, name: 'Messages, passthrough', upstream: 'messages', body: messagesBody('anthropic') },
+  { ...OF_RESPONSES, name: 'Responses, passthrough', upstream: 'responses', body: responsesBody('openai') },
 ];
 
-/** A play for each dialect of an upstream, by its name and the dialect's: the words of each turn come in one write. */
+/** A play for each protocol of an upstream, by its name and the protocol's: the words of each turn come in one write. */
 export function playsOf(
   name: string,
   turns: readonly (readonly string[])[],

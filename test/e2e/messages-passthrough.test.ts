@@ -14,7 +14,7 @@ import { CLOCKS_OFF } from './plays.ts';
 /** The recorded streams of Anthropic's own API, by their names. */
 const RECORDED = new Map(
   readRecordings()
-    .filter(({ dialect, kind }) => dialect === 'anthropic' && kind === 'sse')
+    .filter(({ protocol, kind }) => protocol === 'anthropic' && kind === 'sse')
     .map(({ name, text }) => [name, text] as const),
 );
 const CUT = 'cut-behind-the-first-text';

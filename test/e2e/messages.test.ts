@@ -83,7 +83,7 @@ describe('@anthropic-ai/sdk', () => {
     });
   });
 
-  test('I1 messages.create: the same message whole, and a record that names the dialect', async () => {
+  test('I1 messages.create: the same message whole, and a record that names the protocol', async () => {
     const { data, response } = await client.messages.create(BODY).withResponse();
     expect(data).toMatchObject({ content: [{ type: 'text', text: TEXT }], stop_reason: 'end_turn' });
     expect(response.headers.get('request-id')).toBe(response.headers.get('x-weir-request-id'));
@@ -165,7 +165,7 @@ describe('I1 the routes', () => {
     expect(await response.json()).toEqual({ input_tokens: expect.any(Number) });
   });
 
-  test('a body that is no JSON, another method, an unknown path below: each in the form of the dialect', async () => {
+  test('a body that is no JSON, another method, an unknown path below: each in the form of the protocol', async () => {
     const broken = await gateway.fetch('/v1/messages', { method: 'POST', headers: headers(), body: '{' });
     const got = await gateway.fetch('/v1/messages', { headers: headers() });
     const batches = await gateway.post('/v1/messages/batches', {}, { headers: headers() });

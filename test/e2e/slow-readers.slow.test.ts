@@ -1,4 +1,4 @@
-/** Slow readers of each dialect under real workerd: the upstream waits for them, nothing is buffered meanwhile, and nothing is lost (T5, T1, B1). */
+/** Slow readers of each protocol under real workerd: the upstream waits for them, nothing is buffered meanwhile, and nothing is lost (T5, T1, B1). */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedRequest } from '../../tools/simulator/server.ts';
@@ -73,10 +73,10 @@ async function untilStopped(upstreams: readonly RecordedRequest[], stoppedMs = S
   return sent;
 }
 
-describe.each(DIALECT_CLIENTS)('T5 a client of $name', (dialect) => {
+describe.each(DIALECT_CLIENTS)('T5 a client of $name', (protocol) => {
   test('T1 T2 that stops reading: the upstream stops, waits longer than any timeout, and continues when the client does, without a gap', async () => {
     const asked = gateway.simulator.requests.length;
-    const { response, readBytes, text, disconnect } = await open(dialect);
+    const { response, readBytes, text, disconnect } = await open(protocol);
     const upstream = await gateway.simulator.request(asked);
     const held = await untilStopped([upstream], IDLE_SECONDS * 1000 + STOPPED_MS);
     expect(held).toBeLessThan(MAX_HELD_BYTES);
@@ -88,13 +88,13 @@ describe.each(DIALECT_CLIENTS)('T5 a client of $name', (dialect) => {
     expect(await upstream.closed).toBe('disconnected');
     const stream = text();
     expect(/"error":[^n]/.test(stream)).toBe(false);
-    const words = Array.from(stream.matchAll(dialect.word), ([, word]) => word);
+    const words = Array.from(stream.matchAll(protocol.word), ([, word]) => word);
     expect(words.length).toBeGreaterThan(NUMBERS.length);
     expect(words.findIndex((word, at) => word !== NUMBERS[at % NUMBERS.length])).toBe(-1);
     // No heartbeats are queued while the client does not read; one may have been in transit.
-    expect(stream.split(dialect.heartbeat).length - 1).toBeLessThanOrEqual(1);
+    expect(stream.split(protocol.heartbeat).length - 1).toBeLessThanOrEqual(1);
     const record = await gateway.record(response);
-    expect(record).toMatchObject({ status: 'cancelled', client: dialect.client });
+    expect(record).toMatchObject({ status: 'cancelled', client: protocol.client });
     expect(record.completion_tokens).toBeGreaterThan(0);
   });
 
@@ -103,7 +103,7 @@ describe.each(DIALECT_CLIENTS)('T5 a client of $name', (dialect) => {
     expect(workerd.length).toBeGreaterThan(0);
     const before = residentBytes(workerd);
     const asked = gateway.simulator.requests.length;
-    const readers = await Promise.all(Array.from({ length: SLOW_READERS }, () => open(dialect)));
+    const readers = await Promise.all(Array.from({ length: SLOW_READERS }, () => open(protocol)));
     const upstreams = gateway.simulator.requests.slice(asked);
     expect(upstreams).toHaveLength(SLOW_READERS);
     const held = await untilStopped(upstreams);

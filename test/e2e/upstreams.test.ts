@@ -75,11 +75,11 @@ describe('every provider', () => {
       expect(withUsage).toHaveLength(where === 'after it' ? 0 : 1);
       for (const frame of withUsage) expect(frame).toContain('"finish_reason":"stop"');
     }
-    const asking = await send(CHAT, streamedChat(model, { stream_options: USAGE }));
-    expect(asking.body?.stream_options).toEqual(options);
-    const last = framesOf(asking.answer).at(-2);
+    const runner = await send(CHAT, streamedChat(model, { stream_options: USAGE }));
+    expect(runner.body?.stream_options).toEqual(options);
+    const last = framesOf(runner.answer).at(-2);
     expect(last).toContain('"choices":[],"usage"');
-    expect(asking.answer.split('"usage"')).toHaveLength(2);
+    expect(runner.answer.split('"usage"')).toHaveLength(2);
   });
 
   test.each(['deepseek/deepseek-chat', 'mistral/mistral-small-latest', 'openai/gpt-4o-mini'])(

@@ -1,5 +1,5 @@
 /**
- * Callers who want more than their budget, by chance: over every dialect, tier, medium, rival limit, fallback and way to leave, against
+ * Callers who want more than their budget, by chance: over every protocol, tier, medium, rival limit, fallback and way to leave, against
  * a provider that bills by its documents. What is billed never exceeds the budget (G2, G3).
  *
  * BUDGET_RUNS=2000 plays longer; BUDGET_SEED=1 repeats a run.

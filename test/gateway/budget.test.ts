@@ -216,7 +216,7 @@ describe('G3 what the provider did not report', () => {
   });
 });
 
-describe('background in the Responses lane', () => {
+describe('background in the Responses passthrough', () => {
   const QUEUED = { id: 'resp_1', object: 'response', status: 'queued', output: [], usage: null };
   const body = { model: 'openai/gpt-5', input: 'Hi', background: true };
 
@@ -290,7 +290,7 @@ describe('G2 a prompt that the body does not show is reserved as the largest con
       'a context that is summed up',
       { content: 'Hi', context_management: { edits: [{ type: 'compact_20260112' }] } },
     ],
-  ])('in the Messages lane: %s', async (_, { content, ...fields }) => {
+  ])('in the Messages passthrough: %s', async (_, { content, ...fields }) => {
     const messages = [{ role: 'user', content: content ?? '' }];
     const body = { model: 'anthropic/claude-opus-5', max_tokens: 9, messages, ...fields };
     expect((await reservedBy(body, '/v1/messages')).tokens).toBeGreaterThanOrEqual(MAX_PROMPT_TOKENS);
@@ -402,9 +402,14 @@ describe('G2 the limit is applied last, over every name for it', () => {
       { model: 'anthropic/claude-opus-5', max_tokens: 0 },
       'max_tokens',
     ],
-    ['the Messages lane', '/v1/messages', { model: 'anthropic/claude-opus-5', max_tokens: 0 }, 'max_tokens'],
     [
-      'the Responses lane',
+      'the Messages passthrough',
+      '/v1/messages',
+      { model: 'anthropic/claude-opus-5', max_tokens: 0 },
+      'max_tokens',
+    ],
+    [
+      'the Responses passthrough',
       '/v1/responses',
       { model: 'openai/gpt-5', input: 'Hi', max_output_tokens: 0 },
       'max_output_tokens',

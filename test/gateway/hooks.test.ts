@@ -1,7 +1,7 @@
 /** A host's hook that fails: its answer is in the form of whoever called (I1, W2). */
 import { describe, expect, test } from 'vitest';
 import { NO_HOOKS } from '../../src/gateway.ts';
-import { toldRecords } from '../../src/http/hooks.ts';
+import { withRecordHook } from '../../src/http/hooks.ts';
 import type { Ports } from '../../src/http/ports.ts';
 import type { ChargedRecord } from '../../src/metering/charged-usage.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
@@ -35,8 +35,8 @@ describe('I1 W2 onRequest that throws: 500, which tells no more than that', () =
 
 test('T4 a client that leaves while the host is asked: no upstream is, and there is no record', async () => {
   const client = new AbortController();
-  const asking = { ...NO_HOOKS, onRequest: () => client.abort() };
-  const gateway = new LimitedGateway({ AUTH: 'open' }, {}, asking);
+  const runner = { ...NO_HOOKS, onRequest: () => client.abort() };
+  const gateway = new LimitedGateway({ AUTH: 'open' }, {}, runner);
   for (const stream of [true, false]) {
     await gateway.ask('x', { stream }, { signal: client.signal }).catch(() => undefined);
     await gateway.idle();
@@ -115,7 +115,7 @@ test('W2 G3 onRecord of a request whose charge is another than its record: it ge
   const written: unknown[] = [];
   const writer = new RecordWriter([{ put: async (records) => void written.push(...records) }], () => {});
   const waiting: Promise<unknown>[] = [];
-  const records = toldRecords(
+  const records = withRecordHook(
     writer,
     { ...NO_HOOKS, onRecord: async (told) => void got.push(told) },
     // Only the log of a hook that fails is used.

@@ -2,11 +2,11 @@
 import { timingSafeEqual } from 'node:crypto';
 import { createGateway, type Hooks, NO_HOOKS } from '../../src/gateway.ts';
 import type { KeyObject, KeyObjects, Ports } from '../../src/http/ports.ts';
-import { HeldKey, type KeyCalls } from '../../src/ledger/held-key.ts';
+import { type KeyCalls, LedgerKey } from '../../src/ledger/held-key.ts';
 import type { LimitCalls } from '../../src/ledger/limits/limit-calls.ts';
 import { reserve } from '../../src/ledger/limits/reserve.ts';
 import { settle, settleUnreserved } from '../../src/ledger/limits/settle.ts';
-import { readStanding } from '../../src/ledger/limits/status.ts';
+import { readLimitStatus } from '../../src/ledger/limits/status.ts';
 import { changeLimits } from '../../src/ledger/limits/tables.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
@@ -135,10 +135,10 @@ export class LimitedGateway {
       settleReservation: (id, charge) => call('settleReservation', () => void settle(sql, id, charge)),
       settleUnreserved: (id, charge, day) =>
         call('settleUnreserved', () => settleUnreserved(sql, id, charge, day, Date.now())),
-      standing: () => call('standing', () => readStanding(sql, Date.now())),
+      standing: () => call('standing', () => readLimitStatus(sql, Date.now())),
       changeLimits: (fields) => call('changeLimits', () => changeLimits(sql, fields)),
     };
-    const key = new HeldKey({
+    const key = new LedgerKey({
       sql,
       transaction: (act) => act(),
       store,

@@ -94,16 +94,19 @@ describe('G2 a key with limits', () => {
       { messages: ITEMS, max_tokens: 9, tools: [{ type: 'web_search_20260209', name: 'web_search' }] },
       false,
     ],
-  ])('N2 on a lane, of a body with %s: a budget of a million tokens holds', async (_, body, isTold) => {
-    const isMessages = 'messages' in body;
-    const gateway = new LimitedGateway({ ANTHROPIC_API_KEY: 'k' });
-    const token = await gateway.key({ budget: { tokens: 1e6 } });
-    const model = isMessages ? 'anthropic/claude-sonnet-5' : 'openai/gpt-5';
-    const path = isMessages ? '/v1/messages' : '/v1/responses';
-    const response = await gateway.post(path, token, { model, ...body });
-    expect(response.status === 429).toBe(!isTold);
-    expect(gateway.calls.includes('upstream')).toBe(isTold);
-  });
+  ])(
+    'N2 on a passthrough, of a body with %s: a budget of a million tokens holds',
+    async (_, body, isTold) => {
+      const isMessages = 'messages' in body;
+      const gateway = new LimitedGateway({ ANTHROPIC_API_KEY: 'k' });
+      const token = await gateway.key({ budget: { tokens: 1e6 } });
+      const model = isMessages ? 'anthropic/claude-sonnet-5' : 'openai/gpt-5';
+      const path = isMessages ? '/v1/messages' : '/v1/responses';
+      const response = await gateway.post(path, token, { model, ...body });
+      expect(response.status === 429).toBe(!isTold);
+      expect(gateway.calls.includes('upstream')).toBe(isTold);
+    },
+  );
 
   test.each([
     ['no limit of the caller', {}, 4096, 'max_completion_tokens'],
@@ -297,8 +300,8 @@ describe.each(['fails', 'lost', 'hangs'] as const)('G6 the ledger object %s', (t
     const gateway = new LimitedGateway({ BUDGET_FAIL: 'open' });
     const token = await gateway.key({ budget: { tokens: 1e6 } });
     gateway.trouble = trouble;
-    const asking = gateway.ask(token);
-    const response = await asking;
+    const runner = gateway.ask(token);
+    const response = await runner;
     gateway.trouble = 'none';
     expect(await statusOf(response)).toBe(200);
     await gateway.idle();

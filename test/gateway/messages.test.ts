@@ -155,7 +155,7 @@ describe('R5 I3 fallback', () => {
 });
 
 describe('M1 records', () => {
-  test('T4 a client that leaves: its upstream is let go, and the record names the dialect', async () => {
+  test('T4 a client that leaves: its upstream is let go, and the record names the protocol', async () => {
     const gateway = new RoutedGateway({
       a: [{ kind: 'answer', type: 'text/event-stream', pieces: [event({ content: 'Hal' })], ending: 'hang' }],
     });
@@ -198,7 +198,7 @@ describe('I2 Q1 an effort at a model that can’t think, which Claude Code and C
     ['/v1/messages', { max_tokens: 9, output_config: { effort: 'high' } }, undefined],
     ['/v1/responses', { input: 'Hi', reasoning: { effort: 'high' } }, undefined],
     ['/v1/chat/completions', { reasoning_effort: 'high' }, 'high'],
-  ])('%s: left out where its dialect is another than the upstream’s', async (path, body, sent) => {
+  ])('%s: left out where its protocol is another than the upstream’s', async (path, body, sent) => {
     const gateway = new RoutedGateway({ b: [says('Hi')] });
     const response = await gateway.ask({ model: 'mistral/b', ...body }, {}, path);
     expect(response.status).toBe(200);

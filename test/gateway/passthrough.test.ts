@@ -1,4 +1,4 @@
-/** The native lane through the whole gateway, in memory: an upstream that answers otherwise than it was asked (N1, N2). */
+/** The passthrough through the whole gateway, in memory: an upstream that answers otherwise than it was asked (N1, N2). */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { checkMessages } from '../contract/check-messages.ts';

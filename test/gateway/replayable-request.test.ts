@@ -1,6 +1,6 @@
 /** Tests what is held of a request, and until when: its memory, and its words for each target (R10). */
 import { describe, expect, test } from 'vitest';
-import { HeldRequest } from '../../src/completion/replayable-request.ts';
+import { ReplayableRequest } from '../../src/completion/replayable-request.ts';
 import { maxWrittenBytes } from '../../src/completion/written-size.ts';
 import type { Lease } from '../../src/stream/memory.ts';
 import { settingsWith, targetsOf } from '../routing/targets.ts';
@@ -21,10 +21,10 @@ function hold(body: object = BODY, maxBytes = 10_000) {
     release: () => void told.push('release'),
   };
   return {
-    held: new HeldRequest({
+    held: new ReplayableRequest({
       body: { ...body },
       sent: { ...body },
-      lane: null,
+      passthrough: null,
       onlyNative: null,
       dropped: [],
       lease,

@@ -114,10 +114,10 @@ describe('a request whose body is', () => {
 });
 
 describe('a request within every bound, with', () => {
-  const costly = Object.entries(COSTLY).filter(([, { dialect }]) => dialect !== 'messages');
+  const costly = Object.entries(COSTLY).filter(([, { protocol }]) => protocol !== 'messages');
 
-  test.each(costly)('B2 B4 M1 %s: costs no more than its size', async (body, { dialect }) => {
-    const path = dialect === 'responses' ? '/v1/responses' : '/v1/chat/completions';
+  test.each(costly)('B2 B4 M1 %s: costs no more than its size', async (body, { protocol }) => {
+    const path = protocol === 'responses' ? '/v1/responses' : '/v1/chat/completions';
     const shots: Shot[] = [{ body, path, stream: true }];
     const run = await attack(`request: ${body}`, shots, {}, WIDE_MIB);
     expect(run.outcomes).toMatchObject([{ status: 400 }]);

@@ -1,5 +1,5 @@
 /**
- * No body costs more than its size: every list, object, text and nesting of every dialect's requests, grown up to the bounds of a
+ * No body costs more than its size: every list, object, text and nesting of every protocol's requests, grown up to the bounds of a
  * body, at every provider's writer. In this process, so that all of them can be tried; the worst go through a workerd beside this.
  */
 import { afterAll, describe, expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 /** Tests records whose ledger can't be reached (L5): they wait in KV, and are brought in once. */
 import { describe, expect, test } from 'vitest';
-import { StrandedRecords } from '../../src/metering/dead-letters.ts';
+import { DeadLetters } from '../../src/metering/dead-letters.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { MemoryStore, record } from './records.ts';
 
@@ -20,69 +20,70 @@ class FakeLedger {
 function bench() {
   const store = new MemoryStore();
   const ledger = new FakeLedger();
-  return { store, ledger, stranded: new StrandedRecords(store.asStore, ledger) };
+  return { store, ledger, deadLetters: new DeadLetters(store.asStore, ledger) };
 }
 
 const of = (key_id: string, n: number) => record({ key_id }, n);
 
 describe('StrandedRecords', () => {
   test('L5 a stranded record: is in KV, whole', async () => {
-    const { store, stranded } = bench();
-    await stranded.put([of('a', 1)]);
+    const { store, deadLetters } = bench();
+    await deadLetters.put([of('a', 1)]);
     const [[name, { value }] = ['', { value: '' }]] = [...store.entries];
     expect(name).toBe(`stranded/a/${of('a', 1).request_id}`);
     expect(JSON.parse(value)).toEqual(of('a', 1));
   });
 
   test("L5 the key's next settling: takes along what is left of this key alone, in the same call", async () => {
-    const { store, ledger, stranded } = bench();
-    await stranded.put([of('a', 1), of('a', 2), of('b', 3)]);
-    await stranded.ledger.put([of('a', 4)]);
+    const { store, ledger, deadLetters } = bench();
+    await deadLetters.put([of('a', 1), of('a', 2), of('b', 3)]);
+    await deadLetters.ledger.put([of('a', 4)]);
     expect([ledger.calls, ledger.records.size, store.entries.size]).toEqual([1, 3, 1]);
-    await stranded.ledger.put([of('a', 5)]);
+    await deadLetters.ledger.put([of('a', 5)]);
     expect([ledger.calls, ledger.records.size, store.entries.size]).toEqual([2, 4, 1]);
   });
 
   test('L5 a settling that fails: leaves everything where it was', async () => {
-    const { store, ledger, stranded } = bench();
-    await stranded.put([of('a', 1)]);
+    const { store, ledger, deadLetters } = bench();
+    await deadLetters.put([of('a', 1)]);
     ledger.unreachable.add('a');
-    await expect(stranded.ledger.put([of('a', 2)])).rejects.toThrow('out of reach');
+    await expect(deadLetters.ledger.put([of('a', 2)])).rejects.toThrow('out of reach');
     ledger.unreachable.clear();
-    await stranded.ledger.put([of('a', 2)]);
+    await deadLetters.ledger.put([of('a', 2)]);
     expect([ledger.records.size, store.entries.size]).toEqual([2, 0]);
   });
 
   test('L5 the daily run, in another isolate: brings in every key whose ledger can be reached, and leaves the others', async () => {
-    const { store, ledger, stranded } = bench();
+    const { store, ledger, deadLetters } = bench();
     const records = Array.from({ length: 250 }, (_, n) => of(`k${n % 3}`, n));
-    await stranded.put(records);
+    await deadLetters.put(records);
     ledger.unreachable.add('k1');
-    const other = new StrandedRecords(store.asStore, ledger);
-    expect(await other.bringIn()).toEqual({ settled: 167, left: 83 });
+    const other = new DeadLetters(store.asStore, ledger);
+    expect(await other.replay()).toEqual({ settled: 167, left: 83 });
     expect([ledger.records.size, store.entries.size]).toEqual([167, 83]);
     ledger.unreachable.clear();
-    expect(await other.bringIn()).toEqual({ settled: 83, left: 0 });
-    expect(await other.bringIn()).toEqual({ settled: 0, left: 0 });
+    expect(await other.replay()).toEqual({ settled: 83, left: 0 });
+    expect(await other.replay()).toEqual({ settled: 0, left: 0 });
     expect([ledger.records.size, store.entries.size]).toEqual([250, 0]);
   });
 
   test('L5 an entry that KV lists and has no longer, or that is no record: is passed over', async () => {
-    const { store, ledger, stranded } = bench();
+    const { store, ledger, deadLetters } = bench();
     await store.put('stranded/a/gone', 'null');
     await store.put('stranded/a/text', '"text"');
-    await stranded.put([of('a', 1)]);
-    expect(await stranded.bringIn()).toEqual({ settled: 1, left: 0 });
+    await deadLetters.put([of('a', 1)]);
+    expect(await deadLetters.replay()).toEqual({ settled: 1, left: 0 });
     expect(ledger.records.size).toBe(1);
   });
 
   test('L5 an outage of many records: an isolate remembers no more than a bound, and the daily run has the rest', async () => {
-    const { store, ledger, stranded } = bench();
+    const { store, ledger, deadLetters } = bench();
     for (let n = 0; n < 1500; n += 100)
-      await stranded.put(Array.from({ length: 100 }, (_, i) => of('a', n + i)));
-    for (let settling = 0; settling < 20; settling++) await stranded.ledger.put([of('a', 5000 + settling)]);
+      await deadLetters.put(Array.from({ length: 100 }, (_, i) => of('a', n + i)));
+    for (let settling = 0; settling < 20; settling++)
+      await deadLetters.ledger.put([of('a', 5000 + settling)]);
     expect(store.entries.size).toBe(500);
-    await stranded.bringIn();
+    await deadLetters.replay();
     expect([ledger.records.size, store.entries.size]).toEqual([1520, 0]);
   });
 });

@@ -36,14 +36,14 @@ function estimate(recording: Recording): { readonly tokens: number; readonly est
   const isText = /"object":\s*"text_completion"/.test(text) && !text.includes('"delta"');
   const route = isText ? 'completions' : 'chat';
   const bytes = encoder.encode(withoutUsage(recording));
-  const { tally } = convertStream([bytes], { provider: 'openai', route, model: 'm', usageChunk: true });
-  const { usage, estimated } = tally.countUsage();
+  const { accumulator } = convertStream([bytes], { provider: 'openai', route, model: 'm', usageChunk: true });
+  const { usage, estimated } = accumulator.countUsage();
   return { tokens: usage.completion_tokens, estimated };
 }
 
 describe.skipIf(recordingsNote !== '')(`estimated completion tokens${recordingsNote}`, () => {
   const reported = readRecordings()
-    .filter(({ dialect }) => dialect === 'openai')
+    .filter(({ protocol }) => protocol === 'openai')
     .map((recording) => ({
       recording,
       tokens: readUpstream(recording.text, recording.kind).usage?.completion ?? 0,

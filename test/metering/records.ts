@@ -1,6 +1,6 @@
 /** A short builder for records, and a KV namespace in memory that pages as the real one does: shared by the tests of metering. */
 
-import type { StrandedStore } from '../../src/metering/dead-letters.ts';
+import type { DeadLetterStore } from '../../src/metering/dead-letters.ts';
 import type { LedgerStore } from '../../src/metering/kv/kv-ledger.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { requestId } from '../../src/metering/request-id.ts';
@@ -108,7 +108,7 @@ export class MemoryStore {
   }
 
   /** As the ledger sees it: a namespace has many more overloads than the ledger calls. */
-  get asStore(): LedgerStore & StrandedStore {
-    return this as unknown as LedgerStore & StrandedStore;
+  get asStore(): LedgerStore & DeadLetterStore {
+    return this as unknown as LedgerStore & DeadLetterStore;
   }
 }

@@ -54,10 +54,10 @@ describe('RequestMeter.settle', () => {
   test('M2 L1 a finished request: every fact, count and time of it', async () => {
     const { meter, store, advance } = bench();
     advance(50);
-    meter.current.tally.delta(choice({ content: 'a' }));
-    meter.current.tally.usage({ prompt: 1, completion: 2, cached: 3, reasoning: 4 });
-    meter.current.tally.vendor({ kind: 'add', tokens: 5 });
-    meter.current.tally.finish('eos', 'stop');
+    meter.current.accumulator.delta(choice({ content: 'a' }));
+    meter.current.accumulator.usage({ prompt: 1, completion: 2, cached: 3, reasoning: 4 });
+    meter.current.accumulator.vendor({ kind: 'add', tokens: 5 });
+    meter.current.accumulator.finish('eos', 'stop');
     meter.current.status = 200;
     meter.wrote(10);
     meter.wrote(20);
@@ -152,7 +152,7 @@ describe('RequestMeter.settle', () => {
 
     async function costOf(end: RequestEnd, report?: UsageReport) {
       const { meter, store } = bench(undefined, {}, [[price]]);
-      if (report !== undefined) meter.current.tally.usage(report);
+      if (report !== undefined) meter.current.accumulator.usage(report);
       meter.settle(end);
       await meter.settled;
       const { cost_nanos, currency, cost_source, price_since, cost_estimated } = Object(recordIn(store));
@@ -198,8 +198,8 @@ describe('R8 RequestMeter, several attempts', () => {
   test('the record names who served, tells each attempt in order, and sums up what all of them used', async () => {
     const { meter, store, advance } = bench();
     const first = meter.current;
-    first.tally.usage({ prompt: 10, completion: 0, cached: 4 });
-    first.tally.finish('content_filter', 'content_filter');
+    first.accumulator.usage({ prompt: 10, completion: 0, cached: 4 });
+    first.accumulator.finish('content_filter', 'content_filter');
     first.status = 200;
     advance(30);
     first.end({ errorCode: 'content_filter', isRefused: false });
@@ -213,9 +213,9 @@ describe('R8 RequestMeter, several attempts', () => {
     ]);
     second.status = 200;
     advance(20);
-    second.tally.delta(choice({ content: 'a' }));
-    second.tally.usage({ prompt: 11, completion: 5, reasoning: 2 });
-    second.tally.finish('stop', 'stop');
+    second.accumulator.delta(choice({ content: 'a' }));
+    second.accumulator.usage({ prompt: 11, completion: 5, reasoning: 2 });
+    second.accumulator.finish('stop', 'stop');
     meter.settle({ kind: 'finished' });
     await meter.settled;
     expect(recordIn(store)).toMatchObject({
@@ -247,7 +247,7 @@ describe('R8 RequestMeter, several attempts', () => {
     ] as const) {
       const { meter, store } = bench();
       meter.current.end({ errorCode: 'timeout', isRefused });
-      meter.begin(SECOND).tally.usage({ prompt: 11, completion: 5 });
+      meter.begin(SECOND).accumulator.usage({ prompt: 11, completion: 5 });
       meter.settle({ kind: 'finished' });
       await meter.settled;
       expect(recordIn(store)).toMatchObject({ prompt_tokens: prompt, estimated: !isRefused });
@@ -257,9 +257,9 @@ describe('R8 RequestMeter, several attempts', () => {
   test('A5 one that was refused and reported what it used: so much, and no estimate; then the next one’s', async () => {
     const { meter, store } = bench();
     const besides = { prompt: 2, completion: 1, cached: 0, cacheWrite: 0, cacheWriteLong: 0 };
-    meter.current.tally.usage({ prompt: 7, besides });
+    meter.current.accumulator.usage({ prompt: 7, besides });
     meter.current.end({ errorCode: 'MALFORMED_FUNCTION_CALL', isRefused: true });
-    meter.begin(SECOND).tally.usage({ prompt: 11, completion: 5 });
+    meter.begin(SECOND).accumulator.usage({ prompt: 11, completion: 5 });
     meter.settle({ kind: 'finished' });
     await meter.settled;
     const used = { prompt_tokens: 20, completion_tokens: 6, total_tokens: 26, estimated: false };
@@ -268,12 +268,18 @@ describe('R8 RequestMeter, several attempts', () => {
 
   test('P1 its record names what is paid for beside the tokens, and has no such field where there is none', async () => {
     const { meter, store } = bench();
-    meter.current.tally.usage({ prompt: 7, completion: 1, cacheWrite: 6, cacheWriteLong: 4, searches: 2 });
+    meter.current.accumulator.usage({
+      prompt: 7,
+      completion: 1,
+      cacheWrite: 6,
+      cacheWriteLong: 4,
+      searches: 2,
+    });
     meter.settle({ kind: 'finished' });
     await meter.settled;
     expect(recordIn(store)).toMatchObject({ cache_write_tokens: 6, cache_write_long_tokens: 4, searches: 2 });
     const plain = bench();
-    plain.meter.current.tally.usage({ prompt: 7, completion: 1 });
+    plain.meter.current.accumulator.usage({ prompt: 7, completion: 1 });
     plain.meter.settle({ kind: 'finished' });
     await plain.meter.settled;
     expect(Object.keys(recordIn(plain.store) ?? {})).not.toEqual(expect.arrayContaining(['searches']));
@@ -322,8 +328,8 @@ describe('R8 RequestMeter, several attempts', () => {
       [['auto', 'priority'], null],
     ] as const) {
       const { meter, store } = bench(undefined, {}, table);
-      for (const tier of tiers) meter.current.tally.serviceTier(tier);
-      meter.current.tally.usage({ prompt: 10, completion: 0 });
+      for (const tier of tiers) meter.current.accumulator.serviceTier(tier);
+      meter.current.accumulator.usage({ prompt: 10, completion: 0 });
       meter.settle({ kind: 'finished' });
       await meter.settled;
       expect(recordIn(store)).toMatchObject({
@@ -344,9 +350,9 @@ describe('R8 RequestMeter, several attempts', () => {
     /** The record of two attempts that both told what they used. */
     async function costOf(table: PriceTable, first: UsageReport | null, second: UsageReport) {
       const { meter, store } = bench(undefined, {}, table);
-      if (first !== null) meter.current.tally.usage(first);
+      if (first !== null) meter.current.accumulator.usage(first);
       meter.current.end({ errorCode: 'content_filter', isRefused: first === null });
-      meter.begin(SECOND).tally.usage(second);
+      meter.begin(SECOND).accumulator.usage(second);
       meter.settle({ kind: 'finished' });
       await meter.settled;
       return recordIn(store);

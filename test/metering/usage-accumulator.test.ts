@@ -1,18 +1,18 @@
 /** Tests the tally and its estimate (M2, M3, U5, V3): what is counted of an answer as it passes. */
 import { describe, expect, test } from 'vitest';
 import { estimatePromptTokens } from '../../src/metering/estimate.ts';
-import { Tally } from '../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
 import { call, choice } from '../stream/parts.ts';
 
 const PROMPT_ESTIMATE = 1_234;
 
-function tallyOf(...parts: Parameters<typeof choice>[0][]): Tally {
-  const tally = new Tally(() => 0, PROMPT_ESTIMATE);
-  for (const one of parts) tally.delta(choice(one));
-  return tally;
+function tallyOf(...parts: Parameters<typeof choice>[0][]): UsageAccumulator {
+  const accumulator = new UsageAccumulator(() => 0, PROMPT_ESTIMATE);
+  for (const one of parts) accumulator.delta(choice(one));
+  return accumulator;
 }
 
-const completionOf = (tally: Tally) => tally.countUsage().usage.completion_tokens;
+const completionOf = (accumulator: UsageAccumulator) => accumulator.countUsage().usage.completion_tokens;
 
 describe('Tally, tokens', () => {
   test('M3 no usage reported: the estimates, marked as such', () => {
@@ -24,19 +24,19 @@ describe('Tally, tokens', () => {
   });
 
   test('M3 usage reported: no estimate', () => {
-    const tally = tallyOf({ content: 'Hello' });
-    tally.usage({ prompt: 1 });
-    tally.usage({ completion: 2 });
-    expect(tally.countUsage()).toMatchObject({
+    const accumulator = tallyOf({ content: 'Hello' });
+    accumulator.usage({ prompt: 1 });
+    accumulator.usage({ completion: 2 });
+    expect(accumulator.countUsage()).toMatchObject({
       estimated: false,
       usage: { prompt_tokens: 1, completion_tokens: 2 },
     });
   });
 
   test('U5 several reports: the highest of each count', () => {
-    const tally = tallyOf();
-    for (const completion of [3, 9, 0]) tally.usage({ prompt: 5, completion });
-    expect(tally.countUsage().usage).toMatchObject({
+    const accumulator = tallyOf();
+    for (const completion of [3, 9, 0]) accumulator.usage({ prompt: 5, completion });
+    expect(accumulator.countUsage().usage).toMatchObject({
       prompt_tokens: 5,
       completion_tokens: 9,
       total_tokens: 14,
@@ -78,23 +78,25 @@ describe('Tally, tokens', () => {
 describe('Tally, the other fields of a record', () => {
   test('M2 firstTokenAt: the time of the first text, and no earlier or later one', () => {
     let now = 100;
-    const tally = new Tally(() => now++, 0);
-    tally.delta(choice({ hasRole: true, content: '' }));
-    expect(tally.firstTokenAt).toBeNull();
-    tally.delta(choice({ reasoning: 'a' }));
-    tally.delta(choice({ content: 'b' }));
-    expect(tally.firstTokenAt).toBe(100);
+    const accumulator = new UsageAccumulator(() => now++, 0);
+    accumulator.delta(choice({ hasRole: true, content: '' }));
+    expect(accumulator.firstTokenAt).toBeNull();
+    accumulator.delta(choice({ reasoning: 'a' }));
+    accumulator.delta(choice({ content: 'b' }));
+    expect(accumulator.firstTokenAt).toBe(100);
   });
 
   test('M2 finishWord: the first, as the upstream sent it, with what it means', () => {
-    const tally = tallyOf();
-    expect(tally.finishWord).toBeNull();
-    tally.finish('model_length', 'length');
-    tally.finish('stop', 'stop');
-    expect([tally.finishWord, tally.finishMeaning]).toEqual(['model_length', 'length']);
+    const accumulator = tallyOf();
+    expect(accumulator.finishWord).toBeNull();
+    accumulator.finish('model_length', 'length');
+    accumulator.finish('stop', 'stop');
+    expect([accumulator.finishWord, accumulator.finishMeaning]).toEqual(['model_length', 'length']);
   });
 
-  test.each<[name: string, reports: Parameters<Tally['vendor']>[0][], events: number, tokens: number]>([
+  test.each<
+    [name: string, reports: Parameters<UsageAccumulator['vendor']>[0][], events: number, tokens: number]
+  >([
     [
       'tasks: summed',
       [
@@ -133,9 +135,9 @@ describe('Tally, the other fields of a record', () => {
     ],
     ['events without tokens: are still counted', [null, null], 2, 0],
   ])('V3 %s', (_, reports, events, tokens) => {
-    const tally = tallyOf();
-    for (const one of reports) tally.vendor(one);
-    expect([tally.vendorEvents, tally.vendorTokens]).toEqual([events, tokens]);
+    const accumulator = tallyOf();
+    for (const one of reports) accumulator.vendor(one);
+    expect([accumulator.vendorEvents, accumulator.vendorTokens]).toEqual([events, tokens]);
   });
 });
 

@@ -1,6 +1,6 @@
 /** Tests the reading of a cost that an upstream tells, wherever its usage stands, and what does not count as one (P3). */
 import { describe, expect, test } from 'vitest';
-import { Tally } from '../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
 import type { Route } from '../../src/providers/provider.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { readAmount } from '../../src/shared/money.ts';
@@ -9,12 +9,12 @@ import { providerNamed } from '../request-translation/send.ts';
 /** What a tally makes of these events, one after the other, as nano-dollars. */
 function costOf(id: string, events: readonly JsonObject[], route: Route = 'chat'): number | null {
   const { endpoints, quirks } = providerNamed(id);
-  const tally = new Tally(() => 0, 0);
+  const accumulator = new UsageAccumulator(() => 0, 0);
   for (const event of events) {
-    const usage = endpoints[route]?.dialect.open(quirks, 'p').event(event, '')?.usage;
-    if (usage) tally.usage(usage);
+    const usage = endpoints[route]?.protocol.open(quirks, 'p').event(event, '')?.usage;
+    if (usage) accumulator.usage(usage);
   }
-  return tally.upstreamCost;
+  return accumulator.upstreamCost;
 }
 
 function told(usage: JsonObject): JsonObject {

@@ -19,8 +19,8 @@ describe('B4 a request with', () => {
   test.each(Object.entries(COSTLY))(
     '%s: read and written in time, not many times its size',
     async (name, costly) => {
-      const { dialect, provider, body } = costly;
-      const sample: Sample = { name, dialect, route: 'chat', body: {} };
+      const { protocol, provider, body } = costly;
+      const sample: Sample = { name, protocol, route: 'chat', body: {} };
       const targets = targetsFor('chat').filter(({ address }) => address.startsWith(PROFILES[provider]));
       const known = read(JSON.stringify({ model: 'm', ...body() }), sample);
       if (!('request' in known)) throw new Error(known.why);

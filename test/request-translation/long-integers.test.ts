@@ -7,7 +7,7 @@ const DIGITS = '12345678901234567890';
 const MARK = '"<integer>"';
 
 /** What the samples do not have, and readers and writers know: each becomes the integer in its turn. */
-const FIELDS: Readonly<Record<Sample['dialect'], string>> = {
+const FIELDS: Readonly<Record<Sample['protocol'], string>> = {
   chat: `max_tokens max_completion_tokens temperature top_p top_k n best_of seed presence_penalty frequency_penalty logprobs
     top_logprobs service_tier user reasoning_effort parallel_tool_calls stream_options thinking reasoning usage output_config
     cache_control safety_identifier thinkingConfig toolConfig generationConfig prefix`,
@@ -26,7 +26,7 @@ const OBJECTS = {
 const TARGETS = /^like-(?:groq|openrouter|gemini-native|deepseek|mistral|openai|anthropic|tolerant)\//;
 
 /** The JSON text with the integer in the place of each of its values, in turn, with the value's path. */
-function* withInteger({ dialect, body }: Sample): Generator<[path: string, text: string]> {
+function* withInteger({ protocol, body }: Sample): Generator<[path: string, text: string]> {
   function* places(value: unknown, path: string): Generator<[string, (mark: unknown) => unknown]> {
     if (typeof value !== 'object' || value === null) return;
     for (const [key, inner] of Object.entries(value)) {
@@ -37,7 +37,7 @@ function* withInteger({ dialect, body }: Sample): Generator<[path: string, text:
       for (const [further, within] of places(inner, at)) yield [further, (mark) => put(within(mark))];
     }
   }
-  for (const field of FIELDS[dialect].split(/\s+/)) yield [field, textOf({ ...body, [field]: '<integer>' })];
+  for (const field of FIELDS[protocol].split(/\s+/)) yield [field, textOf({ ...body, [field]: '<integer>' })];
   for (const [path, put] of places({ ...OBJECTS, ...body }, '')) {
     // Without a model there is no target.
     if (path !== '.model') yield [path, textOf(put('<integer>'))];

@@ -6,7 +6,7 @@ import { PROFILES } from '../../src/providers/profiles.ts';
 import type { Provider, Route } from '../../src/providers/provider.ts';
 import { writeRequest } from '../../src/request-translation/request-form.ts';
 import type { PromptCache, Unsupported } from '../../src/request-translation/rules.ts';
-import type { Rewritten } from '../../src/request-translation/translate.ts';
+import type { TranslatedRequest } from '../../src/request-translation/translate.ts';
 import { type JsonObject, readArray } from '../../src/shared/json.ts';
 
 export function providerNamed(id: string): Provider {
@@ -24,7 +24,7 @@ export function rewrite(
   unsupported: Unsupported = 'auto',
   route: Route = 'chat',
   promptCache: PromptCache = 'off',
-): Rewritten {
+): TranslatedRequest {
   const provider = providerNamed(id);
   const endpoint = provider.endpoints[route];
   if (endpoint === undefined) throw new Error(`${id} has no ${route}`);

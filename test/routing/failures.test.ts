@@ -2,11 +2,11 @@
 import { describe, expect, test } from 'vitest';
 import { type ApiError, apiError } from '../../src/canonical/error.ts';
 import { type Failure, judge, readRetryAfter } from '../../src/routing/failures.ts';
-import { classifyRefusal, type Refuser } from '../../src/upstream/errors.ts';
+import { classifyRefusal, type UpstreamErrorContext } from '../../src/upstream/errors.ts';
 import { settingsWith, targetsOf } from './targets.ts';
 
 const UPSTREAM = { name: 'Provider', secret: 'secret', refusals: undefined };
-type Named = Pick<Refuser, 'name'> & Partial<Pick<Refuser, 'refusals'>>;
+type Named = Pick<UpstreamErrorContext, 'name'> & Partial<Pick<UpstreamErrorContext, 'refusals'>>;
 const IN_TIME = { isUnsent: false, isTimeout: false, isLast: false, retryAfterMs: null };
 
 /** As an upstream refuses with this status and body. */

@@ -1,11 +1,11 @@
 /** Tests which names a request goes by: `model`, then the body's `models` (R1, R12). */
 import { describe, expect, test } from 'vitest';
 import type { Route } from '../../src/providers/provider.ts';
-import { readNames } from '../../src/routing/requested-models.ts';
+import { readRequestedModels } from '../../src/routing/requested-models.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 
 function namesOf(body: JsonObject, route: Route = 'chat') {
-  const read = readNames(body, route);
+  const read = readRequestedModels(body, route);
   return read.kind === 'names' ? read.names : { param: read.error.param, status: read.error.status };
 }
 

@@ -1,9 +1,9 @@
 /** Tests which target is asked when: the first pass, further ones, their waits, circuits and the deadline (R6, R7). */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
-import { Circuits } from '../../src/routing/circuit-breaker.ts';
+import { CircuitBreakers } from '../../src/routing/circuit-breaker.ts';
 import { type Failure, judge } from '../../src/routing/failures.ts';
-import { Passes, type PassesOptions } from '../../src/routing/retry-schedule.ts';
+import { RetrySchedule, type RetryScheduleOptions } from '../../src/routing/retry-schedule.ts';
 import { CIRCUIT_FAILURES, CIRCUIT_OUT_MS } from '../../src/shared/limits.ts';
 import { targetsOf } from './targets.ts';
 
@@ -20,10 +20,10 @@ const DOWN = failure('upstream_error');
 const NO_KEY = failure('upstream_credential');
 const asksFor = (ms: number) => failure('upstream_error', ms);
 
-function passesOver(names: readonly string[], fields: Partial<PassesOptions> = {}, now = NOW) {
+function passesOver(names: readonly string[], fields: Partial<RetryScheduleOptions> = {}, now = NOW) {
   const [first = '', ...others] = names;
   const targets = targetsOf([first, ...others]);
-  const circuits = fields.circuits ?? new Circuits();
+  const circuits = fields.circuits ?? new CircuitBreakers();
   const options = {
     targets,
     circuits,
@@ -33,11 +33,11 @@ function passesOver(names: readonly string[], fields: Partial<PassesOptions> = {
     deadlineAt: Number.POSITIVE_INFINITY,
     random: () => 0.5,
   };
-  return new Passes({ ...options, ...fields }, now);
+  return new RetrySchedule({ ...options, ...fields }, now);
 }
 
 /** Every attempt with its time, where each target fails as it is told here and at once. */
-function run(passes: Passes, failures: Readonly<Record<string, readonly Failure[]>>): string[] {
+function run(passes: RetrySchedule, failures: Readonly<Record<string, readonly Failure[]>>): string[] {
   const attempts: string[] = [];
   const counts = new Map<string, number>();
   let now = NOW;
@@ -117,8 +117,8 @@ describe('R6 Passes', () => {
 });
 
 describe('R7 Passes, circuits', () => {
-  function withOut(...names: readonly string[]): Circuits {
-    const circuits = new Circuits();
+  function withOut(...names: readonly string[]): CircuitBreakers {
+    const circuits = new CircuitBreakers();
     for (const name of names) {
       for (let i = 0; i < CIRCUIT_FAILURES; i++) circuits.failed(name, 'ann', 'failure', NOW);
     }
@@ -148,7 +148,7 @@ describe('R7 Passes, circuits', () => {
   });
 
   test('five failures in its own requests take a target out for the next ones', () => {
-    const circuits = new Circuits();
+    const circuits = new CircuitBreakers();
     for (let i = 0; i < CIRCUIT_FAILURES; i++) run(passesOver(['openai/a'], { circuits, retries: 0 }), {});
     expect(run(passesOver(NAMES, { circuits, retries: 0 }), {})).toEqual(['b +0', 'c +0']);
   });

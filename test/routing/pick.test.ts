@@ -1,21 +1,21 @@
 /** Tests the order of an alias's steps: weights are kept over many, and one conversation stays with one target (R2). */
 import { expect, test } from 'vitest';
-import { chance, orderSteps, ticketOf } from '../../src/routing/weighted-order.ts';
-import { plainStep } from '../../src/settings/aliases.ts';
+import { hashToUnit, orderTargets, stickyKey } from '../../src/routing/weighted-order.ts';
+import { plainTarget } from '../../src/settings/aliases.ts';
 
-const step = (address: string, weight = 0) => ({ ...plainStep(address), weight });
+const step = (address: string, weight = 0) => ({ ...plainTarget(address), weight });
 const MANY = 5000;
 
 test('R2 without weights the order is the written one, whoever asks', () => {
   const steps = [step('a'), step('b'), step('c')];
-  for (let i = 0; i < 50; i++) expect(orderSteps(steps, `ticket ${i}`)).toEqual(steps);
+  for (let i = 0; i < 50; i++) expect(orderTargets(steps, `ticket ${i}`)).toEqual(steps);
 });
 
 test('R2 the first is picked by weight, the others follow in the order of theirs', () => {
   const steps = [step('none'), step('one', 1), step('seven', 7), step('two', 2)];
   const firsts = new Map<string, number>();
   for (let i = 0; i < MANY; i++) {
-    const order = orderSteps(steps, `user-${i}`).map(({ address }) => address);
+    const order = orderTargets(steps, `user-${i}`).map(({ address }) => address);
     const others = ['seven', 'two', 'one', 'none'].filter((address) => address !== order[0]);
     if (order.slice(1).join() !== others.join()) expect(order.slice(1)).toEqual(others);
     firsts.set(order[0] ?? '', (firsts.get(order[0] ?? '') ?? 0) + 1);
@@ -32,21 +32,21 @@ test('R2 the first is picked by weight, the others follow in the order of theirs
 
 test('R2 one ticket picks the same step again and again', () => {
   const steps = [step('a', 1), step('b', 1)];
-  const [first] = orderSteps(steps, 'conversation 7');
-  for (let i = 0; i < 50; i++) expect(orderSteps(steps, 'conversation 7')[0]).toBe(first);
+  const [first] = orderTargets(steps, 'conversation 7');
+  for (let i = 0; i < 50; i++) expect(orderTargets(steps, 'conversation 7')[0]).toBe(first);
 });
 
 test('R2 the ticket is the prompt_cache_key, else the user, else chance', () => {
   const random = () => 'random';
-  expect(ticketOf({ prompt_cache_key: 'k', user: 'u' }, random)).toBe('k');
-  expect(ticketOf({ prompt_cache_key: '', user: 'u' }, random)).toBe('u');
-  expect(ticketOf({ prompt_cache_key: 7, user: null }, random)).toBe('random');
+  expect(stickyKey({ prompt_cache_key: 'k', user: 'u' }, random)).toBe('k');
+  expect(stickyKey({ prompt_cache_key: '', user: 'u' }, random)).toBe('u');
+  expect(stickyKey({ prompt_cache_key: 7, user: null }, random)).toBe('random');
 });
 
 test('R2 chance: spreads texts that differ in one character evenly, from 0 up and below 1', () => {
   const tenths = new Array<number>(10).fill(0);
   for (let i = 0; i < MANY; i++) {
-    const value = chance(String(i));
+    const value = hashToUnit(String(i));
     if (value < 0 || value >= 1) throw new Error(`${value} is no chance`);
     tenths[Math.floor(value * 10)] = (tenths[Math.floor(value * 10)] ?? 0) + 1;
   }

@@ -8,8 +8,8 @@ import { find, settingsWith, targetsOf } from './targets.ts';
 function lead(names: readonly string[], fields: Partial<TargetsRequest> = {}) {
   const found = find(names, fields);
   if (found.kind === 'error') return [found.error.status, found.error.code];
-  const leftOut = found.leftOut.map(({ target, reason }) => `${target.address} ${reason}`);
-  return [...found.targets.map(({ address }) => address), ...leftOut];
+  const skipped = found.skipped.map(({ target, reason }) => `${target.address} ${reason}`);
+  return [...found.targets.map(({ address }) => address), ...skipped];
 }
 
 const ALIASES = {

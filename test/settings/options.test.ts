@@ -69,7 +69,7 @@ describe('W2 options', () => {
       policies: { reasoning: 'strip', usageChunk: 'always', errorFrames: 'event' },
       unsupported: 'drop',
       promptCache: 'off',
-      pacing: { heartbeatMs: 500, idleTimeoutMs: 0, deadlineMs: 7000 },
+      timers: { heartbeatMs: 500, idleTimeoutMs: 0, deadlineMs: 7000 },
       maxEventBytes: 1000,
       maxRequestBytes: 2000,
     });

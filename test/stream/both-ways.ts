@@ -17,7 +17,7 @@ export function compareWays(reads: readonly Uint8Array[], conversion: Conversion
   expect(values(fast.text)).toEqual(values(slow.text));
   expect(fast.events).toBe(slow.events);
   expect(fast.error).toEqual(slow.error);
-  expect(fast.tally.countUsage()).toEqual(slow.tally.countUsage());
+  expect(fast.accumulator.countUsage()).toEqual(slow.accumulator.countUsage());
   expect(slow.copiedEvents).toBe(0);
   return fast;
 }

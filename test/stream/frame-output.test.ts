@@ -1,6 +1,6 @@
 /** Tests the shared output memory: taken bytes do not change until they are released. */
 import { describe, expect, test } from 'vitest';
-import { FrameOutput } from '../../src/stream/frame-buffer.ts';
+import { FrameBuffer } from '../../src/stream/frame-buffer.ts';
 import { decoder, encoder } from './stream-bench.ts';
 
 const MAX_EVENT_BYTES = 1024 * 1024;
@@ -12,14 +12,14 @@ function frameOf(json: string): string {
 }
 
 /** What a output takes after one frame of that JSON. */
-function takeOne(output: FrameOutput, json: string): Uint8Array {
+function takeOne(output: FrameBuffer, json: string): Uint8Array {
   output.frame('data: ', json);
   return output.take();
 }
 
 describe('FrameOutput', () => {
   test('taken and not released: the same bytes, however much other streams write', () => {
-    const [slow, other] = [new FrameOutput(MAX_EVENT_BYTES), new FrameOutput(MAX_EVENT_BYTES)];
+    const [slow, other] = [new FrameBuffer(MAX_EVENT_BYTES), new FrameBuffer(MAX_EVENT_BYTES)];
     const kept = takeOne(slow, '{"type":"x_kept"}');
     for (let at = 0; at < 10_000; at++) {
       const bytes = takeOne(other, `{"type":"x_other","at":${at}}`);
@@ -30,7 +30,7 @@ describe('FrameOutput', () => {
   });
 
   test('all released: the same memory from its start, so that nothing is left to collect', () => {
-    const output = new FrameOutput(MAX_EVENT_BYTES);
+    const output = new FrameBuffer(MAX_EVENT_BYTES);
     // Uses up what other tests left of it: a new memory follows.
     output.release(takeOne(output, JSON.stringify('a'.repeat(20_000))));
     const first = takeOne(output, '{"type":"x_first"}');
@@ -41,7 +41,7 @@ describe('FrameOutput', () => {
   });
 
   test('one of two released: the other one is not overwritten', () => {
-    const output = new FrameOutput(MAX_EVENT_BYTES);
+    const output = new FrameBuffer(MAX_EVENT_BYTES);
     const [first, second] = [takeOne(output, '{"type":"x_first"}'), takeOne(output, '{"type":"x_second"}')];
     output.release(second);
     takeOne(output, '{"type":"x_third"}');
@@ -49,8 +49,8 @@ describe('FrameOutput', () => {
   });
 
   test('an empty output taken while another stream has just written: what follows is not written over it', () => {
-    const [writing, empty, next] = [0, 0, 0].map(() => new FrameOutput(MAX_EVENT_BYTES));
-    takeOne(new FrameOutput(MAX_EVENT_BYTES), '{"type":"x_before"}');
+    const [writing, empty, next] = [0, 0, 0].map(() => new FrameBuffer(MAX_EVENT_BYTES));
+    takeOne(new FrameBuffer(MAX_EVENT_BYTES), '{"type":"x_before"}');
     const kept = writing && takeOne(writing, '{"type":"x_kept"}');
     expect(empty?.take()).toHaveLength(0);
     next?.text('data: {"type":"x_next_and_longer_than_the_one_before"}\n\n');
@@ -59,7 +59,7 @@ describe('FrameOutput', () => {
   });
 
   test('released after the memory was replaced: the new content is not overwritten', () => {
-    const output = new FrameOutput(MAX_EVENT_BYTES);
+    const output = new FrameBuffer(MAX_EVENT_BYTES);
     const old = takeOne(output, '{"type":"x_old"}');
     const taken: Uint8Array[] = [];
     while (taken.at(-1)?.buffer === old.buffer || taken.length === 0) {
@@ -72,7 +72,7 @@ describe('FrameOutput', () => {
   });
 
   test('frames larger than the shared memory: whole, after the ones before, and given back when they are sent', () => {
-    const output = new FrameOutput(MAX_EVENT_BYTES);
+    const output = new FrameBuffer(MAX_EVENT_BYTES);
     const large = JSON.stringify('c'.repeat(LARGER_THAN_SHARED));
     output.frame('data: ', '{"type":"x_before"}');
     output.frame('data: ', large);
@@ -97,14 +97,14 @@ describe('FrameOutput.splice', () => {
     ['three literals: the text twice', ['<', '|', '>'], '<é🌊|é🌊>'],
     ['literals that are empty: the text alone, twice', ['', '', ''], 'é🌊é🌊'],
   ])('%s', (_, literals, written) => {
-    const output = new FrameOutput(MAX_EVENT_BYTES);
+    const output = new FrameBuffer(MAX_EVENT_BYTES);
     const source = encoder.encode('..é🌊..');
     output.splice(literals.map(literal), source, 2, source.length - 2);
     expect(decoder.decode(output.take())).toBe(written);
   });
 
   test('a text longer than what is copied byte by byte, three times: whole, behind the frames before it', () => {
-    const output = new FrameOutput(MAX_EVENT_BYTES);
+    const output = new FrameBuffer(MAX_EVENT_BYTES);
     const text = 'ab'.repeat(LARGER_THAN_SHARED);
     output.frame('data: ', '{}');
     output.splice(['1', '2', '3', '4'].map(literal), encoder.encode(text), 0, text.length);

@@ -12,7 +12,7 @@ const DEEP = 100_000;
 const STOP =
   'data: {"choices":[{"index":0,"delta":{},"text":"","finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
 
-/** The routes whose dialects differ: chat chunks, text completions, and each read in the other's shape. */
+/** The routes whose protocols differ: chat chunks, text completions, and each read in the other's shape. */
 const ROUTES: readonly (readonly [provider: string, route: Route])[] = [
   ['openai', 'chat'],
   ['openai', 'completions'],

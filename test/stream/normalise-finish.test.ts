@@ -8,22 +8,22 @@ describe('Normaliser.read, the finish', () => {
     choicesOf(...parts).map((choices) => choices?.map((one) => one.finish_reason) ?? null);
 
   test('C8 a finish: once, and what follows it is dropped and not metered', () => {
-    const { normaliser, tally } = bench();
+    const { normaliser, accumulator } = bench();
     normaliser.read(part([choice({ content: 'a', finishWord: 'length' })]));
-    const counted = tally.countUsage().usage.completion_tokens;
+    const counted = accumulator.countUsage().usage.completion_tokens;
     expect(normaliser.read(part([choice({ content: 'b' })]))).toBeNull();
     expect(normaliser.read(part([choice({ finishWord: 'stop' })]))).toBeNull();
-    expect(tally.finishWord).toBe('length');
-    expect(tally.countUsage().usage.completion_tokens).toBe(counted);
+    expect(accumulator.finishWord).toBe('length');
+    expect(accumulator.countUsage().usage.completion_tokens).toBe(counted);
   });
 
   test.each(['length', 'tool_calls'] as const)(
     'C8 a word that means %s here: so it is told, and the record keeps the word',
     (finishMeaning) => {
-      const { normaliser, tally } = bench();
+      const { normaliser, accumulator } = bench();
       const chunk = normaliser.read(part([choice({ content: 'a', finishWord: 'OTHER', finishMeaning })]));
       expect(chunk?.choices[0]?.finish_reason).toBe(finishMeaning);
-      expect([tally.finishWord, tally.finishMeaning]).toEqual(['OTHER', finishMeaning]);
+      expect([accumulator.finishWord, accumulator.finishMeaning]).toEqual(['OTHER', finishMeaning]);
     },
   );
 

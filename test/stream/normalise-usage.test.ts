@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ChunkPart } from '../../src/canonical/part.ts';
 import type { UsageReport } from '../../src/canonical/usage.ts';
-import type { AnswerContext } from '../../src/stream/chunk-context.ts';
+import type { ChunkContext } from '../../src/stream/chunk-context.ts';
 import { bench, choice, part } from './parts.ts';
 
 const USAGE: UsageReport = { prompt: 1, completion: 2 };
@@ -15,7 +15,7 @@ const stop = (index = 0, usage: UsageReport | null = null) =>
 const report = (usage: UsageReport) => part([], { usage });
 
 /** The usage on each part's chunk, `none` where the chunk has none, null where there is no chunk. */
-function usagesOf(context: Partial<AnswerContext>, ...parts: ChunkPart[]) {
+function usagesOf(context: Partial<ChunkContext>, ...parts: ChunkPart[]) {
   const { normaliser } = bench(context);
   const chunks = parts.map((one) => normaliser.read(one));
   return [...chunks, normaliser.finishOpenChoices(), normaliser.usageChunk()].map((chunk) =>
@@ -50,10 +50,10 @@ describe('Normaliser, usage at the end', () => {
   });
 
   test('U5 usage after the last finish: still counts', () => {
-    const { normaliser, tally } = bench();
+    const { normaliser, accumulator } = bench();
     normaliser.read(stop());
     expect(normaliser.read(part([choice()], { usage: USAGE }))).toBeNull();
-    expect(tally.countUsage()).toMatchObject({ estimated: false, usage: { total_tokens: 3 } });
+    expect(accumulator.countUsage()).toMatchObject({ estimated: false, usage: { total_tokens: 3 } });
   });
 });
 
@@ -140,21 +140,21 @@ describe('Normaliser, usage on the finish', () => {
 
 test('U2 usage nowhere: on no chunk, and metered all the same', () => {
   expect(usagesOf({ usageAt: 'nowhere' }, text(), stop(0, USAGE))).toEqual(['none', 'none', null, null]);
-  const { normaliser, tally } = bench({ usageAt: 'nowhere' });
+  const { normaliser, accumulator } = bench({ usageAt: 'nowhere' });
   normaliser.read(stop(0, USAGE));
-  expect(tally.countUsage()).toEqual({ estimated: false, usage: SUMS });
+  expect(accumulator.countUsage()).toEqual({ estimated: false, usage: SUMS });
 });
 
 test('P1 C1 the service tier that a chunk names is metered, the last one counts, and no usage has it', () => {
-  const { normaliser, tally } = bench({ usageAt: 'end' });
+  const { normaliser, accumulator } = bench({ usageAt: 'end' });
   normaliser.read({ ...stop(0, USAGE), serviceTier: 'auto' });
   normaliser.read({ ...stop(0, USAGE), serviceTier: 'flex' });
-  expect(tally.countBilled().usage).toEqual({ ...SUMS, service_tier: 'flex' });
+  expect(accumulator.countBilled().usage).toEqual({ ...SUMS, service_tier: 'flex' });
   expect(normaliser.usageChunk()?.usage).toEqual(SUMS);
 });
 
 describe('Normaliser, the cost in the usage', () => {
-  const costing = (cost: number | null): Partial<AnswerContext> => ({ cost: () => cost });
+  const costing = (cost: number | null): Partial<ChunkContext> => ({ cost: () => cost });
 
   test.each(['end', 'finish'] as const)(
     'P5 asked for, usage at the %s: the cost is its last field',
@@ -167,8 +167,8 @@ describe('Normaliser, the cost in the usage', () => {
   );
 
   test('P5 of what was reported when the usage is told', () => {
-    const cost = () => tally.countUsage().usage.total_tokens;
-    const { normaliser, tally } = bench({ cost });
+    const cost = () => accumulator.countUsage().usage.total_tokens;
+    const { normaliser, accumulator } = bench({ cost });
     normaliser.read(stop(0, USAGE));
     expect(normaliser.usageChunk()?.usage).toEqual({ ...SUMS, cost: 3 });
   });

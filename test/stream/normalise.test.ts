@@ -185,20 +185,20 @@ describe('Normaliser.read, the delta', () => {
   });
 
   test('C6 reasoning under REASONING=strip: not sent, but metered', () => {
-    const { normaliser, tally } = bench({ reasoning: 'strip' });
+    const { normaliser, accumulator } = bench({ reasoning: 'strip' });
     expect(normaliser.read(part([choice({ reasoning: 'thought' })]))).toBeNull();
-    expect(tally.countUsage().usage.completion_tokens).toBeGreaterThan(0);
+    expect(accumulator.countUsage().usage.completion_tokens).toBeGreaterThan(0);
     expect(normaliser.read(part([choice({ content: 'a', reasoning: 'b' })]))?.choices).toMatchObject([
       { delta: { role: 'assistant', content: 'a' } },
     ]);
   });
 
   test('C10 reasoning, its details, refusal and tool calls in the text shape: not sent, but metered', () => {
-    const { normaliser, tally } = bench({ shape: 'text' });
+    const { normaliser, accumulator } = bench({ shape: 'text' });
     const toolCalls = [call({ name: 'f', arguments: '{}' })];
     const dropped = { reasoning: 'a', refusal: 'b', toolCalls, reasoningDetails: [{ signature: 's' }] };
     expect(normaliser.read(part([choice({ hasRole: true, content: '', ...dropped })]))).toBeNull();
-    expect(tally.countUsage().usage.completion_tokens).toBeGreaterThan(0);
+    expect(accumulator.countUsage().usage.completion_tokens).toBeGreaterThan(0);
   });
 
   test('C10 logprobs of the chat form in the text shape: offsets go on from part to part, in each choice', () => {

@@ -1,8 +1,8 @@
 /** Tests the three timers of a stream, under a clock that is advanced by hand. */
 import { describe, expect, test } from 'vitest';
-import { Pacing, type PacingLimits } from '../../src/stream/timers.ts';
+import { StreamTimers, type TimerLimits } from '../../src/stream/timers.ts';
 
-const LIMITS: PacingLimits = { heartbeatMs: 15_000, idleTimeoutMs: 120_000, deadlineMs: 600_000 };
+const LIMITS: TimerLimits = { heartbeatMs: 15_000, idleTimeoutMs: 120_000, deadlineMs: 600_000 };
 
 /** A clock that only `advance` moves, firing the timers due meanwhile. */
 class HandClock {
@@ -36,16 +36,16 @@ class HandClock {
   }
 }
 
-function start(limits: Partial<PacingLimits> = {}, client = { isBlocked: false }) {
+function start(limits: Partial<TimerLimits> = {}, client = { isBlocked: false }) {
   const clock = new HandClock();
   const events: string[] = [];
   const record = (what: string) => events.push(`${what} at ${clock.time / 1000}`);
-  const pacing: Pacing = new Pacing({ ...LIMITS, ...limits }, clock, 0, {
+  const timers: StreamTimers = new StreamTimers({ ...LIMITS, ...limits }, clock, 0, {
     isBlocked: () => client.isBlocked,
     heartbeat: () => record('heartbeat'),
     timeout: (kind) => record(kind),
   });
-  return { clock, events, pacing };
+  return { clock, events, timers };
 }
 
 describe('T1: heartbeats', () => {
@@ -56,9 +56,9 @@ describe('T1: heartbeats', () => {
   });
 
   test('T1: a write postpones the next one', () => {
-    const { clock, events, pacing } = start();
+    const { clock, events, timers } = start();
     clock.advance(10_000);
-    pacing.wrote();
+    timers.wrote();
     clock.advance(14_999);
     expect(events).toEqual([]);
     clock.advance(1);
@@ -89,9 +89,9 @@ describe('T2: the idle timeout', () => {
   const quiet = { heartbeatMs: 0 };
 
   test('T2: fires once after so long without a data event, and stops the clock', () => {
-    const { clock, events, pacing } = start(quiet);
+    const { clock, events, timers } = start(quiet);
     clock.advance(100_000);
-    pacing.read(true);
+    timers.read(true);
     clock.advance(1_000_000);
     expect(events).toEqual(['idle at 220']);
     expect(clock.isArmed).toBe(false);
@@ -105,13 +105,13 @@ describe('T2: the idle timeout', () => {
   });
 
   test('T2: upstream comments postpone it before the first data event, and not after it', () => {
-    const { clock, events, pacing } = start(quiet);
+    const { clock, events, timers } = start(quiet);
     clock.advance(100_000);
-    pacing.read(false);
+    timers.read(false);
     clock.advance(100_000);
-    pacing.read(true);
+    timers.read(true);
     clock.advance(100_000);
-    pacing.read(false);
+    timers.read(false);
     clock.advance(20_000);
     expect(events).toEqual(['idle at 320']);
   });
@@ -129,11 +129,11 @@ describe('T2: the idle timeout', () => {
 
 describe('T3: the deadline', () => {
   test('T3: counts from the request’s arrival, whatever happens meanwhile', () => {
-    const { clock, events, pacing } = start({ heartbeatMs: 0 });
+    const { clock, events, timers } = start({ heartbeatMs: 0 });
     for (let i = 0; i < 7; i++) {
       clock.advance(100_000);
-      pacing.read(true);
-      pacing.wrote();
+      timers.read(true);
+      timers.wrote();
     }
     expect(events).toEqual(['deadline at 600']);
   });
@@ -145,18 +145,18 @@ describe('T3: the deadline', () => {
 });
 
 test('Pacing: a thousand chunks arm no timer of their own', () => {
-  const { clock, pacing } = start();
+  const { clock, timers } = start();
   for (let i = 0; i < 1000; i++) {
     clock.advance(10);
-    pacing.read(true);
-    pacing.wrote();
+    timers.read(true);
+    timers.wrote();
   }
   expect(clock.armed).toBe(1);
 });
 
 test('Pacing: stop() cancels what is armed', () => {
-  const { clock, events, pacing } = start();
-  pacing.stop();
+  const { clock, events, timers } = start();
+  timers.stop();
   clock.advance(1_000_000);
   expect(events).toEqual([]);
 });

@@ -6,9 +6,9 @@ import {
   EMPTY_PART,
   type ToolCallPart,
 } from '../../src/canonical/part.ts';
-import { Tally } from '../../src/metering/usage-accumulator.ts';
-import type { AnswerContext } from '../../src/stream/chunk-context.ts';
-import { Normaliser } from '../../src/stream/normalizer.ts';
+import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
+import type { ChunkContext } from '../../src/stream/chunk-context.ts';
+import { Normalizer } from '../../src/stream/normalizer.ts';
 
 export const NOW_SECONDS = 1_800_000_000;
 
@@ -38,14 +38,14 @@ export function call(fields: Partial<ToolCallPart>): ToolCallPart {
 }
 
 export interface Bench {
-  readonly normaliser: Normaliser;
-  readonly tally: Tally;
+  readonly normaliser: Normalizer;
+  readonly accumulator: UsageAccumulator;
 }
 
-export function bench(context: Partial<AnswerContext> = {}): Bench {
-  const tally = new Tally(() => NOW_SECONDS * 1000, 0);
+export function bench(context: Partial<ChunkContext> = {}): Bench {
+  const accumulator = new UsageAccumulator(() => NOW_SECONDS * 1000, 0);
   let made = 0;
-  const normaliser = new Normaliser({
+  const normaliser = new Normalizer({
     shape: 'chat',
     upstream: { name: 'Provider', secret: 'secret' },
     provider: 'provider',
@@ -55,10 +55,10 @@ export function bench(context: Partial<AnswerContext> = {}): Bench {
     choices: 1,
     now: () => NOW_SECONDS,
     random: () => String(++made).padStart(4, '0'),
-    meter: tally,
+    meter: accumulator,
     ...context,
   });
-  return { normaliser, tally };
+  return { normaliser, accumulator };
 }
 
 /** The choices of each resulting chunk, or null for each that is not sent. */

@@ -1,11 +1,11 @@
 /** Tests a stream whose answers may take each other's place: what is held, what is thrown away, and what ends it (R5). */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
-import { Tally } from '../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
 import { MAX_HELD_OUTPUT_BYTES } from '../../src/shared/limits.ts';
-import type { AnswerFailure } from '../../src/stream/chunk-sink.ts';
+import type { StreamFailure } from '../../src/stream/chunk-sink.ts';
 import type { AttemptCallbacks, EmptyEnd } from '../../src/stream/pipeline.ts';
-import type { PacingLimits } from '../../src/stream/timers.ts';
+import type { TimerLimits } from '../../src/stream/timers.ts';
 import { optionsOf } from '../contract/convert.ts';
 import { FakeClock } from './fake-clock.ts';
 import {
@@ -28,7 +28,7 @@ const ERROR = 'data: {"error":{"message":"no","type":"rate_limit_error"}}\n\n';
 const DOWN = apiError('upstream_unreachable', 'OpenAI could not be reached');
 
 /** Turns that note what they are told, and end as they are asked to. */
-function turnOf(end: (failure: AnswerFailure | null) => EmptyEnd, isReplaceable = true) {
+function turnOf(end: (failure: StreamFailure | null) => EmptyEnd, isReplaceable = true) {
   const told: unknown[] = [];
   const turn: AttemptCallbacks = {
     isReplaceable,
@@ -42,20 +42,20 @@ function turnOf(end: (failure: AnswerFailure | null) => EmptyEnd, isReplaceable 
 }
 
 const replaced = (): EmptyEnd => ({ kind: 'replaced' });
-const over = (failure: AnswerFailure | null): EmptyEnd => ({ kind: 'over', failure });
+const over = (failure: StreamFailure | null): EmptyEnd => ({ kind: 'over', failure });
 
 /** A stream whose first answer may be replaced. */
 function start(
   first: AttemptCallbacks,
   body?: ReadableStream<Uint8Array>,
-  limits: Partial<PacingLimits> = {},
+  limits: Partial<TimerLimits> = {},
 ) {
   const clock = new FakeClock();
   return run(body, limits, clock, undefined, first);
 }
 
 function next({ stream }: Run, turn: AttemptCallbacks, model = 'second') {
-  return stream.begin(optionsOf({ ...CHAT, model }, new Tally(() => 0, 0)), turn);
+  return stream.begin(optionsOf({ ...CHAT, model }, new UsageAccumulator(() => 0, 0)), turn);
 }
 
 /** Every way in which an answer ends before its output. */
@@ -210,7 +210,7 @@ describe('R5 output', () => {
 
   test('a vendor event that passes is output', async () => {
     const { turn, told } = turnOf(replaced);
-    const options = optionsOf(CHAT, new Tally(() => 0, 0));
+    const options = optionsOf(CHAT, new UsageAccumulator(() => 0, 0));
     const feed = start(turn).stream.begin(
       { ...options, policies: { ...options.policies, vendorEvents: ['*'] } },
       turn,

@@ -45,12 +45,12 @@ describe('CanonicalStream, delivery', () => {
 
   test('F2 a whole answer: the bytes of the synchronous chain, each write reported, ended as finished', async () => {
     const text = HELLO + STOP + DONE;
-    const { readable, stream, written, tally } = run(bodyOf(text));
+    const { readable, stream, written, accumulator } = run(bodyOf(text));
     const got = await readAll(readable);
     expect(got).toBe(convertStream([encoder.encode(text)], CHAT).text);
     expect(written.reduce((sum, bytes) => sum + bytes, 0)).toBe(encoder.encode(got).length);
     expect(await stream.ended).toEqual({ kind: 'finished' });
-    expect(tally.finishWord).toBe('stop');
+    expect(accumulator.finishWord).toBe('stop');
   });
 
   test('S3 [DONE] before the upstream closes: the stream ends and cancels the upstream', async () => {
@@ -151,21 +151,21 @@ describe('CanonicalStream, a client that disconnects', () => {
 
   test('T4 cancel: nothing more is written, metered or timed', async () => {
     const { body, feed } = fedBody();
-    const { readable, stream, answer, written, tally, clock } = run(body, {
+    const { readable, stream, answer, written, accumulator, clock } = run(body, {
       heartbeatMs: 10,
       deadlineMs: 100,
     });
     const reader = readable.getReader();
     feed(HELLO);
     await reader.read();
-    const before = [written.length, tally.countUsage().usage.completion_tokens];
+    const before = [written.length, accumulator.countUsage().usage.completion_tokens];
     await reader.cancel();
     await stream.ended;
     expect(clock.running).toBe(0);
     clock.advance(1_000);
     answer.plain({ choices: [{ message: { content: 'late' }, finish_reason: 'stop' }] });
     await settle();
-    expect([written.length, tally.countUsage().usage.completion_tokens]).toEqual(before);
+    expect([written.length, accumulator.countUsage().usage.completion_tokens]).toEqual(before);
   });
 
   test('T4 cancel after the stream has ended: changes nothing about its end', async () => {

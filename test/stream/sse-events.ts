@@ -1,5 +1,5 @@
 /** Reads bytes through the SSE parser and lists what its sink received: shared by the parser's tests. */
-import { SseReader } from '../../src/stream/sse-parser.ts';
+import { SseParser } from '../../src/stream/sse-parser.ts';
 
 /** An event's name and data, or that the bound was exceeded. */
 export type Received = readonly [name: string, data: string] | 'too large';
@@ -18,7 +18,7 @@ export interface Reading {
 
 export function read(reads: Iterable<Uint8Array>, maxEventBytes = 1_000_000): Reading {
   let received: Received[] = [];
-  const reader = new SseReader(
+  const reader = new SseParser(
     { event: (name, data) => received.push([name, data]), tooLarge: () => received.push('too large') },
     maxEventBytes,
   );

@@ -1,6 +1,6 @@
 /** Tests the SSE parser against the WHATWG specification, with its one leniency and its bound. */
 import { describe, expect, test } from 'vitest';
-import { SseReader } from '../../src/stream/sse-parser.ts';
+import { SseParser } from '../../src/stream/sse-parser.ts';
 import { cut } from '../contract/convert.ts';
 import { bytesOf, type Received, read, readAll, readText } from './sse-events.ts';
 
@@ -123,7 +123,7 @@ describe('SseReader, the end', () => {
 
   test('S3 stop, called by the sink during a read: nothing after it is reported, not even the end', () => {
     const received: string[] = [];
-    const reader: SseReader = new SseReader(
+    const reader: SseParser = new SseParser(
       {
         event: (_, data) => {
           received.push(data);

@@ -1,6 +1,6 @@
 /** Upstream bodies that tests feed by hand, and a canonical stream with what it reported: shared by the tests of the stream. */
 
-import { Tally } from '../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
 import { ChatWriter } from '../../src/protocols/openai-chat/client-writer.ts';
 import { Memory } from '../../src/stream/memory.ts';
 import {
@@ -9,7 +9,7 @@ import {
   type StreamEnd,
   type UpstreamPump,
 } from '../../src/stream/pipeline.ts';
-import type { PacingLimits } from '../../src/stream/timers.ts';
+import type { TimerLimits } from '../../src/stream/timers.ts';
 import { type Conversion, optionsOf } from '../contract/convert.ts';
 import { FakeClock } from './fake-clock.ts';
 
@@ -103,7 +103,7 @@ export interface Run {
   readonly answer: UpstreamPump;
   readonly readable: ReadableStream<Uint8Array>;
   readonly clock: FakeClock;
-  readonly tally: Tally;
+  readonly accumulator: UsageAccumulator;
   /** Sizes of the writes. */
   readonly written: number[];
   /** What `opened` and `ended` resolved with. */
@@ -121,14 +121,14 @@ const ONLY: AttemptCallbacks = {
 /** A stream whose upstream answers with the body, or has not answered yet (no body). */
 export function run(
   body?: ReadableStream<Uint8Array>,
-  limits: Partial<PacingLimits> = {},
+  limits: Partial<TimerLimits> = {},
   clock = new FakeClock(),
   memory = new Memory(clock),
   turn = ONLY,
 ): Run {
-  const tally = new Tally(clock.now, 0);
+  const accumulator = new UsageAccumulator(clock.now, 0);
   const written: number[] = [];
-  const options = optionsOf(CHAT, tally);
+  const options = optionsOf(CHAT, accumulator);
   const stream = new CanonicalStream({
     writer: new ChatWriter(options.policies.errorFrames, options.maxEventBytes),
     // It copies, as the runtime's own does: written bytes may be overwritten.
@@ -145,7 +145,7 @@ export function run(
   void stream.opened.then((head) => heads.push(head));
   const answer = stream.begin(options, turn);
   if (body !== undefined) void answer.pump(body);
-  return { stream, answer, readable: stream.readable, clock, tally, written, heads, ends };
+  return { stream, answer, readable: stream.readable, clock, accumulator, written, heads, ends };
 }
 
 /** Runs everything that can continue without more input. */

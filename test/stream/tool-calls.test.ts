@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { ToolCallDelta } from '../../src/canonical/chunk.ts';
 import type { ToolCallPart } from '../../src/canonical/part.ts';
 import { MAX_TOOL_CALLS } from '../../src/shared/limits.ts';
-import { ToolCalls } from '../../src/stream/tool-call-repair.ts';
+import { ToolCallRepair } from '../../src/stream/tool-call-repair.ts';
 
 type Fragment = Partial<ToolCallPart>;
 
@@ -15,7 +15,7 @@ function part({ index, id, name, arguments: args = '', extraContent }: Fragment)
 /** The output for each fragment; generated ids are `made1`, `made2`. */
 function readAll(...fragments: Fragment[]): (ToolCallDelta | null)[] {
   let made = 0;
-  const calls = new ToolCalls(() => `made${++made}`, { calls: 0 });
+  const calls = new ToolCallRepair(() => `made${++made}`, { calls: 0 });
   return fragments.map((fragment) => calls.read(part(fragment)));
 }
 
@@ -170,7 +170,7 @@ describe('ToolCalls.read, incomplete and empty fragments', () => {
   });
 
   test('C8 isEmpty after a fragment without id, name and arguments: there is no call yet', () => {
-    const calls = new ToolCalls(() => 'made', { calls: 0 });
+    const calls = new ToolCallRepair(() => 'made', { calls: 0 });
     expect(calls.isEmpty).toBe(true);
     expect(calls.read(part({ index: 0 }))).toBeNull();
     expect(calls.isEmpty).toBe(true);
@@ -225,7 +225,7 @@ describe('ToolCalls.read, what the upstream wants back with a call', () => {
 
 describe('ToolCalls, its bound', () => {
   test('B1 isOverBound: false at the bound and for what goes on, true for one call more, which is dropped', () => {
-    const calls = new ToolCalls(() => 'made', { calls: 0 });
+    const calls = new ToolCallRepair(() => 'made', { calls: 0 });
     for (let index = 0; index < MAX_TOOL_CALLS; index++) calls.read(part({ index, name: 'f' }));
     expect(calls.read(part({ index: MAX_TOOL_CALLS - 1, arguments: '{}' }))).not.toBeNull();
     expect(calls.isOverBound).toBe(false);

@@ -1,4 +1,4 @@
-/** One cell of the matrix: a client's dialect at a model, streamed and whole, against a simulator that refuses what the provider refuses. */
+/** One cell of the matrix: a client's protocol at a model, streamed and whole, against a simulator that refuses what the provider refuses. */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { CALLS, runByHand as runChat, STEPS, type Thoughtful } from '../../test/e2e/agent-loops.ts';
@@ -8,7 +8,7 @@ import { runByHand as runMessages } from '../../test/e2e/messages-loops.ts';
 import { runByHand as runResponses } from '../../test/e2e/responses/loops.ts';
 import type { RecordedRequest } from '../simulator/server.ts';
 
-/** Runs the loop of five steps with the SDK of a dialect. */
+/** Runs the loop of five steps with the SDK of a protocol. */
 type Loop = (
   gatewayUrl: string,
   model: string,
@@ -24,7 +24,7 @@ const LOOPS = {
 
 export type LoopDialect = keyof typeof LOOPS;
 
-/** Where a provider speaks the client's dialect itself, by the end of its path. */
+/** Where a provider speaks the client's protocol itself, by the end of its path. */
 const LANES: readonly (readonly [client: LoopDialect, path: RegExp])[] = [
   ['messages', /\/v1\/messages$/],
   ['responses', /\/responses$/],
@@ -36,21 +36,21 @@ const SIGNATURE = /"(?:signature|thought_signature|thoughtSignature|encrypted_co
 const STAND_IN = 'skip_thought_signature_validator';
 
 /** @returns what both loops had: throws where one of them, or one of its requests, failed */
-export async function loopCell(gateway: Gateway, dialect: LoopDialect, model: string): Promise<string> {
-  const streamed = await runLoop(gateway, dialect, model, true);
-  const whole = await runLoop(gateway, dialect, model, false);
+export async function loopCell(gateway: Gateway, protocol: LoopDialect, model: string): Promise<string> {
+  const streamed = await runLoop(gateway, protocol, model, true);
+  const whole = await runLoop(gateway, protocol, model, false);
   if (streamed !== whole) throw new Error(`streamed it is "${streamed}", whole it is "${whole}"`);
   return streamed;
 }
 
 async function runLoop(
   gateway: Gateway,
-  dialect: LoopDialect,
+  protocol: LoopDialect,
   model: string,
   isStreamed: boolean,
 ): Promise<string> {
   const before = gateway.simulator.requests.length;
-  const { text, calls, thoughts } = await LOOPS[dialect](gateway.url, model, isStreamed);
+  const { text, calls, thoughts } = await LOOPS[protocol](gateway.url, model, isStreamed);
   const requests = gateway.simulator.requests.slice(before);
   const last = requests.at(-1);
   if (last === undefined || text === '' || calls !== CALLS || requests.length !== STEPS + 1) {
@@ -62,11 +62,11 @@ async function runLoop(
   }
   if (last.text.includes(STAND_IN)) throw new Error('A signature was lost');
   if (thoughts !== 0 && thoughts !== STEPS) throw new Error(`It thought in ${thoughts} of ${STEPS} steps`);
-  return wordsOf(dialect, last, thoughts > 0);
+  return wordsOf(protocol, last, thoughts > 0);
 }
 
-function wordsOf(dialect: LoopDialect, { path, text }: RecordedRequest, thinks: boolean): string {
-  const hasLane = LANES.some(([client, end]) => client === dialect && end.test(path));
+function wordsOf(protocol: LoopDialect, { path, text }: RecordedRequest, thinks: boolean): string {
+  const hasLane = LANES.some(([client, end]) => client === protocol && end.test(path));
   const words = [thinks ? 'thinking' : 'tools', ...(SIGNATURE.test(text) ? ['signed'] : [])];
   return `${hasLane ? 'passthrough: ' : ''}${words.join(', ')}`;
 }

@@ -43,21 +43,21 @@ const WEATHER = {
 export const TOOLS = [{ type: 'function', function: WEATHER }];
 const WEATHER_TOOL = { type: 'function', function: { name: 'weather' } };
 
-function asking(name: string, more: JsonObject, effect?: Effect): ProbeBody {
+function runner(name: string, more: JsonObject, effect?: Effect): ProbeBody {
   const body = { messages: ASK, ...more };
   return { name, route: 'chat', body, ...(effect === undefined ? {} : { effect }) };
 }
 
 function field(name: string, more: JsonObject, effect?: Effect): ProbeBody {
-  return asking(`field/${name}`, more, effect);
+  return runner(`field/${name}`, more, effect);
 }
 
 const SHORT = 16;
 
 export const FIELD_BODIES: readonly ProbeBody[] = [
-  asking(PLAIN, {}),
-  asking('stream', { stream: true }),
-  asking('stream-usage', { stream: true, stream_options: { include_usage: true } }),
+  runner(PLAIN, {}),
+  runner('stream', { stream: true }),
+  runner('stream-usage', { stream: true, stream_options: { include_usage: true } }),
   field('max_tokens', { messages: COUNT, max_tokens: SHORT }, isLimitedTo(SHORT)),
   field('max_completion_tokens', { messages: COUNT, max_completion_tokens: SHORT }, isLimitedTo(SHORT)),
   field('temperature', { temperature: 0.5 }),

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Provider, Route } from '../../src/providers/provider.ts';
 import type { RequestRules } from '../../src/request-translation/rules.ts';
-import { type Rewritten, rewriteRequest } from '../../src/request-translation/translate.ts';
+import { type TranslatedRequest, translateRequest } from '../../src/request-translation/translate.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { readRecordedRequests } from '../../test/request-translation/recorded-requests.ts';
 import { FIELD_BODIES, type ProbeBody } from './bodies.ts';
@@ -24,7 +24,7 @@ export interface Planned {
   readonly route: Route;
   readonly rules: RequestRules;
   readonly raw: JsonObject;
-  readonly rewritten: Rewritten;
+  readonly rewritten: TranslatedRequest;
   /** Both are the same, so one request is enough. */
   readonly isSame: boolean;
   readonly effect: ProbeBody['effect'];
@@ -70,7 +70,7 @@ function planned(target: Target, { name, route, body, effect }: ProbeBody): Plan
     unsupported: 'auto',
     promptCache: 'auto',
   } as const;
-  const rewritten = rewriteRequest(raw, options);
+  const rewritten = translateRequest(raw, options);
   const isSame = rewritten.kind === 'body' && isDeepStrictEqual(raw, rewritten.body);
   return { name, route, rules, raw, rewritten, isSame, effect };
 }

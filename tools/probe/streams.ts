@@ -50,7 +50,7 @@ export class StreamInspector {
 
   constructor(provider: string) {
     const recorded = readRecordings().filter(
-      ({ name, dialect }) => dialect === 'openai' && name.startsWith(`${provider}--`),
+      ({ name, protocol }) => protocol === 'openai' && name.startsWith(`${provider}--`),
     );
     this.#provider = provider;
     this.recordings = recorded.length;

@@ -31,7 +31,7 @@ export const WEATHER = {
 export const INCLUDE_USAGE = { stream_options: { include_usage: true } };
 
 /** A chat body for a model, five words long. */
-export function asking(model: string, more: JsonObject = {}): JsonObject {
+export function runner(model: string, more: JsonObject = {}): JsonObject {
   return { model, messages: QUESTION, ...more };
 }
 

@@ -38,8 +38,8 @@ export function thinks(call: Call): boolean {
 export function check(call: Call): Refusal | undefined {
   if (call.operation === 'responses')
     return checkResponses(call, (status, message) => refusal(status, message));
-  const misfit = firstMisfit(call.body, shapeFor(call));
-  if (misfit) return refusal(400, deserializing(misfit, call.body));
+  const mismatch = firstMisfit(call.body, shapeFor(call));
+  if (mismatch) return refusal(400, deserializing(mismatch, call.body));
   const model = modelOf(call);
   if (!MODELS.includes(model)) {
     // R deepseek--refused-unknown-model, its names of today.
@@ -85,8 +85,8 @@ function shapeFor(call: Call): Shape {
 }
 
 /** The forms of serde's errors: R refused-image and refused-audio, 2026-07; the column is not exact. */
-function deserializing(misfit: Misfit, body: JsonObject): string {
-  const { kind, path, known, value } = misfit;
+function deserializing(mismatch: Misfit, body: JsonObject): string {
+  const { kind, path, known, value } = mismatch;
   const key = textOf(path.at(-1));
   // A role has a place of its own, a part and a member have that of their message.
   const place = bracketed(path[0] === 'messages' && key !== 'role' ? path.slice(0, 2) : path);

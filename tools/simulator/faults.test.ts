@@ -1,7 +1,7 @@
 /** Each fault behaves as named, and a client that disconnects early is detected. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ask, asking, finishesOf, paths, type Received, readStream, textIn } from './ask.ts';
+import { ask, finishesOf, paths, type Received, readStream, runner, textIn } from './ask.ts';
 import { LIMITS } from './fault-steps.ts';
 import { FAULT_NAMES, faultyReply } from './faults.ts';
 import { decodeObject } from './json.ts';
@@ -19,7 +19,7 @@ afterAll(() => simulator.close());
 const WHOLE = 'Water over the crest, “unhurried”, and every drop of it counted — naïvely.';
 
 function faulty(fault: string, signal = AbortSignal.timeout(20_000)): Promise<Response> {
-  const body = asking(`gpt-4o-mini:${fault}`, { stream: true });
+  const body = runner(`gpt-4o-mini:${fault}`, { stream: true });
   return ask(simulator, { path: paths.openai, body, signal });
 }
 
@@ -149,7 +149,7 @@ describe('faults of the head', () => {
 
   test('an unknown fault is part of the model name; header and option name faults too', async () => {
     expect((await faulty('nonsense')).status).toBe(404);
-    const body = asking('gpt-4o-mini');
+    const body = runner('gpt-4o-mini');
     const byHeader = await ask(simulator, {
       path: paths.openai,
       body,
@@ -168,7 +168,7 @@ describe('faults of the head', () => {
         operation,
         model: scene.models[0] ?? '',
         headers: {},
-        body: asking('x'),
+        body: runner('x'),
         serial: 1,
       };
       const events = [...scene.stream(call)];
@@ -186,7 +186,7 @@ describe('faults of the head', () => {
     ['error-choices', /"choices":.*,"error":\{"message"/],
     ['big-event', / {9}\n\{/],
   ])('%s applies to a whole answer too', async (fault, pattern) => {
-    const response = await ask(simulator, { path: paths.deepseek, body: asking(`deepseek-chat:${fault}`) });
+    const response = await ask(simulator, { path: paths.deepseek, body: runner(`deepseek-chat:${fault}`) });
     expect((await response.text()).replaceAll('": ', '":')).toMatch(pattern);
   });
 });

@@ -68,8 +68,8 @@ function schemaShape(depth: number): Shape {
 
 /** The message of the 400 that this request gets, or undefined. */
 export function geminiProblem({ body, model }: Call): string | undefined {
-  const misfit = firstMisfit(body, SHAPE);
-  if (misfit) return unknownName(misfit);
+  const mismatch = firstMisfit(body, SHAPE);
+  if (mismatch) return unknownName(mismatch);
   const contents = objectsOf(body.contents);
   if (contents.length === 0) return '* GenerateContentRequest.contents: contents is not specified\n';
   return (

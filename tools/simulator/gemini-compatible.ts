@@ -89,8 +89,8 @@ function refusal(status: number, message: string): Refusal {
 function check(call: Call): Refusal | undefined {
   if (!(call.model in ANSWERS))
     return refusal(404, `models/${call.model} is not found for API version v1main`);
-  const misfit = firstMisfit(call.body, SHAPE);
-  const message = misfit ? misfitMessage(misfit) : problem(call);
+  const mismatch = firstMisfit(call.body, SHAPE);
+  const message = mismatch ? misfitMessage(mismatch) : problem(call);
   return message === undefined ? undefined : refusal(400, message);
 }
 

@@ -90,8 +90,8 @@ function check(call: Call): Refusal | undefined {
   const model = MODELS[call.model];
   if (!model)
     return refusal(404, `The model \`${call.model}\` does not exist or you do not have access to it.`);
-  const misfit = firstMisfit(call.body, SHAPE);
-  const message = misfit ? misfitMessage(misfit) : problem(call.body, model);
+  const mismatch = firstMisfit(call.body, SHAPE);
+  const message = mismatch ? misfitMessage(mismatch) : problem(call.body, model);
   return message === undefined ? undefined : refusal(400, message);
 }
 

@@ -78,12 +78,12 @@ export function check(call: Call): Refusal | undefined {
 
 /** `thinking` and others at the top: chathub 2026-08-28 and five more. */
 function unknown(call: Call): Refusal | undefined {
-  const misfit = firstMisfit(call.body, SHAPES[call.operation === 'chat' ? 'chat' : 'completions']);
-  if (!misfit) return undefined;
-  const at = bracketed(misfit.path);
-  if (misfit.kind === 'extra') return failure(400, `Unknown parameter: '${at}'.`, at, 'unknown_parameter');
-  const known = misfit.known.map((name) => `'${name}'`).join(', ');
-  const message = `Invalid value: '${String(misfit.value)}'. Supported values are: ${known}.`;
+  const mismatch = firstMisfit(call.body, SHAPES[call.operation === 'chat' ? 'chat' : 'completions']);
+  if (!mismatch) return undefined;
+  const at = bracketed(mismatch.path);
+  if (mismatch.kind === 'extra') return failure(400, `Unknown parameter: '${at}'.`, at, 'unknown_parameter');
+  const known = mismatch.known.map((name) => `'${name}'`).join(', ');
+  const message = `Invalid value: '${String(mismatch.value)}'. Supported values are: ${known}.`;
   return failure(400, message, at, 'invalid_value');
 }
 

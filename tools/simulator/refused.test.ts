@@ -1,6 +1,6 @@
 /** What each provider refuses today, and what it takes though others do not: one request a row. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ask, asking, paths, QUESTION, WEATHER } from './ask.ts';
+import { ask, paths, QUESTION, runner, WEATHER } from './ask.ts';
 import type { JsonObject } from './json.ts';
 import {
   type At,
@@ -41,7 +41,7 @@ afterAll(() => simulator.close());
 
 /** The body of asking(), with what the row adds; `agent_id` and `prompt` rows bring what they need. */
 async function answerTo(at: At, model: string, more: JsonObject): Promise<{ status: number; text: string }> {
-  const asked: JsonObject = 'prompt' in more ? { model } : 'agent_id' in more ? {} : asking(model);
+  const asked: JsonObject = 'prompt' in more ? { model } : 'agent_id' in more ? {} : runner(model);
   const response = await ask(simulator, { path: paths[at], body: { ...asked, ...more } });
   return { status: response.status, text: await response.text() };
 }

@@ -2,12 +2,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   ask,
-  asking,
   choicesOf,
   deltasOf,
   INCLUDE_USAGE,
   paths,
   QUESTION,
+  runner,
   stream,
   textIn,
   usageOf,
@@ -24,7 +24,7 @@ afterAll(() => simulator.close());
 
 describe('DeepSeek', () => {
   test('writes JSON with spaces, the role on every chunk, and keeps the connection open with comments', async () => {
-    const received = await stream(simulator, paths.deepseek, asking('deepseek-chat'));
+    const received = await stream(simulator, paths.deepseek, runner('deepseek-chat'));
     expect(received.comments).toContain(': keep-alive');
     expect(received.text).toContain('data: {"choices": [{"delta": {"content": " weir", "role": "assistant"}');
     expect(
@@ -36,7 +36,7 @@ describe('DeepSeek', () => {
   });
 
   test('streams reasoning beside null content, and content beside null reasoning', async () => {
-    const received = await stream(simulator, paths.deepseek, asking('deepseek-reasoner'));
+    const received = await stream(simulator, paths.deepseek, runner('deepseek-reasoner'));
     expect(deltasOf(received)[1]).toEqual({
       content: null,
       reasoning_content: 'Seventeen',
@@ -46,14 +46,14 @@ describe('DeepSeek', () => {
   });
 
   test('thinks by default on the models of today, and not where it is switched off', async () => {
-    const received = await stream(simulator, paths.deepseek, asking('deepseek-flash'));
+    const received = await stream(simulator, paths.deepseek, runner('deepseek-flash'));
     expect(deltasOf(received)[0]).toEqual({ content: null, reasoning_content: '', role: 'assistant' });
     expect(usageOf(received)).toMatchObject({
       prompt_tokens_details: { cached_tokens: 0 },
       completion_tokens_details: { reasoning_tokens: 8 },
     });
     for (const more of [{ thinking: { type: 'disabled' } }, { reasoning_effort: 'none' }]) {
-      const quiet = await stream(simulator, paths.deepseek, asking('deepseek-flash', more));
+      const quiet = await stream(simulator, paths.deepseek, runner('deepseek-flash', more));
       expect(quiet.text).not.toContain('reasoning');
       expect(usageOf(quiet)).toMatchObject({ completion_tokens: 11 });
     }
@@ -75,7 +75,7 @@ describe('DeepSeek', () => {
 
 describe('Mistral', () => {
   test('pads with p, and reports usage on the finish chunk without being asked', async () => {
-    const plain = await stream(simulator, paths.mistral, asking('mistral-small-latest'));
+    const plain = await stream(simulator, paths.mistral, runner('mistral-small-latest'));
     expect(plain.chunks.slice(1).every((chunk) => typeof chunk.p === 'string')).toBe(true);
     expect(plain.chunks.at(-1)).toMatchObject({
       choices: [{ finish_reason: 'stop' }],
@@ -85,7 +85,7 @@ describe('Mistral', () => {
 
   test('mistral-small-latest reasons when the effort is high', async () => {
     const effort = { reasoning_effort: 'high' };
-    const received = await stream(simulator, paths.mistral, asking('mistral-small-latest', effort));
+    const received = await stream(simulator, paths.mistral, runner('mistral-small-latest', effort));
     expect(deltasOf(received)[1]?.content).toEqual([
       { type: 'thinking', thinking: [{ type: 'text', text: 'One' }] },
     ]);
@@ -96,7 +96,7 @@ describe('Mistral', () => {
     const received = await stream(
       simulator,
       paths.mistral,
-      asking('mistral-small-latest', { tools: [WEATHER] }),
+      runner('mistral-small-latest', { tools: [WEATHER] }),
     );
     const [call, ...others] = deltasOf(received).flatMap((delta) => objectsOf(delta.tool_calls));
     expect(others).toEqual([]);
@@ -107,7 +107,7 @@ describe('Mistral', () => {
   });
 
   test('sends reasoning as typed parts and text as strings', async () => {
-    const received = await stream(simulator, paths.mistral, asking('magistral-medium-latest'));
+    const received = await stream(simulator, paths.mistral, runner('magistral-medium-latest'));
     const part = { type: 'thinking', thinking: [{ type: 'text', text: 'Two' }] };
     expect(deltasOf(received)[1]?.content).toEqual([part]);
     expect(textIn(received)).toMatch(/^Twenty minutes/);
@@ -123,7 +123,7 @@ describe('Mistral', () => {
 
 describe('the others', () => {
   test('OpenToken reports usage without being asked, in a chunk without choices', async () => {
-    const received = await stream(simulator, paths.opentoken, asking('google/gemini-3-pro'));
+    const received = await stream(simulator, paths.opentoken, runner('google/gemini-3-pro'));
     expect(deltasOf(received)[0]).toEqual({ role: 'assistant' });
     expect(received.chunks.at(-1)).toMatchObject({
       choices: [],
@@ -132,10 +132,10 @@ describe('the others', () => {
   });
 
   test('Xerotier reports usage on the finish chunk, only when requested, and sends heartbeats and vendor events inline', async () => {
-    const quiet = await stream(simulator, paths.xerotier, asking('llama-3.1-8b'));
+    const quiet = await stream(simulator, paths.xerotier, runner('llama-3.1-8b'));
     expect(quiet.chunks.every((chunk) => chunk.usage === null && chunk.service_tier === null)).toBe(true);
     const received = await stream(simulator, paths.xerotier, {
-      ...asking('llama-3.1-8b-deep-think'),
+      ...runner('llama-3.1-8b-deep-think'),
       ...INCLUDE_USAGE,
     });
     expect(received.comments).toEqual([': heartbeat']);
@@ -151,7 +151,7 @@ describe('the others', () => {
     const received = await stream(
       simulator,
       paths.xerotier,
-      asking('llama-3.1-8b-refusal', { logprobs: true, top_logprobs: 1 }),
+      runner('llama-3.1-8b-refusal', { logprobs: true, top_logprobs: 1 }),
     );
     expect(deltasOf(received)[1]).toEqual({ refusal: "I'm" });
     const entry = { token: "I'm", logprob: -0.25, bytes: [73, 39, 109] };
@@ -163,7 +163,7 @@ describe('the others', () => {
 
   test('OpenAI names dated models, obfuscates, and sends n choices in turn', async () => {
     const received = await stream(simulator, paths.openai, {
-      ...asking('gpt-4o-mini', { n: 2 }),
+      ...runner('gpt-4o-mini', { n: 2 }),
       ...INCLUDE_USAGE,
     });
     expect(received.chunks[0]).toMatchObject({
@@ -193,14 +193,14 @@ describe('the others', () => {
   });
 
   test('the compatible provider sends usage in x_groq and reasoning in `reasoning`', async () => {
-    const received = await stream(simulator, paths.compatible, asking('openai/gpt-oss-20b'));
+    const received = await stream(simulator, paths.compatible, runner('openai/gpt-oss-20b'));
     expect(deltasOf(received)[1]).toEqual({ reasoning: 'They', channel: 'analysis' });
     expect(received.chunks.at(-1)).toMatchObject({ x_groq: { usage: { total_tokens: 19 } } });
     expect(received.chunks.some((chunk) => 'usage' in chunk)).toBe(false);
   });
 
   test('Cerebras leaves out what it has nothing to say in, and reasons in `reasoning`', async () => {
-    const received = await stream(simulator, paths.cerebras, { ...asking('gpt-oss-120b'), ...INCLUDE_USAGE });
+    const received = await stream(simulator, paths.cerebras, { ...runner('gpt-oss-120b'), ...INCLUDE_USAGE });
     expect(choicesOf(received).slice(0, 2)).toEqual([
       { delta: { role: 'assistant' }, index: 0 },
       { delta: { reasoning: 'A' }, index: 0 },
@@ -209,13 +209,13 @@ describe('the others', () => {
   });
 
   test('xAI counts reasoning in the total only', async () => {
-    const received = await stream(simulator, paths.xai, { ...asking('grok-4.3'), ...INCLUDE_USAGE });
+    const received = await stream(simulator, paths.xai, { ...runner('grok-4.3'), ...INCLUDE_USAGE });
     expect(deltasOf(received)[1]).toEqual({ reasoning_content: 'Water' });
     expect(usageOf(received)).toMatchObject({ prompt_tokens: 5, completion_tokens: 7, total_tokens: 19 });
   });
 
   test('Gemini signs the first call of a step, sends it whole and without index, and finishes with stop', async () => {
-    const body = asking('gemini-3-flash', { tools: [WEATHER, WEATHER] });
+    const body = runner('gemini-3-flash', { tools: [WEATHER, WEATHER] });
     const calls = deltasOf(await stream(simulator, paths['gemini-compatible'], body)).flatMap((delta) =>
       objectsOf(delta.tool_calls),
     );
@@ -231,7 +231,7 @@ describe('the others', () => {
     ['google/gemini-3-flash-preview', { type: 'reasoning.encrypted', data: expect.any(String), index: 0 }],
     ['anthropic/claude-haiku-4.5', { type: 'reasoning.text', signature: expect.any(String), index: 0 }],
   ])('OpenRouter: %s thinks in pieces of text, then signs; whole as streamed', async (model, signed) => {
-    const body = asking(model, { tools: [WEATHER], reasoning_effort: 'high' });
+    const body = runner(model, { tools: [WEATHER], reasoning_effort: 'high' });
     const received = await stream(simulator, paths.openrouter, body);
     const details = deltasOf(received).flatMap((delta) => objectsOf(delta.reasoning_details));
     expect(details[0]).toMatchObject({ type: 'reasoning.text', index: 0 });
@@ -257,13 +257,13 @@ test.each<[form: string, path: string, body: JsonObject, answer: JsonObject]>([
   [
     'a chat schema',
     paths.openai,
-    asking('gpt-4o-mini', { response_format: { type: 'json_schema', json_schema: { schema: SCHEMA } } }),
+    runner('gpt-4o-mini', { response_format: { type: 'json_schema', json_schema: { schema: SCHEMA } } }),
     EXAMPLE,
   ],
   [
     'a chat object',
     paths.mistral,
-    asking('mistral-small-latest', { response_format: { type: 'json_object' } }),
+    runner('mistral-small-latest', { response_format: { type: 'json_object' } }),
     { answer: expect.stringContaining('weir') },
   ],
   [
@@ -304,7 +304,7 @@ test.each([
   ['openai', paths.openai, 'gpt-4o-mini', 13],
   ['deepseek', paths.deepseek, 'deepseek-chat', 16],
 ])('%s: a whole answer has a log probability for each token', async (_, path, model, tokens) => {
-  const body = asking(model, { logprobs: true, top_logprobs: 2 });
+  const body = runner(model, { logprobs: true, top_logprobs: 2 });
   const text = await (await ask(simulator, { path, body })).text();
   const [choice] = objectsOf(decodeObject(text)?.choices);
   const entries = objectsOf(objectOf(choice?.logprobs).content);

@@ -44,7 +44,7 @@ export function* misfits(value: Json | undefined, shape: Shape, at: Place = ROOT
 }
 
 export function firstMisfit(value: Json | undefined, shape: Shape): Misfit | undefined {
-  for (const misfit of misfits(value, shape)) return misfit;
+  for (const mismatch of misfits(value, shape)) return mismatch;
   return undefined;
 }
 
@@ -56,7 +56,7 @@ export function bracketed(path: readonly Step[]): string {
 
 function* ofObject(object: JsonObject, shape: Shape, at: Place): Generator<Misfit> {
   const { keys, refused = [], required = [], noLists = [], inner = {}, by } = shape;
-  const misfit = (kind: Misfit['kind'], key: string): Misfit => ({
+  const mismatch = (kind: Misfit['kind'], key: string): Misfit => ({
     kind,
     ...below(at, key),
     value: object[key],
@@ -66,12 +66,12 @@ function* ofObject(object: JsonObject, shape: Shape, at: Place): Generator<Misfi
     const variant = textOf(object[by.key]);
     const chosen = Object.hasOwn(by.shapes, variant) ? by.shapes[variant] : undefined;
     if (chosen) yield* ofObject(object, chosen, { path: at.path, tagged: [...at.tagged, variant] });
-    else yield misfit('variant', by.key);
+    else yield mismatch('variant', by.key);
   }
-  for (const key of required) if (!(key in object)) yield misfit('missing', key);
+  for (const key of required) if (!(key in object)) yield mismatch('missing', key);
   for (const [key, member] of Object.entries(object)) {
-    if (refused.includes(key) || (keys && !keys.includes(key))) yield misfit('extra', key);
-    else if (noLists.includes(key) && Array.isArray(member)) yield misfit('list', key);
+    if (refused.includes(key) || (keys && !keys.includes(key))) yield mismatch('extra', key);
+    else if (noLists.includes(key) && Array.isArray(member)) yield mismatch('list', key);
     else if (Object.hasOwn(inner, key)) yield* misfits(member, inner[key] ?? {}, below(at, key));
   }
 }

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   ask,
-  asking,
   deltasOf,
   finishesOf,
   INCLUDE_USAGE,
   paths,
+  runner,
   stream,
   textIn,
   usageOf,
@@ -77,13 +77,13 @@ describe('every scene', () => {
   test.each(NUMBERS)(
     '%s %s: streamed and whole answers cost the documented tokens',
     async (at, model, completion) => {
-      const streamed = await stream(simulator, paths[at], { ...asking(model), ...optionsAt(at) });
+      const streamed = await stream(simulator, paths[at], { ...runner(model), ...optionsAt(at) });
       const total = 5 + completion + (BESIDE[model] ?? 0);
       const counts = { prompt_tokens: 5, completion_tokens: completion, total_tokens: total };
       const lastUsage = objectOf(streamed.chunks.findLast((chunk) => chunk.usage)?.usage);
       expect(lastUsage).toMatchObject(counts);
       expect([finishesOf(streamed).length, streamed.dones]).toEqual([finishesAt(at), 1]);
-      const whole = await ask(simulator, { path: paths[at], body: asking(model) });
+      const whole = await ask(simulator, { path: paths[at], body: runner(model) });
       expect(whole.headers.get('content-type')).toBe('application/json');
       expect(await whole.json()).toMatchObject({ object: 'chat.completion', usage: counts });
     },
@@ -110,7 +110,7 @@ describe('every scene', () => {
   );
 
   test.each(NUMBERS)('%s %s: a tool call is sent once, and its arguments are JSON', async (at, model) => {
-    const received = await stream(simulator, paths[at], asking(model, { tools: [WEATHER] }));
+    const received = await stream(simulator, paths[at], runner(model, { tools: [WEATHER] }));
     const fragments = deltasOf(received).flatMap((delta) => objectsOf(delta.tool_calls));
     expect(fragments.filter((fragment) => fragment.id)).toHaveLength(1);
     const parts = fragments.map((fragment) => objectOf(fragment.function).arguments);
@@ -122,7 +122,7 @@ describe('every scene', () => {
 
   test('max_tokens cuts the answer, which then ends with length', async () => {
     const received = await stream(simulator, paths.openai, {
-      ...asking('gpt-4o-mini', { max_tokens: 3 }),
+      ...runner('gpt-4o-mini', { max_tokens: 3 }),
       ...INCLUDE_USAGE,
     });
     expect([textIn(received), finishesOf(received)]).toEqual(['Water over the', ['length']]);
@@ -146,7 +146,7 @@ describe('the server', () => {
 
   test('records what each request contained, and how it ended', async () => {
     const place = simulator.requests.length;
-    const body = asking('gpt-4o-mini', { stream: true });
+    const body = runner('gpt-4o-mini', { stream: true });
     await (await ask(simulator, { path: paths.openai, body })).text();
     const request = await simulator.request(place);
     expect(request).toMatchObject({ method: 'POST', path: paths.openai, body, text: JSON.stringify(body) });
@@ -155,7 +155,7 @@ describe('the server', () => {
 
   test('close ends open connections, and a second close is harmless', async () => {
     const closing = await createSimulator({ fault: 'stall-head' });
-    const response = await ask(closing, { path: paths.openai, body: asking('gpt-4o-mini') });
+    const response = await ask(closing, { path: paths.openai, body: runner('gpt-4o-mini') });
     await closing.close();
     await closing.close();
     await expect(response.text()).rejects.toThrow();

@@ -53,7 +53,7 @@ export async function runClients(load: Load, report: (outcome: Outcome) => void)
 async function runClient({ url, flaps }: Load, plan: Plan): Promise<Omit<Outcome, 'number'>> {
   const askedAt = Date.now();
   const client = new AbortController();
-  const { path, body } = DIALECTS[plan.dialect];
+  const { path, body } = DIALECTS[plan.protocol];
   const answer = fetch(url + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -91,7 +91,7 @@ async function disconnectEarly(
 
 async function read(response: Response, plan: Plan): Promise<{ text: string; firstTextAt: number | null }> {
   const decoder = new TextDecoder();
-  const { piece } = DIALECTS[plan.dialect];
+  const { piece } = DIALECTS[plan.protocol];
   let text = '';
   let firstTextAt: number | null = null;
   for await (const bytes of response.body ?? []) {
@@ -105,8 +105,8 @@ async function read(response: Response, plan: Plan): Promise<{ text: string; fir
 }
 
 function findFault(text: string, response: Response, plan: Plan): string | null {
-  const { kind, model, client, answers, dialect } = plan;
-  const spoken = DIALECTS[dialect];
+  const { kind, model, client, answers, protocol } = plan;
+  const spoken = DIALECTS[protocol];
   if (!response.ok) {
     if (kind !== 'failing') return `refused: ${response.status} ${text.slice(0, 160)}`;
     return refusalFault(spoken, response.status, text);

@@ -1,4 +1,4 @@
-/** The dialects in which the soak's clients speak: what each asks, and what its answer must be, by the dialect's own checker and reading. */
+/** The dialects in which the soak's clients speak: what each asks, and what its answer must be, by the protocol's own checker and reading. */
 
 import { check } from '../../test/contract/check.ts';
 import { checkMessages } from '../../test/contract/check-messages.ts';
@@ -24,7 +24,7 @@ export interface Spoken {
   readonly piece: RegExp;
   readonly faults: (text: string, stream: StreamKind) => string[];
   readonly hear: (text: string) => Heard;
-  /** Whether the body is an error as the dialect has it before the head. */
+  /** Whether the body is an error as the protocol has it before the head. */
   readonly isError: (body: JsonObject) => boolean;
 }
 
@@ -32,7 +32,7 @@ interface StreamKind {
   readonly provider: string;
   /** A stream whose client left ends anywhere. */
   readonly isWhole: boolean;
-  /** The provider speaks the dialect itself, so that the events are its own. */
+  /** The provider speaks the protocol itself, so that the events are its own. */
   readonly isLane: boolean;
 }
 
@@ -107,7 +107,7 @@ const OWN_WAYS = /^response\.\w+ \(\d+\): response |: \w[\w ]* is no key of it$|
 function responsesFaults(text: string, { isWhole, isLane }: StreamKind): string[] {
   const faults = checkResponses(isWhole ? text : wholeFrames(text), isWhole);
   if (!isLane) return faults;
-  // The native lane holds no text that it could repeat where the answer failed; a provider's own end has no `[DONE]`.
+  // The passthrough holds no text that it could repeat where the answer failed; a provider's own end has no `[DONE]`.
   const ending = text.includes('"type":"response.failed"')
     ? /^the output /
     : /^\[DONE\] is not the last frame$/;
@@ -164,5 +164,5 @@ function isOpenAiError(body: JsonObject): boolean {
 export function refusalFault({ isError }: Spoken, status: number, text: string): string | null {
   const body = decodeObject(text);
   const isRight = status >= 500 && body !== undefined && isError(body);
-  return isRight ? null : `no error of its dialect: ${status} ${text.slice(0, 160)}`;
+  return isRight ? null : `no error of its protocol: ${status} ${text.slice(0, 160)}`;
 }

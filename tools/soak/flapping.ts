@@ -22,7 +22,7 @@ const THREE = [`deepseek/${FLAPPING}`, 'mistral/mistral-small-latest', 'xerotier
 export const FLAPPING_PLAN: Plan = {
   kind: 'plain',
   client: 'chat',
-  dialect: 'chat',
+  protocol: 'chat',
   model: 'three',
   answers: THREE.map(answerOf),
   status: 'finished',
@@ -79,9 +79,9 @@ export function lostMs(lines: readonly JsonObject[]): number[] {
 
 /** @param waits of each client for its first text, in ms */
 export function flapLines(lines: readonly JsonObject[], waits: readonly number[]): string[] {
-  const leftOut = lines.flatMap(({ attempts }) => objectsOf(attempts)).filter(isLeftOut).length;
+  const skipped = lines.flatMap(({ attempts }) => objectsOf(attempts)).filter(isLeftOut).length;
   return [
-    `the flapping target was asked in vain ${lines.flatMap(failedAttempts).length} times, and left out ${leftOut} times`,
+    `the flapping target was asked in vain ${lines.flatMap(failedAttempts).length} times, and left out ${skipped} times`,
     `lost on it, ms: ${spread(lostMs(lines))}, allowed ${MAX_LOST_MS}`,
     `first text at the client, ms: ${spread(waits)}`,
   ];

@@ -73,7 +73,7 @@ const COMPLETION_MODELS: readonly Answer[] = [
   answer('openai/gpt-3.5-turbo-instruct', 7, '\n\nBelow the weir the water runs white'),
 ];
 
-/** The providers that speak a client's dialect themselves. */
+/** The providers that speak a client's protocol themselves. */
 const LANES: Readonly<Record<DialectName, readonly string[]>> = {
   chat: [],
   completions: [],
@@ -86,9 +86,9 @@ export function providerOf(model: string): string {
 }
 
 /** @param isLane the models whose answer is handed on in the provider's own events, or those for which it is written anew */
-export function modelsOf(dialect: DialectName, isLane: boolean): readonly Answer[] {
-  const models = dialect === 'completions' ? COMPLETION_MODELS : CHAT_MODELS;
-  return models.filter(({ model }) => LANES[dialect].includes(providerOf(model)) === isLane);
+export function modelsOf(protocol: DialectName, isLane: boolean): readonly Answer[] {
+  const models = protocol === 'completions' ? COMPLETION_MODELS : CHAT_MODELS;
+  return models.filter(({ model }) => LANES[protocol].includes(providerOf(model)) === isLane);
 }
 
 export function answerOf(model: string): Answer {

@@ -5,7 +5,7 @@ import { seeded } from '../../test/random.ts';
 import type { DialectName } from './dialects.ts';
 import { type Answer, modelsOf } from './models.ts';
 
-/** Who asks: a client of that dialect, or one whose provider speaks its dialect itself (N1). */
+/** Who asks: a client of that dialect, or one whose provider speaks its protocol itself (N1). */
 export const CLIENTS = ['chat', 'completions', 'messages', 'responses', 'lane'] as const;
 export type ClientName = (typeof CLIENTS)[number];
 
@@ -43,7 +43,7 @@ export const PLAN_KINDS: readonly PlanKind[] = [
 export interface Plan {
   readonly kind: PlanKind;
   readonly client: ClientName;
-  readonly dialect: DialectName;
+  readonly protocol: DialectName;
   /** The model as it is asked for, with its fault. */
   readonly model: string;
   /** What it may answer; a stream that fails says the beginning of one. */
@@ -61,14 +61,14 @@ export function planOf(seed: number, number: number, clients: readonly ClientNam
   // By turns, so that there are equally many of each.
   const client = clients[number % clients.length] ?? 'chat';
   const isLane = client === 'lane';
-  const dialect = isLane ? pick(LANE_DIALECTS, random()) : client;
-  const models = modelsOf(dialect, isLane);
+  const protocol = isLane ? pick(LANE_DIALECTS, random()) : client;
+  const models = modelsOf(protocol, isLane);
   const answer = pick(models, random());
   const share = random();
   const plan: Plan = {
     kind: 'plain',
     client,
-    dialect,
+    protocol,
     model: answer.model,
     answers: [answer],
     status: 'finished',

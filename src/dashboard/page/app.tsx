@@ -1,6 +1,6 @@
 /** The page's frame: who is signed in, the views, and which of them is shown. */
 import { useEffect, useState } from 'preact/hooks';
-import { linkTo, type Params, usePlace, VIEWS, type View } from './state/route.ts';
+import { linkTo, type Params, useRoute, VIEWS, type View } from './state/route.ts';
 import { forgetToken, keptToken, type Session, signIn } from './state/session.ts';
 import { enter, useSession } from './state/use-session.ts';
 import { Keys } from './views/keys/keys.tsx';
@@ -51,7 +51,7 @@ const LABELS: Readonly<Record<View, string>> = {
 
 function Frame() {
   const { isAdmin, key, signOut } = useSession();
-  const { view, params } = usePlace();
+  const { view, params } = useRoute();
   const labelOf = (name: View) => (name === 'keys' && !isAdmin ? 'Key' : LABELS[name]);
   const label = labelOf(view);
   useEffect(() => {

@@ -1,7 +1,7 @@
 /** What an answer under limits says about them, in the headers that OpenAI's clients know (G5). */
 import { formatAmount } from './amount.ts';
 import type { Rate } from './sliding-window.ts';
-import type { Standing } from './status.ts';
+import type { LimitStatus } from './status.ts';
 
 const BUDGET_HEADER = 'x-weir-budget-remaining';
 
@@ -11,7 +11,7 @@ export function limitHeaders({
   budget,
   requests,
   tokens,
-}: Standing): Readonly<Record<string, string>> {
+}: LimitStatus): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
   if (limits.rpm !== null && requests !== null) addRate(headers, 'requests', limits.rpm, requests);
   if (limits.tpm !== null && tokens !== null) addRate(headers, 'tokens', limits.tpm, tokens);
@@ -24,7 +24,7 @@ export function limitHeaders({
 }
 
 /** By how much a budget that only warns is overdrawn, as `0.52 USD`; null: it is not. */
-export function overdraft({ limits, budget }: Standing): string | null {
+export function overdraft({ limits, budget }: LimitStatus): string | null {
   if (limits.budget === null || budget === null || budget.spent <= limits.budget.amount) return null;
   return formatAmount(budget.spent - limits.budget.amount, limits.budget.unit);
 }

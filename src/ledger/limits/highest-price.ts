@@ -1,5 +1,5 @@
 /** The most that a request's tokens may cost, whichever model serves it and whenever it ends (G2). */
-import { ceilingOf, costOfSearches } from '../../metering/pricing/cost.ts';
+import { costOfSearches, costUpperBound } from '../../metering/pricing/cost.ts';
 import { findPrice } from '../../metering/pricing/find-price.ts';
 import type { Price, PriceTable } from '../../metering/pricing/price.ts';
 import type { HighestPrice } from './reserve.ts';
@@ -51,8 +51,8 @@ export function highestPrice(
 const MILLION = 1_000_000;
 
 function highestRates(price: Price, keepsLong: boolean): HighestPrice | null {
-  const prompt = ceilingOf(price, MILLION, 0, keepsLong);
-  const output = ceilingOf(price, 0, MILLION);
+  const prompt = costUpperBound(price, MILLION, 0, keepsLong);
+  const output = costUpperBound(price, 0, MILLION);
   if (prompt === null || output === null) return null;
   return { currency: price.currency, prompt: Math.ceil(prompt / 1000), output: Math.ceil(output / 1000) };
 }

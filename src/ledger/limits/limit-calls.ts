@@ -5,7 +5,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { LedgerNamespace, LedgerStub } from '../records/ledger-calls.ts';
 import type { LimitsResult } from './limits.ts';
 import type { Reservation, ReserveRequest } from './reserve.ts';
-import type { Standing } from './status.ts';
+import type { LimitStatus } from './status.ts';
 
 /** What a key's object does about its limits. */
 export interface LimitCalls {
@@ -15,7 +15,7 @@ export interface LimitCalls {
   settleReservation(id: string, charge: Charge): Promise<void>;
   /** The same for a request that may have passed without a reservation; it then counts on that UTC day. */
   settleUnreserved(id: string, charge: Charge, day: string): Promise<void>;
-  standing(): Promise<Standing>;
+  standing(): Promise<LimitStatus>;
   /** Sets the limits that the fields name (see `readLimits`); what is invalid changes nothing. */
   changeLimits(fields: JsonObject): Promise<LimitsResult>;
 }

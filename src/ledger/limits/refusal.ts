@@ -3,8 +3,8 @@ import { type ApiError, apiError } from '../../canonical/error.ts';
 import { formatAmount } from './amount.ts';
 import { limitHeaders } from './headers.ts';
 import type { Limits } from './limits.ts';
-import type { Refusal } from './reserve.ts';
-import type { Standing } from './status.ts';
+import type { LimitRefusal } from './reserve.ts';
+import type { LimitStatus } from './status.ts';
 
 /** What the official SDKs wait for on a `retry-after`; told to wait longer they would try again at once. */
 const MAX_SDK_WAIT_MS = 60_000;
@@ -14,7 +14,7 @@ export interface Refused {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export function refusedBy(refusal: Refusal, standing: Standing): Refused {
+export function refusedBy(refusal: LimitRefusal, standing: LimitStatus): Refused {
   const headers: Record<string, string> = { ...limitHeaders(standing) };
   const waitMs = refusal.kind === 'unpriced' ? null : refusal.waitMs;
   if (waitMs !== null) headers['retry-after'] = String(Math.ceil(waitMs / 1000));
@@ -22,7 +22,7 @@ export function refusedBy(refusal: Refusal, standing: Standing): Refused {
   return { error: errorOf(refusal, standing), headers };
 }
 
-function errorOf(refusal: Refusal, standing: Standing): ApiError {
+function errorOf(refusal: LimitRefusal, standing: LimitStatus): ApiError {
   const { limits } = standing;
   switch (refusal.kind) {
     case 'budget':
@@ -38,7 +38,7 @@ function errorOf(refusal: Refusal, standing: Standing): ApiError {
   }
 }
 
-function budgetMessage(needed: number, { limits, budget: standing }: Standing): string {
+function budgetMessage(needed: number, { limits, budget: standing }: LimitStatus): string {
   const { budget } = limits;
   if (budget === null || standing === null) return 'The budget of this key is used up';
   const { unit, amount, per } = budget;
@@ -55,7 +55,7 @@ function unpricedMessage({ budget }: Limits): string {
   return `This key has a budget in ${budget?.unit}, and no price of this model, its service_tier or the searches that it may run is known in it: an entry of PRICES can tell a model's`;
 }
 
-function tokensMessage({ needed }: { readonly needed: number }, { limits, tokens }: Standing): string {
+function tokensMessage({ needed }: { readonly needed: number }, { limits, tokens }: LimitStatus): string {
   const counted = `This key may use ${limits.tpm} tokens a minute: ${tokens?.used ?? 0} are counted, and this request`;
   const hint = needed > (limits.tpm ?? 0) ? ': lower max_tokens or send less' : '';
   return `${counted} may use about ${needed}${hint}`;

@@ -3,7 +3,7 @@ import { MAX_AMOUNT, TOKENS } from './amount.ts';
 import { DEFAULT_MAX_OUTPUT_TOKENS, type Limits, NO_LIMITS } from './limits.ts';
 import { dayOf } from './period.ts';
 import { addToWindow, resetAfter, secondOf, Window } from './sliding-window.ts';
-import { readStanding, type Standing } from './status.ts';
+import { type LimitStatus, readLimitStatus } from './status.ts';
 import type { Sql } from './tables.ts';
 
 /** The highest prices that a request's tokens may have, as integers of 10^-12 of the currency a token. */
@@ -39,7 +39,7 @@ export interface ReserveRequest {
 }
 
 /** Why a request is refused; `waitMs`: after which time alone it would pass; null: no time alone helps. */
-export type Refusal =
+export type LimitRefusal =
   | { readonly kind: 'budget'; readonly needed: number; readonly waitMs: number | null }
   /** The budget is in money, and what the request would cost is not known. */
   | { readonly kind: 'unpriced' }
@@ -50,9 +50,9 @@ export type Reservation =
       readonly kind: 'reserved';
       /** The limit of one choice's output that must be sent upstream; null: none. */
       readonly outputTokens: number | null;
-      readonly standing: Standing;
+      readonly standing: LimitStatus;
     }
-  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly standing: Standing };
+  | { readonly kind: 'refused'; readonly refusal: LimitRefusal; readonly standing: LimitStatus };
 
 /** A wait of which no more is known than that others end soon. */
 const SOON_MS = 1000;
@@ -71,23 +71,24 @@ export function reserve(sql: Sql, request: ReserveRequest, now: number): Reserva
   const known = sql
     .exec<KnownReservation>('SELECT output_tokens, tokens, cost FROM reservations WHERE id = ?', request.id)
     .toArray()[0];
-  const before = readStanding(sql, now);
+  const before = readLimitStatus(sql, now);
   // KV may still tell of limits of which the object does not know.
   if (before.limits === NO_LIMITS) return { kind: 'reserved', outputTokens: null, standing: before };
   if (known !== undefined) return extend(sql, request, known, before, now);
   const outputTokens = outputLimit(before.limits, request.outputTokens);
-  const ceiling = ceilingOf(request, outputTokens);
-  const refusal = refusedByBudget(before, request, ceiling, now) ?? refusedByRates(sql, before, ceiling, now);
+  const upperBound = ceilingOf(request, outputTokens);
+  const refusal =
+    refusedByBudget(before, request, upperBound, now) ?? refusedByRates(sql, before, upperBound, now);
   if (refusal !== null) return { kind: 'refused', refusal, standing: before };
   const { id, expiresAfterMs } = request;
-  const { tokens, expectedTokens, currency, cost } = ceiling;
+  const { tokens, expectedTokens, currency, cost } = upperBound;
   const second = secondOf(now);
   sql.exec(
     'INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
     ...[id, dayOf(now), second, now + expiresAfterMs, tokens, expectedTokens, currency, cost, outputTokens],
   );
   if (before.requests !== null || before.tokens !== null) addToWindow(sql, second, expectedTokens);
-  return { kind: 'reserved', outputTokens, standing: withReservation(before, ceiling, now) };
+  return { kind: 'reserved', outputTokens, standing: withReservation(before, upperBound, now) };
 }
 
 type KnownReservation = {
@@ -101,7 +102,7 @@ function extend(
   sql: Sql,
   request: ReserveRequest,
   known: KnownReservation,
-  before: Standing,
+  before: LimitStatus,
   now: number,
 ): Reservation {
   const outputTokens = known.output_tokens;
@@ -119,22 +120,22 @@ function extend(
   return { kind: 'reserved', outputTokens, standing: withReserved(before, more) };
 }
 
-/** As {@link readStanding} would read it again. */
-function withReservation(before: Standing, ceiling: Ceiling, now: number): Standing {
+/** As {@link readLimitStatus} would read it again. */
+function withReservation(before: LimitStatus, upperBound: Ceiling, now: number): LimitStatus {
   const { requests, tokens, running } = before;
   const resetMs = resetAfter(secondOf(now), now);
   return {
-    ...withReserved(before, ceiling),
+    ...withReserved(before, upperBound),
     requests: requests === null ? null : { used: requests.used + 1, resetMs },
-    tokens: tokens === null ? null : { used: tokens.used + ceiling.expectedTokens, resetMs },
+    tokens: tokens === null ? null : { used: tokens.used + upperBound.expectedTokens, resetMs },
     running: running === null ? null : running + 1,
   };
 }
 
-function withReserved(before: Standing, ceiling: Ceiling): Standing {
+function withReserved(before: LimitStatus, upperBound: Ceiling): LimitStatus {
   const { limits, budget } = before;
   if (budget === null || limits.budget?.mode !== 'hard') return before;
-  const needed = limits.budget.unit === TOKENS ? ceiling.tokens : ceiling.cost;
+  const needed = limits.budget.unit === TOKENS ? upperBound.tokens : upperBound.cost;
   return { ...before, budget: { ...budget, reserved: budget.reserved + needed } };
 }
 
@@ -196,15 +197,15 @@ export function atMost(amount: number): number {
 }
 
 function refusedByBudget(
-  { limits, budget: standing }: Standing,
+  { limits, budget: standing }: LimitStatus,
   { price }: ReserveRequest,
-  ceiling: Ceiling,
+  upperBound: Ceiling,
   now: number,
-): Refusal | null {
+): LimitRefusal | null {
   const { budget } = limits;
   if (budget === null || standing === null || budget.mode === 'warn') return null;
   if (budget.unit !== TOKENS && budget.unit !== price?.currency) return { kind: 'unpriced' };
-  const needed = budget.unit === TOKENS ? ceiling.tokens : ceiling.cost;
+  const needed = budget.unit === TOKENS ? upperBound.tokens : upperBound.cost;
   const { spent, reserved, resetsAt } = standing;
   if (spent + reserved + needed <= budget.amount) return null;
   if (needed > budget.amount) return { kind: 'budget', needed, waitMs: null };
@@ -213,13 +214,18 @@ function refusedByBudget(
   return { kind: 'budget', needed, waitMs: resetsAt === null ? null : resetsAt - now };
 }
 
-function refusedByRates(sql: Sql, standing: Standing, ceiling: Ceiling, now: number): Refusal | null {
+function refusedByRates(
+  sql: Sql,
+  standing: LimitStatus,
+  upperBound: Ceiling,
+  now: number,
+): LimitRefusal | null {
   const { rpm, tpm, maxConcurrent } = standing.limits;
   const { requests, tokens, running } = standing;
   if (rpm !== null && requests !== null && requests.used + 1 > rpm) {
     return { kind: 'rpm', needed: 1, waitMs: Window.read(sql, now).waitFor('requests', rpm - 1) };
   }
-  const needed = ceiling.expectedTokens;
+  const needed = upperBound.expectedTokens;
   if (tpm !== null && tokens !== null && tokens.used + needed > tpm) {
     const waitMs = needed > tpm ? null : Window.read(sql, now).waitFor('tokens', tpm - needed);
     return { kind: 'tpm', needed, waitMs };

@@ -20,7 +20,7 @@ interface BudgetStanding {
 }
 
 /** Null is what has no limit. */
-export interface Standing {
+export interface LimitStatus {
   readonly limits: Limits;
   readonly budget: BudgetStanding | null;
   readonly requests: Rate | null;
@@ -30,7 +30,7 @@ export interface Standing {
 }
 
 /** @param now in ms since the epoch */
-export function readStanding(sql: Sql, now: number): Standing {
+export function readLimitStatus(sql: Sql, now: number): LimitStatus {
   const limits = storedLimits(sql);
   const { budget, rpm, tpm, maxConcurrent } = limits;
   const window = rpm === null && tpm === null ? null : Window.read(sql, now);

@@ -16,7 +16,7 @@ import {
   toColumns,
   valuesOf,
 } from './columns.ts';
-import { type Marks, readMarks, setMark } from './settings-table.ts';
+import { type LedgerState, readState, setState } from './settings-table.ts';
 import { MAX_SPEED_CHARS, shortenSpeeds } from './speed-text.ts';
 import { createSumTable } from './sum-table.ts';
 
@@ -62,13 +62,17 @@ interface HourRow extends HourGroup {
 }
 
 /** Adds records to their hours, which are those of their arrival. */
-export function addToHours(sql: SqlStorage, records: readonly RecordSummary[], { open_day }: Marks): void {
+export function addToHours(
+  sql: SqlStorage,
+  records: readonly RecordSummary[],
+  { open_day }: LedgerState,
+): void {
   if (records.length === 0) return;
   const rows = records.map(hourRow);
   for (const group of addRows(sql, rows)) if (isTooMany(sql, group)) moveToOther(sql, group);
   // What is counted into a day that was closed opens it again.
   const firstDay = Math.min(...rows.map(dayOf));
-  if (firstDay < open_day) setMark(sql, 'open_day', firstDay);
+  if (firstDay < open_day) setState(sql, 'open_day', firstDay);
 }
 
 function hourRow(record: RecordSummary): HourRow {
@@ -144,7 +148,7 @@ const CHANGED = `SELECT hour / ${HOURS_PER_DAY} AS day, ${KEYS}, ${SUMS} FROM ho
   LIMIT ${MAX_MESSAGE_ROWS}`;
 
 /** Sums of days that have grown since they were last kept, of days before `until`: at most as many as one message holds. */
-export function changedDays(sql: SqlStorage, { open_day }: Marks, until = LAST_DAY): DayRow[] {
+export function changedDays(sql: SqlStorage, { open_day }: LedgerState, until = LAST_DAY): DayRow[] {
   const rows = sql.exec(CHANGED, open_day * HOURS_PER_DAY, until * HOURS_PER_DAY).raw();
   return [...rows].map(([day, ...rest]) => ({
     day: Number(day),
@@ -159,6 +163,6 @@ const KEEP = `INSERT INTO days ${rowsFrom(1)} ON CONFLICT DO UPDATE SET
 /** Keeps sums of days, which the directory has by now, and closes the days before `day` that are whole in `days`. */
 export function keepDays(sql: SqlStorage, rows: readonly DayRow[], day: number): void {
   sql.exec(KEEP, JSON.stringify(rows.map((row) => [row.day, ...row.dimensions, ...valuesOf(row.columns)])));
-  const marks = readMarks(sql);
-  if (marks.open_day < day && changedDays(sql, marks, day).length === 0) setMark(sql, 'open_day', day);
+  const marks = readState(sql);
+  if (marks.open_day < day && changedDays(sql, marks, day).length === 0) setState(sql, 'open_day', day);
 }

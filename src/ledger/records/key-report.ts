@@ -8,7 +8,7 @@ import { MAX_PART_RECORDS } from '../../shared/limits.ts';
 import { AMOUNTS, DIMENSIONS, type SumRow } from './columns.ts';
 import { HOURS_PER_DAY } from './hours.ts';
 import { eachRecord } from './records.ts';
-import { readMarks } from './settings-table.ts';
+import { readState } from './settings-table.ts';
 import { type Source, sumRecords, sumRows } from './sum-rows.ts';
 
 export type RowsResult =
@@ -26,7 +26,7 @@ export function keyReport(sql: SqlStorage, query: ReportQuery, keyId: string): R
   const { fromMs, toMs, groups, only = {} } = query;
   const hours = { from: Math.ceil(fromMs / HOUR_MS), to: Math.floor(toMs / HOUR_MS) };
   const parts = partsOf({ from: fromMs, to: toMs }, hours);
-  const marks = readMarks(sql);
+  const marks = readState(sql);
   if (parts.some(({ from }) => from < marks.deleted_before)) return { kind: 'parts', reason: 'too_old' };
   const records = [];
   let read = 0;

@@ -5,7 +5,7 @@ import { matches, type RecordQuery } from '../../metering/ledger.ts';
 import type { UsageRecord } from '../../metering/record.ts';
 import { firstIdAt, idTime } from '../../metering/request-id.ts';
 import { MAX_SCANNED_RECORDS } from '../../shared/limits.ts';
-import { type Marks, setMark } from './settings-table.ts';
+import { type LedgerState, setState } from './settings-table.ts';
 
 /** Records that one alarm deletes. */
 const MAX_DELETED = 10_000;
@@ -60,7 +60,7 @@ export function listRecords(sql: SqlStorage, query: RecordQuery): LedgerPage {
 }
 
 /** Whether a record that comes now may have been here before: then it is not known whether it was counted. */
-export function isForgotten({ request_id }: UsageRecord, { deleted_before }: Marks): boolean {
+export function isForgotten({ request_id }: UsageRecord, { deleted_before }: LedgerState): boolean {
   return request_id < firstIdAt(deleted_before);
 }
 
@@ -71,7 +71,7 @@ export function isForgotten({ request_id }: UsageRecord, { deleted_before }: Mar
 export function deleteRecords(sql: SqlStorage, before: number): number | null {
   const oldest = `SELECT id FROM records WHERE id < ? ORDER BY id LIMIT ${MAX_DELETED}`;
   const { rowsWritten } = sql.exec(`DELETE FROM records WHERE id IN (${oldest})`, firstIdAt(before));
-  if (rowsWritten > 0) setMark(sql, 'deleted_before', before);
+  if (rowsWritten > 0) setState(sql, 'deleted_before', before);
   const [row] = sql.exec('SELECT MIN(id) AS id FROM records');
   return typeof row?.id === 'string' ? idTime(row.id) : null;
 }

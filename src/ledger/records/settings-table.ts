@@ -1,6 +1,6 @@
 /** The few numbers that a ledger remembers about itself. */
 
-export interface Marks {
+export interface LedgerState {
   /** From this day on (days since the epoch) the hours tell what was counted; what was before is in `days`, too. */
   readonly open_day: number;
   /** Records from before this time (ms since the epoch) are gone. */
@@ -9,18 +9,18 @@ export interface Marks {
   readonly record_days: number;
 }
 
-export function createMarks(sql: SqlStorage): void {
+export function createStateTable(sql: SqlStorage): void {
   sql.exec(
     'CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID',
   );
 }
 
 /** 0 for what was never set. */
-export function readMarks(sql: SqlStorage): Marks {
+export function readState(sql: SqlStorage): LedgerState {
   const marks = new Map(
     [...sql.exec('SELECT name, value FROM marks').raw()].map(([name, value]) => [name, Number(value)]),
   );
-  const read = (name: keyof Marks) => marks.get(name) ?? 0;
+  const read = (name: keyof LedgerState) => marks.get(name) ?? 0;
   return {
     open_day: read('open_day'),
     deleted_before: read('deleted_before'),
@@ -28,6 +28,6 @@ export function readMarks(sql: SqlStorage): Marks {
   };
 }
 
-export function setMark(sql: SqlStorage, name: keyof Marks, value: number): void {
+export function setState(sql: SqlStorage, name: keyof LedgerState, value: number): void {
   sql.exec('INSERT INTO marks VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value', name, value);
 }

@@ -51,7 +51,7 @@ export function costOfSearches(searches: number, { web_search }: Price): bigint 
  * @param keepsLong whether a cache may keep its prompt for longer than by default
  * @returns an integer of 10^-9 of the price's currency, or null where the price can't tell
  */
-export function ceilingOf(
+export function costUpperBound(
   price: Price,
   promptTokens: number,
   outputTokens: number,

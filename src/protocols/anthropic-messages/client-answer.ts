@@ -3,7 +3,7 @@ import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { Usage } from '../../canonical/usage.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
-import { sealToken, type Token } from '../shared/reasoning-state.ts';
+import { encodeReasoningState, type ReasoningState } from '../shared/reasoning-state.ts';
 import { toToolUseId } from './tool-id.ts';
 
 export type StopReason = 'end_turn' | 'max_tokens' | 'tool_use' | 'refusal';
@@ -78,15 +78,15 @@ export function callBlock(
 }
 
 /** @param model the canonical one, which begins with its provider's id */
-export function sealFor(model: string, token: Token): string {
-  return sealToken(model.slice(0, Math.max(0, model.indexOf('/'))), token);
+export function reasoningEncoder(model: string, token: ReasoningState): string {
+  return encodeReasoningState(model.slice(0, Math.max(0, model.indexOf('/'))), token);
 }
 
 /**
  * The signature of a reasoning block, whose text the block itself holds. One that its upstream did not sign gets one all the same:
  * clients send no thinking back that has none, and some upstreams want it.
  */
-export function sealSignature(model: string, detail: JsonObject = {}): string {
+export function encodeSignature(model: string, detail: JsonObject = {}): string {
   const { text: _, ...rest } = detail;
-  return sealFor(model, { detail: rest });
+  return reasoningEncoder(model, { detail: rest });
 }

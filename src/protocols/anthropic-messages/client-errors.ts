@@ -1,6 +1,6 @@
 /** Errors as Anthropic's clients read them: by the type, which decides whether they try again or ask for a new login (I1, 5.10). */
 import type { ApiError } from '../../canonical/error.ts';
-import type { AnswerFailure } from '../../stream/chunk-sink.ts';
+import type { StreamFailure } from '../../stream/chunk-sink.ts';
 import type { ErrorAnswer } from '../shared/client-protocol.ts';
 
 /** By Weir's status; any other is `api_error`. https://platform.claude.com/docs/en/api/errors (2026-11) */
@@ -33,7 +33,7 @@ const CONTEXT_CODES = ['context_length_exceeded', 'model_context_window_exceeded
 const STREAM_TYPES = ['overloaded_error', 'rate_limit_error', 'timeout_error'];
 
 /** The data of an `error` event. */
-export function errorEvent({ error, upstreamError }: AnswerFailure, requestId: string): string {
+export function errorEvent({ error, upstreamError }: StreamFailure, requestId: string): string {
   const { type = '', status } = upstreamError ?? {};
   const told = STREAM_TYPES.includes(type)
     ? type

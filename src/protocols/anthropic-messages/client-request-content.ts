@@ -1,6 +1,6 @@
 /** Reads the content that users and tools send in Anthropic's blocks into chat's content parts (5.3). */
 
-import type { ReportedNames } from '../../canonical/reported-fields.ts';
+import type { ReportedFields } from '../../canonical/reported-fields.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 
 /** A content as a list of blocks; a text alone is one. */
@@ -10,7 +10,7 @@ export function blocksOf(content: unknown): readonly JsonObject[] {
 }
 
 /** The chat parts of what a user sent; blocks that are none of a user's content are left out. */
-export function readParts(blocks: readonly JsonObject[], dropped: ReportedNames): readonly JsonObject[] {
+export function readParts(blocks: readonly JsonObject[], dropped: ReportedFields): readonly JsonObject[] {
   return blocks.flatMap((block) => {
     const parts = readBlock(block);
     if (parts === null) dropped.add(`messages.content.${readText(block.type) ?? 'unknown'}`);

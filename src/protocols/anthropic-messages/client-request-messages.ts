@@ -1,9 +1,14 @@
 /** Reads Anthropic's conversation into chat's: results right after their calls, thinking and its tokens beside the answer (5.3). */
 
-import { ReportedNames } from '../../canonical/reported-fields.ts';
+import { ReportedFields } from '../../canonical/reported-fields.ts';
 import { EmbeddedJson } from '../../shared/embedded-json.ts';
 import { isObject, type JsonObject, readText } from '../../shared/json.ts';
-import { isSealed, openToken, type Token, withMaker } from '../shared/reasoning-state.ts';
+import {
+  decodeReasoningState,
+  isEncodedReasoning,
+  type ReasoningState,
+  withProviderTag,
+} from '../shared/reasoning-state.ts';
 import { blocksOf, contentOf, readParts, textOf } from './client-request-content.ts';
 import { fromToolUseId } from './tool-id.ts';
 
@@ -13,7 +18,7 @@ const BILLING_HEADER = 'x-anthropic-billing-header';
 export function readMessages(
   system: unknown,
   messages: readonly JsonObject[],
-  dropped: ReportedNames,
+  dropped: ReportedFields,
 ): readonly JsonObject[] {
   const embedded = new EmbeddedJson();
   return [
@@ -47,14 +52,14 @@ function joinResults(messages: readonly JsonObject[]): readonly JsonObject[] {
   return joined;
 }
 
-function readSystem(content: unknown, dropped: ReportedNames): readonly JsonObject[] {
+function readSystem(content: unknown, dropped: ReportedFields): readonly JsonObject[] {
   const blocks = blocksOf(content).filter(({ text }) => !readText(text)?.startsWith(BILLING_HEADER));
   const parts = readParts(blocks, dropped);
   return parts.length === 0 ? [] : [{ role: 'system', content: contentOf(parts) }];
 }
 
 /** Results come first, whatever stands before them: between a call and its result no provider takes anything else. */
-function readUser({ content }: JsonObject, dropped: ReportedNames): readonly JsonObject[] {
+function readUser({ content }: JsonObject, dropped: ReportedFields): readonly JsonObject[] {
   const blocks = blocksOf(content);
   const results = blocks.filter(isToolResult).map((block) => readResult(block, dropped));
   const parts = [
@@ -80,7 +85,7 @@ interface Result {
   readonly others: readonly JsonObject[];
 }
 
-function readResult(block: JsonObject, dropped: ReportedNames): Result {
+function readResult(block: JsonObject, dropped: ReportedFields): Result {
   const parts = readParts(blocksOf(block.content), dropped);
   const texts = parts.filter(({ type }) => type === 'text');
   const others = parts.filter(({ type }) => type !== 'text');
@@ -111,7 +116,7 @@ interface Answer {
 
 function readAssistant(
   { content }: JsonObject,
-  dropped: ReportedNames,
+  dropped: ReportedFields,
   embedded: EmbeddedJson,
 ): readonly JsonObject[] {
   const answer: Answer = {
@@ -148,13 +153,13 @@ function readAssistant(
 function readAnswerBlock(block: JsonObject, answer: Answer, embedded: EmbeddedJson): boolean {
   switch (block.type) {
     case 'text':
-      answer.texts.push(...readParts([block], new ReportedNames()));
+      answer.texts.push(...readParts([block], new ReportedFields()));
       return true;
     case 'thinking':
       readThinking(block, answer, embedded);
       return true;
     case 'redacted_thinking': {
-      const opened = openToken(block.data, embedded);
+      const opened = decodeReasoningState(block.data, embedded);
       if (opened !== null) keepToken(opened.token, opened.provider, answer);
       return opened !== null;
     }
@@ -179,16 +184,16 @@ function readAnswerBlock(block: JsonObject, answer: Answer, embedded: EmbeddedJs
 function readThinking({ thinking, signature }: JsonObject, answer: Answer, embedded: EmbeddedJson): void {
   const text = readText(thinking);
   if (text !== undefined) answer.thoughts.push(text);
-  const opened = openToken(signature, embedded);
+  const opened = decodeReasoningState(signature, embedded);
   if (opened === null || !('detail' in opened.token)) return;
   const { type = 'reasoning.text', ...rest } = opened.token.detail;
-  if (!isSealed(rest)) return;
+  if (!isEncodedReasoning(rest)) return;
   const detail = text === undefined ? { type, ...rest } : { type, text, ...rest };
   keepToken({ detail }, opened.provider, answer);
 }
 
-function keepToken(token: Token, provider: string, answer: Answer): void {
-  if ('detail' in token) answer.details.push(withMaker(token.detail, provider));
+function keepToken(token: ReasoningState, provider: string, answer: Answer): void {
+  if ('detail' in token) answer.details.push(withProviderTag(token.detail, provider));
   else answer.extras.set(token.call, { ...token.extra_content, weir: { provider } });
 }
 

@@ -1,18 +1,21 @@
 /** What each field of a body and its blocks must be, as Anthropic's API has it (I2). */
 import type { ApiError } from '../../canonical/error.ts';
 import { isObject, type JsonObject, readArray } from '../../shared/json.ts';
-import { findMisfit, isText, type Kind, type Kinds } from '../shared/validate-types.ts';
+import { isText, type ValueType, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
 
-const TEXT: Kind = { name: 'a text', fits: isText };
-const TEXTS: Kind = { name: 'a list of texts', fits: (value) => Array.isArray(value) && value.every(isText) };
-const OBJECT: Kind = { name: 'an object', fits: isObject };
-const OBJECTS: Kind = { name: 'a list of objects', fits: isObjects };
-const CONTENT: Kind = {
+const TEXT: ValueType = { name: 'a text', fits: isText };
+const TEXTS: ValueType = {
+  name: 'a list of texts',
+  fits: (value) => Array.isArray(value) && value.every(isText),
+};
+const OBJECT: ValueType = { name: 'an object', fits: isObject };
+const OBJECTS: ValueType = { name: 'a list of objects', fits: isObjects };
+const CONTENT: ValueType = {
   name: 'a text or a list of blocks',
   fits: (value) => isText(value) || isObjects(value),
 };
 
-const FIELDS: Kinds = {
+const FIELDS: ValueTypes = {
   system: CONTENT,
   tools: OBJECTS,
   tool_choice: OBJECT,
@@ -22,7 +25,7 @@ const FIELDS: Kinds = {
 };
 
 /** Of the blocks that are read, by their type; another block is left out as a whole, by name. */
-const BLOCK_FIELDS: ReadonlyMap<unknown, Kinds> = new Map([
+const BLOCK_FIELDS: ReadonlyMap<unknown, ValueTypes> = new Map([
   ['text', { text: TEXT }],
   ['thinking', { thinking: TEXT }],
   ['tool_result', { content: CONTENT }],
@@ -30,14 +33,14 @@ const BLOCK_FIELDS: ReadonlyMap<unknown, Kinds> = new Map([
 
 /** The first that does not fit, by its path; null where all does. */
 export function checkRequest(body: JsonObject): ApiError | null {
-  return findMisfit(body, FIELDS) ?? first(body.messages, 'messages', misfitInMessage);
+  return validateTypes(body, FIELDS) ?? first(body.messages, 'messages', misfitInMessage);
 }
 
 function misfitInMessage(message: JsonObject, path: string): ApiError | null {
   return (
-    findMisfit(message, { content: CONTENT }, `${path}.`) ??
+    validateTypes(message, { content: CONTENT }, `${path}.`) ??
     first(message.content, `${path}.content`, (block, at) =>
-      findMisfit(block, BLOCK_FIELDS.get(block.type) ?? {}, `${at}.`),
+      validateTypes(block, BLOCK_FIELDS.get(block.type) ?? {}, `${at}.`),
     )
   );
 }
@@ -49,8 +52,8 @@ function first(
   find: (object: JsonObject, path: string) => ApiError | null,
 ): ApiError | null {
   for (const [at, object] of readArray(list).entries()) {
-    const misfit = isObject(object) ? find(object, `${path}.${at}`) : null;
-    if (misfit !== null) return misfit;
+    const mismatch = isObject(object) ? find(object, `${path}.${at}`) : null;
+    if (mismatch !== null) return mismatch;
   }
   return null;
 }

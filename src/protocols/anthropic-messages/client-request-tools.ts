@@ -1,6 +1,6 @@
 /** Reads Anthropic's tools and their choice into chat's; tools that Anthropic itself runs have no equal (5.3). */
 import { type ApiError, apiError } from '../../canonical/error.ts';
-import type { ReportedNames } from '../../canonical/reported-fields.ts';
+import type { ReportedFields } from '../../canonical/reported-fields.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 
 interface ReadTools {
@@ -10,7 +10,7 @@ interface ReadTools {
 }
 
 /** `tools`, `tool_choice` and `parallel_tool_calls`, as far as the request has them. */
-export function readTools({ tools, tool_choice }: JsonObject, dropped: ReportedNames): ReadTools {
+export function readTools({ tools, tool_choice }: JsonObject, dropped: ReportedFields): ReadTools {
   const all = readArray(tools).filter(isObject);
   const own = all.filter(isOwn);
   for (const tool of all) if (!isOwn(tool)) dropped.add(`tools.${readText(tool.type) ?? 'unknown'}`);

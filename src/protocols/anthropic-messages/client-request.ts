@@ -1,6 +1,6 @@
 /** Reads the body of Anthropic's Messages into the canonical request (I2, 5.3). */
 import { type ApiError, apiError } from '../../canonical/error.ts';
-import { ReportedNames } from '../../canonical/reported-fields.ts';
+import { ReportedFields } from '../../canonical/reported-fields.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import type { ClientRequest } from '../shared/client-protocol.ts';
@@ -27,7 +27,7 @@ const READ = [
 export function readRequest(body: JsonObject): ClientRequest<null> {
   const error = faultOf(body);
   if (error !== null) return { kind: 'error', error };
-  const dropped = new ReportedNames();
+  const dropped = new ReportedFields();
   const tools = readTools(body, dropped);
   for (const [field, value] of Object.entries(body)) {
     if (!READ.includes(field) && value !== null && value !== undefined) dropped.add(field);

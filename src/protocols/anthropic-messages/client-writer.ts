@@ -3,17 +3,17 @@ import type { Chunk, Delta } from '../../canonical/chunk.ts';
 import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { Usage } from '../../canonical/usage.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { AnswerFailure, StreamWriter } from '../../stream/chunk-sink.ts';
-import { FrameOutput } from '../../stream/frame-buffer.ts';
-import { type BlockSink, type OpenBlock, SerialBlocks } from '../shared/block-sequencer.ts';
+import type { StreamFailure, StreamWriter } from '../../stream/chunk-sink.ts';
+import { FrameBuffer } from '../../stream/frame-buffer.ts';
+import { BlockSequencer, type BlockSink, type OpenBlock } from '../shared/block-sequencer.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
-import { isSealed, type Token } from '../shared/reasoning-state.ts';
+import { isEncodedReasoning, type ReasoningState } from '../shared/reasoning-state.ts';
 import {
   callBlock,
+  encodeSignature,
   messageObject,
   messageUsage,
-  sealFor,
-  sealSignature,
+  reasoningEncoder,
   stopReason,
   textBlock,
 } from './client-answer.ts';
@@ -36,12 +36,12 @@ import {
 
 type Options = Pick<WriterOptions, 'maxEventBytes' | 'requestId' | 'promptTokens' | 'model'>;
 
-export class MessageWriter implements StreamWriter, BlockSink {
-  readonly output: FrameOutput;
+export class MessagesWriter implements StreamWriter, BlockSink {
+  readonly output: FrameBuffer;
   readonly #options: Options;
   /** The upstream's model, which says who made a token; null before the message has begun. */
   #model: string | null = null;
-  #blocks: SerialBlocks;
+  #blocks: BlockSequencer;
   /** The index of the next block: of the open one, it is one less. */
   #nextIndex = 0;
   #kind: OpenBlock['kind'] = 'text';
@@ -51,7 +51,7 @@ export class MessageWriter implements StreamWriter, BlockSink {
    * A token behind a text, such as Gemini's signature of it: written before the next block. None follows the answer's last text, as
    * Claude Code 2.1.330 with `-p` and the Agent SDK take the last block for the result; Gemini does not require a text's signature.
    */
-  #held: Token | null = null;
+  #held: ReasoningState | null = null;
   #isBehindText = false;
   #finish: FinishReason | null = null;
   #usage: Usage | null = null;
@@ -60,8 +60,8 @@ export class MessageWriter implements StreamWriter, BlockSink {
 
   constructor(options: Options) {
     this.#options = options;
-    this.output = new FrameOutput(options.maxEventBytes);
-    this.#blocks = new SerialBlocks(this, options.maxEventBytes);
+    this.output = new FrameBuffer(options.maxEventBytes);
+    this.#blocks = new BlockSequencer(this, options.maxEventBytes);
   }
 
   get revision(): number {
@@ -85,7 +85,7 @@ export class MessageWriter implements StreamWriter, BlockSink {
   /** Clients that check events with a schema fail on any that is not Anthropic's. */
   vendor(): void {}
 
-  end(failure: AnswerFailure | null): void {
+  end(failure: StreamFailure | null): void {
     if (failure !== null) {
       this.output.text(`${ERROR}${errorEvent(failure, this.#options.requestId)}\n\n`);
       return;
@@ -103,7 +103,7 @@ export class MessageWriter implements StreamWriter, BlockSink {
     this.#model = null;
     this.#held = null;
     this.#isBehindText = false;
-    this.#blocks = new SerialBlocks(this, this.#options.maxEventBytes);
+    this.#blocks = new BlockSequencer(this, this.#options.maxEventBytes);
     this.#nextIndex = 0;
     this.#finish = null;
     this.#usage = null;
@@ -142,7 +142,7 @@ export class MessageWriter implements StreamWriter, BlockSink {
 
   sign(detail?: JsonObject): void {
     this.#isSigned = true;
-    const signature = sealSignature(this.#model ?? '', detail);
+    const signature = encodeSignature(this.#model ?? '', detail);
     this.#write(BLOCK_DELTA, blockDelta(this.#nextIndex - 1, 'signature', signature));
   }
 
@@ -152,7 +152,7 @@ export class MessageWriter implements StreamWriter, BlockSink {
     this.#write(BLOCK_STOP, blockStop(this.#nextIndex - 1));
   }
 
-  token(token: Token): void {
+  token(token: ReasoningState): void {
     this.#release();
     if (this.#isBehindText && 'detail' in token) this.#held = token;
     else this.#writeToken(token);
@@ -163,10 +163,10 @@ export class MessageWriter implements StreamWriter, BlockSink {
     this.#held = null;
   }
 
-  #writeToken(token: Token): void {
+  #writeToken(token: ReasoningState): void {
     this.#isBehindText = false;
     const index = this.#nextIndex++;
-    const data = sealFor(this.#model ?? '', token);
+    const data = reasoningEncoder(this.#model ?? '', token);
     this.#write(BLOCK_START, blockStart(index, { type: 'redacted_thinking', data }));
     this.#write(BLOCK_STOP, blockStop(index));
   }
@@ -183,7 +183,7 @@ export class MessageWriter implements StreamWriter, BlockSink {
 
   /** The one text of a delta that goes into the open block, or null. */
   #textFor({ content, reasoning_content, reasoning_details, ...rest }: Delta): string | null {
-    if (Object.keys(rest).length > 0 || reasoning_details?.some(isSealed)) return null;
+    if (Object.keys(rest).length > 0 || reasoning_details?.some(isEncodedReasoning)) return null;
     const { openKind } = this.#blocks;
     if (openKind === 'text' && reasoning_content === undefined) return content ?? null;
     if (openKind === 'reasoning' && content === undefined) return reasoning_content ?? null;

@@ -1,17 +1,17 @@
 /** Anthropic's Messages as a client's dialect: its SDKs and Claude Code (I1-I3). */
-import type { Client } from '../shared/client-protocol.ts';
+import type { ClientProtocol } from '../shared/client-protocol.ts';
 import { errorAnswer } from './client-errors.ts';
 import { readRequest } from './client-request.ts';
-import { MessageWriter } from './client-writer.ts';
-import { MessageBuilder } from './json-writer.ts';
-import { lane } from './passthrough.ts';
+import { MessagesWriter } from './client-writer.ts';
+import { MessagesJsonWriter } from './json-writer.ts';
+import { messagesPassthrough } from './passthrough.ts';
 
-export const messages: Client<null> = {
+export const messages: ClientProtocol<null> = {
   id: 'messages',
-  lane,
+  passthrough: messagesPassthrough,
   takesVendorEvents: false,
   read: readRequest,
-  openStream: (_, options) => new MessageWriter(options),
-  openWhole: (_, options) => new MessageBuilder(options),
+  openStream: (_, options) => new MessagesWriter(options),
+  openWhole: (_, options) => new MessagesJsonWriter(options),
   error: errorAnswer,
 };

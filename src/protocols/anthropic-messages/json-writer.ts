@@ -5,16 +5,16 @@ import type { Usage } from '../../canonical/usage.ts';
 import { EmbeddedJson } from '../../shared/embedded-json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { MAX_ANSWER_BYTES } from '../../shared/limits.ts';
-import type { AnswerFailure, WholeBuilder } from '../../stream/chunk-sink.ts';
-import { type BlockSink, type OpenBlock, SerialBlocks } from '../shared/block-sequencer.ts';
+import type { JsonWriter, StreamFailure } from '../../stream/chunk-sink.ts';
+import { BlockSequencer, type BlockSink, type OpenBlock } from '../shared/block-sequencer.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
-import type { Token } from '../shared/reasoning-state.ts';
+import type { ReasoningState } from '../shared/reasoning-state.ts';
 import {
   callBlock,
+  encodeSignature,
   messageObject,
   messageUsage,
-  sealFor,
-  sealSignature,
+  reasoningEncoder,
   stopReason,
   textBlock,
 } from './client-answer.ts';
@@ -24,10 +24,10 @@ const BLOCK_CHARS = 256;
 
 type Options = Pick<WriterOptions, 'requestId' | 'model'>;
 
-export class MessageBuilder implements WholeBuilder, BlockSink {
-  failure: AnswerFailure | null = null;
+export class MessagesJsonWriter implements JsonWriter, BlockSink {
+  failure: StreamFailure | null = null;
   readonly #options: Options;
-  readonly #blocks = new SerialBlocks(this, MAX_ANSWER_BYTES);
+  readonly #blocks = new BlockSequencer(this, MAX_ANSWER_BYTES);
   readonly #content: JsonObject[] = [];
   readonly #embedded = new EmbeddedJson();
   #open: OpenBlock = { kind: 'text' };
@@ -63,7 +63,7 @@ export class MessageBuilder implements WholeBuilder, BlockSink {
   /** Vendor events have no place in a message. */
   vendor(): void {}
 
-  end(failure: AnswerFailure | null): void {
+  end(failure: StreamFailure | null): void {
     this.failure = failure;
   }
 
@@ -86,22 +86,22 @@ export class MessageBuilder implements WholeBuilder, BlockSink {
   }
 
   sign(detail: JsonObject): void {
-    this.#signature = sealSignature(this.#model, detail);
+    this.#signature = encodeSignature(this.#model, detail);
   }
 
   close(): void {
     this.#content.push(this.#block());
   }
 
-  token(token: Token): void {
-    this.#content.push({ type: 'redacted_thinking', data: sealFor(this.#model, token) });
+  token(token: ReasoningState): void {
+    this.#content.push({ type: 'redacted_thinking', data: reasoningEncoder(this.#model, token) });
   }
 
   #block(): JsonObject {
     const block = this.#open;
     if (block.kind === 'text') return textBlock(this.#text);
     if (block.kind !== 'call') {
-      const signature = this.#signature || sealSignature(this.#model);
+      const signature = this.#signature || encodeSignature(this.#model);
       return { type: 'thinking', thinking: this.#text, signature };
     }
     // Arguments that were cut, or are beyond the bounds, are no object: a message can hold nothing else.

@@ -1,15 +1,15 @@
 /** What of Messages passes as it is where its provider speaks Messages, too (N1, N2). */
 
-import { readMaker } from '../../canonical/provider-tag.ts';
+import { readProviderTag } from '../../canonical/provider-tag.ts';
 import { parseJsonExactly } from '../../shared/exact-json.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
-import type { Lane, LaneOptions } from '../shared/client-protocol.ts';
-import { NativeWriter } from '../shared/passthrough-writer.ts';
+import type { Passthrough, PassthroughOptions } from '../shared/client-protocol.ts';
+import { PassthroughWriter } from '../shared/passthrough-writer.ts';
 import { errorEvent } from './client-errors.ts';
 import { COMMENT_FRAME, ERROR, PING_FRAME } from './client-events.ts';
 
-export const lane: Lane = {
-  dialect: 'messages',
+export const messagesPassthrough: Passthrough = {
+  protocol: 'messages',
   outputLimit: 'max_tokens',
   // Blocks and tools of kinds that are not known; what Anthropic's servers look for tools in.
   promptParts: /^(?:messages|tools)\.|^(?:mcp_servers|container)$/,
@@ -24,7 +24,7 @@ export const lane: Lane = {
   ),
   withoutTokens,
   openStream: (options) =>
-    new NativeWriter(
+    new PassthroughWriter(
       {
         heartbeat: (hasBegun) => (hasBegun ? PING_FRAME : COMMENT_FRAME),
         failure: (failure) => `${ERROR}${errorEvent(failure, options.requestId)}\n\n`,
@@ -36,7 +36,7 @@ export const lane: Lane = {
 };
 
 /** Of the events one begins the message, and two may hold what it thinks. */
-function writeData(name: string, data: string, options: LaneOptions): string | null {
+function writeData(name: string, data: string, options: PassthroughOptions): string | null {
   const isStripped = options.reasoning === 'strip';
   const isBlock = name === 'content_block_start' || name === 'content_block_delta';
   if (name !== 'message_start' && !(isStripped && isBlock)) return data;
@@ -50,7 +50,7 @@ function writeData(name: string, data: string, options: LaneOptions): string | n
 }
 
 /** Claude Code sends thoughts back only where the answer's model is the one that it asked for (2.1.197, tried 2026-11-22). */
-function writeMessage(message: JsonObject, { model, reasoning }: LaneOptions): JsonObject {
+function writeMessage(message: JsonObject, { model, reasoning }: PassthroughOptions): JsonObject {
   const named = message.model === model ? message : { ...message, model };
   if (reasoning === 'pass' || !Array.isArray(message.content)) return named;
   const content = message.content.map((block: unknown) => (isObject(block) ? withoutThought(block) : block));
@@ -91,7 +91,7 @@ function hasToken(message: unknown): boolean {
 }
 
 function isTagged(block: unknown): boolean {
-  return isObject(block) && [block.signature, block.data].some((token) => readMaker(token) !== null);
+  return isObject(block) && [block.signature, block.data].some((token) => readProviderTag(token) !== null);
 }
 
 function isEmpty({ content }: JsonObject): boolean {

@@ -1,6 +1,6 @@
 /** Writes the parts of a message's content as Anthropic's blocks: texts, images, documents. */
 
-import type { Report } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/translation-report.ts';
 import { decodeBase64 } from '../../shared/base64.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import { decodePercent } from '../../shared/percent.ts';
@@ -9,7 +9,7 @@ import { decodePercent } from '../../shared/percent.ts';
 const UNKNOWN_PARTS = ['input_audio', 'audio', 'video_url'];
 
 /** A content's blocks: those of a text, or of a list of parts. Texts without a letter are refused, and left out. */
-export function contentBlocks(content: unknown, report: Report): JsonObject[] {
+export function contentBlocks(content: unknown, report: TranslationReport): JsonObject[] {
   if (typeof content === 'string') return textBlocks(content);
   return readArray(content).flatMap((part) => (isObject(part) ? partBlocks(part, report) : []));
 }
@@ -22,7 +22,7 @@ export function textBlocks(text: string): JsonObject[] {
   return text.trim() === '' ? [] : [{ type: 'text', text }];
 }
 
-function partBlocks(part: JsonObject, report: Report): JsonObject[] {
+function partBlocks(part: JsonObject, report: TranslationReport): JsonObject[] {
   // OpenAI counts its marks another way: of more than four it takes the last, where Anthropic refuses them all.
   if (isObject(part.prompt_cache_breakpoint)) report.drop('messages.content.prompt_cache_breakpoint');
   return withCacheControl(ownBlocks(part, report), part.cache_control);
@@ -35,7 +35,7 @@ export function withCacheControl(blocks: JsonObject[], cacheControl: unknown): J
   return [...blocks.slice(0, -1), { ...last, cache_control: cacheControl }];
 }
 
-function ownBlocks(part: JsonObject, report: Report): JsonObject[] {
+function ownBlocks(part: JsonObject, report: TranslationReport): JsonObject[] {
   switch (part.type) {
     case 'text':
     case undefined:
@@ -56,12 +56,12 @@ function ownBlocks(part: JsonObject, report: Report): JsonObject[] {
   }
 }
 
-function refused(type: string, report: Report): JsonObject[] {
+function refused(type: string, report: TranslationReport): JsonObject[] {
   report.refuse(`messages.content.${type}`);
   return [];
 }
 
-function fileBlocks(file: JsonObject, report: Report): JsonObject[] {
+function fileBlocks(file: JsonObject, report: TranslationReport): JsonObject[] {
   const data = readText(file.file_data) ?? readText(file.file_url);
   // An id names a file at OpenAI.
   if (data === undefined) return refused('file.file_id', report);

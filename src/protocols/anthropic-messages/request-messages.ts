@@ -3,7 +3,7 @@
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { isFromAnswer } from '../../request-translation/openai-fields.ts';
 import { argumentsObject, StepCalls } from '../../request-translation/step-calls.ts';
-import type { Report } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/translation-report.ts';
 import { EmbeddedJson } from '../../shared/embedded-json.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
@@ -24,7 +24,7 @@ export interface ConversationOptions {
   readonly family: ClaudeFamily;
   /** The id of the provider that is asked: it reads its own tokens alone (A7). */
   readonly providerId: string;
-  readonly report: Report;
+  readonly report: TranslationReport;
 }
 
 export function claudeConversation(messages: readonly unknown[], options: ConversationOptions): Conversation {
@@ -39,15 +39,15 @@ export function claudeConversation(messages: readonly unknown[], options: Conver
     .map((message) => ownBlocks(message, options.report))
     .filter(({ length }) => length > 0);
   // 400 "messages: at least one message is required", where OpenAI answers a system message: langchain-ai/langchain#30764, 2025-04-14.
-  const asking = turns.length === 0 ? system.pop() : undefined;
-  return { system: system.flat(), messages: asking ? [{ role: 'user', content: asking }] : turns };
+  const runner = turns.length === 0 ? system.pop() : undefined;
+  return { system: system.flat(), messages: runner ? [{ role: 'user', content: runner }] : turns };
 }
 
 function isSystem({ role }: JsonObject): boolean {
   return role === 'system' || role === 'developer';
 }
 
-function ownBlocks(message: JsonObject, report: Report): JsonObject[] {
+function ownBlocks(message: JsonObject, report: TranslationReport): JsonObject[] {
   return withCacheControl(contentBlocks(message.content, report), message.cache_control);
 }
 

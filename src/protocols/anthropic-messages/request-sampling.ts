@@ -1,6 +1,6 @@
 /** Writes the sampling of a request as far as the model's family and its thinking leave a choice (A2). */
 
-import type { Report } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/translation-report.ts';
 import { isObject, type JsonObject } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 
@@ -15,7 +15,7 @@ export function claudeSampling(
   body: JsonObject,
   { thinking }: JsonObject,
   { sampling }: ClaudeFamily,
-  report: Report,
+  report: TranslationReport,
 ): JsonObject {
   const isThinking = isObject(thinking) && (thinking.type === 'enabled' || thinking.type === 'adaptive');
   const sent: Record<string, unknown> = {};
@@ -37,7 +37,7 @@ function isTakenThinking(field: (typeof FIELDS)[number], value: unknown): boolea
 }
 
 /** OpenAI's reaches to 2. */
-function inRange(temperature: unknown, report: Report): unknown {
+function inRange(temperature: unknown, report: TranslationReport): unknown {
   if (typeof temperature !== 'number' || temperature <= MAX_TEMPERATURE) return temperature;
   report.change('temperature');
   return MAX_TEMPERATURE;

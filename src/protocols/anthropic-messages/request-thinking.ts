@@ -1,7 +1,7 @@
 /** Writes how much Claude is to think, in the words of its family; what the caller already says in those words stays (A2). */
 
 import { askedEffort, BUDGETS } from '../../request-translation/effort.ts';
-import type { Report } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/translation-report.ts';
 import { isObject, type JsonObject, objectOf, readCount, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 
@@ -16,7 +16,7 @@ export function claudeThinking(
   body: JsonObject,
   family: ClaudeFamily,
   maxTokens: number,
-  report: Report,
+  report: TranslationReport,
 ): JsonObject {
   const config = objectOf(body.output_config);
   const { thinking, effort } = ownThinking(body, family, maxTokens, report);
@@ -33,7 +33,12 @@ interface OwnThinking {
   readonly effort?: string | undefined;
 }
 
-function ownThinking(body: JsonObject, family: ClaudeFamily, maxTokens: number, report: Report): OwnThinking {
+function ownThinking(
+  body: JsonObject,
+  family: ClaudeFamily,
+  maxTokens: number,
+  report: TranslationReport,
+): OwnThinking {
   const asked = askedEffort(body);
   const given = body.thinking;
   if (isObject(given) && isTaken(given, family)) {
@@ -66,7 +71,7 @@ function isTaken({ type, budget_tokens }: JsonObject, { thinking, noThinking }: 
 }
 
 /** A limit of the key's or of the model's may have cut the answer below the budget that the caller chose for a longer one. */
-function withinLimit(given: JsonObject, maxTokens: number, report: Report): OwnThinking {
+function withinLimit(given: JsonObject, maxTokens: number, report: TranslationReport): OwnThinking {
   const budget = readCount(given.budget_tokens);
   if (given.type !== 'enabled' || budget === undefined || budget < maxTokens) return { thinking: given };
   report.change('thinking');
@@ -74,7 +79,7 @@ function withinLimit(given: JsonObject, maxTokens: number, report: Report): OwnT
   return tokens < MIN_BUDGET_TOKENS ? {} : { thinking: { ...given, budget_tokens: tokens } };
 }
 
-function noThinking(family: ClaudeFamily, report: Report): OwnThinking {
+function noThinking(family: ClaudeFamily, report: TranslationReport): OwnThinking {
   switch (family.noThinking) {
     case 'absent':
       return {};
@@ -90,7 +95,7 @@ function noThinking(family: ClaudeFamily, report: Report): OwnThinking {
 function withBudget(
   { effort, budget }: { readonly effort: string; readonly budget?: number },
   maxTokens: number,
-  report: Report,
+  report: TranslationReport,
 ): OwnThinking {
   const wanted = budget ?? budgetOf(effort);
   const tokens = Math.min(Math.max(wanted, MIN_BUDGET_TOKENS), maxTokens - ANSWER_TOKENS);

@@ -1,7 +1,7 @@
 /** Writes tools and their choice as Anthropic has them (A2). */
 
 import { isForcedTool } from '../../request-translation/openai-fields.ts';
-import type { Report } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/translation-report.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import { omit } from '../../shared/objects.ts';
 import type { ClaudeFamily } from './family.ts';
@@ -11,7 +11,7 @@ import { StrictSchemas } from './request-strict-tools.ts';
 const NO_PARAMETERS = { type: 'object', properties: {} };
 
 /** `tools` and `tool_choice` of a body in OpenAI's form, as far as it has them. */
-export function claudeTools(body: JsonObject, family: ClaudeFamily, report: Report): JsonObject {
+export function claudeTools(body: JsonObject, family: ClaudeFamily, report: TranslationReport): JsonObject {
   const choice = objectOf(body.tool_choice);
   const allowed =
     choice.type === 'allowed_tools' && isObject(choice.allowed_tools) ? choice.allowed_tools : null;
@@ -43,7 +43,7 @@ function claudeTool(
   tool: JsonObject,
   family: ClaudeFamily,
   schemas: StrictSchemas,
-  report: Report,
+  report: TranslationReport,
 ): JsonObject {
   // A tool of another kind is Anthropic's own, or its answer says what it does not know.
   if (!isObject(tool.function)) return tool;

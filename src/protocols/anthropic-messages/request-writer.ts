@@ -5,8 +5,12 @@ import { convertLegacyFunctions } from '../../request-translation/legacy-functio
 import { RIVAL_LIMITS, readOutputLimit, withLimitAlone } from '../../request-translation/output-limit.ts';
 import type { RequestForm, WriteOptions } from '../../request-translation/request-form.ts';
 import { REFUSED, type RequestRules } from '../../request-translation/rules.ts';
-import { type Rewritten, rewriteRequest, withoutNulls } from '../../request-translation/translate.ts';
-import { Report } from '../../request-translation/translation-report.ts';
+import {
+  type TranslatedRequest,
+  translateRequest,
+  withoutNulls,
+} from '../../request-translation/translate.ts';
+import { TranslationReport } from '../../request-translation/translation-report.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { omit } from '../../shared/objects.ts';
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from './family.ts';
@@ -70,11 +74,11 @@ export function claudeForm(families: ClaudeFamilies, toolNames: RegExp): Request
   };
 }
 
-function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeFamily): Rewritten {
+function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeFamily): TranslatedRequest {
   const body = convertLegacyFunctions(withoutNulls(given));
-  const rest = rewriteRequest(omit(body, ...WRITTEN), { ...options, rules: FIELDS });
+  const rest = translateRequest(omit(body, ...WRITTEN), { ...options, rules: FIELDS });
   if (rest.kind === 'error') return rest;
-  const report = new Report(options.provider, options.unsupported);
+  const report = new TranslationReport(options.provider, options.unsupported);
   const conversation = claudeConversation(readArray(body.messages), {
     family,
     providerId: options.providerId,
@@ -112,7 +116,7 @@ function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeF
 }
 
 /** It is required: a caller without a limit of its own gets the model's, as everywhere else. What is no limit is Anthropic's to refuse. */
-function outputLimit(body: JsonObject, { maxTokens }: ClaudeFamily, report: Report): unknown {
+function outputLimit(body: JsonObject, { maxTokens }: ClaudeFamily, report: TranslationReport): unknown {
   const asked = readOutputLimit(body);
   if (asked === undefined) return body.max_completion_tokens ?? body.max_tokens;
   // 400 "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens".
@@ -129,7 +133,7 @@ function withLoop(
   thinking: JsonObject,
   turns: readonly Turn[],
   tools: JsonObject,
-  report: Report,
+  report: TranslationReport,
 ): JsonObject {
   const isBudget = isObject(thinking.thinking) && thinking.thinking.type === 'enabled';
   if (!isBudget || !(forcesCall(tools) || isStepWithoutThinking(turns))) return thinking;
@@ -147,7 +151,7 @@ function isStepWithoutThinking(turns: readonly Turn[]): boolean {
 }
 
 /** `json_object` promises JSON and names no schema: Anthropic has no such promise. */
-function withFormat(thinking: JsonObject, format: unknown, report: Report): JsonObject {
+function withFormat(thinking: JsonObject, format: unknown, report: TranslationReport): JsonObject {
   if (!isObject(format) || format.type === 'text') return thinking;
   const named = objectOf(format.json_schema);
   const config = objectOf(thinking.output_config);
@@ -161,7 +165,7 @@ function withFormat(thinking: JsonObject, format: unknown, report: Report): Json
 }
 
 /** 400 "stop_sequences: each stop sequence must contain non-whitespace": an empty one says nothing. */
-function stopSequences(stop: unknown, report: Report): JsonObject {
+function stopSequences(stop: unknown, report: TranslationReport): JsonObject {
   const asked = (Array.isArray(stop) ? stop : [stop]).filter((word) => word !== undefined && word !== '');
   const words = asked.filter((word) => typeof word !== 'string' || word.trim() !== '');
   if (words.length < asked.length) report.drop('stop');
@@ -175,7 +179,7 @@ const MAX_USER_CHARS = 256;
 /** Tiers by Anthropic's names. https://platform.claude.com/docs/en/api/service-tiers (2026-11-22) */
 const TIERS: Readonly<Record<string, string>> = { default: 'standard_only', standard_only: 'standard_only' };
 
-function aboutRequest(body: JsonObject, report: Report): JsonObject {
+function aboutRequest(body: JsonObject, report: TranslationReport): JsonObject {
   const { metadata = {}, service_tier: tier } = body;
   const own = isObject(metadata) ? readText(metadata.user_id) : undefined;
   const others = isObject(metadata) ? Object.keys(metadata).filter((key) => key !== 'user_id') : [];

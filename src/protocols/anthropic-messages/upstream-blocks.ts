@@ -1,6 +1,6 @@
 /** Reads one content block of an Anthropic message, whole or as it begins: its text, its thinking with its token, its call. */
 
-import { markMaker, numberOf } from '../../canonical/provider-tag.ts';
+import { numberOf, tagProvider } from '../../canonical/provider-tag.ts';
 import { isObject, type JsonObject, readText, writeJson } from '../../shared/json.ts';
 import { readName } from '../openai-chat/upstream-envelope.ts';
 
@@ -76,7 +76,7 @@ function thinking(block: JsonObject, index: unknown, provider: string, hasThough
 }
 
 function maker(index: unknown, provider: string, isOfText: boolean): JsonObject {
-  return { id: markMaker({ provider, payload: numberOf(index, isOfText) }), format: DETAIL_FORMAT, index };
+  return { id: tagProvider({ provider, payload: numberOf(index, isOfText) }), format: DETAIL_FORMAT, index };
 }
 
 function inputOf(input: unknown): string {

@@ -10,17 +10,17 @@ import {
 import { findUpstreamError } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import { MAX_TOOL_CALLS } from '../../shared/limits.ts';
-import type { Dialect, DialectReader } from '../../stream/upstream-protocol.ts';
+import type { ProtocolReader, UpstreamProtocol } from '../../stream/upstream-protocol.ts';
 import { readName } from '../openai-chat/upstream-envelope.ts';
 import { type ClaudeBlock, readBlock } from './upstream-blocks.ts';
 import { ClaudeUsage } from './upstream-usage.ts';
 
-export const anthropicMessages: Dialect = {
+export const anthropicMessages: UpstreamProtocol = {
   open: (_, provider) => new MessageReader(provider),
 };
 
 /** Events and blocks that are not read here carry nothing for a chat: the document wants new ones ignored. */
-class MessageReader implements DialectReader {
+class MessageReader implements ProtocolReader {
   readonly #provider: string;
   readonly #usage = new ClaudeUsage();
   /** Tool calls that began: a call's index counts them, not the blocks. */

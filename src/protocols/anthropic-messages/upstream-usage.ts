@@ -1,6 +1,6 @@
 /** Counts an Anthropic message's tokens: the last said count of each field, and what is billed beside the message (A5). */
 
-import type { TokensBesides, UsageReport } from '../../canonical/usage.ts';
+import type { ExtraBilledTokens, UsageReport } from '../../canonical/usage.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount } from '../../shared/json.ts';
 import { readName } from '../openai-chat/upstream-envelope.ts';
 
@@ -88,7 +88,7 @@ function tokensOf(said: Said) {
  * model took over, it is that of the model that wrote the message, and one that declined is billed besides if it had begun to answer.
  * https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback#billing-and-rate-limits (2026-11-22)
  */
-function readBesides(iterations: unknown): TokensBesides | null {
+function readBesides(iterations: unknown): ExtraBilledTokens | null {
   const all = readArray(iterations).filter(isObject);
   const fallback = all.findLast(({ type }) => type === 'fallback_message');
   const others = all.filter((iteration) => isBeside(iteration, fallback));

@@ -2,7 +2,7 @@
 
 import { hasItems, isDefault } from '../../request-translation/openai-fields.ts';
 import { readOutputLimit } from '../../request-translation/output-limit.ts';
-import type { Report } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/translation-report.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 import { omit } from '../../shared/objects.ts';
 import type { GeminiFamily } from './family.ts';
@@ -37,7 +37,7 @@ export function writeConfig(
   body: JsonObject,
   family: GeminiFamily,
   own: JsonObject,
-  report: Report,
+  report: TranslationReport,
 ): JsonObject | undefined {
   const asked = readOutputLimit(body);
   const limit = lowest(asked, own.maxOutputTokens);
@@ -63,7 +63,7 @@ function lowest(limit: number | null | undefined, own: unknown): number | undefi
   return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
-function renamed(body: JsonObject, family: GeminiFamily, report: Report): JsonObject {
+function renamed(body: JsonObject, family: GeminiFamily, report: TranslationReport): JsonObject {
   const config: Record<string, unknown> = {};
   for (const [field, name] of Object.entries(SAMPLING)) {
     if (body[field] === undefined) continue;

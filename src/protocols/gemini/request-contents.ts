@@ -2,7 +2,7 @@
 
 import { STAND_IN } from '../../request-translation/signatures.ts';
 import { argumentsObject } from '../../request-translation/step-calls.ts';
-import type { Report } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/translation-report.ts';
 import { EmbeddedJson } from '../../shared/embedded-json.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import type { GeminiFamily } from './family.ts';
@@ -42,7 +42,7 @@ export function writeContents(
   messages: readonly unknown[],
   family: GeminiFamily,
   maker: string,
-  report: Report,
+  report: TranslationReport,
 ): Conversation {
   const known = messages.filter(isObject);
   const lead = known.findIndex(({ role }) => !isSystem(role));
@@ -53,9 +53,9 @@ export function writeContents(
   for (const message of known.slice(leading.length)) writer.add(message);
   const turns = writer.take();
   // 400 "contents is not specified", where OpenAI answers a system message (ikechan8370/chatgpt-plugin#733, 2024-12-22).
-  const asking = turns.length === 0 ? system.pop() : undefined;
+  const runner = turns.length === 0 ? system.pop() : undefined;
   return {
-    contents: asking === undefined ? turns : [{ role: 'user', parts: asking }],
+    contents: runner === undefined ? turns : [{ role: 'user', parts: runner }],
     systemInstruction: system.length === 0 ? undefined : { parts: system.flat() },
   };
 }
@@ -64,7 +64,7 @@ function isSystem(role: unknown): boolean {
   return role === 'system' || role === 'developer';
 }
 
-function reportLost(message: JsonObject, report: Report): void {
+function reportLost(message: JsonObject, report: TranslationReport): void {
   for (const key of Object.keys(message)) {
     if (READ_KEYS.has(key) || message[key] === null || message[key] === undefined) continue;
     // A tool's message names the tool, and so does its call.
@@ -75,14 +75,14 @@ function reportLost(message: JsonObject, report: Report): void {
 class ContentWriter {
   readonly #family: GeminiFamily;
   readonly #maker: string;
-  readonly #report: Report;
+  readonly #report: TranslationReport;
   readonly #turns: Turn[] = [];
   readonly #embedded = new EmbeddedJson();
   readonly #results = new StepResults(this.#embedded);
   /** What the user says since the last turn of the model's: it stands behind the results, whatever the client sent between them. */
   #said: JsonObject[] = [];
 
-  constructor(family: GeminiFamily, maker: string, report: Report) {
+  constructor(family: GeminiFamily, maker: string, report: TranslationReport) {
     this.#family = family;
     this.#maker = maker;
     this.#report = report;

@@ -1,7 +1,7 @@
 /** Writes the parts of a message's content as Gemini has them: texts, and media inline or by their URI (A2). */
 
-import { reportedName } from '../../canonical/reported-fields.ts';
-import type { Report } from '../../request-translation/translation-report.ts';
+import { reportedField } from '../../canonical/reported-fields.ts';
+import type { TranslationReport } from '../../request-translation/translation-report.ts';
 import { encodeBase64 } from '../../shared/base64.ts';
 import { isObject, type JsonObject, readText } from '../../shared/json.ts';
 import { decodePercent } from '../../shared/percent.ts';
@@ -32,7 +32,7 @@ const CACHE_MARKS = ['cache_control', 'prompt_cache_breakpoint'];
 const THOUGHTS = ['thinking', 'redacted_thinking', 'reasoning'];
 
 /** What a content says, in order; an empty text says nothing. */
-export function writeParts(content: unknown, report: Report): JsonObject[] {
+export function writeParts(content: unknown, report: TranslationReport): JsonObject[] {
   if (typeof content === 'string') return textPart(content);
   if (!Array.isArray(content)) return [];
   return content.flatMap((part: unknown) => {
@@ -45,7 +45,7 @@ function textPart(text: unknown): JsonObject[] {
   return readText(text) === undefined ? [] : [{ text }];
 }
 
-function writePart(part: JsonObject, report: Report): JsonObject[] {
+function writePart(part: JsonObject, report: TranslationReport): JsonObject[] {
   const type = readText(part.type) ?? 'text';
   for (const mark of CACHE_MARKS) {
     if (part[mark] !== undefined && part[mark] !== null) report.drop(`messages.content.${mark}`);
@@ -58,7 +58,7 @@ function writePart(part: JsonObject, report: Report): JsonObject[] {
   // Left out in silence it would change the answer (Q6).
   const name = `messages.content.${type}`;
   if (report.mode === 'drop') report.dropAllowed(name);
-  else report.fail('messages', `${reportedName(name)} can't be sent here: ${HINT}`);
+  else report.fail('messages', `${reportedField(name)} can't be sent here: ${HINT}`);
   return [];
 }
 

@@ -1,7 +1,7 @@
 /** Finds the thought signatures that a history brought back, and the parts that they belong to (A7). */
 
-import { readMaker } from '../../canonical/provider-tag.ts';
-import { makerOfExtra } from '../../request-translation/signatures.ts';
+import { readProviderTag } from '../../canonical/provider-tag.ts';
+import { providerOfExtra } from '../../request-translation/signatures.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 
 /** OpenRouter's name for the form of Google's tokens. */
@@ -32,7 +32,7 @@ export function readSignatures(message: JsonObject, maker: string): Signatures {
   const callIds = new Set(toolCalls.map(({ id }) => id));
   for (const detail of readArray(message.reasoning_details).filter(isObject)) {
     const signature = readText(detail.data) ?? readText(detail.signature);
-    const made = readMaker(detail.id);
+    const made = readProviderTag(detail.id);
     if (signature === undefined || detail.format !== FORMAT || (made?.provider ?? maker) !== maker) continue;
     const [kind = '', chars = ''] = made?.payload.split('-') ?? [];
     // OpenRouter's detail has the id of the call that it belongs to.
@@ -44,7 +44,7 @@ export function readSignatures(message: JsonObject, maker: string): Signatures {
   for (const { id, extra_content: extra } of toolCalls) {
     const google = isObject(extra) ? extra.google : undefined;
     const signature = isObject(google) ? readText(google.thought_signature) : undefined;
-    const isOwn = (makerOfExtra(extra) ?? maker) === maker;
+    const isOwn = (providerOfExtra(extra) ?? maker) === maker;
     if (signature !== undefined && isOwn) calls.set(readText(id) ?? '', signature);
   }
   return { calls, texts, thoughts };

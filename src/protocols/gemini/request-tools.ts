@@ -1,6 +1,6 @@
 /** Writes tools and the choice among them as Gemini has them (A2). */
 
-import type { Report } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/translation-report.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 import { omit } from '../../shared/objects.ts';
 
@@ -9,7 +9,7 @@ const DEFINITION_KEYS = ['name', 'description', 'parameters'];
 const TOOL_KEYS = ['type', 'function'];
 
 /** All functions in one entry; Gemini's own tools (`{"googleSearch": {}}`, `{"codeExecution": {}}`) stay as they are (Q7). */
-export function writeTools(body: JsonObject, report: Report): readonly unknown[] | undefined {
+export function writeTools(body: JsonObject, report: TranslationReport): readonly unknown[] | undefined {
   const tools = readArray(body.tools);
   const functionDeclarations = tools.flatMap((tool) => (isFunction(tool) ? [declaration(tool, report)] : []));
   const own = tools.filter((tool) => !isFunction(tool));
@@ -22,7 +22,10 @@ function isFunction(tool: unknown): tool is JsonObject & { readonly function: Js
   return isObject(tool) && isObject(tool.function) && (tool.type === undefined || tool.type === 'function');
 }
 
-function declaration(tool: JsonObject & { readonly function: JsonObject }, report: Report): JsonObject {
+function declaration(
+  tool: JsonObject & { readonly function: JsonObject },
+  report: TranslationReport,
+): JsonObject {
   const definition = tool.function;
   reportLost(tool, TOOL_KEYS, 'tools', report);
   reportLost(definition, DEFINITION_KEYS, 'tools.function', report);
@@ -40,7 +43,12 @@ export function withoutDialect(schema: JsonObject): JsonObject {
   return schema.$schema === undefined ? schema : omit(schema, '$schema');
 }
 
-function reportLost(object: JsonObject, known: readonly string[], place: string, report: Report): void {
+function reportLost(
+  object: JsonObject,
+  known: readonly string[],
+  place: string,
+  report: TranslationReport,
+): void {
   for (const [key, value] of Object.entries(object)) {
     // `strict: false` is the default.
     const says = value !== null && value !== undefined && value !== false;

@@ -4,8 +4,8 @@ import { convertLegacyFunctions } from '../../request-translation/legacy-functio
 import { isAboutRequest, isDefault } from '../../request-translation/openai-fields.ts';
 import type { LimitedBody } from '../../request-translation/output-limit.ts';
 import type { WriteOptions } from '../../request-translation/request-form.ts';
-import { type Rewritten, withoutNulls } from '../../request-translation/translate.ts';
-import { Report } from '../../request-translation/translation-report.ts';
+import { type TranslatedRequest, withoutNulls } from '../../request-translation/translate.ts';
+import { TranslationReport } from '../../request-translation/translation-report.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { keepEntries, omit, ownValue } from '../../shared/objects.ts';
 import { bareModel, familyOf, type GeminiFamily } from './family.ts';
@@ -54,8 +54,8 @@ export function writeGenerateContent(
   asked: JsonObject,
   { model, provider, providerId, unsupported }: WriteOptions,
   families: readonly GeminiFamily[],
-): Rewritten {
-  const report = new Report(provider, unsupported);
+): TranslatedRequest {
+  const report = new TranslationReport(provider, unsupported);
   const body = convertLegacyFunctions(withOwnNames(withoutNulls(asked), report));
   const family = familyOf(families, model);
   if (!MODEL.test(model)) report.fail('model', `${provider} has no model of such a name`);
@@ -106,7 +106,7 @@ export function generateContentPath({ model, stream }: JsonObject): string {
  * Google's words in one spelling, also those that its compatible endpoint takes in `extra_body.google`. OpenAI's words count in the
  * body itself alone, where limits read them.
  */
-function withOwnNames(body: JsonObject, report: Report): JsonObject {
+function withOwnNames(body: JsonObject, report: TranslationReport): JsonObject {
   const google = objectOf(objectOf(body.extra_body).google);
   const own = keepEntries(
     google,
@@ -124,7 +124,7 @@ function inCamelCase(object: JsonObject): JsonObject {
 }
 
 /** What is left of the body: Google's own words, and those that Weir does not know (Q7). */
-function otherFields(body: JsonObject, provider: string, report: Report): JsonObject {
+function otherFields(body: JsonObject, provider: string, report: TranslationReport): JsonObject {
   const fields: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(
     omit(body, 'generationConfig', 'thinkingConfig', 'toolConfig'),
@@ -143,13 +143,13 @@ function otherFields(body: JsonObject, provider: string, report: Report): JsonOb
   return fields;
 }
 
-function withoutEqual(field: string, provider: string, report: Report): void {
+function withoutEqual(field: string, provider: string, report: TranslationReport): void {
   if (report.mode === 'drop') return report.dropAllowed(field);
   const way = 'leave it out, or send the header x-weir-unsupported: drop';
   report.fail(field, `${provider} can't be asked for ${field} here: ${way}`);
 }
 
-function writeTier(tier: unknown, report: Report): JsonObject {
+function writeTier(tier: unknown, report: TranslationReport): JsonObject {
   const name = readText(tier);
   if (name === undefined || name === 'auto') return {};
   const serviceTier = ownValue(TIERS, name);

@@ -1,17 +1,17 @@
 /** Google's `generateContent`: `candidates[].content.parts`, whose finish is the last one said (A3). */
 import type { UpstreamError } from '../../canonical/error.ts';
 import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, EMPTY_PART } from '../../canonical/part.ts';
-import { markMaker } from '../../canonical/provider-tag.ts';
+import { tagProvider } from '../../canonical/provider-tag.ts';
 import { findUpstreamError } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_CHOICES } from '../../shared/limits.ts';
-import type { Dialect, DialectReader } from '../../stream/upstream-protocol.ts';
+import type { ProtocolReader, UpstreamProtocol } from '../../stream/upstream-protocol.ts';
 import { readName } from '../openai-chat/upstream-envelope.ts';
 import { GeminiCalls } from './upstream-calls.ts';
 import { readGeminiLogprobs } from './upstream-logprobs.ts';
 import { readGeminiUsage } from './upstream-usage.ts';
 
-export const gemini: Dialect = { open: (_, provider) => new GeminiReader(provider) };
+export const gemini: UpstreamProtocol = { open: (_, provider) => new GeminiReader(provider) };
 
 /** OpenAI's names of Google's tiers. */
 const TIERS: ReadonlyMap<string, string> = new Map([['standard', 'default']]);
@@ -29,7 +29,7 @@ function queriesIn({ webSearchQueries }: JsonObject): string[] {
   return readArray(webSearchQueries).flatMap((query) => readText(query) || []);
 }
 
-class GeminiReader implements DialectReader {
+class GeminiReader implements ProtocolReader {
   readonly #maker: string;
   readonly #candidates = new Map<number, Candidate>();
   /** Of Google Search: each is billed once, and an empty one is none (https://ai.google.dev/gemini-api/docs/google-search, 2026-11-22). */
@@ -158,7 +158,7 @@ class GeminiReader implements DialectReader {
     const text = typeof part.text === 'string' || !hasData(part) ? (readText(part.text) ?? '') : undefined;
     if (data === undefined || text === undefined) return [];
     const place = part.thought === true ? 'thought' : `text-${text.length}`;
-    const id = markMaker({ provider: this.#maker, payload: place });
+    const id = tagProvider({ provider: this.#maker, payload: place });
     return [{ type: 'reasoning.encrypted', data, id, format: 'google-gemini-v1', index: this.#signatures++ }];
   }
 }

@@ -1,11 +1,11 @@
 /** Writes the frames of chat and text completions: canonical chunks as they are (F1-F3, E2, V2). */
 import type { Chunk } from '../../canonical/chunk.ts';
-import type { AnswerFailure, StreamWriter } from '../../stream/chunk-sink.ts';
-import { FrameOutput } from '../../stream/frame-buffer.ts';
+import type { StreamFailure, StreamWriter } from '../../stream/chunk-sink.ts';
+import { FrameBuffer } from '../../stream/frame-buffer.ts';
 import { chunkFrame, DATA, DONE_FRAME, errorFrame, HEARTBEAT_FRAME, vendorFrame } from './sse-frame.ts';
 
 export class ChatWriter implements StreamWriter {
-  readonly output: FrameOutput;
+  readonly output: FrameBuffer;
   /** A chunk's frame depends on nothing but the chunk. */
   readonly revision = 0;
   readonly #errorFrames: 'data' | 'event';
@@ -13,7 +13,7 @@ export class ChatWriter implements StreamWriter {
   /** @param errorFrames whether an error's data line has `event: error` before it (E3) */
   constructor(errorFrames: 'data' | 'event', maxEventBytes: number) {
     this.#errorFrames = errorFrames;
-    this.output = new FrameOutput(maxEventBytes);
+    this.output = new FrameBuffer(maxEventBytes);
   }
 
   chunk(chunk: Chunk): boolean {
@@ -24,7 +24,7 @@ export class ChatWriter implements StreamWriter {
     this.output.text(vendorFrame(json, name));
   }
 
-  end(failure: AnswerFailure | null): void {
+  end(failure: StreamFailure | null): void {
     if (failure !== null) this.output.text(errorFrame(failure.error, this.#errorFrames));
     this.output.text(DONE_FRAME);
   }

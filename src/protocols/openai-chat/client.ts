@@ -1,9 +1,9 @@
 /** OpenAI's chat and text completions as a client's dialect: the request is the canonical one, and so is the answer. */
 import { apiError, errorBody } from '../../canonical/error.ts';
 import { isObject, type JsonObject } from '../../shared/json.ts';
-import type { Client, ClientRequest } from '../shared/client-protocol.ts';
+import type { ClientProtocol, ClientRequest } from '../shared/client-protocol.ts';
 import { ChatWriter } from './client-writer.ts';
-import { CompletionBuilder } from './json-writer.ts';
+import { ChatJsonWriter } from './json-writer.ts';
 
 interface Problem {
   readonly param: string;
@@ -41,7 +41,7 @@ const COMMON: readonly Problem[] = [
 ];
 
 /** @param problems the first that fits is answered */
-function completionClient(id: 'chat' | 'completions', ...problems: readonly Problem[]): Client<null> {
+function completionClient(id: 'chat' | 'completions', ...problems: readonly Problem[]): ClientProtocol<null> {
   return {
     id,
     takesVendorEvents: true,
@@ -52,7 +52,7 @@ function completionClient(id: 'chat' | 'completions', ...problems: readonly Prob
         : { kind: 'error', error: apiError('invalid_request', problem.message, problem.param) };
     },
     openStream: (_, { errorFrames, maxEventBytes }) => new ChatWriter(errorFrames, maxEventBytes),
-    openWhole: () => new CompletionBuilder(),
+    openWhole: () => new ChatJsonWriter(),
     error: (error) => ({ status: error.status, body: errorBody(error) }),
   };
 }

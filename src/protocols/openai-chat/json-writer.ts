@@ -13,7 +13,7 @@ import { type ChatLogprobs, sizeOfLogprobs, type TextLogprobs } from '../../cano
 import { ReasoningDetails } from '../../canonical/reasoning-details.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { MAX_ANSWER_BYTES } from '../../shared/limits.ts';
-import type { AnswerFailure, WholeBuilder } from '../../stream/chunk-sink.ts';
+import type { JsonWriter, StreamFailure } from '../../stream/chunk-sink.ts';
 
 interface ToolCall {
   readonly id: string;
@@ -39,12 +39,12 @@ interface TextState {
 }
 
 /** The sink of a plain answer. */
-export class CompletionBuilder implements WholeBuilder {
+export class ChatJsonWriter implements JsonWriter {
   readonly #chat = new Map<number, ChatState>();
   readonly #text = new Map<number, TextState>();
   #last: Chunk | undefined;
   #chars = 0;
-  failure: AnswerFailure | null = null;
+  failure: StreamFailure | null = null;
 
   get heldChars(): number {
     return this.#chars;
@@ -62,7 +62,7 @@ export class CompletionBuilder implements WholeBuilder {
   /** Vendor events have no place in a plain answer. */
   vendor(): void {}
 
-  end(failure: AnswerFailure | null): void {
+  end(failure: StreamFailure | null): void {
     this.failure = failure;
   }
 

@@ -5,14 +5,14 @@ import { findUpstreamError } from '../../canonical/upstream-error.ts';
 import { mergeUsage, type UsageReport } from '../../canonical/usage.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_CHOICES, MAX_NAME_CHARS } from '../../shared/limits.ts';
-import type { DialectQuirks } from '../../stream/upstream-protocol.ts';
+import type { ProtocolQuirks } from '../../stream/upstream-protocol.ts';
 
 /** A time later than this in seconds (the year 5138) is in milliseconds or finer. */
 const MAX_CREATED_SECONDS = 1e11;
 
 export function readEnvelope(
   event: JsonObject,
-  quirks: DialectQuirks,
+  quirks: ProtocolQuirks,
   readChoice: (choice: JsonObject, index: number) => ChoicePart,
 ): ChunkPart {
   const choices = readArray(event.choices).slice(0, MAX_CHOICES).filter(isObject);
@@ -61,7 +61,7 @@ function readCreated(created: unknown): number | undefined {
 function readAnyUsage(
   event: JsonObject,
   choices: readonly JsonObject[],
-  { costOf, countsReasoningApart = false }: DialectQuirks,
+  { costOf, countsReasoningApart = false }: ProtocolQuirks,
 ): UsageReport | null {
   const vendor = isObject(event.x_groq) ? event.x_groq.usage : undefined;
   let merged: UsageReport | null = null;

@@ -3,14 +3,14 @@
 import { readLogprobs } from '../../canonical/logprobs.ts';
 import type { ChoicePart, ToolCallPart } from '../../canonical/part.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
-import { type DialectQuirks, stateless } from '../../stream/upstream-protocol.ts';
+import { type ProtocolQuirks, stateless } from '../../stream/upstream-protocol.ts';
 import { readEnvelope, readName } from './upstream-envelope.ts';
 
 export const openaiChat = stateless((event, quirks) =>
   readEnvelope(event, quirks, (choice, index) => readChoice(choice, index, quirks)),
 );
 
-function readChoice(choice: JsonObject, index: number, quirks: DialectQuirks): ChoicePart {
+function readChoice(choice: JsonObject, index: number, quirks: ProtocolQuirks): ChoicePart {
   const delta = deltaOf(choice);
   const typed = Array.isArray(delta.content) ? readTypedContent(delta.content) : undefined;
   const content = typed?.text ?? (typeof delta.content === 'string' ? delta.content : '');
@@ -54,7 +54,7 @@ function readThinking(thinking: unknown): string {
     .join('');
 }
 
-function readToolCalls(delta: JsonObject, quirks: DialectQuirks): ToolCallPart[] {
+function readToolCalls(delta: JsonObject, quirks: ProtocolQuirks): ToolCallPart[] {
   const calls = readArray(delta.tool_calls).filter(isObject);
   const fragments = calls.map((call) => readToolCall(call, call.function, quirks));
   // The form before tool calls: one call, without an index and an id.
@@ -62,7 +62,7 @@ function readToolCalls(delta: JsonObject, quirks: DialectQuirks): ToolCallPart[]
   return fragments;
 }
 
-function readToolCall(call: JsonObject, value: unknown, quirks: DialectQuirks): ToolCallPart {
+function readToolCall(call: JsonObject, value: unknown, quirks: ProtocolQuirks): ToolCallPart {
   const id = readName(call.id);
   const fn = objectOf(value);
   return {

@@ -1,7 +1,7 @@
 /** A tool call in a Responses answer: of a function with its arguments, or of a custom tool with its input, which is one text (I4). */
 import { JsonProgress } from '../shared/json-progress.ts';
 import type { EventSink } from './client-events.ts';
-import { CustomInput } from './custom-tool-input.ts';
+import { CustomToolInput } from './custom-tool-input.ts';
 import type { ItemPlace, ItemStatus, OpenItem } from './item.ts';
 import type { ToolOrigin } from './request-session.ts';
 
@@ -23,7 +23,7 @@ export class CallItem implements OpenItem {
   /** The members that say which call it is, as JSON. */
   readonly #called: string;
   readonly #progress = new JsonProgress();
-  readonly #input: CustomInput | null;
+  readonly #input: CustomToolInput | null;
   /** The arguments, or the input. */
   #text = '';
 
@@ -35,7 +35,7 @@ export class CallItem implements OpenItem {
   ) {
     this.#events = events;
     this.#kind = KINDS[kind];
-    this.#input = kind === 'custom' ? new CustomInput() : null;
+    this.#input = kind === 'custom' ? new CustomToolInput() : null;
     this.#id = `${this.#kind.prefix}_${base}${index}`;
     this.#place = `"item_id":${JSON.stringify(this.#id)},"output_index":${index},`;
     const within = namespace === undefined ? '' : `,"namespace":${JSON.stringify(namespace)}`;

@@ -1,6 +1,6 @@
 /** Errors in the words that Responses' clients go by, before the head and in a stream (I1, I4). */
 import { type ApiError, errorBody } from '../../canonical/error.ts';
-import type { AnswerFailure } from '../../stream/chunk-sink.ts';
+import type { StreamFailure } from '../../stream/chunk-sink.ts';
 import type { ErrorAnswer } from '../shared/client-protocol.ts';
 
 /**
@@ -56,7 +56,7 @@ export interface StreamError {
 }
 
 /** The error with which a stream ends. */
-export function streamErrorOf({ error, upstreamError }: AnswerFailure): StreamError {
+export function streamErrorOf({ error, upstreamError }: StreamFailure): StreamError {
   const { code, message, param, status } = error;
   const isOverload = OVERLOADED_STATUSES.includes(upstreamError?.status ?? status);
   const word = isOverload ? OVERLOADED : (CODES[code] ?? code);

@@ -1,6 +1,6 @@
 /** Reads the content of Responses items into chat's: a text, or parts. */
 
-import type { ReportedNames } from '../../canonical/reported-fields.ts';
+import type { ReportedFields } from '../../canonical/reported-fields.ts';
 import { isObject, type JsonObject, readText } from '../../shared/json.ts';
 
 export type ReadContent =
@@ -19,7 +19,7 @@ const NO_CONTENT =
  * @param content absent or null, it is empty
  * @param dropped learns the names of parts that are left out
  */
-export function readContent(content: unknown, dropped: ReportedNames): ReadContent {
+export function readContent(content: unknown, dropped: ReportedFields): ReadContent {
   if (typeof content === 'string') return { kind: 'content', parts: [textPart(content)] };
   const given = content ?? [];
   if (!Array.isArray(given) || !given.every(isObject)) return { kind: 'error', message: NO_CONTENT };

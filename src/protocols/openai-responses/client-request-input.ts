@@ -1,6 +1,6 @@
 /** Reads a Responses request's items into chat's messages: items of one step become one assistant message, each result stands behind its call (I2). */
 
-import { ReportedNames } from '../../canonical/reported-fields.ts';
+import { ReportedFields } from '../../canonical/reported-fields.ts';
 import { EmbeddedJson } from '../../shared/embedded-json.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 import { asContent, readContent, textOf } from './client-request-content.ts';
@@ -72,7 +72,7 @@ interface Results {
 type Entry = Step | { readonly kind: 'message'; readonly message: JsonObject };
 
 class InputReader {
-  readonly dropped = new ReportedNames();
+  readonly dropped = new ReportedFields();
   readonly tools: unknown[] = [];
   readonly #embedded = new EmbeddedJson();
   readonly #entries: Entry[] = [];

@@ -1,6 +1,6 @@
 /** Reads a Responses request's tools and their choice into chat's functions (I2). */
 import { type ApiError, apiError } from '../../canonical/error.ts';
-import { ReportedNames } from '../../canonical/reported-fields.ts';
+import { ReportedFields } from '../../canonical/reported-fields.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 import type { ToolOrigin } from './request-session.ts';
@@ -25,7 +25,7 @@ export function readTools(given: readonly unknown[]): ReadTools {
   const tools = new Map<string, JsonObject>();
   const origins = new Map<string, ToolOrigin>();
   const echo: JsonObject[] = [];
-  const dropped = new ReportedNames();
+  const dropped = new ReportedFields();
   const add = (tool: JsonObject, namespace?: string, about?: string): boolean => {
     const name = readText(tool.name);
     const kind = tool.type === 'function' || tool.type === 'custom' ? tool.type : null;

@@ -1,11 +1,11 @@
 /** Reads a Responses request into the canonical chat request; what only a keeper of responses could answer is refused by name (I2, I5). */
 
 import { type ApiError, apiError } from '../../canonical/error.ts';
-import { ReportedNames } from '../../canonical/reported-fields.ts';
+import { ReportedFields } from '../../canonical/reported-fields.ts';
 import { isObject, type JsonObject, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_TOOL_NAMES_CHARS } from '../../shared/limits.ts';
 import type { ClientRequest } from '../shared/client-protocol.ts';
-import { findMisfit, isText, type Kinds } from '../shared/validate-types.ts';
+import { isText, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
 import { readInput } from './client-request-input.ts';
 import { charsOfOrigins, type ReadTools, readToolChoice, readTools } from './client-request-tools.ts';
 import { readName, writeEcho } from './request-echo.ts';
@@ -69,8 +69,8 @@ function translate(body: JsonObject): Translation {
   if (stateful !== null) return { kind: 'error', error: stateful };
   const read = readInput(body.input);
   if (read.kind === 'error') return { kind: 'error', error: apiError(read.code, read.message, 'input') };
-  const misfit = findMisfit(body, KINDS);
-  if (misfit !== null) return { kind: 'error', error: misfit };
+  const mismatch = validateTypes(body, KINDS);
+  if (mismatch !== null) return { kind: 'error', error: mismatch };
   const tools = readTools([...readArray(body.tools), ...read.tools]);
   if (charsOfOrigins(tools.origins) > MAX_TOOL_NAMES_CHARS) return { kind: 'error', error: TOO_MANY_TOOLS };
   const choice = readToolChoice(body.tool_choice, tools);
@@ -92,7 +92,7 @@ function translate(body: JsonObject): Translation {
     // The answer's last event has the usage.
     ...(body.stream === true ? { stream_options: { include_usage: true } } : {}),
   };
-  const dropped = new ReportedNames();
+  const dropped = new ReportedFields();
   dropped.addAll([...read.dropped, ...tools.dropped]);
   return { kind: 'request', body: chat, dropped: dropped.list, session: sessionOf(body, tools) };
 }
@@ -106,7 +106,7 @@ const TOO_MANY_TOOLS = apiError(
 const NOTHING_SAID = apiError('invalid_request', 'input must hold at least one message', 'input');
 
 /** Of the fields that are read here. */
-const KINDS: Kinds = {
+const KINDS: ValueTypes = {
   stream: { name: 'true or false', fits: (value) => typeof value === 'boolean' },
   instructions: { name: 'a text: send items in input', fits: isText },
   tools: { name: 'a list of tools; a function has its name beside its type', fits: isTools },

@@ -2,13 +2,13 @@
 import type { ChatChunk, Chunk } from '../../canonical/chunk.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { MAX_REPEATED_ANSWER_CHARS } from '../../shared/limits.ts';
-import type { AnswerFailure, StreamWriter } from '../../stream/chunk-sink.ts';
-import { FrameOutput } from '../../stream/frame-buffer.ts';
+import type { StreamFailure, StreamWriter } from '../../stream/chunk-sink.ts';
+import { FrameBuffer } from '../../stream/frame-buffer.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import { streamErrorOf } from './client-errors.ts';
 import { DONE_FRAME, eventFrame, HEARTBEAT_FRAME } from './client-events.ts';
 import type { ResponsesSession } from './request-session.ts';
-import { ResponsesAnswer } from './response-object.ts';
+import { ResponseObject } from './response-object.ts';
 
 /** A number of at most 16 digits, and what ends a frame behind it. */
 const NUMBER_END = new TextEncoder().encode('0000000000000000}\n\n');
@@ -16,10 +16,10 @@ const MAX_DIGITS = 16;
 const ZERO = 0x30;
 
 export class ResponsesWriter implements StreamWriter {
-  readonly output: FrameOutput;
+  readonly output: FrameBuffer;
   readonly #session: ResponsesSession;
   readonly #options: WriterOptions;
-  #answer: ResponsesAnswer | null = null;
+  #answer: ResponseObject | null = null;
   #nextNumber = 0;
   /** Of answers that were thrown away. */
   #revisionsBefore = 0;
@@ -27,7 +27,7 @@ export class ResponsesWriter implements StreamWriter {
   constructor(session: ResponsesSession, options: WriterOptions) {
     this.#session = session;
     this.#options = options;
-    this.output = new FrameOutput(options.maxEventBytes);
+    this.output = new FrameBuffer(options.maxEventBytes);
   }
 
   chunk(chunk: Chunk): boolean {
@@ -39,7 +39,7 @@ export class ResponsesWriter implements StreamWriter {
 
   vendor(): void {}
 
-  end(failure: AnswerFailure | null): void {
+  end(failure: StreamFailure | null): void {
     const answer = this.#answer ?? this.#begin(null);
     if (failure === null) {
       const { status, json } = answer.ending;
@@ -88,9 +88,9 @@ export class ResponsesWriter implements StreamWriter {
     return (this.#answer?.output.heldChars ?? 0) > MAX_REPEATED_ANSWER_CHARS;
   }
 
-  #begin(first: ChatChunk | null): ResponsesAnswer {
+  #begin(first: ChatChunk | null): ResponseObject {
     const events = { event: (type: string, members: string) => this.#event(`response.${type}`, members) };
-    const answer = new ResponsesAnswer({ session: this.#session, writer: this.#options, events }, first);
+    const answer = new ResponseObject({ session: this.#session, writer: this.#options, events }, first);
     this.#answer = answer;
     for (const type of ['response.created', 'response.in_progress']) {
       this.#event(type, `"response":${answer.inProgress}`);

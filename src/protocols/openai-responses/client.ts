@@ -1,19 +1,19 @@
 /** OpenAI's Responses as a client's dialect (I1-I5). */
-import type { Client } from '../shared/client-protocol.ts';
+import type { ClientProtocol } from '../shared/client-protocol.ts';
 import { responsesError } from './client-errors.ts';
 import { readResponsesRequest } from './client-request.ts';
 import { ResponsesWriter } from './client-writer.ts';
-import { ResponsesBuilder } from './json-writer.ts';
-import { lane } from './passthrough.ts';
+import { ResponsesJsonWriter } from './json-writer.ts';
+import { responsesPassthrough } from './passthrough.ts';
 import type { ResponsesSession } from './request-session.ts';
 
-export const responses: Client<ResponsesSession> = {
+export const responses: ClientProtocol<ResponsesSession> = {
   id: 'responses',
-  lane,
+  passthrough: responsesPassthrough,
   // openai-node's accumulator throws on an event that it does not know.
   takesVendorEvents: false,
   read: readResponsesRequest,
   openStream: (session, options) => new ResponsesWriter(session, options),
-  openWhole: (session, options) => new ResponsesBuilder(session, options),
+  openWhole: (session, options) => new ResponsesJsonWriter(session, options),
   error: responsesError,
 };

@@ -12,7 +12,7 @@ const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r
 /** A backslash, `u` and four digits. */
 const MAX_ESCAPE_CHARS = 6;
 
-export class CustomInput {
+export class CustomToolInput {
   /** `unknown`: the arguments are not what was asked for, and are held until their end. */
   #state: 'prefix' | 'text' | 'whole' | 'unknown' = 'prefix';
   #held = '';

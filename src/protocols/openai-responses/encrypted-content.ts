@@ -1,18 +1,18 @@
 /** A reasoning item's `encrypted_content`: what the upstream wants back of one item, tagged with who made it (I7). */
 
-import { markMaker, readMaker } from '../../canonical/provider-tag.ts';
+import { readProviderTag, tagProvider } from '../../canonical/provider-tag.ts';
 import type { EmbeddedJson } from '../../shared/embedded-json.ts';
 import { isObject, type JsonObject, readText } from '../../shared/json.ts';
-import { fromBase64, type Token, toBase64, withMaker } from '../shared/reasoning-state.ts';
+import { fromBase64, type ReasoningState, toBase64, withProviderTag } from '../shared/reasoning-state.ts';
 
 /** @param provider the id of the provider that made the tokens */
-export function writeTokens(provider: string, tokens: readonly Token[]): string {
-  return markMaker({ provider, payload: toBase64(JSON.stringify(tokens)) });
+export function writeTokens(provider: string, tokens: readonly ReasoningState[]): string {
+  return tagProvider({ provider, payload: toBase64(JSON.stringify(tokens)) });
 }
 
 /** The tokens in canonical form, their maker in them; none where the text is not Weir's, or is no longer whole. */
-export function readTokens(encrypted: unknown, embedded: EmbeddedJson): readonly Token[] {
-  const marked = readMaker(encrypted);
+export function readTokens(encrypted: unknown, embedded: EmbeddedJson): readonly ReasoningState[] {
+  const marked = readProviderTag(encrypted);
   if (marked === null) return [];
   return embedded
     .list(fromBase64(marked.payload))
@@ -20,8 +20,8 @@ export function readTokens(encrypted: unknown, embedded: EmbeddedJson): readonly
     .flatMap((entry) => readEntry(entry, marked.provider));
 }
 
-function readEntry({ detail, call, extra_content }: JsonObject, provider: string): Token[] {
-  if (isObject(detail)) return [{ detail: withMaker(detail, provider) }];
+function readEntry({ detail, call, extra_content }: JsonObject, provider: string): ReasoningState[] {
+  if (isObject(detail)) return [{ detail: withProviderTag(detail, provider) }];
   const id = readText(call);
   if (id === undefined || !isObject(extra_content)) return [];
   return [{ call: id, extra_content: { ...extra_content, weir: { provider } } }];

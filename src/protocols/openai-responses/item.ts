@@ -1,5 +1,5 @@
 /** One item of a Responses answer while it is open: announced when it is made, written whole when it is closed. */
-import type { HeldText } from './text-accumulator.ts';
+import type { TextAccumulator } from './text-accumulator.ts';
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
@@ -16,7 +16,7 @@ export interface OpenText {
   /** All of the frame before the piece, behind its opening quote, and all between it and the number. */
   readonly head: string;
   readonly tail: string;
-  readonly held: HeldText;
+  readonly held: TextAccumulator;
 }
 
 export interface OpenItem {

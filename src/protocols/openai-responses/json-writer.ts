@@ -1,16 +1,16 @@
 /** Puts a Responses answer together into its one object, for a request that is not streamed (I4). */
 import type { Chunk } from '../../canonical/chunk.ts';
 import { MAX_ANSWER_BYTES } from '../../shared/limits.ts';
-import type { AnswerFailure, WholeBuilder } from '../../stream/chunk-sink.ts';
+import type { JsonWriter, StreamFailure } from '../../stream/chunk-sink.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import type { ResponsesSession } from './request-session.ts';
-import { ResponsesAnswer } from './response-object.ts';
+import { ResponseObject } from './response-object.ts';
 
-export class ResponsesBuilder implements WholeBuilder {
+export class ResponsesJsonWriter implements JsonWriter {
   readonly #session: ResponsesSession;
   readonly #options: WriterOptions;
-  #answer: ResponsesAnswer | null = null;
-  failure: AnswerFailure | null = null;
+  #answer: ResponseObject | null = null;
+  failure: StreamFailure | null = null;
 
   constructor(session: ResponsesSession, options: WriterOptions) {
     this.#session = session;
@@ -24,14 +24,14 @@ export class ResponsesBuilder implements WholeBuilder {
   chunk(chunk: Chunk): boolean {
     if (chunk.object !== 'chat.completion.chunk') return true;
     const options = { session: this.#session, writer: this.#options, events: null };
-    this.#answer ??= new ResponsesAnswer(options, chunk);
+    this.#answer ??= new ResponseObject(options, chunk);
     this.#answer.add(chunk);
     return this.heldChars <= MAX_ANSWER_BYTES;
   }
 
   vendor(): void {}
 
-  end(failure: AnswerFailure | null): void {
+  end(failure: StreamFailure | null): void {
     this.failure = failure;
   }
 

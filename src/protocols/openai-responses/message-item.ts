@@ -2,13 +2,13 @@
 import type { ChatLogprobs } from '../../canonical/logprobs.ts';
 import { BEFORE_NUMBER, type EventSink, eventHead, writeLogprobs } from './client-events.ts';
 import type { ItemPlace, ItemStatus, OpenItem, OpenText } from './item.ts';
-import { HeldText } from './text-accumulator.ts';
+import { TextAccumulator } from './text-accumulator.ts';
 
 interface Part {
   readonly type: 'output_text' | 'refusal';
   /** `item_id`, `output_index` and `content_index`, with a comma behind them. */
   readonly place: string;
-  readonly text: HeldText;
+  readonly text: TextAccumulator;
   /** Each piece's entries as JSON, without brackets. */
   readonly logprobs: string[];
 }
@@ -63,7 +63,7 @@ export class MessageItem implements OpenItem {
     this.#closePart();
     const content = this.#parts.length;
     const place = `${this.#place}"content_index":${content},`;
-    const part = { type, place, text: new HeldText(), logprobs: [] };
+    const part = { type, place, text: new TextAccumulator(), logprobs: [] };
     this.#part = part;
     this.#events?.event('content_part.added', `${place}"part":${partJson(part, '""')}`);
     if (type === 'output_text') {

@@ -3,7 +3,7 @@ import type { ChatChoice, ToolCallDelta } from '../../canonical/chunk.ts';
 import type { FinishReason } from '../../canonical/finish-reason.ts';
 import { type ChatLogprobs, sizeOfLogprobs } from '../../canonical/logprobs.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
-import type { Token } from '../shared/reasoning-state.ts';
+import type { ReasoningState } from '../shared/reasoning-state.ts';
 import { CallItem } from './call-item.ts';
 import type { EventSink } from './client-events.ts';
 import type { OpenText } from './item.ts';
@@ -44,7 +44,7 @@ export interface OutputOptions {
   readonly events: EventSink | null;
 }
 
-export class Output {
+export class OutputItems {
   readonly #options: OutputOptions;
   /** Items that are closed, as JSON. */
   readonly #items: string[] = [];
@@ -57,7 +57,7 @@ export class Output {
   readonly #waiting: News[][] = [];
   readonly #waitingCalls = new Map<Call, News[]>();
   /** What the upstream wants back, and no open item can have. */
-  #tokens: Token[] = [];
+  #tokens: ReasoningState[] = [];
   /** What the last news was of: any other begins an item or a part. */
   #last: News['of'] | null = null;
   /** What is held, in UTF-16 units, about. */
@@ -112,7 +112,7 @@ export class Output {
     return { id: own, name };
   }
 
-  #addToken(token: Token): void {
+  #addToken(token: ReasoningState): void {
     this.heldChars += ENTRY_CHARS + JSON.stringify(token).length;
     const open = this.#open;
     if (open?.of === 'reasoning' && !open.item.isSealed) open.item.addToken(token);

@@ -1,9 +1,9 @@
 /** What of an upstream's own Responses events is another for the client: the model's name, and the reasoning that a policy strips (C2, C6). */
 import { parseJsonExactly } from '../../shared/exact-json.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
-import type { LaneOptions } from '../shared/client-protocol.ts';
+import type { PassthroughOptions } from '../shared/client-protocol.ts';
 
-type Options = Pick<LaneOptions, 'provider' | 'reasoning'>;
+type Options = Pick<PassthroughOptions, 'provider' | 'reasoning'>;
 
 /** Types of the parts of reasoning: `content_part` events have them at DeepSeek (recorded 2026-08, shared/streams/deepseek--responses-*). */
 const REASONING_PARTS: readonly unknown[] = ['reasoning_text', 'summary_text'];

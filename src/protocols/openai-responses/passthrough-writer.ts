@@ -1,19 +1,19 @@
 /** Writes an upstream's Responses events as they came; a stream that fails ends with numbers and a response that go on from them (N2). */
 import type { Chunk } from '../../canonical/chunk.ts';
 import { isObject, type JsonObject, readCount, readText } from '../../shared/json.ts';
-import type { AnswerFailure, StreamWriter } from '../../stream/chunk-sink.ts';
-import type { FrameOutput } from '../../stream/frame-buffer.ts';
-import type { LaneOptions } from '../shared/client-protocol.ts';
-import { NativeWriter } from '../shared/passthrough-writer.ts';
+import type { StreamFailure, StreamWriter } from '../../stream/chunk-sink.ts';
+import type { FrameBuffer } from '../../stream/frame-buffer.ts';
+import type { PassthroughOptions } from '../shared/client-protocol.ts';
+import { PassthroughWriter } from '../shared/passthrough-writer.ts';
 import { streamErrorOf } from './client-errors.ts';
 import { DONE_FRAME, eventFrame, HEARTBEAT_FRAME } from './client-events.ts';
 import { isReasoningText, writeEvent, writeResponse } from './passthrough-event.ts';
 import { EMPTY_SESSION } from './request-session.ts';
-import { ResponsesAnswer, type UpstreamResponse } from './response-object.ts';
+import { ResponseObject, type UpstreamResponse } from './response-object.ts';
 
-export class LaneWriter implements StreamWriter {
-  readonly #options: LaneOptions;
-  readonly #passing: NativeWriter;
+export class ResponsesPassthroughWriter implements StreamWriter {
+  readonly #options: PassthroughOptions;
+  readonly #passing: PassthroughWriter;
   /** The client's next one. */
   #nextNumber = 0;
   /** Events that it did not get. */
@@ -21,16 +21,16 @@ export class LaneWriter implements StreamWriter {
   /** What the events said of their response. */
   #response: UpstreamResponse | null = null;
 
-  constructor(options: LaneOptions) {
+  constructor(options: PassthroughOptions) {
     this.#options = options;
     const form = {
       heartbeat: () => HEARTBEAT_FRAME,
-      failure: (failure: AnswerFailure) => this.#failure(failure),
+      failure: (failure: StreamFailure) => this.#failure(failure),
     };
-    this.#passing = new NativeWriter(form, options.maxEventBytes);
+    this.#passing = new PassthroughWriter(form, options.maxEventBytes);
   }
 
-  get output(): FrameOutput {
+  get output(): FrameBuffer {
     return this.#passing.output;
   }
 
@@ -57,7 +57,7 @@ export class LaneWriter implements StreamWriter {
 
   vendor(): void {}
 
-  end(failure: AnswerFailure | null): void {
+  end(failure: StreamFailure | null): void {
     this.#passing.end(failure);
   }
 
@@ -83,10 +83,10 @@ export class LaneWriter implements StreamWriter {
   }
 
   /** Nothing of the answer is held here: the response that failed is without its items. */
-  #failure(failure: AnswerFailure): string {
+  #failure(failure: StreamFailure): string {
     const error = streamErrorOf(failure);
     const known = this.#response ?? {};
-    const answer = new ResponsesAnswer(
+    const answer = new ResponseObject(
       { session: EMPTY_SESSION, writer: this.#options, events: null, known },
       null,
     );
@@ -96,7 +96,7 @@ export class LaneWriter implements StreamWriter {
   }
 
   /** Under a head that a heartbeat sent there may be no event yet. */
-  #beginning(answer: ResponsesAnswer): string {
+  #beginning(answer: ResponseObject): string {
     const response = `"response":${answer.inProgress}`;
     return this.#frame('response.created', response) + this.#frame('response.in_progress', response);
   }

@@ -1,14 +1,14 @@
 /** What of Responses passes as it is where its provider speaks Responses, too (N1, N2). */
 
-import { readMaker } from '../../canonical/provider-tag.ts';
+import { readProviderTag } from '../../canonical/provider-tag.ts';
 import { isObject, type JsonObject } from '../../shared/json.ts';
-import type { Lane } from '../shared/client-protocol.ts';
+import type { Passthrough } from '../shared/client-protocol.ts';
 import { isOwnReasoning } from './encrypted-content.ts';
 import { writeResponse } from './passthrough-event.ts';
-import { LaneWriter } from './passthrough-writer.ts';
+import { ResponsesPassthroughWriter } from './passthrough-writer.ts';
 
-export const lane: Lane = {
-  dialect: 'responses',
+export const responsesPassthrough: Passthrough = {
+  protocol: 'responses',
   outputLimit: 'max_output_tokens',
   // Items and tools of kinds that are not known.
   promptParts: /^(?:input|tools)\./,
@@ -17,7 +17,7 @@ export const lane: Lane = {
   requestHeaders: [],
   responseHeaders: [],
   withoutTokens,
-  openStream: (options) => new LaneWriter(options),
+  openStream: (options) => new ResponsesPassthroughWriter(options),
   writeWhole: (answer, options) => (answer.object === 'response' ? writeResponse(answer, options) : answer),
 };
 
@@ -30,6 +30,6 @@ function withoutTokens(body: JsonObject): JsonObject {
 
 function isOwn(item: unknown): boolean {
   if (!isObject(item) || item.type !== 'reasoning') return false;
-  if (readMaker(item.encrypted_content) !== null) return true;
+  if (readProviderTag(item.encrypted_content) !== null) return true;
   return isOwnReasoning(item.id);
 }

@@ -1,10 +1,10 @@
 /** Reasoning in a Responses answer: its text as a summary, which every client shows, and what its upstream wants back of it (I4, I7). */
 import { ReasoningDetails } from '../../canonical/reasoning-details.ts';
-import type { Token } from '../shared/reasoning-state.ts';
+import type { ReasoningState } from '../shared/reasoning-state.ts';
 import { BEFORE_NUMBER, type EventSink, eventHead } from './client-events.ts';
 import { writeTokens } from './encrypted-content.ts';
 import type { ItemPlace, ItemStatus, OpenItem, OpenText } from './item.ts';
-import { HeldText } from './text-accumulator.ts';
+import { TextAccumulator } from './text-accumulator.ts';
 
 export interface Encryption {
   /** The provider whose tokens these are. */
@@ -18,9 +18,9 @@ export class ReasoningItem implements OpenItem {
   readonly #id: string;
   readonly #place: string;
   readonly #encryption: Encryption;
-  readonly #text = new HeldText();
+  readonly #text = new TextAccumulator();
   readonly #details = new ReasoningDetails();
-  readonly #callTokens: Token[] = [];
+  readonly #callTokens: ReasoningState[] = [];
   #hasText = false;
   openText: OpenText | null = null;
 
@@ -48,7 +48,7 @@ export class ReasoningItem implements OpenItem {
     this.#events?.event('reasoning_summary_text.delta', `${this.#place}"delta":${JSON.stringify(text)}`);
   }
 
-  addToken(token: Token): void {
+  addToken(token: ReasoningState): void {
     if ('detail' in token) this.#details.add([token.detail]);
     else this.#callTokens.push(token);
     if (this.isSealed) this.openText = null;

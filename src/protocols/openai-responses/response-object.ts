@@ -5,7 +5,7 @@ import type { Usage } from '../../canonical/usage.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import type { StreamError } from './client-errors.ts';
 import type { EventSink } from './client-events.ts';
-import { Output } from './output-items.ts';
+import { OutputItems } from './output-items.ts';
 import type { ResponsesSession } from './request-session.ts';
 
 /** Why an answer that was not whole ended, in Responses' words. */
@@ -30,11 +30,11 @@ interface ResponsesAnswerOptions {
   readonly events: EventSink | null;
 }
 
-export class ResponsesAnswer {
+export class ResponseObject {
   readonly #options: ResponsesAnswerOptions;
   readonly #base: string;
   readonly #id: string;
-  readonly output: Output;
+  readonly output: OutputItems;
   readonly #created: number;
   #model: string;
   #serviceTier: string;
@@ -51,7 +51,7 @@ export class ResponsesAnswer {
     this.#created = known.created ?? first?.created ?? now();
     this.#model = known.model ?? first?.model ?? model;
     this.#serviceTier = first?.service_tier ?? session.serviceTier;
-    this.output = new Output({
+    this.output = new OutputItems({
       base: `${this.#base}_`,
       session,
       maker: this.#model.split('/', 1)[0] ?? '',

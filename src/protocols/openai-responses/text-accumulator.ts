@@ -4,7 +4,7 @@ import { ByteBuffer } from '../../stream/byte-buffer.ts';
 
 const decoder = new TextDecoder();
 
-export class HeldText {
+export class TextAccumulator {
   #text = '';
   /** What came as bytes since the last string. */
   readonly #raw = new ByteBuffer();

@@ -8,13 +8,15 @@ import {
   EMPTY_PART,
   type ToolCallPart,
 } from '../../canonical/part.ts';
-import { markMaker } from '../../canonical/provider-tag.ts';
+import { tagProvider } from '../../canonical/provider-tag.ts';
 import { findUpstreamError, readUpstreamError } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
-import type { Dialect, DialectQuirks, DialectReader } from '../../stream/upstream-protocol.ts';
+import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/upstream-protocol.ts';
 import { readName, readUsage } from '../openai-chat/upstream-envelope.ts';
 
-export const openaiResponses: Dialect = { open: (quirks, provider) => new ResponsesReader(quirks, provider) };
+export const openaiResponses: UpstreamProtocol = {
+  open: (quirks, provider) => new ResponsesReader(quirks, provider),
+};
 
 /** The events that carry a piece of a text. */
 const TEXTS: Readonly<Record<string, (delta: string) => Partial<ChoicePart>>> = {
@@ -39,14 +41,14 @@ interface Call {
   hasArguments: boolean;
 }
 
-class ResponsesReader implements DialectReader {
-  readonly #quirks: DialectQuirks;
+class ResponsesReader implements ProtocolReader {
+  readonly #quirks: ProtocolQuirks;
   readonly #provider: string;
   /** By its item's place in the output: some change an item's id within it. */
   readonly #calls = new Map<unknown, Call>();
   #searches = 0;
 
-  constructor(quirks: DialectQuirks, provider: string) {
+  constructor(quirks: ProtocolQuirks, provider: string) {
     this.#quirks = quirks;
     this.#provider = provider;
   }
@@ -102,7 +104,7 @@ class ResponsesReader implements DialectReader {
     }
     const data = readText(item.encrypted_content);
     if (item.type === 'reasoning' && data !== undefined) {
-      const id = markMaker({ provider: this.#provider, payload: readText(item.id) ?? '' });
+      const id = tagProvider({ provider: this.#provider, payload: readText(item.id) ?? '' });
       const detail = { type: 'reasoning.encrypted', data, id, format: DETAIL_FORMAT, index: at };
       return { reasoningDetails: [detail] };
     }

@@ -2,7 +2,7 @@
 import type { Delta, ToolCallDelta } from '../../canonical/chunk.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { JsonProgress } from './json-progress.ts';
-import { isSealed, type Token } from './reasoning-state.ts';
+import { isEncodedReasoning, type ReasoningState } from './reasoning-state.ts';
 
 export type OpenBlock =
   | { readonly kind: 'text' }
@@ -18,7 +18,7 @@ export interface BlockSink {
   sign(detail: JsonObject): void;
   close(): void;
   /** A token that belongs to no block's text, while none is open. */
-  token(token: Token): void;
+  token(token: ReasoningState): void;
 }
 
 /** What waits: a call, by its index, or a run of what is none. */
@@ -35,7 +35,7 @@ interface WaitingCall {
 type Piece =
   | { readonly kind: 'text' | 'reasoning'; readonly text: string }
   | { readonly kind: 'sign'; readonly detail: JsonObject }
-  | { readonly kind: 'token'; readonly token: Token };
+  | { readonly kind: 'token'; readonly token: ReasoningState };
 
 /** The open call's index, and how far its arguments are. */
 interface Call {
@@ -46,7 +46,7 @@ interface Call {
 /** What an entry costs beside its text, in UTF-16 units. */
 const ENTRY_CHARS = 64;
 
-export class SerialBlocks {
+export class BlockSequencer {
   readonly #sink: BlockSink;
   readonly #maxWaitingChars: number;
   #open: OpenBlock['kind'] | null = null;
@@ -95,11 +95,11 @@ export class SerialBlocks {
 
   /** Signed reasoning says for each signature which of the text it is for: the details' own text is then taken, where it is all of it. */
   #details(details: readonly JsonObject[], reasoning: string): void {
-    const isAll = details.some(isSealed) && details.map(textOf).join('') === reasoning;
+    const isAll = details.some(isEncodedReasoning) && details.map(textOf).join('') === reasoning;
     if (!isAll) this.#piece({ kind: 'reasoning', text: reasoning });
     for (const detail of details) {
       if (isAll) this.#piece({ kind: 'reasoning', text: textOf(detail) });
-      if (!isSealed(detail)) continue;
+      if (!isEncodedReasoning(detail)) continue;
       const isSigned = detail.data === undefined;
       this.#piece(isSigned ? { kind: 'sign', detail } : { kind: 'token', token: { detail } });
     }

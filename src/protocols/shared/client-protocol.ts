@@ -2,8 +2,8 @@
 import type { ApiError } from '../../canonical/error.ts';
 import type { Policies } from '../../canonical/policies.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { StreamWriter, WholeBuilder } from '../../stream/chunk-sink.ts';
-import type { NativeDialect } from '../../stream/upstream-protocol.ts';
+import type { JsonWriter, StreamWriter } from '../../stream/chunk-sink.ts';
+import type { PassthroughProtocol } from '../../stream/upstream-protocol.ts';
 
 /** What a record calls it. */
 type ClientId = 'chat' | 'completions' | 'messages' | 'responses';
@@ -24,7 +24,7 @@ export interface WriterOptions {
 }
 
 /** Besides, who answers, and what of the answer a client gets. */
-export interface LaneOptions extends WriterOptions {
+export interface PassthroughOptions extends WriterOptions {
   /** The provider's id. */
   readonly provider: string;
   readonly reasoning: Policies['reasoning'];
@@ -53,8 +53,8 @@ export interface ErrorAnswer {
 }
 
 /** What a dialect has where the provider speaks it, too: requests and events then pass as they are (N1). */
-export interface Lane {
-  readonly dialect: NativeDialect;
+export interface Passthrough {
+  readonly protocol: PassthroughProtocol;
   /** The field that limits an answer's length (G2). */
   readonly outputLimit: string;
   /** Of the names of what a chat does not take, those that may add to the prompt without a bound (G2). */
@@ -72,35 +72,35 @@ export interface Lane {
    */
   withoutTokens(body: JsonObject): JsonObject | null;
   /** Writes events as they come but for the model's name and what a policy leaves out, and in Weir's words what an upstream can't tell. */
-  openStream(options: LaneOptions): StreamWriter;
+  openStream(options: PassthroughOptions): StreamWriter;
   /** The same for a whole answer. */
-  writeWhole(answer: JsonObject, options: LaneOptions): JsonObject;
+  writeWhole(answer: JsonObject, options: PassthroughOptions): JsonObject;
 }
 
-export interface Client<Session> {
+export interface ClientProtocol<Session> {
   readonly id: ClientId;
-  readonly lane?: Lane;
+  readonly passthrough?: Passthrough;
   /** Whether vendor events have a place in its streams (V2). */
   readonly takesVendorEvents: boolean;
   /** Reads and checks a request's body: an invalid one is an error that says what to do. */
   read(body: JsonObject): ClientRequest<Session>;
   openStream(session: Session, options: WriterOptions): StreamWriter;
-  openWhole(session: Session, options: WriterOptions): WholeBuilder;
+  openWhole(session: Session, options: WriterOptions): JsonWriter;
   /** An error before the head. */
   error(error: ApiError, requestId: string): ErrorAnswer;
 }
 
 /** What writes the answer to one request: its client, whose session is not the gateway's business. */
-export interface AnsweringClient extends Pick<Client<unknown>, 'id' | 'takesVendorEvents' | 'error'> {
-  readonly lane: Lane | null;
+export interface AnsweringClient extends Pick<ClientProtocol<unknown>, 'id' | 'takesVendorEvents' | 'error'> {
+  readonly passthrough: Passthrough | null;
   openStream(options: WriterOptions): StreamWriter;
-  openWhole(options: WriterOptions): WholeBuilder;
+  openWhole(options: WriterOptions): JsonWriter;
 }
 
-export function answeringClient<Session>(client: Client<Session>, session: Session): AnsweringClient {
+export function answeringClient<Session>(client: ClientProtocol<Session>, session: Session): AnsweringClient {
   return {
     id: client.id,
-    lane: client.lane ?? null,
+    passthrough: client.passthrough ?? null,
     takesVendorEvents: client.takesVendorEvents,
     error: (error, requestId) => client.error(error, requestId),
     openStream: (options) => client.openStream(session, options),

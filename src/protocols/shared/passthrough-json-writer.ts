@@ -1,10 +1,10 @@
 /** Hands on an upstream's plain answer as it is, for a client that speaks its dialect (N1). */
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { AnswerFailure, WholeBuilder } from '../../stream/chunk-sink.ts';
+import type { JsonWriter, StreamFailure } from '../../stream/chunk-sink.ts';
 
-export class NativeBuilder implements WholeBuilder {
-  readonly #fallback: WholeBuilder;
+export class PassthroughJsonWriter implements JsonWriter {
+  readonly #fallback: JsonWriter;
   readonly #write: (answer: JsonObject) => JsonObject;
   #answer: JsonObject | null = null;
 
@@ -12,7 +12,7 @@ export class NativeBuilder implements WholeBuilder {
    * @param fallback puts the answer together where its upstream streams it all the same
    * @param write the answer as its client gets it
    */
-  constructor(fallback: WholeBuilder, write: (answer: JsonObject) => JsonObject) {
+  constructor(fallback: JsonWriter, write: (answer: JsonObject) => JsonObject) {
     this.#fallback = fallback;
     this.#write = write;
   }
@@ -21,7 +21,7 @@ export class NativeBuilder implements WholeBuilder {
     return this.#fallback.heldChars;
   }
 
-  get failure(): AnswerFailure | null {
+  get failure(): StreamFailure | null {
     return this.#fallback.failure;
   }
 
@@ -37,7 +37,7 @@ export class NativeBuilder implements WholeBuilder {
     this.#fallback.vendor(json, name);
   }
 
-  end(failure: AnswerFailure | null): void {
+  end(failure: StreamFailure | null): void {
     this.#fallback.end(failure);
   }
 

@@ -1,27 +1,27 @@
 /** Writes an upstream's events as they came, for a client that speaks its dialect: only what ends a stream early is Weir's own (N1, N2). */
 import type { Chunk } from '../../canonical/chunk.ts';
-import type { AnswerFailure, StreamWriter } from '../../stream/chunk-sink.ts';
-import { FrameOutput } from '../../stream/frame-buffer.ts';
+import type { StreamFailure, StreamWriter } from '../../stream/chunk-sink.ts';
+import { FrameBuffer } from '../../stream/frame-buffer.ts';
 
 /** What a dialect says where its upstream says nothing. */
-export interface NativeForm {
+export interface PassthroughFormat {
   /** @param hasBegun the client has had an event */
   readonly heartbeat: (hasBegun: boolean) => string;
   /** The frames that end a stream that failed. */
-  readonly failure: (failure: AnswerFailure) => string;
+  readonly failure: (failure: StreamFailure) => string;
   /** An event's data, where it is another for this client; null: it gets none. */
   readonly data?: (name: string, data: string) => string | null;
 }
 
-export class NativeWriter implements StreamWriter {
-  readonly output: FrameOutput;
+export class PassthroughWriter implements StreamWriter {
+  readonly output: FrameBuffer;
   readonly revision = 0;
-  readonly #form: NativeForm;
+  readonly #form: PassthroughFormat;
   #hasBegun = false;
 
-  constructor(form: NativeForm, maxEventBytes: number) {
+  constructor(form: PassthroughFormat, maxEventBytes: number) {
     this.#form = form;
-    this.output = new FrameOutput(maxEventBytes);
+    this.output = new FrameBuffer(maxEventBytes);
   }
 
   readonly event = (name: string, data: string): boolean => {
@@ -41,7 +41,7 @@ export class NativeWriter implements StreamWriter {
   /** It has passed as an event. */
   vendor(): void {}
 
-  end(failure: AnswerFailure | null): void {
+  end(failure: StreamFailure | null): void {
     if (failure !== null) this.output.text(this.#form.failure(failure));
   }
 

@@ -3,15 +3,15 @@ import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 /** What a value must be, in the words behind "must be", and whether it is. */
-export interface Kind {
+export interface ValueType {
   readonly name: string;
   readonly fits: (value: unknown) => boolean;
 }
 
-export type Kinds = Readonly<Record<string, Kind>>;
+export type ValueTypes = Readonly<Record<string, ValueType>>;
 
 /** The first field whose value does not fit, by its path; null where all do. What is absent or null fits. */
-export function findMisfit(object: JsonObject, kinds: Kinds, prefix = ''): ApiError | null {
+export function validateTypes(object: JsonObject, kinds: ValueTypes, prefix = ''): ApiError | null {
   for (const [field, kind] of Object.entries(kinds)) {
     const value = object[field];
     if (value === undefined || value === null || kind.fits(value)) continue;

@@ -100,7 +100,7 @@ async function reached(name: string, requests: number): Promise<JsonObject> {
   throw new Error(`${name} never had ${requests} requests: ${JSON.stringify(await total(name))}`);
 }
 
-async function stranded(name: string): Promise<string[]> {
+async function deadLetters(name: string): Promise<string[]> {
   const { WEIR_KV } = await workerOf(name).getEnv();
   return (await WEIR_KV.list({ prefix: 'stranded/' })).keys.map((key) => key.name);
 }
@@ -110,19 +110,19 @@ describe('a ledger out of reach', () => {
     await workerOf('plain').fetch('/down');
     const id = await send('plain');
     // The gateway tries the object for ten seconds.
-    for (let reads = 0; (await stranded('plain')).length === 0; reads++) {
+    for (let reads = 0; (await deadLetters('plain')).length === 0; reads++) {
       if (reads > 700) throw new Error('It was never stranded');
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    expect(await stranded('plain')).toEqual([`stranded/${KEY}/${id}`]);
+    expect(await deadLetters('plain')).toEqual([`stranded/${KEY}/${id}`]);
     expect((await total('plain')).requests).toBe(0);
     await workerOf('plain').fetch('/up');
     await send('plain');
     const { total_tokens } = await reached('plain', 2);
     const one = await workerOf('plain').fetch(`/v1/usage/records/${id}`);
     expect(Number(total_tokens)).toBe(2 * Number(decodeObject(await one.text())?.total_tokens));
-    for (let reads = 0; reads < 100 && (await stranded('plain')).length > 0; reads++);
-    expect(await stranded('plain')).toEqual([]);
+    for (let reads = 0; reads < 100 && (await deadLetters('plain')).length > 0; reads++);
+    expect(await deadLetters('plain')).toEqual([]);
   });
 
   test('L5 what other isolates left: the daily run brings it in, once, however often it runs', async () => {
@@ -139,7 +139,7 @@ describe('a ledger out of reach', () => {
     for (let run = 0; run < 2; run++) {
       await put();
       await workerOf('plain').scheduled({ cron: cron ?? '', scheduledTime: new Date() });
-      expect(await stranded('plain')).toEqual([]);
+      expect(await deadLetters('plain')).toEqual([]);
       expect((await total('plain')).requests).toBe(before + 30);
     }
   });
@@ -178,7 +178,7 @@ describe.each(['queued', 'queued-kv'])('USAGE_QUEUE (%s)', (name) => {
 test('L5 L6 a ledger out of reach behind a queue: the records wait in KV', async () => {
   await workerOf('queued').fetch('/down');
   await send('queued');
-  for (let reads = 0; (await stranded('queued')).length === 0; reads++) {
+  for (let reads = 0; (await deadLetters('queued')).length === 0; reads++) {
     if (reads > 700) throw new Error('It was never stranded');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

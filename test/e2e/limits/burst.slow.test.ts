@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => limited[Symbol.asyncDispose]());
 
 /** What a request of these tests reserves, in tokens: read off what is left of a large budget. */
-async function ceiling(fields: JsonObject): Promise<number> {
+async function upperBound(fields: JsonObject): Promise<number> {
   const key = await limited.create({ budget: { tokens: 1e9 } });
   const response = await limited.ask(key, fields);
   await response.text();
@@ -39,7 +39,7 @@ describe.each([
   ['whole', {}],
 ])('G2 200 %s requests at once', (_, fields) => {
   test('against a budget for 100 in tokens: exactly 100 pass', async () => {
-    const each = await ceiling(fields);
+    const each = await upperBound(fields);
     limited.usage = { prompt: each - 100, completion: 100 };
     const key = await limited.create({ budget: { tokens: 100 * each + each - 1, per: 'month' } });
     const answers = await burst(key, fields);
@@ -50,7 +50,7 @@ describe.each([
 
   test('against a budget for 100 in dollars: exactly 100 pass', async () => {
     const priced = { ...fields, model: 'mistral/codestral-latest' };
-    const each = await ceiling(priced);
+    const each = await upperBound(priced);
     limited.usage = { prompt: each - 100, completion: 100 };
     // 0.30 and 0.90 dollars a million, in 10^-9.
     const nano = (each - 100) * 300 + 100 * 900;
@@ -62,7 +62,7 @@ describe.each([
   });
 
   test('that use less than they may: as many pass as there is room for, and never more is spent than the limit', async () => {
-    const each = await ceiling(fields);
+    const each = await upperBound(fields);
     limited.usage = { prompt: (each >> 1) - 1, completion: 1 };
     const limit = 50 * each;
     const key = await limited.create({ budget: { tokens: limit } });

@@ -30,7 +30,7 @@ function ask(model: string, body: object = {}, init?: RequestInit): Promise<Resp
 
 describe.each([
   ['chat', CHAT],
-  ['its lane', LANE],
+  ['its passthrough', LANE],
 ])('over %s', (_, model) => {
   test('T1 T2 I4 an upstream that hangs: comments, then error, response.failed and [DONE]', async () => {
     const response = await ask(`${model}:stall-mid`);
@@ -67,7 +67,7 @@ describe.each([
     expect(await gateway.record(response)).toMatchObject({ status: 'cancelled', client: 'responses' });
   });
 
-  test('M1 M2 the record names the client’s dialect and the tokens', async () => {
+  test('M1 M2 the record names the client’s protocol and the tokens', async () => {
     const response = await ask(model);
     await response.text();
     expect(await gateway.record(response)).toMatchObject({
@@ -80,7 +80,7 @@ describe.each([
   });
 });
 
-test('T5 a client of the lane that stops reading: the upstream stops', async () => {
+test('T5 a client of the passthrough that stops reading: the upstream stops', async () => {
   const delta = {
     type: 'response.output_text.delta',
     delta: 'x',
@@ -125,7 +125,7 @@ describe('errors in the route’s own form', () => {
   });
 });
 
-test('G2 a key’s limit of output tokens holds on the lane, too', async () => {
+test('G2 a key’s limit of output tokens holds on the passthrough, too', async () => {
   const keyed = await startGateway({ vars: { AUTH: 'keys' } });
   try {
     const made = await keyed.post(

@@ -1,8 +1,8 @@
 /** The bodies that cost most of their size, within every bound: as the second attack found them, and their neighbours. */
 
-/** Which client's dialect it is in, and which provider it is for. */
+/** Which client's protocol it is in, and which provider it is for. */
 export interface CostlyBody {
-  readonly dialect: 'chat' | 'messages' | 'responses';
+  readonly protocol: 'chat' | 'messages' | 'responses';
   readonly provider: 'openai' | 'anthropic' | 'gemini';
   readonly body: () => object;
 }
@@ -42,11 +42,11 @@ const LISTS = `{"a":${'['.repeat(4.4 * MB)}${']'.repeat(4.4 * MB)}}`;
 const VALUES = `{"a":[${'0,'.repeat(4.4 * MB)}${LONG_INTEGER}]}`;
 
 function chat(provider: CostlyBody['provider'], body: () => object): CostlyBody {
-  return { dialect: 'chat', provider, body: () => ({ messages: [ASK], stream: true, ...body() }) };
+  return { protocol: 'chat', provider, body: () => ({ messages: [ASK], stream: true, ...body() }) };
 }
 
 function responses(provider: CostlyBody['provider'], body: () => object): CostlyBody {
-  return { dialect: 'responses', provider, body: () => ({ input: 'Hi', stream: true, ...body() }) };
+  return { protocol: 'responses', provider, body: () => ({ input: 'Hi', stream: true, ...body() }) };
 }
 
 export const COSTLY: Readonly<Record<string, CostlyBody>> = {
@@ -108,7 +108,7 @@ export const COSTLY: Readonly<Record<string, CostlyBody>> = {
     ],
   })),
   'a token of nested lists': {
-    dialect: 'messages',
+    protocol: 'messages',
     provider: 'openai',
     body: () => {
       const lists = `{"detail":{"data":${'['.repeat(3 * MB)}${']'.repeat(3 * MB)}}}`;

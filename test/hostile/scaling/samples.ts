@@ -1,9 +1,9 @@
-/** A request of each dialect that has every list and every nesting that its readers and the providers' writers know: what the matrix grows. */
+/** A request of each protocol that has every list and every nesting that its readers and the providers' writers know: what the matrix grows. */
 import type { Route } from '../../../src/providers/provider.ts';
 
 export interface Sample {
   readonly name: string;
-  readonly dialect: 'chat' | 'messages' | 'responses';
+  readonly protocol: 'chat' | 'messages' | 'responses';
   readonly route: Route;
   readonly body: object;
 }
@@ -218,12 +218,12 @@ const RESPONSES = {
 };
 
 export const SAMPLES: readonly Sample[] = [
-  { name: 'chat', dialect: 'chat', route: 'chat', body: CHAT },
-  { name: 'chat, legacy', dialect: 'chat', route: 'chat', body: LEGACY },
-  { name: 'completions', dialect: 'chat', route: 'completions', body: TEXT },
-  { name: 'completions of tokens', dialect: 'chat', route: 'completions', body: TOKENS },
-  { name: 'fim', dialect: 'chat', route: 'fim', body: { ...TEXT, prompt: 'Once' } },
-  { name: 'agents', dialect: 'chat', route: 'agents', body: { ...LEGACY, agent_id: 'a' } },
-  { name: 'messages', dialect: 'messages', route: 'chat', body: MESSAGES },
-  { name: 'responses', dialect: 'responses', route: 'chat', body: RESPONSES },
+  { name: 'chat', protocol: 'chat', route: 'chat', body: CHAT },
+  { name: 'chat, legacy', protocol: 'chat', route: 'chat', body: LEGACY },
+  { name: 'completions', protocol: 'chat', route: 'completions', body: TEXT },
+  { name: 'completions of tokens', protocol: 'chat', route: 'completions', body: TOKENS },
+  { name: 'fim', protocol: 'chat', route: 'fim', body: { ...TEXT, prompt: 'Once' } },
+  { name: 'agents', protocol: 'chat', route: 'agents', body: { ...LEGACY, agent_id: 'a' } },
+  { name: 'messages', protocol: 'messages', route: 'chat', body: MESSAGES },
+  { name: 'responses', protocol: 'responses', route: 'chat', body: RESPONSES },
 ];

@@ -1,13 +1,13 @@
 /** The way of one request's body to an upstream, as the gateway goes it, and what each piece of work on it costs. */
 import { readFileSync } from 'node:fs';
-import { HeldRequest } from '../../../src/completion/replayable-request.ts';
-import { findCeiling } from '../../../src/completion/usage-upper-bound.ts';
+import { ReplayableRequest } from '../../../src/completion/replayable-request.ts';
+import { findUsageUpperBound } from '../../../src/completion/usage-upper-bound.ts';
 import { maxWrittenBytes } from '../../../src/completion/written-size.ts';
 import { estimatePromptTokens } from '../../../src/metering/estimate.ts';
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
 import { chat, completions, fim } from '../../../src/protocols/openai-chat/client.ts';
 import { responses } from '../../../src/protocols/openai-responses/client.ts';
-import type { Client, ClientRequest } from '../../../src/protocols/shared/client-protocol.ts';
+import type { ClientProtocol, ClientRequest } from '../../../src/protocols/shared/client-protocol.ts';
 import { PROFILES } from '../../../src/providers/profiles.ts';
 import type { Route } from '../../../src/providers/provider.ts';
 import type { Target } from '../../../src/routing/targets.ts';
@@ -38,12 +38,12 @@ export interface Written {
   readonly json?: string;
 }
 
-/** A body as its client's dialect reads it, and the work until then. */
+/** A body as its client's protocol reads it, and the work until then. */
 export interface Read {
   readonly sample: Sample;
   readonly cameBytes: number;
   readonly sent: JsonObject;
-  readonly client: Client<unknown>;
+  readonly client: ClientProtocol<unknown>;
   readonly request: Extract<ClientRequest<unknown>, { kind: 'request' }>;
   readonly watch: Stopwatch;
 }
@@ -112,9 +112,9 @@ class Stopwatch {
   }
 }
 
-function clientOf({ dialect, route }: Sample): Client<unknown> {
-  if (dialect === 'messages') return messages;
-  if (dialect === 'responses') return responses;
+function clientOf({ protocol, route }: Sample): ClientProtocol<unknown> {
+  if (protocol === 'messages') return messages;
+  if (protocol === 'responses') return responses;
   return route === 'completions' ? completions : route === 'fim' ? fim : chat;
 }
 
@@ -152,9 +152,9 @@ export async function write(
   const watch = new Stopwatch(cameBytes, before);
   const lease = { ...SMALL_LEASE, pause: async () => watch.did('write') };
   const { body, dropped, onlyNative, session } = request;
-  const held = new HeldRequest({
+  const held = new ReplayableRequest({
     ...{ body, sent, dropped, onlyNative, lease },
-    lane: client.lane ?? null,
+    passthrough: client.passthrough ?? null,
     route: sample.route,
     unsupported: 'drop',
     promptCache: 'auto',
@@ -168,7 +168,7 @@ export async function write(
     ...own,
   });
   if (written.kind === 'error') return ended({ why: written.error.message });
-  await findCeiling([target], written.request, held);
+  await findUsageUpperBound([target], written.request, held);
   watch.did('ceiling');
   const { json, facts } = written.request;
   const names = [...facts.dropped, ...facts.changed];

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { expire, settle, settleUnreserved } from '../../../src/ledger/limits/settle.ts';
-import { readStanding } from '../../../src/ledger/limits/status.ts';
+import { readLimitStatus } from '../../../src/ledger/limits/status.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 
 const CEILING = 100;
@@ -59,7 +59,7 @@ test('G2 G3 the sums are those of the requests, each once, and a hard budget is 
           settleUnreserved(sql, `r${id}`, used(tokens), '2026-11-21', now);
           known.set(id, { state: 'settled', tokens });
         }
-        const { budget } = readStanding(sql, now);
+        const { budget } = readLimitStatus(sql, now);
         expect((budget?.spent ?? 0) + (budget?.reserved ?? 0)).toBe(sumOf(known));
         expect(sumOf(known)).toBeLessThanOrEqual(LIMIT);
         const running = [...known.values()].filter(({ state }) => state === 'running').length;

@@ -82,14 +82,16 @@ describe('G2 highestPrice', () => {
         const price = { ...BASE, input, output, cached_input };
         const top = highest([price]);
         if (top === null) throw new Error('There is a price');
-        const ceiling = BigInt(prompt) * BigInt(top.prompt) + BigInt(completion) * BigInt(top.output);
+        const upperBound = BigInt(prompt) * BigInt(top.prompt) + BigInt(completion) * BigInt(top.output);
         const usage = {
           prompt_tokens: prompt,
           completion_tokens: completion,
           total_tokens: prompt + completion,
           prompt_tokens_details: { cached_tokens: prompt >> 1 },
         };
-        expect(Number((ceiling + 999n) / 1000n)).toBeGreaterThanOrEqual(costOf(usage, price, NOW)?.nano ?? 0);
+        expect(Number((upperBound + 999n) / 1000n)).toBeGreaterThanOrEqual(
+          costOf(usage, price, NOW)?.nano ?? 0,
+        );
       }),
     );
   });

@@ -1,7 +1,7 @@
 /** Tests reservations: what is reserved, when a request is refused, and what it is told (G2, G4, G5). */
 import { describe, expect, test } from 'vitest';
 import { expire, settle } from '../../../src/ledger/limits/settle.ts';
-import { readStanding } from '../../../src/ledger/limits/status.ts';
+import { readLimitStatus } from '../../../src/ledger/limits/status.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 
 function admitted(sql: MemorySql, count: number, now = NOW): number {
@@ -36,7 +36,7 @@ describe('G2 reserve under a hard budget', () => {
     const sql = new MemorySql({ budget: { USD: 1 } });
     const fields = searches === undefined ? { price } : { price, searches };
     expect(sql.reserve('a', fields).kind).toBe('reserved');
-    expect(readStanding(sql, NOW).budget?.reserved).toBe(counted * 1_000_000);
+    expect(readLimitStatus(sql, NOW).budget?.reserved).toBe(counted * 1_000_000);
   });
 
   test('counts every answer of several choices', () => {
@@ -49,7 +49,7 @@ describe('G2 reserve under a hard budget', () => {
   test('of a caller without a limit of its own: reserves 4,096 tokens of output, which are then sent', () => {
     const sql = new MemorySql({ budget: { tokens: 4106 } });
     expect(sql.reserve('a', { outputTokens: null })).toMatchObject({ kind: 'reserved', outputTokens: 4096 });
-    expect(readStanding(sql, NOW).budget?.reserved).toBe(4106);
+    expect(readLimitStatus(sql, NOW).budget?.reserved).toBe(4106);
   });
 
   test('asked twice for one request: reserves once and answers the same', () => {
@@ -57,7 +57,7 @@ describe('G2 reserve under a hard budget', () => {
     expect(sql.reserve('a')).toMatchObject({ kind: 'reserved', outputTokens: 90 });
     expect(sql.reserve('a')).toMatchObject({ kind: 'reserved', outputTokens: 90 });
     expect(sql.count('reservations')).toBe(1);
-    expect(readStanding(sql, NOW).requests?.used).toBe(1);
+    expect(readLimitStatus(sql, NOW).requests?.used).toBe(1);
   });
 
   test.each([
@@ -89,7 +89,7 @@ test('G2 reserve under a budget that warns: refuses nothing, reserves nothing, a
   const sql = new MemorySql({ budget: { tokens: 10, mode: 'warn' } });
   expect(admitted(sql, 5)).toBe(5);
   settle(sql, `${NOW}-0`, used(25));
-  expect(readStanding(sql, NOW).budget).toMatchObject({ spent: 25, reserved: 0 });
+  expect(readLimitStatus(sql, NOW).budget).toMatchObject({ spent: 25, reserved: 0 });
 });
 
 describe('G1 max_output_tokens', () => {
@@ -147,19 +147,19 @@ describe('G4 periods, in UTC', () => {
   ])('per %s: what was spent at the end of one period is not of the next', (per, before, after) => {
     const sql = new MemorySql({ budget: { tokens: 200, per } });
     expect(admitted(sql, 3, before)).toBe(2);
-    expect(readStanding(sql, before).budget?.resetsAt).toBe(
+    expect(readLimitStatus(sql, before).budget?.resetsAt).toBe(
       Date.parse(new Date(after).toISOString().slice(0, 10)),
     );
     expect(admitted(sql, 3, after)).toBe(2);
-    expect(readStanding(sql, before).budget?.reserved).toBe(200);
+    expect(readLimitStatus(sql, before).budget?.reserved).toBe(200);
   });
 
   test('a request that runs into the next period counts in the one in which it was reserved', () => {
     const sql = new MemorySql({ budget: { tokens: 100, per: 'month' } });
     sql.reserve('a', {}, lastMoment);
     settle(sql, 'a', used(90));
-    expect(readStanding(sql, lastMoment).budget?.spent).toBe(90);
-    expect(readStanding(sql, lastMoment + 5 * MINUTE).budget?.spent).toBe(0);
+    expect(readLimitStatus(sql, lastMoment).budget?.spent).toBe(90);
+    expect(readLimitStatus(sql, lastMoment + 5 * MINUTE).budget?.spent).toBe(0);
     expect(sql.reserve('b', {}, lastMoment + 5 * MINUTE).kind).toBe('reserved');
   });
 
@@ -168,7 +168,7 @@ describe('G4 periods, in UTC', () => {
     sql.reserve('a');
     settle(sql, 'a', used(60));
     expect(sql.reserve('b', {}, Date.UTC(2036, 0, 1)).kind).toBe('refused');
-    expect(readStanding(sql, Date.UTC(2036, 0, 1)).budget).toMatchObject({ spent: 60, resetsAt: null });
+    expect(readLimitStatus(sql, Date.UTC(2036, 0, 1)).budget).toMatchObject({ spent: 60, resetsAt: null });
   });
 
   test('a changed budget touches no spend: of another size, unit or period it counts what was spent before', () => {
@@ -197,7 +197,7 @@ describe('G4 periods, in UTC', () => {
     ] as const;
     for (const [budget, standing] of changes) {
       sql.limit({ budget });
-      expect(readStanding(sql, NOW).budget).toMatchObject(standing);
+      expect(readLimitStatus(sql, NOW).budget).toMatchObject(standing);
     }
   });
 });
@@ -226,7 +226,7 @@ test('no leak: after 10,000 requests there is no reservation, and as many second
   expect(sql.count('reservations')).toBe(0);
   expect(sql.count('seconds')).toBeLessThanOrEqual(61);
   expect(sql.count('spent')).toBe(1);
-  expect(readStanding(sql, now).budget).toMatchObject({
+  expect(readLimitStatus(sql, now).budget).toMatchObject({
     spent: 9800 * 20 + 200 * 100,
     reserved: 0,
     estimated: 20_000,
@@ -237,7 +237,7 @@ describe('G3 further attempts of one request', () => {
   test('are reserved for beside the first, once each, and no rate counts them', () => {
     const sql = new MemorySql({ budget: { tokens: 350 }, rpm: 1, max_concurrent: 1 });
     for (const attempts of [1, 2, 2, 3, 1]) expect(sql.reserve('a', { attempts }).kind).toBe('reserved');
-    expect(readStanding(sql, NOW)).toMatchObject({
+    expect(readLimitStatus(sql, NOW)).toMatchObject({
       budget: { reserved: 300 },
       requests: { used: 1 },
       running: 1,
@@ -251,6 +251,6 @@ describe('G3 further attempts of one request', () => {
       kind: 'refused',
       refusal: { kind: 'budget', needed: 100 },
     });
-    expect(readStanding(sql, NOW)).toMatchObject({ budget: { reserved: 200 } });
+    expect(readLimitStatus(sql, NOW)).toMatchObject({ budget: { reserved: 200 } });
   });
 });

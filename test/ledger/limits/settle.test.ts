@@ -7,7 +7,7 @@ import {
   settleRecords,
   settleUnreserved,
 } from '../../../src/ledger/limits/settle.ts';
-import { readStanding } from '../../../src/ledger/limits/status.ts';
+import { readLimitStatus } from '../../../src/ledger/limits/status.ts';
 import { type Charge, withoutCharges } from '../../../src/metering/charged-usage.ts';
 import { record } from '../../metering/records.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
@@ -16,7 +16,7 @@ const HARD = { budget: { tokens: 1000 } };
 const OVER = NOW + 11 * MINUTE;
 
 function budget(sql: MemorySql, now = NOW) {
-  return readStanding(sql, now).budget;
+  return readLimitStatus(sql, now).budget;
 }
 
 describe('G3 settle', () => {
@@ -71,7 +71,7 @@ describe('G3 settle', () => {
     const sql = new MemorySql({ tpm: 1000 });
     sql.reserve('a');
     settle(sql, 'a', { ...used(900), unreported: { tokens: 900, nano: 0 }, recordedTokens: 5 });
-    expect(readStanding(sql, NOW).tokens).toMatchObject({ used: 5 });
+    expect(readLimitStatus(sql, NOW).tokens).toMatchObject({ used: 5 });
   });
 
   test('by its record with a charge: that counts, also in the place of a charge for its expiry', () => {

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { settle } from '../../../src/ledger/limits/settle.ts';
-import { readStanding } from '../../../src/ledger/limits/status.ts';
+import { readLimitStatus } from '../../../src/ledger/limits/status.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 
 describe('G2 rpm', () => {
@@ -47,8 +47,8 @@ describe('G2 rpm', () => {
     expect(sql.reserve('b', {}, NOW + 10_250)).toMatchObject({
       standing: { requests: { used: 2, resetMs: 60_750 } },
     });
-    expect(readStanding(sql, NOW + 71_000 - 1).requests).toEqual({ used: 1, resetMs: 1 });
-    expect(readStanding(sql, NOW + 71_000).requests).toEqual({ used: 0, resetMs: 0 });
+    expect(readLimitStatus(sql, NOW + 71_000 - 1).requests).toEqual({ used: 1, resetMs: 1 });
+    expect(readLimitStatus(sql, NOW + 71_000).requests).toEqual({ used: 0, resetMs: 0 });
   });
 });
 
@@ -56,9 +56,9 @@ describe('G2 tpm', () => {
   test('counts the estimate and the output limit, then the truth', () => {
     const sql = new MemorySql({ tpm: 200 });
     sql.reserve('a');
-    expect(readStanding(sql, NOW).tokens?.used).toBe(94);
+    expect(readLimitStatus(sql, NOW).tokens?.used).toBe(94);
     settle(sql, 'a', used(150));
-    expect(readStanding(sql, NOW + 5000).tokens?.used).toBe(150);
+    expect(readLimitStatus(sql, NOW + 5000).tokens?.used).toBe(150);
     expect(sql.reserve('b', {}, NOW + 5000)).toMatchObject({
       refusal: { kind: 'tpm', needed: 94, waitMs: 56_000 },
     });
@@ -70,7 +70,7 @@ describe('G2 tpm', () => {
     sql.reserve('a');
     sql.reserve('b', {}, NOW + 61_000);
     settle(sql, 'a', used(900));
-    expect(readStanding(sql, NOW + 61_000).tokens?.used).toBe(94);
+    expect(readLimitStatus(sql, NOW + 61_000).tokens?.used).toBe(94);
   });
 
   test('a request larger than the limit is told that no time helps', () => {

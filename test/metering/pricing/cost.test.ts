@@ -1,7 +1,7 @@
 /** Tests what tokens cost at a price: parts of the prompt and the answer, tiers, unknown rates, rounding, hostile counts (P1, P4). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ceilingOf, costOf } from '../../../src/metering/pricing/cost.ts';
+import { costOf, costUpperBound } from '../../../src/metering/pricing/cost.ts';
 import type { Price } from '../../../src/metering/pricing/price.ts';
 import { MAX_COST_NANO } from '../../../src/shared/limits.ts';
 import { NOON, price, usage } from './prices.ts';
@@ -183,7 +183,7 @@ describe('ceilingOf', () => {
     ['the peak, whatever the hour', PEAK, 100 * 2000 + 10 * 8000],
     ['unknown, where a rate is', price({ input: 1 }), null],
   ])('P1 %s', (_, at, nano) => {
-    expect(ceilingOf(at, 100, 10)).toBe(nano);
+    expect(costUpperBound(at, 100, 10)).toBe(nano);
   });
 
   test('P4 no request costs more than its ceiling', () => {
@@ -198,7 +198,7 @@ describe('ceilingOf', () => {
         fc.date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true }),
         (one, used, end) => {
           const cost = costOf(usage(used), one, end.getTime())?.nano ?? 0;
-          expect(cost).toBeLessThanOrEqual(ceilingOf(one, used.prompt, used.completion) ?? 0);
+          expect(cost).toBeLessThanOrEqual(costUpperBound(one, used.prompt, used.completion) ?? 0);
         },
       ),
       { seed: 20261121 },

@@ -1,9 +1,9 @@
 /** Tests what of a Messages request stays behind where its provider speaks Messages: Weir's own tokens, and nothing else (N1, I7). */
 import { describe, expect, test } from 'vitest';
-import { lane } from '../../../src/protocols/anthropic-messages/passthrough.ts';
-import { sealToken } from '../../../src/protocols/shared/reasoning-state.ts';
+import { messagesPassthrough } from '../../../src/protocols/anthropic-messages/passthrough.ts';
+import { encodeReasoningState } from '../../../src/protocols/shared/reasoning-state.ts';
 
-const TAGGED = sealToken('deepseek', { detail: {} });
+const TAGGED = encodeReasoningState('deepseek', { detail: {} });
 const OWN = { type: 'thinking', thinking: 'b', signature: 'EqQB' };
 const CALL = { type: 'tool_use', id: 'toolu_weir_1', name: 'f', input: {} };
 
@@ -13,7 +13,7 @@ describe('N1 withoutTokens', () => {
       model: 'm',
       messages: [{ role: 'assistant', content: [OWN, CALL] }, 'x', { content: 'text' }],
     };
-    expect(lane.withoutTokens(body)).toBe(body);
+    expect(messagesPassthrough.withoutTokens(body)).toBe(body);
   });
 
   test('blocks that Weir has tagged are left out, Anthropic’s own stay where they are', () => {
@@ -25,7 +25,9 @@ describe('N1 withoutTokens', () => {
       CALL,
     ];
     const next = { role: 'user', content: 'b' };
-    expect(lane.withoutTokens({ x: 1, messages: [{ role: 'assistant', content }, next] })).toEqual({
+    expect(
+      messagesPassthrough.withoutTokens({ x: 1, messages: [{ role: 'assistant', content }, next] }),
+    ).toEqual({
       x: 1,
       messages: [
         { role: 'assistant', content: [OWN, { type: 'redacted_thinking', data: 'EmwK' }, CALL] },
@@ -40,7 +42,7 @@ describe('N1 withoutTokens', () => {
       { role: 'assistant', content: [{ type: 'thinking', thinking: 'a', signature: TAGGED }] },
       { role: 'user', content: 'b' },
     ];
-    expect(lane.withoutTokens({ messages })).toEqual({ messages: [messages[0], messages[2]] });
+    expect(messagesPassthrough.withoutTokens({ messages })).toEqual({ messages: [messages[0], messages[2]] });
   });
 
   test('a tool loop that another provider began: it is translated, as it can’t go on without its thoughts', () => {
@@ -52,7 +54,9 @@ describe('N1 withoutTokens', () => {
       { role: 'assistant', content: [CALL] },
       result,
     ];
-    expect(lane.withoutTokens({ messages })).toBeNull();
-    expect(lane.withoutTokens({ messages: [...messages, { role: 'user', content: 'b' }] })).not.toBeNull();
+    expect(messagesPassthrough.withoutTokens({ messages })).toBeNull();
+    expect(
+      messagesPassthrough.withoutTokens({ messages: [...messages, { role: 'user', content: 'b' }] }),
+    ).not.toBeNull();
   });
 });

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { ChatChunk, Delta } from '../../../src/canonical/chunk.ts';
 import { apiError } from '../../../src/canonical/error.ts';
 import type { FinishReason } from '../../../src/canonical/finish-reason.ts';
-import { MessageWriter } from '../../../src/protocols/anthropic-messages/client-writer.ts';
-import { MessageBuilder } from '../../../src/protocols/anthropic-messages/json-writer.ts';
+import { MessagesWriter } from '../../../src/protocols/anthropic-messages/client-writer.ts';
+import { MessagesJsonWriter } from '../../../src/protocols/anthropic-messages/json-writer.ts';
 import type { WriterOptions } from '../../../src/protocols/shared/client-protocol.ts';
 import { checkMessages, missingKeys } from '../../contract/check-messages.ts';
 import { convertStream } from '../../contract/convert.ts';
@@ -39,11 +39,11 @@ function more(index: number, json: string): Delta {
 
 const OPTIONS = { requestId: 'r-1', model: 'claude-asked' };
 
-function writer(): MessageWriter {
-  return new MessageWriter({ ...OPTIONS, maxEventBytes: MAX_EVENT_BYTES, promptTokens: 17 });
+function writer(): MessagesWriter {
+  return new MessagesWriter({ ...OPTIONS, maxEventBytes: MAX_EVENT_BYTES, promptTokens: 17 });
 }
 
-function taken({ output }: MessageWriter): string {
+function taken({ output }: MessagesWriter): string {
   return decoder.decode(output.take());
 }
 
@@ -70,7 +70,7 @@ function blocksOf(stream: string): string[] {
 }
 
 function build(...deltas: readonly (Delta | ChatChunk)[]): JsonObject {
-  const builder = new MessageBuilder(OPTIONS);
+  const builder = new MessagesJsonWriter(OPTIONS);
   for (const one of [...deltas, LAST]) builder.chunk('object' in one ? one : chunk(one));
   builder.end(null);
   return JSON.parse(builder.take());
@@ -118,7 +118,7 @@ describe('MessageWriter, calls', () => {
   );
 
   test('Q11 an integer beyond 2^53 in a call of a whole message: its digits as they were', () => {
-    const builder = new MessageBuilder(OPTIONS);
+    const builder = new MessagesJsonWriter(OPTIONS);
     for (const one of [chunk(begin(0, '{"id":1234567890123456789}')), STOP, LAST]) builder.chunk(one);
     builder.end(null);
     expect(builder.take()).toContain('"input":{"id":1234567890123456789}');
@@ -147,7 +147,7 @@ describe('MessageWriter, calls', () => {
   });
 
   test('B3 blocks of one character each, in a whole message: each costs more than that, and the answer fails in time', () => {
-    const builder = new MessageBuilder(OPTIONS);
+    const builder = new MessagesJsonWriter(OPTIONS);
     const chunks = [chunk({ content: 'a' }), chunk({ reasoning_content: 'b' })];
     let taken = 0;
     while (taken < 100_000 && chunks.every((one) => builder.chunk(one))) taken++;
@@ -335,7 +335,7 @@ describe('MessageWriter, the fast path', () => {
     const frames = deltas.map((delta) => `${BEFORE}${JSON.stringify(delta)},"finish_reason":null}]}\n\n`);
     const bytes = new TextEncoder().encode(`${frames.join('')}data: [DONE]\n\n`);
     const asked = { provider: 'compatible', route: 'chat', model: 'm', usageChunk: true } as const;
-    const conversion = { ...asked, openWriter: (options: WriterOptions) => new MessageWriter(options) };
+    const conversion = { ...asked, openWriter: (options: WriterOptions) => new MessagesWriter(options) };
     const fast = convertStream([bytes], conversion);
     const slow = convertStream([bytes], { ...conversion, fastPath: false });
     expect(fast.text).toBe(slow.text);

@@ -1,7 +1,7 @@
 /** Tests what Anthropic's requests become: each row of the mapping, and what of a request has no place in a chat (5.3). */
 import { describe, expect, test } from 'vitest';
 import { readRequest } from '../../../src/protocols/anthropic-messages/client-request.ts';
-import { sealToken } from '../../../src/protocols/shared/reasoning-state.ts';
+import { encodeReasoningState } from '../../../src/protocols/shared/reasoning-state.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 
 const USER = { role: 'user', content: 'Hi' };
@@ -288,10 +288,10 @@ describe('I2 I7 readRequest, what the assistant said', () => {
 
   test('thinking of Weir’s own tag: the text, and the token as its maker gave it', () => {
     const content = [
-      { type: 'thinking', thinking: 'T', signature: sealToken('anthropic', { detail: signed }) },
+      { type: 'thinking', thinking: 'T', signature: encodeReasoningState('anthropic', { detail: signed }) },
       {
         type: 'redacted_thinking',
-        data: sealToken('x', { detail: { type: 'reasoning.encrypted', data: 'd' } }),
+        data: encodeReasoningState('x', { detail: { type: 'reasoning.encrypted', data: 'd' } }),
       },
       { type: 'text', text: 'A' },
       { type: 'tool_use', id: 'toolu_weir_call_1', name: 'f', input: { a: 1 } },
@@ -313,7 +313,7 @@ describe('I2 I7 readRequest, what the assistant said', () => {
   test('the signature of a call goes back to its call, with its maker', () => {
     const extra_content = { google: { thought_signature: 't' } };
     const content = [
-      { type: 'redacted_thinking', data: sealToken('gemini', { call: 'c', extra_content }) },
+      { type: 'redacted_thinking', data: encodeReasoningState('gemini', { call: 'c', extra_content }) },
       { type: 'tool_use', id: 'toolu_weir_c', name: 'f', input: {} },
     ];
     expect(messagesOf({ role: 'assistant', content })).toMatchObject([
@@ -327,7 +327,7 @@ describe('I2 I7 readRequest, what the assistant said', () => {
   test('a token that names another maker in itself: it is of the provider by whose mark it came', () => {
     const extra_content = { google: { thought_signature: 't' }, weir: { provider: 'openai' } };
     const content = [
-      { type: 'redacted_thinking', data: sealToken('gemini', { call: 'c', extra_content }) },
+      { type: 'redacted_thinking', data: encodeReasoningState('gemini', { call: 'c', extra_content }) },
       { type: 'tool_use', id: 'toolu_weir_c', name: 'f', input: {} },
     ];
     expect(messagesOf({ role: 'assistant', content })).toMatchObject([

@@ -25,20 +25,20 @@ export const SOURCES = readRecordings().flatMap((recording) => {
 
 /** Null for what is no answer to a message: text completions, fill-in-the-middle, dialects that Weir does not read. */
 function sourceOf(recording: Recording): Source | null {
-  const { name, dialect } = recording;
+  const { name, protocol } = recording;
   const text = framed(recording);
-  if (dialect === 'openai' && text.includes('"delta"') && !name.includes('--codestral-fim')) {
+  if (protocol === 'openai' && text.includes('"delta"') && !name.includes('--codestral-fim')) {
     const maker = PROVIDERS.find(({ id }) => id === name.split('--')[0])?.id ?? COMPATIBLE;
     return { text, read: readUpstream(text, 'sse'), conversion: conversionOf(maker) };
   }
-  if (dialect === 'anthropic') {
+  if (protocol === 'anthropic') {
     return { text, read: readAnthropic(text), conversion: conversionOf('anthropic') };
   }
-  if (dialect === 'responses') {
-    const conversion = { ...conversionOf('openai'), dialect: openaiResponses };
+  if (protocol === 'responses') {
+    const conversion = { ...conversionOf('openai'), protocol: openaiResponses };
     return { text, read: readResponsesStream(text, 'openai'), conversion };
   }
-  if (dialect === 'gemini') {
+  if (protocol === 'gemini') {
     return { text, read: readGemini(geminiEvents(text)), conversion: conversionOf('gemini') };
   }
   return null;

@@ -1,9 +1,9 @@
 /** Every recorded stream of a real provider, written for Anthropic's clients: the grammar kept, nothing lost, every cut alike. */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
-import { Tally } from '../../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../../src/metering/usage-accumulator.ts';
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
-import { AnswerReader } from '../../../src/stream/event-reader.ts';
+import { EventReader } from '../../../src/stream/event-reader.ts';
 import { checkMessages } from '../../contract/check-messages.ts';
 import { type Conversion, convertStream, cut, optionsOf } from '../../contract/convert.ts';
 import { isObject, type JsonObject, listOf, objectOf, parseJson, textOf } from '../../contract/json.ts';
@@ -16,7 +16,7 @@ const encoder = new TextEncoder();
 /** The answer as one message, or null where it failed. */
 function build(bytes: Uint8Array, conversion: Conversion): JsonObject | null {
   const builder = messages.openWhole(null, WRITER_OPTIONS);
-  const reader = new AnswerReader(optionsOf(conversion, new Tally(() => 0, 0)), builder);
+  const reader = new EventReader(optionsOf(conversion, new UsageAccumulator(() => 0, 0)), builder);
   reader.push(bytes);
   reader.end();
   return builder.failure === null ? objectOf(parseJson(builder.take())) : null;

@@ -119,7 +119,7 @@ describe('Anthropic, tools', () => {
       text(4, 'yes') +
       stop('pause_turn');
     expect(read(stream)).toMatchObject({ text: 'yes', reasoning: '', toolCalls: [], finish: 'stop' });
-    expect(convert(stream).tally.finishWord).toBe('pause_turn');
+    expect(convert(stream).accumulator.finishWord).toBe('pause_turn');
   });
 });
 
@@ -168,7 +168,7 @@ describe('Anthropic, ends', () => {
   ])('A4 %s: %s, and the record keeps the word', (word, finish) => {
     const stream = START + text(0, 'a') + stop(word);
     expect(read(stream)?.finish).toBe(finish);
-    expect(convert(stream).tally.finishWord).toBe(word);
+    expect(convert(stream).accumulator.finishWord).toBe(word);
   });
 
   test('A4 end_turn after a call: tool_calls', () => {
@@ -212,7 +212,7 @@ describe('Anthropic, ends', () => {
     expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: 'ab', finish: 'stop' });
     expect(converted.text.match(/"role"/g)).toHaveLength(1);
     expect(new Set([...converted.text.matchAll(/"id":"([^"]*)"/g)].map(([, id]) => id)).size).toBe(1);
-    expect(converted.tally.countUsage().usage.prompt_tokens).toBe(125);
+    expect(converted.accumulator.countUsage().usage.prompt_tokens).toBe(125);
   });
 
   test('A3 what follows message_stop is not read', () => {
@@ -240,7 +240,7 @@ describe('Anthropic, ends', () => {
 });
 
 describe('Anthropic, usage', () => {
-  const usageOf = (stream: string) => convert(stream).tally.countUsage();
+  const usageOf = (stream: string) => convert(stream).accumulator.countUsage();
 
   test('A5 what was read from a cache and written to one is in the prompt, once (LiteLLM#11789)', () => {
     expect(usageOf(START + stop('end_turn')).usage).toEqual({
@@ -271,7 +271,8 @@ describe('Anthropic, usage', () => {
       '"output_tokens":1',
       `"cache_creation":${JSON.stringify(split(60))},"output_tokens":1`,
     );
-    const counted = (end: JsonObject) => convert(start + stop('end_turn', end)).tally.countBilled().usage;
+    const counted = (end: JsonObject) =>
+      convert(start + stop('end_turn', end)).accumulator.countBilled().usage;
     expect(counted({ output_tokens: 7 })).toMatchObject({ cache_write_long_tokens: 60 });
     expect(counted({ output_tokens: 7, cache_creation: split(50) })).toMatchObject({
       cache_write_long_tokens: 50,
@@ -291,17 +292,17 @@ describe('Anthropic, usage', () => {
   test('P1 searches that its usage names: counted for the bill, be there as many results as there may', () => {
     const server_tool_use = { web_search_requests: 3, web_fetch_requests: 1 };
     const stream = START + results(0, FOUND) + stop('end_turn', { output_tokens: 7, server_tool_use });
-    expect(convert(stream).tally.countBilled().usage).toMatchObject({ searches: 3 });
+    expect(convert(stream).accumulator.countBilled().usage).toMatchObject({ searches: 3 });
     expect(convert(stream).text).not.toContain('searches');
   });
 
   test('P1 searches whose number no usage names, as at DeepSeek: those that found something', () => {
     const failed = { type: 'web_search_tool_result_error', error_code: 'unavailable' };
     const blocks = results(0, FOUND) + results(1, []) + results(2, failed) + results(3, FOUND);
-    expect(convert(START + blocks + stop('end_turn')).tally.countBilled().usage).toMatchObject({
+    expect(convert(START + blocks + stop('end_turn')).accumulator.countBilled().usage).toMatchObject({
       searches: 2,
     });
-    expect(convert(START + stop('end_turn')).tally.countBilled().usage).not.toHaveProperty('searches');
+    expect(convert(START + stop('end_turn')).accumulator.countBilled().usage).not.toHaveProperty('searches');
   });
 
   test('A5 M3 a stream that is cut: the prompt is as reported, the completion an estimate and not the 1 of its start', () => {
@@ -325,9 +326,9 @@ describe('Anthropic, usage', () => {
       iteration('message', 5, 7),
       iteration('advisor_message', 3, 4),
     ];
-    const { tally } = convert(START + stop('end_turn', { output_tokens: 7, iterations }));
-    expect(tally.countUsage().usage).toMatchObject({ prompt_tokens: 125, completion_tokens: 7 });
-    expect(tally.countBilled().usage).toMatchObject({
+    const { accumulator } = convert(START + stop('end_turn', { output_tokens: 7, iterations }));
+    expect(accumulator.countUsage().usage).toMatchObject({ prompt_tokens: 125, completion_tokens: 7 });
+    expect(accumulator.countBilled().usage).toMatchObject({
       prompt_tokens: 125 + 1011 + 1013,
       completion_tokens: 7 + 2 + 4,
       prompt_tokens_details: { cached_tokens: 2020, cache_write_tokens: 120 },
@@ -345,9 +346,9 @@ describe('Anthropic, a model that took over from one that declined', () => {
   });
   const counted = (...iterations: JsonObject[]) => {
     const stream = START + text(0, 'a') + stop('end_turn', { output_tokens: 7, iterations });
-    const { tally } = convert(stream);
-    const { prompt_tokens, completion_tokens } = tally.countBilled().usage;
-    expect(tally.countUsage().usage).toMatchObject({ prompt_tokens: 125, completion_tokens: 7 });
+    const { accumulator } = convert(stream);
+    const { prompt_tokens, completion_tokens } = accumulator.countBilled().usage;
+    expect(accumulator.countUsage().usage).toMatchObject({ prompt_tokens: 125, completion_tokens: 7 });
     return [prompt_tokens, completion_tokens];
   };
   const served = iteration('fallback_message', 'claude-b', 125, 7);
@@ -389,7 +390,7 @@ describe('Anthropic, a plain answer', () => {
       { type: 'tool_use', id: 't1', name: 'f', input: { a: 1 } },
       { type: 'tool_use', id: 't2', name: 'g', input: {} },
     ];
-    const { text: json, tally } = convertObject(answer(content), CHAT, false);
+    const { text: json, accumulator } = convertObject(answer(content), CHAT, false);
     const body = JSON.parse(json);
     expect(body).toMatchObject({
       id: 'msg_1',
@@ -412,7 +413,7 @@ describe('Anthropic, a plain answer', () => {
         ],
       },
     });
-    expect(tally.finishWord).toBe('tool_use');
+    expect(accumulator.finishWord).toBe('tool_use');
   });
 
   test('A3 no block at all: an empty message; no message: an error', () => {

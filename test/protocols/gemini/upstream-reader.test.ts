@@ -91,7 +91,7 @@ describe('3.8 finishes', () => {
   ])('#11 A4 %s behind a text: %s, and the record keeps the word', (word, finish) => {
     const converted = convert(said([{ text: 'a' }], word));
     expect(readClient(converted.text).choices.get(0)?.finish).toBe(finish);
-    expect(converted.tally.finishWord).toBe(word);
+    expect(converted.accumulator.finishWord).toBe(word);
   });
 
   test.each(['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'NO_IMAGE', 'OTHER'])(
@@ -100,7 +100,7 @@ describe('3.8 finishes', () => {
       const converted = convert(said([], word, usage({ promptTokenCount: 21, totalTokenCount: 21 })));
       expect(converted.error?.code).toBe(word);
       expect(readClient(converted.text).choices.get(0)?.finish ?? null).toBeNull();
-      expect(converted.tally.countReported()).toMatchObject({
+      expect(converted.accumulator.countReported()).toMatchObject({
         estimated: false,
         usage: { prompt_tokens: 21, completion_tokens: 0 },
       });
@@ -120,8 +120,11 @@ describe('3.8 finishes', () => {
     const counts = usage({ promptTokenCount: 9, totalTokenCount: 9 });
     const converted = convert(event({ promptFeedback: { blockReason }, ...counts }));
     expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: '', finish: 'content_filter' });
-    expect(converted.tally.countUsage()).toMatchObject({ estimated: false, usage: { prompt_tokens: 9 } });
-    expect(converted.tally.finishWord).toBe(blockReason);
+    expect(converted.accumulator.countUsage()).toMatchObject({
+      estimated: false,
+      usage: { prompt_tokens: 9 },
+    });
+    expect(converted.accumulator.finishWord).toBe(blockReason);
   });
 
   test('A3 a finish that is taken back by what follows: the last one counts', () => {
@@ -140,7 +143,7 @@ describe('3.8 usage', () => {
       thoughtsTokenCount: 6,
       totalTokenCount: 17,
     };
-    expect(convert(said([{ text: 'a' }], 'STOP', usage(counts))).tally.countUsage().usage).toEqual({
+    expect(convert(said([{ text: 'a' }], 'STOP', usage(counts))).accumulator.countUsage().usage).toEqual({
       prompt_tokens: 3,
       completion_tokens: 14,
       total_tokens: 17,
@@ -157,7 +160,7 @@ describe('3.8 usage', () => {
         usage({ promptTokenCount: 79, candidatesTokenCount: 2, totalTokenCount: 81 }),
       ),
     ];
-    expect(convert(...events).tally.countUsage().usage).toMatchObject({
+    expect(convert(...events).accumulator.countUsage().usage).toMatchObject({
       prompt_tokens: 79,
       completion_tokens: 2,
     });
@@ -172,7 +175,7 @@ describe('3.8 usage', () => {
       ),
       event(usage({ promptTokenCount: 9, totalTokenCount: 9 })),
     ];
-    expect(convert(...events).tally.countUsage()).toMatchObject({
+    expect(convert(...events).accumulator.countUsage()).toMatchObject({
       estimated: false,
       usage: { prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 },
     });
@@ -192,9 +195,9 @@ describe('3.8 usage', () => {
       candidatesTokenCount: 2,
       totalTokenCount: 45,
     };
-    expect(convert(said([{ text: 'a' }], 'STOP', usage(counts))).tally.countUsage().usage.prompt_tokens).toBe(
-      43,
-    );
+    expect(
+      convert(said([{ text: 'a' }], 'STOP', usage(counts))).accumulator.countUsage().usage.prompt_tokens,
+    ).toBe(43);
   });
 });
 
@@ -335,6 +338,8 @@ test('P1 queries of Google Search: each is billed once, and empty ones are not',
     ...usage({ promptTokenCount: 1, candidatesTokenCount: 1 }),
   });
   const converted = convert(event(grounded(['a', '', 'b'])), event(grounded(['b', 'c'])), said([], 'STOP'));
-  expect(converted.tally.countBilled().usage).toMatchObject({ searches: 3 });
-  expect(convert(said([{ text: 'a' }], 'STOP')).tally.countBilled().usage).not.toHaveProperty('searches');
+  expect(converted.accumulator.countBilled().usage).toMatchObject({ searches: 3 });
+  expect(convert(said([{ text: 'a' }], 'STOP')).accumulator.countBilled().usage).not.toHaveProperty(
+    'searches',
+  );
 });

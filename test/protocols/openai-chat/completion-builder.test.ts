@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ChatChunk, Delta, TextChunk } from '../../../src/canonical/chunk.ts';
 import type { Usage } from '../../../src/canonical/usage.ts';
-import { CompletionBuilder } from '../../../src/protocols/openai-chat/json-writer.ts';
+import { ChatJsonWriter } from '../../../src/protocols/openai-chat/json-writer.ts';
 
 const BASE = { id: 'i', object: 'chat.completion.chunk', created: 1, model: 'p/m' } as const;
 const USAGE: Usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
@@ -17,7 +17,7 @@ const STOP: ChatChunk = {
 };
 
 function build(...chunks: (ChatChunk | TextChunk)[]): string {
-  const builder = new CompletionBuilder();
+  const builder = new ChatJsonWriter();
   for (const one of chunks) builder.chunk(one);
   builder.end(null);
   return builder.take();

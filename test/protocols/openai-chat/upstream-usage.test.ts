@@ -1,25 +1,25 @@
 /** Tests the counts of providers whose completion leaves the reasoning out: every client and record gets them as OpenAI has them (U3). */
 import { describe, expect, test } from 'vitest';
 import { costOf } from '../../../src/metering/pricing/cost.ts';
-import { Tally } from '../../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../../src/metering/usage-accumulator.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import type { Dialect } from '../../../src/stream/upstream-protocol.ts';
+import type { UpstreamProtocol } from '../../../src/stream/upstream-protocol.ts';
 import { objectOf } from '../../contract/json.ts';
 import { framed, readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { price } from '../../metering/pricing/prices.ts';
 import { providerNamed } from '../../request-translation/send.ts';
 
-/** What a tally makes of that provider's events, those of a chat where no other dialect is named. */
-function usageOf(id: string, events: readonly JsonObject[], dialect?: Dialect) {
+/** What a tally makes of that provider's events, those of a chat where no other protocol is named. */
+function usageOf(id: string, events: readonly JsonObject[], protocol?: UpstreamProtocol) {
   const { endpoints, quirks } = providerNamed(id);
-  const tally = new Tally(() => 0, 0);
-  const reader = (dialect ?? endpoints.chat?.dialect)?.open(quirks, 'p');
+  const accumulator = new UsageAccumulator(() => 0, 0);
+  const reader = (protocol ?? endpoints.chat?.protocol)?.open(quirks, 'p');
   for (const event of events) {
     const usage = reader?.event(event, '')?.usage;
-    if (usage) tally.usage(usage);
+    if (usage) accumulator.usage(usage);
   }
-  return tally.countBilled().usage;
+  return accumulator.countBilled().usage;
 }
 
 const event = (prompt: number, completion: number, total: number, reasoning: number) => ({
@@ -64,9 +64,9 @@ describe.skipIf(recordingsNote !== '')(`recorded streams of xAI${recordingsNote}
     'U3 %s: the total is the sum of prompt and completion, with the reasoning in it',
     (_, recording) => {
       const events = framed(recording).matchAll(/^data: ?(\{.*)$/gm);
-      const dialect = recording.dialect === 'responses' ? openaiResponses : undefined;
+      const protocol = recording.protocol === 'responses' ? openaiResponses : undefined;
       const read = [...events].map(([, json = '']) => objectOf(JSON.parse(json)));
-      const usage = usageOf('xai', read, dialect);
+      const usage = usageOf('xai', read, protocol);
       expect(usage.prompt_tokens + usage.completion_tokens).toBe(usage.total_tokens);
       const reasoning = usage.completion_tokens_details?.reasoning_tokens;
       expect(reasoning).toBeGreaterThan(0);

@@ -20,7 +20,7 @@ const OWN_WAYS = [
 const LEFT_OUT = /deepseek|lmstudio|web-search|error-in-stream/;
 
 const recordings = readRecordings().filter(
-  ({ dialect, kind, name }) => dialect === 'responses' && kind === 'sse' && !LEFT_OUT.test(name),
+  ({ protocol, kind, name }) => protocol === 'responses' && kind === 'sse' && !LEFT_OUT.test(name),
 );
 
 describe.skipIf(recordingsNote !== '')(`checkResponses, providers' own streams${recordingsNote}`, () => {

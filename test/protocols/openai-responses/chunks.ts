@@ -3,7 +3,7 @@ import type { ChatChoice, ChatChunk, Delta, ToolCallDelta } from '../../../src/c
 import { apiError } from '../../../src/canonical/error.ts';
 import type { FinishReason } from '../../../src/canonical/finish-reason.ts';
 import { ResponsesWriter } from '../../../src/protocols/openai-responses/client-writer.ts';
-import type { AnswerFailure } from '../../../src/stream/chunk-sink.ts';
+import type { StreamFailure } from '../../../src/stream/chunk-sink.ts';
 import { type JsonObject, objectOf } from '../../contract/json.ts';
 import { eventsIn } from './check.ts';
 import { sessionOf, WRITER_OPTIONS } from './run.ts';
@@ -40,7 +40,7 @@ export const USAGE: ChatChunk = {
   usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
 };
 
-export const FAILURE: AnswerFailure = {
+export const FAILURE: StreamFailure = {
   error: apiError('upstream_truncated', 'P ended the stream before the answer was complete'),
   upstreamError: null,
 };
@@ -66,7 +66,7 @@ export function takeText(writer: ResponsesWriter): string {
 /** The stream of these chunks, whose usage and end are added. */
 export function write(
   chunks: readonly ChatChunk[],
-  { session = sessionOf(), failure = null as AnswerFailure | null } = {},
+  { session = sessionOf(), failure = null as StreamFailure | null } = {},
 ): Written {
   const writer = new ResponsesWriter(session, WRITER_OPTIONS);
   let isTaken = true;

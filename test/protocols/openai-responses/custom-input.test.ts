@@ -1,7 +1,7 @@
 /** Tests that a custom tool's input comes out of its arguments whole, however they are escaped and cut (I4). */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { CustomInput } from '../../../src/protocols/openai-responses/custom-tool-input.ts';
+import { CustomToolInput } from '../../../src/protocols/openai-responses/custom-tool-input.ts';
 
 /** A JSON string of a text, with as many of its units escaped as the choices say. */
 function escaped(text: string, choices: readonly boolean[]): string {
@@ -22,7 +22,7 @@ test('I4 CustomInput, any text, any escapes, any cut: the pieces are the text', 
   fc.assert(
     fc.property(texts, choices, sizes, spaces, (text, which, cuts, space) => {
       const json = `{${space}"input"${space}:${space}"${escaped(text, which)}"${space}}`;
-      const input = new CustomInput();
+      const input = new CustomToolInput();
       let read = '';
       for (let at = 0, turn = 0; at < json.length; turn++) {
         const size = cuts[turn % cuts.length] ?? 1;
@@ -37,7 +37,7 @@ test('I4 CustomInput, any text, any escapes, any cut: the pieces are the text', 
 });
 
 test('B4 CustomInput, a piece of a million escapes: read in one pass, where a search for its end at each took minutes', () => {
-  const input = new CustomInput();
+  const input = new CustomToolInput();
   expect(input.push(`{"input":"${'\\n'.repeat(1_000_000)}`)).toBe('\n'.repeat(1_000_000));
   expect(input.push('"}')).toBe('');
   expect(input.isWhole).toBe(true);
@@ -48,7 +48,7 @@ test.each([
   ['within the text', '{"input":"ab', 'ab'],
   ['before the text', '{"inp', '{"inp'],
 ])('I4 CustomInput, arguments that end %s: what there is of it', (_, json, text) => {
-  const input = new CustomInput();
+  const input = new CustomToolInput();
   expect(input.push(json) + input.end()).toBe(text);
   expect(input.isWhole).toBe(false);
 });

@@ -1,4 +1,4 @@
-/** Runs recordings of providers with a dialect of their own through the Responses writer: what a chat client gets of them, a Responses client does (I4, I7). */
+/** Runs recordings of providers with a protocol of their own through the Responses writer: what a chat client gets of them, a Responses client does (I4, I7). */
 import { describe, expect, test } from 'vitest';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
@@ -14,15 +14,15 @@ const encoder = new TextEncoder();
 
 /** As far as Weir has the provider. */
 const recordings = readRecordings().flatMap((recording): [name: string, text: string, Conversion][] => {
-  const { name, dialect } = recording;
+  const { name, protocol } = recording;
   const text = framed(recording);
   const conversion = { route: 'chat', model: 'm', usageChunk: true } as const;
-  if (dialect === 'responses') {
-    const spoken = { ...conversion, provider: 'openai', dialect: openaiResponses };
+  if (protocol === 'responses') {
+    const spoken = { ...conversion, provider: 'openai', protocol: openaiResponses };
     return [[name, text, spoken]];
   }
-  const isNative = PROVIDERS.some(({ id }) => id === dialect && dialect !== 'openai');
-  return isNative ? [[name, text, { ...conversion, provider: dialect }]] : [];
+  const isNative = PROVIDERS.some(({ id }) => id === protocol && protocol !== 'openai');
+  return isNative ? [[name, text, { ...conversion, provider: protocol }]] : [];
 });
 
 /** What both clients get of a choice: a summary has the details' texts, and a call without arguments `{}`. */
@@ -35,7 +35,7 @@ function comparable({ toolCalls, details, ...choice }: ChoiceReading) {
 }
 
 describe.skipIf(recordingsNote !== '')(
-  `recorded streams of other dialects to a Responses client${recordingsNote}`,
+  `recorded streams of other protocols to a Responses client${recordingsNote}`,
   () => {
     test('I4 I7 each: its grammar holds, its texts, calls and tokens are a chat client’s, every cut alike', () => {
       for (const [name, text, conversion] of recordings) {

@@ -14,7 +14,7 @@ const encoder = new TextEncoder();
 /** Chat alone is asked on behalf of a Responses client. */
 const recordings = readRecordings().filter(
   (recording) =>
-    recording.dialect === 'openai' &&
+    recording.protocol === 'openai' &&
     !/--(?:codestral-fim|agents)/.test(recording.name) &&
     !isTextCompletion(recording),
 );

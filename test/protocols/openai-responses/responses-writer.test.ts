@@ -1,9 +1,9 @@
 /** Tests the Responses stream of answers that no recording shows: interleaved calls, custom tools, cuts, bounds (I4). */
 import { describe, expect, test } from 'vitest';
 import { ResponsesWriter } from '../../../src/protocols/openai-responses/client-writer.ts';
-import { ResponsesBuilder } from '../../../src/protocols/openai-responses/json-writer.ts';
+import { ResponsesJsonWriter } from '../../../src/protocols/openai-responses/json-writer.ts';
 import { MAX_REPEATED_ANSWER_CHARS } from '../../../src/shared/limits.ts';
-import type { AnswerFailure } from '../../../src/stream/chunk-sink.ts';
+import type { StreamFailure } from '../../../src/stream/chunk-sink.ts';
 import { convertStream } from '../../contract/convert.ts';
 import { checkResponses, eventsIn, valuesIn } from './check.ts';
 import { args, call, delta, FAILURE, finish, takeText, USAGE, write } from './chunks.ts';
@@ -258,7 +258,7 @@ describe('I4 answers that are cut', () => {
     expect(written.response).toMatchObject({ error: { code: told } });
   });
 
-  test.each<[what: string, failure: AnswerFailure]>([
+  test.each<[what: string, failure: StreamFailure]>([
     [
       "a 503 with the provider's own code, under a head that a heartbeat sent",
       { ...FAILURE, error: { ...FAILURE.error, status: 503, code: 'invalid_request_error' } },
@@ -423,7 +423,7 @@ describe('the stream’s own', () => {
     'B3 I4 %s of one character each: each costs more than that, and the answer fails long before a million',
     (_, one) => {
       const writer = new ResponsesWriter(sessionOf(), WRITER_OPTIONS);
-      const builder = new ResponsesBuilder(sessionOf(), WRITER_OPTIONS);
+      const builder = new ResponsesJsonWriter(sessionOf(), WRITER_OPTIONS);
       const chunks = [delta({ content: 'a' }), delta(one)];
       const takes = ({ chunk }: { chunk: (chunk: ReturnType<typeof delta>) => boolean }) => {
         let taken = 0;

@@ -1,13 +1,13 @@
 /** Runs upstream bytes through the stream core into a Responses client. */
 
-import { Tally } from '../../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../../src/metering/usage-accumulator.ts';
 import { readResponsesRequest } from '../../../src/protocols/openai-responses/client-request.ts';
 import { ResponsesWriter } from '../../../src/protocols/openai-responses/client-writer.ts';
-import { ResponsesBuilder } from '../../../src/protocols/openai-responses/json-writer.ts';
+import { ResponsesJsonWriter } from '../../../src/protocols/openai-responses/json-writer.ts';
 import type { ResponsesSession } from '../../../src/protocols/openai-responses/request-session.ts';
 import type { WriterOptions } from '../../../src/protocols/shared/client-protocol.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import { AnswerReader } from '../../../src/stream/event-reader.ts';
+import { EventReader } from '../../../src/stream/event-reader.ts';
 import {
   type Conversion,
   type Converted,
@@ -41,9 +41,9 @@ export function runStream(reads: Iterable<Uint8Array>, conversion: Conversion): 
 
 /** The same, put together into one object's JSON. */
 export function runWhole(bytes: Uint8Array, conversion: Conversion): string {
-  const builder = new ResponsesBuilder(sessionOf(), WRITER_OPTIONS);
-  const tally = new Tally(() => NOW_SECONDS * 1000, 0);
-  const reader = new AnswerReader(optionsOf({ ...conversion, usageChunk: true }, tally), builder);
+  const builder = new ResponsesJsonWriter(sessionOf(), WRITER_OPTIONS);
+  const accumulator = new UsageAccumulator(() => NOW_SECONDS * 1000, 0);
+  const reader = new EventReader(optionsOf({ ...conversion, usageChunk: true }, accumulator), builder);
   reader.push(bytes);
   reader.end();
   return builder.take();

@@ -5,13 +5,15 @@ import { openaiResponses } from '../../../src/protocols/openai-responses/upstrea
 import { deepseek } from '../../../src/providers/deepseek.ts';
 import { xai } from '../../../src/providers/xai.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import type { DialectQuirks } from '../../../src/stream/upstream-protocol.ts';
+import type { ProtocolQuirks } from '../../../src/stream/upstream-protocol.ts';
 import { objectOf } from '../../contract/json.ts';
 import { readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { eventsIn } from './check.ts';
 import { readResponse } from './reading.ts';
 
-const recordings = readRecordings().filter(({ dialect, kind }) => dialect === 'responses' && kind === 'sse');
+const recordings = readRecordings().filter(
+  ({ protocol, kind }) => protocol === 'responses' && kind === 'sse',
+);
 const named = recordings.map(({ name, text }) => [name, text.replaceAll('\r\n', '\n')] as const);
 
 describe.skipIf(recordingsNote !== '')(`openaiResponses, providers' own streams${recordingsNote}`, () => {
@@ -66,7 +68,7 @@ describe('P1 searches that the provider ran', () => {
   const usage = { input_tokens: 1, output_tokens: 1 };
   const told = { tool_usage: { web_search: { num_requests: 7 } } };
 
-  function searchesOf(quirks: DialectQuirks, more: JsonObject): (number | undefined)[] {
+  function searchesOf(quirks: ProtocolQuirks, more: JsonObject): (number | undefined)[] {
     const response: JsonObject = { object: 'response', status: 'completed', usage, output, ...more };
     const reader = openaiResponses.open(quirks, 'p');
     const events = output.map((item, output_index) => ({
@@ -118,7 +120,7 @@ test.each([
   expect(openaiResponses.open({}, 'openai').event(event, '')?.error).toMatchObject({ code, message: 'm' });
 });
 
-test('N2 an event that this dialect does not know says nothing', () => {
+test('N2 an event that this protocol does not know says nothing', () => {
   const reader = openaiResponses.open({}, 'openai');
   expect(reader.event({ type: 'response.audio.delta', delta: 'AA' }, '')).toBeNull();
 });

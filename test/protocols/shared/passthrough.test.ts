@@ -1,11 +1,11 @@
 /** Tests the lane of clients and providers that speak one dialect: events as they came, and all that holds for any stream (N1, N2). */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
-import { lane } from '../../../src/protocols/openai-responses/passthrough.ts';
+import { responsesPassthrough } from '../../../src/protocols/openai-responses/passthrough.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
-import { NativeWriter } from '../../../src/protocols/shared/passthrough-writer.ts';
+import { PassthroughWriter } from '../../../src/protocols/shared/passthrough-writer.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
-import type { AnswerFailure } from '../../../src/stream/chunk-sink.ts';
+import type { StreamFailure } from '../../../src/stream/chunk-sink.ts';
 import { COMPATIBLE, type Conversion, convertStream, cut } from '../../contract/convert.ts';
 import { eventsOf } from '../../contract/reading.ts';
 import { framed, readRecordings, recordingsNote } from '../../contract/recordings.ts';
@@ -15,7 +15,7 @@ const encoder = new TextEncoder();
 
 const FORM = {
   heartbeat: (hasBegun: boolean) => (hasBegun ? 'event: ping\n\n' : ': ping\n\n'),
-  failure: ({ error }: AnswerFailure) => `event: error\ndata: ${error.code}\n\n`,
+  failure: ({ error }: StreamFailure) => `event: error\ndata: ${error.code}\n\n`,
 };
 
 function conversionOf(provider: string): Conversion {
@@ -24,13 +24,13 @@ function conversionOf(provider: string): Conversion {
     route: 'chat',
     model: 'asked-for',
     usageChunk: true,
-    openWriter: ({ maxEventBytes }) => new NativeWriter(FORM, maxEventBytes),
+    openWriter: ({ maxEventBytes }) => new PassthroughWriter(FORM, maxEventBytes),
   };
 }
 
 /** Any dialect will do: these are chat's, to the end of each answer. */
 const named = readRecordings()
-  .filter(({ dialect, kind, text }) => dialect === 'openai' && kind === 'sse' && text.includes('"delta"'))
+  .filter(({ protocol, kind, text }) => protocol === 'openai' && kind === 'sse' && text.includes('"delta"'))
   .map(({ name, text }) => [name, text] as const);
 
 /** The upstream's events up to the end or the failure, each as a frame, its data as the client gets them. */
@@ -48,7 +48,7 @@ function eventFrames(text: string, own = (data: string) => data): string {
   return frames;
 }
 
-describe.skipIf(recordingsNote !== '')(`N1 recorded streams on the lane${recordingsNote}`, () => {
+describe.skipIf(recordingsNote !== '')(`N1 recorded streams on the passthrough${recordingsNote}`, () => {
   test.each(named)('%s: each event as it came, counted as ever, however it is cut', (name, text) => {
     const maker = name.split('--')[0];
     const provider = PROVIDERS.find(({ id }) => id === maker)?.id ?? COMPATIBLE;
@@ -59,7 +59,7 @@ describe.skipIf(recordingsNote !== '')(`N1 recorded streams on the lane${recordi
     else expect(eventFrames(text).startsWith(native.text.split('event: error')[0] ?? '')).toBe(true);
     expect(convertStream(cut(bytes, 7), conversion).text).toBe(native.text);
     const chat = convertStream([bytes], { ...conversion, openWriter: undefined });
-    expect(native.tally.countUsage()).toEqual(chat.tally.countUsage());
+    expect(native.accumulator.countUsage()).toEqual(chat.accumulator.countUsage());
     expect(native.copiedEvents).toBe(chat.copiedEvents);
     expect(convertStream([bytes], { ...conversion, fastPath: false }).text).toBe(native.text);
   });
@@ -67,8 +67,9 @@ describe.skipIf(recordingsNote !== '')(`N1 recorded streams on the lane${recordi
 
 const RESPONSES: Conversion = {
   ...conversionOf('openai'),
-  dialect: openaiResponses,
-  openWriter: (options) => lane.openStream({ ...options, provider: 'openai', reasoning: 'pass' }),
+  protocol: openaiResponses,
+  openWriter: (options) =>
+    responsesPassthrough.openStream({ ...options, provider: 'openai', reasoning: 'pass' }),
 };
 
 /** With the model under the name by which the client can ask for it. */
@@ -79,8 +80,8 @@ function withNamedModel(data: string): string {
   return JSON.stringify({ ...event, response: { ...event.response, model: `openai/${model}` } });
 }
 
-describe.skipIf(recordingsNote !== '')(`N1 recorded Responses on the lane${recordingsNote}`, () => {
-  const responses = readRecordings().filter(({ dialect }) => dialect === 'responses');
+describe.skipIf(recordingsNote !== '')(`N1 recorded Responses on the passthrough${recordingsNote}`, () => {
+  const responses = readRecordings().filter(({ protocol }) => protocol === 'responses');
 
   test.each(responses.map((recording) => [recording.name, recording] as const))(
     '%s: each event as it came but for the model, on either path, however it is cut; most texts take the fast one',
@@ -100,57 +101,61 @@ describe.skipIf(recordingsNote !== '')(`N1 recorded Responses on the lane${recor
   );
 });
 
-describe.skipIf(recordingsNote !== '')(`C6 recorded Responses on the lane, stripped${recordingsNote}`, () => {
-  const responses = readRecordings().filter(({ dialect }) => dialect === 'responses');
-  const stripping: Conversion = {
-    ...RESPONSES,
-    policies: { ...DEFAULT_POLICIES, reasoning: 'strip' },
-    openWriter: (options) => lane.openStream({ ...options, provider: 'openai', reasoning: 'strip' }),
-  };
+describe.skipIf(recordingsNote !== '')(
+  `C6 recorded Responses on the passthrough, stripped${recordingsNote}`,
+  () => {
+    const responses = readRecordings().filter(({ protocol }) => protocol === 'responses');
+    const stripping: Conversion = {
+      ...RESPONSES,
+      policies: { ...DEFAULT_POLICIES, reasoning: 'strip' },
+      openWriter: (options) =>
+        responsesPassthrough.openStream({ ...options, provider: 'openai', reasoning: 'strip' }),
+    };
 
-  test.each(responses.map((recording) => [recording.name, recording] as const))(
-    '%s: no text of reasoning, numbers without a gap, the tokens and all else as it came, however it is cut',
-    (_, recording) => {
-      const text = framed(recording);
-      const bytes = encoder.encode(text);
-      const native = convertStream([bytes], stripping);
-      if (native.error !== null) return;
-      const told = [...eventsOf(native.text)].map(({ data }) => JSON.parse(data));
-      const sent = [...eventsOf(text)]
-        .filter(({ data }) => data.trim() !== '[DONE]')
-        .map(({ data }) => JSON.parse(withNamedModel(data)));
-      const isReasoning = ({ type, part }: { type: string; part?: { type?: string } }) =>
-        type.includes('.reasoning') || part?.type === 'reasoning_text';
-      const kept = sent.filter((event) => !isReasoning(event));
-      const bare = (event: unknown) =>
-        JSON.parse(JSON.stringify(event), (key, value) => {
-          if (key === 'sequence_number') return undefined;
-          if (value?.type !== 'reasoning') return value;
-          return { ...value, summary: [], ...(value.content === undefined ? {} : { content: [] }) };
-        });
-      expect(told.map(bare)).toEqual(kept.map(bare));
-      expect(JSON.stringify(told)).not.toMatch(/summary_text|reasoning_text/);
-      const numbers = told.flatMap(({ sequence_number }) => sequence_number ?? []).map(Number);
-      expect(numbers).toEqual(numbers.map((__, at) => (numbers[0] ?? 0) + at));
-      for (const size of [64, 7]) {
-        expect(convertStream(cut(bytes, size), stripping).text).toBe(native.text);
-      }
-      const unstripped = convertStream([bytes], RESPONSES);
-      expect(native.tally.countUsage()).toEqual(unstripped.tally.countUsage());
-    },
-  );
+    test.each(responses.map((recording) => [recording.name, recording] as const))(
+      '%s: no text of reasoning, numbers without a gap, the tokens and all else as it came, however it is cut',
+      (_, recording) => {
+        const text = framed(recording);
+        const bytes = encoder.encode(text);
+        const native = convertStream([bytes], stripping);
+        if (native.error !== null) return;
+        const told = [...eventsOf(native.text)].map(({ data }) => JSON.parse(data));
+        const sent = [...eventsOf(text)]
+          .filter(({ data }) => data.trim() !== '[DONE]')
+          .map(({ data }) => JSON.parse(withNamedModel(data)));
+        const isReasoning = ({ type, part }: { type: string; part?: { type?: string } }) =>
+          type.includes('.reasoning') || part?.type === 'reasoning_text';
+        const kept = sent.filter((event) => !isReasoning(event));
+        const bare = (event: unknown) =>
+          JSON.parse(JSON.stringify(event), (key, value) => {
+            if (key === 'sequence_number') return undefined;
+            if (value?.type !== 'reasoning') return value;
+            return { ...value, summary: [], ...(value.content === undefined ? {} : { content: [] }) };
+          });
+        expect(told.map(bare)).toEqual(kept.map(bare));
+        expect(JSON.stringify(told)).not.toMatch(/summary_text|reasoning_text/);
+        const numbers = told.flatMap(({ sequence_number }) => sequence_number ?? []).map(Number);
+        expect(numbers).toEqual(numbers.map((__, at) => (numbers[0] ?? 0) + at));
+        for (const size of [64, 7]) {
+          expect(convertStream(cut(bytes, size), stripping).text).toBe(native.text);
+        }
+        const unstripped = convertStream([bytes], RESPONSES);
+        expect(native.accumulator.countUsage()).toEqual(unstripped.accumulator.countUsage());
+      },
+    );
 
-  test('cut behind reasoning: what ends the stream is numbered from what the client got', () => {
-    const { text = '' } = responses.find(({ name }) => name === 'xai--responses-parallel-tools.sse') ?? {};
-    const start = text.slice(0, text.lastIndexOf('event: response.completed'));
-    const native = convertStream([encoder.encode(start)], stripping).text;
-    const numbers = [...native.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
-    expect(numbers).toEqual(numbers.map((_, at) => at));
-    expect(native).toContain('event: response.failed');
-  });
-});
+    test('cut behind reasoning: what ends the stream is numbered from what the client got', () => {
+      const { text = '' } = responses.find(({ name }) => name === 'xai--responses-parallel-tools.sse') ?? {};
+      const start = text.slice(0, text.lastIndexOf('event: response.completed'));
+      const native = convertStream([encoder.encode(start)], stripping).text;
+      const numbers = [...native.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
+      expect(numbers).toEqual(numbers.map((_, at) => at));
+      expect(native).toContain('event: response.failed');
+    });
+  },
+);
 
-describe('A8 the texts of Responses on the lane', () => {
+describe('A8 the texts of Responses on the passthrough', () => {
   const named = (type: string, members: string) => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
   /** As OpenAI writes them: each has its number, and a padding that makes all of them equally long. */
   const delta = (text: string, number: number, more = '') =>
@@ -204,15 +209,15 @@ describe('A8 the texts of Responses on the lane', () => {
   });
 });
 
-describe('N2 a stream on the lane', () => {
+describe('N2 a stream on the passthrough', () => {
   const TEXT = 'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n';
 
-  test('cut by its upstream: what came, and the dialect’s own error', () => {
+  test('cut by its upstream: what came, and the protocol’s own error', () => {
     const { text } = convertStream([encoder.encode(TEXT)], conversionOf('openai'));
     expect(text).toBe(`${TEXT}event: error\ndata: upstream_truncated\n\n`);
   });
 
-  test('ended by [DONE] without the dialect’s own end: the dialect’s own error', () => {
+  test('ended by [DONE] without the protocol’s own end: the protocol’s own error', () => {
     const { text } = convertStream([encoder.encode(`${TEXT}data: [DONE]\n\n`)], conversionOf('openai'));
     expect(text).toBe(`${TEXT}event: error\ndata: upstream_truncated\n\n`);
   });
@@ -231,7 +236,7 @@ describe('N2 a stream on the lane', () => {
   });
 
   test('T1 heartbeats: by whether the client has had an event', () => {
-    const writer = new NativeWriter(FORM, 1000);
+    const writer = new PassthroughWriter(FORM, 1000);
     const taken = () => new TextDecoder().decode(writer.output.take());
     writer.heartbeat(false);
     expect(taken()).toBe(': ping\n\n');

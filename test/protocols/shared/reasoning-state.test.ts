@@ -1,14 +1,14 @@
 /** Tests what clients carry for an upstream: it comes back as it was, to its maker alone (I7). */
 import { describe, expect, test } from 'vitest';
 import { readRequest } from '../../../src/protocols/anthropic-messages/client-request.ts';
-import { openToken, sealToken } from '../../../src/protocols/shared/reasoning-state.ts';
+import { decodeReasoningState, encodeReasoningState } from '../../../src/protocols/shared/reasoning-state.ts';
 import { EmbeddedJson } from '../../../src/shared/embedded-json.ts';
 import { isObject, readArray } from '../../../src/shared/json.ts';
 import { rewrite } from '../../request-translation/send.ts';
 
 /** What a provider gets of it, when a client of Messages has sent it back. */
 function sentBack(provider: string, maker: string, detail: object): unknown {
-  const block = { type: 'redacted_thinking', data: sealToken(maker, { detail: { ...detail } }) };
+  const block = { type: 'redacted_thinking', data: encodeReasoningState(maker, { detail: { ...detail } }) };
   const messages = [
     { role: 'user', content: 'a' },
     { role: 'assistant', content: [block, { type: 'text', text: 'b' }] },
@@ -28,15 +28,15 @@ describe('I7 sealToken, openToken', () => {
     [{ detail: { type: 'reasoning.encrypted', data: 'é🌊'.repeat(9000), id: null } }],
     [{ call: 'c', extra_content: { google: { thought_signature: 't' } } }],
   ])('a token comes back as it was', (token) => {
-    const sealed = sealToken('a-b', token);
+    const sealed = encodeReasoningState('a-b', token);
     expect(sealed).toMatch(/^weir1:a-b:[\w-]+$/);
-    expect(openToken(sealed, new EmbeddedJson())).toEqual({ provider: 'a-b', token });
+    expect(decodeReasoningState(sealed, new EmbeddedJson())).toEqual({ provider: 'a-b', token });
   });
 
   test.each(['EqQB', 'weir1:a', 'weir1:a:', 'weir1:a:!!', 'weir1:a:bm9wZQ', 7, null])(
     '%j is none',
     (text) => {
-      expect(openToken(text, new EmbeddedJson())).toBeNull();
+      expect(decodeReasoningState(text, new EmbeddedJson())).toBeNull();
     },
   );
 });

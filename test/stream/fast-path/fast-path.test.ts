@@ -216,7 +216,7 @@ describe('TemplateFastPath, every fixture and recording', () => {
     }
   });
 
-  test.each(readRecordings().filter(({ dialect }) => dialect === 'openai'))(
+  test.each(readRecordings().filter(({ protocol }) => protocol === 'openai'))(
     `$name: same output as the slow path${recordingsNote}`,
     ({ name, kind, text }) => {
       const stream =

@@ -22,9 +22,9 @@ describe('TemplateFastPath, frames with counts', () => {
 
   test('A5 cut short behind a frame that went the fast way: its counts are the last said, lower ones too', () => {
     const events = [...texts, geminiText(' less', 3)];
-    const { tally, error } = compareWays(streamOf(events, 4096), CONVERSION);
+    const { accumulator, error } = compareWays(streamOf(events, 4096), CONVERSION);
     expect(error?.code).toBe('upstream_truncated');
-    expect(tally.countUsage()).toMatchObject({
+    expect(accumulator.countUsage()).toMatchObject({
       estimated: false,
       usage: {
         prompt_tokens: 11,

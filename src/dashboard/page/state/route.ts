@@ -6,12 +6,12 @@ export type View = (typeof VIEWS)[number];
 
 export type Params = Readonly<Record<string, string>>;
 
-export interface Place {
+export interface Route {
   readonly view: View;
   readonly params: Params;
 }
 
-function readPlace(): Place {
+function readPlace(): Route {
   const [name, query] = location.hash.replace(/^#\/?/, '').split('?');
   const view = VIEWS.find((known) => known === name) ?? 'overview';
   return { view, params: Object.fromEntries(new URLSearchParams(query)) };
@@ -31,7 +31,7 @@ export function goTo(view: View, params: Params, change: Change = {}): void {
   location.hash = linkTo(view, params, change);
 }
 
-export function usePlace(): Place {
+export function useRoute(): Route {
   const [place, setPlace] = useState(readPlace);
   useEffect(() => {
     const read = () => setPlace(readPlace());

@@ -343,8 +343,8 @@ describe('thinking that comes back', () => {
   const signed = { ...calling, thinking_blocks: [{ type: 'thinking', thinking: 'x', signature: 's' }] };
 
   test('A7 a step of a tool loop without its thinking: with a budget it goes without thinking, and that is told', () => {
-    const asking = { model: MODEL, reasoning_effort: 'low' };
-    const lost = rewrite('anthropic', { ...asking, messages: step });
+    const runner = { model: MODEL, reasoning_effort: 'low' };
+    const lost = rewrite('anthropic', { ...runner, messages: step });
     expect(lost).toMatchObject({ kind: 'body', changed: ['thinking'] });
     expect(lost.kind === 'body' && lost.body).not.toHaveProperty('thinking');
     // A step that has its own, one that was answered long ago, and adaptive thinking, which demands none.
@@ -352,12 +352,12 @@ describe('thinking that comes back', () => {
       step.map((message) => (message === calling ? signed : message)),
       [...step, { role: 'assistant', content: 'Done' }, USER],
     ]) {
-      expect(rewrite('anthropic', { ...asking, messages })).toMatchObject({
+      expect(rewrite('anthropic', { ...runner, messages })).toMatchObject({
         body: { thinking: {} },
         changed: [],
       });
     }
-    expect(rewrite('anthropic', { ...asking, model: 'claude-opus-5', messages: step })).toMatchObject({
+    expect(rewrite('anthropic', { ...runner, model: 'claude-opus-5', messages: step })).toMatchObject({
       body: { thinking: { type: 'adaptive' } },
       changed: [],
     });

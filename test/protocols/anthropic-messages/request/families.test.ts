@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../../src/shared/json.ts';
 import { rewrite, send, TOOL } from '../../../request-translation/send.ts';
 
 const HELLO = [{ role: 'user', content: 'Hello' }];
-const asking = (model: string, more: JsonObject = {}) =>
+const runner = (model: string, more: JsonObject = {}) =>
   send('anthropic', { model, messages: HELLO, ...more });
 const reported = (model: string, more: JsonObject, unsupported: 'auto' | 'drop' | 'refuse' = 'auto') =>
   rewrite('anthropic', { model, messages: HELLO, ...more }, unsupported);
@@ -28,17 +28,17 @@ describe('max_tokens, which is required', () => {
     ['claude-next-7', 128_000],
     ['kimi-k2.5', 32_000],
   ])('A2 %s without a limit: its family has %d, never a low default (GoModel#45)', (model, limit) => {
-    expect(asking(model).max_tokens).toBe(limit);
+    expect(runner(model).max_tokens).toBe(limit);
   });
 
   test('A2 the own limit of a caller goes up under either name; one above what the model can write is cut, and told', () => {
-    expect(asking('claude-opus-5-5', { max_tokens: 7 }).max_tokens).toBe(7);
-    expect(asking('claude-opus-5-5', { max_completion_tokens: 8 })).toMatchObject({ max_tokens: 8 });
+    expect(runner('claude-opus-5-5', { max_tokens: 7 }).max_tokens).toBe(7);
+    expect(runner('claude-opus-5-5', { max_completion_tokens: 8 })).toMatchObject({ max_tokens: 8 });
     expect(reported('claude-haiku-4-5', { max_tokens: 100_000 })).toMatchObject({
       body: { max_tokens: 64_000 },
       changed: ['max_tokens'],
     });
-    expect(asking('claude-opus-5-5', { max_tokens: 'many' }).max_tokens).toBe('many');
+    expect(runner('claude-opus-5-5', { max_tokens: 'many' }).max_tokens).toBe('many');
   });
 });
 
@@ -69,7 +69,7 @@ describe('effort and thinking', () => {
     ['claude-3-5-haiku-20241022', 'high', undefined, undefined],
     ['kimi-k2.5', 'none', undefined, undefined],
   ])('A2 %s, %s', (model, reasoning_effort, thinking, effort) => {
-    const body = asking(model, { reasoning_effort });
+    const body = runner(model, { reasoning_effort });
     expect(body.thinking).toEqual(thinking);
     expect(body.output_config).toEqual(effort === undefined ? undefined : { effort });
     expect(body).not.toHaveProperty('reasoning_effort');
@@ -111,26 +111,26 @@ describe('effort and thinking', () => {
 
   test('A2 thinking in words that the family knows: as it is; in those of another: what means the same', () => {
     const enabled = { type: 'enabled', budget_tokens: 20_000 };
-    expect(asking('claude-opus-4-6', { thinking: enabled }).thinking).toEqual(enabled);
-    expect(asking('claude-opus-5', { thinking: enabled })).toMatchObject({
+    expect(runner('claude-opus-4-6', { thinking: enabled }).thinking).toEqual(enabled);
+    expect(runner('claude-opus-5', { thinking: enabled })).toMatchObject({
       thinking: adaptive,
       output_config: { effort: 'high' },
     });
     const given = { type: 'adaptive', display: 'omitted' };
-    const body = asking('claude-opus-5', { thinking: given, output_config: { effort: 'max' } });
+    const body = runner('claude-opus-5', { thinking: given, output_config: { effort: 'max' } });
     expect(body).toMatchObject({ thinking: given, output_config: { effort: 'max' } });
-    expect(asking('claude-opus-5-5', { thinking: { type: 'disabled' } })).not.toHaveProperty('thinking');
-    expect(asking('claude-sonnet-5-5', { thinking: { type: 'disabled' } }).thinking).toEqual({
+    expect(runner('claude-opus-5-5', { thinking: { type: 'disabled' } })).not.toHaveProperty('thinking');
+    expect(runner('claude-sonnet-5-5', { thinking: { type: 'disabled' } }).thinking).toEqual({
       type: 'between_tools',
     });
   });
 
   test('A2 thinking that is enabled without a budget, as DeepSeek has it: the middle one, or as the model sees fit', () => {
     const thinking = { type: 'enabled' };
-    expect(asking('claude-sonnet-4-5', { thinking })).toMatchObject({
+    expect(runner('claude-sonnet-4-5', { thinking })).toMatchObject({
       thinking: { type: 'enabled', budget_tokens: 8192 },
     });
-    const body = asking('claude-opus-4-6', { thinking });
+    const body = runner('claude-opus-4-6', { thinking });
     expect(body.thinking).toEqual({ type: 'adaptive' });
     expect(body).not.toHaveProperty('output_config');
   });
@@ -158,7 +158,7 @@ describe('effort and thinking', () => {
     const budget = reported('claude-sonnet-4-5', forced);
     expect(budget).toMatchObject({ body: { tool_choice: { type: 'any' } }, changed: ['thinking'] });
     expect(budget.kind === 'body' && budget.body).not.toHaveProperty('thinking');
-    expect(asking('claude-sonnet-5', forced)).toMatchObject({
+    expect(runner('claude-sonnet-5', forced)).toMatchObject({
       thinking: adaptive,
       tool_choice: { type: 'any' },
     });

@@ -5,10 +5,10 @@ import { rewrite, send, TOOL } from '../../../request-translation/send.ts';
 
 const MODEL = 'claude-sonnet-4-5';
 const HELLO = [{ role: 'user', content: 'Hello' }];
-const asking = (more: JsonObject) => send('anthropic', { model: MODEL, messages: HELLO, ...more });
+const runner = (more: JsonObject) => send('anthropic', { model: MODEL, messages: HELLO, ...more });
 const reported = (more: JsonObject, unsupported: 'auto' | 'drop' | 'refuse' = 'auto') =>
   rewrite('anthropic', { model: MODEL, messages: HELLO, ...more }, unsupported);
-const PLAIN = asking({});
+const PLAIN = runner({});
 
 test('A2 the plainest request: a model, a limit and messages', () => {
   expect(PLAIN).toEqual({
@@ -69,7 +69,7 @@ test.each<[JsonObject, string]>([
 
 test('Q7 fields that nobody knows go up as they are', () => {
   const more = { context_management: { edits: [] }, container: 'c', inference_geo: 'eu', stream: true };
-  expect(asking(more)).toEqual({ ...PLAIN, ...more });
+  expect(runner(more)).toEqual({ ...PLAIN, ...more });
 });
 
 test.each<[JsonObject, unknown]>([
@@ -79,15 +79,15 @@ test.each<[JsonObject, unknown]>([
   [{ user: 'ann@example.com' }, expect.stringMatching(/^[0-9A-Za-z]{9}$/)],
   [{ user: '+4930123456' }, expect.stringMatching(/^[0-9A-Za-z]{9}$/)],
 ])('A2 %j: metadata.user_id, which holds nothing that names a person (LiteLLM#10106)', (more, user_id) => {
-  expect(asking(more)).toMatchObject({ metadata: { user_id } });
+  expect(runner(more)).toMatchObject({ metadata: { user_id } });
 });
 
 test('A2 stop and service_tier: under their names there', () => {
-  expect(asking({ stop: 'END', service_tier: 'default' })).toMatchObject({
+  expect(runner({ stop: 'END', service_tier: 'default' })).toMatchObject({
     stop_sequences: ['END'],
     service_tier: 'standard_only',
   });
-  expect(asking({ stop: ['\nbravo', 'x'] })).toMatchObject({ stop_sequences: ['\nbravo', 'x'] });
+  expect(runner({ stop: ['\nbravo', 'x'] })).toMatchObject({ stop_sequences: ['\nbravo', 'x'] });
 });
 
 describe('response_format', () => {

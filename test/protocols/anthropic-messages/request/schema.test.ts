@@ -6,7 +6,7 @@ import { rewrite } from '../../../request-translation/send.ts';
 const MODEL = 'claude-sonnet-5';
 const MESSAGES = [{ role: 'user', content: 'Hello' }];
 
-function asking(more: JsonObject) {
+function runner(more: JsonObject) {
   const rewritten = rewrite('anthropic', { model: MODEL, messages: MESSAGES, ...more });
   if (rewritten.kind === 'error') throw new Error(rewritten.error.message);
   return rewritten;
@@ -16,7 +16,7 @@ function asking(more: JsonObject) {
 function written(schema: JsonObject) {
   const properties = { it: schema };
   const whole = { type: 'object', properties, required: ['it'], additionalProperties: false };
-  const { body, changed } = asking({
+  const { body, changed } = runner({
     response_format: { type: 'json_schema', json_schema: { name: 'n', schema: whole } },
   });
   const format = objectOf(objectOf(body.output_config).format);
@@ -100,7 +100,7 @@ describe('A2 strict tools, as many as it takes', () => {
     },
   });
   const strictOf = (tools: readonly JsonObject[], more: JsonObject = {}) => {
-    const { body, dropped } = asking({ tools, ...more });
+    const { body, dropped } = runner({ tools, ...more });
     return { strict: readArray(body.tools).map((one) => isObject(one) && one.strict === true), dropped };
   };
   const many = (count: number, make: (at: number) => JsonObject) =>

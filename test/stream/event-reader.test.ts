@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
-import { Tally } from '../../src/metering/usage-accumulator.ts';
-import { AnswerReader } from '../../src/stream/event-reader.ts';
-import type { Dialect } from '../../src/stream/upstream-protocol.ts';
+import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
+import { EventReader } from '../../src/stream/event-reader.ts';
+import type { UpstreamProtocol } from '../../src/stream/upstream-protocol.ts';
 import {
   type Conversion,
   type Converted,
@@ -73,13 +73,13 @@ describe('AnswerReader, the end', () => {
   test.each(['[DONE]', ' [DONE] ', '\t[DONE]\t'])(
     'S3 %j: is the end, and what follows is not read',
     (done) => {
-      const { text, tally } = convert(
+      const { text, accumulator } = convert(
         `${HELLO}data:${done}\n\n${deltaFrame({ content: 'more' })}data: {\n\n`,
       );
       expect(text).toContain('"finish_reason":"stop"');
       expect(text).not.toContain('more');
-      expect(tally.countUsage().usage.completion_tokens).toBe(
-        convert(HELLO).tally.countUsage().usage.completion_tokens,
+      expect(accumulator.countUsage().usage.completion_tokens).toBe(
+        convert(HELLO).accumulator.countUsage().usage.completion_tokens,
       );
     },
   );
@@ -87,7 +87,7 @@ describe('AnswerReader, the end', () => {
   test('F2 fail and end after the end: the sink is called once', () => {
     const ends: unknown[] = [];
     const sink = { chunk: () => true, vendor: () => {}, end: (failure: unknown) => void ends.push(failure) };
-    const reader = new AnswerReader(optionsOf(CHAT, new Tally(() => 0, 0)), sink);
+    const reader = new EventReader(optionsOf(CHAT, new UsageAccumulator(() => 0, 0)), sink);
     reader.push(encoder.encode(HELLO + STOP + DONE));
     reader.fail(apiError('timeout', 'late'));
     reader.end();
@@ -202,20 +202,22 @@ describe('AnswerReader, vendor events', () => {
   });
 
   test('V2 V3 stripped: not sent, but counted', () => {
-    const { text, tally } = convert(`${HELLO}data: ${VENDOR}\n\nevent: x_c\ndata: no JSON\n\n${STOP}${DONE}`);
+    const { text, accumulator } = convert(
+      `${HELLO}data: ${VENDOR}\n\nevent: x_c\ndata: no JSON\n\n${STOP}${DONE}`,
+    );
     expect(text).not.toContain('x_');
-    expect(tally.vendorEvents).toBe(2);
+    expect(accumulator.vendorEvents).toBe(2);
   });
 
   test('V1 a type that begins with x_ beside choices: a chunk, not a vendor event', () => {
-    const { text, tally } = convert(deltaFrame({ content: 'a' }, 'stop', { type: 'x_a.b' }));
+    const { text, accumulator } = convert(deltaFrame({ content: 'a' }, 'stop', { type: 'x_a.b' }));
     expect(text).toContain('"content":"a"');
-    expect(tally.vendorEvents).toBe(0);
+    expect(accumulator.vendorEvents).toBe(0);
   });
 
   test('V1 a type that does not begin with x_: not a vendor event, and never passed', () => {
-    const { text, tally } = convert(`${HELLO}data: {"type":"ax_b"}\n\n${STOP}`, PASS);
-    expect([text.includes('ax_b'), tally.vendorEvents]).toEqual([false, 0]);
+    const { text, accumulator } = convert(`${HELLO}data: {"type":"ax_b"}\n\n${STOP}`, PASS);
+    expect([text.includes('ax_b'), accumulator.vendorEvents]).toEqual([false, 0]);
   });
 
   test.each([
@@ -230,7 +232,7 @@ describe('AnswerReader, vendor events', () => {
     const task = (input: number, output: number) =>
       `data: ${JSON.stringify({ type: TASK, input_tokens: input, output_tokens: output })}\n\n`;
     for (const conversion of [CHAT, PASS]) {
-      expect(convert(task(1, 2) + task(3, 4) + STOP, conversion).tally.vendorTokens).toBe(10);
+      expect(convert(task(1, 2) + task(3, 4) + STOP, conversion).accumulator.vendorTokens).toBe(10);
     }
   });
 });
@@ -260,7 +262,7 @@ describe('AnswerReader.plain', () => {
     const failed = answer({ ...WHOLE, usage, error: { message: 'no', code: 'mine' } }, true);
     expect(failed.error).toMatchObject({ code: 'mine' });
     expect(failed.text).not.toContain('"content"');
-    expect(failed.tally.countReported().usage).toMatchObject({ ...usage, total_tokens: 7 });
+    expect(failed.accumulator.countReported().usage).toMatchObject({ ...usage, total_tokens: 7 });
   });
 
   test('E2 a plain answer without a choice: upstream_invalid', () => {
@@ -268,12 +270,12 @@ describe('AnswerReader.plain', () => {
   });
 });
 
-describe('AnswerReader, a dialect that remembers', () => {
+describe('AnswerReader, a protocol that remembers', () => {
   const text = (content: string) => part([choice({ content })]);
   const finish = part([choice({ finishWord: 'stop' })]);
 
   /** Says its finish when nothing more comes, and where an event says so, that nothing does. */
-  const LATE: Dialect = {
+  const LATE: UpstreamProtocol = {
     open: () => {
       let isBegun = false;
       return {
@@ -291,8 +293,8 @@ describe('AnswerReader, a dialect that remembers', () => {
   function read(text: string): { contents: string[]; code: string | null } {
     const contents: string[] = [];
     let code: string | null = null;
-    const options = { ...optionsOf(CHAT, new Tally(() => 0, 1)), dialect: LATE };
-    const reader = new AnswerReader(options, {
+    const options = { ...optionsOf(CHAT, new UsageAccumulator(() => 0, 1)), protocol: LATE };
+    const reader = new EventReader(options, {
       chunk: (chunk) => {
         if (chunk.object !== 'chat.completion.chunk') return false;
         contents.push(
@@ -322,7 +324,7 @@ describe('AnswerReader, a dialect that remembers', () => {
     ],
     ['an event holds nothing', `event: ping\ndata: {}\n\n${HI}`, { contents: ['Hi', 'stop'], code: null }],
     ['nothing was begun', 'event: ping\ndata: {}\n\n', { contents: [], code: 'upstream_truncated' }],
-  ])('A3 F2 %s: what the dialect knows only then is read', (_, stream, expected) => {
+  ])('A3 F2 %s: what the protocol knows only then is read', (_, stream, expected) => {
     expect(read(stream)).toEqual(expected);
   });
 });

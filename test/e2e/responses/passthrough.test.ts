@@ -1,4 +1,4 @@
-/** Tests Responses' native lane: to a provider that speaks Responses, requests go up and events come down as they are, and all else holds (N1, N2). */
+/** Tests Responses' passthrough: to a provider that speaks Responses, requests go up and events come down as they are, and all else holds (N1, N2). */
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf } from '../../../tools/simulator/json.ts';
@@ -9,7 +9,9 @@ import { checkResponses, eventsIn } from '../../protocols/openai-responses/check
 import { jsonOf, wholeRecord } from '../client.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 
-const recordings = readRecordings().filter(({ dialect, kind }) => dialect === 'responses' && kind === 'sse');
+const recordings = readRecordings().filter(
+  ({ protocol, kind }) => protocol === 'responses' && kind === 'sse',
+);
 const encoder = new TextEncoder();
 
 let gateway: Gateway;
@@ -230,7 +232,7 @@ describe('N1 the request', () => {
     });
   });
 
-  test('a provider of PROVIDERS has the lane where its entry says so', async () => {
+  test('a provider of PROVIDERS has the passthrough where its entry says so', async () => {
     const asked = gateway.simulator.requests.length;
     await (await ask({ model: 'azure/gpt-4o-mini' })).text();
     await (await ask({ model: 'chat/gpt-4o-mini' })).text();
@@ -265,7 +267,7 @@ describe('N2 previous_response_id', () => {
     });
   });
 
-  test('to a name that stands for several targets, and to a provider without the lane: 400 that says what to send', async () => {
+  test('to a name that stands for several targets, and to a provider without the passthrough: 400 that says what to send', async () => {
     const several = await ask({ model: 'either', previous_response_id: 'resp_1' });
     expect(several.status).toBe(400);
     expect(await jsonOf(several)).toMatchObject({
@@ -278,7 +280,7 @@ describe('N2 previous_response_id', () => {
 });
 
 describe('N2 routing before the first output', () => {
-  test('a target with the lane that fails gives way to one without: the client sees one whole stream', async () => {
+  test('a target with the passthrough that fails gives way to one without: the client sees one whole stream', async () => {
     const response = await gateway.post('/v1/responses', {
       models: ['openai/gpt-4o-mini:error-first', 'mistral/mistral-small-latest'],
       input: 'Hello there',

@@ -63,7 +63,7 @@ export async function readCompletionRequest<Session>(
     return read;
   }
   const { body, dropped, onlyNative, isPinned, session } = read;
-  const { names } = named;
+  const names = named.value;
   const answering = answeringClient(client, session);
   return {
     ...{ kind: 'body', body, sent: asked, sentBytes: sent.bytes, dropped, onlyNative, isPinned },

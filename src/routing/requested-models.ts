@@ -1,28 +1,23 @@
-/** What a request asks for, by name: `model`, then the body's `models`, as OpenRouter's clients send them (R1). */
+/** Reads the names of the models that a request accepts: `model`, then `models`, as OpenRouter's clients send them (R1). */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Route } from '../providers/provider.ts';
 import { type JsonObject, readText } from '../shared/json.ts';
 import { MAX_TARGETS } from '../shared/limits.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 
-/** Longer names are no model's: they would only swell headers and records. */
+/** No model has a longer name. Names appear in headers and records, so their size is bounded. */
 const MAX_MODEL_CHARS = 256;
 
 /** At least one. */
 export type RequestedModels = readonly [string, ...string[]];
 
-export type RequestedModelsResult =
-  | { readonly kind: 'names'; readonly names: RequestedModels }
-  | { readonly kind: 'error'; readonly error: ApiError };
-
-/** The names that a request may go by, each once; on the agents' route that of its agent alone (R12). */
-export function readRequestedModels(body: JsonObject, route: Route): RequestedModelsResult {
+/** The names without duplicates, in the order to try them. On the agents' route it is the agent's id (R12). */
+export function readRequestedModels(body: JsonObject, route: Route): Result<RequestedModels, ApiError> {
   if (route === 'agents') {
-    return isName(body.agent_id)
-      ? { kind: 'names', names: [body.agent_id] }
-      : invalid('agent_id', 'agent_id must name the agent');
+    return isName(body.agent_id) ? ok([body.agent_id]) : invalid('agent_id', 'agent_id must name the agent');
   }
   const { model, models } = body;
-  if (isAbsent(models) && isName(model)) return { kind: 'names', names: [model] };
+  if (isAbsent(models) && isName(model)) return ok([model]);
   const others = models ?? [];
   if (!Array.isArray(others) || !others.every(isName)) {
     return invalid('models', 'models must be a list of names, to be tried in order');
@@ -37,7 +32,7 @@ export function readRequestedModels(body: JsonObject, route: Route): RequestedMo
   const names = [first, ...rest.filter(isName)] as const;
   if (names.length > MAX_TARGETS)
     return invalid('models', `models and model may name ${MAX_TARGETS} at most`);
-  return { kind: 'names', names };
+  return ok(names);
 }
 
 function isAbsent(value: unknown): boolean {
@@ -58,6 +53,6 @@ function hasControl(text: string): boolean {
   return false;
 }
 
-function invalid(param: string, message: string): RequestedModelsResult {
-  return { kind: 'error', error: apiError('invalid_request', message, param) };
+function invalid(param: string, message: string): Result<never, ApiError> {
+  return failure(apiError('invalid_request', message, param));
 }

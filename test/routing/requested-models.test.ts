@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/shared/json.ts';
 
 function namesOf(body: JsonObject, route: Route = 'chat') {
   const read = readRequestedModels(body, route);
-  return read.kind === 'names' ? read.names : { param: read.error.param, status: read.error.status };
+  return read.kind === 'ok' ? read.value : { param: read.error.param, status: read.error.status };
 }
 
 const NINE = Array.from({ length: 9 }, (_, i) => `m${i}`);

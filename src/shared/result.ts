@@ -1,0 +1,12 @@
+/** The outcome of an operation that can fail: a value, or the reason why there is none. Expected failures are values, never exceptions. */
+export type Result<Value, Failure> =
+  | { readonly kind: 'ok'; readonly value: Value }
+  | { readonly kind: 'error'; readonly error: Failure };
+
+export function ok<Value>(value: Value): { readonly kind: 'ok'; readonly value: Value } {
+  return { kind: 'ok', value };
+}
+
+export function failure<Failure>(error: Failure): { readonly kind: 'error'; readonly error: Failure } {
+  return { kind: 'error', error };
+}

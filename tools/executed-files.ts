@@ -1,0 +1,82 @@
+/**
+ * Lists the source files that run for one streamed chat, through the built package, by V8's coverage: npm run prepack && node
+ * tools/executed-files.ts. The caller has a gateway key in KV, the model is DeepSeek's, and an earlier request has warmed the isolate.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import { Session } from 'node:inspector/promises';
+import { registerHooks } from 'node:module';
+import { join, relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { MemoryStore } from '../test/metering/records.ts';
+
+const DIST = join(import.meta.dirname, '..', 'dist');
+const TOKEN = 'admin';
+const EVENTS = [
+  { delta: { role: 'assistant', content: '' } },
+  { delta: { content: 'Hello' } },
+  { delta: { content: ', ' } },
+  { delta: { content: 'world' } },
+  { delta: { content: '!' }, finish_reason: 'stop' },
+].map((choice) => ({ id: 'c1', created: 1, model: 'deepseek-flash', choices: [{ index: 0, ...choice }] }));
+const USAGE = { id: 'c1', choices: [], usage: { prompt_tokens: 5, completion_tokens: 4, total_tokens: 9 } };
+
+// What workerd has and Node does not.
+const WORKERS = 'data:text/javascript,export const tracing = undefined; export class DurableObject {}';
+registerHooks({
+  resolve: (specifier, context, next) =>
+    next(specifier === 'cloudflare:workers' ? WORKERS : specifier, context),
+});
+Object.assign(crypto.subtle, { timingSafeEqual });
+Object.assign(Uint8Array.prototype, {
+  toHex(this: Uint8Array) {
+    return Buffer.from(this).toString('hex');
+  },
+});
+Object.assign(globalThis, { IdentityTransformStream: TransformStream });
+Object.assign(globalThis, {
+  fetch: async () =>
+    new Response(
+      [...EVENTS, USAGE].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('') + 'data: [DONE]\n\n',
+      { headers: { 'content-type': 'text/event-stream' } },
+    ),
+});
+
+const { weir } = await import(pathToFileURL(join(DIST, 'weir.js')).href);
+const env = { ADMIN_TOKEN: TOKEN, DEEPSEEK_API_KEY: 'k', WEIR_KV: new MemoryStore() };
+const work: Promise<unknown>[] = [];
+const worker = weir();
+
+async function send(path: string, token: string, body: object): Promise<string> {
+  const request = new Request(`https://weir.example${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  const context = { waitUntil: (promise: Promise<unknown>) => void work.push(promise) };
+  const response: Response = await worker.fetch(request, env, context);
+  const text = await response.text();
+  await Promise.all(work.splice(0));
+  if (!response.ok) throw new Error(text);
+  return text;
+}
+
+const chat = { model: 'deepseek/deepseek-flash', messages: [{ role: 'user', content: 'Hi' }], stream: true };
+const { key }: { key: string } = JSON.parse(await send('/admin/keys', TOKEN, { name: 'measured' }));
+await send('/v1/chat/completions', key, chat);
+
+const session = new Session();
+session.connect();
+await session.post('Profiler.enable');
+await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+const text = await send('/v1/chat/completions', key, chat);
+const { result } = await session.post('Profiler.takePreciseCoverage');
+if (!text.includes('world') || !text.endsWith('data: [DONE]\n\n'))
+  throw new Error(`Not a whole stream: ${text}`);
+
+const executed = result.flatMap(({ url, functions }) => {
+  if (!url.startsWith(pathToFileURL(DIST).href)) return [];
+  const path = relative(DIST, fileURLToPath(url)).replace(/\.js$/, '.ts');
+  const called = functions.filter(({ ranges: [range] }) => (range?.count ?? 0) > 0);
+  return called.length === 0 ? [] : [`src/${path}: ${called.length} functions`];
+});
+process.stdout.write(`${executed.sort().join('\n')}\n${executed.length} files\n`);

@@ -42,7 +42,7 @@ import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/request-id.ts';
 import { OriginProxy, type OriginProxyPorts } from './origin-proxy/origin-proxy.ts';
 import { messages } from './protocols/anthropic-messages/client.ts';
-import { chat, completions, fim } from './protocols/openai-chat/client.ts';
+import { chat, completions, fim } from './protocols/openai-chat/client-writer.ts';
 import { responses } from './protocols/openai-responses/client.ts';
 import { CircuitBreakers } from './routing/circuit-breaker.ts';
 import type { MountConfig } from './settings/mount-config.ts';

@@ -1,6 +1,7 @@
 /** What a dialect reads out of one upstream event: the hub between every provider's wire form and the canonical chunk. */
 
-import type { JsonObject } from '../shared/json.ts';
+import { type JsonObject, readText } from '../shared/json.ts';
+import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import type { UpstreamError } from './error.ts';
 import type { FinishMeaning } from './finish-reason.ts';
 import type { Logprobs } from './logprobs.ts';
@@ -80,6 +81,25 @@ export const EMPTY_PART: ChunkPart = {
   usage: null,
   error: null,
 };
+
+/**
+ * An id, a model or another name that every chunk repeats. One that is too long or has control characters counts as absent, because
+ * it would multiply the size of the stream.
+ */
+export function readName(value: unknown): string | undefined {
+  const name = readText(value);
+  return name !== undefined && name.length <= MAX_NAME_CHARS && isPrintable(name) ? name : undefined;
+}
+
+/** JSON writes a control character or half of a surrogate pair as six bytes. */
+function isPrintable(name: string): boolean {
+  if (!name.isWellFormed()) return false;
+  for (let i = 0; i < name.length; i++) {
+    const code = name.charCodeAt(i);
+    if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) return false;
+  }
+  return true;
+}
 
 /** The tokens that a vendor event reports (V3). `add`: of a task of its own, to be summed; `total`: of everything so far. */
 export interface VendorTokens {

@@ -2,7 +2,7 @@
 import { decodeAsciiPercent } from '../auth/own-credentials.ts';
 import { apiError } from '../canonical/error.ts';
 import { messages } from '../protocols/anthropic-messages/client.ts';
-import { chat } from '../protocols/openai-chat/client.ts';
+import { chat } from '../protocols/openai-chat/client-writer.ts';
 import { responses } from '../protocols/openai-responses/client.ts';
 import type { ClientProtocol } from '../protocols/shared/client-protocol.ts';
 import type { RequestContext } from './context.ts';

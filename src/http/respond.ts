@@ -1,6 +1,6 @@
 /** Makes the responses that are not streams: JSON, errors, and the headers that every answer has (H1, E1). */
 import type { ApiError } from '../canonical/error.ts';
-import { chat } from '../protocols/openai-chat/client.ts';
+import { chat } from '../protocols/openai-chat/client-writer.ts';
 import type { ClientProtocol, ErrorAnswer } from '../protocols/shared/client-protocol.ts';
 import type { RequestContext } from './context.ts';
 

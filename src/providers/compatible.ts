@@ -1,7 +1,6 @@
 /** Makes profiles of APIs that are compatible with OpenAI's, and providers of the `PROVIDERS` setting out of profiles. */
 
-import { openaiCompletions } from '../protocols/openai-chat/legacy-completions-reader.ts';
-import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
+import { openaiChat, openaiCompletions } from '../protocols/openai-chat/upstream-reader.ts';
 import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
 import { RIVAL_LIMITS } from '../request-translation/output-limit.ts';
 import {

@@ -3,8 +3,7 @@
  * recorded requests are those of `shared/requests` (`R`).
  */
 
-import { openaiCompletions } from '../protocols/openai-chat/legacy-completions-reader.ts';
-import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
+import { openaiChat, openaiCompletions } from '../protocols/openai-chat/upstream-reader.ts';
 import { hasItems, isForcedTool, OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
 import { type RequestRules, renamed } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, readArray } from '../shared/json.ts';

@@ -1,8 +1,7 @@
 /** Xerotier: chat with vendor events (`x_*`) inline. Its base URL names the project and the endpoint. */
 
 import type { VendorTokens } from '../canonical/part.ts';
-import { readUsage } from '../protocols/openai-chat/upstream-envelope.ts';
-import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
+import { openaiChat, readUsage } from '../protocols/openai-chat/upstream-reader.ts';
 import { RIVAL_LIMITS } from '../request-translation/output-limit.ts';
 import { isObject, type JsonObject, readCount } from '../shared/json.ts';
 import type { Provider } from './provider.ts';

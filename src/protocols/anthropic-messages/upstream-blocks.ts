@@ -1,8 +1,8 @@
 /** Reads one content block of an Anthropic message, whole or as it begins: its text, its thinking with its token, its call. */
 
+import { readName } from '../../canonical/part.ts';
 import { numberOf, tagProvider } from '../../canonical/provider-tag.ts';
 import { isObject, type JsonObject, readText, writeJson } from '../../shared/json.ts';
-import { readName } from '../openai-chat/upstream-envelope.ts';
 
 export interface ClaudeBlock {
   readonly text: string;

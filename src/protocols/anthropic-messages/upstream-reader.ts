@@ -5,13 +5,13 @@ import {
   type ChunkPart,
   EMPTY_CHOICE,
   EMPTY_PART,
+  readName,
   type ToolCallPart,
 } from '../../canonical/part.ts';
 import { findUpstreamError } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import { MAX_TOOL_CALLS } from '../../shared/limits.ts';
 import type { ProtocolReader, UpstreamProtocol } from '../../stream/upstream-protocol.ts';
-import { readName } from '../openai-chat/upstream-envelope.ts';
 import { type ClaudeBlock, readBlock } from './upstream-blocks.ts';
 import { ClaudeUsage } from './upstream-usage.ts';
 

@@ -1,8 +1,8 @@
 /** Counts an Anthropic message's tokens: the last said count of each field, and what is billed beside the message (A5). */
 
+import { readName } from '../../canonical/part.ts';
 import type { ExtraBilledTokens, UsageReport } from '../../canonical/usage.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount } from '../../shared/json.ts';
-import { readName } from '../openai-chat/upstream-envelope.ts';
 
 const FIELDS = [
   'input_tokens',

@@ -1,8 +1,8 @@
 /** Reads the calls of one Gemini candidate: whole, or in pieces, as Vertex streams arguments where it is asked to. */
 
 import type { ToolCallPart } from '../../canonical/part.ts';
+import { readName } from '../../canonical/part.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
-import { readName } from '../openai-chat/upstream-envelope.ts';
 import { PartialArguments } from './partial-arguments.ts';
 
 export class GeminiCalls {

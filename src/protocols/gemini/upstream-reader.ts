@@ -1,12 +1,11 @@
 /** Google's `generateContent`: `candidates[].content.parts`, whose finish is the last one said (A3). */
 import type { UpstreamError } from '../../canonical/error.ts';
-import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, EMPTY_PART } from '../../canonical/part.ts';
+import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, EMPTY_PART, readName } from '../../canonical/part.ts';
 import { tagProvider } from '../../canonical/provider-tag.ts';
 import { findUpstreamError } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_CHOICES } from '../../shared/limits.ts';
 import type { ProtocolReader, UpstreamProtocol } from '../../stream/upstream-protocol.ts';
-import { readName } from '../openai-chat/upstream-envelope.ts';
 import { GeminiCalls } from './upstream-calls.ts';
 import { readGeminiLogprobs } from './upstream-logprobs.ts';
 import { readGeminiUsage } from './upstream-usage.ts';

@@ -1,27 +1,99 @@
-/** Writes the frames of chat and text completions: canonical chunks as they are (F1-F3, E2, V2). */
+/** OpenAI chat and text completions as client protocols: checks request bodies and writes canonical chunks as SSE frames. */
 import type { Chunk } from '../../canonical/chunk.ts';
+import { type ApiError, apiError, errorBody } from '../../canonical/error.ts';
+import { isObject, type JsonObject } from '../../shared/json.ts';
 import type { StreamFailure, StreamWriter } from '../../stream/chunk-sink.ts';
 import { FrameBuffer } from '../../stream/frame-buffer.ts';
-import { chunkFrame, DATA, DONE_FRAME, errorFrame, HEARTBEAT_FRAME, vendorFrame } from './sse-frame.ts';
+import type { ClientProtocol, ClientRequest } from '../shared/client-protocol.ts';
+import { ChatJsonWriter } from './json-writer.ts';
+
+/** A check of a request body. */
+interface Check {
+  readonly param: string;
+  readonly message: string;
+  readonly isInvalid: (body: JsonObject) => boolean;
+}
+
+const MESSAGES: Check = {
+  param: 'messages',
+  message: 'messages must be a list with at least one message',
+  isInvalid: (body) =>
+    !Array.isArray(body.messages) || body.messages.length === 0 || !body.messages.every(isObject),
+};
+
+const PROMPT: Check = {
+  param: 'prompt',
+  message: 'prompt must be a text or a list',
+  isInvalid: (body) => typeof body.prompt !== 'string' && !Array.isArray(body.prompt),
+};
+
+/** Only fields that Weir reads are checked; the provider validates the rest. */
+const COMMON: readonly Check[] = [
+  {
+    param: 'stream',
+    message: 'stream must be true or false',
+    isInvalid: (body) =>
+      body.stream !== undefined && body.stream !== null && typeof body.stream !== 'boolean',
+  },
+  {
+    param: 'stream_options',
+    message: 'stream_options must be an object',
+    isInvalid: ({ stream_options }) =>
+      stream_options !== undefined && stream_options !== null && !isObject(stream_options),
+  },
+];
+
+/** `/v1/chat/completions` and agent routes. */
+export const chat = completionClient('chat', MESSAGES, ...COMMON);
+/** Fill-in-the-middle: the request has a prompt, the response has the form of chat. */
+export const fim = completionClient('chat', PROMPT, ...COMMON);
+export const completions = completionClient('completions', PROMPT, ...COMMON);
+
+/** The request body already is the canonical form. The first check that fails is the error. */
+function completionClient(id: 'chat' | 'completions', ...checks: readonly Check[]): ClientProtocol<null> {
+  return {
+    id,
+    takesVendorEvents: true,
+    read: (body): ClientRequest<null> => {
+      const failed = checks.find(({ isInvalid }) => isInvalid(body));
+      return failed === undefined
+        ? { kind: 'request', body, dropped: [], onlyNative: null, isPinned: false, session: null }
+        : { kind: 'error', error: apiError('invalid_request', failed.message, failed.param) };
+    },
+    openStream: (_, { errorFrames, maxEventBytes }) => new ChatWriter(errorFrames, maxEventBytes),
+    openWhole: () => new ChatJsonWriter(),
+    error: (error) => ({ status: error.status, body: errorBody(error) }),
+  };
+}
+
+/** The start of a frame: `data: `, one line of compact JSON, two LFs. */
+const DATA = 'data: ';
+/** The last frame of every stream that has begun. */
+const DONE_FRAME = 'data: [DONE]\n\n';
+/** The only comment that a client receives. */
+const HEARTBEAT_FRAME = ': heartbeat\n\n';
 
 export class ChatWriter implements StreamWriter {
   readonly output: FrameBuffer;
-  /** A chunk's frame depends on nothing but the chunk. */
+  /** Constant: a chunk's frame depends only on the chunk. */
   readonly revision = 0;
   readonly #errorFrames: 'data' | 'event';
 
-  /** @param errorFrames whether an error's data line has `event: error` before it (E3) */
+  /** @param errorFrames whether an error's data line has `event: error` before it (`ERROR_FRAMES`) */
   constructor(errorFrames: 'data' | 'event', maxEventBytes: number) {
     this.#errorFrames = errorFrames;
     this.output = new FrameBuffer(maxEventBytes);
   }
 
+  /** JSON.stringify keeps the order in which the chunk's keys were set, which is the canonical one. */
   chunk(chunk: Chunk): boolean {
     return this.output.frame(DATA, JSON.stringify(chunk));
   }
 
+  /** Writes the upstream's own JSON. An LF between its data lines is only white space, so it is removed. */
   vendor(json: string, name: string): void {
-    this.output.text(vendorFrame(json, name));
+    const event = name === '' ? '' : `event: ${name}\n`;
+    this.output.text(`${event}${DATA}${json.replaceAll('\n', '')}\n\n`);
   }
 
   end(failure: StreamFailure | null): void {
@@ -36,10 +108,18 @@ export class ChatWriter implements StreamWriter {
   restart(): void {}
 
   textFrame(chunk: Chunk): string {
-    return chunkFrame(chunk);
+    return `${DATA}${JSON.stringify(chunk)}\n\n`;
   }
 
   splice(literals: readonly Uint8Array[], source: Uint8Array, from: number, to: number): void {
     this.output.splice(literals, source, from, to);
   }
+}
+
+/** The types that an error may have after the head, beside `server_error` (E2). */
+const STREAM_ERROR_TYPES = ['timeout_error', 'stream_idle_timeout'];
+
+function errorFrame(error: ApiError, form: 'data' | 'event'): string {
+  const framed = STREAM_ERROR_TYPES.includes(error.type) ? error : { ...error, type: 'server_error' };
+  return `${form === 'event' ? 'event: error\n' : ''}${DATA}${errorBody(framed)}\n\n`;
 }

@@ -1,4 +1,4 @@
-/** Puts an answer's chunks together into one plain object, for a request that is not streamed. */
+/** Builds the one object of a non-streaming chat or text completion from canonical chunks. */
 import type {
   ChatChoice,
   ChatChunk,
@@ -38,7 +38,6 @@ interface TextState {
   finish: FinishReason | null;
 }
 
-/** The sink of a plain answer. */
 export class ChatJsonWriter implements JsonWriter {
   readonly #chat = new Map<number, ChatState>();
   readonly #text = new Map<number, TextState>();
@@ -59,7 +58,7 @@ export class ChatJsonWriter implements JsonWriter {
     return true;
   }
 
-  /** Vendor events have no place in a plain answer. */
+  /** A non-streaming response has no vendor events. */
   vendor(): void {}
 
   end(failure: StreamFailure | null): void {
@@ -140,7 +139,7 @@ function emptyChat(): ChatState {
   };
 }
 
-/** OpenAI's message: `content` is null beside tool calls or a refusal, `refusal` is always there, the rest where not empty. */
+/** `content` is null if it is empty beside tool calls or a refusal. `refusal` is always present, the other keys only if not empty. */
 function message(state: ChatState) {
   const toolCalls = byIndex(state.toolCalls).map(([, call]) => call);
   const details = state.reasoningDetails.list;
@@ -193,7 +192,7 @@ function byIndex<Value>(map: ReadonlyMap<number, Value>): [number, Value][] {
   return [...map].sort(([a], [b]) => a - b);
 }
 
-/** What is kept of a chunk, in UTF-16 units of its JSON, about. */
+/** The approximate size of what is kept of a chunk, in UTF-16 units of JSON. */
 function sizeOf(chunk: Chunk): number {
   if (chunk.object === 'text_completion') {
     return chunk.choices.reduce((sum, { text, logprobs }) => sum + text.length + sizeOfLogprobs(logprobs), 0);

@@ -1,16 +1,71 @@
-/** OpenAI chat completions, and what its many relatives make of it: `choices[].delta`, or `message` in a plain answer. */
+/** Reads OpenAI chat and text completions, and the variants of compatible servers, into canonical parts. */
 
 import { readLogprobs } from '../../canonical/logprobs.ts';
-import type { ChoicePart, ToolCallPart } from '../../canonical/part.ts';
+import { type ChoicePart, type ChunkPart, readName, type ToolCallPart } from '../../canonical/part.ts';
+import { findUpstreamError } from '../../canonical/upstream-error.ts';
+import { mergeUsage, type UsageReport } from '../../canonical/usage.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
+import { MAX_CHOICES } from '../../shared/limits.ts';
 import { type ProtocolQuirks, stateless } from '../../stream/upstream-protocol.ts';
-import { readEnvelope, readName } from './upstream-envelope.ts';
 
+/** Chat: `choices[].delta`, or `choices[].message` in a non-streaming response. */
 export const openaiChat = stateless((event, quirks) =>
-  readEnvelope(event, quirks, (choice, index) => readChoice(choice, index, quirks)),
+  readEnvelope(event, quirks, (choice, index) => readChatChoice(choice, index, quirks)),
 );
 
-function readChoice(choice: JsonObject, index: number, quirks: ProtocolQuirks): ChoicePart {
+/** Legacy completions (`text_completion`): `choices[].text`. DeepSeek's fill-in-the-middle uses them. */
+export const openaiCompletions = stateless((event, quirks) => readEnvelope(event, quirks, readTextChoice));
+
+/** A timestamp above this (the year 5138 in seconds) is in milliseconds or finer. */
+const MAX_CREATED_SECONDS = 1e11;
+
+function readEnvelope(
+  event: JsonObject,
+  quirks: ProtocolQuirks,
+  readChoice: (choice: JsonObject, index: number) => ChoicePart,
+): ChunkPart {
+  const choices = readArray(event.choices).slice(0, MAX_CHOICES).filter(isObject);
+  return {
+    id: readName(event.id),
+    created: readCreated(event.created),
+    model: readName(event.model),
+    serviceTier: readName(event.service_tier),
+    systemFingerprint: readName(event.system_fingerprint),
+    choices: choices.map((choice, position) => readChoice(choice, readIndex(choice.index, position))),
+    usage: readAnyUsage(event, choices, quirks),
+    error: findUpstreamError(event),
+  };
+}
+
+/** A choice without a valid index gets its position. */
+function readIndex(index: unknown, position: number): number {
+  const value = readCount(index);
+  return value === undefined || value >= MAX_CHOICES ? position : value;
+}
+
+function readCreated(created: unknown): number | undefined {
+  if (typeof created !== 'number' || !Number.isFinite(created) || created < 1) return undefined;
+  let seconds = created;
+  while (seconds > MAX_CREATED_SECONDS) seconds /= 1000;
+  return Math.floor(seconds);
+}
+
+function readTextChoice(choice: JsonObject, index: number): ChoicePart {
+  return {
+    index,
+    hasRole: false,
+    hasContent: typeof choice.text === 'string',
+    content: readText(choice.text) ?? '',
+    reasoning: '',
+    refusal: '',
+    toolCalls: [],
+    reasoningDetails: [],
+    logprobs: readLogprobs(choice.logprobs),
+    finishWord: readText(choice.finish_reason) ?? null,
+  };
+}
+
+function readChatChoice(choice: JsonObject, index: number, quirks: ProtocolQuirks): ChoicePart {
   const delta = deltaOf(choice);
   const typed = Array.isArray(delta.content) ? readTypedContent(delta.content) : undefined;
   const content = typed?.text ?? (typeof delta.content === 'string' ? delta.content : '');
@@ -29,13 +84,13 @@ function readChoice(choice: JsonObject, index: number, quirks: ProtocolQuirks): 
   };
 }
 
-/** Some send `message` with the whole answer so far beside every delta: it counts only where there is no delta. */
+/** Some servers send `message` with the output so far beside every delta, so it is read only if there is no delta. */
 function deltaOf(choice: JsonObject): JsonObject {
   if (isObject(choice.delta)) return choice.delta;
   return objectOf(choice.message);
 }
 
-/** Typed content parts: `{"type":"text","text"}` and `{"type":"thinking","thinking":[…]}` (C6); others carry no text. */
+/** Typed content parts: `{"type":"text","text"}` and `{"type":"thinking","thinking":[…]}`. Other types have no text. */
 function readTypedContent(parts: readonly unknown[]): { text: string; thinking: string } {
   let text = '';
   let thinking = '';
@@ -57,7 +112,7 @@ function readThinking(thinking: unknown): string {
 function readToolCalls(delta: JsonObject, quirks: ProtocolQuirks): ToolCallPart[] {
   const calls = readArray(delta.tool_calls).filter(isObject);
   const fragments = calls.map((call) => readToolCall(call, call.function, quirks));
-  // The form before tool calls: one call, without an index and an id.
+  // The legacy form: one call without an index and an id.
   if (isObject(delta.function_call)) fragments.push(readToolCall({}, delta.function_call, quirks));
   return fragments;
 }
@@ -74,8 +129,64 @@ function readToolCall(call: JsonObject, value: unknown, quirks: ProtocolQuirks):
   };
 }
 
-/** Arguments are JSON text; some send the object itself, whole (C7). */
+/** Arguments are JSON text; some servers send the object itself. */
 function readArguments(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+/** Merges the usage at the top, in Groq's vendor field, and inside choices. */
+function readAnyUsage(
+  event: JsonObject,
+  choices: readonly JsonObject[],
+  { costOf, countsReasoningApart = false }: ProtocolQuirks,
+): UsageReport | null {
+  const vendor = isObject(event.x_groq) ? event.x_groq.usage : undefined;
+  let merged: UsageReport | null = null;
+  for (const usage of [event.usage, vendor, ...choices.map((choice) => choice.usage)]) {
+    if (!isObject(usage)) continue;
+    const counts = countsReasoningApart ? withReasoning(readUsage(usage)) : readUsage(usage);
+    const report = costOf === undefined ? counts : { ...counts, cost: costOf(usage) };
+    merged = merged === null ? report : mergeUsage(merged, report);
+  }
+  return merged;
+}
+
+/**
+ * Adds the reasoning to the completion (U3). If prompt, completion and reasoning together exceed the total, the completion already
+ * includes the reasoning.
+ */
+function withReasoning(report: UsageReport): UsageReport {
+  const { prompt = 0, completion = 0, reasoning = 0, total = 0 } = report;
+  return prompt + completion + reasoning > total ? report : { ...report, completion: completion + reasoning };
+}
+
+/** Reads one usage object, with OpenAI's names and those of compatible servers. */
+export function readUsage(usage: JsonObject): UsageReport {
+  // Mistral's schema has the first name in the singular.
+  const prompt = objectOf(
+    usage.prompt_tokens_details,
+    usage.input_tokens_details,
+    usage.prompt_token_details,
+  );
+  const completion = objectOf(usage.completion_tokens_details, usage.output_tokens_details);
+  return {
+    prompt: readCount(usage.prompt_tokens) ?? readCount(usage.input_tokens),
+    completion: readCount(usage.completion_tokens) ?? readCount(usage.output_tokens),
+    total: readCount(usage.total_tokens),
+    cached:
+      readCount(prompt.cached_tokens) ??
+      readCount(usage.prompt_cache_hit_tokens) ??
+      readCount(usage.num_cached_tokens) ??
+      readCount(usage.cache_read_input_tokens) ??
+      readCount(usage.cached_tokens),
+    cacheWrite: readCount(prompt.cache_write_tokens) ?? readCount(usage.cache_creation_input_tokens),
+    // Tokens kept for 12 hours, of `{ttl_30m_tokens, ttl_12h_tokens}`: openai 7.57.0, `ResponseUsage` (2026-11-13).
+    cacheWriteLong: readCount(objectOf(prompt.cache_write_tokens_details).ttl_12h_tokens),
+    reasoning: readCount(completion.reasoning_tokens) ?? readCount(usage.reasoning_tokens),
+    promptAudio: readCount(prompt.audio_tokens),
+    completionAudio: readCount(completion.audio_tokens),
+    acceptedPrediction: readCount(completion.accepted_prediction_tokens),
+    rejectedPrediction: readCount(completion.rejected_prediction_tokens),
+  };
 }

@@ -6,13 +6,14 @@ import {
   type ChunkPart,
   EMPTY_CHOICE,
   EMPTY_PART,
+  readName,
   type ToolCallPart,
 } from '../../canonical/part.ts';
 import { tagProvider } from '../../canonical/provider-tag.ts';
 import { findUpstreamError, readUpstreamError } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/upstream-protocol.ts';
-import { readName, readUsage } from '../openai-chat/upstream-envelope.ts';
+import { readUsage } from '../openai-chat/upstream-reader.ts';
 
 export const openaiResponses: UpstreamProtocol = {
   open: (quirks, provider) => new ResponsesReader(quirks, provider),

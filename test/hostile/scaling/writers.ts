@@ -5,7 +5,7 @@ import { findUsageUpperBound } from '../../../src/completion/usage-upper-bound.t
 import { maxWrittenBytes } from '../../../src/completion/written-size.ts';
 import { estimatePromptTokens } from '../../../src/metering/estimate.ts';
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
-import { chat, completions, fim } from '../../../src/protocols/openai-chat/client.ts';
+import { chat, completions, fim } from '../../../src/protocols/openai-chat/client-writer.ts';
 import { responses } from '../../../src/protocols/openai-responses/client.ts';
 import type { ClientProtocol, ClientRequest } from '../../../src/protocols/shared/client-protocol.ts';
 import { PROFILES } from '../../../src/providers/profiles.ts';

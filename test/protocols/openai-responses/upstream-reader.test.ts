@@ -1,6 +1,6 @@
 /** Tests what is counted of an upstream's own Responses stream: its text, its usage and its end (N2). */
 import { describe, expect, test } from 'vitest';
-import { readUsage } from '../../../src/protocols/openai-chat/upstream-envelope.ts';
+import { readUsage } from '../../../src/protocols/openai-chat/upstream-reader.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import { deepseek } from '../../../src/providers/deepseek.ts';
 import { xai } from '../../../src/providers/xai.ts';

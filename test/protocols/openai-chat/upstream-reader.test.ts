@@ -1,4 +1,4 @@
-/** Tests the counts of providers whose completion leaves the reasoning out: every client and record gets them as OpenAI has them (U3). */
+/** Tests usage of providers whose completion count excludes reasoning: it is added, as in OpenAI's counts (U3). */
 import { describe, expect, test } from 'vitest';
 import { costOf } from '../../../src/metering/pricing/cost.ts';
 import { UsageAccumulator } from '../../../src/metering/usage-accumulator.ts';
@@ -10,7 +10,7 @@ import { framed, readRecordings, recordingsNote } from '../../contract/recording
 import { price } from '../../metering/pricing/prices.ts';
 import { providerNamed } from '../../request-translation/send.ts';
 
-/** What a tally makes of that provider's events, those of a chat where no other protocol is named. */
+/** The usage accumulated from a provider's events; the protocol is chat by default. */
 function usageOf(id: string, events: readonly JsonObject[], protocol?: UpstreamProtocol) {
   const { endpoints, quirks } = providerNamed(id);
   const accumulator = new UsageAccumulator(() => 0, 0);
@@ -32,27 +32,27 @@ const event = (prompt: number, completion: number, total: number, reasoning: num
   },
 });
 
-describe('reasoning that a provider counts apart', () => {
-  test.each<[what: string, provider: string, told: JsonObject, sums: number[]]>([
+describe('reasoning that a provider does not include in completion_tokens', () => {
+  test.each<[what: string, provider: string, reported: JsonObject, sums: number[]]>([
     // shared/streams/xai--text.
-    ['xAI: is part of the completion', 'xai', event(165, 2, 296, 129), [165, 131, 296]],
-    ['xAI, counted in already: stays as it is', 'xai', event(165, 131, 296, 129), [165, 131, 296]],
-    ['xAI, no total: stays as it is', 'xai', event(165, 131, 0, 129), [165, 131, 0]],
-    ['any other provider: stays as it is', 'tolerant', event(165, 2, 296, 129), [165, 2, 296]],
-  ])('U3 %s', (_, provider, told, sums) => {
-    const { prompt_tokens, completion_tokens, total_tokens } = usageOf(provider, [told]);
+    ['xAI: reasoning is added to the completion', 'xai', event(165, 2, 296, 129), [165, 131, 296]],
+    ['xAI, reasoning already included: unchanged', 'xai', event(165, 131, 296, 129), [165, 131, 296]],
+    ['xAI, no total: unchanged', 'xai', event(165, 131, 0, 129), [165, 131, 0]],
+    ['any other provider: unchanged', 'tolerant', event(165, 2, 296, 129), [165, 2, 296]],
+  ])('U3 %s', (_, provider, reported, sums) => {
+    const { prompt_tokens, completion_tokens, total_tokens } = usageOf(provider, [reported]);
     expect([prompt_tokens, completion_tokens, total_tokens]).toEqual(sums);
   });
 
-  test('U5 xAI, the running total on every chunk: the last one counts', () => {
+  test('U5 xAI sends the running total on every chunk: the last one counts', () => {
     const { completion_tokens } = usageOf('xai', [event(5, 0, 8, 3), event(5, 1, 12, 6), event(5, 4, 15, 6)]);
     expect(completion_tokens).toBe(10);
   });
 
-  test('P4 xAI: costs what it cost with the reasoning in the total alone', () => {
+  test('P4 xAI: the cost is the same whether reasoning is in the completion or only in the total', () => {
     const usage = usageOf('xai', [event(165, 2, 296, 129)]);
-    const told = { ...usage, completion_tokens: 2 };
-    const costs = [usage, told].map((one) => costOf(one, price({ input: 1, output: 10 }), 0)?.nano);
+    const reported = { ...usage, completion_tokens: 2 };
+    const costs = [usage, reported].map((one) => costOf(one, price({ input: 1, output: 10 }), 0)?.nano);
     expect(costs).toEqual([165_000 + 1_310_000, 165_000 + 1_310_000]);
   });
 });
@@ -61,7 +61,7 @@ const recordings = readRecordings().filter(({ name }) => name.startsWith('xai--'
 
 describe.skipIf(recordingsNote !== '')(`recorded streams of xAI${recordingsNote}`, () => {
   test.each(recordings.map((recording) => [recording.name, recording] as const))(
-    'U3 %s: the total is the sum of prompt and completion, with the reasoning in it',
+    'U3 %s: the total is the sum of prompt and completion, which includes the reasoning',
     (_, recording) => {
       const events = framed(recording).matchAll(/^data: ?(\{.*)$/gm);
       const protocol = recording.protocol === 'responses' ? openaiResponses : undefined;

@@ -1,4 +1,4 @@
-/** Tests the plain object that is made of an answer's chunks: what came in pieces is whole in it, and nothing is null that may be absent. */
+/** Tests the object of a non-streaming response: fragments are joined, and optional keys are absent instead of null. */
 import { describe, expect, test } from 'vitest';
 import type { ChatChunk, Delta, TextChunk } from '../../../src/canonical/chunk.ts';
 import type { Usage } from '../../../src/canonical/usage.ts';
@@ -17,18 +17,18 @@ const STOP: ChatChunk = {
 };
 
 function build(...chunks: (ChatChunk | TextChunk)[]): string {
-  const builder = new ChatJsonWriter();
-  for (const one of chunks) builder.chunk(one);
-  builder.end(null);
-  return builder.take();
+  const writer = new ChatJsonWriter();
+  for (const one of chunks) writer.chunk(one);
+  writer.end(null);
+  return writer.take();
 }
 
 /** The message of the first choice. */
 const messageOf = (...deltas: Delta[]) =>
   JSON.parse(build(...deltas.map((delta) => chunk(delta)), STOP)).choices[0].message;
 
-describe('CompletionBuilder', () => {
-  test('C1 U3 a chat completion: its keys in their order, and no null but those of a choice and its message', () => {
+describe('ChatJsonWriter', () => {
+  test('C1 U3 a chat completion has its keys in order, and nulls only in choices and messages', () => {
     const usage = { ...BASE, choices: [], usage: USAGE };
     expect(build(chunk({ role: 'assistant', content: 'a' }), chunk({ content: 'b' }), STOP, usage)).toBe(
       '{"id":"i","object":"chat.completion","created":1,"model":"p/m","choices":[{"index":0,' +
@@ -37,14 +37,14 @@ describe('CompletionBuilder', () => {
     );
   });
 
-  test('C1 labels: as on the last chunk, between model and choices', () => {
+  test('C1 takes service_tier and system_fingerprint from the last chunk, between model and choices', () => {
     const labelled = { ...STOP, service_tier: 't', system_fingerprint: 'f' };
     expect(build(chunk({ content: 'a' }), labelled)).toContain(
       '"model":"p/m","service_tier":"t","system_fingerprint":"f","choices"',
     );
   });
 
-  test('C10 a text completion: its keys in their order', () => {
+  test('C10 a text completion has its keys in order', () => {
     const text: TextChunk = {
       ...BASE,
       object: 'text_completion',
@@ -59,7 +59,7 @@ describe('CompletionBuilder', () => {
     );
   });
 
-  test('A7 reasoning details that were streamed: last in the message, those of one type and index as one', () => {
+  test('A7 joins streamed reasoning details of one type and index, last in the message', () => {
     const detail = (fields: object) => ({
       reasoning_details: [{ type: 'reasoning.text', index: 0, ...fields }],
     });
@@ -83,7 +83,7 @@ describe('CompletionBuilder', () => {
     ]);
   });
 
-  test('A7 reasoning details of two choices: each with its own', () => {
+  test('A7 keeps the reasoning details of two choices apart', () => {
     const of = (text: string) => ({ reasoning_details: [{ type: 'reasoning.text', index: 0, text }] });
     const { choices } = JSON.parse(build(chunk(of('a')), chunk(of('b'), {}, 1), chunk(of('c'))));
     expect(choices.map(({ message }: { message: Delta }) => message.reasoning_details?.[0]?.text)).toEqual([
@@ -92,7 +92,7 @@ describe('CompletionBuilder', () => {
     ]);
   });
 
-  test('A7 extra_content: last in its call, whether it came with the first fragment or later', () => {
+  test('A7 extra_content is the last key of its call, whether it came with the first fragment or later', () => {
     const first = { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } } as const;
     const { tool_calls } = messageOf(
       { tool_calls: [{ ...first, extra_content: { google: 1 } }] },

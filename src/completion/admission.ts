@@ -45,7 +45,7 @@ export interface AdmissionRequest {
   /** What the first of them would be sent. */
   readonly first: TargetRequest;
   /** Learns the output limit for what they are sent. */
-  readonly held: ReplayableRequest;
+  readonly replayable: ReplayableRequest;
   /** Estimated. */
   readonly promptTokens: number;
 }
@@ -60,10 +60,10 @@ interface Held extends Pick<AdmissionRequest, 'context' | 'keyId'> {
 }
 
 export async function admit(applicant: AdmissionRequest): Promise<AdmissionResult> {
-  const { context, keyId, targets, held, first, promptTokens } = applicant;
-  const found = await findUsageUpperBound(targets, first, held);
+  const { context, keyId, targets, replayable, first, promptTokens } = applicant;
+  const found = await findUsageUpperBound(targets, first, replayable);
   // Nobody waits for the turn of a request that waits.
-  held.endWork();
+  replayable.endWork();
   if (found.kind === 'invalid') return { kind: 'refused', error: found.error, headers: {} };
   const { upperBound } = found;
   const { timers } = context.settings;
@@ -104,13 +104,13 @@ export async function admit(applicant: AdmissionRequest): Promise<AdmissionResul
     { context, keyId, request, outputTokens, unreservedDay: null },
     limitHeaders(standing),
   );
-  held.limitOutput(outputTokens);
-  const limited = outputTokens === null ? null : await held.write(first.facts.target);
+  replayable.limitOutput(outputTokens);
+  const limited = outputTokens === null ? null : await replayable.writeFor(first.facts.target);
   if (limited?.kind === 'error') {
     admission.release();
     return { kind: 'refused', error: limited.error, headers: {} };
   }
-  return { kind: 'admitted', admission, first: limited?.request ?? first };
+  return { kind: 'admitted', admission, first: limited?.value ?? first };
 }
 
 /** The setting decides (G6). A call that was lost may have reserved all the same. */

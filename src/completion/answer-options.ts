@@ -52,7 +52,12 @@ export function answerOptions(
   };
 }
 
-export function writerOptions({ context, policies, promptTokens, asked }: PreparedCompletion): WriterOptions {
+export function writerOptions({
+  context,
+  policies,
+  promptTokens,
+  requestedModel,
+}: PreparedCompletion): WriterOptions {
   const { settings, requestId, ports } = context;
   return {
     now: () => Math.floor(ports.clock.now() / 1000),
@@ -60,7 +65,7 @@ export function writerOptions({ context, policies, promptTokens, asked }: Prepar
     maxEventBytes: settings.maxEventBytes,
     requestId,
     promptTokens,
-    model: asked,
+    model: requestedModel,
   };
 }
 

@@ -10,18 +10,19 @@ import { judge, readRetryAfter } from '../routing/failures.ts';
 import type { RetrySchedule } from '../routing/retry-schedule.ts';
 import type { Target } from '../routing/targets.ts';
 import { didYouMean } from '../shared/nearest.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 import { endAttemptSpan, inAttemptSpan, type Tracing } from '../tracing/spans.ts';
 import { callUpstream } from '../upstream/fetch.ts';
 import { upstreamOf } from './answer-options.ts';
 import { Attempt } from './attempt.ts';
 import type { PreparedCompletion } from './prepare.ts';
-import type { ReplayableRequest, TargetFacts, TargetRequest, WriteResult } from './replayable-request.ts';
+import type { ReplayableRequest, TargetFacts, TargetRequest } from './replayable-request.ts';
 
 export interface AttemptRunnerOptions {
   readonly prepared: PreparedCompletion;
   readonly meter: RequestMeter;
-  readonly passes: RetrySchedule;
-  readonly held: ReplayableRequest;
+  readonly schedule: RetrySchedule;
+  readonly replayable: ReplayableRequest;
   /** The client's own headers, of which few go on (H2). */
   readonly clientHeaders: Headers;
   /** Null where nobody sees the request's span: there are none below it. */
@@ -40,7 +41,7 @@ export class AttemptRunner {
   /** @param first what the first target is sent: it is asked at once */
   constructor(options: AttemptRunnerOptions, first: TargetRequest) {
     this.#options = options;
-    this.#current = this.#ask({ kind: 'request', request: first }, first.facts);
+    this.#current = this.#ask(ok(first), first.facts);
   }
 
   /** The attempt under way, or the last one. */
@@ -60,38 +61,37 @@ export class AttemptRunner {
     if (turn === null || this.#isStopped) return null;
     await this.#waitUntil(turn.at);
     if (this.#isStopped) return null;
-    const { held, meter, prepared } = this.#options;
+    const { replayable, meter, prepared } = this.#options;
     const noRoom = (await prepared.admission?.reserveAgain(meter.billedAttempts)) ?? null;
     if (this.#isStopped) return null;
-    const written: WriteResult =
-      noRoom === null ? await held.writeAgain(turn.target) : { kind: 'error', error: noRoom };
+    const written = noRoom === null ? await replayable.rewriteFor(turn.target) : failure(noRoom);
     if (this.#isStopped) return null;
-    const facts = written.kind === 'request' ? written.request.facts : unsentFacts(turn.target);
-    meter.begin(recordedFacts(facts));
+    const facts = written.kind === 'ok' ? written.value.facts : unsentFacts(turn.target);
+    meter.begin(attemptFacts(facts));
     this.#current = this.#ask(written, facts, noRoom !== null);
     return this.#current;
   }
 
   /** It has output, or its answer is whole: no other target is asked, whatever comes. */
-  served(attempt: Attempt): void {
-    attempt.unwatch();
+  succeeded(attempt: Attempt): void {
+    attempt.stopTimeout();
     this.#isServed = true;
-    this.#options.passes.succeeded(attempt.facts.target);
-    this.#options.held.release();
+    this.#options.schedule.succeeded(attempt.facts.target);
+    this.#options.replayable.release();
   }
 
   /**
    * Its answer is whole and has no text: it stands, unless a filter stopped it and its alias moves on then (R2).
    * @returns whether another target is asked
    */
-  servedNothing(attempt: Attempt): boolean {
+  endedEmpty(attempt: Attempt): boolean {
     const { target } = attempt.facts;
     const isFiltered = attempt.meter.accumulator.finishMeaning === FILTERED;
-    if (isFiltered && target.step.on.includes(FILTERED) && this.#moveOn()) {
+    if (isFiltered && target.aliasTarget.on.includes(FILTERED) && this.#moveOn()) {
       this.#giveUp(attempt, { errorCode: FILTERED, isRefused: false, isWhole: true });
       return true;
     }
-    this.served(attempt);
+    this.succeeded(attempt);
     return false;
   }
 
@@ -101,32 +101,32 @@ export class AttemptRunner {
    * @returns the error with which the request ends, which tells what was tried; null: another target is asked
    */
   failed(attempt: Attempt, error: ApiError, isSilent = false): ApiError | null {
-    const { prepared, passes, held, meter } = this.#options;
+    const { prepared, schedule, replayable, meter } = this.#options;
     // Whatever comes of it now, the request has ended otherwise.
     if (this.#isStopped) return error;
     const { clock } = prepared.context.ports;
     const { target } = attempt.facts;
-    const isTimeout = isSilent || attempt.lateError !== null;
-    const failure = {
+    const isTimeout = isSilent || attempt.timeoutError !== null;
+    const outcome = {
       error,
       isUnsent: attempt.isUnsent,
       isTimeout,
-      isLast: attempt.isOutOfRoom || attempt.meter.accumulator.isMade,
+      isFinal: attempt.isOutOfRoom || attempt.meter.accumulator.isMade,
       retryAfterMs: readRetryAfter(attempt.headers, clock.now()),
     };
-    const verdict = judge(failure, target, prepared.callerPays);
-    passes.failed(target, failure, verdict, clock.now());
+    const verdict = judge(outcome, target, prepared.callerPays);
+    schedule.failed(target, outcome, verdict, clock.now());
     this.#giveUp(attempt, { errorCode: error.code, isRefused: !isTimeout });
-    if (verdict.movesOn && this.#moveOn()) return null;
-    held.release();
+    if (verdict.triesNext && this.#moveOn()) return null;
+    replayable.release();
     return lastError(withNearestModel(error, target, prepared), meter.attempts);
   }
 
   /** @returns whether there is another target */
   #moveOn(): boolean {
-    const { prepared, passes, meter } = this.#options;
-    this.#turn = passes.next(prepared.context.ports.clock.now());
-    for (const skipped of passes.takeLeftOut()) meter.skip(skippedAttempt(skipped));
+    const { prepared, schedule, meter } = this.#options;
+    this.#turn = schedule.next(prepared.context.ports.clock.now());
+    for (const skipped of schedule.takeSkipped()) meter.skip(skippedAttempt(skipped));
     return this.#turn !== null;
   }
 
@@ -140,11 +140,11 @@ export class AttemptRunner {
     this.#isStopped = true;
     this.#current.cancel();
     this.#wake();
-    this.#options.held.release();
+    this.#options.replayable.release();
   }
 
-  #ask(written: WriteResult, facts: TargetFacts, isOutOfRoom = false): Attempt {
-    const { prepared, meter, passes, held, clientHeaders, tracing } = this.#options;
+  #ask(written: Result<TargetRequest, ApiError>, facts: TargetFacts, isOutOfRoom = false): Attempt {
+    const { prepared, meter, schedule, replayable, clientHeaders, tracing } = this.#options;
     const { ports } = prepared.context;
     const { target } = facts;
     const upstream = upstreamOf(prepared, target);
@@ -155,7 +155,7 @@ export class AttemptRunner {
         facts,
         upstream,
         meter: current,
-        isReplaceable: passes.hasMore,
+        isReplaceable: schedule.hasMore,
         clock: ports.clock,
         isUnsent: written.kind === 'error',
         isOutOfRoom,
@@ -164,8 +164,8 @@ export class AttemptRunner {
             return Promise.resolve({ ...written, headers: new Headers(), status: null, cause: null });
           return callUpstream(ports.fetch, {
             upstream,
-            url: written.request.url,
-            body: written.request.json,
+            url: written.value.url,
+            body: written.value.json,
             isStreamed: prepared.isStreamed,
             clientHeaders,
             passedHeaders: (facts.passthrough && prepared.client.passthrough?.requestHeaders) ?? [],
@@ -177,8 +177,8 @@ export class AttemptRunner {
         },
       });
     });
-    held.endWork();
-    if (!attempt.isReplaceable) held.release(attempt.answer);
+    replayable.endWork();
+    if (!attempt.isReplaceable) replayable.release(attempt.response);
     return attempt;
   }
 
@@ -218,7 +218,7 @@ function unsentFacts(target: Target): TargetFacts {
 }
 
 /** What of an attempt is recorded. */
-export function recordedFacts({ target, dropped, changed, choices, showsAll }: TargetFacts): AttemptFacts {
+export function attemptFacts({ target, dropped, changed, choices, showsAll }: TargetFacts): AttemptFacts {
   const { provider, model, priceIds } = target;
   return { provider: provider.id, model, priceIds, dropped, changed, choices, showsAll };
 }

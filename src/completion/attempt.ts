@@ -32,11 +32,11 @@ export class Attempt {
   readonly isUnsent: boolean;
   readonly isOutOfRoom: boolean;
   /** The upstream's answer; never rejects. */
-  readonly answer: Promise<UpstreamResult>;
+  readonly response: Promise<UpstreamResult>;
   /** The same, once it has come. */
   result: UpstreamResult | null = null;
   /** Set when its time was over before its output. */
-  lateError: ApiError | null = null;
+  timeoutError: ApiError | null = null;
   readonly #clock: Clock;
   readonly #abort = new AbortController();
   #cancelTimer = () => {};
@@ -50,7 +50,7 @@ export class Attempt {
     this.isUnsent = isUnsent;
     this.isOutOfRoom = isOutOfRoom;
     this.#clock = clock;
-    this.answer = call(this.#abort.signal).then((result) => {
+    this.response = call(this.#abort.signal).then((result) => {
       this.result = result;
       meter.status = result.kind === 'answer' ? result.response.status : result.status;
       if (result.kind === 'error') meter.cause = result.cause;
@@ -65,24 +65,24 @@ export class Attempt {
   }
 
   /** From now on its time runs, where its step has one: when it is over before `unwatch` and any output, the error for it is handed on. */
-  watch(onLate: (error: ApiError) => void, hasOutput = () => false): void {
-    const { timeoutMs } = this.facts.target.step;
+  startTimeout(onLate: (error: ApiError) => void, hasOutput = () => false): void {
+    const { timeoutMs } = this.facts.target.aliasTarget;
     if (timeoutMs === null) return;
     this.#cancelTimer = this.#clock.startTimer(timeoutMs, () => {
       if (hasOutput()) return;
       const message = `${this.upstream.name} sent no output within ${timeoutMs / 1000} seconds`;
-      this.lateError = apiError('timeout', message);
-      onLate(this.lateError);
+      this.timeoutError = apiError('timeout', message);
+      onLate(this.timeoutError);
     });
   }
 
-  unwatch(): void {
+  stopTimeout(): void {
     this.#cancelTimer();
   }
 
   /** Cancels the upstream's request, or what is left of its answer. */
   cancel(): void {
-    this.unwatch();
+    this.stopTimeout();
     this.#abort.abort(LET_GO);
   }
 }

@@ -6,7 +6,7 @@ import { clientError } from '../http/respond.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
 import { skippedAttempt } from '../routing/attempt-summary.ts';
 import { endRequestSpan, inRequestSpan, type Span } from '../tracing/spans.ts';
-import { AttemptRunner, recordedFacts } from './attempt-runner.ts';
+import { AttemptRunner, attemptFacts } from './attempt-runner.ts';
 import { respondWithJson } from './json-response.ts';
 import { type PreparedCompletion, type PrepareResult, prepareCompletion } from './prepare.ts';
 import type { TargetFacts } from './replayable-request.ts';
@@ -24,12 +24,15 @@ export async function handleCompletion<Session>(
   const opened = await prepareCompletion(request, clientRoute, context, pathModel);
   if (opened.kind === 'error') return clientError(clientRoute.client, context, opened.error, opened.headers);
   const { tracing } = context.ports;
-  return await inRequestSpan(tracing, opened.prepared, (span) => runExchange(opened, request, span));
+  const { route, requestedModel, isStreamed } = opened.prepared;
+  return await inRequestSpan(tracing, { route, asked: requestedModel, isStreamed }, (span) =>
+    runExchange(opened, request, span),
+  );
 }
 
 /** Asks the upstreams and answers. From here on exactly one record is written, whatever happens (M1). */
 async function runExchange(
-  { prepared, first, held, passes }: Opened,
+  { prepared, first, replayable, schedule }: Opened,
   request: Request,
   span: Span | null,
 ): Promise<Response> {
@@ -42,7 +45,7 @@ async function runExchange(
   if (callerPays) context.waitUntil(rememberCaller(meter, context));
   const tracing = span === null ? null : context.ports.tracing;
   const runner = new AttemptRunner(
-    { prepared, meter, passes, held, clientHeaders: request.headers, tracing },
+    { prepared, meter, schedule, replayable, clientHeaders: request.headers, tracing },
     first,
   );
   request.signal.addEventListener('abort', () => {
@@ -62,14 +65,22 @@ async function runExchange(
 }
 
 function openMeter(prepared: PreparedCompletion, first: TargetFacts, span: Span | null): RequestMeter {
-  const { context, caller, asked, skipped, route, promptTokens, admission } = prepared;
+  const { context, caller, requestedModel, skipped, route, promptTokens, admission } = prepared;
   const client = prepared.client.id;
   const { ports, prices, requestId, arrivedAt } = context;
   const { clock, log } = ports;
-  const facts = { requestId, keyId: caller.keyId, asked, route, client, arrivedAt, promptTokens };
+  const facts = {
+    requestId,
+    keyId: caller.keyId,
+    asked: requestedModel,
+    route,
+    client,
+    arrivedAt,
+    promptTokens,
+  };
   const records = admission?.records ?? context.records;
   const skippedAttempts = skipped.map(skippedAttempt);
-  return new RequestMeter(facts, skippedAttempts, recordedFacts(first), {
+  return new RequestMeter(facts, skippedAttempts, attemptFacts(first), {
     records,
     prices,
     log,

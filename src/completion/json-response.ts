@@ -50,8 +50,8 @@ async function readAny({ prepared, runner }: ResponseContext): Promise<WholeResu
   while (attempt !== null) {
     const whole = await readAttempt(prepared, attempt);
     if (whole.kind === 'answer') {
-      if (whole.hasOutput) runner.served(attempt);
-      if (whole.hasOutput || !runner.servedNothing(attempt)) return whole;
+      if (whole.hasOutput) runner.succeeded(attempt);
+      if (whole.hasOutput || !runner.endedEmpty(attempt)) return whole;
       whole.lease?.release();
     } else {
       const last = whole.hasOutput ? whole.error : runner.failed(attempt, whole.error);
@@ -70,20 +70,20 @@ async function readAttempt(prepared: PreparedCompletion, attempt: Attempt): Prom
   const write = (answer: JsonObject) => client.passthrough?.writeWhole(answer, options) ?? answer;
   const builder = attempt.facts.passthrough === null ? own : new PassthroughJsonWriter(own, write);
   const reader = new EventReader(answerOptions(prepared, attempt.facts, attempt.meter.accumulator), builder);
-  attempt.watch(
+  attempt.startTimeout(
     () => attempt.cancel(),
     () => reader.hasOutput,
   );
-  const result = await attempt.answer;
+  const result = await attempt.response;
   const whole: Whole =
     result.kind === 'error'
       ? { kind: 'refused', error: result.error }
       : await readWhole(prepared, attempt, result.response, reader, builder);
-  attempt.unwatch();
-  const { lateError } = attempt;
-  if (lateError === null) return { ...whole, hasOutput: reader.hasOutput };
+  attempt.stopTimeout();
+  const { timeoutError } = attempt;
+  if (timeoutError === null) return { ...whole, hasOutput: reader.hasOutput };
   if (whole.kind === 'answer') whole.lease?.release();
-  return { kind: 'refused', error: lateError, hasOutput: false };
+  return { kind: 'refused', error: timeoutError, hasOutput: false };
 }
 
 async function readWhole(

@@ -28,7 +28,7 @@ export interface PreparedCompletion {
   readonly client: AnsweringClient;
   readonly caller: Caller;
   /** The model or agent as the caller named it: an alias, an address, or a bare name. */
-  readonly asked: string;
+  readonly requestedModel: string;
   /** The same, where it is an alias. */
   readonly alias: string | null;
   /** In the order in which they are tried. */
@@ -55,9 +55,9 @@ export type PrepareResult =
       /** What the first target is sent. */
       readonly first: TargetRequest;
       /** To be released. */
-      readonly held: ReplayableRequest;
+      readonly replayable: ReplayableRequest;
       /** In which order the others follow. */
-      readonly passes: RetrySchedule;
+      readonly schedule: RetrySchedule;
     }
   | ({ readonly kind: 'error' } & Refused);
 
@@ -116,16 +116,16 @@ async function prepare(read: CompletionRequest, scope: Asker): Promise<PrepareRe
     // As it came: a lane passes what a chat has no words for (N1).
     body: sent,
     names,
-    ticket: () => stickyKey(body, context.ports.random),
+    stickyKey: () => stickyKey(body, context.ports.random),
     mayUse: (address) => mayUse(caller, address),
     callerPays,
   });
   if (found.kind === 'error') return found;
   const { targets, skipped } = found;
   if (read.isPinned && targets.length > 1) return { kind: 'error', error: unpinned(names[0], onlyNative) };
-  const passes = openPasses(targets, route, caller, context);
-  const turn = passes.next(context.ports.clock.now());
-  const held = new ReplayableRequest({
+  const schedule = openPasses(targets, route, caller, context);
+  const turn = schedule.next(context.ports.clock.now());
+  const replayable = new ReplayableRequest({
     body,
     sent,
     passthrough: client.passthrough ?? null,
@@ -140,16 +140,16 @@ async function prepare(read: CompletionRequest, scope: Asker): Promise<PrepareRe
   });
   const target = turn?.target ?? targets[0];
   const refuse = (refused: Refused): PrepareResult => {
-    passes.didNotAsk(target, context.ports.clock.now());
+    schedule.releaseProbe(target, context.ports.clock.now());
     return { kind: 'error', ...refused };
   };
-  const written = await held.write(target);
+  const written = await replayable.writeFor(target);
   if (written.kind === 'error') return refuse({ error: written.error });
-  let first = written.request;
+  let first = written.value;
   const promptTokens = estimatePromptTokens(body);
   // A key without limits waits for nothing (G1).
   const admitted = isLimited(caller)
-    ? await admit({ context, keyId: caller.keyId, targets, first, held, promptTokens })
+    ? await admit({ context, keyId: caller.keyId, targets, first, replayable, promptTokens })
     : null;
   if (admitted?.kind === 'refused') return refuse({ error: admitted.error, headers: admitted.headers });
   // Whoever asks from here on learns of a client that leaves; one that has left by now is asked for nobody (T4).
@@ -161,17 +161,17 @@ async function prepare(read: CompletionRequest, scope: Asker): Promise<PrepareRe
   return {
     kind: 'exchange',
     first,
-    held,
-    passes,
+    replayable,
+    schedule,
     prepared: {
       context,
       route,
       client,
       caller,
-      asked: names[0],
+      requestedModel: names[0],
       alias: isAlias(names[0], context.settings) ? names[0] : null,
       targets,
-      skipped: [...skipped, ...passes.takeLeftOut()],
+      skipped: [...skipped, ...schedule.takeSkipped()],
       policies: client.takesVendorEvents ? policies : { ...policies, vendorEvents: [] },
       isStreamed: body.stream === true,
       asksUsage: asksForUsage(body),
@@ -205,7 +205,7 @@ function openPasses(
     targets,
     circuits,
     caller: keyId,
-    circuitOf: ({ address }: Target) => `${route} ${address}`,
+    circuitKey: ({ address }: Target) => `${route} ${address}`,
     retries,
     deadlineAt: timers.deadlineMs === 0 ? Number.POSITIVE_INFINITY : arrivedAt + timers.deadlineMs,
     random: () => hashToUnit(ports.random()),

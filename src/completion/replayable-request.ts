@@ -24,6 +24,7 @@ import { matchesAnyGlob } from '../shared/glob.ts';
 import { type JsonObject, readArray, readCount } from '../shared/json.ts';
 import { MAX_REPORTED_NAMES } from '../shared/limits.ts';
 import { omit } from '../shared/objects.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 import type { Lease } from '../stream/memory.ts';
 import { writeBody } from './written-size.ts';
 
@@ -57,14 +58,10 @@ export interface TargetRequest {
   /** Prompts in the body, each of which is answered. */
   readonly prompts: number;
   /** Whether the body tells all of the prompt: on a lane the provider may keep, fetch or search for more of it (G2). */
-  readonly isPromptTold: boolean;
+  readonly hasWholePrompt: boolean;
   /** The field that asks for an answer outside of this request, or null. */
-  readonly detached: string | null;
+  readonly detachedField: string | null;
 }
-
-export type WriteResult =
-  | { readonly kind: 'request'; readonly request: TargetRequest }
-  | { readonly kind: 'error'; readonly error: ApiError };
 
 export interface ReplayableRequestOptions {
   /** The canonical request. */
@@ -106,19 +103,19 @@ export class ReplayableRequest {
   }
 
   /** The request for a target; an error where its provider can't take it, or nothing is held any more. */
-  async write(target: Target): Promise<WriteResult> {
+  async writeFor(target: Target): Promise<Result<TargetRequest, ApiError>> {
     if (this.#held === null) {
-      return { kind: 'error', error: apiError('internal_error', 'The request is held no more') };
+      return failure(apiError('internal_error', 'The request was released'));
     }
     const { lease, route, unsupported, promptCache, hidesReasoning, dropped, onlyNative, maxBytes } =
       this.#held;
-    const { provider, model, endpoint, step } = target;
+    const { provider, model, endpoint, aliasTarget } = target;
     const name = route === 'agents' ? { agent_id: model } : { model };
-    const asked: JsonObject = { ...omit(this.#held.body, ...ROUTING_FIELDS), ...step.set, ...name };
+    const asked: JsonObject = { ...omit(this.#held.body, ...ROUTING_FIELDS), ...aliasTarget.set, ...name };
     await lease.pause();
     const { body: limited, isLimited } = this.#limit(asked);
     const passthrough = laneTo(target, this.#held);
-    if (passthrough === null && onlyNative !== null) return { kind: 'error', error: onlyNative };
+    if (passthrough === null && onlyNative !== null) return failure(onlyNative);
     const form = passthrough === null ? endpoint.request : passing(passthrough, isLimited);
     const rewritten = writeRequest(form, limited, {
       model,
@@ -134,7 +131,7 @@ export class ReplayableRequest {
     const { body, dropped: lost } = this.#limitWritten(form, rewritten);
     await lease.pause();
     const json = writeBody(body, maxBytes, provider.name);
-    if (typeof json !== 'string') return { kind: 'error', error: json };
+    if (typeof json !== 'string') return failure(json);
     await lease.pause();
     const prompts = promptsIn(asked);
     const changed = isLimited ? [...rewritten.changed, limitName(form)] : rewritten.changed;
@@ -150,12 +147,9 @@ export class ReplayableRequest {
     };
     const url =
       passthrough === null ? targetUrl(target, asked) : passthroughUrl(target, passthrough.endpoint);
-    const isPromptTold = passthrough === null || tellsPrompt(passthrough.of, this.#held);
-    const detached = passthrough === null ? null : detachedIn(passthrough);
-    return {
-      kind: 'request',
-      request: { facts, url, body, json, form, chat, prompts, isPromptTold, detached },
-    };
+    const hasWholePrompt = passthrough === null || tellsPrompt(passthrough.of, this.#held);
+    const detachedField = passthrough === null ? null : detachedIn(passthrough);
+    return ok({ facts, url, body, json, form, chat, prompts, hasWholePrompt, detachedField });
   }
 
   /** Applies the key's limit as the last change of the body, so that no other name for it is left (G2). */
@@ -168,13 +162,13 @@ export class ReplayableRequest {
     return { body: limited.body, dropped: [...dropped, ...limited.dropped] };
   }
 
-  /** As {@link write}, while others may have had their turn since. */
-  async writeAgain(target: Target): Promise<WriteResult> {
+  /** As {@link writeFor}, while others may have had their turn since. */
+  async rewriteFor(target: Target): Promise<Result<TargetRequest, ApiError>> {
     const lease = this.#held?.lease;
     await lease?.begin();
     // The request may have ended meanwhile.
     if (this.#held === null) lease?.end();
-    return this.write(target);
+    return this.writeFor(target);
   }
 
   /** The work on it is done for now; it is held all the same. */
@@ -211,11 +205,11 @@ interface OpenLane {
 
 /** The lane to a target: a step with fields of its own has none, as those are a chat's (R2). */
 function laneTo(
-  { provider, step }: Target,
+  { provider, aliasTarget }: Target,
   { passthrough, sent }: ReplayableRequestOptions,
 ): OpenLane | null {
   const endpoint = passthrough === null ? undefined : provider.lanes?.[passthrough.protocol];
-  if (passthrough === null || endpoint === undefined || Object.keys(step.set).length > 0) return null;
+  if (passthrough === null || endpoint === undefined || Object.keys(aliasTarget.set).length > 0) return null;
   const body = passthrough.withoutTokens(sent);
   return body === null ? null : { of: passthrough, endpoint, body };
 }

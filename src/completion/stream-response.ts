@@ -68,7 +68,7 @@ async function feed(stream: CanonicalStream, attempt: Attempt, answering: Respon
   const { upstream, facts, meter } = attempt;
   const turn: AttemptCallbacks = {
     isReplaceable: attempt.isReplaceable,
-    onOutput: () => runner.served(attempt),
+    onOutput: () => runner.succeeded(attempt),
     onEmptyEnd: (failure) => {
       try {
         return emptyEnd(failure, attempt, answering);
@@ -85,8 +85,8 @@ async function feed(stream: CanonicalStream, attempt: Attempt, answering: Respon
       ? undefined
       : prepared.client.passthrough?.openStream(passthroughOptions(prepared, facts));
   let answer = stream.begin(answerOptions(prepared, facts, meter.accumulator), turn, passthrough);
-  attempt.watch((error) => answer.fail(error));
-  const result = await attempt.answer;
+  attempt.startTimeout((error) => answer.fail(error));
+  const result = await attempt.response;
   if (result.kind === 'error') return answer.fail(result.error);
   const { response } = result;
   if (response.body !== null && isEventStream(response, true)) return answer.pump(response.body);
@@ -105,7 +105,7 @@ async function feed(stream: CanonicalStream, attempt: Attempt, answering: Respon
 /** What becomes of an answer without any output: the next target's takes its place, or it stands as it is. */
 function emptyEnd(failure: StreamFailure | null, attempt: Attempt, { runner }: ResponseContext): EmptyEnd {
   if (failure === null) {
-    return runner.servedNothing(attempt) ? { kind: 'replaced' } : { kind: 'over', failure };
+    return runner.endedEmpty(attempt) ? { kind: 'replaced' } : { kind: 'over', failure };
   }
   const { error, upstreamError } = failure;
   const isSilent = upstreamError === null && error.code === 'stream_idle_timeout';

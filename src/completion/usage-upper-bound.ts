@@ -45,10 +45,10 @@ export async function findUsageUpperBound(
   for (const target of targets) {
     if (highest.kind === 'invalid') return highest;
     if (target === first.facts.target) continue;
-    const written = await held.write(target);
+    const written = await held.writeFor(target);
     // What a provider does not take, it is not sent.
     if (written.kind === 'error') continue;
-    const next = ceilingOf(written.request);
+    const next = ceilingOf(written.value);
     highest =
       next.kind === 'invalid' ? next : { ...next, upperBound: higher(highest.upperBound, next.upperBound) };
   }
@@ -68,13 +68,13 @@ function higher(a: Ceiling, b: Ceiling): Ceiling {
 }
 
 function ceilingOf(asked: TargetRequest): UsageUpperBoundResult {
-  const { body, form: request, chat, prompts, facts, detached } = asked;
+  const { body, form: request, chat, prompts, facts, detachedField } = asked;
   const { provider, priceIds: providers } = facts.target;
   // A limit that its provider demands and the caller did not set is none of the caller's.
   const limit = request.kind === 'native' ? readOutputLimit(withoutNulls(chat)) : undefined;
   const outputTokens = limit === null ? null : writtenLimit(request, body);
   const answers = readAnswers(chat);
-  if (detached !== null) return { kind: 'invalid', error: notCounted(detached) };
+  if (detachedField !== null) return { kind: 'invalid', error: notCounted(detachedField) };
   if (outputTokens === undefined) return { kind: 'invalid', error: notWhole(limitName(request)) };
   if (answers === undefined) return { kind: 'invalid', error: notWhole('n') };
   const sent = facts.passthrough === null ? chat : body;
@@ -110,12 +110,12 @@ function notCounted(param: string): ApiError {
 
 /** On a lane the body itself goes up; another API's is written from the chat, whose bytes are as many as its own, about. */
 function promptTokensOf(
-  { json, form, chat, facts, isPromptTold }: TargetRequest,
+  { json, form, chat, facts, hasWholePrompt }: TargetRequest,
   models: readonly string[],
 ): number {
   const { imageTokens, readingModels = [] } = facts.target.provider;
   const isReading = models.some((model) => matchesAnyGlob(readingModels, model));
-  if (!isPromptTold || isReading) return MAX_PROMPT_TOKENS;
+  if (!hasWholePrompt || isReading) return MAX_PROMPT_TOKENS;
   const isRewritten = form.kind === 'native' && facts.passthrough === null;
   return maxPromptTokens(chat, isRewritten ? JSON.stringify(chat) : json, imageTokens);
 }

@@ -1,5 +1,5 @@
 /** Which targets are left out for a while, because they failed again and again: as far as this isolate has seen (R7). */
-import { CIRCUIT_FAILURES, CIRCUIT_OUT_MS, CIRCUIT_REFUSED_MS, MAX_CIRCUITS } from '../shared/limits.ts';
+import { CIRCUIT_FAILURES, CIRCUIT_OPEN_MS, CIRCUIT_REFUSED_MS, MAX_CIRCUITS } from '../shared/limits.ts';
 import type { Verdict } from './failures.ts';
 
 interface Circuit {
@@ -17,7 +17,7 @@ export class CircuitBreakers {
   readonly #circuits = new Map<string, Circuit>();
 
   /** Whether the target is left out of this caller's requests now. */
-  isOut(target: string, caller: string, now: number): boolean {
+  isOpen(target: string, caller: string, now: number): boolean {
     if (this.#circuits.size === 0) return false;
     const circuit = this.#circuits.get(target);
     if (circuit === undefined || circuit.outUntil === null) return false;
@@ -28,16 +28,16 @@ export class CircuitBreakers {
    * It is about to be asked. One that was out is out again meanwhile: this one request tries it for all.
    * @returns whether this request tries it
    */
-  asks(target: string, now: number): boolean {
+  startProbe(target: string, now: number): boolean {
     if (this.#circuits.size === 0) return false;
     const circuit = this.#circuits.get(target);
     if (circuit === undefined || circuit.outUntil === null || now < circuit.outUntil) return false;
-    this.#set(target, { ...circuit, outUntil: now + CIRCUIT_OUT_MS });
+    this.#set(target, { ...circuit, outUntil: now + CIRCUIT_OPEN_MS });
     return true;
   }
 
   /** The request that was to try it did not ask it after all: the next one may. */
-  didNotAsk(target: string, now: number): void {
+  releaseProbe(target: string, now: number): void {
     const circuit = this.#circuits.get(target);
     if (circuit !== undefined) this.#set(target, { ...circuit, outUntil: now });
   }
@@ -47,13 +47,13 @@ export class CircuitBreakers {
   }
 
   /** What one caller's requests meet, its rate limit or a prompt that is too much, turns the target off for nobody else. */
-  failed(target: string, caller: string, counts: Verdict['counts'], now: number): void {
+  failed(target: string, caller: string, counts: Verdict['circuitEffect'], now: number): void {
     if (counts === 'nothing') return;
     const known = this.#circuits.get(target);
     const { failures: before = 0, outUntil: outBefore = null, caller: onlyCaller = caller } = known ?? {};
     const failures = before + 1;
     const isOfOne = counts === 'failure' && onlyCaller === caller;
-    const ms = counts === 'refusal' ? CIRCUIT_REFUSED_MS : CIRCUIT_OUT_MS;
+    const ms = counts === 'refusal' ? CIRCUIT_REFUSED_MS : CIRCUIT_OPEN_MS;
     const isOut = counts === 'refusal' || failures >= CIRCUIT_FAILURES;
     // A failure of a request that was sent before a refusal does not shorten what that one said.
     const outUntil = isOut ? Math.max(now + ms, outBefore ?? 0) : outBefore;

@@ -11,31 +11,31 @@ export interface Failure {
   /** It took longer than it had. */
   readonly isTimeout: boolean;
   /** No other attempt follows: its upstream has made an answer and bills it, or the key's budget has no room for another. */
-  readonly isLast: boolean;
+  readonly isFinal: boolean;
   /** For how long the upstream does not want to be asked again; null: it did not say. */
   readonly retryAfterMs: number | null;
 }
 
 export interface Verdict {
   /** Another target is asked. */
-  readonly movesOn: boolean;
+  readonly triesNext: boolean;
   /** In a later pass it may succeed. */
-  readonly mayRecover: boolean;
+  readonly isRecoverable: boolean;
   /** What it says of the target: that it failed, that it refuses this deployment, or nothing. */
-  readonly counts: 'failure' | 'refusal' | 'nothing';
+  readonly circuitEffect: 'failure' | 'refusal' | 'nothing';
 }
 
 /** The caller's own mistake, which is the same everywhere, or a failure that must not be tried again. */
-const MISTAKE: Verdict = { movesOn: false, mayRecover: false, counts: 'nothing' };
+const MISTAKE: Verdict = { triesNext: false, isRecoverable: false, circuitEffect: 'nothing' };
 /** Another model may take what this one can't. */
-const UNSUITABLE: Verdict = { movesOn: true, mayRecover: false, counts: 'nothing' };
+const UNSUITABLE: Verdict = { triesNext: true, isRecoverable: false, circuitEffect: 'nothing' };
 /** The deployment's key, balance or model: no waiting mends it. */
-const REFUSED: Verdict = { movesOn: true, mayRecover: false, counts: 'refusal' };
-const FAILED: Verdict = { movesOn: true, mayRecover: true, counts: 'failure' };
+const REFUSED: Verdict = { triesNext: true, isRecoverable: false, circuitEffect: 'refusal' };
+const FAILED: Verdict = { triesNext: true, isRecoverable: true, circuitEffect: 'failure' };
 /** The rate limit of the caller's own key: it says nothing about the target to others. */
-const LIMITED: Verdict = { movesOn: true, mayRecover: true, counts: 'nothing' };
+const LIMITED: Verdict = { triesNext: true, isRecoverable: true, circuitEffect: 'nothing' };
 /** What has taken all of its time once is not given as much again. */
-const LATE: Verdict = { movesOn: true, mayRecover: false, counts: 'failure' };
+const LATE: Verdict = { triesNext: true, isRecoverable: false, circuitEffect: 'failure' };
 
 /** Codes of Weir's own that decide alone. */
 const BY_CODE: ReadonlyMap<string, Verdict> = new Map([
@@ -58,9 +58,9 @@ const ABOUT_REQUEST = [400, 413, 422];
  * @param target who failed
  * @param callerPays the credential is the caller's own (AUTH=passthrough), and so are refusals of it
  */
-export function judge(failure: Failure, { provider, step }: Target, callerPays: boolean): Verdict {
+export function judge(failure: Failure, { provider, aliasTarget }: Target, callerPays: boolean): Verdict {
   const { error } = failure;
-  if (failure.isLast) return MISTAKE;
+  if (failure.isFinal) return MISTAKE;
   if (failure.isUnsent) return UNSUITABLE;
   if (failure.isTimeout) return LATE;
   const byCode = BY_CODE.get(error.code);
@@ -74,7 +74,7 @@ export function judge(failure: Failure, { provider, step }: Target, callerPays: 
   }
   if (ABOUT_REQUEST.includes(error.status)) {
     if (kind === 'missing_model') return callerPays ? MISTAKE : REFUSED;
-    return movesOnAt(step.on, kind) ? UNSUITABLE : MISTAKE;
+    return movesOnAt(aliasTarget.on, kind) ? UNSUITABLE : MISTAKE;
   }
   if (error.status === 429) return callerPays ? LIMITED : FAILED;
   return error.status >= 500 ? FAILED : MISTAKE;

@@ -17,7 +17,7 @@ export interface RetryScheduleOptions {
   /** Whose request it is: circuits may be open for one caller alone. */
   readonly caller: string;
   /** Under which name a target's circuit is known. */
-  readonly circuitOf: (target: Target) => string;
+  readonly circuitKey: (target: Target) => string;
   /** Further passes (`RETRIES`). */
   readonly retries: number;
   /** The request's end, whatever happens (T3); infinite where it has none. */
@@ -39,15 +39,15 @@ export class RetrySchedule {
   readonly #ignoresCircuits: boolean;
 
   constructor(options: RetryScheduleOptions, now: number) {
-    const { targets, circuits, circuitOf, caller } = options;
+    const { targets, circuits, circuitKey, caller } = options;
     this.#options = options;
     this.#turns = targets.map((target) => ({ target, at: now }));
     // Where all are out, none is.
-    this.#ignoresCircuits = targets.every((target) => circuits.isOut(circuitOf(target), caller, now));
+    this.#ignoresCircuits = targets.every((target) => circuits.isOpen(circuitKey(target), caller, now));
   }
 
   /** Those whose turn was passed over since the last call, because their circuit is open. */
-  takeLeftOut(): readonly SkippedTarget[] {
+  takeSkipped(): readonly SkippedTarget[] {
     return this.#skipped.splice(0);
   }
 
@@ -58,44 +58,49 @@ export class RetrySchedule {
 
   /** The next target and when it is asked; null where none is left, or its time would be after the deadline. */
   next(now: number): Turn | null {
-    const { circuits, circuitOf, caller, deadlineAt } = this.#options;
+    const { circuits, circuitKey, caller, deadlineAt } = this.#options;
     for (let turn = this.#shift(now); turn !== undefined; turn = this.#shift(now)) {
       const { target } = turn;
       const at = Math.max(turn.at, now);
       if (at >= deadlineAt) return null;
       const isLastResort = this.#turnsGiven === 0 && this.#turns.length === 0;
-      const isOut = this.#pass === 0 && circuits.isOut(circuitOf(target), caller, now);
+      const isOut = this.#pass === 0 && circuits.isOpen(circuitKey(target), caller, now);
       if (isOut && !this.#ignoresCircuits && !isLastResort) {
         this.#skipped.push({ target, reason: 'circuit_open' });
         continue;
       }
       this.#turnsGiven++;
-      this.#isTrial = circuits.asks(circuitOf(target), now);
+      this.#isTrial = circuits.startProbe(circuitKey(target), now);
       return { target, at };
     }
     return null;
   }
 
   /** The target whose turn it was is not asked after all, or that told nothing of it. */
-  didNotAsk(target: Target, now: number): void {
-    const { circuits, circuitOf } = this.#options;
-    if (this.#isTrial) circuits.didNotAsk(circuitOf(target), now);
+  releaseProbe(target: Target, now: number): void {
+    const { circuits, circuitKey } = this.#options;
+    if (this.#isTrial) circuits.releaseProbe(circuitKey(target), now);
   }
 
   /** The target whose turn it was has failed. */
-  failed(target: Target, { retryAfterMs }: Failure, { mayRecover, counts }: Verdict, now: number): void {
-    const { circuits, circuitOf, caller } = this.#options;
+  failed(
+    target: Target,
+    { retryAfterMs }: Failure,
+    { isRecoverable, circuitEffect }: Verdict,
+    now: number,
+  ): void {
+    const { circuits, circuitKey, caller } = this.#options;
     // The caller's own mistake is no try of the target: the next request tries it.
-    if (counts === 'nothing') this.didNotAsk(target, now);
-    circuits.failed(circuitOf(target), caller, counts, now);
-    if (!mayRecover || (retryAfterMs ?? 0) > MAX_RETRY_AFTER_MS) return;
+    if (circuitEffect === 'nothing') this.releaseProbe(target, now);
+    circuits.failed(circuitKey(target), caller, circuitEffect, now);
+    if (!isRecoverable || (retryAfterMs ?? 0) > MAX_RETRY_AFTER_MS) return;
     this.#failed.push({ target, at: retryAfterMs === null ? null : now + retryAfterMs });
   }
 
   /** It has output, or its answer is whole. */
   succeeded(target: Target): void {
-    const { circuits, circuitOf } = this.#options;
-    circuits.succeeded(circuitOf(target));
+    const { circuits, circuitKey } = this.#options;
+    circuits.succeeded(circuitKey(target));
   }
 
   #shift(now: number): Turn | undefined {

@@ -17,7 +17,7 @@ export interface Target extends ConfiguredProvider {
   /** `<provider>/<model>`: what a key's globs are held against. */
   readonly address: string;
   /** What its alias says of it. */
-  readonly step: AliasTarget;
+  readonly aliasTarget: AliasTarget;
 }
 
 /** A target that is not asked, and why: in a word, as error codes are. */
@@ -40,7 +40,7 @@ export interface TargetsRequest {
   readonly body: JsonObject;
   readonly names: readonly string[];
   /** What picks among an alias's weighted steps: `ticketOf`. */
-  readonly ticket: () => string;
+  readonly stickyKey: () => string;
   /** Whether the caller's key may use the model at an address (K3). */
   readonly mayUse: (address: string) => boolean;
   /** The credential is the caller's own: nobody but the first target's provider may see it (R4). */
@@ -52,11 +52,11 @@ export interface TargetsRequest {
  * provider does not have the route, or because it would see another one's key. A name that leads nowhere is an error.
  */
 export function findTargets(request: TargetsRequest): TargetsResult {
-  const { settings, names, ticket } = request;
+  const { settings, names, stickyKey } = request;
   const places: Place[] = [];
   for (const name of names) {
     const alias = findAlias(settings.aliases, name, settings.providers);
-    const steps = alias === undefined ? [null] : orderTargets(alias.steps, ticket());
+    const steps = alias === undefined ? [null] : orderTargets(alias.steps, stickyKey());
     for (const step of steps) {
       const found = findPlace(name, step, request);
       if (found.kind === 'error') return found;
@@ -98,7 +98,7 @@ function findPlace(name: string, step: AliasTarget | null, { settings, route }: 
     endpoint,
     model,
     address: `${id}/${model}`,
-    step: step ?? plainTarget(address),
+    aliasTarget: step ?? plainTarget(address),
   };
   return { kind: 'place', place };
 }
@@ -132,7 +132,7 @@ function defaultProvider(settings: Settings, route: Route): string | null {
 
 /** One model with other fields is another target. */
 function isSame(a: Place, b: Place): boolean {
-  return a.address === b.address && a.step.set === b.step.set;
+  return a.address === b.address && a.aliasTarget.set === b.aliasTarget.set;
 }
 
 function tooMany(count: number): TargetsResult {
@@ -145,8 +145,8 @@ function sift(places: readonly Place[], { route, body, mayUse, callerPays }: Tar
   const skipped: SkippedTarget[] = [];
   const errors: ApiError[] = [];
   for (const place of places) {
-    const { endpoint, provider, step } = place;
-    const forbidden = addressesOf(place, { ...body, ...step.set }).find((address) => !mayUse(address));
+    const { endpoint, provider, aliasTarget } = place;
+    const forbidden = addressesOf(place, { ...body, ...aliasTarget.set }).find((address) => !mayUse(address));
     if (forbidden !== undefined) {
       skipped.push({ target: place, reason: 'model_not_allowed' });
       errors.push(apiError('model_not_allowed', `This key may not use ${forbidden}`));

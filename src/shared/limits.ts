@@ -166,7 +166,7 @@ export const FIRST_BACKOFF_MS = 250;
 
 /** So many failures in a row take a target out, and for so long (R7). */
 export const CIRCUIT_FAILURES = 5;
-export const CIRCUIT_OUT_MS = 10_000;
+export const CIRCUIT_OPEN_MS = 10_000;
 /** And one that refused the deployment's key, balance or model, for so long (R7). */
 export const CIRCUIT_REFUSED_MS = 60_000;
 /** Targets whose failures an isolate remembers: callers choose the models' names. */

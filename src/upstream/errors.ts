@@ -79,7 +79,7 @@ export function classifyRefusal(refusal: UpstreamRefusal, upstream: UpstreamErro
   const isForbidden = status === 403 && (kind === 'bad_credential' || kind === 'missing_model');
   if (!callerPays && (status === 401 || isForbidden || isAboutKey(status, reported.message))) {
     const refused = `${upstream.name} refused this deployment's credential (${status})`;
-    return apiError('upstream_credential', refused + toCheck(upstream.keySetting));
+    return apiError('upstream_credential', refused + checkHint(upstream.keySetting));
   }
   // What is forbidden may be what this one request names, such as a file.
   if (!callerPays && status === 403) return apiError('upstream_refused', message);
@@ -92,7 +92,7 @@ export function classifyRefusal(refusal: UpstreamRefusal, upstream: UpstreamErro
     const code = ownCode || (usual ?? 'invalid_request');
     const param = clean(reported.param ?? '', upstream) || null;
     const isNoModel = kind === 'missing_model';
-    const hint = !isNoModel && isNoRoute(status, reported) ? toCheck(upstream.urlSetting) : '';
+    const hint = !isNoModel && isNoRoute(status, reported) ? checkHint(upstream.urlSetting) : '';
     return { status, type: callerType, code, message: message + hint, param };
   }
   if (REDIRECTS.has(status)) {
@@ -106,7 +106,7 @@ export function classifyRefusal(refusal: UpstreamRefusal, upstream: UpstreamErro
 }
 
 /** Says where to look for the fault; nothing where no setting is its cause. */
-export function toCheck(setting: string | null | undefined): string {
+export function checkHint(setting: string | null | undefined): string {
   return setting === null || setting === undefined ? '' : `: check ${setting}`;
 }
 

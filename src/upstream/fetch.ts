@@ -4,7 +4,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { withoutSecret } from '../canonical/upstream-error.ts';
 import { MAX_CAUSE_CHARS, MAX_ERROR_BODY_BYTES, MAX_ERROR_BODY_MS } from '../shared/limits.ts';
 import type { Clock } from '../stream/timers.ts';
-import { classifyRefusal, readRetryDelay, toCheck, type UpstreamErrorContext } from './errors.ts';
+import { checkHint, classifyRefusal, readRetryDelay, type UpstreamErrorContext } from './errors.ts';
 
 export type Fetch = (input: Request | string, init?: RequestInit) => Promise<Response>;
 
@@ -74,12 +74,12 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
     const { status } = response;
     const headers = withRetryAfter(response.headers, readRetryDelay(body, upstream));
     const error = classifyRefusal({ status, body }, upstream);
-    const what = `answered ${status}${toCheck(suspectOf(status, upstream))}`;
+    const what = `answered ${status}${checkHint(suspectOf(status, upstream))}`;
     const cause = SET_UP_STATUSES.has(status) ? causeOf(request.url, upstream.secret, what) : null;
     return { kind: 'error', error, headers, status, cause };
   } catch (reason) {
-    const message = `${upstream.name} could not be reached${toCheck(upstream.urlSetting)}`;
-    const what = reasonOf(reason) + toCheck(upstream.urlSetting);
+    const message = `${upstream.name} could not be reached${checkHint(upstream.urlSetting)}`;
+    const what = reasonOf(reason) + checkHint(upstream.urlSetting);
     const cause = signal.aborted ? null : causeOf(request.url, upstream.secret, what);
     const error = apiError('upstream_unreachable', message);
     return { kind: 'error', error, headers: new Headers(), status: null, cause };

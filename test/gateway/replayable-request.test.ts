@@ -46,39 +46,39 @@ const [OPENAI, MISTRAL = targetsOf(['mistral/b'])[0]] = targetsOf(['all'], { set
 describe('R10 HeldRequest', () => {
   test('writes the request anew for each target, in a turn of its own', async () => {
     const { held, told } = hold();
-    const first = await held.write(OPENAI);
+    const first = await held.writeFor(OPENAI);
     held.endWork();
-    const second = await held.writeAgain(MISTRAL);
+    const second = await held.rewriteFor(MISTRAL);
     const { messages } = BODY;
     expect(first).toMatchObject({
-      request: { url: 'https://api.openai.com/v1/chat/completions', facts: { choices: 1 } },
+      value: { url: 'https://api.openai.com/v1/chat/completions', facts: { choices: 1 } },
     });
-    expect(first.kind === 'request' && JSON.parse(first.request.json)).toEqual({
+    expect(first.kind === 'ok' && JSON.parse(first.value.json)).toEqual({
       model: 'a',
       messages,
       max_completion_tokens: 7,
     });
-    expect(second.kind === 'request' && JSON.parse(second.request.json)).toEqual({
+    expect(second.kind === 'ok' && JSON.parse(second.value.json)).toEqual({
       model: 'b',
       messages,
       max_tokens: 9,
       n: 2,
     });
-    expect(second).toMatchObject({ request: { facts: { choices: 2 } } });
+    expect(second).toMatchObject({ value: { facts: { choices: 2 } } });
     expect(told).toEqual(['end', 'begin']);
   });
 
   test('G2 a limit of the output is in every one, and told where it changes something', async () => {
     const { held } = hold();
-    const first = await held.write(OPENAI);
+    const first = await held.writeFor(OPENAI);
     held.limitOutput(8);
-    const second = await held.writeAgain(MISTRAL);
+    const second = await held.rewriteFor(MISTRAL);
     if (first.kind === 'error' || second.kind === 'error') throw new Error('It was not written');
-    const limited = await held.write(OPENAI);
+    const limited = await held.writeFor(OPENAI);
     if (limited.kind === 'error') throw new Error('It was not written');
-    const { json, facts } = limited.request;
+    const { json, facts } = limited.value;
     expect([JSON.parse(json).max_completion_tokens, facts.changed]).toEqual([7, []]);
-    expect([second.request.body.max_tokens, second.request.facts.changed]).toEqual([8, ['max_tokens']]);
+    expect([second.value.body.max_tokens, second.value.facts.changed]).toEqual([8, ['max_tokens']]);
   });
 
   test('B2 a body that grows on its way beyond its bound: 413 that says how large, and what of it grew', async () => {
@@ -86,7 +86,7 @@ describe('R10 HeldRequest', () => {
       { ...BODY, tools: [{ type: 'function', function: { name: 'f', description: 'x'.repeat(900) } }] },
       800,
     );
-    const written = await held.write(OPENAI);
+    const written = await held.writeFor(OPENAI);
     expect(written).toMatchObject({
       kind: 'error',
       error: { status: 413, code: 'request_too_large', param: 'tools' },
@@ -94,7 +94,7 @@ describe('R10 HeldRequest', () => {
     expect(written.kind === 'error' && written.error.message).toBe(
       'Written for OpenAI, the request is larger than the 800 bytes that this one may have, most of it by tools: send less at once',
     );
-    expect((await hold(BODY, 800).held.write(OPENAI)).kind).toBe('request');
+    expect((await hold(BODY, 800).held.writeFor(OPENAI)).kind).toBe('ok');
   });
 
   test('B2 the bound follows from what came, and from the bound on that', () => {
@@ -108,14 +108,14 @@ describe('R10 HeldRequest', () => {
     held.release();
     held.release();
     expect(told).toEqual(['release']);
-    expect(await held.write(OPENAI)).toMatchObject({ kind: 'error' });
+    expect(await held.writeFor(OPENAI)).toMatchObject({ kind: 'error' });
   });
 
   test('released while its last text is sent: the body is gone at once, its memory counts until then', async () => {
     const { held, told } = hold();
     const sent = Promise.withResolvers<void>();
     held.release(sent.promise);
-    expect(await held.write(OPENAI)).toMatchObject({ kind: 'error' });
+    expect(await held.writeFor(OPENAI)).toMatchObject({ kind: 'error' });
     expect(told).toEqual([]);
     sent.resolve();
     await settle();
@@ -124,7 +124,7 @@ describe('R10 HeldRequest', () => {
 
   test('released while it waits for its turn: the turn ends', async () => {
     const { held, told } = hold();
-    const written = held.writeAgain(OPENAI);
+    const written = held.rewriteFor(OPENAI);
     held.release();
     expect(await written).toMatchObject({ kind: 'error' });
     expect(told).toEqual(['begin', 'release', 'end']);

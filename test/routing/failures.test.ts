@@ -7,7 +7,7 @@ import { settingsWith, targetsOf } from './targets.ts';
 
 const UPSTREAM = { name: 'Provider', secret: 'secret', refusals: undefined };
 type Named = Pick<UpstreamErrorContext, 'name'> & Partial<Pick<UpstreamErrorContext, 'refusals'>>;
-const IN_TIME = { isUnsent: false, isTimeout: false, isLast: false, retryAfterMs: null };
+const IN_TIME = { isUnsent: false, isTimeout: false, isFinal: false, retryAfterMs: null };
 
 /** As an upstream refuses with this status and body. */
 function refused(
@@ -40,8 +40,10 @@ const MORE = settingsWith({
 
 /** In words: what becomes of the request, and what the circuit learns. */
 function verdict(failure: Failure, callerPays = false, target = PLAIN): string {
-  const { movesOn, mayRecover, counts } = judge(failure, target, callerPays);
-  return [movesOn ? 'moves on' : 'ends', mayRecover ? 'may recover' : '', counts].filter(Boolean).join(', ');
+  const { triesNext, isRecoverable, circuitEffect } = judge(failure, target, callerPays);
+  return [triesNext ? 'moves on' : 'ends', isRecoverable ? 'may recover' : '', circuitEffect]
+    .filter(Boolean)
+    .join(', ');
 }
 
 const FAILED = 'moves on, may recover, failure';

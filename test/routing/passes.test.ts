@@ -4,7 +4,7 @@ import { apiError } from '../../src/canonical/error.ts';
 import { CircuitBreakers } from '../../src/routing/circuit-breaker.ts';
 import { type Failure, judge } from '../../src/routing/failures.ts';
 import { RetrySchedule, type RetryScheduleOptions } from '../../src/routing/retry-schedule.ts';
-import { CIRCUIT_FAILURES, CIRCUIT_OUT_MS } from '../../src/shared/limits.ts';
+import { CIRCUIT_FAILURES, CIRCUIT_OPEN_MS } from '../../src/shared/limits.ts';
 import { targetsOf } from './targets.ts';
 
 const NOW = 1_790_000_000_000;
@@ -14,7 +14,7 @@ function failure(
   code: 'upstream_error' | 'upstream_credential',
   retryAfterMs: number | null = null,
 ): Failure {
-  return { error: apiError(code, 'x'), isUnsent: false, isTimeout: false, isLast: false, retryAfterMs };
+  return { error: apiError(code, 'x'), isUnsent: false, isTimeout: false, isFinal: false, retryAfterMs };
 }
 const DOWN = failure('upstream_error');
 const NO_KEY = failure('upstream_credential');
@@ -28,7 +28,7 @@ function passesOver(names: readonly string[], fields: Partial<RetryScheduleOptio
     targets,
     circuits,
     caller: 'ann',
-    circuitOf: ({ address }: { address: string }) => address,
+    circuitKey: ({ address }: { address: string }) => address,
     retries: 1,
     deadlineAt: Number.POSITIVE_INFINITY,
     random: () => 0.5,
@@ -128,7 +128,7 @@ describe('R7 Passes, circuits', () => {
   test('a target that is out is left out of every pass, and told', () => {
     const passes = passesOver(NAMES, { circuits: withOut('openai/b') });
     expect(run(passes, { a: [NO_KEY] })).toEqual(['a +0', 'c +0', 'c +125']);
-    expect(passes.takeLeftOut()).toMatchObject([{ target: { model: 'b' }, reason: 'circuit_open' }]);
+    expect(passes.takeSkipped()).toMatchObject([{ target: { model: 'b' }, reason: 'circuit_open' }]);
   });
 
   test('the last one is out: the others have their further passes all the same', () => {
@@ -159,28 +159,28 @@ describe('R7 Passes, circuits', () => {
     const turn = passes.next(NOW);
     if (turn === null) throw new Error('There is no turn');
     passes.succeeded(turn.target);
-    expect(circuits.isOut('openai/a', 'ann', NOW)).toBe(false);
+    expect(circuits.isOpen('openai/a', 'ann', NOW)).toBe(false);
   });
 
   test('after its time one request tries it, and others that come meanwhile leave it out', () => {
     const circuits = withOut('openai/a');
-    const later = NOW + CIRCUIT_OUT_MS;
+    const later = NOW + CIRCUIT_OPEN_MS;
     const first = passesOver(NAMES, { circuits }, later);
     const turn = first.next(later);
     expect(turn?.target.model).toBe('a');
     const other = passesOver(NAMES, { circuits }, later);
     expect(other.next(later)?.target.model).toBe('b');
     // It was refused before it asked: the next one tries it.
-    if (turn !== null) first.didNotAsk(turn.target, later);
+    if (turn !== null) first.releaseProbe(turn.target, later);
     expect(passesOver(NAMES, { circuits }, later).next(later)?.target.model).toBe('a');
   });
 
   test('a try that another request began meanwhile leaves no request without any attempt', () => {
     const circuits = withOut('openai/a', 'openai/b');
-    const later = NOW + CIRCUIT_OUT_MS;
+    const later = NOW + CIRCUIT_OPEN_MS;
     const mine = passesOver(NAMES.slice(0, 2), { circuits }, later);
-    circuits.asks('openai/a', later);
-    circuits.asks('openai/b', later);
+    circuits.startProbe('openai/a', later);
+    circuits.startProbe('openai/b', later);
     expect(mine.next(later)?.target.model).toBe('b');
     expect(mine.next(later)).toBeNull();
   });

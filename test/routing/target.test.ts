@@ -56,8 +56,8 @@ describe('R1 R2 findTargets, names', () => {
     });
     expect(found).toMatchObject({
       targets: [
-        { model: 'gpt-5', step: { set: { user: 'x' }, timeoutMs: 2500, on: ['context_length'] } },
-        { model: 'gpt-5', step: { set: {}, timeoutMs: null, on: [] } },
+        { model: 'gpt-5', aliasTarget: { set: { user: 'x' }, timeoutMs: 2500, on: ['context_length'] } },
+        { model: 'gpt-5', aliasTarget: { set: {}, timeoutMs: null, on: [] } },
       ],
     });
   });

@@ -22,7 +22,7 @@ export function find(names: readonly string[], fields: Partial<TargetsRequest> =
   const byDefault = {
     route: 'chat',
     body: {},
-    ticket: () => '',
+    stickyKey: () => '',
     mayUse: () => true,
     callerPays: false,
   } as const;

@@ -161,16 +161,16 @@ export async function write(
     hidesReasoning: false,
     maxBytes: maxWrittenBytes(cameBytes, MAX_REQUEST_BYTES),
   });
-  const written = await held.write(target);
+  const written = await held.writeFor(target);
   watch.did('write');
   const ended = (own: Partial<Written>): Written => ({
     ...{ ...NOTHING, cameBytes, ranMs: watch.longestMs, did: watch.longest },
     ...own,
   });
   if (written.kind === 'error') return ended({ why: written.error.message });
-  await findUsageUpperBound([target], written.request, held);
+  await findUsageUpperBound([target], written.value, held);
   watch.did('ceiling');
-  const { json, facts } = written.request;
+  const { json, facts } = written.value;
   const names = [...facts.dropped, ...facts.changed];
   return ended({
     outcome: 'sent',

@@ -15,7 +15,7 @@ import { noCompaction, noResponses } from './api/unsupported-responses.ts';
 import { handleUsage } from './api/usage.ts';
 import { handleFindRecord, handleListRecords } from './api/usage-records.ts';
 import { handleRefusals } from './api/usage-refusals.ts';
-import { KnownKeys } from './auth/known-keys.ts';
+import { KnownKeys } from './auth/keys.ts';
 import { apiError } from './canonical/error.ts';
 import { handleCompletion } from './completion/handler.ts';
 import { handleDashboard } from './dashboard/dashboard.ts';

@@ -4,8 +4,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { PROVIDERS } from '../src/providers/index.ts';
-import { PROFILES } from '../src/providers/profiles.ts';
+import { PROFILES, PROVIDERS } from '../src/providers/index.ts';
 
 const ID = /^[a-z][a-z0-9]{1,23}$/;
 const [id = ''] = process.argv.slice(2);
@@ -19,7 +18,7 @@ const MODEL = `${id}-small`;
 
 write(`src/providers/${id}.ts`, providerFile());
 change('src/providers/index.ts', [
-  [/^import type \{ Provider \}/m, `import { ${id} } from './${id}.ts';\nimport type { Provider }`],
+  [/^import type \{ Profile, Provider \}/m, `import { ${id} } from './${id}.ts';\n$&`],
   [/^\] as const;$/m, `  ${id},\n] as const;`],
 ]);
 change('.dev.vars.example', [[/^# GEMINI_API_KEY=$/m, `# GEMINI_API_KEY=\n# ${NAME}_API_KEY=`]]);
@@ -78,8 +77,8 @@ function problemOf(given: string): string | null {
 
 function providerFile(): string {
   return `/** TODO(${id}): its name, and the pages of its API reference, with the day on which they were read. */
-import { openaiChat } from '../dialects/openai-chat.ts';
-import type { RequestRules } from '../requests/rules.ts';
+import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
+import type { RequestRules } from '../request-translation/rules.ts';
 import type { Provider } from './provider.ts';
 
 export const CHAT: RequestRules = {

@@ -5,8 +5,7 @@
  */
 import { parseArgs } from 'node:util';
 import { configuredProvider } from '../src/providers/compatible.ts';
-import { PROVIDERS } from '../src/providers/index.ts';
-import { PROFILES } from '../src/providers/profiles.ts';
+import { PROFILES, PROVIDERS } from '../src/providers/index.ts';
 import type { Provider } from '../src/providers/provider.ts';
 import { matchesGlob } from '../src/shared/glob.ts';
 import { DEFAULTS } from './probe/models.ts';

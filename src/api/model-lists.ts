@@ -1,8 +1,7 @@
 /** Asks providers for their models, and remembers for a minute what each listed: the question costs the deployment's own limits. */
 
 import type { Ports } from '../http/ports.ts';
-import { apiHeaders } from '../providers/api-headers.ts';
-import type { ModelsEndpoint, Provider } from '../providers/provider.ts';
+import { apiHeaders, type ModelsEndpoint, type Provider } from '../providers/provider.ts';
 import { apiUrl } from '../routing/targets.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';

@@ -1,9 +1,7 @@
 /** Who calls: what a request's Authorization header means under each AUTH mode (K1, K3). */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
-import { sameDigest, sha256 } from './digest.ts';
-import { callerId, type GatewayKey } from './keys.ts';
-import type { KnownKeys } from './known-keys.ts';
+import { callerId, type GatewayKey, type KnownKeys, sameDigest, sha256 } from './keys.ts';
 
 /** `keys`: a key of this deployment; `passthrough`: the caller's own provider key, sent on; `open`: none, for local runs. */
 export type AuthMode = 'keys' | 'passthrough' | 'open';

@@ -1,6 +1,6 @@
 /** Gateway keys: made, looked up, listed and revoked in KV, which holds nothing but their SHA-256 (K1, K2). */
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
-import { sameDigest, sha256 } from './digest.ts';
+import { KEY_TTL_MS, MAX_KNOWN_KEYS } from '../shared/limits.ts';
 
 export interface GatewayKey {
   readonly id: string;
@@ -155,4 +155,60 @@ export function decodeKey(stored: unknown): GatewayKey | null {
     created_at: readText(stored.created_at) ?? '',
     limits: isObject(stored.limits) ? stored.limits : null,
   };
+}
+
+export class KnownKeys {
+  readonly #store: Pick<KeyStore, 'get'>;
+  /** By their tokens' digests, which a caller can't choose; those that were read longest ago come first. */
+  readonly #known = new Map<string, { readonly key: GatewayKey; readonly until: number }>();
+
+  constructor(store: Pick<KeyStore, 'get'>) {
+    this.#store = store;
+  }
+
+  /**
+   * The key of a token, or null where there is none, it was revoked or it has expired. What another isolate revoked or changed
+   * may be unknown here for {@link KEY_TTL_MS}, and for as long again in KV's own cache. A token without a key is never remembered.
+   * @param now in ms since the epoch
+   */
+  async find(token: string, now: number): Promise<GatewayKey | null> {
+    if (!isToken(token)) return null;
+    const digest = await sha256(token);
+    const known = this.#known.get(digest);
+    const key = known !== undefined && now < known.until ? known.key : await this.#read(digest, now);
+    if (key === null) return null;
+    return key.expires_at !== null && Date.parse(key.expires_at) <= now ? null : key;
+  }
+
+  /** The id of the key that has this token, expired or not, where this isolate has read it: no KV is asked. */
+  async idOf(token: string): Promise<string | null> {
+    return isToken(token) ? (this.#known.get(await sha256(token))?.key.id ?? null) : null;
+  }
+
+  /** It was revoked or changed here. */
+  forget(id: string): void {
+    for (const digest of this.#known.keys()) if (callerId(digest) === id) this.#known.delete(digest);
+  }
+
+  async #read(digest: string, now: number): Promise<GatewayKey | null> {
+    this.#known.delete(digest);
+    const key = await readKeyOf(this.#store, digest, KEY_TTL_MS / 1000);
+    if (key === null) return null;
+    const [oldest] = this.#known.size >= MAX_KNOWN_KEYS ? this.#known.keys() : [];
+    if (oldest !== undefined) this.#known.delete(oldest);
+    this.#known.set(digest, { key, until: now + KEY_TTL_MS });
+    return key;
+  }
+}
+
+const encoder = new TextEncoder();
+
+/** The digest in small hexadecimal digits. */
+export async function sha256(text: string): Promise<string> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text))).toHex();
+}
+
+/** Whether two digests are the same; the time it takes does not reveal where they differ. */
+export function sameDigest(a: string, b: string): boolean {
+  return a.length === b.length && crypto.subtle.timingSafeEqual(encoder.encode(a), encoder.encode(b));
 }

@@ -4,7 +4,7 @@ import type { ApiError } from '../canonical/error.ts';
 import type { AttemptEnd, AttemptFacts } from '../metering/attempt-meter.ts';
 import { pricedModels } from '../metering/pricing/find-price.ts';
 import type { RequestMeter } from '../metering/request-meter.ts';
-import { apiHeaders } from '../providers/api-headers.ts';
+import { apiHeaders } from '../providers/provider.ts';
 import { lastError, skippedAttempt } from '../routing/attempt-summary.ts';
 import { judge, readRetryAfter } from '../routing/failures.ts';
 import type { RetrySchedule } from '../routing/retry-schedule.ts';

@@ -5,20 +5,20 @@ import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import type { PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
 import {
   type LimitedBody,
-  RIVAL_LIMITS,
   readOutputLimit,
   withLimitAlone,
   withOutputLimit,
 } from '../request-translation/output-limit.ts';
+import { type PromptCache, RIVAL_LIMITS, type Unsupported } from '../request-translation/rules.ts';
+import type { ToolNames } from '../request-translation/tools.ts';
 import {
   limitName,
   type RequestForm,
+  type TranslatedRequest,
+  withoutNulls,
   withWrittenLimit,
   writeRequest,
-} from '../request-translation/request-form.ts';
-import type { PromptCache, Unsupported } from '../request-translation/rules.ts';
-import type { ToolNames } from '../request-translation/tool-names.ts';
-import { type TranslatedRequest, withoutNulls } from '../request-translation/translate.ts';
+} from '../request-translation/translate.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { type JsonObject, readArray, readCount } from '../shared/json.ts';

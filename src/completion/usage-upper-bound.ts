@@ -8,8 +8,7 @@ import {
   mostTokensOf,
 } from '../ledger/limits/prompt-bound.ts';
 import { readOutputLimit } from '../request-translation/output-limit.ts';
-import { limitName, writtenLimit } from '../request-translation/request-form.ts';
-import { withoutNulls } from '../request-translation/translate.ts';
+import { limitName, withoutNulls, writtenLimit } from '../request-translation/translate.ts';
 import { addressesOf, type Target } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { type JsonObject, readCount } from '../shared/json.ts';

@@ -2,7 +2,7 @@
 
 import type { ModelLists } from '../api/model-lists.ts';
 import type { Caller } from '../auth/caller.ts';
-import type { KnownKeys } from '../auth/known-keys.ts';
+import type { KnownKeys } from '../auth/keys.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
 import type { Ledger } from '../metering/ledger.ts';
 import type { PriceBook } from '../metering/pricing/price-book.ts';

@@ -1,8 +1,6 @@
 /** What the Worker around Weir may say to a request, and is told of it: its own callers, its own answers, and each record (W2). */
-import type { Caller } from '../auth/caller.ts';
-import { isAdmin } from '../auth/caller.ts';
-import { sha256 } from '../auth/digest.ts';
-import { callerId } from '../auth/keys.ts';
+import { type Caller, isAdmin } from '../auth/caller.ts';
+import { callerId, sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { withoutCharge } from '../metering/charged-usage.ts';
 import type { UsageRecord } from '../metering/record.ts';

@@ -1,7 +1,6 @@
 /** Who calls, on every route that a caller has: shielded by `LIMITER`, where that is bound, before KV is read (G7). */
 import { type CallerResult, callerToken, identify } from '../auth/caller.ts';
-import { sha256 } from '../auth/digest.ts';
-import { callerId } from '../auth/keys.ts';
+import { callerId, sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { NO_KEY } from '../metering/refusals.ts';
 import type { RequestContext } from './context.ts';

@@ -1,12 +1,121 @@
 /** Anthropic: Messages. https://platform.claude.com/docs/en/api/messages (read 2026-11-22); what each model family takes is in its own file. */
-
-import { familyOf } from '../protocols/anthropic-messages/family.ts';
+import { type ClaudeFamilies, type ClaudeFamily, familyOf } from '../protocols/anthropic-messages/family.ts';
 import { withHiddenThinking } from '../protocols/anthropic-messages/request-thinking.ts';
 import { claudeForm } from '../protocols/anthropic-messages/request-writer.ts';
 import { anthropicMessages } from '../protocols/anthropic-messages/upstream-reader.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
-import { CLAUDE_FAMILIES } from './claude-families.ts';
 import type { Provider } from './provider.ts';
+
+// T: https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting
+// M: the migration guide of each model, https://platform.claude.com/docs/en/models/opus-5-5/migration-guide and its like
+// O: the table of https://platform.claude.com/docs/en/models
+// V: the AI SDK's getModelCapabilities (vercel/ai@ed857f50, packages/anthropic, 2026-08-22) and its changelog of 2026-09
+
+/** O: 128K of output. M: 400 for a budget (`"thinking.type.enabled" is not supported for this model`), for sampling, for a prefill. */
+const NEWEST: ClaudeFamily = {
+  models: ['claude-fable-*', 'claude-mythos-*', 'claude-opus-5-5*'],
+  maxTokens: 128_000,
+  thinking: ['adaptive'],
+  // M: 400 `"thinking.type.disabled" is not supported for this model`.
+  noThinking: 'never',
+  // T: `display` is "omitted" by default from Opus 4.7 on.
+  hidesThinking: true,
+  // "summarized" is the default of all earlier Claude 4: https://platform.claude.com/docs/en/build-with-claude/thinking (2026-11-22).
+  takesDisplay: true,
+  // https://platform.claude.com/docs/en/build-with-claude/effort
+  efforts: ['low', 'medium', 'high', 'xhigh', 'max'],
+  // 400 "`temperature` is deprecated for this model", `top_p` and `top_k` alike: earendil-works/pi#7961, 2026-08-11; M.
+  sampling: 'none',
+  takesSchemas: true,
+  // No beta header is needed: https://platform.claude.com/docs/en/about-claude/models/whats-new-claude-4-8.
+  takesSystemTurns: true,
+  cachesPrefixes: true,
+};
+
+/** T: the one that takes `between_tools`, in the place of `disabled`. */
+const SONNET_5_5: ClaudeFamily = { ...NEWEST, models: ['claude-sonnet-5-5*'], noThinking: 'between_tools' };
+
+/** T: they think unless told not to. Haiku 5.5: M, 2026-10-07. */
+const CLAUDE_5: ClaudeFamily = {
+  ...NEWEST,
+  models: ['claude-opus-5*', 'claude-sonnet-5*', 'claude-haiku-5*', 'claude-opus-4-8*'],
+  noThinking: 'disabled',
+};
+
+const OPUS_4_7: ClaudeFamily = { ...CLAUDE_5, models: ['claude-opus-4-7*'], takesSystemTurns: false };
+
+/** T: a budget is deprecated and taken; nothing is thought unless asked for. V: no `xhigh`, and sampling. O: 128K, and 64K. */
+const OPUS_4_6: ClaudeFamily = {
+  ...OPUS_4_7,
+  models: ['claude-opus-4-6*'],
+  thinking: ['adaptive', 'enabled'],
+  hidesThinking: false,
+  efforts: ['low', 'medium', 'high', 'max'],
+  sampling: 'one',
+};
+const SONNET_4_6: ClaudeFamily = { ...OPUS_4_6, models: ['claude-sonnet-4-6*'], maxTokens: 64_000 };
+
+/** T: a budget alone. Opus 4.5 has efforts besides, which nobody needs who names a budget. */
+const CLAUDE_4_5: ClaudeFamily = {
+  ...SONNET_4_6,
+  models: ['claude-opus-4-5*', 'claude-sonnet-4-5*', 'claude-haiku-4-5*'],
+  thinking: ['enabled'],
+  efforts: [],
+};
+
+/** V: 32K of output, no schemas but for Opus 4.1, which is the first to refuse `top_p` beside `temperature`. */
+const OPUS_4_1: ClaudeFamily = { ...CLAUDE_4_5, models: ['claude-opus-4-1*'], maxTokens: 32_000 };
+const OPUS_4: ClaudeFamily = {
+  ...OPUS_4_1,
+  models: ['claude-opus-4-0*', 'claude-opus-4-2025*'],
+  sampling: 'all',
+  takesSchemas: false,
+};
+const SONNET_4: ClaudeFamily = {
+  ...OPUS_4,
+  models: ['claude-sonnet-4-0*', 'claude-sonnet-4-2025*', 'claude-3-7-*'],
+  maxTokens: 64_000,
+};
+
+/** V: nothing of all that. */
+const CLAUDE_3_5: ClaudeFamily = {
+  ...SONNET_4,
+  models: ['claude-3-5-*'],
+  maxTokens: 8192,
+  thinking: [],
+  noThinking: 'absent',
+};
+const CLAUDE_3: ClaudeFamily = { ...CLAUDE_3_5, models: ['claude-3*', 'claude-2*'], maxTokens: 4096 };
+
+/** Servers that speak Messages for models of their own (DeepSeek, Moonshot, Z.ai): nothing that an older Claude does not know. */
+const OTHERS: ClaudeFamily = {
+  ...SONNET_4,
+  models: ['*'],
+  maxTokens: 32_000,
+  noThinking: 'absent',
+  takesDisplay: false,
+  cachesPrefixes: false,
+};
+
+/** A Claude that is not listed is newer than those that are. */
+const NEWER: ClaudeFamily = { ...CLAUDE_5, models: ['claude-*'] };
+
+export const CLAUDE_FAMILIES: ClaudeFamilies = [
+  NEWEST,
+  SONNET_5_5,
+  CLAUDE_5,
+  OPUS_4_7,
+  OPUS_4_6,
+  SONNET_4_6,
+  CLAUDE_4_5,
+  OPUS_4_1,
+  OPUS_4,
+  SONNET_4,
+  CLAUDE_3_5,
+  CLAUDE_3,
+  NEWER,
+  OTHERS,
+];
 
 export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
   id: 'anthropic',

@@ -2,8 +2,13 @@
  * Cerebras's habits: unknown fields are refused (400 and 422 `wrong_api_format`). What is taken was probed by one of its engineers
  * (pydantic/pydantic-ai#7653, 2026-08-20: `L` below); the schema is its Python SDK's of 2026-01-06 (`S`).
  */
-import { FUNCTION_TOOLS, OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
-import { REFUSED, type RequestRules, renamed } from '../request-translation/rules.ts';
+import {
+  FUNCTION_TOOLS,
+  OPENAI_TOOL_NAMES,
+  REFUSED,
+  type RequestRules,
+  renamed,
+} from '../request-translation/rules.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 
 const CHAT: RequestRules = {

@@ -1,13 +1,13 @@
 /** Makes profiles of APIs that are compatible with OpenAI's, and providers of the `PROVIDERS` setting out of profiles. */
-
 import { openaiChat, openaiCompletions } from '../protocols/openai-chat/upstream-reader.ts';
 import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
-import { RIVAL_LIMITS } from '../request-translation/output-limit.ts';
 import {
   EFFORT_FIELDS,
   type EffortRules,
+  OPENAI_TOOL_NAMES,
   type ReasoningForm,
   type RequestRules,
+  RIVAL_LIMITS,
   type SystemRule,
 } from '../request-translation/rules.ts';
 import type { Endpoint, Profile, Provider, Route } from './provider.ts';
@@ -121,3 +121,21 @@ export function withChatChanges(profile: Profile, changes: ChatChanges): Profile
   const endpoint: Endpoint = { ...chat, request: { kind: 'chat', rules: changed } };
   return { ...profile, endpoints: { ...profile.endpoints, chat: endpoint } };
 }
+
+/** Nothing is left out; reasoning goes back under both of its names: taken by Ollama's cloud, recorded in 2026-08. */
+export const TOLERANT: RequestRules = {
+  fields: {},
+  messages: {
+    // Those of Alibaba's ("The length of the tool name cannot exceed 64": QwenLM/Qwen3-VL#2069, 2026-03-19) and of OpenAI's behind
+    // another host; a shorter name is no loss to those that take longer ones.
+    toolNames: OPENAI_TOOL_NAMES,
+    system: STRICT_TEMPLATES,
+    reasoning: [{ form: 'both' }],
+    takesDetails: true,
+    takesExtraContent: true,
+  },
+  rivalLimits: RIVAL_LIMITS,
+  streamUsage: 'asked',
+};
+
+export const tolerant = compatibleProfile('tolerant', [], TOLERANT);

@@ -4,8 +4,13 @@
  */
 
 import { openaiChat, openaiCompletions } from '../protocols/openai-chat/upstream-reader.ts';
-import { hasItems, isForcedTool, OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
-import { type RequestRules, renamed } from '../request-translation/rules.ts';
+import {
+  hasItems,
+  isForcedTool,
+  OPENAI_TOOL_NAMES,
+  type RequestRules,
+  renamed,
+} from '../request-translation/rules.ts';
 import { isObject, type JsonObject, readArray } from '../shared/json.ts';
 import { RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { Endpoint, Provider } from './provider.ts';

@@ -1,6 +1,11 @@
 /** Fireworks' habits: 400 "Extra inputs are not permitted", in messages too. The schema is its Python SDK's of 2026-07-21. */
-import { FUNCTION_TOOLS, OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
-import { REFUSED, type RequestRules, renamed } from '../request-translation/rules.ts';
+import {
+  FUNCTION_TOOLS,
+  OPENAI_TOOL_NAMES,
+  REFUSED,
+  type RequestRules,
+  renamed,
+} from '../request-translation/rules.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 
 const CHAT: RequestRules = {

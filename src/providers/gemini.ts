@@ -2,7 +2,6 @@
  * Google's Gemini in its own API (`generateContent`). What each family takes was tried on 2026-09-11 with every level
  * (tetsuo-ai/agenc-core#2393); its documents are at https://ai.google.dev/gemini-api/docs (read 2026-11-22).
  */
-
 import { bareModel, type GeminiFamily } from '../protocols/gemini/family.ts';
 import {
   generateContentPath,
@@ -11,9 +10,45 @@ import {
   writtenOutputLimit,
 } from '../protocols/gemini/request-writer.ts';
 import { gemini as protocol } from '../protocols/gemini/upstream-reader.ts';
-import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
-import { GOOGLE_REFUSALS, GOOGLE_TOOL_NAMES } from './google-refusals.ts';
+import { FUNCTION_TOOLS, REFUSED, type RequestRules } from '../request-translation/rules.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
+import { compatibleProfile } from './compatible.ts';
 import type { Profile, Provider } from './provider.ts';
+import type { RefusalHabits } from './refusals.ts';
+
+/**
+ * 400 "Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain underscores (_), dots (.),
+ * colons (:), or dashes (-), with a maximum length of 64": decolua/9router#369, 2026-03-20.
+ */
+export const GOOGLE_TOOL_NAMES = /^[a-zA-Z_][\w.:-]{0,63}$/;
+
+export const GOOGLE_REFUSALS: RefusalHabits = {
+  // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
+  context_length: /\binput token count\b.{0,40}\bexceeds the maximum\b/i,
+  // A 429 "Your prepayment credits are depleted. Please go to AI Studio …": JeffOtano/roni#125, 2026-04-14; a 400 "… Please enable
+  // billing on your project in Google AI Studio": https://ai.google.dev/gemini-api/docs/troubleshooting, read 2026-11-22.
+  empty_balance: /\bprepayment credits are depleted\b|\bplease enable billing on your project\b/i,
+  // A 400, of the place where a Worker runs: google-gemini/deprecated-generative-ai-js#151, 2024-05-25, poenl/gemini-api#4, 2025-11-08.
+  wrong_place: /\buser location is not supported\b/i,
+  // A 404: swuecho/chat#597, 2025-02-06.
+  missing_model: /^[^:]*: models\/\S{1,256} is not found for API version\b/i,
+  // A 403: continuedev/continue#10902, 2026-02-28. Another one, "You do not have permission to access the File x or it may not exist", is
+  // of a file that the request names: googleapis/python-genai#1218, 2025-08-06.
+  bad_credential: /^[^:]*: Permission denied: Consumer '/i,
+  retryAfter: readRetryInfo,
+};
+
+const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo';
+/** A protobuf duration. A wait of more than 11 days is none. */
+const DURATION = /^(\d{1,6}(?:\.\d{1,9})?)s$/;
+
+/** It sends no `retry-after`, and "retryDelay": "45.837906927s" among the error's details: dcdpr/jp#1061, 2026-09-03. */
+function readRetryInfo(body: JsonObject): number | undefined {
+  const details = readArray(objectOf(body.error).details).filter(isObject);
+  const delay = details.find((detail) => detail['@type'] === RETRY_INFO)?.retryDelay;
+  const [, seconds] = DURATION.exec(typeof delay === 'string' ? delay : '') ?? [];
+  return seconds === undefined ? undefined : Math.ceil(Number(seconds));
+}
 
 /**
  * "Multiple candidates is not enabled for this model": googleapis/js-genai#1609, 2026-05-18, all of 3 and none of 2. "Logprobs is not
@@ -144,3 +179,64 @@ function readModels(answer: JsonObject): readonly { readonly id: string; readonl
     return id !== '' && answers ? [{ id, created: 0 }] : [];
   });
 }
+
+const CHAT: RequestRules = {
+  fields: {
+    store: REFUSED, // openhanako#394, 2026-04-12
+    metadata: REFUSED, // agents#45, 2025-05
+    prompt_cache_key: REFUSED, // cursor-byok#112, 2026-06-02
+    frequency_penalty: REFUSED, // RPGBox#2, 2026-08-29
+    // By the same parser; no report of each was found (2026-11-21).
+    presence_penalty: REFUSED,
+    logprobs: REFUSED,
+    top_logprobs: REFUSED,
+    logit_bias: REFUSED,
+    safety_identifier: REFUSED,
+    prompt_cache_retention: REFUSED,
+    prompt_cache_options: REFUSED,
+    verbosity: REFUSED,
+  },
+  effort: {
+    // A `reasoning` object is 400: 2026-01-10.
+    takes: ['reasoning_effort'],
+    values: [{ values: { minimal: 'low', xhigh: 'high', max: 'high' } }],
+  },
+  legacyFunctions: 'converted',
+  messages: {
+    toolNames: GOOGLE_TOOL_NAMES,
+    roles: { developer: 'system' },
+    reasoning: [{ form: 'none' }],
+    closed: {
+      roles: {
+        system: ['role', 'content'],
+        user: ['role', 'content'],
+        assistant: ['role', 'content', 'tool_calls', 'extra_content'],
+        tool: ['role', 'content', 'tool_call_id', 'name'],
+      },
+      parts: {
+        text: ['type', 'text'],
+        image_url: ['type', 'image_url'],
+        input_audio: ['type', 'input_audio'],
+      },
+      ...FUNCTION_TOOLS,
+      toolCall: [...FUNCTION_TOOLS.toolCall, 'extra_content'],
+    },
+    takesExtraContent: true,
+    // 400 "Function call is missing a thought_signature": securo#884, 2026-09-10. The stand-in for calls of other models is
+    // documented at https://ai.google.dev/gemini-api/docs/thought-signatures (read 2026-11-21).
+    missingSignature: {
+      models: ['gemini-3*', 'models/gemini-3*'],
+      at: 'extra_content',
+    },
+  },
+  // Its words of its own (docs openai#extra-body, read 2026-11-21) are `cached_content` and `thinking_config`: these would be limits.
+  rivalLimits: ['generation_config', 'generationConfig', 'candidate_count', 'candidateCount'].flatMap(
+    (name) => [name, `extra_body.google.${name}`],
+  ),
+  streamUsage: 'asked',
+};
+
+export const geminiCompatible: Profile = {
+  ...compatibleProfile('gemini', ['generativelanguage.googleapis.com'], CHAT),
+  refusals: GOOGLE_REFUSALS,
+};

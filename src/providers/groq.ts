@@ -2,8 +2,12 @@
  * Groq's habits: unknown fields are 400 `property 'x' is unsupported`, at the top and in messages. The schema is groq-python's of
  * 2026-08-18 (`S` below), beside https://console.groq.com/docs/openai (`D`, read 2026-11-21).
  */
-import { FUNCTION_TOOLS, OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
-import { REFUSED, type RequestRules } from '../request-translation/rules.ts';
+import {
+  FUNCTION_TOOLS,
+  OPENAI_TOOL_NAMES,
+  REFUSED,
+  type RequestRules,
+} from '../request-translation/rules.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 import type { Profile } from './provider.ts';
 

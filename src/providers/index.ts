@@ -1,12 +1,22 @@
 /** The registry: one line for each provider that Weir knows by name. */
 import { anthropic } from './anthropic.ts';
+import { cerebras } from './cerebras.ts';
+import { tolerant } from './compatible.ts';
 import { deepseek } from './deepseek.ts';
-import { gemini } from './gemini.ts';
+import { fireworks } from './fireworks.ts';
+import { gemini, geminiCompatible, geminiNative } from './gemini.ts';
+import { groq } from './groq.ts';
 import { codestral, mistral } from './mistral.ts';
+import { moonshot } from './moonshot.ts';
 import { openai } from './openai.ts';
+import { openrouter } from './openrouter.ts';
 import { opentoken } from './opentoken.ts';
-import type { Provider } from './provider.ts';
+import type { Profile, Provider } from './provider.ts';
+import { llamacpp, ollama, sglang, vllm } from './self-hosted.ts';
+import { together } from './together.ts';
+import { xai } from './xai.ts';
 import { xerotier } from './xerotier.ts';
+import { zai } from './zai.ts';
 
 const KNOWN = [
   deepseek, //
@@ -23,3 +33,36 @@ export const PROVIDERS: readonly Provider[] = KNOWN;
 
 /** The names of the settings that hold their credentials and base URLs. */
 export type ProviderSetting = (typeof KNOWN)[number] extends Provider<infer Setting> ? Setting : never;
+
+export const PROFILES: readonly Profile[] = [
+  groq, //
+  cerebras,
+  xai,
+  openrouter,
+  together,
+  fireworks,
+  moonshot,
+  zai,
+  geminiCompatible,
+  geminiNative,
+  deepseek,
+  mistral,
+  openai,
+  anthropic,
+  vllm,
+  sglang,
+  llamacpp,
+  ollama,
+  tolerant,
+];
+
+/** The profile of the host that a base URL names; a host that none names is tolerant. */
+export function profileOfHost(host: string): Profile {
+  return PROFILES.find(({ hosts }) => hosts.includes(host)) ?? tolerant;
+}
+
+/** The profile of the API at a base URL. Google serves two at one host: the compatible one is below `/openai`. */
+export function profileOfUrl({ hostname, pathname }: URL): Profile {
+  const found = profileOfHost(hostname);
+  return found === geminiCompatible && !/\/openai\/?$/.test(pathname) ? geminiNative : found;
+}

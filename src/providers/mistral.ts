@@ -5,8 +5,14 @@
  */
 
 import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
-import { FUNCTION_TOOLS, OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
-import { type FieldRule, REFUSED, type RequestRules, renamed } from '../request-translation/rules.ts';
+import {
+  type FieldRule,
+  FUNCTION_TOOLS,
+  OPENAI_TOOL_NAMES,
+  REFUSED,
+  type RequestRules,
+  renamed,
+} from '../request-translation/rules.ts';
 import { isObject, type JsonObject, readText } from '../shared/json.ts';
 import type { Endpoint, Provider } from './provider.ts';
 

@@ -1,7 +1,6 @@
 /** Moonshot's (Kimi's) habits: unknown fields are ignored (probed in 2026). https://platform.moonshot.ai/docs */
 
-import { RIVAL_LIMITS } from '../request-translation/output-limit.ts';
-import type { RequestRules } from '../request-translation/rules.ts';
+import { type RequestRules, RIVAL_LIMITS } from '../request-translation/rules.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { compatibleProfile } from './compatible.ts';
 import type { Profile } from './provider.ts';

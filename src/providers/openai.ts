@@ -1,7 +1,12 @@
 /** OpenAI: chat and legacy completions. https://platform.openai.com/docs/api-reference (read 2026-11-21); recorded requests are `R`. */
 
-import { FUNCTION_TOOLS, hasItems, OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
-import { type RequestRules, renamed } from '../request-translation/rules.ts';
+import {
+  FUNCTION_TOOLS,
+  hasItems,
+  OPENAI_TOOL_NAMES,
+  type RequestRules,
+  renamed,
+} from '../request-translation/rules.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { Provider } from './provider.ts';

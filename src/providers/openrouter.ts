@@ -1,8 +1,6 @@
 /** OpenRouter's habits: it ignores what it does not know. The schema is its TypeScript SDK's of 2026-08-22; recorded requests are `R`. */
 
-import { OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
-import { RIVAL_LIMITS } from '../request-translation/output-limit.ts';
-import type { RequestRules } from '../request-translation/rules.ts';
+import { OPENAI_TOOL_NAMES, type RequestRules, RIVAL_LIMITS } from '../request-translation/rules.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';

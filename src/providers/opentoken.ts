@@ -1,6 +1,6 @@
 /** OpenToken: chat. Its streams always end with a usage chunk, and it ignores `stream_options`. */
 import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
-import { RIVAL_LIMITS } from '../request-translation/output-limit.ts';
+import { RIVAL_LIMITS } from '../request-translation/rules.ts';
 import type { Provider } from './provider.ts';
 
 export const opentoken: Provider<'OPENTOKEN_API_KEY' | 'OPENTOKEN_BASE_URL'> = {

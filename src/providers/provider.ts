@@ -1,7 +1,7 @@
 /** What a provider is: data, and small functions for the habits that data can't express. All of a provider is in its own file. */
 import type { Shape } from '../canonical/chunk.ts';
 import type { VendorTokens } from '../canonical/part.ts';
-import type { RequestForm } from '../request-translation/request-form.ts';
+import type { RequestForm } from '../request-translation/translate.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { PassthroughProtocol, ProtocolQuirks, UpstreamProtocol } from '../stream/upstream-protocol.ts';
 import type { RefusalHabits } from './refusals.ts';
@@ -84,4 +84,17 @@ export interface Provider<Setting extends string = string> extends Profile {
   readonly defaultBaseUrl: string | null;
   /** Globs over the models that `/v1/models` lists, of all that its API names; absent: all. */
   readonly listedModels?: readonly string[];
+}
+
+/** @param secret `""` for no credential */
+export function apiHeaders(
+  { headers = {}, credential = bearer }: Pick<Profile, 'headers' | 'credential'>,
+  secret: string,
+  ofDeployment: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return { ...headers, ...(secret === '' ? {} : credential(secret)), ...ofDeployment };
+}
+
+function bearer(secret: string): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${secret}` };
 }

@@ -1,8 +1,7 @@
 /** Servers that people run themselves, which ignore unknown fields: they differ in the name of the reasoning that they read. */
 import { type RequestRules, renamed } from '../request-translation/rules.ts';
-import { compatibleProfile } from './compatible.ts';
+import { compatibleProfile, TOLERANT } from './compatible.ts';
 import type { Profile } from './provider.ts';
-import { TOLERANT } from './tolerant.ts';
 
 /**
  * The names of models are their operators' own, so the strictest template counts: "System message must be at the beginning" by vLLM

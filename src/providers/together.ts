@@ -1,7 +1,6 @@
 /** Together's habits: nulls and extra fields are taken (recorded in 2024 and 2026-08). The schema is its openapi.yaml of 2026-04-28. */
 import { renamed } from '../request-translation/rules.ts';
-import { compatibleProfile } from './compatible.ts';
-import { TOLERANT } from './tolerant.ts';
+import { compatibleProfile, TOLERANT } from './compatible.ts';
 
 export const together = compatibleProfile('together', ['api.together.xyz', 'api.together.ai'], {
   ...TOLERANT,

@@ -1,8 +1,6 @@
 /** xAI's habits: unknown names are ignored, but some that it knows are 400 "Argument not supported" (probed 2026-09-12: `L` below). */
 
-import { OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
-import { RIVAL_LIMITS } from '../request-translation/output-limit.ts';
-import { REFUSED, type RequestRules } from '../request-translation/rules.ts';
+import { OPENAI_TOOL_NAMES, REFUSED, type RequestRules, RIVAL_LIMITS } from '../request-translation/rules.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
 import { compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';

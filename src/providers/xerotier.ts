@@ -2,7 +2,7 @@
 
 import type { VendorTokens } from '../canonical/part.ts';
 import { openaiChat, readUsage } from '../protocols/openai-chat/upstream-reader.ts';
-import { RIVAL_LIMITS } from '../request-translation/output-limit.ts';
+import { RIVAL_LIMITS } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, readCount } from '../shared/json.ts';
 import type { Provider } from './provider.ts';
 

@@ -1,7 +1,5 @@
 /** Z.ai's habits: tolerant at the top (twenty variants probed, PI-Desktop#30, 2026-09-02). https://docs.z.ai */
-import { OPENAI_TOOL_NAMES } from '../request-translation/openai-fields.ts';
-import { RIVAL_LIMITS } from '../request-translation/output-limit.ts';
-import type { RequestRules } from '../request-translation/rules.ts';
+import { OPENAI_TOOL_NAMES, type RequestRules, RIVAL_LIMITS } from '../request-translation/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 
 const CHAT: RequestRules = {

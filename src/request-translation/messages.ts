@@ -1,16 +1,13 @@
 /** Rewrites a conversation, message by message, into what the provider takes (Q1-Q5). */
 
+import { isOfText, readProviderTag } from '../canonical/provider-tag.ts';
+import { ReasoningDetails } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { keepEntries, omit, ownValue } from '../shared/objects.ts';
-import { hasItems, isFromAnswer } from './openai-fields.ts';
-import { rewriteReasoning } from './reasoning.ts';
-import { withOwnDetails } from './reasoning-details.ts';
-import type { MessageRules, ReasoningForm } from './rules.ts';
-import { type SignaturePlace, withOwnExtra, withSignature } from './signatures.ts';
-import { placeSystemMessages } from './system-messages.ts';
-import type { TranslationReport } from './translation-report.ts';
+import { isFromAnswer, type TranslationReport } from './dropped-fields.ts';
+import { hasItems, type MessageRules, type ReasoningForm, type SystemRule } from './rules.ts';
 
 interface MessageTarget {
   readonly model: string;
@@ -176,4 +173,259 @@ function joinText(parts: readonly unknown[]): string | undefined {
     texts.push(part.text);
   }
   return texts.join('\n');
+}
+
+/**
+ * The conversation by the first rule that names the model: itself where none does. A late system message becomes the user's where it
+ * stands, and no part of the first one: a prompt cache knows a conversation by its beginning.
+ */
+export function placeSystemMessages(
+  messages: readonly unknown[],
+  model: string,
+  rules: readonly SystemRule[] = [],
+): readonly unknown[] {
+  const rule = rules.find(({ models }) => models === undefined || matchesAnyGlob(models, model));
+  if (rule === undefined) return messages;
+  const first = messages.findIndex((message) => !isSystem(message));
+  // Of system messages alone the last one asks.
+  const at = first < 0 ? messages.length - 1 : first;
+  const leading = messages.slice(0, at).filter(isObject);
+  const isJoined = rule.place === 'first' && leading.length > 1;
+  return [...(isJoined ? [join(leading)] : leading), ...withoutSystem(messages.slice(at))];
+}
+
+function isSystem(message: unknown): message is JsonObject {
+  return isObject(message) && (message.role === 'system' || message.role === 'developer');
+}
+
+interface Turn {
+  readonly message: unknown;
+  /** It was a system message, and nothing else. */
+  readonly isLate: boolean;
+}
+
+/** What becomes one message of the user's: at most one of them is the user's own, and all others were system messages. */
+interface Run {
+  readonly messages: JsonObject[];
+  /** It gives the message its other members. */
+  whose: JsonObject;
+  isLate: boolean;
+}
+
+/** With the user's message beside it, a late one makes one message, so that roles go on to alternate. */
+function withoutSystem(messages: readonly unknown[]): readonly unknown[] {
+  const runs: (Run | { readonly other: unknown })[] = [];
+  for (const { message, isLate } of behindResults(messages)) {
+    const last = runs.at(-1);
+    if (!isUser(message)) runs.push({ other: message });
+    else if (last === undefined || 'other' in last || !(last.isLate || isLate)) {
+      runs.push({ messages: [message], whose: message, isLate });
+    } else {
+      last.messages.push(message);
+      if (last.isLate) last.whose = message;
+      last.isLate &&= isLate;
+    }
+  }
+  // Joined once: at every message it would cost the square of them.
+  return runs.map((run) => ('other' in run ? run.other : messageOf(run)));
+}
+
+function messageOf({ messages, whose }: Run): JsonObject {
+  return messages.length === 1 ? whose : { ...whose, content: join(messages).content };
+}
+
+/** Late system messages as the user's: between a call and its results nothing else is taken, so they stand behind those. */
+function behindResults(messages: readonly unknown[]): readonly Turn[] {
+  const turns: Turn[] = [];
+  const late: Turn[] = [];
+  for (const message of messages) {
+    if (isSystem(message)) late.push({ message: { ...message, role: 'user' }, isLate: true });
+    else {
+      const isResult = isObject(message) && message.role === 'tool';
+      if (!isResult) for (const turn of late.splice(0)) turns.push(turn);
+      turns.push({ message, isLate: false });
+    }
+  }
+  return [...turns, ...late];
+}
+
+function isUser(message: unknown): message is JsonObject {
+  return isObject(message) && message.role === 'user';
+}
+
+/** The first one, with the contents of all. */
+function join(messages: readonly JsonObject[]): JsonObject {
+  const contents = messages.map(({ content }) => content);
+  const isText = contents.every((content) => typeof content === 'string');
+  return { ...messages[0], content: isText ? contents.join('\n\n') : contents.flatMap(partsOf) };
+}
+
+function partsOf(content: unknown): readonly unknown[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : readArray(content);
+}
+
+/** Every name under which clients send reasoning text back. */
+const NAMES = ['reasoning_content', 'reasoning', 'thinking_blocks'];
+
+/**
+ * An assistant message with its reasoning in that form.
+ * @param required the text for a message without reasoning, where the provider demands the field
+ */
+export function rewriteReasoning(message: JsonObject, form: ReasoningForm, required?: string): JsonObject {
+  if (form === 'both') return withBothNames(message);
+  if (form === 'thinking_parts') return withThinkingParts(message);
+  const text = readReasoning(message);
+  const rest = withoutThinkingParts(omit(message, ...NAMES));
+  if (form === 'none') return rest;
+  const sent = text ?? required ?? (typeof message[form] === 'string' ? '' : undefined);
+  return sent === undefined ? rest : { ...rest, [form]: sent };
+}
+
+/** The reasoning's text, whichever name and form it has; undefined where there is none. */
+function readReasoning(message: JsonObject): string | undefined {
+  return (
+    readText(message.reasoning_content) ??
+    readText(message.reasoning) ??
+    joinTexts(readArray(message.reasoning_details), ['text', 'summary']) ??
+    joinTexts(readArray(message.thinking_blocks), ['thinking']) ??
+    joinTexts(readArray(message.content).filter(isThinkingPart).flatMap(thoughtsOf), ['text'])
+  );
+}
+
+function joinTexts(items: readonly unknown[], keys: readonly string[]): string | undefined {
+  const texts = items
+    .filter(isObject)
+    .map((item) => keys.map((key) => readText(item[key])).find(Boolean) ?? '');
+  return readText(texts.join(''));
+}
+
+function isThinkingPart(part: unknown): part is JsonObject {
+  return isObject(part) && part.type === 'thinking';
+}
+
+/** Mistral's thoughts are a list of text parts; Anthropic's are one text. */
+function thoughtsOf(part: JsonObject): readonly unknown[] {
+  return typeof part.thinking === 'string' ? [{ text: part.thinking }] : readArray(part.thinking);
+}
+
+function withBothNames(message: JsonObject): JsonObject {
+  const text = readText(message.reasoning_content) ?? readText(message.reasoning);
+  return text === undefined ? message : { ...message, reasoning: text, reasoning_content: text };
+}
+
+function withThinkingParts(message: JsonObject): JsonObject {
+  const rest = omit(message, ...NAMES);
+  const text = readReasoning(message);
+  if (text === undefined || readArray(message.content).some(isThinkingPart)) return rest;
+  const thinking = { type: 'thinking', thinking: [{ type: 'text', text }], closed: true };
+  const { content } = message;
+  const answer = readText(content) === undefined ? readArray(content) : [{ type: 'text', text: content }];
+  return { ...rest, content: [thinking, ...answer] };
+}
+
+function withoutThinkingParts(message: JsonObject): JsonObject {
+  const parts = message.content;
+  if (!Array.isArray(parts) || !parts.some(isThinkingPart)) return message;
+  const rest = parts.filter((part) => !isThinkingPart(part));
+  return { ...message, content: rest.length === 0 ? '' : rest };
+}
+
+/**
+ * Its own by their mark, and those without one; a client may have kept the pieces of one detail apart. None where a signature lost its
+ * text: they go back whole, or not at all.
+ */
+export function ownDetails(message: JsonObject, providerId: string): readonly JsonObject[] {
+  const details = new ReasoningDetails();
+  details.add(readArray(message.reasoning_details).filter(isObject));
+  const own = details.list.filter(({ id }) => (readProviderTag(id)?.provider ?? providerId) === providerId);
+  return hasLostText(own, message) ? [] : own;
+}
+
+/**
+ * The stream helper of OpenAI's SDK keeps the last fragment of a field alone: of a signed text, the signature. Thinking that was never
+ * shown has no more than that, but then its message has no other text of it.
+ */
+function hasLostText(details: readonly JsonObject[], message: JsonObject): boolean {
+  const texts = details.filter(({ type }) => type === 'reasoning.text');
+  const without = texts.filter(({ text, signature }) => readText(signature) !== undefined && !readText(text));
+  if (without.some(({ id }) => isOfTextById(id))) return true;
+  const hasText = readText(message.reasoning_content) ?? readText(message.reasoning);
+  return without.length > 0 && without.length === texts.length && hasText !== undefined;
+}
+
+function isOfTextById(id: unknown): boolean {
+  const marked = readProviderTag(id);
+  return marked !== null && isOfText(marked);
+}
+
+/** The message without the details of other makers, and without those that lost their text. One that has none leaves as it came. */
+export function withOwnDetails(message: JsonObject, providerId: string): JsonObject {
+  const details = readArray(message.reasoning_details).filter(isObject);
+  const isMarked = details.some(({ id }) => readProviderTag(id) !== null);
+  if (!isMarked && !hasLostText(details, message)) return message;
+  const own = ownDetails(message, providerId).map(withoutMark);
+  return own.length === 0 ? omit(message, 'reasoning_details') : { ...message, reasoning_details: own };
+}
+
+/** As its provider gave it: a mark stands before an id of its own, or in the place of one. */
+function withoutMark(detail: JsonObject): JsonObject {
+  const marked = readProviderTag(detail.id);
+  if (marked === null) return detail;
+  return marked.payload === '' ? omit(detail, 'id') : { ...detail, id: marked.payload };
+}
+
+/** Where an API has signatures: on a call, or among the details of the message's reasoning. */
+export type SignaturePlace = 'extra_content' | 'reasoning_details';
+
+/** https://ai.google.dev/gemini-api/docs/thought-signatures, for calls that another model made (read 2026-11-21). */
+export const STAND_IN = 'skip_thought_signature_validator';
+
+/** Who made what came with a tool call, or null where Weir did not mark it. */
+export function providerOfExtra(extra: unknown): string | null {
+  const weir = isObject(extra) ? extra.weir : undefined;
+  return isObject(weir) ? (readText(weir.provider) ?? null) : null;
+}
+
+/**
+ * A tool call with what came with it, where that is the provider's own or nobody's by its mark, which stays here.
+ * @param providerId null for a provider that takes nothing of the kind
+ */
+export function withOwnExtra(call: JsonObject, providerId: string | null): JsonObject {
+  const { extra_content: extra } = call;
+  const maker = providerOfExtra(extra);
+  if (providerId === null || (maker ?? providerId) !== providerId) return omit(call, 'extra_content');
+  return maker === null || !isObject(extra) ? call : { ...call, extra_content: omit(extra, 'weir') };
+}
+
+/** A message with tool calls: itself where it is signed or needs no signature. Of parallel calls only the first has one. */
+export function withSignature(message: JsonObject, place: SignaturePlace | null): JsonObject {
+  const [first, ...others] = readArray(message.tool_calls);
+  if (place === null || !isObject(first)) return message;
+  if (place === 'extra_content') {
+    if ([first, ...others].some(isSignedCall)) return message;
+    const signed = { ...first, extra_content: { google: { thought_signature: STAND_IN } } };
+    return { ...message, tool_calls: [signed, ...others] };
+  }
+  const details = readArray(message.reasoning_details);
+  if (details.some(isSignedDetail)) return message;
+  // The form that OpenRouter has for it: RooCodeInc/Roo-Code#10640, 2026-01-12.
+  const base = { type: 'reasoning.encrypted', data: STAND_IN, format: 'google-gemini-v1', index: 0 };
+  return { ...message, reasoning_details: [...details, { ...base, id: readText(first.id) }] };
+}
+
+/** Whether a conversation goes on behind a step whose reasoning is not there, or not signed. */
+export function isBehindUnsignedStep(messages: readonly unknown[]): boolean {
+  const all = messages.filter(isObject);
+  const at = all.findLastIndex(({ role }) => role === 'assistant');
+  return all[at + 1]?.role === 'tool' && !readArray(all[at]?.reasoning_details).some(isSignedDetail);
+}
+
+function isSignedCall(call: unknown): boolean {
+  const extra = isObject(call) ? call.extra_content : undefined;
+  const google = isObject(extra) ? extra.google : undefined;
+  return isObject(google) && readText(google.thought_signature) !== undefined;
+}
+
+function isSignedDetail(detail: unknown): boolean {
+  return isObject(detail) && (readText(detail.data) ?? readText(detail.signature)) !== undefined;
 }

@@ -5,18 +5,6 @@ import type { RequestRules } from './rules.ts';
 
 const NAMES = ['max_tokens', 'max_completion_tokens'];
 
-/**
- * Names that a server without a closed schema may read as a limit, or as a number of answers, beside OpenAI's. llama.cpp's
- * `n_predict` wins over `max_tokens`, and `n_cmpl` over `n` (its server's source, read 2026-11-22); the others are the words of the
- * own APIs of Ollama, Hugging Face, SGLang, vLLM, Anthropic and Google, which a proxy before them may hand on.
- */
-export const RIVAL_LIMITS: readonly string[] = [
-  ...['max_output_tokens', 'maxOutputTokens', 'n_predict', 'num_predict', 'options', 'n_cmpl'],
-  ...['max_new_tokens', 'max_gen_len', 'max_length', 'max_tokens_to_sample', 'num_return_sequences'],
-  ...['generation_config', 'generationConfig', 'candidate_count', 'candidateCount'],
-  ...['parameters', 'sampling_params', 'extra_body', 'use_beam_search', 'min_tokens'],
-];
-
 /** The caller's own limit: null where there is none, undefined where it is no whole number from 1 up. */
 export function readOutputLimit(body: JsonObject): number | null | undefined {
   const values = NAMES.map((name) => body[name]).filter((value) => value !== undefined);

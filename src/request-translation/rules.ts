@@ -1,5 +1,5 @@
 /** What a provider takes in a request: the form of the table in each provider's file, which the engine of this folder reads (Q9). */
-import type { JsonObject } from '../shared/json.ts';
+import { isObject, type JsonObject } from '../shared/json.ts';
 
 /** Whether a rule holds for a request's body. */
 type Condition = (body: JsonObject) => boolean;
@@ -157,3 +157,34 @@ export const UNSUPPORTED: readonly [Unsupported, ...Unsupported[]] = ['auto', 'd
 /** What a deployment wants done for callers who set no marks for a prompt cache (A9). */
 export type PromptCache = 'auto' | 'off';
 export const PROMPT_CACHE: readonly [PromptCache, ...PromptCache[]] = ['auto', 'off'];
+
+/** Names of OpenAI's tools, and of those of APIs that took them over. */
+export const OPENAI_TOOL_NAMES = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** The keys of OpenAI's function tools and of their calls, for closed schemas that have the same. */
+export const FUNCTION_TOOLS = {
+  toolCall: ['id', 'type', 'function'],
+  tool: ['type', 'function'],
+  function: ['name', 'description', 'parameters', 'strict'],
+} as const;
+
+export function hasItems(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0;
+}
+
+/** The caller demands a tool call, of any tool or of a named one. */
+export function isForcedTool(toolChoice: unknown): boolean {
+  return toolChoice === 'required' || toolChoice === 'any' || isObject(toolChoice);
+}
+
+/**
+ * Names that a server without a closed schema may read as a limit, or as a number of answers, beside OpenAI's. llama.cpp's
+ * `n_predict` wins over `max_tokens`, and `n_cmpl` over `n` (its server's source, read 2026-11-22); the others are the words of the
+ * own APIs of Ollama, Hugging Face, SGLang, vLLM, Anthropic and Google, which a proxy before them may hand on.
+ */
+export const RIVAL_LIMITS: readonly string[] = [
+  ...['max_output_tokens', 'maxOutputTokens', 'n_predict', 'num_predict', 'options', 'n_cmpl'],
+  ...['max_new_tokens', 'max_gen_len', 'max_length', 'max_tokens_to_sample', 'num_return_sequences'],
+  ...['generation_config', 'generationConfig', 'candidate_count', 'candidateCount'],
+  ...['parameters', 'sampling_params', 'extra_body', 'use_beam_search', 'min_tokens'],
+];

@@ -1,16 +1,21 @@
 /** The engine: turns a request in OpenAI's form into one that a provider takes, and means the same (Q1-Q8). */
-import type { ApiError } from '../canonical/error.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, objectOf, readArray } from '../shared/json.ts';
+import { MAX_TOOL_NAMES_CHARS } from '../shared/limits.ts';
 import { keepEntries, omit, ownValue } from '../shared/objects.ts';
+import { isAboutRequest, isDefault, isSampling, TranslationReport } from './dropped-fields.ts';
 import { askedEffort, rewriteEffort } from './effort.ts';
-import { convertLegacyFunctions } from './legacy-functions.ts';
-import { rewriteMessages } from './messages.ts';
-import { isAboutRequest, isDefault, isSampling } from './openai-fields.ts';
+import { isBehindUnsignedStep, rewriteMessages } from './messages.ts';
+import { type LimitedBody, outputLimitName, readOutputLimit, withLimitAlone } from './output-limit.ts';
 import type { FieldRule, PromptCache, RequestRules, Unsupported } from './rules.ts';
-import { isBehindUnsignedStep } from './signatures.ts';
-import { rewriteTools } from './tools.ts';
-import { TranslationReport } from './translation-report.ts';
+import {
+  charsOfNames,
+  convertLegacyFunctions,
+  rewriteTools,
+  type ToolNames,
+  withShortToolNames,
+} from './tools.ts';
 
 export interface TranslateOptions {
   readonly rules: RequestRules;
@@ -160,4 +165,67 @@ function askForUsage(body: JsonObject): JsonObject {
   if (body.stream !== true) return omit(body, 'stream_options');
   const options = objectOf(body.stream_options);
   return { ...body, stream_options: { ...options, include_usage: true } };
+}
+
+/** What a request is written for. */
+export type WriteOptions = Omit<TranslateOptions, 'rules'>;
+
+/** OpenAI's form, but for the provider's rules, or a form of its own. */
+export type RequestForm =
+  | { readonly kind: 'chat'; readonly rules: RequestRules }
+  | {
+      readonly kind: 'native';
+      /** The body that means the same as one in OpenAI's form. */
+      readonly write: (body: JsonObject, options: WriteOptions) => TranslatedRequest;
+      /** The form of tools' names; absent: any. */
+      readonly toolNames?: RegExp;
+      /** The most tokens that an answer to a body so written can have (G2), or null where it has no limit. */
+      readonly outputLimit: (body: JsonObject) => number | null;
+      /** A body so written with that limit and no rival of it. */
+      readonly withLimit: (body: JsonObject, tokens: number) => LimitedBody;
+      /** The name of that limit; absent: `max_tokens`. */
+      readonly limitName?: string;
+    };
+
+/** Without names, each stands for itself. */
+type Written = TranslatedRequest & { readonly toolNames?: ToolNames };
+
+/** The body as the provider takes it, and what its tools' names stand for. The given body is not touched. */
+export function writeRequest(form: RequestForm, given: JsonObject, options: WriteOptions): Written {
+  const isNative = form.kind === 'native';
+  const { body, names } = withShortToolNames(
+    given,
+    isNative ? form.toolNames : form.rules.messages.toolNames,
+  );
+  if (charsOfNames(names) > MAX_TOOL_NAMES_CHARS)
+    return { kind: 'error', error: tooManyNames(options.provider) };
+  const written = isNative
+    ? form.write(body, options)
+    : translateRequest(body, { rules: form.rules, ...options });
+  return names.size === 0 ? written : { ...written, toolNames: names };
+}
+
+function tooManyNames(provider: string): ApiError {
+  const message = `The names of tools that ${provider} does not take have more than ${MAX_TOOL_NAMES_CHARS} characters together: send fewer or shorter ones`;
+  return apiError('invalid_request', message, 'tools');
+}
+
+/**
+ * The limit of the answer's length in a body that was written so: null where there is none, undefined where it is no whole number
+ * from 1 up.
+ */
+export function writtenLimit(form: RequestForm, body: JsonObject): number | null | undefined {
+  return form.kind === 'native' ? form.outputLimit(body) : readOutputLimit(body);
+}
+
+/** What is sent, with an answer's length limited as its very last change: a limit of its own that is lower stays (G2). */
+export function withWrittenLimit(form: RequestForm, body: JsonObject, atMost: number): LimitedBody {
+  const tokens = Math.min(writtenLimit(form, body) ?? atMost, atMost);
+  if (form.kind === 'native') return form.withLimit(body, tokens);
+  return withLimitAlone(body, limitName(form), tokens, form.rules.rivalLimits ?? []);
+}
+
+/** The name under which the provider gets that limit. */
+export function limitName(form: RequestForm): string {
+  return form.kind === 'native' ? (form.limitName ?? 'max_tokens') : outputLimitName(form.rules);
 }

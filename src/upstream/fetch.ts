@@ -1,5 +1,5 @@
 /** Calls an upstream: the request as its provider takes it, allowlisted headers both ways, refusals as errors of the table. */
-import { sha256 } from '../auth/digest.ts';
+import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { withoutSecret } from '../canonical/upstream-error.ts';
 import { MAX_CAUSE_CHARS, MAX_ERROR_BODY_BYTES, MAX_ERROR_BODY_MS } from '../shared/limits.ts';

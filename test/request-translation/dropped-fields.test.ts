@@ -1,6 +1,6 @@
 /** Tests which top-level fields are dropped at each provider, in silence or reported, and which are sent on (Q4, Q5, Q7, Q8, P5). */
 import { describe, expect, test } from 'vitest';
-import { PROFILES } from '../../src/providers/profiles.ts';
+import { PROFILES } from '../../src/providers/index.ts';
 import { rewrite, send, TOOL } from './send.ts';
 
 /** Whatever takes requests in OpenAI's form. */

@@ -1,11 +1,9 @@
 /** The recorded requests beside this repository: bodies that real providers took, and bodies that they refused with their answers. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { configuredProvider } from '../../src/providers/compatible.ts';
-import { PROVIDERS } from '../../src/providers/index.ts';
-import { PROFILES } from '../../src/providers/profiles.ts';
+import { configuredProvider, tolerant } from '../../src/providers/compatible.ts';
+import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import type { Provider, Route } from '../../src/providers/provider.ts';
-import { tolerant } from '../../src/providers/tolerant.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { objectOf } from '../contract/json.ts';
 

@@ -1,6 +1,6 @@
 /** Tests each recorded request of a real provider: one that was taken leaves Weir as it was, one that was refused is mended or explained. */
 import { describe, expect, test } from 'vitest';
-import { writeRequest } from '../../src/request-translation/request-form.ts';
+import { writeRequest } from '../../src/request-translation/translate.ts';
 import { isObject, type JsonObject } from '../../src/shared/json.ts';
 import { classifyRefusal } from '../../src/upstream/errors.ts';
 import { type RecordedRequest, readRecordedRequests, requestsNote } from './recorded-requests.ts';

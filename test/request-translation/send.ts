@@ -1,12 +1,10 @@
 /** Sends a body through a provider's or a profile's rules, as the gateway does. */
 
 import { configuredProvider } from '../../src/providers/compatible.ts';
-import { PROVIDERS } from '../../src/providers/index.ts';
-import { PROFILES } from '../../src/providers/profiles.ts';
+import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import type { Provider, Route } from '../../src/providers/provider.ts';
-import { writeRequest } from '../../src/request-translation/request-form.ts';
 import type { PromptCache, Unsupported } from '../../src/request-translation/rules.ts';
-import type { TranslatedRequest } from '../../src/request-translation/translate.ts';
+import { type TranslatedRequest, writeRequest } from '../../src/request-translation/translate.ts';
 import { type JsonObject, readArray } from '../../src/shared/json.ts';
 
 export function providerNamed(id: string): Provider {

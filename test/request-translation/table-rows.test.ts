@@ -1,8 +1,7 @@
 /** Each row of each provider's table has an effect: what goes up is what a provider with this table takes (Q1, Q4-Q6, Q9). */
 import { describe, expect, test } from 'vitest';
-import { PROVIDERS } from '../../src/providers/index.ts';
-import { PROFILES } from '../../src/providers/profiles.ts';
-import { isAboutRequest, isSampling } from '../../src/request-translation/openai-fields.ts';
+import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
+import { isAboutRequest, isSampling } from '../../src/request-translation/dropped-fields.ts';
 import type { RequestRules } from '../../src/request-translation/rules.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { tableRefusal } from '../../tools/simulator/table.ts';

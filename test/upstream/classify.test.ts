@@ -2,8 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { UpstreamError } from '../../src/canonical/error.ts';
 import { anthropic } from '../../src/providers/anthropic.ts';
-import { geminiNative } from '../../src/providers/gemini.ts';
-import { geminiCompatible } from '../../src/providers/gemini-compatible.ts';
+import { geminiCompatible, geminiNative } from '../../src/providers/gemini.ts';
 import { openrouter } from '../../src/providers/openrouter.ts';
 import type { RefusalHabits } from '../../src/providers/refusals.ts';
 import { xai } from '../../src/providers/xai.ts';

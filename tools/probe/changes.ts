@@ -1,6 +1,6 @@
 /** What Weir's rules change in a request, and which row of the provider's table each change comes from. */
 
-import { rewriteReasoning } from '../../src/request-translation/reasoning.ts';
+import { rewriteReasoning } from '../../src/request-translation/messages.ts';
 import type { RequestRules } from '../../src/request-translation/rules.ts';
 import { isObject, type JsonObject } from '../../src/shared/json.ts';
 import type { Planned } from './plan.ts';

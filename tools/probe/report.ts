@@ -1,7 +1,7 @@
 /** Prints what a probe found: a table, its sums, and what to look at in Weir. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { isAboutRequest } from '../../src/request-translation/openai-fields.ts';
+import { isAboutRequest } from '../../src/request-translation/dropped-fields.ts';
 import { table } from '../simulator/terminal.ts';
 import type { Planned, Target } from './plan.ts';
 import type { ProbeRun, Result } from './runner.ts';

@@ -1,4 +1,4 @@
-/** What Anthropic refuses today (2026-11-22), in its words: quoted in the issues and documents that src/providers/claude-families.ts names. */
+/** What Anthropic refuses today (2026-11-22), in its words: quoted in the issues and documents that src/providers/anthropic.ts names. */
 import { blocksOf } from './anthropic-chat.ts';
 import {
   type Asked,

@@ -1,6 +1,6 @@
 /** Writes the parts of a message's content as Anthropic's blocks: texts, images, documents. */
 
-import type { TranslationReport } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { decodeBase64 } from '../../shared/base64.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import { decodePercent } from '../../shared/percent.ts';

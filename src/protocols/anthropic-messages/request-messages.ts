@@ -1,9 +1,8 @@
 /** Writes a conversation as Anthropic has it: the system apart, turns that alternate, a call's results first in the turn behind it (A2). */
 
 import { toolCallId } from '../../canonical/tool-call-id.ts';
-import { isFromAnswer } from '../../request-translation/openai-fields.ts';
-import { argumentsObject, StepCalls } from '../../request-translation/step-calls.ts';
-import type { TranslationReport } from '../../request-translation/translation-report.ts';
+import { isFromAnswer, type TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { argumentsObject, StepCalls } from '../../request-translation/tools.ts';
 import { EmbeddedJson } from '../../shared/embedded-json.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';

@@ -1,6 +1,6 @@
 /** Rebuilds an assistant's thinking blocks from what its message carries of them: they come back whole, first and in order, or not at all (A7). */
 
-import { ownDetails } from '../../request-translation/reasoning-details.ts';
+import { ownDetails } from '../../request-translation/messages.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 
 /** OpenRouter's name of the form; a detail of another one is another maker's. */

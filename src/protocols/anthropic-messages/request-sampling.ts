@@ -1,6 +1,6 @@
 /** Writes the sampling of a request as far as the model's family and its thinking leave a choice (A2). */
 
-import type { TranslationReport } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { isObject, type JsonObject } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 

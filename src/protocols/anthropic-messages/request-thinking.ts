@@ -1,7 +1,7 @@
 /** Writes how much Claude is to think, in the words of its family; what the caller already says in those words stays (A2). */
 
+import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { askedEffort, BUDGETS } from '../../request-translation/effort.ts';
-import type { TranslationReport } from '../../request-translation/translation-report.ts';
 import { isObject, type JsonObject, objectOf, readCount, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 

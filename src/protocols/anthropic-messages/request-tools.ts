@@ -1,7 +1,7 @@
 /** Writes tools and their choice as Anthropic has them (A2). */
 
-import { isForcedTool } from '../../request-translation/openai-fields.ts';
-import type { TranslationReport } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { isForcedTool } from '../../request-translation/rules.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import { omit } from '../../shared/objects.ts';
 import type { ClaudeFamily } from './family.ts';

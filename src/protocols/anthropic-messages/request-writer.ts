@@ -1,16 +1,17 @@
 /** Writes a chat request as one of Anthropic Messages that means the same (A2). https://platform.claude.com/docs/en/api/messages (2026-11-22) */
 
 import { toolCallId } from '../../canonical/tool-call-id.ts';
-import { convertLegacyFunctions } from '../../request-translation/legacy-functions.ts';
-import { RIVAL_LIMITS, readOutputLimit, withLimitAlone } from '../../request-translation/output-limit.ts';
-import type { RequestForm, WriteOptions } from '../../request-translation/request-form.ts';
-import { REFUSED, type RequestRules } from '../../request-translation/rules.ts';
+import { TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { readOutputLimit, withLimitAlone } from '../../request-translation/output-limit.ts';
+import { REFUSED, type RequestRules, RIVAL_LIMITS } from '../../request-translation/rules.ts';
+import { convertLegacyFunctions } from '../../request-translation/tools.ts';
 import {
+  type RequestForm,
   type TranslatedRequest,
   translateRequest,
+  type WriteOptions,
   withoutNulls,
 } from '../../request-translation/translate.ts';
-import { TranslationReport } from '../../request-translation/translation-report.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { omit } from '../../shared/objects.ts';
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from './family.ts';

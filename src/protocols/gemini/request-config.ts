@@ -1,8 +1,8 @@
 /** Writes `generationConfig`: limits, sampling, formats and thinking, in the names that Gemini has for them (A2). */
 
-import { hasItems, isDefault } from '../../request-translation/openai-fields.ts';
+import { isDefault, type TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { readOutputLimit } from '../../request-translation/output-limit.ts';
-import type { TranslationReport } from '../../request-translation/translation-report.ts';
+import { hasItems } from '../../request-translation/rules.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 import { omit } from '../../shared/objects.ts';
 import type { GeminiFamily } from './family.ts';

@@ -1,8 +1,8 @@
 /** Writes a conversation as Gemini has it: turns of two roles, results by their call's name, signatures where they came (A2, A7). */
 
-import { STAND_IN } from '../../request-translation/signatures.ts';
-import { argumentsObject } from '../../request-translation/step-calls.ts';
-import type { TranslationReport } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { STAND_IN } from '../../request-translation/messages.ts';
+import { argumentsObject } from '../../request-translation/tools.ts';
 import { EmbeddedJson } from '../../shared/embedded-json.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import type { GeminiFamily } from './family.ts';

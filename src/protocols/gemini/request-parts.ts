@@ -1,7 +1,7 @@
 /** Writes the parts of a message's content as Gemini has them: texts, and media inline or by their URI (A2). */
 
 import { reportedField } from '../../canonical/reported-fields.ts';
-import type { TranslationReport } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { encodeBase64 } from '../../shared/base64.ts';
 import { isObject, type JsonObject, readText } from '../../shared/json.ts';
 import { decodePercent } from '../../shared/percent.ts';

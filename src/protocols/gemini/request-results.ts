@@ -1,6 +1,6 @@
 /** Writes the results of a step's calls as Gemini has them: by their calls' names, in their order, before all else in their turn (A2). */
 
-import { StepCalls } from '../../request-translation/step-calls.ts';
+import { StepCalls } from '../../request-translation/tools.ts';
 import type { EmbeddedJson } from '../../shared/embedded-json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 

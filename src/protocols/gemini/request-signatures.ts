@@ -1,7 +1,7 @@
 /** Finds the thought signatures that a history brought back, and the parts that they belong to (A7). */
 
 import { readProviderTag } from '../../canonical/provider-tag.ts';
-import { providerOfExtra } from '../../request-translation/signatures.ts';
+import { providerOfExtra } from '../../request-translation/messages.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 
 /** OpenRouter's name for the form of Google's tokens. */

@@ -1,6 +1,6 @@
 /** Writes tools and the choice among them as Gemini has them (A2). */
 
-import type { TranslationReport } from '../../request-translation/translation-report.ts';
+import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 import { omit } from '../../shared/objects.ts';
 

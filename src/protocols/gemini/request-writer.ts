@@ -1,11 +1,13 @@
 /** Writes a request in OpenAI's form as one of Gemini's `generateContent` that means the same (A2). */
 
-import { convertLegacyFunctions } from '../../request-translation/legacy-functions.ts';
-import { isAboutRequest, isDefault } from '../../request-translation/openai-fields.ts';
+import { isAboutRequest, isDefault, TranslationReport } from '../../request-translation/dropped-fields.ts';
 import type { LimitedBody } from '../../request-translation/output-limit.ts';
-import type { WriteOptions } from '../../request-translation/request-form.ts';
-import { type TranslatedRequest, withoutNulls } from '../../request-translation/translate.ts';
-import { TranslationReport } from '../../request-translation/translation-report.ts';
+import { convertLegacyFunctions } from '../../request-translation/tools.ts';
+import {
+  type TranslatedRequest,
+  type WriteOptions,
+  withoutNulls,
+} from '../../request-translation/translate.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { keepEntries, omit, ownValue } from '../../shared/objects.ts';
 import { bareModel, familyOf, type GeminiFamily } from './family.ts';

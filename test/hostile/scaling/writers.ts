@@ -8,7 +8,7 @@ import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
 import { chat, completions, fim } from '../../../src/protocols/openai-chat/client-writer.ts';
 import { responses } from '../../../src/protocols/openai-responses/client.ts';
 import type { ClientProtocol, ClientRequest } from '../../../src/protocols/shared/client-protocol.ts';
-import { PROFILES } from '../../../src/providers/profiles.ts';
+import { PROFILES } from '../../../src/providers/index.ts';
 import type { Route } from '../../../src/providers/provider.ts';
 import type { Target } from '../../../src/routing/targets.ts';
 import { parseJsonExactly } from '../../../src/shared/exact-json.ts';

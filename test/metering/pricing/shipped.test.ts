@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parsePrices } from '../../../src/metering/pricing/parse-prices.ts';
 import type { Price } from '../../../src/metering/pricing/price.ts';
 import { SHIPPED_PRICES } from '../../../src/metering/pricing/shipped.ts';
-import { PROVIDERS } from '../../../src/providers/index.ts';
-import { PROFILES } from '../../../src/providers/profiles.ts';
+import { PROFILES, PROVIDERS } from '../../../src/providers/index.ts';
 import { matchesAnyGlob } from '../../../src/shared/glob.ts';
 
 const IDS = [...PROVIDERS, ...PROFILES].map(({ id }) => id);

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { readResponsesRequest } from '../../../src/protocols/openai-responses/client-request.ts';
 import { toBase64 } from '../../../src/protocols/shared/reasoning-state.ts';
-import { withOwnDetails } from '../../../src/request-translation/reasoning-details.ts';
+import { withOwnDetails } from '../../../src/request-translation/messages.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { objectsOf } from '../../../tools/simulator/json.ts';
 

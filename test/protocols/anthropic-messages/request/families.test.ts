@@ -1,4 +1,4 @@
-/** What each family of Claude models is sent: thinking, effort, sampling, its limit (A2). Facts and dates: src/providers/claude-families.ts. */
+/** What each family of Claude models is sent: thinking, effort, sampling, its limit (A2). Facts and dates: src/providers/anthropic.ts. */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { rewrite, send, TOOL } from '../../../request-translation/send.ts';

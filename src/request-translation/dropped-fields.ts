@@ -1,6 +1,70 @@
-/** What OpenAI's own fields mean: the values that equal their absence (Q4), and the fields that are about the request alone (Q5). */
+/** Collects what of a request was left out or changed, by name, so that the caller can be informed (Q5, Q8). */
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { ReportedFields, reportedField } from '../canonical/reported-fields.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { ownValue } from '../shared/objects.ts';
+import { hasItems, type Unsupported } from './rules.ts';
+
+export class TranslationReport {
+  readonly #provider: string;
+  readonly #mode: Unsupported;
+  readonly #dropped = new ReportedFields();
+  readonly #changed = new ReportedFields();
+  #error: ApiError | null = null;
+
+  /** @param provider its name in messages */
+  constructor(provider: string, mode: Unsupported) {
+    this.#provider = provider;
+    this.#mode = mode;
+  }
+
+  get mode(): Unsupported {
+    return this.#mode;
+  }
+
+  get dropped(): readonly string[] {
+    return this.#dropped.list;
+  }
+
+  get changed(): readonly string[] {
+    return this.#changed.list;
+  }
+
+  /** The first reason for which the request is not sent, or null. */
+  get error(): ApiError | null {
+    return this.#error;
+  }
+
+  /** A field about the request, which the provider refuses, was left out (Q5). */
+  drop(field: string): void {
+    const name = reportedField(field);
+    if (this.#mode === 'refuse') this.fail(name, `${this.#provider} does not take ${name}: leave it out`);
+    this.#dropped.add(name);
+  }
+
+  /** A field that would change the answer was left out, because the caller allows it (Q8). */
+  dropAllowed(name: string): void {
+    this.#dropped.add(name);
+  }
+
+  /** Something that would change the answer and that the provider has no form for: it is left out only where the caller allows it (Q6, Q8). */
+  refuse(field: string): void {
+    const name = reportedField(field);
+    if (this.#mode === 'drop') return this.dropAllowed(name);
+    this.fail(
+      name,
+      `${this.#provider} has nothing like ${name}: leave it out, or send the header x-weir-unsupported: drop`,
+    );
+  }
+
+  change(name: string): void {
+    this.#changed.add(name);
+  }
+
+  fail(param: string, message: string): void {
+    this.#error ??= apiError('unsupported_parameter', message, param);
+  }
+}
 
 /** A field's value that is the same as leaving the field out. https://platform.openai.com/docs/api-reference/chat (2026-11-21) */
 const DEFAULTS: Readonly<Record<string, (value: unknown, body: JsonObject) => boolean>> = {
@@ -60,16 +124,6 @@ const FROM_ANSWERS: ReadonlySet<string> = new Set([
   'index',
 ]);
 
-/** Names of OpenAI's tools, and of those of APIs that took them over. */
-export const OPENAI_TOOL_NAMES = /^[a-zA-Z0-9_-]{1,64}$/;
-
-/** The keys of OpenAI's function tools and of their calls, for closed schemas that have the same. */
-export const FUNCTION_TOOLS = {
-  toolCall: ['id', 'type', 'function'],
-  tool: ['type', 'function'],
-  function: ['name', 'description', 'parameters', 'strict'],
-} as const;
-
 export function isDefault(field: string, value: unknown, body: JsonObject): boolean {
   return ownValue(DEFAULTS, field)?.(value, body) ?? false;
 }
@@ -85,13 +139,4 @@ export function isSampling(field: string): boolean {
 /** Whether a key of a message may be left out without a report. */
 export function isFromAnswer(key: string): boolean {
   return FROM_ANSWERS.has(key);
-}
-
-export function hasItems(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0;
-}
-
-/** The caller demands a tool call, of any tool or of a named one. */
-export function isForcedTool(toolChoice: unknown): boolean {
-  return toolChoice === 'required' || toolChoice === 'any' || isObject(toolChoice);
 }

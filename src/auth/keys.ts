@@ -49,7 +49,7 @@ export function callerId(digest: string): string {
 }
 
 /** Whether a word is a key of this or another deployment, or was meant as one. */
-export function isToken(word: string): boolean {
+function isToken(word: string): boolean {
   return word.startsWith(TOKEN_PREFIX);
 }
 
@@ -100,7 +100,7 @@ export async function readKey(
  * The key whose token has this digest, or null where there is none (K3).
  * @param cacheSeconds for so long KV may answer what it answered before
  */
-export async function readKeyOf(
+async function readKeyOf(
   store: Pick<KeyStore, 'get'>,
   digest: string,
   cacheSeconds: number,

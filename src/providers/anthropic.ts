@@ -100,7 +100,7 @@ const OTHERS: ClaudeFamily = {
 /** A Claude that is not listed is newer than those that are. */
 const NEWER: ClaudeFamily = { ...CLAUDE_5, models: ['claude-*'] };
 
-export const CLAUDE_FAMILIES: ClaudeFamilies = [
+const CLAUDE_FAMILIES: ClaudeFamilies = [
   NEWEST,
   SONNET_5_5,
   CLAUDE_5,

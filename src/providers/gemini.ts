@@ -20,9 +20,9 @@ import type { RefusalHabits } from './refusals.ts';
  * 400 "Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain underscores (_), dots (.),
  * colons (:), or dashes (-), with a maximum length of 64": decolua/9router#369, 2026-03-20.
  */
-export const GOOGLE_TOOL_NAMES = /^[a-zA-Z_][\w.:-]{0,63}$/;
+const GOOGLE_TOOL_NAMES = /^[a-zA-Z_][\w.:-]{0,63}$/;
 
-export const GOOGLE_REFUSALS: RefusalHabits = {
+const GOOGLE_REFUSALS: RefusalHabits = {
   // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   context_length: /\binput token count\b.{0,40}\bexceeds the maximum\b/i,
   // A 429 "Your prepayment credits are depleted. Please go to AI Studio …": JeffOtano/roni#125, 2026-04-14; a 400 "… Please enable

@@ -179,7 +179,7 @@ function joinText(parts: readonly unknown[]): string | undefined {
  * The conversation by the first rule that names the model: itself where none does. A late system message becomes the user's where it
  * stands, and no part of the first one: a prompt cache knows a conversation by its beginning.
  */
-export function placeSystemMessages(
+function placeSystemMessages(
   messages: readonly unknown[],
   model: string,
   rules: readonly SystemRule[] = [],
@@ -375,7 +375,7 @@ function withoutMark(detail: JsonObject): JsonObject {
 }
 
 /** Where an API has signatures: on a call, or among the details of the message's reasoning. */
-export type SignaturePlace = 'extra_content' | 'reasoning_details';
+type SignaturePlace = 'extra_content' | 'reasoning_details';
 
 /** https://ai.google.dev/gemini-api/docs/thought-signatures, for calls that another model made (read 2026-11-21). */
 export const STAND_IN = 'skip_thought_signature_validator';
@@ -390,7 +390,7 @@ export function providerOfExtra(extra: unknown): string | null {
  * A tool call with what came with it, where that is the provider's own or nobody's by its mark, which stays here.
  * @param providerId null for a provider that takes nothing of the kind
  */
-export function withOwnExtra(call: JsonObject, providerId: string | null): JsonObject {
+function withOwnExtra(call: JsonObject, providerId: string | null): JsonObject {
   const { extra_content: extra } = call;
   const maker = providerOfExtra(extra);
   if (providerId === null || (maker ?? providerId) !== providerId) return omit(call, 'extra_content');
@@ -398,7 +398,7 @@ export function withOwnExtra(call: JsonObject, providerId: string | null): JsonO
 }
 
 /** A message with tool calls: itself where it is signed or needs no signature. Of parallel calls only the first has one. */
-export function withSignature(message: JsonObject, place: SignaturePlace | null): JsonObject {
+function withSignature(message: JsonObject, place: SignaturePlace | null): JsonObject {
   const [first, ...others] = readArray(message.tool_calls);
   if (place === null || !isObject(first)) return message;
   if (place === 'extra_content') {

@@ -237,7 +237,7 @@ const FIXED = ['model', 'models', 'messages', 'prompt', 'stream', 'stream_option
 const LIMITS = ['max_tokens', 'max_completion_tokens'];
 
 /** @returns null where the entry says nothing; a text: what is wrong, which contains no value */
-export function readChatChanges(entry: JsonObject): ChatChanges | null | string {
+function readChatChanges(entry: JsonObject): ChatChanges | null | string {
   if (RULE_FIELDS.every((field) => entry[field] === undefined)) return null;
   const rename = readWords(entry.rename, NAME);
   if (rename === null) return 'rename must be an object of names of fields: {"seed": "random_seed"}';

@@ -5,8 +5,7 @@ import { apiHeaders, type ModelsEndpoint, type Provider } from '../providers/pro
 import { apiUrl } from '../routing/targets.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
-import { isObject, parseJson, readArray, readCount, readText } from '../shared/json.ts';
-import { isWithinJsonBounds } from '../shared/json-bounds.ts';
+import { isObject, isWithinJsonBounds, parseJson, readArray, readCount, readText } from '../shared/json.ts';
 import {
   MAX_MODEL_LIST_BYTES,
   MODEL_LIST_FAILURE_TTL_MS,

@@ -1,5 +1,5 @@
 /** Finds Weir's own credentials in a request that may go elsewhere, in any form in which clients write them (E4, W1). */
-import { decodeBase64 } from '../shared/base64.ts';
+import { decodeBase64 } from '../shared/encoding.ts';
 
 /** A gateway key, or so much of one that it is no other word. */
 const KEY = /weir_[0-9a-f]{16}/i;

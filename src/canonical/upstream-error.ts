@@ -1,6 +1,13 @@
 /** Reads every form in which an upstream reports an error, and makes of it what a client may see (E1, E2, E4). */
-import { EmbeddedJson } from '../shared/embedded-json.ts';
-import { isObject, type JsonObject, objectOf, readArray, readText, writeJson } from '../shared/json.ts';
+import {
+  EmbeddedJson,
+  isObject,
+  type JsonObject,
+  objectOf,
+  readArray,
+  readText,
+  writeJson,
+} from '../shared/json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
 import { type ApiError, apiError, ERRORS, type ErrorCode, type UpstreamError } from './error.ts';
 

@@ -6,8 +6,8 @@ import type { PassthroughOptions, WriterOptions } from '../protocols/shared/clie
 import { ROUTE_SHAPES } from '../providers/provider.ts';
 import type { Target } from '../routing/targets.ts';
 import { wholeAmount } from '../shared/money.ts';
-import type { ChunkContext } from '../stream/chunk-context.ts';
 import type { EventReaderOptions } from '../stream/event-reader.ts';
+import type { ChunkContext } from '../stream/types.ts';
 import type { UpstreamErrorContext } from '../upstream/errors.ts';
 import type { PreparedCompletion } from './prepare.ts';
 import type { TargetFacts } from './replayable-request.ts';

@@ -1,16 +1,15 @@
 /** Reads an upstream's answer that is not passed on as it comes: a plain one, or a streamed one for a client that asked for an object. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { brokenConnection, type Upstream, unlistError } from '../canonical/upstream-error.ts';
-import { parseJsonExactly } from '../shared/exact-json.ts';
-import { isObject, type JsonObject } from '../shared/json.ts';
-import { isWithinJsonBounds } from '../shared/json-bounds.ts';
 import {
-  MAX_ANSWER_BYTES,
-  MAX_COLLECTED_STREAM_BYTES,
+  isObject,
+  isWithinJsonBounds,
+  type JsonObject,
   MAX_JSON_DEPTH,
   MAX_JSON_VALUES,
-  SMALL_BYTES,
-} from '../shared/limits.ts';
+  parseJsonExactly,
+} from '../shared/json.ts';
+import { MAX_ANSWER_BYTES, MAX_COLLECTED_STREAM_BYTES, SMALL_BYTES } from '../shared/limits.ts';
 import type { EventReader } from '../stream/event-reader.ts';
 import type { Lease, LeaseMemory } from '../stream/memory.ts';
 import { YieldBudget } from '../stream/pipeline.ts';

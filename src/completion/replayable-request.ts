@@ -21,9 +21,8 @@ import {
 } from '../request-translation/translate.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
-import { type JsonObject, readArray, readCount } from '../shared/json.ts';
+import { type JsonObject, omit, readArray, readCount } from '../shared/json.ts';
 import { MAX_REPORTED_NAMES } from '../shared/limits.ts';
-import { omit } from '../shared/objects.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { Lease } from '../stream/memory.ts';
 import { writeBody } from './written-size.ts';

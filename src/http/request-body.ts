@@ -1,10 +1,15 @@
 /** Reads a request's body: within its bound, within the request's deadline, and whatever its client does (B2, T3). */
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
-import { parseJsonExactly } from '../shared/exact-json.ts';
-import { isObject, type JsonObject } from '../shared/json.ts';
-import { isWithinJsonBounds } from '../shared/json-bounds.ts';
+import {
+  isObject,
+  isWithinJsonBounds,
+  type JsonObject,
+  MAX_JSON_DEPTH,
+  MAX_JSON_VALUES,
+  parseJsonExactly,
+} from '../shared/json.ts';
 import { jsonFault } from '../shared/json-fault.ts';
-import { MAX_BODY_FIELDS, MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../shared/limits.ts';
+import { MAX_BODY_FIELDS } from '../shared/limits.ts';
 import type { Lease } from '../stream/memory.ts';
 import { readBodyText, type TextRead } from '../stream/read-body.ts';
 import type { RequestContext } from './context.ts';

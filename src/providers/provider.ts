@@ -3,7 +3,7 @@ import type { Shape } from '../canonical/chunk.ts';
 import type { VendorTokens } from '../canonical/part.ts';
 import type { RequestForm } from '../request-translation/translate.ts';
 import type { JsonObject } from '../shared/json.ts';
-import type { PassthroughProtocol, ProtocolQuirks, UpstreamProtocol } from '../stream/upstream-protocol.ts';
+import type { PassthroughProtocol, ProtocolQuirks, UpstreamProtocol } from '../stream/types.ts';
 import type { RefusalHabits } from './refusals.ts';
 
 /** What a client may ask for, by the route it calls. */

@@ -1,8 +1,7 @@
 /** Collects what of a request was left out or changed, by name, so that the caller can be informed (Q5, Q8). */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { ReportedFields, reportedField } from '../canonical/reported-fields.ts';
-import { isObject, type JsonObject } from '../shared/json.ts';
-import { ownValue } from '../shared/objects.ts';
+import { isObject, type JsonObject, ownValue } from '../shared/json.ts';
 import { hasItems, type Unsupported } from './rules.ts';
 
 export class TranslationReport {

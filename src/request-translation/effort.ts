@@ -1,7 +1,6 @@
 /** Writes how much the model is to think into the provider's own field (Q1). */
 import { matchesAnyGlob } from '../shared/glob.ts';
-import { isObject, type JsonObject, readCount, readText } from '../shared/json.ts';
-import { omit, ownValue } from '../shared/objects.ts';
+import { isObject, type JsonObject, omit, ownValue, readCount, readText } from '../shared/json.ts';
 import { EFFORT_FIELDS, type EffortField, type EffortRules } from './rules.ts';
 
 /** The words, the highest first, and the budget of thinking tokens that each stands for (`dialects.md` A2). */

@@ -4,8 +4,15 @@ import { isOfText, readProviderTag } from '../canonical/provider-tag.ts';
 import { ReasoningDetails } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
-import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
-import { keepEntries, omit, ownValue } from '../shared/objects.ts';
+import {
+  isObject,
+  type JsonObject,
+  keepEntries,
+  omit,
+  ownValue,
+  readArray,
+  readText,
+} from '../shared/json.ts';
 import { isFromAnswer, type TranslationReport } from './dropped-fields.ts';
 import { hasItems, type MessageRules, type ReasoningForm, type SystemRule } from './rules.ts';
 

@@ -1,6 +1,5 @@
 /** The limit of an answer's length in a request: how large it is, and under which name a provider takes it (G2). */
-import { isObject, type JsonObject } from '../shared/json.ts';
-import { omit, ownValue } from '../shared/objects.ts';
+import { isObject, type JsonObject, omit, ownValue } from '../shared/json.ts';
 import type { RequestRules } from './rules.ts';
 
 const NAMES = ['max_tokens', 'max_completion_tokens'];

@@ -1,9 +1,15 @@
 /** Rewrites the definitions of tools into what the provider takes. */
 
 import { toolCallId } from '../canonical/tool-call-id.ts';
-import type { EmbeddedJson } from '../shared/embedded-json.ts';
-import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
-import { keepEntries, omit } from '../shared/objects.ts';
+import {
+  type EmbeddedJson,
+  isObject,
+  type JsonObject,
+  keepEntries,
+  omit,
+  readArray,
+  readText,
+} from '../shared/json.ts';
 import type { TranslationReport } from './dropped-fields.ts';
 import type { MessageRules } from './rules.ts';
 

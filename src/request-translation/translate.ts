@@ -1,9 +1,16 @@
 /** The engine: turns a request in OpenAI's form into one that a provider takes, and means the same (Q1-Q8). */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
-import { isObject, type JsonObject, objectOf, readArray } from '../shared/json.ts';
+import {
+  isObject,
+  type JsonObject,
+  keepEntries,
+  objectOf,
+  omit,
+  ownValue,
+  readArray,
+} from '../shared/json.ts';
 import { MAX_TOOL_NAMES_CHARS } from '../shared/limits.ts';
-import { keepEntries, omit, ownValue } from '../shared/objects.ts';
 import { isAboutRequest, isDefault, isSampling, TranslationReport } from './dropped-fields.ts';
 import { askedEffort, rewriteEffort } from './effort.ts';
 import { isBehindUnsignedStep, rewriteMessages } from './messages.ts';

@@ -1,4 +1,4 @@
-/** Reads untrusted JSON: every function takes `unknown` and returns a typed value or none. */
+/** Parses, bounds and reads JSON from clients and upstreams: the readers take `unknown` and return a typed value or none. */
 
 // TypeScript's library does not have these yet: https://github.com/tc39/proposal-json-parse-with-source
 declare global {
@@ -12,12 +12,7 @@ export interface JsonObject {
   readonly [key: string]: unknown;
 }
 
-/** An integer beyond 2^53, which `parseJsonExactly` keeps as it was written, is none: its digits would become a member. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value);
-}
-
-/** The text as JSON, or undefined where it is none (`undefined` itself has no JSON form). */
+/** The text as JSON, or undefined if it is not JSON (`undefined` itself has no JSON form). */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -26,7 +21,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The value as JSON text, or undefined where the engine gives up on it: it is nested without end. */
+/** The value as JSON text, or undefined if the engine cannot write it because it is nested too deep. */
 export function writeJson(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
@@ -35,7 +30,12 @@ export function writeJson(value: unknown): string | undefined {
   }
 }
 
-/** A string that is not empty: `""` and everything that is not a string are undefined. */
+/** False for an integer that `parseJsonExactly` keeps: it is an object whose member would be its digits. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value);
+}
+
+/** A string that is not empty, or undefined. */
 export function readText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
@@ -45,11 +45,214 @@ export function readCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** The first that is an object, or an empty one. */
+/** The first candidate that is an object, or an empty object. */
 export function objectOf(...candidates: readonly unknown[]): JsonObject {
   return candidates.find(isObject) ?? {};
 }
 
+/** The value if it is a list, or an empty list. */
 export function readArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+/** The object without these keys. Returns the same object if it has none of them. */
+export function omit(object: JsonObject, ...keys: readonly string[]): JsonObject {
+  if (!keys.some((key) => Object.hasOwn(object, key))) return object;
+  return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
+}
+
+/** The object with the entries for which `isKept` is true. Returns the same object if those are all. */
+export function keepEntries(
+  object: JsonObject,
+  isKept: (key: string, value: unknown) => boolean,
+  onDropped: (key: string, value: unknown) => void,
+): JsonObject {
+  const entries = Object.entries(object);
+  const kept = entries.filter(([key, value]) => isKept(key, value));
+  if (kept.length === entries.length) return object;
+  for (const [key, value] of entries) if (!isKept(key, value)) onDropped(key, value);
+  return Object.fromEntries(kept);
+}
+
+/** A table's value for a key from outside. Inherited keys such as `constructor` are not found. */
+export function ownValue<Value>(
+  table: Readonly<Record<string, Value>> | undefined,
+  key: string,
+): Value | undefined {
+  return table !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
+}
+
+// Exact integers: a request's `seed` or a bound in a schema must arrive as it was written.
+
+/** Every text with an integer beyond 2^53 has 16 digits in a row. Others may have them in a string. */
+const LONG_NUMBER = /\d{16}/;
+const INTEGER = /^-?\d+$/;
+
+/**
+ * Parses JSON without rounding its integers: one beyond 2^53 becomes an object that JSON.stringify writes as the same digits. All
+ * other values are those of JSON.parse.
+ * @returns undefined if the text is not JSON
+ */
+export function parseJsonExactly(text: string): unknown {
+  if (!LONG_NUMBER.test(text)) return parseJson(text);
+  try {
+    return JSON.parse(text, keepLongInteger);
+  } catch {
+    return undefined;
+  }
+}
+
+function keepLongInteger(
+  _key: string,
+  value: unknown,
+  ...[context]: readonly { readonly source?: string }[]
+): unknown {
+  if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
+  const source = context?.source ?? '';
+  return INTEGER.test(source) ? JSON.rawJSON(source) : value;
+}
+
+// Bounds: depth and values are counted before a text is parsed, so that the cost of parsing follows from the text's length.
+
+/** Levels of lists and objects in a request's body, an upstream's event or a non-streaming response. */
+export const MAX_JSON_DEPTH = 100;
+
+/** Values in such a text. A prompt of a million tokens has far fewer, and each value costs memory beyond its bytes. */
+export const MAX_JSON_VALUES = 250_000;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** A shorter text cannot exceed either bound. */
+const MIN_COUNTED_CHARS = 2 * MAX_JSON_DEPTH;
+/** In a text of up to this length, as most events are, counting all brackets is faster than skipping those within strings. */
+const MAX_BRACKET_COUNT_CHARS = 4096;
+
+/**
+ * Whether the text stays within both bounds. One pass, linear in its length. A text that is not JSON gets an arbitrary result, and
+ * the parser refuses it later.
+ */
+export function isWithinJsonBounds(text: string): boolean {
+  if (text.length < MIN_COUNTED_CHARS) return true;
+  if (text.length <= MAX_BRACKET_COUNT_CHARS && countBrackets(text) <= MAX_JSON_DEPTH) return true;
+  return countJsonValues(text) !== null;
+}
+
+/** The number of values in the text, or null if it is nested too deep or has more than `maxValues`. */
+function countJsonValues(text: string, maxValues = MAX_JSON_VALUES): number | null {
+  const strings = new StringEnds(text);
+  let depth = 0;
+  let values = 1;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) {
+      i = strings.find(i + 1);
+    } else if (code === COMMA) {
+      values++;
+    } else if (code === OPEN_LIST || code === OPEN_OBJECT) {
+      values++;
+      if (++depth > MAX_JSON_DEPTH) return null;
+    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) {
+      depth--;
+    }
+    if (values > maxValues) return null;
+  }
+  return values;
+}
+
+/** Counts opening brackets, also those within strings, and stops soon after the bound. */
+function countBrackets(text: string): number {
+  let count = 0;
+  for (const bracket of ['[', '{']) {
+    let at = text.indexOf(bracket);
+    while (at >= 0 && count <= MAX_JSON_DEPTH) {
+      count++;
+      at = text.indexOf(bracket, at + 1);
+    }
+  }
+  return count;
+}
+
+/** Characters that are checked one by one before a search for the next quote or backslash. */
+const LOOPED_CHARS = 64;
+
+/** Finds the ends of a text's strings, one after the other. */
+class StringEnds {
+  readonly #text: string;
+  /** The next backslash that was found. It is searched again only once it was passed. */
+  #escape = -1;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** The index of the closing quote of the string that begins at `from`, or the text's length. */
+  find(from: number): number {
+    const text = this.#text;
+    let at = from;
+    while (at < text.length) {
+      // A loop while escapes may be dense, a search after a stretch without one. Either alone is slow on some texts.
+      const end = Math.min(at + LOOPED_CHARS, text.length);
+      let hasEscape = false;
+      for (; at < end; at++) {
+        const code = text.charCodeAt(at);
+        if (code === QUOTE) return at;
+        if (code !== BACKSLASH) continue;
+        hasEscape = true;
+        at++;
+      }
+      if (!hasEscape) at = Math.min(this.#indexOrEnd('"', at), this.#nextEscape(at));
+    }
+    return text.length;
+  }
+
+  #nextEscape(from: number): number {
+    if (this.#escape < from) this.#escape = this.#indexOrEnd('\\', from);
+    return this.#escape;
+  }
+
+  #indexOrEnd(char: string, from: number): number {
+    const index = this.#text.indexOf(char, from);
+    return index < 0 ? this.#text.length : index;
+  }
+}
+
+const OBJECT = /^\s*\{/;
+
+/** The engine takes some 20 µs to report that a text is not JSON, however short the text is. */
+const MAX_PARSE_ERRORS = 1000;
+
+/**
+ * Parses JSON within strings, such as a tool call's arguments. The bounds on the surrounding JSON do not count values within its
+ * strings, so one instance bounds them for a whole request or output: a text beyond the bounds stays a text.
+ */
+export class EmbeddedJson {
+  #valuesLeft = MAX_JSON_VALUES;
+  #errorsLeft = MAX_PARSE_ERRORS;
+
+  /** The object in the text, or undefined if there is none or it is beyond the bounds. */
+  object(text: string): JsonObject | undefined {
+    const value = OBJECT.test(text) ? this.#parse(text) : undefined;
+    return isObject(value) ? value : undefined;
+  }
+
+  /** The entries of the list in the text. Empty if there is none or it is beyond the bounds. */
+  list(text: string): readonly unknown[] {
+    const value = text.startsWith('[') ? this.#parse(text) : undefined;
+    return Array.isArray(value) ? value : [];
+  }
+
+  #parse(text: string): unknown {
+    const values = this.#errorsLeft === 0 ? null : countJsonValues(text, this.#valuesLeft);
+    if (values === null) return undefined;
+    this.#valuesLeft -= values;
+    const value = parseJsonExactly(text);
+    if (value === undefined) this.#errorsLeft--;
+    return value;
+  }
 }

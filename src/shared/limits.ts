@@ -92,12 +92,6 @@ export const MAX_REPORT_LISTINGS = 900;
 /** KV listings under way at once: a Worker may have six connections open. */
 export const REPORT_LISTINGS_AT_ONCE = 6;
 
-/** Levels of lists and objects in a request's body, an upstream's event or a plain answer (B2). */
-export const MAX_JSON_DEPTH = 100;
-
-/** Values in such a text (B2): a prompt of a million tokens has far fewer, and each costs memory beyond its bytes. */
-export const MAX_JSON_VALUES = 250_000;
-
 /** Fields of a request's body: the most that any provider has are some dozens, and each of them is copied several times. */
 export const MAX_BODY_FIELDS = 1000;
 

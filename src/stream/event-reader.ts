@@ -3,17 +3,29 @@ import { type ApiError, apiError, type UpstreamError } from '../canonical/error.
 import { type ChoicePart, type ChunkPart, EMPTY_PART, type VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
 import { readUpstreamError, streamError, unlistError } from '../canonical/upstream-error.ts';
-import { isObject, type JsonObject, parseJson, readText } from '../shared/json.ts';
-import { isWithinJsonBounds } from '../shared/json-bounds.ts';
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../shared/limits.ts';
-import { ByteBuffer } from './byte-buffer.ts';
-import type { ChunkContext } from './chunk-context.ts';
-import type { ChunkSink, StreamFailure, StreamWriter } from './chunk-sink.ts';
+import {
+  isObject,
+  isWithinJsonBounds,
+  type JsonObject,
+  MAX_JSON_DEPTH,
+  MAX_JSON_VALUES,
+  parseJson,
+  readText,
+} from '../shared/json.ts';
+import { ByteBuffer } from './buffers.ts';
 import { TemplateFastPath } from './fast-path/fast-path.ts';
 import type { TextEvent } from './fast-path/template.ts';
 import { Normalizer } from './normalizer.ts';
 import { CR, indexOrEnd, LF, SseParser } from './sse-parser.ts';
-import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from './upstream-protocol.ts';
+import type {
+  ChunkContext,
+  ChunkSink,
+  ProtocolQuirks,
+  ProtocolReader,
+  StreamFailure,
+  StreamWriter,
+  UpstreamProtocol,
+} from './types.ts';
 
 export interface EventReaderOptions {
   readonly context: ChunkContext;

@@ -16,8 +16,8 @@ import { ReasoningStripper } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { failedFinish } from '../canonical/upstream-error.ts';
 import type { CountedUsage } from '../canonical/usage.ts';
-import type { ChunkContext } from './chunk-context.ts';
 import { type CallCount, ToolCallRepair } from './tool-call-repair.ts';
+import type { ChunkContext } from './types.ts';
 
 interface ChoiceState {
   readonly toolCalls: ToolCallRepair;

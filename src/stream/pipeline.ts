@@ -12,12 +12,12 @@ import {
   SILENT_EVENT_BYTES,
   SMALL_BYTES,
 } from '../shared/limits.ts';
-import { ByteBuffer } from './byte-buffer.ts';
-import type { ChunkSink, StreamFailure, StreamWriter } from './chunk-sink.ts';
+import { ByteBuffer } from './buffers.ts';
 import { EventReader, type EventReaderOptions } from './event-reader.ts';
 import type { Lease, LeaseMemory } from './memory.ts';
 import { LF } from './sse-parser.ts';
 import { type Clock, StreamTimers, type TimerLimits } from './timers.ts';
+import type { ChunkSink, StreamFailure, StreamWriter } from './types.ts';
 
 /** How a stream ended. `isOpen`: the headers were sent, and the error was a frame. */
 export type StreamEnd =

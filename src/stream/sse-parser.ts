@@ -3,7 +3,7 @@
  * which its last byte arrives (F4). https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
  */
 
-import { ByteBuffer } from './byte-buffer.ts';
+import { ByteBuffer } from './buffers.ts';
 
 export interface SseSink {
   /** An event with data: its name (`""` where it has none) and its data lines, joined by LF. */

@@ -11,7 +11,7 @@ import {
 import { type RefusalHabits, refusalKind } from '../providers/refusals.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../shared/json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
-import type { StreamFailure } from '../stream/chunk-sink.ts';
+import type { StreamFailure } from '../stream/types.ts';
 
 /** An upstream as its refusals are judged. */
 export interface UpstreamErrorContext extends Upstream {

@@ -1,5 +1,5 @@
 /** Reads a client's bytes as frames, and lists what breaks F1 and F3 on the way. */
-import { parseJsonExactly } from '../../src/shared/exact-json.ts';
+import { parseJsonExactly } from '../../src/shared/json.ts';
 import { isObject, type JsonObject, parseJson, textOf } from './json.ts';
 
 /** `event`: the name on its event line, `""` where it has none. */

@@ -9,10 +9,8 @@ import { configuredProvider, tolerant } from '../../src/providers/compatible.ts'
 import { PROVIDERS } from '../../src/providers/index.ts';
 import { type Provider, ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
 import { isObject, parseJson } from '../../src/shared/json.ts';
-import type { ChunkContext } from '../../src/stream/chunk-context.ts';
-import type { ChunkSink, StreamWriter } from '../../src/stream/chunk-sink.ts';
 import { EventReader, type EventReaderOptions } from '../../src/stream/event-reader.ts';
-import type { UpstreamProtocol } from '../../src/stream/upstream-protocol.ts';
+import type { ChunkContext, ChunkSink, StreamWriter, UpstreamProtocol } from '../../src/stream/types.ts';
 
 /** The folder of fixtures for providers that the `PROVIDERS` setting names. */
 export const COMPATIBLE = 'compatible';

@@ -4,7 +4,7 @@ import { apiError } from '../../src/canonical/error.ts';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
 import { EventReader } from '../../src/stream/event-reader.ts';
-import type { UpstreamProtocol } from '../../src/stream/upstream-protocol.ts';
+import type { UpstreamProtocol } from '../../src/stream/types.ts';
 import {
   type Conversion,
   type Converted,

@@ -1,6 +1,6 @@
 /** Tests the shared output memory: taken bytes do not change until they are released. */
 import { describe, expect, test } from 'vitest';
-import { FrameBuffer } from '../../src/stream/frame-buffer.ts';
+import { FrameBuffer } from '../../src/stream/buffers.ts';
 import { decoder, encoder } from './stream-bench.ts';
 
 const MAX_EVENT_BYTES = 1024 * 1024;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ChunkPart } from '../../src/canonical/part.ts';
 import type { UsageReport } from '../../src/canonical/usage.ts';
-import type { ChunkContext } from '../../src/stream/chunk-context.ts';
+import type { ChunkContext } from '../../src/stream/types.ts';
 import { bench, choice, part } from './parts.ts';
 
 const USAGE: UsageReport = { prompt: 1, completion: 2 };

@@ -7,8 +7,8 @@ import {
   type ToolCallPart,
 } from '../../src/canonical/part.ts';
 import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
-import type { ChunkContext } from '../../src/stream/chunk-context.ts';
 import { Normalizer } from '../../src/stream/normalizer.ts';
+import type { ChunkContext } from '../../src/stream/types.ts';
 
 export const NOW_SECONDS = 1_800_000_000;
 

@@ -1,6 +1,5 @@
 /** The prices in force: a deployment's own, from its setting and from KV, over the shipped ones (P2). */
-import { parseJson } from '../../shared/json.ts';
-import { isWithinJsonBounds } from '../../shared/json-bounds.ts';
+import { isWithinJsonBounds, parseJson } from '../../shared/json.ts';
 import { jsonFault } from '../../shared/json-fault.ts';
 import {
   MAX_PRICES_CHARS,

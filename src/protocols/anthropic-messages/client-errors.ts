@@ -1,6 +1,6 @@
 /** Errors as Anthropic's clients read them: by the type, which decides whether they try again or ask for a new login (I1, 5.10). */
 import type { ApiError } from '../../canonical/error.ts';
-import type { StreamFailure } from '../../stream/chunk-sink.ts';
+import type { StreamFailure } from '../../stream/types.ts';
 import type { ErrorAnswer } from '../shared/client-protocol.ts';
 
 /** By Weir's status; any other is `api_error`. https://platform.claude.com/docs/en/api/errors (2026-11) */

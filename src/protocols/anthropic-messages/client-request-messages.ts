@@ -1,8 +1,7 @@
 /** Reads Anthropic's conversation into chat's: results right after their calls, thinking and its tokens beside the answer (5.3). */
 
 import { ReportedFields } from '../../canonical/reported-fields.ts';
-import { EmbeddedJson } from '../../shared/embedded-json.ts';
-import { isObject, type JsonObject, readText } from '../../shared/json.ts';
+import { EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
 import {
   decodeReasoningState,
   isEncodedReasoning,

@@ -2,10 +2,9 @@
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { Usage } from '../../canonical/usage.ts';
-import { EmbeddedJson } from '../../shared/embedded-json.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import { EmbeddedJson, type JsonObject } from '../../shared/json.ts';
 import { MAX_ANSWER_BYTES } from '../../shared/limits.ts';
-import type { JsonWriter, StreamFailure } from '../../stream/chunk-sink.ts';
+import type { JsonWriter, StreamFailure } from '../../stream/types.ts';
 import { BlockSequencer, type BlockSink, type OpenBlock } from '../shared/block-sequencer.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import type { ReasoningState } from '../shared/reasoning-state.ts';

@@ -1,8 +1,14 @@
 /** What of Messages passes as it is where its provider speaks Messages, too (N1, N2). */
 
 import { readProviderTag } from '../../canonical/provider-tag.ts';
-import { parseJsonExactly } from '../../shared/exact-json.ts';
-import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
+import {
+  isObject,
+  type JsonObject,
+  objectOf,
+  parseJsonExactly,
+  readArray,
+  readText,
+} from '../../shared/json.ts';
 import type { Passthrough, PassthroughOptions } from '../shared/client-protocol.ts';
 import { PassthroughWriter } from '../shared/passthrough-writer.ts';
 import { errorEvent } from './client-errors.ts';

@@ -1,9 +1,8 @@
 /** Writes the parts of a message's content as Anthropic's blocks: texts, images, documents. */
 
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { decodeBase64 } from '../../shared/base64.ts';
+import { decodeBase64, decodePercent } from '../../shared/encoding.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
-import { decodePercent } from '../../shared/percent.ts';
 
 /** Parts for which Anthropic has no block. https://platform.claude.com/docs/en/api/messages (2026-11-22) */
 const UNKNOWN_PARTS = ['input_audio', 'audio', 'video_url'];

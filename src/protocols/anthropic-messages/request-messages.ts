@@ -3,8 +3,7 @@
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { isFromAnswer, type TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { argumentsObject, StepCalls } from '../../request-translation/tools.ts';
-import { EmbeddedJson } from '../../shared/embedded-json.ts';
-import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
+import { EmbeddedJson, isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 import { contentBlocks, textBlocks, withCacheControl } from './request-content.ts';
 import { thinkingBlocks } from './request-reasoning.ts';

@@ -2,8 +2,7 @@
  * Writes a JSON schema as Anthropic takes it where an answer must keep to it: objects are closed, and what it refuses stands in the
  * description. https://platform.claude.com/docs/en/build-with-claude/structured-outputs (2026-11-22)
  */
-import { isObject, type JsonObject, readArray } from '../../shared/json.ts';
-import { omit } from '../../shared/objects.ts';
+import { isObject, type JsonObject, omit, readArray } from '../../shared/json.ts';
 
 /** 400 "For 'integer' type, properties maximum, minimum are not supported": BerriAI/litellm#21045, 2026-02-12. */
 const BOUNDS = [

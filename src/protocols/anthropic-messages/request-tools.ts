@@ -2,8 +2,7 @@
 
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { isForcedTool } from '../../request-translation/rules.ts';
-import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
-import { omit } from '../../shared/objects.ts';
+import { isObject, type JsonObject, objectOf, omit, readArray, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 import { claudeSchema } from './request-schema.ts';
 import { StrictSchemas } from './request-strict-tools.ts';

@@ -12,8 +12,15 @@ import {
   type WriteOptions,
   withoutNulls,
 } from '../../request-translation/translate.ts';
-import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
-import { omit } from '../../shared/objects.ts';
+import {
+  isObject,
+  type JsonObject,
+  objectOf,
+  omit,
+  readArray,
+  readCount,
+  readText,
+} from '../../shared/json.ts';
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from './family.ts';
 import { type Conversation, claudeConversation, type Turn } from './request-messages.ts';
 import { claudeSampling } from './request-sampling.ts';

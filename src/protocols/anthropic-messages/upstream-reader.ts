@@ -11,7 +11,7 @@ import {
 import { findUpstreamError } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import { MAX_TOOL_CALLS } from '../../shared/limits.ts';
-import type { ProtocolReader, UpstreamProtocol } from '../../stream/upstream-protocol.ts';
+import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
 import { type ClaudeBlock, readBlock } from './upstream-blocks.ts';
 import { ClaudeUsage } from './upstream-usage.ts';
 

@@ -1,6 +1,7 @@
 /** Writes a call's arguments as JSON text that only grows, out of the values by path in which Vertex streams them. */
-import { type JsonObject, readText } from '../../shared/json.ts';
-import { MAX_JSON_DEPTH, MAX_PARTIAL_KEYS_CHARS } from '../../shared/limits.ts';
+
+import { type JsonObject, MAX_JSON_DEPTH, readText } from '../../shared/json.ts';
+import { MAX_PARTIAL_KEYS_CHARS } from '../../shared/limits.ts';
 
 /** A key of an object, or a place in an array. */
 type Step = string | number;

@@ -3,8 +3,7 @@
 import { isDefault, type TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { readOutputLimit } from '../../request-translation/output-limit.ts';
 import { hasItems } from '../../request-translation/rules.ts';
-import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
-import { omit } from '../../shared/objects.ts';
+import { isObject, type JsonObject, omit, readArray, readText } from '../../shared/json.ts';
 import type { GeminiFamily } from './family.ts';
 import { asksForThinking, thinkingConfig } from './request-thinking.ts';
 import { withoutDialect } from './request-tools.ts';

@@ -3,8 +3,7 @@
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { STAND_IN } from '../../request-translation/messages.ts';
 import { argumentsObject } from '../../request-translation/tools.ts';
-import { EmbeddedJson } from '../../shared/embedded-json.ts';
-import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
+import { EmbeddedJson, isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import type { GeminiFamily } from './family.ts';
 import { writeParts } from './request-parts.ts';
 import { StepResults } from './request-results.ts';

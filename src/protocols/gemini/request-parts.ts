@@ -2,9 +2,8 @@
 
 import { reportedField } from '../../canonical/reported-fields.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { encodeBase64 } from '../../shared/base64.ts';
+import { decodePercent, encodeBase64 } from '../../shared/encoding.ts';
 import { isObject, type JsonObject, readText } from '../../shared/json.ts';
-import { decodePercent } from '../../shared/percent.ts';
 
 /** `data:<type>[;parameters][;base64],<data>` */
 const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*?(;base64)?,/i;

@@ -1,8 +1,7 @@
 /** Writes the results of a step's calls as Gemini has them: by their calls' names, in their order, before all else in their turn (A2). */
 
 import { StepCalls } from '../../request-translation/tools.ts';
-import type { EmbeddedJson } from '../../shared/embedded-json.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { EmbeddedJson, JsonObject } from '../../shared/json.ts';
 
 interface Result {
   readonly id: string;

@@ -1,8 +1,7 @@
 /** Writes how much a Gemini is to think: a level or a budget, by its family (A2). */
 
 import { rewriteEffort } from '../../request-translation/effort.ts';
-import { isObject, type JsonObject, readCount, readText } from '../../shared/json.ts';
-import { ownValue } from '../../shared/objects.ts';
+import { isObject, type JsonObject, ownValue, readCount, readText } from '../../shared/json.ts';
 import type { GeminiFamily } from './family.ts';
 
 /** Tokens of thinking for OpenAI's words (A2); each family has bounds of its own. */

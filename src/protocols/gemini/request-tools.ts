@@ -1,8 +1,7 @@
 /** Writes tools and the choice among them as Gemini has them (A2). */
 
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
-import { omit } from '../../shared/objects.ts';
+import { isObject, type JsonObject, omit, readArray, readText } from '../../shared/json.ts';
 
 /** OpenAI's keys that have no equal here: of the definition, and of the tool around it. */
 const DEFINITION_KEYS = ['name', 'description', 'parameters'];

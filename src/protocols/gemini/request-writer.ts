@@ -8,8 +8,17 @@ import {
   type WriteOptions,
   withoutNulls,
 } from '../../request-translation/translate.ts';
-import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
-import { keepEntries, omit, ownValue } from '../../shared/objects.ts';
+import {
+  isObject,
+  type JsonObject,
+  keepEntries,
+  objectOf,
+  omit,
+  ownValue,
+  readArray,
+  readCount,
+  readText,
+} from '../../shared/json.ts';
 import { bareModel, familyOf, type GeminiFamily } from './family.ts';
 import { CONFIG_FIELDS, wantsMoreThanText, writeConfig } from './request-config.ts';
 import { writeContents } from './request-contents.ts';

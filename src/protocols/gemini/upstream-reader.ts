@@ -5,7 +5,7 @@ import { tagProvider } from '../../canonical/provider-tag.ts';
 import { findUpstreamError } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_CHOICES } from '../../shared/limits.ts';
-import type { ProtocolReader, UpstreamProtocol } from '../../stream/upstream-protocol.ts';
+import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
 import { GeminiCalls } from './upstream-calls.ts';
 import { readGeminiLogprobs } from './upstream-logprobs.ts';
 import { readGeminiUsage } from './upstream-usage.ts';

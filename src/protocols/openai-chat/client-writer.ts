@@ -2,8 +2,8 @@
 import type { Chunk } from '../../canonical/chunk.ts';
 import { type ApiError, apiError, errorBody } from '../../canonical/error.ts';
 import { isObject, type JsonObject } from '../../shared/json.ts';
-import type { StreamFailure, StreamWriter } from '../../stream/chunk-sink.ts';
-import { FrameBuffer } from '../../stream/frame-buffer.ts';
+import { FrameBuffer } from '../../stream/buffers.ts';
+import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
 import type { ClientProtocol, ClientRequest } from '../shared/client-protocol.ts';
 import { ChatJsonWriter } from './json-writer.ts';
 

@@ -13,7 +13,7 @@ import { type ChatLogprobs, sizeOfLogprobs, type TextLogprobs } from '../../cano
 import { ReasoningDetails } from '../../canonical/reasoning-details.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { MAX_ANSWER_BYTES } from '../../shared/limits.ts';
-import type { JsonWriter, StreamFailure } from '../../stream/chunk-sink.ts';
+import type { JsonWriter, StreamFailure } from '../../stream/types.ts';
 
 interface ToolCall {
   readonly id: string;

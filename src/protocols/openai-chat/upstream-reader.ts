@@ -6,7 +6,7 @@ import { findUpstreamError } from '../../canonical/upstream-error.ts';
 import { mergeUsage, type UsageReport } from '../../canonical/usage.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_CHOICES } from '../../shared/limits.ts';
-import { type ProtocolQuirks, stateless } from '../../stream/upstream-protocol.ts';
+import { type ProtocolQuirks, stateless } from '../../stream/types.ts';
 
 /** Chat: `choices[].delta`, or `choices[].message` in a non-streaming response. */
 export const openaiChat = stateless((event, quirks) =>

@@ -1,6 +1,6 @@
 /** Errors in the words that Responses' clients go by, before the head and in a stream (I1, I4). */
 import { type ApiError, errorBody } from '../../canonical/error.ts';
-import type { StreamFailure } from '../../stream/chunk-sink.ts';
+import type { StreamFailure } from '../../stream/types.ts';
 import type { ErrorAnswer } from '../shared/client-protocol.ts';
 
 /**

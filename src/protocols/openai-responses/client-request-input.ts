@@ -1,8 +1,7 @@
 /** Reads a Responses request's items into chat's messages: items of one step become one assistant message, each result stands behind its call (I2). */
 
 import { ReportedFields } from '../../canonical/reported-fields.ts';
-import { EmbeddedJson } from '../../shared/embedded-json.ts';
-import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
+import { EmbeddedJson, isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 import { asContent, readContent, textOf } from './client-request-content.ts';
 import { flatName } from './client-request-tools.ts';
 import { isOwnReasoning, readTokens } from './encrypted-content.ts';

@@ -2,8 +2,8 @@
 import type { ChatChunk, Chunk } from '../../canonical/chunk.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { MAX_REPEATED_ANSWER_CHARS } from '../../shared/limits.ts';
-import type { StreamFailure, StreamWriter } from '../../stream/chunk-sink.ts';
-import { FrameBuffer } from '../../stream/frame-buffer.ts';
+import { FrameBuffer } from '../../stream/buffers.ts';
+import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import { streamErrorOf } from './client-errors.ts';
 import { DONE_FRAME, eventFrame, HEARTBEAT_FRAME } from './client-events.ts';

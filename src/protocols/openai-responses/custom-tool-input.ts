@@ -1,6 +1,5 @@
 /** Takes a custom tool's input out of the arguments `{"input":"…"}` as they come in pieces (I4). */
-import { EmbeddedJson } from '../../shared/embedded-json.ts';
-import { readText } from '../../shared/json.ts';
+import { EmbeddedJson, readText } from '../../shared/json.ts';
 
 /** What comes before the input, without white space. */
 const PREFIX = '{"input":"';

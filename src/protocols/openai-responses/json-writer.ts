@@ -1,7 +1,7 @@
 /** Puts a Responses answer together into its one object, for a request that is not streamed (I4). */
 import type { Chunk } from '../../canonical/chunk.ts';
 import { MAX_ANSWER_BYTES } from '../../shared/limits.ts';
-import type { JsonWriter, StreamFailure } from '../../stream/chunk-sink.ts';
+import type { JsonWriter, StreamFailure } from '../../stream/types.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import type { ResponsesSession } from './request-session.ts';
 import { ResponseObject } from './response-object.ts';

@@ -1,6 +1,13 @@
 /** What of an upstream's own Responses events is another for the client: the model's name, and the reasoning that a policy strips (C2, C6). */
-import { parseJsonExactly } from '../../shared/exact-json.ts';
-import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
+import {
+  isObject,
+  type JsonObject,
+  objectOf,
+  parseJsonExactly,
+  readArray,
+  readCount,
+  readText,
+} from '../../shared/json.ts';
 import type { PassthroughOptions } from '../shared/client-protocol.ts';
 
 type Options = Pick<PassthroughOptions, 'provider' | 'reasoning'>;

@@ -1,8 +1,8 @@
 /** Writes an upstream's Responses events as they came; a stream that fails ends with numbers and a response that go on from them (N2). */
 import type { Chunk } from '../../canonical/chunk.ts';
 import { isObject, type JsonObject, readCount, readText } from '../../shared/json.ts';
-import type { StreamFailure, StreamWriter } from '../../stream/chunk-sink.ts';
-import type { FrameBuffer } from '../../stream/frame-buffer.ts';
+import type { FrameBuffer } from '../../stream/buffers.ts';
+import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
 import type { PassthroughOptions } from '../shared/client-protocol.ts';
 import { PassthroughWriter } from '../shared/passthrough-writer.ts';
 import { streamErrorOf } from './client-errors.ts';

@@ -1,7 +1,6 @@
 /** What of its request a response object repeats: every key that Open Responses requires, with OpenAI's default where the request has none. */
-import { isObject, type JsonObject, objectOf, readCount, readText } from '../../shared/json.ts';
+import { isObject, type JsonObject, objectOf, omit, readCount, readText } from '../../shared/json.ts';
 import { MAX_ECHO_CHARS, MAX_NAME_CHARS } from '../../shared/limits.ts';
-import { omit } from '../../shared/objects.ts';
 
 /**
  * "Set of 16 key-value pairs … Keys are strings with a maximum length of 64 characters. Values are strings with a maximum length of

@@ -1,6 +1,6 @@
 /** A text that is held once, as the protocol repeats it: pieces come as strings, or as the bytes of JSON strings that nobody decoded (I4). */
 import { parseJson } from '../../shared/json.ts';
-import { ByteBuffer } from '../../stream/byte-buffer.ts';
+import { ByteBuffer } from '../../stream/buffers.ts';
 
 const decoder = new TextDecoder();
 

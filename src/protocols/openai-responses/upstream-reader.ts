@@ -12,7 +12,7 @@ import {
 import { tagProvider } from '../../canonical/provider-tag.ts';
 import { findUpstreamError, readUpstreamError } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
-import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/upstream-protocol.ts';
+import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
 import { readUsage } from '../openai-chat/upstream-reader.ts';
 
 export const openaiResponses: UpstreamProtocol = {

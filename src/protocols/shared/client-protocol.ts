@@ -2,8 +2,7 @@
 import type { ApiError } from '../../canonical/error.ts';
 import type { Policies } from '../../canonical/policies.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { JsonWriter, StreamWriter } from '../../stream/chunk-sink.ts';
-import type { PassthroughProtocol } from '../../stream/upstream-protocol.ts';
+import type { JsonWriter, PassthroughProtocol, StreamWriter } from '../../stream/types.ts';
 
 /** What a record calls it. */
 type ClientId = 'chat' | 'completions' | 'messages' | 'responses';

@@ -1,7 +1,7 @@
 /** Hands on an upstream's plain answer as it is, for a client that speaks its dialect (N1). */
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { JsonWriter, StreamFailure } from '../../stream/chunk-sink.ts';
+import type { JsonWriter, StreamFailure } from '../../stream/types.ts';
 
 export class PassthroughJsonWriter implements JsonWriter {
   readonly #fallback: JsonWriter;

@@ -1,7 +1,7 @@
 /** Writes an upstream's events as they came, for a client that speaks its dialect: only what ends a stream early is Weir's own (N1, N2). */
 import type { Chunk } from '../../canonical/chunk.ts';
-import type { StreamFailure, StreamWriter } from '../../stream/chunk-sink.ts';
-import { FrameBuffer } from '../../stream/frame-buffer.ts';
+import { FrameBuffer } from '../../stream/buffers.ts';
+import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
 
 /** What a dialect says where its upstream says nothing. */
 export interface PassthroughFormat {

@@ -1,9 +1,8 @@
 /** Carries what an upstream wants back through clients that have one opaque text for it, tagged with its maker (I7). */
 
 import { readProviderTag, tagProvider } from '../../canonical/provider-tag.ts';
-import { decodeBase64, encodeBase64 } from '../../shared/base64.ts';
-import type { EmbeddedJson } from '../../shared/embedded-json.ts';
-import { isObject, type JsonObject, readText } from '../../shared/json.ts';
+import { decodeBase64, encodeBase64 } from '../../shared/encoding.ts';
+import { type EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
 
 /** A detail of the reasoning, signed or encrypted, or what a call bears beside its arguments. */
 export type ReasoningState =

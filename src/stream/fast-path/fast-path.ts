@@ -23,7 +23,7 @@
  */
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { ChunkPart, StreamMeter } from '../../canonical/part.ts';
-import type { StreamWriter } from '../chunk-sink.ts';
+import type { StreamWriter } from '../types.ts';
 import { findStringEnd, OPEN_ENDED, viewOf } from './matcher.ts';
 import {
   makeTemplate,

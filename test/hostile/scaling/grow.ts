@@ -1,5 +1,5 @@
 /** Grows a request at one place: so many entries of a list, keys of an object, levels or characters, within the bounds of a body. */
-import { MAX_JSON_DEPTH } from '../../../src/shared/limits.ts';
+import { MAX_JSON_DEPTH } from '../../../src/shared/json.ts';
 
 type Path = readonly (string | number)[];
 

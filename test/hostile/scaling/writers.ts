@@ -11,9 +11,7 @@ import type { ClientProtocol, ClientRequest } from '../../../src/protocols/share
 import { PROFILES } from '../../../src/providers/index.ts';
 import type { Route } from '../../../src/providers/provider.ts';
 import type { Target } from '../../../src/routing/targets.ts';
-import { parseJsonExactly } from '../../../src/shared/exact-json.ts';
-import { isObject, type JsonObject } from '../../../src/shared/json.ts';
-import { isWithinJsonBounds } from '../../../src/shared/json-bounds.ts';
+import { isObject, isWithinJsonBounds, type JsonObject, parseJsonExactly } from '../../../src/shared/json.ts';
 import { LARGE_BYTES, MAX_BODY_FIELDS } from '../../../src/shared/limits.ts';
 import { SMALL_LEASE } from '../../../src/stream/memory.ts';
 import { settingsWith, targetsOf } from '../../routing/targets.ts';

@@ -4,7 +4,7 @@ import { costOf } from '../../../src/metering/pricing/cost.ts';
 import { UsageAccumulator } from '../../../src/metering/usage-accumulator.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import type { UpstreamProtocol } from '../../../src/stream/upstream-protocol.ts';
+import type { UpstreamProtocol } from '../../../src/stream/types.ts';
 import { objectOf } from '../../contract/json.ts';
 import { framed, readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { price } from '../../metering/pricing/prices.ts';

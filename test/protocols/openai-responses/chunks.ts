@@ -3,7 +3,7 @@ import type { ChatChoice, ChatChunk, Delta, ToolCallDelta } from '../../../src/c
 import { apiError } from '../../../src/canonical/error.ts';
 import type { FinishReason } from '../../../src/canonical/finish-reason.ts';
 import { ResponsesWriter } from '../../../src/protocols/openai-responses/client-writer.ts';
-import type { StreamFailure } from '../../../src/stream/chunk-sink.ts';
+import type { StreamFailure } from '../../../src/stream/types.ts';
 import { type JsonObject, objectOf } from '../../contract/json.ts';
 import { eventsIn } from './check.ts';
 import { sessionOf, WRITER_OPTIONS } from './run.ts';

@@ -1,7 +1,7 @@
 /** A Responses client's stream in the form of the contract's readings, so that nothing of an upstream's recording is lost unseen. */
 
 import { readTokens } from '../../../src/protocols/openai-responses/encrypted-content.ts';
-import { EmbeddedJson } from '../../../src/shared/embedded-json.ts';
+import { EmbeddedJson } from '../../../src/shared/json.ts';
 import { type JsonObject, listOf, objectOf, textOf } from '../../contract/json.ts';
 import { emptyChoice, emptyReading, type Reading } from '../../contract/reading.ts';
 import { eventsIn } from './check.ts';

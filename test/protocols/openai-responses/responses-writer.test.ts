@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ResponsesWriter } from '../../../src/protocols/openai-responses/client-writer.ts';
 import { ResponsesJsonWriter } from '../../../src/protocols/openai-responses/json-writer.ts';
 import { MAX_REPEATED_ANSWER_CHARS } from '../../../src/shared/limits.ts';
-import type { StreamFailure } from '../../../src/stream/chunk-sink.ts';
+import type { StreamFailure } from '../../../src/stream/types.ts';
 import { convertStream } from '../../contract/convert.ts';
 import { checkResponses, eventsIn, valuesIn } from './check.ts';
 import { args, call, delta, FAILURE, finish, takeText, USAGE, write } from './chunks.ts';

@@ -5,7 +5,7 @@ import { openaiResponses } from '../../../src/protocols/openai-responses/upstrea
 import { deepseek } from '../../../src/providers/deepseek.ts';
 import { xai } from '../../../src/providers/xai.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import type { ProtocolQuirks } from '../../../src/stream/upstream-protocol.ts';
+import type { ProtocolQuirks } from '../../../src/stream/types.ts';
 import { objectOf } from '../../contract/json.ts';
 import { readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { eventsIn } from './check.ts';

@@ -5,7 +5,7 @@ import { responsesPassthrough } from '../../../src/protocols/openai-responses/pa
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import { PassthroughWriter } from '../../../src/protocols/shared/passthrough-writer.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
-import type { StreamFailure } from '../../../src/stream/chunk-sink.ts';
+import type { StreamFailure } from '../../../src/stream/types.ts';
 import { COMPATIBLE, type Conversion, convertStream, cut } from '../../contract/convert.ts';
 import { eventsOf } from '../../contract/reading.ts';
 import { framed, readRecordings, recordingsNote } from '../../contract/recordings.ts';

@@ -2,8 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { readRequest } from '../../../src/protocols/anthropic-messages/client-request.ts';
 import { decodeReasoningState, encodeReasoningState } from '../../../src/protocols/shared/reasoning-state.ts';
-import { EmbeddedJson } from '../../../src/shared/embedded-json.ts';
-import { isObject, readArray } from '../../../src/shared/json.ts';
+import { EmbeddedJson, isObject, readArray } from '../../../src/shared/json.ts';
 import { rewrite } from '../../request-translation/send.ts';
 
 /** What a provider gets of it, when a client of Messages has sent it back. */

@@ -1,17 +1,17 @@
-/** Collects the frames of what arrived together, so that they leave together, as one write (F4). */
+/** Byte buffers of a stream: `FrameBuffer` collects its output into one write, `ByteBuffer` joins pieces of its input. */
 import { MAX_OUTPUT_FACTOR } from '../shared/limits.ts';
 
 /**
- * Output is written into one slab that all streams of an isolate share, front to back: a buffer of its own for each write
- * would cost more than the writing. When all that was taken of it is released, it is written from the front again; one that is
- * full before that is left to the streams that still send it.
+ * All streams of an isolate write into one shared slab, from front to back, because a new buffer for each write would cost more than
+ * the write. When every piece that was taken is released, writing starts at the front again. A slab that is full before that is
+ * replaced, and stays in memory until its streams have sent it.
  */
 const SLAB_BYTES = 64 * 1024;
 /** A UTF-16 unit is at most three bytes of UTF-8. */
 const MAX_BYTES_A_UNIT = 3;
-/** A longer text could need more than half of a slab. */
+/** A longer text could need more than half of the slab. */
 const MAX_INLINE_CHARS = SLAB_BYTES / 2 / MAX_BYTES_A_UNIT;
-/** Up to here a loop is faster than a call into the engine. */
+/** Up to this length a loop is faster than `TypedArray.set`. */
 const MAX_LOOPED_BYTES = 48;
 
 const encoder = new TextEncoder();
@@ -21,42 +21,42 @@ const FRAME_END_BYTES = encoder.encode(FRAME_END);
 
 let slab: Uint8Array = new Uint8Array(SLAB_BYTES);
 let slabUsed = 0;
-/** Pieces of the slab that were taken and not released. */
+/** Pieces of the slab that were taken and are not released. */
 let slabTaken = 0;
 
-/** Writes of one stream. A step writes and takes without a pause, so that two streams never write at once. */
+/** Collects the frames that one read produces, to send them as one write. A stream writes and takes within one synchronous step, so two streams never write at the same time. */
 export class FrameBuffer {
   readonly #maxFrameBytes: number;
   #buffer: Uint8Array = slab;
   #start = 0;
   #end = 0;
 
-  /** @param maxEventBytes bounds an upstream's event, and so the frames that one may become (B3) */
+  /** @param maxEventBytes the bound of an upstream's event: the frames of one event have a multiple of it */
   constructor(maxEventBytes: number) {
     this.#maxFrameBytes = maxEventBytes * MAX_OUTPUT_FACTOR;
   }
 
-  /** Nothing was written since the last `take`. */
+  /** Whether nothing was written since the last `take`. */
   get isEmpty(): boolean {
     return this.#end === this.#start;
   }
 
-  /** Frames as they are: what the writer itself bounds. */
+  /** Writes complete frames, which their writer bounds itself. */
   text(frames: string): void {
     this.#writeText(frames, Number.POSITIVE_INFINITY);
   }
 
   /**
-   * The frame of a JSON text.
-   * @param head all before the JSON: `data: `, and an event line where the frame has one
-   * @returns false where it is larger than a frame may be: nothing is then written (B3)
+   * Writes the frame of a JSON text.
+   * @param head everything before the JSON: `data: `, and the event line if there is one
+   * @returns false if it is larger than a frame may be: nothing was written
    */
   frame(head: string, json: string): boolean {
     if (json.length <= MAX_INLINE_CHARS) return this.#writeText(head + json + FRAME_END, this.#maxFrameBytes);
     return json.length <= this.#maxFrameBytes && this.#writeLargeFrame(head, json);
   }
 
-  /** A frame that is put together: its literals, with a text's bytes out of `source` between each two of them. */
+  /** Writes a frame from its literals, with the bytes of a text from `source` between each two of them. */
   splice(literals: readonly Uint8Array[], source: Uint8Array, from: number, to: number): void {
     let length = (literals.length - 1) * (to - from);
     for (const literal of literals) length += literal.length;
@@ -72,15 +72,15 @@ export class FrameBuffer {
     this.#end = at;
   }
 
-  /** Bytes that belong to a frame, as they are. */
+  /** Writes bytes of a frame unchanged. */
   bytes(source: Uint8Array, from: number, to: number): void {
     this.#reserve(to - from);
     this.#end = copy(source, from, to, this.#buffer, this.#end);
   }
 
-  /** The frames since the last call, as bytes that stay as they are until they are released. */
+  /** Returns the frames since the last call. The bytes stay unchanged until they are released. */
   take(): Uint8Array {
-    // The slab's end is where another stream wrote last: nothing is taken of it, and nothing to release.
+    // An empty view of the slab would count as taken, and is never released.
     if (this.isEmpty) return NOTHING;
     const bytes = this.#buffer.subarray(this.#start, this.#end);
     if (this.#buffer === slab) {
@@ -91,15 +91,15 @@ export class FrameBuffer {
     return bytes;
   }
 
-  /** Releases what was taken, once it was sent. Bytes that may still be in flight are never released. */
+  /** Releases taken bytes after they were sent. Bytes that may still be in flight must not be released. */
   release(bytes: Uint8Array): void {
     const { buffer } = bytes;
     if (buffer === slab.buffer && --slabTaken === 0) slabUsed = 0;
-    // What was made for one large write is freed at once: the engine would do so at its next collection.
+    // A transfer frees the buffer of a large write at once, not at the engine's next collection.
     if (buffer.byteLength > SLAB_BYTES && buffer instanceof ArrayBuffer) buffer.transfer(0);
   }
 
-  /** @returns false where the text has more bytes than that: nothing is then written */
+  /** @returns false if the text has more than `maxBytes`: nothing was written */
   #writeText(text: string, maxBytes: number): boolean {
     if (text.length > maxBytes) return false;
     if (text.length > MAX_INLINE_CHARS) return this.#writeLarge(encoder.encode(text), maxBytes);
@@ -108,13 +108,13 @@ export class FrameBuffer {
     return true;
   }
 
-  /** The frame of a large JSON text is put together in bytes: as a text it would take as much again until it is collected. */
+  /** Joins a large frame as bytes: as a text it would take the same memory again until the engine's next collection. */
   #writeLargeFrame(head: string, json: string): boolean {
     const start = encoder.encode(head);
     const body = encoder.encode(json);
     const length = start.length + body.length + FRAME_END_BYTES.length;
-    const isWithin = length <= this.#maxFrameBytes;
-    if (isWithin) {
+    const fits = length <= this.#maxFrameBytes;
+    if (fits) {
       this.#reserve(length);
       for (const piece of [start, body, FRAME_END_BYTES]) {
         this.#buffer.set(piece, this.#end);
@@ -122,10 +122,10 @@ export class FrameBuffer {
       }
     }
     if (body.buffer instanceof ArrayBuffer) body.buffer.transfer(0);
-    return isWithin;
+    return fits;
   }
 
-  /** A large text is encoded first, so that it takes no more room than it has bytes. */
+  /** Writes a text that was encoded first, so that the buffer grows by no more than its bytes. */
   #writeLarge(bytes: Uint8Array, maxBytes: number): boolean {
     if (bytes.length > maxBytes) return false;
     if (this.isEmpty) {
@@ -140,7 +140,7 @@ export class FrameBuffer {
     return true;
   }
 
-  /** Makes room behind what is not yet taken. */
+  /** Makes room behind what is not taken yet. */
   #reserve(bytes: number): void {
     if (this.isEmpty) {
       this.#buffer = slab;
@@ -150,7 +150,7 @@ export class FrameBuffer {
     if (this.#end + bytes <= this.#buffer.length) return;
     const written = this.#buffer.subarray(this.#start, this.#end);
     const needed = written.length + bytes;
-    // Many small frames double the room, so that the cost stays linear; a large one takes no more than it needs.
+    // Small frames double the room, so that the cost stays linear. A large frame gets exactly what it needs.
     const room = bytes > SLAB_BYTES / 2 ? needed : needed * 2;
     this.#buffer = new Uint8Array(Math.max(room, SLAB_BYTES));
     this.#buffer.set(written);
@@ -162,7 +162,7 @@ export class FrameBuffer {
   }
 }
 
-/** @returns where in the buffer the copy ends */
+/** @returns the end of the copy in `buffer` */
 function copy(source: Uint8Array, from: number, to: number, buffer: Uint8Array, start: number): number {
   let at = start;
   if (to - from > MAX_LOOPED_BYTES) {
@@ -171,4 +171,46 @@ function copy(source: Uint8Array, from: number, to: number, buffer: Uint8Array, 
   }
   for (let i = from; i < to; i++) buffer[at++] = source[i] ?? 0;
   return at;
+}
+
+const FIRST_BYTES = 1024;
+/** A buffer of this size is kept for the next pieces. A larger one is kept only while the pieces fill a good part of it. */
+const MAX_KEPT_BYTES = 4096;
+const MIN_FILLED_SHARE = 1 / 4;
+
+/** Joins pieces of input. Each piece is copied once, and the room doubles, so the cost stays linear. */
+export class ByteBuffer {
+  #bytes: Uint8Array<ArrayBuffer> | undefined;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  append(piece: Uint8Array): void {
+    const length = this.#length + piece.length;
+    if (this.#bytes === undefined || this.#bytes.length < length) {
+      const room = Math.max(FIRST_BYTES, length * 2);
+      // A transfer frees the old buffer at once, not at the engine's next collection.
+      this.#bytes = new Uint8Array(this.#bytes?.buffer.transfer(room) ?? new ArrayBuffer(room));
+    }
+    this.#bytes.set(piece, this.#length);
+    this.#length = length;
+  }
+
+  /** Frees the memory at once if the buffer is empty. */
+  free(): void {
+    if (this.#length > 0) return;
+    this.#bytes?.buffer.transfer(0);
+    this.#bytes = undefined;
+  }
+
+  /** Returns what was appended and empties the buffer. The bytes stay valid until the next `append`. */
+  take(): Uint8Array {
+    const bytes = this.#bytes?.subarray(0, this.#length) ?? NOTHING;
+    const { byteLength } = bytes.buffer;
+    if (byteLength > MAX_KEPT_BYTES && bytes.length < byteLength * MIN_FILLED_SHARE) this.#bytes = undefined;
+    this.#length = 0;
+    return bytes;
+  }
 }

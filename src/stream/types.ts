@@ -1,0 +1,132 @@
+/** The interfaces of the stream: what it reads from (a provider protocol), what it writes to (a client protocol), and its context. */
+import type { Chunk, Shape } from '../canonical/chunk.ts';
+import type { ApiError, UpstreamError } from '../canonical/error.ts';
+import type { ChunkPart, StreamMeter } from '../canonical/part.ts';
+import type { Upstream } from '../canonical/upstream-error.ts';
+import type { JsonObject } from '../shared/json.ts';
+import type { FrameBuffer } from './buffers.ts';
+
+/** Protocols that clients and providers both use, beside Chat Completions. */
+export type PassthroughProtocol = 'messages' | 'responses';
+
+/** A provider protocol: reads an upstream's events, or its non-streaming response, into canonical parts. */
+export interface UpstreamProtocol {
+  /** @param provider the provider's id, which tags reasoning that only this provider can read (`canonical/reasoning-details.ts`) */
+  readonly open: (quirks: ProtocolQuirks, provider: string) => ProtocolReader;
+}
+
+/** Reads one response and may keep state. Never throws: unknown members are skipped, and a value of the wrong type counts as absent. */
+export interface ProtocolReader {
+  /**
+   * Reads one event of a stream. Returns null if it has nothing for the client, such as a ping. An event with nothing but text must
+   * not change the reader's state, because the fast path reads it again while it learns (`fast-path/fast-path.ts`).
+   * @param name the SSE event's name, or `""`
+   */
+  readonly event: (event: JsonObject, name: string) => ChunkPart | null;
+  /** Reads a non-streaming response. */
+  readonly plain: (response: JsonObject) => ChunkPart;
+  /** Returns what is known only at the end of the body or at `[DONE]`, or null. Called once. */
+  readonly end?: () => ChunkPart | null;
+}
+
+export interface ProtocolQuirks {
+  /** A placeholder that the provider sends as a tool call's id if it has none. */
+  readonly absentToolCallId?: string;
+  /** Reads the cost from the provider's usage object: an integer of 10^-9 US dollars. */
+  readonly costOf?: (usage: JsonObject) => number | undefined;
+  /** Counts the billed searches of a Responses `web_search_call` if the usage has no such count. Absent: one for each call. */
+  readonly searchesOf?: (action: JsonObject) => number;
+  /** In chat the provider's `completion_tokens` exclude reasoning tokens, which only its `total_tokens` includes. */
+  readonly countsReasoningApart?: boolean;
+}
+
+/** A protocol whose reader keeps no state, and whose non-streaming responses have the form of its events. */
+export function stateless(read: (event: JsonObject, quirks: ProtocolQuirks) => ChunkPart): UpstreamProtocol {
+  return {
+    open: (quirks) => {
+      const readOne = (event: JsonObject) => read(event, quirks);
+      return { event: readOne, plain: readOne };
+    },
+  };
+}
+
+/** What chunks are made from besides the upstream's events. Time and randomness come in as functions. */
+export interface ChunkContext {
+  readonly shape: Shape;
+  readonly upstream: Upstream;
+  /** The provider's id: the first half of every chunk's `model`. */
+  readonly provider: string;
+  /** The requested model, for upstreams that report none. */
+  readonly model: string;
+  readonly reasoning: 'pass' | 'strip';
+  /** Which chunk has the usage: a separate one at the end, the one with the last finish, or none. */
+  readonly usageAt: 'end' | 'finish' | 'nowhere';
+  /** The cost so far in US dollars, or null if it is unknown. Absent if the request did not ask for it. */
+  readonly cost?: () => number | null;
+  /** The number of requested choices. */
+  readonly choices: number;
+  /** The client's tool names by the names that the upstream knows. Absent: they are the same. */
+  readonly toolNames?: ReadonlyMap<string, string>;
+  /** The current time in seconds. */
+  readonly now: () => number;
+  /** A new random text, for ids that the upstream does not send. */
+  readonly random: () => string;
+  readonly meter: StreamMeter;
+}
+
+/** Why a stream failed. */
+export interface StreamFailure {
+  /** The error as a client sees it in a frame. */
+  readonly error: ApiError;
+  /** The error that the upstream reported, or null if Weir found the failure. Before the headers it decides the HTTP status. */
+  readonly upstreamError: UpstreamError | null;
+}
+
+/** Receives an output as it is read, and writes it in a client protocol. */
+export interface ChunkSink {
+  /** @returns false if the chunk exceeds what the sink accepts: the stream then fails */
+  chunk(chunk: Chunk): boolean;
+  /** A vendor event that passes: its JSON as received, and its SSE event name or `""`. */
+  vendor(json: string, name: string): void;
+  /**
+   * Passthrough: receives each event as the upstream sent it, instead of chunks. Absent: the sink receives chunks.
+   * @param event the parsed data
+   * @returns false if it exceeds what the sink accepts
+   */
+  readonly event?: (name: string, data: string, event: JsonObject) => boolean;
+  /** The same for a non-streaming response. */
+  readonly answer?: (response: JsonObject) => void;
+  /** Called once, last: null if the output is complete. */
+  end(failure: StreamFailure | null): void;
+}
+
+/** Writes the frames of one stream. All attempts of the stream use the same writer, except a passthrough attempt. */
+export interface StreamWriter extends ChunkSink {
+  readonly output: FrameBuffer;
+  /**
+   * Writes a frame that keeps the connection open.
+   * @param isHeld the output written so far was not sent
+   */
+  heartbeat(isHeld: boolean): void;
+  /** Forgets what was written: it was discarded, and the next attempt starts from the beginning. */
+  restart(): void;
+  /** Changes with all state except the chunk that decides a text's frame, such as the open block. Used by the fast path. */
+  readonly revision: number;
+  /**
+   * Returns the frame of a chunk with only one text, or null if the chunk needs more than that frame. Changes nothing, and excludes
+   * what `splice` adds itself.
+   */
+  textFrame(chunk: Chunk): string | null;
+  /** Fast path: writes a frame from its literals, with the bytes of a JSON string from `source` between each two of them. */
+  splice(literals: readonly Uint8Array[], source: Uint8Array, from: number, to: number): void;
+}
+
+/** Collects an output into one JSON object. */
+export interface JsonWriter extends ChunkSink {
+  /** An estimate of what is held, in UTF-16 units. */
+  readonly heldChars: number;
+  /** After the end: why there is no object, or null. */
+  readonly failure: StreamFailure | null;
+  /** After the end: the object's JSON. Only if there was no failure. */
+  take(): string;
+}

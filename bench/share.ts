@@ -86,7 +86,7 @@ export const TEXT_STREAMS: readonly (readonly [name: string, Shape])[] = [
       passthrough: {
         protocol: openaiResponses,
         openWriter: (options: WriterOptions) =>
-          responsesPassthrough.openStream({ ...options, provider: 'openai', reasoning: 'pass' }),
+          responsesPassthrough.streamWriter({ ...options, provider: 'openai', reasoning: 'pass' }),
       },
     },
   ],

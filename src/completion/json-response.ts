@@ -65,9 +65,9 @@ async function readAny({ prepared, runner }: ResponseContext): Promise<WholeResu
 
 async function readAttempt(prepared: PreparedCompletion, attempt: Attempt): Promise<WholeResult> {
   const { client } = prepared;
-  const own = client.openWhole(writerOptions(prepared));
+  const own = client.jsonWriter(writerOptions(prepared));
   const options = passthroughOptions(prepared, attempt.facts);
-  const write = (answer: JsonObject) => client.passthrough?.writeWhole(answer, options) ?? answer;
+  const write = (answer: JsonObject) => client.passthrough?.writeJson(answer, options) ?? answer;
   const builder = attempt.facts.passthrough === null ? own : new PassthroughJsonWriter(own, write);
   const reader = new EventReader(answerOptions(prepared, attempt.facts, attempt.meter.accumulator), builder);
   attempt.startTimeout(

@@ -5,7 +5,7 @@ import type { Policies } from '../canonical/policies.ts';
 import type { RequestContext } from '../http/context.ts';
 import { identifyCaller } from '../http/identify.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
-import type { AnsweringClient } from '../protocols/shared/client-protocol.ts';
+import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
 import { asksForCost } from '../request-translation/translate.ts';
 import { RetrySchedule } from '../routing/retry-schedule.ts';
@@ -25,7 +25,7 @@ export interface PreparedCompletion {
   readonly context: RequestContext;
   readonly route: Route;
   /** Writes the answer. */
-  readonly client: AnsweringClient;
+  readonly client: BoundProtocol;
   readonly caller: Caller;
   /** The model or agent as the caller named it: an alias, an address, or a bare name. */
   readonly requestedModel: string;
@@ -106,7 +106,7 @@ interface Asker {
 
 /** Finds the request's targets, writes what the first one gets, and asks the limits of its key. */
 async function prepare(read: CompletionRequest, scope: Asker): Promise<PrepareResult> {
-  const { body, sent, sentBytes, onlyNative, dropped, names, lease, client } = read;
+  const { body, sent, sentBytes, translationError, dropped, names, lease, client } = read;
   const { route, context, caller, signal } = scope;
   const { policies, unsupported } = scope.asked;
   const callerPays = caller.credential !== null;
@@ -122,14 +122,15 @@ async function prepare(read: CompletionRequest, scope: Asker): Promise<PrepareRe
   });
   if (found.kind === 'error') return found;
   const { targets, skipped } = found;
-  if (read.isPinned && targets.length > 1) return { kind: 'error', error: unpinned(names[0], onlyNative) };
+  if (read.isPinned && targets.length > 1)
+    return { kind: 'error', error: unpinned(names[0], translationError) };
   const schedule = openPasses(targets, route, caller, context);
   const turn = schedule.next(context.ports.clock.now());
   const replayable = new ReplayableRequest({
     body,
     sent,
     passthrough: client.passthrough ?? null,
-    onlyNative,
+    translationError,
     dropped,
     lease,
     route,
@@ -185,12 +186,12 @@ async function prepare(read: CompletionRequest, scope: Asker): Promise<PrepareRe
 
 /**
  * Nothing here knows which of several targets keeps what a request goes on with (N2).
- * @param onlyNative has the code by which clients know that they can send all of it
+ * @param translationError has the code by which clients know that they can send all of it
  */
-function unpinned(name: string, onlyNative: ApiError | null): ApiError {
+function unpinned(name: string, translationError: ApiError | null): ApiError {
   const message = `${name} stands for several targets, and one of them alone keeps what this request goes on with: send <x-weir-provider>/<x-weir-model> of its answer as the model`;
   const error = apiError('invalid_request', message, 'model');
-  return onlyNative === null ? error : { ...error, code: onlyNative.code };
+  return translationError === null ? error : { ...error, code: translationError.code };
 }
 
 /** A target's circuit is that of its route: a model that has no fill-in-the-middle may chat. */

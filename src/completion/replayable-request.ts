@@ -69,7 +69,7 @@ export interface ReplayableRequestOptions {
   readonly sent: JsonObject;
   readonly passthrough: Passthrough | null;
   /** Why no other provider can be asked, or null. */
-  readonly onlyNative: ApiError | null;
+  readonly translationError: ApiError | null;
   /** Names of what the canonical request lacks of the client's. */
   readonly dropped: readonly string[];
   /** The request's share of the isolate's memory, in whose turn the work on it is. */
@@ -106,7 +106,7 @@ export class ReplayableRequest {
     if (this.#held === null) {
       return failure(apiError('internal_error', 'The request was released'));
     }
-    const { lease, route, unsupported, promptCache, hidesReasoning, dropped, onlyNative, maxBytes } =
+    const { lease, route, unsupported, promptCache, hidesReasoning, dropped, translationError, maxBytes } =
       this.#held;
     const { provider, model, endpoint, aliasTarget } = target;
     const name = route === 'agents' ? { agent_id: model } : { model };
@@ -114,7 +114,7 @@ export class ReplayableRequest {
     await lease.pause();
     const { body: limited, isLimited } = this.#limit(asked);
     const passthrough = laneTo(target, this.#held);
-    if (passthrough === null && onlyNative !== null) return failure(onlyNative);
+    if (passthrough === null && translationError !== null) return failure(translationError);
     const form = passthrough === null ? endpoint.request : passing(passthrough, isLimited);
     const rewritten = writeRequest(form, limited, {
       model,
@@ -209,7 +209,7 @@ function laneTo(
 ): OpenLane | null {
   const endpoint = passthrough === null ? undefined : provider.lanes?.[passthrough.protocol];
   if (passthrough === null || endpoint === undefined || Object.keys(aliasTarget.set).length > 0) return null;
-  const body = passthrough.withoutTokens(sent);
+  const body = passthrough.withoutReasoningStates(sent);
   return body === null ? null : { of: passthrough, endpoint, body };
 }
 
@@ -223,20 +223,20 @@ function allNames(read: readonly string[], written: readonly string[]): readonly
 /** What a chat has no words for, and a lane passes all the same, may be a prompt of any length; of so many names some are missing. */
 function tellsPrompt(
   passthrough: Passthrough,
-  { onlyNative, dropped, sent }: ReplayableRequestOptions,
+  { translationError, dropped, sent }: ReplayableRequestOptions,
 ): boolean {
   if (dropped.length >= MAX_REPORTED_NAMES) return false;
   return (
-    onlyNative === null &&
-    !passthrough.compacts(sent) &&
-    !dropped.some((name) => passthrough.promptParts.test(name))
+    translationError === null &&
+    !passthrough.compactsContext(sent) &&
+    !dropped.some((name) => passthrough.promptFields.test(name))
   );
 }
 
 function detachedIn({ of, body }: OpenLane): string | null {
-  const { detached } = of;
-  const isAsked = detached !== undefined && (body[detached] ?? false) !== false;
-  return isAsked ? detached : null;
+  const { backgroundField } = of;
+  const isAsked = backgroundField !== undefined && (body[backgroundField] ?? false) !== false;
+  return isAsked ? backgroundField : null;
 }
 
 /** Fields that cut or hide a part of the answer, or make more than is sent. */
@@ -255,16 +255,16 @@ function passing({ of, endpoint, body: sent }: OpenLane, isLimited: boolean): Re
   return {
     kind: 'native',
     write: ({ max_tokens }, { model, hidesReasoning }) => {
-      const limit = isLimited ? { [of.outputLimit]: max_tokens } : {};
+      const limit = isLimited ? { [of.outputLimitField]: max_tokens } : {};
       const passed = hidesReasoning ? (endpoint.hideReasoning?.(sent, model) ?? sent) : sent;
       const body = { ...omit(passed, ...ROUTING_FIELDS), model, ...limit };
       return { kind: 'body', body, dropped: [], changed: [] };
     },
     // 0 is no limit of an answer that is reserved for.
-    outputLimit: (body) => readCount(body[of.outputLimit]) || null,
+    outputLimit: (body) => readCount(body[of.outputLimitField]) || null,
     withLimit: (body, tokens) =>
-      withLimitAlone(body, of.outputLimit, tokens, [...RIVAL_LIMITS, 'n', 'best_of']),
-    limitName: of.outputLimit,
+      withLimitAlone(body, of.outputLimitField, tokens, [...RIVAL_LIMITS, 'n', 'best_of']),
+    limitName: of.outputLimitField,
   };
 }
 

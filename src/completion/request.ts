@@ -2,11 +2,7 @@
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { readRequestBody } from '../http/request-body.ts';
-import {
-  type AnsweringClient,
-  answeringClient,
-  type ClientProtocol,
-} from '../protocols/shared/client-protocol.ts';
+import { type BoundProtocol, bindSession, type ClientProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
 import { type RequestedModels, readRequestedModels } from '../routing/requested-models.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -26,12 +22,12 @@ export interface CompletionRequest {
   /** Of the latter, as it came. */
   readonly sentBytes: number;
   /** Why no provider of another dialect can be asked, or null. */
-  readonly onlyNative: ApiError | null;
+  readonly translationError: ApiError | null;
   /** It may be asked of one target alone. */
   readonly isPinned: boolean;
   /** Names of what it lacks of the client's. */
   readonly dropped: readonly string[];
-  readonly client: AnsweringClient;
+  readonly client: BoundProtocol;
   readonly names: RequestedModels;
   /** The work on it has begun: to be released, or its work ended and the rest released later. */
   readonly lease: Lease;
@@ -57,16 +53,16 @@ export async function readCompletionRequest<Session>(
     lease.release();
     return named;
   }
-  const read = client.read(asked);
+  const read = client.readRequest(asked);
   if (read.kind === 'error') {
     lease.release();
     return read;
   }
-  const { body, dropped, onlyNative, isPinned, session } = read;
+  const { body, dropped, translationError, isPinned, session } = read.value;
   const names = named.value;
-  const answering = answeringClient(client, session);
+  const answering = bindSession(client, session);
   return {
-    ...{ kind: 'body', body, sent: asked, sentBytes: sent.bytes, dropped, onlyNative, isPinned },
+    ...{ kind: 'body', body, sent: asked, sentBytes: sent.bytes, dropped, translationError, isPinned },
     ...{ client: answering, names, lease },
   };
 }

@@ -21,7 +21,7 @@ export async function respondWithStream(answering: ResponseContext): Promise<Res
   // From here on the stream's own clocks run.
   context.deadline.stop();
   const stream = new CanonicalStream({
-    writer: prepared.client.openStream(writerOptions(prepared)),
+    writer: prepared.client.streamWriter(writerOptions(prepared)),
     limits: context.settings.timers,
     clock: context.ports.clock,
     arrivedAt: context.arrivedAt,
@@ -83,7 +83,7 @@ async function feed(stream: CanonicalStream, attempt: Attempt, answering: Respon
   const passthrough =
     facts.passthrough === null
       ? undefined
-      : prepared.client.passthrough?.openStream(passthroughOptions(prepared, facts));
+      : prepared.client.passthrough?.streamWriter(passthroughOptions(prepared, facts));
   let answer = stream.begin(answerOptions(prepared, facts, meter.accumulator), turn, passthrough);
   attempt.startTimeout((error) => answer.fail(error));
   const result = await attempt.response;

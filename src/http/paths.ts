@@ -69,7 +69,7 @@ export function normalizePath(request: Request): Request {
 }
 
 /** Whose a path is, known route or not: its errors are in its client's form (I1). */
-export function clientOfPath(request: Request): Pick<ClientProtocol<unknown>, 'id' | 'error'> {
+export function clientOfPath(request: Request): Pick<ClientProtocol<unknown>, 'id' | 'errorResponse'> {
   const path = pathOf(request.url);
   if (/\/responses(\/|$)/.test(path)) return responses;
   return /\/messages(\/|$)/.test(path) ? messages : chat;

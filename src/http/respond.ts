@@ -1,7 +1,7 @@
 /** Makes the responses that are not streams: JSON, errors, and the headers that every answer has (H1, E1). */
 import type { ApiError } from '../canonical/error.ts';
 import { chat } from '../protocols/openai-chat/client-writer.ts';
-import type { ClientProtocol, ErrorAnswer } from '../protocols/shared/client-protocol.ts';
+import type { ClientProtocol, ErrorResponse } from '../protocols/shared/client-protocol.ts';
 import type { RequestContext } from './context.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -15,17 +15,17 @@ export function jsonResponse(value: unknown, status = 200): Response {
  * @param others the answer's other headers, such as those of the upstream's that go on
  */
 export function errorResponse(error: ApiError, others: HeadersInit = {}): Response {
-  return answered(chat.error(error, ''), error, others);
+  return answered(chat.errorResponse(error, ''), error, others);
 }
 
 /** An error in the form of the client's dialect. */
 export function clientError(
-  client: Pick<ClientProtocol<unknown>, 'error'>,
+  client: Pick<ClientProtocol<unknown>, 'errorResponse'>,
   { requestId }: Pick<RequestContext, 'requestId'>,
   error: ApiError,
   others: HeadersInit = {},
 ): Response {
-  return answered(client.error(error, requestId), error, others);
+  return answered(client.errorResponse(error, requestId), error, others);
 }
 
 /** Nobody's second try changes them; without the header SDKs ask twice more, and Claude Code again and again (2.1.197, 2026-11-22). */
@@ -37,7 +37,7 @@ const LASTING: readonly string[] = [
 ];
 
 function answered(
-  { status, body }: ErrorAnswer,
+  { status, body }: ErrorResponse,
   { code, retryAfterSeconds }: ApiError,
   others: HeadersInit,
 ): Response {

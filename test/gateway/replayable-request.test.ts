@@ -25,7 +25,7 @@ function hold(body: object = BODY, maxBytes = 10_000) {
       body: { ...body },
       sent: { ...body },
       passthrough: null,
-      onlyNative: null,
+      translationError: null,
       dropped: [],
       lease,
       route: 'chat',

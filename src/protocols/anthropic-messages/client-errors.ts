@@ -1,7 +1,7 @@
 /** Errors as Anthropic's clients read them: by the type, which decides whether they try again or ask for a new login (I1, 5.10). */
 import type { ApiError } from '../../canonical/error.ts';
 import type { StreamFailure } from '../../stream/types.ts';
-import type { ErrorAnswer } from '../shared/client-protocol.ts';
+import type { ErrorResponse } from '../shared/client-protocol.ts';
 
 /** By Weir's status; any other is `api_error`. https://platform.claude.com/docs/en/api/errors (2026-11) */
 const TYPES: ReadonlyMap<number, string> = new Map([
@@ -42,7 +42,7 @@ export function errorEvent({ error, upstreamError }: StreamFailure, requestId: s
 }
 
 /** An error before the head: a refusal of the deployment's own credential is never an `authentication_error`. */
-export function errorAnswer(error: ApiError, requestId: string): ErrorAnswer {
+export function errorAnswer(error: ApiError, requestId: string): ErrorResponse {
   const status = error.status === 503 ? OVERLOADED : error.status;
   return { status, body: errorJson(error, requestId, typeOf(error)) };
 }

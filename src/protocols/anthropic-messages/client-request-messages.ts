@@ -4,7 +4,7 @@ import { ReportedFields } from '../../canonical/reported-fields.ts';
 import { EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
 import {
   decodeReasoningState,
-  isEncodedReasoning,
+  hasReasoningState,
   type ReasoningState,
   withProviderTag,
 } from '../shared/reasoning-state.ts';
@@ -186,7 +186,7 @@ function readThinking({ thinking, signature }: JsonObject, answer: Answer, embed
   const opened = decodeReasoningState(signature, embedded);
   if (opened === null || !('detail' in opened.token)) return;
   const { type = 'reasoning.text', ...rest } = opened.token.detail;
-  if (!isEncodedReasoning(rest)) return;
+  if (!hasReasoningState(rest)) return;
   const detail = text === undefined ? { type, ...rest } : { type, text, ...rest };
   keepToken({ detail }, opened.provider, answer);
 }

@@ -1,18 +1,18 @@
 /** What each field of a body and its blocks must be, as Anthropic's API has it (I2). */
 import type { ApiError } from '../../canonical/error.ts';
 import { isObject, type JsonObject, readArray } from '../../shared/json.ts';
-import { isText, type ValueType, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
+import { isString, type ValueType, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
 
-const TEXT: ValueType = { name: 'a text', fits: isText };
+const TEXT: ValueType = { name: 'a text', fits: isString };
 const TEXTS: ValueType = {
   name: 'a list of texts',
-  fits: (value) => Array.isArray(value) && value.every(isText),
+  fits: (value) => Array.isArray(value) && value.every(isString),
 };
 const OBJECT: ValueType = { name: 'an object', fits: isObject };
 const OBJECTS: ValueType = { name: 'a list of objects', fits: isObjects };
 const CONTENT: ValueType = {
   name: 'a text or a list of blocks',
-  fits: (value) => isText(value) || isObjects(value),
+  fits: (value) => isString(value) || isObjects(value),
 };
 
 const FIELDS: ValueTypes = {

@@ -3,6 +3,7 @@ import { type ApiError, apiError } from '../../canonical/error.ts';
 import { ReportedFields } from '../../canonical/reported-fields.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
+import { failure, ok, type Result } from '../../shared/result.ts';
 import type { ClientRequest } from '../shared/client-protocol.ts';
 import { isConversation, readMessages } from './client-request-messages.ts';
 import { checkRequest } from './client-request-schema.ts';
@@ -24,9 +25,9 @@ const READ = [
   'metadata',
 ];
 
-export function readRequest(body: JsonObject): ClientRequest<null> {
+export function readRequest(body: JsonObject): Result<ClientRequest<null>, ApiError> {
   const error = faultOf(body);
-  if (error !== null) return { kind: 'error', error };
+  if (error !== null) return failure(error);
   const dropped = new ReportedFields();
   const tools = readTools(body, dropped);
   for (const [field, value] of Object.entries(body)) {
@@ -42,15 +43,14 @@ export function readRequest(body: JsonObject): ClientRequest<null> {
     ...format(body),
     ...user(body.metadata),
   };
-  const onlyNative = isSaid(body.thread) ? NO_THREADS : (tools.refusal ?? checkRequest(body));
-  return {
-    kind: 'request',
+  const translationError = isSaid(body.thread) ? NO_THREADS : (tools.refusal ?? checkRequest(body));
+  return ok({
     body: canonical,
     dropped: dropped.list,
-    onlyNative,
+    translationError,
     isPinned: isSaid(body.thread),
     session: null,
-  };
+  });
 }
 
 /** The code is the word by which the SDK's tool runner knows to send the whole conversation: without it it would loop. */

@@ -7,7 +7,7 @@ import { FrameBuffer } from '../../stream/buffers.ts';
 import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
 import { BlockSequencer, type BlockSink, type OpenBlock } from '../shared/block-sequencer.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
-import { isEncodedReasoning, type ReasoningState } from '../shared/reasoning-state.ts';
+import { hasReasoningState, type ReasoningState } from '../shared/reasoning-state.ts';
 import {
   callBlock,
   encodeSignature,
@@ -183,7 +183,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
 
   /** The one text of a delta that goes into the open block, or null. */
   #textFor({ content, reasoning_content, reasoning_details, ...rest }: Delta): string | null {
-    if (Object.keys(rest).length > 0 || reasoning_details?.some(isEncodedReasoning)) return null;
+    if (Object.keys(rest).length > 0 || reasoning_details?.some(hasReasoningState)) return null;
     const { openKind } = this.#blocks;
     if (openKind === 'text' && reasoning_content === undefined) return content ?? null;
     if (openKind === 'reasoning' && content === undefined) return reasoning_content ?? null;

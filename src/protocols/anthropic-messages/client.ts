@@ -10,8 +10,8 @@ export const messages: ClientProtocol<null> = {
   id: 'messages',
   passthrough: messagesPassthrough,
   takesVendorEvents: false,
-  read: readRequest,
-  openStream: (_, options) => new MessagesWriter(options),
-  openWhole: (_, options) => new MessagesJsonWriter(options),
-  error: errorAnswer,
+  readRequest: readRequest,
+  streamWriter: (_, options) => new MessagesWriter(options),
+  jsonWriter: (_, options) => new MessagesJsonWriter(options),
+  errorResponse: errorAnswer,
 };

@@ -16,11 +16,11 @@ import { COMMENT_FRAME, ERROR, PING_FRAME } from './client-events.ts';
 
 export const messagesPassthrough: Passthrough = {
   protocol: 'messages',
-  outputLimit: 'max_tokens',
+  outputLimitField: 'max_tokens',
   // Blocks and tools of kinds that are not known; what Anthropic's servers look for tools in.
-  promptParts: /^(?:messages|tools)\.|^(?:mcp_servers|container)$/,
+  promptFields: /^(?:messages|tools)\.|^(?:mcp_servers|container)$/,
   // Edits that clear content run no model: https://platform.claude.com/docs/en/build-with-claude/context-editing (2026-11-22).
-  compacts: ({ context_management: management }) =>
+  compactsContext: ({ context_management: management }) =>
     readArray(isObject(management) ? management.edits : undefined).some(
       (edit) => !(isObject(edit) && /^clear_/.test(String(edit.type))),
     ),
@@ -28,8 +28,8 @@ export const messagesPassthrough: Passthrough = {
   responseHeaders: ['requests', 'tokens', 'input-tokens', 'output-tokens'].flatMap((of) =>
     ['limit', 'remaining', 'reset'].map((what) => `anthropic-ratelimit-${of}-${what}`),
   ),
-  withoutTokens,
-  openStream: (options) =>
+  withoutReasoningStates,
+  streamWriter: (options) =>
     new PassthroughWriter(
       {
         heartbeat: (hasBegun) => (hasBegun ? PING_FRAME : COMMENT_FRAME),
@@ -38,7 +38,7 @@ export const messagesPassthrough: Passthrough = {
       },
       options.maxEventBytes,
     ),
-  writeWhole: (answer, options) => (answer.type === 'message' ? writeMessage(answer, options) : answer),
+  writeJson: (answer, options) => (answer.type === 'message' ? writeMessage(answer, options) : answer),
 };
 
 /** Of the events one begins the message, and two may hold what it thinks. */
@@ -73,7 +73,7 @@ function withoutThought(block: JsonObject): JsonObject {
  * Blocks whose token Weir has tagged are other providers' thoughts: this one would refuse the request for them. A tool loop that
  * another one began can't go on without its thoughts: "Expected `thinking` or `redacted_thinking`, but found `tool_use`" (2.5).
  */
-function withoutTokens(body: JsonObject): JsonObject | null {
+function withoutReasoningStates(body: JsonObject): JsonObject | null {
   const messages = readArray(body.messages);
   if (!messages.some(hasToken)) return body;
   const loopStart = messages.findLastIndex((message) => isObject(message) && isAsking(message));

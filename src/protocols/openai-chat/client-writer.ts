@@ -2,9 +2,10 @@
 import type { Chunk } from '../../canonical/chunk.ts';
 import { type ApiError, apiError, errorBody } from '../../canonical/error.ts';
 import { isObject, type JsonObject } from '../../shared/json.ts';
+import { failure, ok } from '../../shared/result.ts';
 import { FrameBuffer } from '../../stream/buffers.ts';
 import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
-import type { ClientProtocol, ClientRequest } from '../shared/client-protocol.ts';
+import type { ClientProtocol } from '../shared/client-protocol.ts';
 import { ChatJsonWriter } from './json-writer.ts';
 
 /** A check of a request body. */
@@ -54,15 +55,15 @@ function completionClient(id: 'chat' | 'completions', ...checks: readonly Check[
   return {
     id,
     takesVendorEvents: true,
-    read: (body): ClientRequest<null> => {
+    readRequest: (body) => {
       const failed = checks.find(({ isInvalid }) => isInvalid(body));
       return failed === undefined
-        ? { kind: 'request', body, dropped: [], onlyNative: null, isPinned: false, session: null }
-        : { kind: 'error', error: apiError('invalid_request', failed.message, failed.param) };
+        ? ok({ body, dropped: [], translationError: null, isPinned: false, session: null })
+        : failure(apiError('invalid_request', failed.message, failed.param));
     },
-    openStream: (_, { errorFrames, maxEventBytes }) => new ChatWriter(errorFrames, maxEventBytes),
-    openWhole: () => new ChatJsonWriter(),
-    error: (error) => ({ status: error.status, body: errorBody(error) }),
+    streamWriter: (_, { errorFrames, maxEventBytes }) => new ChatWriter(errorFrames, maxEventBytes),
+    jsonWriter: () => new ChatJsonWriter(),
+    errorResponse: (error) => ({ status: error.status, body: errorBody(error) }),
   };
 }
 

@@ -1,7 +1,7 @@
 /** Errors in the words that Responses' clients go by, before the head and in a stream (I1, I4). */
 import { type ApiError, errorBody } from '../../canonical/error.ts';
 import type { StreamFailure } from '../../stream/types.ts';
-import type { ErrorAnswer } from '../shared/client-protocol.ts';
+import type { ErrorResponse } from '../shared/client-protocol.ts';
 
 /**
  * Codex 0.169 asks 25 times after a 503 with any other code (tried 2026-11-22). Providers have codes of their own for it: DeepSeek's is
@@ -42,7 +42,7 @@ const IMAGE_CODE = /image/;
 /** In a stream every other code is a server's error: none that is a client's would be true of an answer that had begun. */
 const SERVER_ERROR = 'server_error';
 
-export function responsesError(error: ApiError): ErrorAnswer {
+export function responsesError(error: ApiError): ErrorResponse {
   const { status } = error;
   const code = OVERLOADED_STATUSES.includes(status) ? OVERLOADED : (CODES[error.code] ?? error.code);
   return { status, body: errorBody({ ...error, code }) };

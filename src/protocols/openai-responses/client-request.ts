@@ -4,16 +4,15 @@ import { type ApiError, apiError } from '../../canonical/error.ts';
 import { ReportedFields } from '../../canonical/reported-fields.ts';
 import { isObject, type JsonObject, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_TOOL_NAMES_CHARS } from '../../shared/limits.ts';
+import { failure, ok, type Result } from '../../shared/result.ts';
 import type { ClientRequest } from '../shared/client-protocol.ts';
-import { isText, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
+import { isString, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
 import { readInput } from './client-request-input.ts';
 import { charsOfOrigins, type ReadTools, readToolChoice, readTools } from './client-request-tools.ts';
 import { readName, writeEcho } from './request-echo.ts';
 import type { ResponsesSession } from './request-session.ts';
 
-type ReadRequest = Extract<ClientRequest<ResponsesSession>, { kind: 'request' }>;
-type Translated = Pick<ReadRequest, 'kind' | 'body' | 'dropped' | 'session'>;
-type Translation = Translated | { readonly kind: 'error'; readonly error: ApiError };
+type Translation = Pick<ClientRequest<ResponsesSession>, 'body' | 'dropped' | 'session'>;
 
 /** Fields of Responses that chat has under another name, or that are answered here: every other one goes on as it is (Q7). */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
@@ -42,43 +41,42 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** What can't be told in chat's words is for a provider that speaks Responses itself, and an error for each other (N1). */
-export function readResponsesRequest(body: JsonObject): ReadRequest {
+export function readResponsesRequest(body: JsonObject): ClientRequest<ResponsesSession> {
   const translated = translate(body);
-  const onlyNative = translated.kind === 'error' ? translated.error : null;
-  const read = translated.kind === 'error' ? untranslated(body) : translated;
+  const translationError = translated.kind === 'error' ? translated.error : null;
+  const read = translated.kind === 'error' ? untranslated(body) : translated.value;
   const isPinned = isThere(body.previous_response_id) || isThere(body.conversation);
-  return { ...read, onlyNative, isPinned };
+  return { ...read, translationError, isPinned };
 }
 
 /** Enough to find its targets, and to count its tokens: its texts stand in one message. */
-function untranslated(body: JsonObject): Translated {
+function untranslated(body: JsonObject): Translation {
   const { model, models, route, stream, max_output_tokens, service_tier, input, instructions, tools } = body;
   const content = JSON.stringify([instructions, input, tools]);
   const chat = { model, models, route, stream, service_tier, max_completion_tokens: max_output_tokens };
   const asked = Object.entries(chat).filter(([, value]) => isThere(value));
   return {
-    kind: 'request',
     body: { ...Object.fromEntries(asked), messages: [{ role: 'user', content }] },
     dropped: [],
     session: sessionOf(body, readTools([])),
   };
 }
 
-function translate(body: JsonObject): Translation {
+function translate(body: JsonObject): Result<Translation, ApiError> {
   const stateful = findStateful(body);
-  if (stateful !== null) return { kind: 'error', error: stateful };
+  if (stateful !== null) return failure(stateful);
   const read = readInput(body.input);
-  if (read.kind === 'error') return { kind: 'error', error: apiError(read.code, read.message, 'input') };
+  if (read.kind === 'error') return failure(apiError(read.code, read.message, 'input'));
   const mismatch = validateTypes(body, KINDS);
-  if (mismatch !== null) return { kind: 'error', error: mismatch };
+  if (mismatch !== null) return failure(mismatch);
   const tools = readTools([...readArray(body.tools), ...read.tools]);
-  if (charsOfOrigins(tools.origins) > MAX_TOOL_NAMES_CHARS) return { kind: 'error', error: TOO_MANY_TOOLS };
+  if (charsOfOrigins(tools.origins) > MAX_TOOL_NAMES_CHARS) return failure(TOO_MANY_TOOLS);
   const choice = readToolChoice(body.tool_choice, tools);
   if (choice.kind === 'error') return choice;
   const instructions = readText(body.instructions);
   const system = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
   const messages = [...system, ...read.messages];
-  if (messages.length === 0) return { kind: 'error', error: NOTHING_SAID };
+  if (messages.length === 0) return failure(NOTHING_SAID);
   const chat: JsonObject = {
     ...Object.fromEntries(
       Object.entries(body).filter(([name, value]) => !OWN_FIELDS.has(name) && value !== null),
@@ -94,7 +92,7 @@ function translate(body: JsonObject): Translation {
   };
   const dropped = new ReportedFields();
   dropped.addAll([...read.dropped, ...tools.dropped]);
-  return { kind: 'request', body: chat, dropped: dropped.list, session: sessionOf(body, tools) };
+  return ok({ body: chat, dropped: dropped.list, session: sessionOf(body, tools) });
 }
 
 const TOO_MANY_TOOLS = apiError(
@@ -108,7 +106,7 @@ const NOTHING_SAID = apiError('invalid_request', 'input must hold at least one m
 /** Of the fields that are read here. */
 const KINDS: ValueTypes = {
   stream: { name: 'true or false', fits: (value) => typeof value === 'boolean' },
-  instructions: { name: 'a text: send items in input', fits: isText },
+  instructions: { name: 'a text: send items in input', fits: isString },
   tools: { name: 'a list of tools; a function has its name beside its type', fits: isTools },
   text: { name: 'an object, as {"format":…}', fits: isObject },
   reasoning: { name: 'an object, as {"effort":"low"}', fits: isObject },

@@ -1,4 +1,5 @@
 /** OpenAI's Responses as a client's dialect (I1-I5). */
+import { ok } from '../../shared/result.ts';
 import type { ClientProtocol } from '../shared/client-protocol.ts';
 import { responsesError } from './client-errors.ts';
 import { readResponsesRequest } from './client-request.ts';
@@ -12,8 +13,8 @@ export const responses: ClientProtocol<ResponsesSession> = {
   passthrough: responsesPassthrough,
   // openai-node's accumulator throws on an event that it does not know.
   takesVendorEvents: false,
-  read: readResponsesRequest,
-  openStream: (session, options) => new ResponsesWriter(session, options),
-  openWhole: (session, options) => new ResponsesJsonWriter(session, options),
-  error: responsesError,
+  readRequest: (body) => ok(readResponsesRequest(body)),
+  streamWriter: (session, options) => new ResponsesWriter(session, options),
+  jsonWriter: (session, options) => new ResponsesJsonWriter(session, options),
+  errorResponse: responsesError,
 };

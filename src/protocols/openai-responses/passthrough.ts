@@ -9,20 +9,20 @@ import { ResponsesPassthroughWriter } from './passthrough-writer.ts';
 
 export const responsesPassthrough: Passthrough = {
   protocol: 'responses',
-  outputLimit: 'max_output_tokens',
+  outputLimitField: 'max_output_tokens',
   // Items and tools of kinds that are not known.
-  promptParts: /^(?:input|tools)\./,
-  compacts: ({ context_management: management }) => Array.isArray(management) && management.length > 0,
-  detached: 'background',
+  promptFields: /^(?:input|tools)\./,
+  compactsContext: ({ context_management: management }) => Array.isArray(management) && management.length > 0,
+  backgroundField: 'background',
   requestHeaders: [],
   responseHeaders: [],
-  withoutTokens,
-  openStream: (options) => new ResponsesPassthroughWriter(options),
-  writeWhole: (answer, options) => (answer.object === 'response' ? writeResponse(answer, options) : answer),
+  withoutReasoningStates,
+  streamWriter: (options) => new ResponsesPassthroughWriter(options),
+  writeJson: (answer, options) => (answer.object === 'response' ? writeResponse(answer, options) : answer),
 };
 
 /** A reasoning item is of use to its maker alone: without its token a provider finds nothing in it. */
-function withoutTokens(body: JsonObject): JsonObject {
+function withoutReasoningStates(body: JsonObject): JsonObject {
   const { input } = body;
   if (!Array.isArray(input) || !input.some(isOwn)) return body;
   return { ...body, input: input.filter((item) => !isOwn(item)) };

@@ -2,7 +2,7 @@
 import type { Delta, ToolCallDelta } from '../../canonical/chunk.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { JsonProgress } from './json-progress.ts';
-import { isEncodedReasoning, type ReasoningState } from './reasoning-state.ts';
+import { hasReasoningState, type ReasoningState } from './reasoning-state.ts';
 
 export type OpenBlock =
   | { readonly kind: 'text' }
@@ -95,11 +95,11 @@ export class BlockSequencer {
 
   /** Signed reasoning says for each signature which of the text it is for: the details' own text is then taken, where it is all of it. */
   #details(details: readonly JsonObject[], reasoning: string): void {
-    const isAll = details.some(isEncodedReasoning) && details.map(textOf).join('') === reasoning;
+    const isAll = details.some(hasReasoningState) && details.map(textOf).join('') === reasoning;
     if (!isAll) this.#piece({ kind: 'reasoning', text: reasoning });
     for (const detail of details) {
       if (isAll) this.#piece({ kind: 'reasoning', text: textOf(detail) });
-      if (!isEncodedReasoning(detail)) continue;
+      if (!hasReasoningState(detail)) continue;
       const isSigned = detail.data === undefined;
       this.#piece(isSigned ? { kind: 'sign', detail } : { kind: 'token', token: { detail } });
     }

@@ -1,108 +1,120 @@
-/** A client's dialect: it reads the route's requests into the canonical one, and writes the canonical answer in its own form. */
+/** The interface of a client protocol: reads the requests of its clients, and writes responses and errors in its own form. */
 import type { ApiError } from '../../canonical/error.ts';
 import type { Policies } from '../../canonical/policies.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import type { Result } from '../../shared/result.ts';
 import type { JsonWriter, PassthroughProtocol, StreamWriter } from '../../stream/types.ts';
 
-/** What a record calls it. */
-type ClientId = 'chat' | 'completions' | 'messages' | 'responses';
+/**
+ * A protocol that clients speak. Its requests are translated into the canonical request, a body of OpenAI's Chat Completions. Its
+ * writers receive the canonical stream, whatever the provider speaks.
+ */
+export interface ClientProtocol<Session> {
+  /** The protocol's name in usage records. */
+  readonly id: 'chat' | 'completions' | 'messages' | 'responses';
+  /** For providers that speak this protocol themselves. Absent: every request is translated. */
+  readonly passthrough?: Passthrough;
+  /** Whether streams may contain vendor events. False where clients fail on events that they do not know. */
+  readonly takesVendorEvents: boolean;
+  /**
+   * Checks a request's body and translates it into the canonical request. The body is a JSON object whose `model` and `models` are
+   * valid. An error refuses the request; its message says what to send instead.
+   */
+  readRequest(body: JsonObject): Result<ClientRequest<Session>, ApiError>;
+  /** Called once for a streamed response. Further attempts call the writer's `restart`. */
+  streamWriter(session: Session, options: WriterOptions): StreamWriter;
+  /** Called for each attempt of a non-streaming response. */
+  jsonWriter(session: Session, options: WriterOptions): JsonWriter;
+  /** The response to a request that fails before any output is sent. */
+  errorResponse(error: ApiError, requestId: string): ErrorResponse;
+}
 
-/** What the writers of one answer may know beside the request. */
+export interface ClientRequest<Session> {
+  /** The canonical request. Where `translationError` is set, it has at least the model, the limits and a text as long as the prompt. */
+  readonly body: JsonObject;
+  /** The paths of the fields that the translation leaves out, for `x-weir-dropped`. */
+  readonly dropped: readonly string[];
+  /** Why the request can't be translated. Only targets that speak the client's protocol are then tried. Null: every target is. */
+  readonly translationError: ApiError | null;
+  /** Whether the request continues state that one provider keeps, such as an earlier response. It may then have one target only. */
+  readonly isPinned: boolean;
+  /** What the writers need to know of the request. It stays in memory until the response ends: keep no part of the prompt in it. */
+  readonly session: Session;
+}
+
 export interface WriterOptions {
-  /** Whether an error's data line has `event: error` before it, where the dialect leaves that open (E3). */
+  /** Whether the data line of an error has `event: error` before it. Only protocols without named events read it. */
   readonly errorFrames: 'data' | 'event';
-  /** Bounds an upstream's event, and so what is written at once and what may wait for its turn (B1). */
+  /** The bound on an upstream's event. It also bounds one write, and the output that waits for its turn. */
   readonly maxEventBytes: number;
   readonly requestId: string;
-  /** Estimated (M3). */
+  /** An estimate. */
   readonly promptTokens: number;
-  /** The model as the caller named it. */
+  /** The model as the client named it. */
   readonly model: string;
   /** The current time in seconds. */
   readonly now: () => number;
 }
 
-/** Besides, who answers, and what of the answer a client gets. */
+export interface ErrorResponse {
+  readonly status: number;
+  /** JSON text. */
+  readonly body: string;
+}
+
+/** How requests and events pass unchanged between a client and a provider that speak the same protocol. */
+export interface Passthrough {
+  readonly protocol: PassthroughProtocol;
+  /** The request's field that limits the output tokens. A key's limits set it. */
+  readonly outputLimitField: string;
+  /**
+   * Matches the paths in `ClientRequest.dropped` whose content the provider adds to the prompt. The length of such a prompt is
+   * unknown, so a key with limits reserves the model's whole context for it.
+   */
+  readonly promptFields: RegExp;
+  /** Whether the body lets the provider compact its context. That is billed as a request of its own. */
+  compactsContext(body: JsonObject): boolean;
+  /** The field that runs a request in the background. Its usage never reaches the gateway, so keys with limits can't use it. */
+  readonly backgroundField?: string;
+  /** Request headers of the client that are sent upstream, besides those that always are. */
+  readonly requestHeaders: readonly string[];
+  /** Response headers of the upstream that are sent to the client, besides those that always are. */
+  readonly responseHeaders: readonly string[];
+  /**
+   * The body without the reasoning states that the gateway encoded, which the provider can't read. Returns the body itself where it
+   * has none, and null where the request is invalid without them: it is then translated.
+   */
+  withoutReasoningStates(body: JsonObject): JsonObject | null;
+  /**
+   * Writes events as they come, with the model's name replaced and without the reasoning that a policy strips. Heartbeats and failures
+   * are the gateway's own.
+   */
+  streamWriter(options: PassthroughOptions): StreamWriter;
+  /** A non-streaming response with the same changes. */
+  writeJson(response: JsonObject, options: PassthroughOptions): JsonObject;
+}
+
 export interface PassthroughOptions extends WriterOptions {
   /** The provider's id. */
   readonly provider: string;
   readonly reasoning: Policies['reasoning'];
 }
 
-export type ClientRequest<Session> =
-  | {
-      readonly kind: 'request';
-      /** The canonical request: a body of OpenAI's chat completions, or of the route's own shape. */
-      readonly body: JsonObject;
-      /** Names of what it lacks of the client's body (Q5). */
-      readonly dropped: readonly string[];
-      /** Why it can be asked of no provider but those that speak the client's own dialect; null: it can be of any. */
-      readonly onlyNative: ApiError | null;
-      /** It goes on with what one target alone keeps: it is asked of no other (N2). */
-      readonly isPinned: boolean;
-      /** What the answer's writers must know of the request. It lives as long as the answer: nothing of the prompt. */
-      readonly session: Session;
-    }
-  | { readonly kind: 'error'; readonly error: ApiError };
-
-/** An error in the place of an answer, as the client's dialect has it. */
-export interface ErrorAnswer {
-  readonly status: number;
-  readonly body: string;
-}
-
-/** What a dialect has where the provider speaks it, too: requests and events then pass as they are (N1). */
-export interface Passthrough {
-  readonly protocol: PassthroughProtocol;
-  /** The field that limits an answer's length (G2). */
-  readonly outputLimit: string;
-  /** Of the names of what a chat does not take, those that may add to the prompt without a bound (G2). */
-  readonly promptParts: RegExp;
-  /** Whether a body lets the provider compact its context, which is billed as a request of its own (G2). */
-  compacts(body: JsonObject): boolean;
-  /** The field that asks for an answer outside of this request, whose usage is never seen; absent: the dialect has none. */
-  readonly detached?: string;
-  /** Headers that pass, beside those that always do (H2): the client's on the way up, and the upstream's on the way down. */
-  readonly requestHeaders: readonly string[];
-  readonly responseHeaders: readonly string[];
-  /**
-   * The body without Weir's own tagged tokens, which its provider does not know: itself where it has none (I7). Null where it can't
-   * go without them: it is translated then.
-   */
-  withoutTokens(body: JsonObject): JsonObject | null;
-  /** Writes events as they come but for the model's name and what a policy leaves out, and in Weir's words what an upstream can't tell. */
-  openStream(options: PassthroughOptions): StreamWriter;
-  /** The same for a whole answer. */
-  writeWhole(answer: JsonObject, options: PassthroughOptions): JsonObject;
-}
-
-export interface ClientProtocol<Session> {
-  readonly id: ClientId;
-  readonly passthrough?: Passthrough;
-  /** Whether vendor events have a place in its streams (V2). */
-  readonly takesVendorEvents: boolean;
-  /** Reads and checks a request's body: an invalid one is an error that says what to do. */
-  read(body: JsonObject): ClientRequest<Session>;
-  openStream(session: Session, options: WriterOptions): StreamWriter;
-  openWhole(session: Session, options: WriterOptions): JsonWriter;
-  /** An error before the head. */
-  error(error: ApiError, requestId: string): ErrorAnswer;
-}
-
-/** What writes the answer to one request: its client, whose session is not the gateway's business. */
-export interface AnsweringClient extends Pick<ClientProtocol<unknown>, 'id' | 'takesVendorEvents' | 'error'> {
+/** A protocol bound to one request's session, whose type the rest of the gateway does not need. */
+export interface BoundProtocol
+  extends Pick<ClientProtocol<unknown>, 'id' | 'takesVendorEvents' | 'errorResponse'> {
   readonly passthrough: Passthrough | null;
-  openStream(options: WriterOptions): StreamWriter;
-  openWhole(options: WriterOptions): JsonWriter;
+  streamWriter(options: WriterOptions): StreamWriter;
+  jsonWriter(options: WriterOptions): JsonWriter;
 }
 
-export function answeringClient<Session>(client: ClientProtocol<Session>, session: Session): AnsweringClient {
+export function bindSession<Session>(client: ClientProtocol<Session>, session: Session): BoundProtocol {
   return {
     id: client.id,
     passthrough: client.passthrough ?? null,
     takesVendorEvents: client.takesVendorEvents,
-    error: (error, requestId) => client.error(error, requestId),
-    openStream: (options) => client.openStream(session, options),
-    openWhole: (options) => client.openWhole(session, options),
+    errorResponse: (error, requestId) => client.errorResponse(error, requestId),
+    streamWriter: (options) => client.streamWriter(session, options),
+    jsonWriter: (options) => client.jsonWriter(session, options),
   };
 }

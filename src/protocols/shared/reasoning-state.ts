@@ -10,7 +10,7 @@ export type ReasoningState =
   | { readonly call: string; readonly extra_content: JsonObject };
 
 /** Whether a detail has anything that its upstream wants back: a text alone it has not. */
-export function isEncodedReasoning({ signature, data }: JsonObject): boolean {
+export function hasReasoningState({ signature, data }: JsonObject): boolean {
   return readText(signature) !== undefined || readText(data) !== undefined;
 }
 

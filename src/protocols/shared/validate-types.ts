@@ -21,6 +21,6 @@ export function validateTypes(object: JsonObject, kinds: ValueTypes, prefix = ''
   return null;
 }
 
-export function isText(value: unknown): boolean {
+export function isString(value: unknown): boolean {
   return typeof value === 'string';
 }

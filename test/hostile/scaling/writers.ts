@@ -42,7 +42,7 @@ export interface Read {
   readonly cameBytes: number;
   readonly sent: JsonObject;
   readonly client: ClientProtocol<unknown>;
-  readonly request: Extract<ClientRequest<unknown>, { kind: 'request' }>;
+  readonly request: ClientRequest<unknown>;
   readonly watch: Stopwatch;
 }
 
@@ -134,9 +134,10 @@ export function read(text: string, sample: Sample, now = ranMs): Read | Written 
   if (!isObject(sent)) return ended({ why: 'no object' });
   if (Object.keys(sent).length > MAX_BODY_FIELDS) return ended({ outcome: 'beyond the bounds' });
   const client = clientOf(sample);
-  const request = client.read(sent);
+  const read = client.readRequest(sent);
   watch.did('read');
-  if (request.kind === 'error') return ended({ why: request.error.message });
+  if (read.kind === 'error') return ended({ why: read.error.message });
+  const request = read.value;
   estimatePromptTokens(request.body);
   watch.did('estimate');
   return { sample, cameBytes, sent, client, request, watch };
@@ -149,9 +150,9 @@ export async function write(
 ) {
   const watch = new Stopwatch(cameBytes, before);
   const lease = { ...SMALL_LEASE, pause: async () => watch.did('write') };
-  const { body, dropped, onlyNative, session } = request;
+  const { body, dropped, translationError, session } = request;
   const held = new ReplayableRequest({
-    ...{ body, sent, dropped, onlyNative, lease },
+    ...{ body, sent, dropped, translationError, lease },
     passthrough: client.passthrough ?? null,
     route: sample.route,
     unsupported: 'drop',

@@ -7,13 +7,13 @@ const TAGGED = encodeReasoningState('deepseek', { detail: {} });
 const OWN = { type: 'thinking', thinking: 'b', signature: 'EqQB' };
 const CALL = { type: 'tool_use', id: 'toolu_weir_1', name: 'f', input: {} };
 
-describe('N1 withoutTokens', () => {
+describe('N1 withoutReasoningStates', () => {
   test('a body without any: itself', () => {
     const body = {
       model: 'm',
       messages: [{ role: 'assistant', content: [OWN, CALL] }, 'x', { content: 'text' }],
     };
-    expect(messagesPassthrough.withoutTokens(body)).toBe(body);
+    expect(messagesPassthrough.withoutReasoningStates(body)).toBe(body);
   });
 
   test('blocks that Weir has tagged are left out, Anthropic’s own stay where they are', () => {
@@ -26,7 +26,7 @@ describe('N1 withoutTokens', () => {
     ];
     const next = { role: 'user', content: 'b' };
     expect(
-      messagesPassthrough.withoutTokens({ x: 1, messages: [{ role: 'assistant', content }, next] }),
+      messagesPassthrough.withoutReasoningStates({ x: 1, messages: [{ role: 'assistant', content }, next] }),
     ).toEqual({
       x: 1,
       messages: [
@@ -42,7 +42,9 @@ describe('N1 withoutTokens', () => {
       { role: 'assistant', content: [{ type: 'thinking', thinking: 'a', signature: TAGGED }] },
       { role: 'user', content: 'b' },
     ];
-    expect(messagesPassthrough.withoutTokens({ messages })).toEqual({ messages: [messages[0], messages[2]] });
+    expect(messagesPassthrough.withoutReasoningStates({ messages })).toEqual({
+      messages: [messages[0], messages[2]],
+    });
   });
 
   test('a tool loop that another provider began: it is translated, as it can’t go on without its thoughts', () => {
@@ -54,9 +56,9 @@ describe('N1 withoutTokens', () => {
       { role: 'assistant', content: [CALL] },
       result,
     ];
-    expect(messagesPassthrough.withoutTokens({ messages })).toBeNull();
+    expect(messagesPassthrough.withoutReasoningStates({ messages })).toBeNull();
     expect(
-      messagesPassthrough.withoutTokens({ messages: [...messages, { role: 'user', content: 'b' }] }),
+      messagesPassthrough.withoutReasoningStates({ messages: [...messages, { role: 'user', content: 'b' }] }),
     ).not.toBeNull();
   });
 });

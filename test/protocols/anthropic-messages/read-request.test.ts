@@ -9,7 +9,7 @@ const USER = { role: 'user', content: 'Hi' };
 function read(body: JsonObject): { readonly body: JsonObject; readonly dropped: readonly string[] } {
   const result = readRequest({ model: 'm', max_tokens: 9, messages: [USER], ...body });
   if (result.kind === 'error') throw new Error(result.error.message);
-  return result;
+  return result.value;
 }
 
 function messagesOf(...messages: readonly JsonObject[]): unknown {
@@ -23,9 +23,9 @@ function refused(body: JsonObject) {
 }
 
 /** Why no provider but those that speak Messages can be asked. */
-function onlyNative(body: JsonObject) {
+function translationError(body: JsonObject) {
   const result = readRequest({ model: 'm', messages: [USER], ...body });
-  return result.kind === 'error' ? result.error : result.onlyNative;
+  return result.kind === 'error' ? result.error : result.value.translationError;
 }
 
 const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } };
@@ -98,7 +98,7 @@ describe('I2 readRequest, the fields', () => {
   });
 
   test('a thread is for Anthropic alone: any other provider refuses it with the code that the SDK knows', () => {
-    expect(onlyNative({ thread: { type: 'create' } })).toMatchObject({
+    expect(translationError({ thread: { type: 'create' } })).toMatchObject({
       status: 400,
       code: 'thread_unsupported_request',
       param: 'thread',
@@ -135,8 +135,8 @@ describe('I2 readRequest, the fields', () => {
   ])(
     '%s of another kind: translated, nothing of it would be left, so it is refused by its path',
     (path, body) => {
-      expect(onlyNative(body)).toMatchObject({ status: 400, code: 'invalid_request', param: path });
-      expect(onlyNative(body)?.message).toContain(`${path} must be `);
+      expect(translationError(body)).toMatchObject({ status: 400, code: 'invalid_request', param: path });
+      expect(translationError(body)?.message).toContain(`${path} must be `);
     },
   );
 
@@ -149,7 +149,7 @@ describe('I2 readRequest, the fields', () => {
       { role: 'user' },
       { role: 'user', content: null },
     ];
-    expect(onlyNative({ ...nothing, messages })).toBeNull();
+    expect(translationError({ ...nothing, messages })).toBeNull();
   });
 });
 
@@ -383,7 +383,7 @@ describe('I2 readRequest, tools', () => {
   });
 
   test('a hosted tool that tool_choice names: any provider but Anthropic refuses it', () => {
-    const error = onlyNative({ tools: [hosted], tool_choice: { type: 'tool', name: 'web_search' } });
+    const error = translationError({ tools: [hosted], tool_choice: { type: 'tool', name: 'web_search' } });
     expect(error).toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'tool_choice' });
   });
 
@@ -392,7 +392,7 @@ describe('I2 readRequest, tools', () => {
     ['of any tool, and none', { tool_choice: { type: 'any' } }],
     ['of a tool that is not there', { tools: [hosted], tool_choice: { type: 'tool', name: 'f' } }],
   ])('Q6 a forced choice %s: any provider but Anthropic refuses it', (_, body) => {
-    const error = onlyNative(body);
+    const error = translationError(body);
     expect(error).toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'tool_choice' });
   });
 

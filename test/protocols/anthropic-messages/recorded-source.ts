@@ -50,6 +50,6 @@ function conversionOf(provider: string): Conversion {
     route: 'chat',
     model: 'asked-for',
     usageChunk: true,
-    openWriter: (options) => messages.openStream(null, options),
+    openWriter: (options) => messages.streamWriter(null, options),
   };
 }

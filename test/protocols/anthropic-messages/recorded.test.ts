@@ -15,7 +15,7 @@ const encoder = new TextEncoder();
 
 /** The answer as one message, or null where it failed. */
 function build(bytes: Uint8Array, conversion: Conversion): JsonObject | null {
-  const builder = messages.openWhole(null, WRITER_OPTIONS);
+  const builder = messages.jsonWriter(null, WRITER_OPTIONS);
   const reader = new EventReader(optionsOf(conversion, new UsageAccumulator(() => 0, 0)), builder);
   reader.push(bytes);
   reader.end();

@@ -17,7 +17,7 @@ const TIDE = {
 
 function read(body: JsonObject) {
   const result = readResponsesRequest({ model: 'p/m', input: 'Hi', ...body });
-  if (result.onlyNative !== null) throw new Error(result.onlyNative.message);
+  if (result.translationError !== null) throw new Error(result.translationError.message);
   return result;
 }
 
@@ -26,7 +26,7 @@ function messages(input: unknown): unknown {
 }
 
 function refusal(body: JsonObject) {
-  return readResponsesRequest({ model: 'p/m', input: 'Hi', ...body }).onlyNative;
+  return readResponsesRequest({ model: 'p/m', input: 'Hi', ...body }).translationError;
 }
 
 describe('B3 what of a request its answer repeats', () => {

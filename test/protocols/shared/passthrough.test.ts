@@ -69,7 +69,7 @@ const RESPONSES: Conversion = {
   ...conversionOf('openai'),
   protocol: openaiResponses,
   openWriter: (options) =>
-    responsesPassthrough.openStream({ ...options, provider: 'openai', reasoning: 'pass' }),
+    responsesPassthrough.streamWriter({ ...options, provider: 'openai', reasoning: 'pass' }),
 };
 
 /** With the model under the name by which the client can ask for it. */
@@ -109,7 +109,7 @@ describe.skipIf(recordingsNote !== '')(
       ...RESPONSES,
       policies: { ...DEFAULT_POLICIES, reasoning: 'strip' },
       openWriter: (options) =>
-        responsesPassthrough.openStream({ ...options, provider: 'openai', reasoning: 'strip' }),
+        responsesPassthrough.streamWriter({ ...options, provider: 'openai', reasoning: 'strip' }),
     };
 
     test.each(responses.map((recording) => [recording.name, recording] as const))(

@@ -15,7 +15,7 @@ function sentBack(provider: string, maker: string, detail: object): unknown {
   ];
   const read = readRequest({ model: 'm', max_tokens: 9, messages });
   if (read.kind === 'error') throw new Error(read.error.message);
-  const sent = rewrite(provider, read.body);
+  const sent = rewrite(provider, read.value.body);
   if (sent.kind === 'error') throw new Error(sent.error.message);
   return readArray(sent.body.messages).flatMap((message) =>
     isObject(message) ? readArray(message.reasoning_details) : [],

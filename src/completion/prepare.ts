@@ -9,8 +9,7 @@ import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
 import { asksForCost } from '../request-translation/translate.ts';
 import { RetrySchedule } from '../routing/retry-schedule.ts';
-import { findTargets, type SkippedTarget, type Target } from '../routing/targets.ts';
-import { hashToUnit, stickyKey } from '../routing/weighted-order.ts';
+import { findTargets, hashToUnit, type SkippedTarget, stickyKey, type Target } from '../routing/targets.ts';
 import { findAlias } from '../settings/aliases.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
@@ -121,7 +120,7 @@ async function prepare(read: CompletionRequest, scope: Asker): Promise<PrepareRe
     callerPays,
   });
   if (found.kind === 'error') return found;
-  const { targets, skipped } = found;
+  const { targets, skipped } = found.value;
   if (read.isPinned && targets.length > 1)
     return { kind: 'error', error: unpinned(names[0], translationError) };
   const schedule = openPasses(targets, route, caller, context);

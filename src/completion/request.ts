@@ -4,7 +4,7 @@ import type { RequestContext } from '../http/context.ts';
 import { readRequestBody } from '../http/request-body.ts';
 import { type BoundProtocol, bindSession, type ClientProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
-import { type RequestedModels, readRequestedModels } from '../routing/requested-models.ts';
+import { type RequestedModels, readRequestedModels } from '../routing/targets.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Lease } from '../stream/memory.ts';
 

@@ -1,63 +1,64 @@
-/** Which targets are left out for a while, because they failed again and again: as far as this isolate has seen (R7). */
+/** Circuit breakers: skip a target for some seconds after repeated failures. Each isolate has its own. */
 import { CIRCUIT_FAILURES, CIRCUIT_OPEN_MS, CIRCUIT_REFUSED_MS, MAX_CIRCUITS } from '../shared/limits.ts';
 import type { Verdict } from './failures.ts';
 
 interface Circuit {
-  /** In a row. */
+  /** Consecutive failures. */
   readonly failures: number;
-  /** Whose requests failed, where they are all of one caller: it is out for that one alone. Null: of several, or refused to all. */
+  /** The caller of all failed requests: the circuit is open for this caller only. Null: for every caller. */
   readonly caller: string | null;
-  /** Until then it is left out, in ms since the epoch; null: it is not out. */
-  readonly outUntil: number | null;
+  /** The circuit is open until then; null: it is closed. */
+  readonly openUntil: number | null;
 }
 
-/** Only targets that failed last are remembered. All times are ms since the epoch. */
+/** Stores only targets whose last attempt failed. All times are in ms since the epoch. */
 export class CircuitBreakers {
-  /** Those that failed longest ago come first. */
+  /** The oldest failure comes first. */
   readonly #circuits = new Map<string, Circuit>();
 
-  /** Whether the target is left out of this caller's requests now. */
+  /** Whether the target is skipped for this caller's requests. */
   isOpen(target: string, caller: string, now: number): boolean {
     if (this.#circuits.size === 0) return false;
     const circuit = this.#circuits.get(target);
-    if (circuit === undefined || circuit.outUntil === null) return false;
-    return now < circuit.outUntil && (circuit.caller === null || circuit.caller === caller);
+    if (circuit === undefined || circuit.openUntil === null) return false;
+    return now < circuit.openUntil && (circuit.caller === null || circuit.caller === caller);
   }
 
   /**
-   * It is about to be asked. One that was out is out again meanwhile: this one request tries it for all.
-   * @returns whether this request tries it
+   * Call it before the target is called. After the open time the circuit is half open: one request probes the target, and the circuit
+   * stays open for all others.
+   * @returns whether this request is the probe
    */
   startProbe(target: string, now: number): boolean {
     if (this.#circuits.size === 0) return false;
     const circuit = this.#circuits.get(target);
-    if (circuit === undefined || circuit.outUntil === null || now < circuit.outUntil) return false;
-    this.#set(target, { ...circuit, outUntil: now + CIRCUIT_OPEN_MS });
+    if (circuit === undefined || circuit.openUntil === null || now < circuit.openUntil) return false;
+    this.#set(target, { ...circuit, openUntil: now + CIRCUIT_OPEN_MS });
     return true;
   }
 
-  /** The request that was to try it did not ask it after all: the next one may. */
+  /** The probe had no result: the next request probes the target. */
   releaseProbe(target: string, now: number): void {
     const circuit = this.#circuits.get(target);
-    if (circuit !== undefined) this.#set(target, { ...circuit, outUntil: now });
+    if (circuit !== undefined) this.#set(target, { ...circuit, openUntil: now });
   }
 
   succeeded(target: string): void {
     if (this.#circuits.size > 0) this.#circuits.delete(target);
   }
 
-  /** What one caller's requests meet, its rate limit or a prompt that is too much, turns the target off for nobody else. */
-  failed(target: string, caller: string, counts: Verdict['circuitEffect'], now: number): void {
-    if (counts === 'nothing') return;
+  /** Failures of one caller's requests (its rate limit, a prompt that is too long) open the circuit for this caller only. */
+  failed(target: string, caller: string, effect: Verdict['circuitEffect'], now: number): void {
+    if (effect === 'nothing') return;
     const known = this.#circuits.get(target);
-    const { failures: before = 0, outUntil: outBefore = null, caller: onlyCaller = caller } = known ?? {};
+    const { failures: before = 0, openUntil: openBefore = null, caller: onlyCaller = caller } = known ?? {};
     const failures = before + 1;
-    const isOfOne = counts === 'failure' && onlyCaller === caller;
-    const ms = counts === 'refusal' ? CIRCUIT_REFUSED_MS : CIRCUIT_OPEN_MS;
-    const isOut = counts === 'refusal' || failures >= CIRCUIT_FAILURES;
-    // A failure of a request that was sent before a refusal does not shorten what that one said.
-    const outUntil = isOut ? Math.max(now + ms, outBefore ?? 0) : outBefore;
-    this.#set(target, { failures, caller: isOfOne ? caller : null, outUntil });
+    const isOneCaller = effect === 'failure' && onlyCaller === caller;
+    const ms = effect === 'refusal' ? CIRCUIT_REFUSED_MS : CIRCUIT_OPEN_MS;
+    const isOpen = effect === 'refusal' || failures >= CIRCUIT_FAILURES;
+    // The failure of a request that was sent before a refusal does not shorten the open time of that refusal.
+    const openUntil = isOpen ? Math.max(now + ms, openBefore ?? 0) : openBefore;
+    this.#set(target, { failures, caller: isOneCaller ? caller : null, openUntil });
   }
 
   #set(target: string, circuit: Circuit): void {

@@ -1,88 +1,90 @@
-/** Which target is asked next, and after which wait: one pass over all of them, then further ones over those that may recover (R6, R7). */
+/**
+ * Schedules attempts: every target once without delay, then up to `RETRIES` rounds over the targets whose failure is recoverable, with
+ * exponential backoff or the provider's `retry-after`.
+ */
 import { FIRST_BACKOFF_MS, MAX_RETRY_AFTER_MS } from '../shared/limits.ts';
 import type { CircuitBreakers } from './circuit-breaker.ts';
 import type { Failure, Verdict } from './failures.ts';
 import type { SkippedTarget, Target } from './targets.ts';
 
-/** A target's turn. All times are ms since the epoch. */
-interface Turn {
+/** A scheduled attempt. All times are in ms since the epoch. */
+export interface ScheduledTarget {
   readonly target: Target;
-  /** It is not asked before. */
+  /** The earliest time of the attempt. */
   readonly at: number;
 }
 
 export interface RetryScheduleOptions {
   readonly targets: readonly [Target, ...Target[]];
   readonly circuits: CircuitBreakers;
-  /** Whose request it is: circuits may be open for one caller alone. */
+  /** A circuit may be open for one caller only. */
   readonly caller: string;
-  /** Under which name a target's circuit is known. */
   readonly circuitKey: (target: Target) => string;
-  /** Further passes (`RETRIES`). */
+  /** Rounds after the first one (`RETRIES`). */
   readonly retries: number;
-  /** The request's end, whatever happens (T3); infinite where it has none. */
+  /** The request's deadline; infinity if it has none. */
   readonly deadlineAt: number;
-  /** From 0 up, below 1. */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
 }
 
 export class RetrySchedule {
   readonly #options: RetryScheduleOptions;
-  #turns: Turn[];
-  /** Of the next pass: `at` is null where the target said nothing of when. */
+  #queue: ScheduledTarget[];
+  /** The targets of the next round. `at` is null if the provider named no time. */
   #failed: { readonly target: Target; readonly at: number | null }[] = [];
-  #pass = 0;
-  #turnsGiven = 0;
-  /** This request tries the target whose turn it is for all others (R7). */
-  #isTrial = false;
+  #round = 0;
+  #attempts = 0;
+  /** The current attempt probes a target whose circuit is half open. */
+  #isProbe = false;
   readonly #skipped: SkippedTarget[] = [];
   readonly #ignoresCircuits: boolean;
 
   constructor(options: RetryScheduleOptions, now: number) {
     const { targets, circuits, circuitKey, caller } = options;
     this.#options = options;
-    this.#turns = targets.map((target) => ({ target, at: now }));
-    // Where all are out, none is.
+    this.#queue = targets.map((target) => ({ target, at: now }));
+    // If every circuit is open, all targets are tried.
     this.#ignoresCircuits = targets.every((target) => circuits.isOpen(circuitKey(target), caller, now));
   }
 
-  /** Those whose turn was passed over since the last call, because their circuit is open. */
+  /** The targets that were skipped since the last call because their circuit is open. */
   takeSkipped(): readonly SkippedTarget[] {
     return this.#skipped.splice(0);
   }
 
-  /** Whether another attempt may follow the one that is under way. */
+  /** Whether another attempt may follow the current one. */
   get hasMore(): boolean {
-    return this.#turns.length > 0 || this.#pass < this.#options.retries;
+    return this.#queue.length > 0 || this.#round < this.#options.retries;
   }
 
-  /** The next target and when it is asked; null where none is left, or its time would be after the deadline. */
-  next(now: number): Turn | null {
+  /** The next target; null if there is none, or if its time is after the deadline. */
+  next(now: number): ScheduledTarget | null {
     const { circuits, circuitKey, caller, deadlineAt } = this.#options;
-    for (let turn = this.#shift(now); turn !== undefined; turn = this.#shift(now)) {
-      const { target } = turn;
-      const at = Math.max(turn.at, now);
+    for (let next = this.#shift(now); next !== undefined; next = this.#shift(now)) {
+      const { target } = next;
+      const at = Math.max(next.at, now);
       if (at >= deadlineAt) return null;
-      const isLastResort = this.#turnsGiven === 0 && this.#turns.length === 0;
-      const isOut = this.#pass === 0 && circuits.isOpen(circuitKey(target), caller, now);
-      if (isOut && !this.#ignoresCircuits && !isLastResort) {
+      const isLastResort = this.#attempts === 0 && this.#queue.length === 0;
+      const isOpen = this.#round === 0 && circuits.isOpen(circuitKey(target), caller, now);
+      if (isOpen && !this.#ignoresCircuits && !isLastResort) {
         this.#skipped.push({ target, reason: 'circuit_open' });
         continue;
       }
-      this.#turnsGiven++;
-      this.#isTrial = circuits.startProbe(circuitKey(target), now);
+      this.#attempts++;
+      this.#isProbe = circuits.startProbe(circuitKey(target), now);
       return { target, at };
     }
     return null;
   }
 
-  /** The target whose turn it was is not asked after all, or that told nothing of it. */
+  /** Frees the circuit's half-open probe if the target was not called, or if its result says nothing about its health. */
   releaseProbe(target: Target, now: number): void {
     const { circuits, circuitKey } = this.#options;
-    if (this.#isTrial) circuits.releaseProbe(circuitKey(target), now);
+    if (this.#isProbe) circuits.releaseProbe(circuitKey(target), now);
   }
 
-  /** The target whose turn it was has failed. */
+  /** Records the failure of the current attempt, and schedules a retry if the failure is recoverable. */
   failed(
     target: Target,
     { retryAfterMs }: Failure,
@@ -90,29 +92,28 @@ export class RetrySchedule {
     now: number,
   ): void {
     const { circuits, circuitKey, caller } = this.#options;
-    // The caller's own mistake is no try of the target: the next request tries it.
     if (circuitEffect === 'nothing') this.releaseProbe(target, now);
     circuits.failed(circuitKey(target), caller, circuitEffect, now);
     if (!isRecoverable || (retryAfterMs ?? 0) > MAX_RETRY_AFTER_MS) return;
     this.#failed.push({ target, at: retryAfterMs === null ? null : now + retryAfterMs });
   }
 
-  /** It has output, or its answer is whole. */
+  /** The current attempt has output, or its response is complete. */
   succeeded(target: Target): void {
     const { circuits, circuitKey } = this.#options;
     circuits.succeeded(circuitKey(target));
   }
 
-  #shift(now: number): Turn | undefined {
-    if (this.#turns.length === 0 && this.#pass < this.#options.retries) this.#beginPass(now);
-    return this.#turns.shift();
+  #shift(now: number): ScheduledTarget | undefined {
+    if (this.#queue.length === 0 && this.#round < this.#options.retries) this.#beginRound(now);
+    return this.#queue.shift();
   }
 
-  /** Whoever may be asked first comes first; of those that said nothing, in their order. */
-  #beginPass(now: number): void {
-    const backoffMs = Math.floor(this.#options.random() * FIRST_BACKOFF_MS * 2 ** this.#pass);
-    this.#pass++;
-    this.#turns = this.#failed
+  /** Earliest retry time first. Targets without one get the backoff and keep their order. */
+  #beginRound(now: number): void {
+    const backoffMs = Math.floor(this.#options.random() * FIRST_BACKOFF_MS * 2 ** this.#round);
+    this.#round++;
+    this.#queue = this.#failed
       .map(({ target, at }) => ({ target, at: at ?? now + backoffMs }))
       .sort((a, b) => a.at - b.at);
     this.#failed = [];

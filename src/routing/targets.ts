@@ -1,4 +1,4 @@
-/** Finds the targets of a request: names to addresses, through aliases, and addresses to providers, endpoints and models (R1-R3). */
+/** Finds the targets of a request: reads the model names, resolves aliases, and maps each address to a provider, an endpoint and a model. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import type { Endpoint, PassthroughEndpoint, Route } from '../providers/provider.ts';
@@ -7,77 +7,75 @@ import type { ConfiguredProvider, Settings } from '../settings/settings.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { MAX_TARGETS } from '../shared/limits.ts';
 import { didYouMean } from '../shared/nearest.ts';
-import { orderTargets } from './weighted-order.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 
 /** One model at one provider that may serve a request. */
 export interface Target extends ConfiguredProvider {
   readonly endpoint: Endpoint;
-  /** The model's name at the provider; on the agents' route, the agent's id. */
+  /** The model's name at the provider, or the agent's id on the agents route. */
   readonly model: string;
-  /** `<provider>/<model>`: what a key's globs are held against. */
+  /** `<provider>/<model>`: what a key's globs are compared with. */
   readonly address: string;
-  /** What its alias says of it. */
+  /** The options that its alias sets for it. */
   readonly aliasTarget: AliasTarget;
 }
 
-/** A target that is not asked, and why: in a word, as error codes are. */
+/** A target that is skipped. The reason has the form of an error code. */
 export interface SkippedTarget {
   readonly target: Pick<Target, 'provider' | 'model' | 'address'>;
   readonly reason: 'model_not_allowed' | 'unsupported_route' | 'other_provider' | 'circuit_open';
 }
 
-export type TargetsResult =
-  | {
-      readonly kind: 'targets';
-      readonly targets: readonly [Target, ...Target[]];
-      readonly skipped: readonly SkippedTarget[];
-    }
-  | { readonly kind: 'error'; readonly error: ApiError };
+export interface FoundTargets {
+  /** In the order in which they are tried. */
+  readonly targets: readonly [Target, ...Target[]];
+  readonly skipped: readonly SkippedTarget[];
+}
 
 export interface TargetsRequest {
   readonly settings: Settings;
   readonly route: Route;
   readonly body: JsonObject;
   readonly names: readonly string[];
-  /** What picks among an alias's weighted steps: `ticketOf`. */
+  /** Selects among an alias's weighted targets: {@link stickyKey}. */
   readonly stickyKey: () => string;
-  /** Whether the caller's key may use the model at an address (K3). */
+  /** Whether the caller's key may use the model at an address. */
   readonly mayUse: (address: string) => boolean;
-  /** The credential is the caller's own: nobody but the first target's provider may see it (R4). */
+  /** The credential is the caller's own: only the first target's provider may receive it (R4). */
   readonly callerPays: boolean;
 }
 
 /**
- * The targets in the order in which they are tried, each once, and those that are left out: for the key's globs, because their
- * provider does not have the route, or because it would see another one's key. A name that leads nowhere is an error.
+ * Returns each target once, in the order to try them, and the targets that are skipped: those that the key's globs exclude, those
+ * without an endpoint for the route, and those of another provider than the one whose credential the caller sent. A name that cannot
+ * be resolved is an error.
  */
-export function findTargets(request: TargetsRequest): TargetsResult {
+export function findTargets(request: TargetsRequest): Result<FoundTargets, ApiError> {
   const { settings, names, stickyKey } = request;
-  const places: Place[] = [];
+  const candidates: Candidate[] = [];
   for (const name of names) {
     const alias = findAlias(settings.aliases, name, settings.providers);
-    const steps = alias === undefined ? [null] : orderTargets(alias.steps, stickyKey());
-    for (const step of steps) {
-      const found = findPlace(name, step, request);
+    const aliasTargets = alias === undefined ? [null] : orderTargets(alias.steps, stickyKey());
+    for (const aliasTarget of aliasTargets) {
+      const found = findCandidate(name, aliasTarget, request);
       if (found.kind === 'error') return found;
-      const { place } = found;
-      if (!places.some((known) => isSame(known, place))) places.push(place);
+      if (!candidates.some((known) => isSame(known, found.value))) candidates.push(found.value);
     }
   }
-  return places.length > MAX_TARGETS ? tooMany(places.length) : sift(places, request);
+  return candidates.length > MAX_TARGETS ? tooMany(candidates.length) : selectUsable(candidates, request);
 }
 
-/** A target that may lack the endpoint for its route. */
-type Place = Omit<Target, 'endpoint'> & { readonly endpoint: Endpoint | undefined };
+/** A target whose provider may have no endpoint for the route. */
+type Candidate = Omit<Target, 'endpoint'> & { readonly endpoint: Endpoint | undefined };
 
-type PlaceResult =
-  | { readonly kind: 'place'; readonly place: Place }
-  | { readonly kind: 'error'; readonly error: ApiError };
-
-/** Where a name leads: to its alias's step, or to the address that it is. */
-function findPlace(name: string, step: AliasTarget | null, { settings, route }: TargetsRequest): PlaceResult {
+/** @param aliasTarget null: the name is no alias, but an address or a bare model name */
+function findCandidate(
+  name: string,
+  aliasTarget: AliasTarget | null,
+  { settings, route }: TargetsRequest,
+): Result<Candidate, ApiError> {
   const param = route === 'agents' ? 'agent_id' : 'model';
-  const address = step?.address ?? name;
+  const address = aliasTarget?.address ?? name;
   const prefix = providerIn(address);
   const isAddressed = settings.providers.has(prefix) || PROVIDERS.some((provider) => provider.id === prefix);
   const id = isAddressed ? prefix : defaultProvider(settings, route);
@@ -92,18 +90,16 @@ function findPlace(name: string, step: AliasTarget | null, { settings, route }: 
   }
   const model = isAddressed ? address.slice(id.length + 1) : address;
   if (model === '') return notFound(`${name} names no model`, param);
-  const endpoint = configured.provider.endpoints[route];
-  const place = {
+  return ok({
     ...configured,
-    endpoint,
+    endpoint: configured.provider.endpoints[route],
     model,
     address: `${id}/${model}`,
-    aliasTarget: step ?? plainTarget(address),
-  };
-  return { kind: 'place', place };
+    aliasTarget: aliasTarget ?? plainTarget(address),
+  });
 }
 
-/** What is wrong with a name that leads to no provider, with the nearest one that is known. */
+/** The message for a name without a known provider. It suggests the nearest known name. */
 function unknownProvider(address: string, { providers, aliases }: Settings): string {
   const prefix = providerIn(address);
   const ids = [...providers.keys()];
@@ -117,11 +113,11 @@ function unknownProvider(address: string, { providers, aliases }: Settings): str
   return `${address}: unknown provider ${JSON.stringify(prefix)}${hint} ${known}`;
 }
 
-function notFound(message: string, param: string): PlaceResult {
-  return { kind: 'error', error: apiError('model_not_found', message, param) };
+function notFound(message: string, param: string): Result<never, ApiError> {
+  return failure(apiError('model_not_found', message, param));
 }
 
-/** An agent belongs to the provider that has agents: where only one is set up, it needs no address. */
+/** On the agents route, the one configured provider with agents is the default. */
 function defaultProvider(settings: Settings, route: Route): string | null {
   if (route !== 'agents') return settings.defaultProvider;
   const withAgents = [...settings.providers.values()].filter(
@@ -130,41 +126,133 @@ function defaultProvider(settings: Settings, route: Route): string | null {
   return withAgents.length === 1 ? (withAgents[0]?.provider.id ?? null) : settings.defaultProvider;
 }
 
-/** One model with other fields is another target. */
-function isSame(a: Place, b: Place): boolean {
+/** The same model with other fields is a different target. */
+function isSame(a: Candidate, b: Candidate): boolean {
   return a.address === b.address && a.aliasTarget.set === b.aliasTarget.set;
 }
 
-function tooMany(count: number): TargetsResult {
+function tooMany(count: number): Result<never, ApiError> {
   const message = `model and models stand for ${count} targets: ${MAX_TARGETS} are the most`;
-  return { kind: 'error', error: apiError('invalid_request', message, 'models') };
+  return failure(apiError('invalid_request', message, 'models'));
 }
 
-function sift(places: readonly Place[], { route, body, mayUse, callerPays }: TargetsRequest): TargetsResult {
+function selectUsable(
+  candidates: readonly Candidate[],
+  { route, body, mayUse, callerPays }: TargetsRequest,
+): Result<FoundTargets, ApiError> {
   const targets: Target[] = [];
   const skipped: SkippedTarget[] = [];
   const errors: ApiError[] = [];
-  for (const place of places) {
-    const { endpoint, provider, aliasTarget } = place;
-    const forbidden = addressesOf(place, { ...body, ...aliasTarget.set }).find((address) => !mayUse(address));
+  for (const target of candidates) {
+    const { endpoint, provider, aliasTarget } = target;
+    const forbidden = addressesOf(target, { ...body, ...aliasTarget.set }).find(
+      (address) => !mayUse(address),
+    );
     if (forbidden !== undefined) {
-      skipped.push({ target: place, reason: 'model_not_allowed' });
+      skipped.push({ target, reason: 'model_not_allowed' });
       errors.push(apiError('model_not_allowed', `This key may not use ${forbidden}`));
     } else if (endpoint === undefined) {
-      skipped.push({ target: place, reason: 'unsupported_route' });
+      skipped.push({ target, reason: 'unsupported_route' });
       errors.push(apiError('unsupported_route', `${provider.name} has no ${route} endpoint`));
-    } else if (callerPays && targets.some((target) => target.provider !== provider)) {
-      skipped.push({ target: place, reason: 'other_provider' });
+    } else if (callerPays && targets.some((other) => other.provider !== provider)) {
+      skipped.push({ target, reason: 'other_provider' });
     } else {
-      targets.push({ ...place, endpoint });
+      targets.push({ ...target, endpoint });
     }
   }
   const [first, ...others] = targets;
-  if (first !== undefined) return { kind: 'targets', targets: [first, ...others], skipped };
-  return { kind: 'error', error: errors[0] ?? apiError('model_not_found', 'No model is named', 'model') };
+  if (first !== undefined) return ok({ targets: [first, ...others], skipped });
+  return failure(errors[0] ?? apiError('model_not_found', 'No model is named', 'model'));
 }
 
-/** Every model that a request to the target may reach: a router behind one address reads more of them from the body (OpenRouter's field). */
+/** No model has a longer name. Names appear in headers and records, so their size is bounded. */
+const MAX_MODEL_CHARS = 256;
+
+/** At least one. */
+export type RequestedModels = readonly [string, ...string[]];
+
+/**
+ * Reads the names of the models that a request accepts: `model`, then `models`, as OpenRouter's clients send them. On the agents route
+ * it is the agent's id. Returns them without duplicates, in the order to try them.
+ */
+export function readRequestedModels(body: JsonObject, route: Route): Result<RequestedModels, ApiError> {
+  if (route === 'agents') {
+    return isName(body.agent_id) ? ok([body.agent_id]) : invalid('agent_id', 'agent_id must name the agent');
+  }
+  const { model, models } = body;
+  if (isAbsent(models) && isName(model)) return ok([model]);
+  const others = models ?? [];
+  if (!Array.isArray(others) || !others.every(isName)) {
+    return invalid('models', 'models must be a list of names, to be tried in order');
+  }
+  const [first, ...rest] = new Set(isAbsent(model) ? others : [model, ...others]);
+  if (!isName(first) || (!isAbsent(model) && !isName(model))) {
+    return invalid(
+      'model',
+      'model must be a name such as "deepseek/deepseek-flash" (GET /v1/models lists them)',
+    );
+  }
+  const names = [first, ...rest.filter(isName)] as const;
+  if (names.length > MAX_TARGETS)
+    return invalid('models', `models and model may name ${MAX_TARGETS} at most`);
+  return ok(names);
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
+}
+
+function isName(value: unknown): value is string {
+  const text = readText(value);
+  return text !== undefined && text.length <= MAX_MODEL_CHARS && !hasControl(text);
+}
+
+/** Whether the text contains one of Unicode's control characters. */
+function hasControl(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return true;
+  }
+  return false;
+}
+
+function invalid(param: string, message: string): Result<never, ApiError> {
+  return failure(apiError('invalid_request', message, param));
+}
+
+const MAX_STICKY_KEY_CHARS = 512;
+
+/** A key that is the same for all requests of one conversation or one user, if the body names one: they go to the same target. */
+export function stickyKey({ prompt_cache_key, user }: JsonObject, random: () => string): string {
+  return (readText(prompt_cache_key) ?? readText(user) ?? random()).slice(0, MAX_STICKY_KEY_CHARS);
+}
+
+/**
+ * The order in which an alias's targets are tried: as configured, or, if they have weights, one selected by weight and then the others
+ * from the highest weight down.
+ */
+export function orderTargets(targets: readonly AliasTarget[], key: string): readonly AliasTarget[] {
+  const sum = targets.reduce((total, { weight }) => total + weight, 0);
+  if (sum === 0 || targets.length === 1) return targets;
+  let left = hashToUnit(key) * sum;
+  const first = targets.find(({ weight }) => {
+    left -= weight;
+    return left < 0;
+  });
+  const others = targets.filter((target) => target !== first).sort((a, b) => b.weight - a.weight);
+  return first === undefined ? others : [first, ...others];
+}
+
+/** Hashes a text to a number in [0, 1): FNV-1a with the finalizer of MurmurHash3, because similar texts must differ. */
+export function hashToUnit(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
+}
+
+/** The addresses of all models that a request to the target may reach. A router behind one address reads more of them from `fallbacks` (OpenRouter). */
 export function addressesOf(
   { address, provider }: Pick<Target, 'address' | 'provider'>,
   body: JsonObject,
@@ -176,17 +264,18 @@ export function addressesOf(
   return [address, ...others];
 }
 
-/** Where a request for the target goes. */
 export function targetUrl(target: Target, body: JsonObject): string {
   return apiUrl(target, target.endpoint.path(body));
 }
 
-/** Where a request goes that passes as it is. */
 export function passthroughUrl(target: Target, { path }: PassthroughEndpoint): string {
   return apiUrl(target, path);
 }
 
-/** A base URL may end in the version with which the path begins, as SDKs of one API differ in that, or have its version elsewhere. */
+/**
+ * Joins a base URL and a path. A base URL may end in the version with which the path begins, because the SDKs of one API differ in
+ * this, or contain its version elsewhere.
+ */
 export function apiUrl(
   { baseUrl, provider, query }: Pick<ConfiguredProvider, 'baseUrl' | 'provider' | 'query'>,
   path: string,

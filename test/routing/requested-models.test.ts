@@ -1,7 +1,7 @@
 /** Tests which names a request goes by: `model`, then the body's `models` (R1, R12). */
 import { describe, expect, test } from 'vitest';
 import type { Route } from '../../src/providers/provider.ts';
-import { readRequestedModels } from '../../src/routing/requested-models.ts';
+import { readRequestedModels } from '../../src/routing/targets.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 
 function namesOf(body: JsonObject, route: Route = 'chat') {

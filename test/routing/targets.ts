@@ -36,5 +36,5 @@ export function targetsOf(
 ): [Target, ...Target[]] {
   const found = find(names, fields);
   if (found.kind === 'error') throw new Error(found.error.message);
-  return [...found.targets];
+  return [...found.value.targets];
 }

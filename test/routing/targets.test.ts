@@ -8,8 +8,9 @@ import { find, settingsWith, targetsOf } from './targets.ts';
 function lead(names: readonly string[], fields: Partial<TargetsRequest> = {}) {
   const found = find(names, fields);
   if (found.kind === 'error') return [found.error.status, found.error.code];
-  const skipped = found.skipped.map(({ target, reason }) => `${target.address} ${reason}`);
-  return [...found.targets.map(({ address }) => address), ...skipped];
+  const { targets, skipped: others } = found.value;
+  const skipped = others.map(({ target, reason }) => `${target.address} ${reason}`);
+  return [...targets.map(({ address }) => address), ...skipped];
 }
 
 const ALIASES = {
@@ -55,10 +56,12 @@ describe('R1 R2 findTargets, names', () => {
       settings: settingsWith({ ALIASES: { a: [step] }, DEFAULT_PROVIDER: 'openai' }),
     });
     expect(found).toMatchObject({
-      targets: [
-        { model: 'gpt-5', aliasTarget: { set: { user: 'x' }, timeoutMs: 2500, on: ['context_length'] } },
-        { model: 'gpt-5', aliasTarget: { set: {}, timeoutMs: null, on: [] } },
-      ],
+      value: {
+        targets: [
+          { model: 'gpt-5', aliasTarget: { set: { user: 'x' }, timeoutMs: 2500, on: ['context_length'] } },
+          { model: 'gpt-5', aliasTarget: { set: {}, timeoutMs: null, on: [] } },
+        ],
+      },
     });
   });
 

@@ -1,6 +1,6 @@
 /** Tests the order of an alias's steps: weights are kept over many, and one conversation stays with one target (R2). */
 import { expect, test } from 'vitest';
-import { hashToUnit, orderTargets, stickyKey } from '../../src/routing/weighted-order.ts';
+import { hashToUnit, orderTargets, stickyKey } from '../../src/routing/targets.ts';
 import { plainTarget } from '../../src/settings/aliases.ts';
 
 const step = (address: string, weight = 0) => ({ ...plainTarget(address), weight });

@@ -19,17 +19,19 @@ import { KnownKeys } from './auth/keys.ts';
 import { apiError } from './canonical/error.ts';
 import { handleCompletion } from './completion/handler.ts';
 import { handleDashboard } from './dashboard/dashboard.ts';
-import { addRequestId } from './http/add-request-id.ts';
-import type { RequestContext } from './http/context.ts';
-import { addCors, preflight } from './http/cors.ts';
-import { Deadline } from './http/deadline.ts';
+import { Deadline, RequestClock } from './http/clock.ts';
+import type { Ports, RequestContext } from './http/context.ts';
 import { type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
-import { internalError } from './http/internal-error.ts';
 import { logRefusal } from './http/log-refusal.ts';
 import { clientOfPath, normalizePath, pathOf, routeNotFound } from './http/paths.ts';
-import type { Ports } from './http/ports.ts';
-import { RequestClock } from './http/request-clock.ts';
-import { clientError, jsonResponse } from './http/respond.ts';
+import {
+  addCors,
+  addRequestId,
+  clientError,
+  internalError,
+  jsonResponse,
+  preflight,
+} from './http/respond.ts';
 import { ObjectLedger } from './ledger/records/object-ledger.ts';
 import { DeadLetters } from './metering/dead-letters.ts';
 import { KnownCallers } from './metering/known-callers.ts';
@@ -105,6 +107,7 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
         ledger,
         records: withRecordHook(records, hooks, { ports, waitUntil }),
         hostCaller: null,
+        client: clientOfPath(request),
         modelLists,
         knownKeys,
         knownCallers,
@@ -120,7 +123,7 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
       const answer = await serve(routes, request, requestContext, hooks);
       deadline.stop();
       logRefusal(request, answer, requestContext, refusals);
-      addRequestId(request, answer, requestContext.requestId);
+      addRequestId(answer, requestContext);
       addCors(request, answer, settings.corsOrigins);
       return request.method === 'HEAD' ? new Response(null, answer) : answer;
     },
@@ -233,7 +236,7 @@ function otherMethod(methods: string): (request: Request, context: RequestContex
   return (request, context) => {
     if (request.method === 'OPTIONS') return preflight(request, methods, context.settings.corsOrigins);
     const error = apiError('method_not_allowed', `This route takes ${methods}`);
-    return clientError(clientOfPath(request), context, error, new Headers({ allow: methods }));
+    return clientError(context.client, context, error, new Headers({ allow: methods }));
   };
 }
 
@@ -245,17 +248,17 @@ async function serve(
   hooks: Hooks,
 ): Promise<Response> {
   try {
-    const host = await runOnRequestHook(hooks, request, context);
-    if (host.kind === 'answered') return host.response;
+    const hook = await runOnRequestHook(hooks, request, context);
+    if (hook.kind === 'answered') return hook.response;
     const forgiven = normalizePath(request);
-    const called = host.caller === null ? context : { ...context, hostCaller: host.caller };
+    const called = hook.caller === null ? context : { ...context, hostCaller: hook.caller };
     const completion = forgiven.method === 'POST' ? completions.get(pathOf(forgiven.url)) : undefined;
     if (completion !== undefined) return await completion(forgiven, called);
     const isHead = request.method === 'HEAD';
     const routed = isHead ? new Request(forgiven.url, { headers: forgiven.headers }) : forgiven;
     return (await router().fetch(routed, called)) ?? unknownRoute(forgiven, context);
   } catch (error) {
-    return clientError(clientOfPath(request), context, internalError(context, error));
+    return clientError(context.client, context, internalError(context, error));
   }
 }
 
@@ -286,10 +289,11 @@ export function misconfiguredGateway(
   return {
     fetch: async (request) => {
       const id = requestId(clock.now(), random());
+      const client = clientOfPath(request);
       const answer = new URL(request.url).pathname.endsWith('/health')
         ? jsonResponse({ status: 'ok' })
-        : clientError(clientOfPath(request), { requestId: id }, misconfigured);
-      addRequestId(request, answer, id);
+        : clientError(client, { requestId: id }, misconfigured);
+      addRequestId(answer, { client, requestId: id });
       return answer;
     },
     // Thrown, so that the messages come again.

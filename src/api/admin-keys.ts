@@ -57,8 +57,8 @@ async function refusal(request: Request, { settings }: RequestContext): Promise<
 export const handleCreateKey = forAdmin(async (request, context) => {
   const read = await readRequestBody(request, MAX_BODY_BYTES, context);
   if (read.kind === 'error') return errorResponse(read.error);
-  read.lease.release();
-  const asked = readNewKey(read.body, context.arrivedAt);
+  read.value.lease.release();
+  const asked = readNewKey(read.value.body, context.arrivedAt);
   if ('error' in asked) return errorResponse(asked.error);
   const prices = await context.prices.load();
   const unpriced = budgetProblem(asked.key.limits, prices);
@@ -97,8 +97,8 @@ export const handleShowKey = forAdmin(async (_request, context, id) => {
 export const handleChangeKey = forAdmin(async (request, context, id) => {
   const read = await readRequestBody(request, MAX_BODY_BYTES, context);
   if (read.kind === 'error') return errorResponse(read.error);
-  read.lease.release();
-  const { body } = read;
+  read.value.lease.release();
+  const { body } = read.value;
   const found = await findKey(context, id);
   if (found === null) return errorResponse(NO_SUCH_KEY);
   const asked = readNewKey({ name: found.key.name, ...body }, context.arrivedAt);

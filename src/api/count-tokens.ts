@@ -15,7 +15,7 @@ export async function handleCountTokens<Session>(
 ): Promise<Response> {
   const { client } = clientRoute;
   const identified = await identifyCaller(request, context);
-  if (identified.kind === 'error') return clientError(client, context, identified.error, identified.headers);
+  if (identified.kind === 'error') return clientError(client, context, identified.error);
   const read = await readCompletionRequest(request, clientRoute, context);
   if (read.kind === 'error') return clientError(client, context, read.error);
   const tokens = estimatePromptTokens(read.body);

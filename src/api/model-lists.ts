@@ -1,6 +1,5 @@
 /** Asks providers for their models, and remembers for a minute what each listed: the question costs the deployment's own limits. */
 
-import type { Ports } from '../http/ports.ts';
 import { apiHeaders, type ModelsEndpoint, type Provider } from '../providers/provider.ts';
 import { apiUrl } from '../routing/targets.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
@@ -14,7 +13,8 @@ import {
 } from '../shared/limits.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
 import { readBodyText } from '../stream/read-body.ts';
-import { causeOf, reasonOf } from '../upstream/fetch.ts';
+import type { Clock } from '../stream/timers.ts';
+import { causeOf, type Fetch, reasonOf } from '../upstream/fetch.ts';
 
 /** One model in OpenAI's list shape, by the address that asks for it. */
 export interface Model {
@@ -29,11 +29,16 @@ export type ModelList =
   | { readonly kind: 'models'; readonly models: readonly Model[] }
   | { readonly kind: 'failed'; readonly reason: string; readonly cause: string };
 
+interface ModelListPorts {
+  readonly fetch: Fetch;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
 export class ModelLists {
-  readonly #ports: Pick<Ports, 'fetch' | 'clock'>;
+  readonly #ports: ModelListPorts;
   readonly #lists = new Map<string, { readonly list: ModelList; readonly until: number }>();
 
-  constructor(ports: Pick<Ports, 'fetch' | 'clock'>) {
+  constructor(ports: ModelListPorts) {
     this.#ports = ports;
   }
 

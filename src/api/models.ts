@@ -1,8 +1,8 @@
 /** `GET /v1/models`: what this deployment can reach, each model by the address that asks for it, in a list for both SDKs (I6). */
-import { isAdmin, mayUse } from '../auth/caller.ts';
+import { type CallerResult, isAdmin, mayUse } from '../auth/caller.ts';
 import { apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import { ADMIN, type Identified, identifyCaller } from '../http/identify.ts';
+import { ADMIN, identifyCaller } from '../http/identify.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { isoTime } from '../metering/record.ts';
 import { isGlob } from '../settings/aliases.ts';
@@ -11,7 +11,7 @@ import type { Model } from './model-lists.ts';
 
 export async function handleModels(request: Request, context: RequestContext): Promise<Response> {
   const found = await findModels(request, context);
-  if (found.kind === 'error') return errorResponse(found.error, found.headers);
+  if (found.kind === 'error') return errorResponse(found.error);
   const data = found.models.map(viewOf);
   const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
   const { notice } = found;
@@ -28,7 +28,7 @@ export async function handleModels(request: Request, context: RequestContext): P
 /** `GET /v1/models/<id>`: one of them (Q12). */
 export async function handleModel(request: Request, context: RequestContext, id: string): Promise<Response> {
   const found = await findModels(request, context);
-  if (found.kind === 'error') return errorResponse(found.error, found.headers);
+  if (found.kind === 'error') return errorResponse(found.error);
   const model = found.models.find((known) => known.id === id);
   if (model !== undefined) return jsonResponse(viewOf(model));
   const hint = didYouMean(
@@ -48,7 +48,7 @@ function viewOf(model: Model) {
 type ModelsResult =
   /** `notice` says why there are none; null where there are some. SDKs ignore the field. */
   | { readonly kind: 'models'; readonly models: readonly Model[]; readonly notice: string | null }
-  | Extract<Identified, { kind: 'error' }>;
+  | Extract<CallerResult, { kind: 'error' }>;
 
 /** Providers are asked side by side; one that fails or takes too long is left out, and logged. */
 async function findModels(request: Request, context: RequestContext): Promise<ModelsResult> {
@@ -97,7 +97,7 @@ function whyNone(asked: number, listed: number, failures: readonly string[]): st
 }
 
 /** Who may read the list: any caller, and the bearer of the admin token, who sees all of it. */
-async function identifyReader(request: Request, context: RequestContext): Promise<Identified> {
+async function identifyReader(request: Request, context: RequestContext): Promise<CallerResult> {
   const { auth, adminToken } = context.settings;
   if (auth !== 'open' && (await isAdmin(adminToken, request.headers))) {
     context.known.keyId = ADMIN;

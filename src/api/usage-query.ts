@@ -31,7 +31,6 @@ export interface TimeSpan {
 export interface QueryRefusal {
   readonly kind: 'error';
   readonly error: ApiError;
-  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** The admin may name a key in `key`; everyone else sees what is under the own one, whatever the parameters are. */

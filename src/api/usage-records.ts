@@ -20,7 +20,7 @@ const DEFAULT_LIMIT = 100;
 export async function handleListRecords(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
   const scope = await readUsageScope(request, params, context);
-  if (scope.kind === 'error') return errorResponse(scope.error, scope.headers);
+  if (scope.kind === 'error') return errorResponse(scope.error);
   const read = readQuery(params, context.arrivedAt, scope);
   if (read.kind === 'error') return errorResponse(read.error);
   const page = scope.hasRecords
@@ -42,7 +42,7 @@ export async function handleFindRecord(
   id: string,
 ): Promise<Response> {
   const scope = await readUsageScope(request, new URL(request.url).searchParams, context);
-  if (scope.kind === 'error') return errorResponse(scope.error, scope.headers);
+  if (scope.kind === 'error') return errorResponse(scope.error);
   const found =
     scope.hasRecords && isRequestId(id)
       ? await context.ledger.find(id, scope.keyId)

@@ -11,7 +11,7 @@ import { invalid, readFormat, readGroups, readTimeSpan, readUsageScope } from '.
 export async function handleRefusals(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
   const scope = await readUsageScope(request, params, context);
-  if (scope.kind === 'error') return errorResponse(scope.error, scope.headers);
+  if (scope.kind === 'error') return errorResponse(scope.error);
   const read = readGroups(params, REFUSAL_GROUPS, 'code', scope.isAdmin);
   if (read.kind === 'error') return errorResponse(read.error);
   const span = readTimeSpan(params, context.arrivedAt);

@@ -18,7 +18,7 @@ import {
 export async function handleUsage(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
   const scope = await readUsageScope(request, params, context);
-  if (scope.kind === 'error') return errorResponse(scope.error, scope.headers);
+  if (scope.kind === 'error') return errorResponse(scope.error);
   const read = readGroups(params, GROUPS, 'day', scope.isAdmin);
   if (read.kind === 'error') return errorResponse(read.error);
   const span = readTimeSpan(params, context.arrivedAt);

@@ -1,8 +1,7 @@
 /** The routes of completions, in every client's dialect: a request that may be sent on is asked of its upstream and metered, streamed or whole. */
 
 import type { RequestContext } from '../http/context.ts';
-import { internalError } from '../http/internal-error.ts';
-import { clientError } from '../http/respond.ts';
+import { clientError, internalError } from '../http/respond.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
 import { skippedAttempt } from '../routing/attempt-summary.ts';
 import { endRequestSpan, inRequestSpan, type Span } from '../tracing/spans.ts';

@@ -46,8 +46,8 @@ export async function readCompletionRequest<Session>(
 ): Promise<CompletionRequestResult> {
   const sent = await readRequestBody(request, context.settings.maxRequestBytes, context);
   if (sent.kind === 'error') return sent;
-  const { lease } = sent;
-  const asked = pathModel === undefined ? sent.body : { ...sent.body, model: pathModel };
+  const { lease, bytes } = sent.value;
+  const asked = pathModel === undefined ? sent.value.body : { ...sent.value.body, model: pathModel };
   const named = readRequestedModels(asked, route);
   if (named.kind === 'error') {
     lease.release();
@@ -62,7 +62,7 @@ export async function readCompletionRequest<Session>(
   const names = named.value;
   const answering = bindSession(client, session);
   return {
-    ...{ kind: 'body', body, sent: asked, sentBytes: sent.bytes, dropped, translationError, isPinned },
+    ...{ kind: 'body', body, sent: asked, sentBytes: bytes, dropped, translationError, isPinned },
     ...{ client: answering, names, lease },
   };
 }

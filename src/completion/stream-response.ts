@@ -1,8 +1,7 @@
 /** Answers with a stream: the head as soon as there is something to send, or the error that came first (H3). */
 
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { internalError } from '../http/internal-error.ts';
-import { clientError } from '../http/respond.ts';
+import { clientError, internalError } from '../http/respond.ts';
 import type { RequestEnd } from '../metering/request-meter.ts';
 import { lastError } from '../routing/attempt-summary.ts';
 import { type AttemptCallbacks, CanonicalStream, type EmptyEnd, type StreamEnd } from '../stream/pipeline.ts';

@@ -1,43 +1,82 @@
-/** What every route's handler is given: the deployment's settings, its ports to the outside, and the request's own facts. */
+/** What a route's handler gets besides the request: settings, ports to the outside, shared state, and facts of the request. */
 
 import type { ModelLists } from '../api/model-lists.ts';
 import type { Caller } from '../auth/caller.ts';
-import type { KnownKeys } from '../auth/keys.ts';
+import type { KeyStore, KnownKeys } from '../auth/keys.ts';
+import type { KeyCalls } from '../ledger/held-key.ts';
+import type { LimitsNamespace, LimitsStub } from '../ledger/limits/limit-calls.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
+import type { LedgerStore } from '../metering/kv/kv-ledger.ts';
 import type { Ledger } from '../metering/ledger.ts';
 import type { PriceBook } from '../metering/pricing/price-book.ts';
+import type { RecordQueue } from '../metering/queue.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
+import type { ClientProtocol } from '../protocols/shared/client-protocol.ts';
 import type { CircuitBreakers } from '../routing/circuit-breaker.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
-import type { Deadline } from './deadline.ts';
-import type { Ports } from './ports.ts';
-
-/** What becomes known of a request on its way, for the line and the counts of one that is refused (M6). */
-interface Known {
-  /** Whose request it is; `none` until that is known. */
-  keyId: string;
-  /** It has reached the upstreams: its record says the rest. */
-  isSentOn: boolean;
-}
+import type { Clock } from '../stream/timers.ts';
+import type { Tracing } from '../tracing/spans.ts';
+import type { Fetch } from '../upstream/fetch.ts';
+import type { Deadline } from './clock.ts';
 
 export interface RequestContext {
   readonly settings: Settings;
   readonly ports: Ports;
   readonly ledger: Ledger;
   readonly records: Pick<RecordWriter, 'write'>;
-  /** Who calls, where the Worker around Weir says so; null: `AUTH` decides (W2). */
-  readonly hostCaller: Caller | null;
   readonly modelLists: ModelLists;
   readonly knownKeys: KnownKeys;
   readonly knownCallers: KnownCallers;
   readonly circuits: CircuitBreakers;
   readonly leaseMemory: LeaseMemory;
   readonly prices: PriceBook;
+  /** The caller that the host Worker identified; null: `AUTH` decides. */
+  readonly hostCaller: Caller | null;
+  /** The client protocol of the request's path. */
+  readonly client: ErrorClient;
+  readonly known: KnownFacts;
   readonly deadline: Deadline;
-  readonly known: Known;
   readonly requestId: string;
-  /** ms since the epoch. */
+  /** In ms since the epoch. */
   readonly arrivedAt: number;
   readonly waitUntil: (work: Promise<unknown>) => void;
 }
+
+/** The part of a client protocol that writes errors before the response's head. */
+type ErrorClient = Pick<ClientProtocol<unknown>, 'id' | 'errorResponse'>;
+
+/** Facts that become known while a request is handled. A refused request is logged and counted with them. */
+interface KnownFacts {
+  /** The caller's key id; `none` until the caller is identified. */
+  keyId: string;
+  /** The request was sent to an upstream, so it has a usage record. */
+  isSentOn: boolean;
+}
+
+/** Everything that Weir takes from outside: stores, the network, time, randomness and the log. */
+export interface Ports {
+  /** Keys and usage records (`WEIR_KV`). */
+  readonly store: KeyStore & LedgerStore;
+  /** The ledger objects (`WEIR_LEDGER`), or null where none are bound. */
+  readonly ledgers: KeyObjects | null;
+  /** The queue for usage records (`USAGE_QUEUE`), or null where none is bound. */
+  readonly queue: RecordQueue | null;
+  /** The rate limiter in front of the key store (`LIMITER`), or null where none is bound. */
+  readonly limiter: Pick<RateLimit, 'limit'> | null;
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+  /** A random UUID (version 4). */
+  readonly random: () => string;
+  /** The runtime's tracing, or null where it has none. */
+  readonly tracing: Tracing | null;
+  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+}
+
+/** The Durable Object namespace `WEIR_LEDGER`, or a test's stand-in. */
+export interface KeyObjects extends LimitsNamespace {
+  getByName(name: string): KeyObject;
+}
+
+/** The Durable Object of one gateway key: its records, its limits, and changes of the key. */
+export interface KeyObject extends LimitsStub, KeyCalls {}

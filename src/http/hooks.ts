@@ -1,4 +1,4 @@
-/** What the Worker around Weir may say to a request, and is told of it: its own callers, its own answers, and each record (W2). */
+/** Runs the host Worker's hooks: `onRequest` before a request is handled, and `onRecord` for each usage record. */
 import { type Caller, isAdmin } from '../auth/caller.ts';
 import { callerId, sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
@@ -7,10 +7,9 @@ import type { UsageRecord } from '../metering/record.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import { isObject, readText } from '../shared/json.ts';
 import type { RequestContext } from './context.ts';
-import { clientOfPath } from './paths.ts';
 import { clientError } from './respond.ts';
 
-/** The hooks of one environment; null where there is none. Whatever they throw or answer, the gateway goes on. */
+/** The hooks of one environment; null where the host has none. They may throw or return anything. */
 export interface Hooks {
   readonly onRequest: ((request: Request, requestId: string) => unknown) | null;
   readonly onRecord: ((record: UsageRecord) => unknown) | null;
@@ -19,60 +18,61 @@ export interface Hooks {
 export const NO_HOOKS: Hooks = { onRequest: null, onRecord: null };
 
 export type HookResult =
-  /** The host's own caller; null: `AUTH` decides who calls. */
-  | { readonly kind: 'go'; readonly caller: Caller | null }
+  /** Weir handles the request. `caller` is the one that the host identified; null: `AUTH` decides. */
+  | { readonly kind: 'continue'; readonly caller: Caller | null }
+  /** The host's response, or the error where the hook failed. */
   | { readonly kind: 'answered'; readonly response: Response };
 
-const GO: HookResult = { kind: 'go', caller: null };
+const CONTINUE: HookResult = { kind: 'continue', caller: null };
 
 const LATE = Symbol('late');
 
-/** Gateway keys and the hashes of credentials have none: whatever the host says, its callers are not those. */
-const HOST_PREFIX = 'host_';
-/** Names a record, a ledger and a key in KV as it is. Any other id is hashed, and so is one that looks like a hash. */
-const PLAIN_ID = /^(?![0-9a-f]{16}$)[\w-]{1,36}$/;
-
 /**
- * Asks the host once about each request of Weir's. Not asked are `/health`, a page's preflights, which bear no credentials, and
- * the bearer of the admin token. A hook that fails lets nothing pass.
+ * Runs `onRequest`. It is not run for `/health`, for preflights, which carry no credentials, and for requests with the admin
+ * token. When the hook fails, the request is refused.
  */
 export function runOnRequestHook(
   { onRequest }: Hooks,
   request: Request,
   context: RequestContext,
 ): HookResult | Promise<HookResult> {
-  return onRequest === null || request.method === 'OPTIONS' ? GO : ask(onRequest, request, context);
+  return onRequest === null || request.method === 'OPTIONS' ? CONTINUE : run(onRequest, request, context);
 }
 
-async function ask(
+async function run(
   onRequest: NonNullable<Hooks['onRequest']>,
   request: Request,
   context: RequestContext,
 ): Promise<HookResult> {
-  const { settings, requestId } = context;
-  if (new URL(request.url).pathname === `${settings.basePath}/health`) return GO;
-  if (await isAdmin(settings.adminToken, request.headers)) return GO;
+  const { settings, requestId, client } = context;
+  if (new URL(request.url).pathname === `${settings.basePath}/health`) return CONTINUE;
+  if (await isAdmin(settings.adminToken, request.headers)) return CONTINUE;
   try {
-    const asked = (async () => onRequest(request, requestId))();
-    const answer: unknown = await context.deadline.bound(asked, () => LATE);
-    if (answer === LATE) throw new Error('It did not answer within DEADLINE_SECONDS');
-    // A copy, whose headers can be set: those of a fetched response can't.
-    if (answer instanceof Response) return { kind: 'answered', response: new Response(answer.body, answer) };
+    const running = (async () => onRequest(request, requestId))();
+    const result: unknown = await context.deadline.bound(running, () => LATE);
+    if (result === LATE) throw new Error('It did not return within DEADLINE_SECONDS');
+    // A copy, because the headers of a fetched response cannot be changed.
+    if (result instanceof Response) return { kind: 'answered', response: new Response(result.body, result) };
     if (request.bodyUsed) throw new Error("It has read the request's body: read that of request.clone()");
-    return answer === undefined || answer === null ? GO : { kind: 'go', caller: await readIdentity(answer) };
+    if (result === undefined || result === null) return CONTINUE;
+    return { kind: 'continue', caller: await readIdentity(result) };
   } catch (error) {
-    const failed = hookFailed(context, error);
-    return { kind: 'answered', response: clientError(clientOfPath(request), context, failed) };
+    return { kind: 'answered', response: clientError(client, context, hookFailed(context, error)) };
   }
 }
 
-async function readIdentity(answer: unknown): Promise<Caller> {
-  const id = isObject(answer) ? readText(answer.id) : undefined;
-  const models = isObject(answer) ? (answer.models ?? null) : null;
-  const areModels =
+/** Keeps the host's callers apart from gateway keys and hashed credentials, whose ids do not begin with it. */
+const HOST_PREFIX = 'host_';
+/** Ids that are used as they are in records, ledgers and KV keys. Any other is hashed, also one that looks like a hash. */
+const PLAIN_ID = /^(?![0-9a-f]{16}$)[\w-]{1,36}$/;
+
+async function readIdentity(identity: unknown): Promise<Caller> {
+  const id = isObject(identity) ? readText(identity.id) : undefined;
+  const models = isObject(identity) ? (identity.models ?? null) : null;
+  const areModelsValid =
     models === null || (Array.isArray(models) && models.every((glob) => typeof glob === 'string'));
-  if (id === undefined || !areModels)
-    throw new Error('It must answer an identity ({ id, models? }), a Response, or nothing');
+  if (id === undefined || !areModelsValid)
+    throw new Error('It must return an identity ({ id, models? }), a Response, or nothing');
   const name = PLAIN_ID.test(id) ? id : callerId(await sha256(id));
   return { keyId: HOST_PREFIX + name, models, key: null, credential: null };
 }
@@ -82,16 +82,16 @@ function hookFailed({ ports, requestId }: RequestContext, reason: unknown): ApiE
   return apiError('internal_error', 'The Worker around Weir failed on this request; its log has the reason');
 }
 
-/** The writer, which tells the host of each record: in `waitUntil`, beside the writing, which no failure of the hook touches. */
+/** A record writer that also runs `onRecord`. The hook runs in `waitUntil` beside the write, which it cannot delay or break. */
 export function withRecordHook(
   records: RecordWriter,
   { onRecord }: Hooks,
   { ports, waitUntil }: Pick<RequestContext, 'ports' | 'waitUntil'>,
 ): Pick<RecordWriter, 'write'> {
   if (onRecord === null) return records;
-  async function tell(record: UsageRecord): Promise<void> {
+  async function runHook(record: UsageRecord): Promise<void> {
     try {
-      // A copy, so that a hook cannot change what is stored.
+      // A copy, so that the hook cannot change what is stored.
       await onRecord?.(structuredClone(withoutCharge(record)));
     } catch (error) {
       const { request_id } = record;
@@ -100,7 +100,7 @@ export function withRecordHook(
   }
   return {
     write: (record, startTimer) => {
-      waitUntil(tell(record));
+      waitUntil(runHook(record));
       return records.write(record, startTimer);
     },
   };

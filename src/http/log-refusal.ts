@@ -2,7 +2,7 @@
 import type { RefusalCounts } from '../metering/refusals.ts';
 import type { RequestContext } from './context.ts';
 import { routeWord } from './paths.ts';
-import { codeOf } from './respond.ts';
+import { errorCodeOf } from './respond.ts';
 
 /** Weir's own failures and settings that are wrong, which have lines of their own. */
 const INTERNAL_STATUS = 500;
@@ -13,7 +13,7 @@ export function logRefusal(
   { known, ports, requestId, settings, waitUntil }: RequestContext,
   counts: RefusalCounts,
 ): void {
-  const code = codeOf(answer);
+  const code = errorCodeOf(answer);
   const { status } = answer;
   // Who has left was refused nothing.
   const isRefused = code !== null && !known.isSentOn && !request.signal.aborted;

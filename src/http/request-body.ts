@@ -1,4 +1,4 @@
-/** Reads a request's body: within its bound, within the request's deadline, and whatever its client does (B2, T3). */
+/** Reads a request's JSON body within its size limit and the request's deadline. */
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
 import {
   isObject,
@@ -10,38 +10,42 @@ import {
 } from '../shared/json.ts';
 import { jsonFault } from '../shared/json-fault.ts';
 import { MAX_BODY_FIELDS } from '../shared/limits.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 import type { Lease } from '../stream/memory.ts';
 import { readBodyText, type TextRead } from '../stream/read-body.ts';
 import type { RequestContext } from './context.ts';
 
-export type BodyResult =
-  /** The work on it has begun: `lease` is to be released, or its work ended and the rest released later. */
-  | { readonly kind: 'body'; readonly body: JsonObject; readonly bytes: number; readonly lease: Lease }
-  | { readonly kind: 'error'; readonly error: ApiError };
+export interface RequestBody {
+  readonly body: JsonObject;
+  /** The size of the body as it was sent. */
+  readonly bytes: number;
+  /** The memory that the body takes. The caller must release it. */
+  readonly lease: Lease;
+}
 
-/** The JSON object that a request's body holds; integers beyond 2^53 keep their digits (Q11). */
+/** The JSON object in the request's body. Integers beyond 2^53 keep all digits. */
 export async function readRequestBody(
   request: Request,
   maxBytes: number,
   context: RequestContext,
-): Promise<BodyResult> {
+): Promise<Result<RequestBody, ApiError>> {
   const read = await readInTime(request, maxBytes, context);
-  if (read.kind !== 'text') return refuse(apiError(...REFUSALS[read.kind](maxBytes, context)));
+  if (read.kind !== 'text') return failure(apiError(...REFUSALS[read.kind](maxBytes, context)));
   const { text, bytes, lease } = read;
   const isBounded = isWithinJsonBounds(text);
   await lease.pause();
   const body = isBounded ? parseJsonExactly(text) : undefined;
   if (isObject(body) && Object.keys(body).length <= MAX_BODY_FIELDS) {
-    return { kind: 'body', body, bytes, lease };
+    return ok({ body, bytes, lease });
   }
-  const message = isBounded ? faultOf(text, body) : TOO_NESTED;
+  const message = isBounded ? bodyFault(text, body) : TOO_NESTED;
   lease.release();
-  return refuse(apiError('invalid_json', message));
+  return failure(apiError('invalid_json', message));
 }
 
 const TOO_NESTED = `The body has more than ${MAX_JSON_DEPTH} levels or ${MAX_JSON_VALUES} values: send less at once`;
 
-function faultOf(text: string, body: unknown): string {
+function bodyFault(text: string, body: unknown): string {
   return isObject(body)
     ? `The body has more than ${MAX_BODY_FIELDS} fields: send fewer`
     : `The body must be a JSON object, and ${jsonFault(text, body)}`;
@@ -56,10 +60,6 @@ function readInTime(
   return readBodyText({ message: request, maxBytes, watch }, leaseMemory);
 }
 
-function refuse(error: ApiError): BodyResult {
-  return { kind: 'error', error };
-}
-
 type Refusal = (maxBytes: number, context: RequestContext) => readonly [code: ErrorCode, message: string];
 
 const REFUSALS: Readonly<Record<Exclude<TextRead['kind'], 'text'>, Refusal>> = {
@@ -68,7 +68,7 @@ const REFUSALS: Readonly<Record<Exclude<TextRead['kind'], 'text'>, Refusal>> = {
     'request_timeout',
     `The request's body did not arrive within ${settings.timers.deadlineMs / 1000} seconds`,
   ],
-  // The client broke it off: nobody reads the answer.
+  // The client closed the connection, so nobody reads the response.
   broken: () => ['invalid_request', "The request's body ended before it was complete"],
   crowded: () => ['overloaded', 'Too many large requests are being read at once: try again'],
 };

@@ -1,7 +1,8 @@
-/** Makes the responses that are not streams: JSON, errors, and the headers that every answer has (H1, E1). */
-import type { ApiError } from '../canonical/error.ts';
+/** Makes the responses that are not streams, and sets the headers that every response has. */
+import { type ApiError, apiError } from '../canonical/error.ts';
 import { chat } from '../protocols/openai-chat/client-writer.ts';
 import type { ClientProtocol, ErrorResponse } from '../protocols/shared/client-protocol.ts';
+import { RESPONSE_HEADERS } from '../upstream/fetch.ts';
 import type { RequestContext } from './context.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -10,33 +11,42 @@ export function jsonResponse(value: unknown, status = 200): Response {
   return new Response(JSON.stringify(value), { status, headers: { 'content-type': JSON_TYPE } });
 }
 
-/**
- * An error on a route of no client's dialect: in OpenAI's form.
- * @param others the answer's other headers, such as those of the upstream's that go on
- */
-export function errorResponse(error: ApiError, others: HeadersInit = {}): Response {
-  return answered(chat.errorResponse(error, ''), error, others);
+/** An error in OpenAI's form, for routes that belong to no client protocol. */
+export function errorResponse(error: ApiError): Response {
+  return writeError(chat.errorResponse(error, ''), error, {});
 }
 
-/** An error in the form of the client's dialect. */
+/**
+ * An error in the client protocol's form.
+ * @param others further headers, such as those of the upstream that are passed on
+ */
 export function clientError(
   client: Pick<ClientProtocol<unknown>, 'errorResponse'>,
   { requestId }: Pick<RequestContext, 'requestId'>,
   error: ApiError,
   others: HeadersInit = {},
 ): Response {
-  return answered(client.errorResponse(error, requestId), error, others);
+  return writeError(client.errorResponse(error, requestId), error, others);
 }
 
-/** Nobody's second try changes them; without the header SDKs ask twice more, and Claude Code again and again (2.1.197, 2026-11-22). */
-const LASTING: readonly string[] = [
+/** Logs an unexpected exception. The client gets an error without its details. */
+export function internalError({ ports, requestId }: RequestContext, reason: unknown): ApiError {
+  ports.log({ event: 'internal_error', request_id: requestId, reason: String(reason) });
+  return apiError('internal_error', 'Weir failed on this request; its log has the reason');
+}
+
+/**
+ * Errors that a retry cannot change. Without `x-should-retry: false` SDKs retry twice, and Claude Code many times (2.1.197,
+ * 2026-11-22).
+ */
+const NON_RETRYABLE: readonly string[] = [
   'misconfigured',
   'upstream_credential',
   'upstream_balance',
   'upstream_refused',
 ];
 
-function answered(
+function writeError(
   { status, body }: ErrorResponse,
   { code, retryAfterSeconds }: ApiError,
   others: HeadersInit,
@@ -44,22 +54,82 @@ function answered(
   const headers = new Headers(others);
   headers.set('content-type', JSON_TYPE);
   if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds));
-  if (LASTING.includes(code)) headers.set('x-should-retry', 'false');
-  const answer = new Response(body, { status, headers });
-  codes.set(answer, code);
-  return answer;
+  if (NON_RETRYABLE.includes(code)) headers.set('x-should-retry', 'false');
+  const response = new Response(body, { status, headers });
+  errorCodes.set(response, code);
+  return response;
 }
 
-const codes = new WeakMap<Response, string>();
+const errorCodes = new WeakMap<Response, string>();
 
-/** The code of an error that was answered here; null for any other answer. */
-export function codeOf(answer: Response): string | null {
-  return codes.get(answer) ?? null;
+/** The code of an error response that was made here; null for any other response. */
+export function errorCodeOf(response: Response): string | null {
+  return errorCodes.get(response) ?? null;
+}
+
+/** Sets the headers in which clients look for the request's id. */
+export function addRequestId(
+  { headers }: Response,
+  { client, requestId }: Pick<RequestContext, 'client' | 'requestId'>,
+): void {
+  headers.set('x-request-id', requestId);
+  headers.set('x-weir-request-id', requestId);
+  // Anthropic's SDKs read this name.
+  if (client.id === 'messages') headers.set('request-id', requestId);
+}
+
+// CORS is written here because itty-router's own CORS clones the response, which tees every stream.
+
+/** The response headers that a page may read: every header that Weir sets or passes on. */
+const EXPOSED_HEADERS = [
+  'x-request-id',
+  'request-id',
+  'x-weir-request-id',
+  'x-weir-provider',
+  'x-weir-model',
+  'x-weir-alias',
+  'x-weir-attempts',
+  'x-weir-dropped',
+  'x-weir-changed',
+  'x-weir-budget-remaining',
+  'x-should-retry',
+  ...RESPONSE_HEADERS,
+].join(', ');
+const PREFLIGHT_SECONDS = '86400';
+
+/**
+ * The response to a CORS preflight.
+ * @param methods the methods of the route
+ * @param origins the setting `CORS_ORIGINS`
+ */
+export function preflight(request: Request, methods: string, origins: readonly string[]): Response {
+  const response = new Response(null, { status: 204 });
+  if (allowedOrigin(request, origins) === null) return response;
+  response.headers.set('access-control-allow-methods', methods);
+  const requested = request.headers.get('access-control-request-headers');
+  if (requested !== null) response.headers.set('access-control-allow-headers', requested);
+  response.headers.set('access-control-max-age', PREFLIGHT_SECONDS);
+  return response;
+}
+
+/** Lets pages of an allowed origin read the response. For any other origin it adds only `vary`. */
+export function addCors(request: Request, response: Response, origins: readonly string[]): void {
+  if (origins.length === 0) return;
+  response.headers.append('vary', 'Origin');
+  const origin = allowedOrigin(request, origins);
+  if (origin === null) return;
+  response.headers.set('access-control-allow-origin', origin);
+  response.headers.set('access-control-expose-headers', EXPOSED_HEADERS);
+}
+
+function allowedOrigin(request: Request, origins: readonly string[]): string | null {
+  const origin = request.headers.get('origin');
+  return origin !== null && (origins.includes('*') || origins.includes(origin)) ? origin : null;
 }
 
 const PRINTABLE = /^[\x21-\x7e]*$/;
 
-/** A header's value may hold printable ASCII alone; whatever else a name holds is percent-encoded, so nothing is injected. */
+/** Text as a header value: everything but printable ASCII is percent-encoded, so that nothing can be injected. */
 export function headerValue(text: string): string {
   return PRINTABLE.test(text) ? text : text.toWellFormed().replace(/[^\x21-\x7e]/gu, encodeURIComponent);
 }

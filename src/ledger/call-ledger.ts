@@ -1,7 +1,6 @@
 /** Calls to a key's ledger object: bounded in time, and errors of the table where it can't be reached (G6). */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import type { RequestContext } from '../http/context.ts';
-import type { KeyObject } from '../http/ports.ts';
+import type { KeyObject, RequestContext } from '../http/context.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { LEDGER_TIMEOUT_MS } from '../shared/limits.ts';
 import { LIMIT_FIELDS, writeLimits } from './limits/limits.ts';

@@ -1,8 +1,8 @@
 /** The site beside Weir: what is not Weir's goes to the origin as it came, never twice, and never with a key of Weir's (W1). */
 import { bearsOwnKey } from '../auth/own-credentials.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import type { Ports } from '../http/context.ts';
 import { leadsBelow, normalizedUrl } from '../http/paths.ts';
-import type { Ports } from '../http/ports.ts';
 import { errorResponse } from '../http/respond.ts';
 import type { MountConfig } from '../settings/mount-config.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';

@@ -8,7 +8,7 @@ import {
   misconfiguredGateway,
   type OriginProxy,
 } from '../gateway.ts';
-import type { KeyObjects, Ports } from '../http/ports.ts';
+import type { KeyObjects, Ports } from '../http/context.ts';
 import type { RecordQueue } from '../metering/queue.ts';
 import { mountConfigOf } from '../settings/mount-config.ts';
 import { optionProblems, withOptions } from '../settings/options.ts';

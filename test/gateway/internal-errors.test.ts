@@ -1,7 +1,7 @@
 /** Tests the net under the path that answers a plain request: whatever breaks, an answer, one record, and no upstream left (B5, M1). */
 import { describe, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway.ts';
-import type { Ports } from '../../src/http/ports.ts';
+import type { Ports } from '../../src/http/context.ts';
 import { decodeRecord } from '../../src/metering/record.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { MemoryStore } from '../metering/records.ts';

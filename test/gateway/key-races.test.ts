@@ -1,6 +1,6 @@
 /** Tests what becomes of a key whose changes and revocation meet: in KV alone, and in the key's object (K2, K3). */
 import { describe, expect, test } from 'vitest';
-import type { Ports } from '../../src/http/ports.ts';
+import type { Ports } from '../../src/http/context.ts';
 import { decodeObject, type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { MemoryStore } from '../metering/records.ts';
 import { LimitedGateway } from './limited-gateway.ts';

@@ -1,6 +1,6 @@
 /** Tests for how long a gateway goes on knowing a key that it has read (K3). */
 import { expect, test } from 'vitest';
-import type { Ports } from '../../src/http/ports.ts';
+import type { Ports } from '../../src/http/context.ts';
 import { KEY_TTL_MS } from '../../src/shared/limits.ts';
 import { decodeObject, type JsonObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { MemoryStore } from '../metering/records.ts';

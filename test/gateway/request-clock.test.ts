@@ -1,6 +1,6 @@
 /** Tests a request's clock: its timers fire when they are due, in their order, and take one timer of the runtime's (T1-T3). */
 import { describe, expect, test } from 'vitest';
-import { RequestClock } from '../../src/http/request-clock.ts';
+import { RequestClock } from '../../src/http/clock.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 
 function bench() {

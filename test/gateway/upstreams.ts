@@ -1,5 +1,5 @@
 /** Upstreams by script, and a gateway in memory before them: every way in which one can fail, and a clock that the test advances. */
-import type { Ports } from '../../src/http/ports.ts';
+import type { Ports } from '../../src/http/context.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { FakeClock } from '../stream/fake-clock.ts';

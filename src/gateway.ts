@@ -51,9 +51,6 @@ import type { MountConfig } from './settings/mount-config.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
 import { Memory } from './stream/memory.ts';
 
-export { type Hooks, NO_HOOKS } from './http/hooks.ts';
-export type { OriginProxy } from './origin-proxy/origin-proxy.ts';
-
 export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;
   /** Settles records that come through the queue (L6). */

@@ -1,23 +1,29 @@
-/** The package `weir-gateway`: Weir to be a whole Worker, or to be mounted in another one (W2). */
-import { createHandlers } from './worker/handlers.ts';
-import { tracing } from './worker/tracing.ts';
-import type { Weir, WeirOptions } from './worker/types.ts';
+/** The package `weir-gateway`: Weir as a whole Worker, or mounted in another Worker. */
+import { createHandlers } from './environment.ts';
+import { tracing } from './tracing/runtime.ts';
+import type { Weir, WeirOptions } from './types.ts';
 
 export type { Attempt, UsageRecord } from './metering/record.ts';
 export type { AliasStep, ProviderEntry, SettingOptions } from './settings/options.ts';
 export type {
+  Identity,
+  RequestFacts,
+  Weir,
+  WeirOptions,
   WorkerBatch,
   WorkerContext,
   WorkerMessage,
   WorkerRequest,
   WorkerResponse,
-} from './worker/runtime.ts';
-export type { Identity, RequestFacts, Weir, WeirOptions } from './worker/types.ts';
+} from './types.ts';
 
 /**
- * Weir, with settings of its own over those in the environment. Bindings are found in the environment, as `WEIR_KV`,
- * `WEIR_LEDGER`, `USAGE_QUEUE` and `LIMITER`. It never throws: wrong settings are logged and answered.
+ * Creates the handlers of a Worker: `export default weir()`, or call `fetch` from your own Worker for the paths below `basePath`.
+ *
+ * Settings come from the environment; options override them. Bindings come from the environment: `WEIR_KV`, and optionally
+ * `WEIR_LEDGER`, `USAGE_QUEUE` and `LIMITER`. `weir()` never throws: requests get an error that names invalid settings, which
+ * are also logged.
  */
 export function weir<Env = unknown>(options: WeirOptions<Env> = {}): Weir<Env> {
-  return createHandlers(options, (deployment) => deployment.report(), tracing);
+  return createHandlers(options, tracing);
 }

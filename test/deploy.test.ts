@@ -50,7 +50,7 @@ test('W3 package.json describes every secret and every binding that wrangler.tom
 });
 
 test('W3 wrangler.toml has every binding that Weir looks for, as one that is made or as one to turn on', () => {
-  const source = read('src/worker/deployment.ts');
+  const source = read('src/environment.ts');
   const bindings = [...source.matchAll(/^ {2}readonly ([A-Z_]+)\?:/gm)].map(([, name]) => name);
   expect(bindings).toHaveLength(4);
   const toml = read('wrangler.toml');

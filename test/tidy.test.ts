@@ -102,9 +102,20 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'origin-proxy',
     'ledger',
   ],
-  worker: ['shared', 'canonical', 'http', 'metering', 'settings', 'tracing', 'gateway.ts'],
-  'weir.ts': ['metering', 'settings', 'worker'],
-  'index.ts': ['ledger', 'worker'],
+  'types.ts': ['metering', 'settings'],
+  'environment.ts': [
+    'shared',
+    'canonical',
+    'metering',
+    'settings',
+    'http',
+    'tracing',
+    'origin-proxy',
+    'gateway.ts',
+    'types.ts',
+  ],
+  'weir.ts': ['metering', 'settings', 'tracing', 'environment.ts', 'types.ts'],
+  'index.ts': ['http', 'ledger', 'tracing', 'environment.ts'],
 };
 
 /** What a layer may take types of, besides: nothing of them is in what is built of it. */

@@ -1,8 +1,7 @@
 /** A host's hook that fails: its answer is in the form of whoever called (I1, W2). */
 import { describe, expect, test } from 'vitest';
-import { NO_HOOKS } from '../../src/gateway.ts';
 import type { Ports } from '../../src/http/context.ts';
-import { withRecordHook } from '../../src/http/hooks.ts';
+import { NO_HOOKS, withRecordHook } from '../../src/http/hooks.ts';
 import type { ChargedRecord } from '../../src/metering/charged-usage.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import { decodeObject, textOf } from '../../tools/simulator/json.ts';

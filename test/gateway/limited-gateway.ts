@@ -1,7 +1,8 @@
 /** A gateway in memory whose keys have limits: its ledger objects can be made to fail or hang, and every call is recorded. */
 import { timingSafeEqual } from 'node:crypto';
-import { createGateway, type Hooks, NO_HOOKS } from '../../src/gateway.ts';
+import { createGateway } from '../../src/gateway.ts';
 import type { KeyObject, KeyObjects, Ports } from '../../src/http/context.ts';
+import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';
 import { type KeyCalls, LedgerKey } from '../../src/ledger/held-key.ts';
 import type { LimitCalls } from '../../src/ledger/limits/limit-calls.ts';
 import { reserve } from '../../src/ledger/limits/reserve.ts';

@@ -1,14 +1,13 @@
-/** Weir's handlers where a host uses them wrongly: an answer that says so, and never an exception (W2, B5). */
+/** The Worker's handlers when a host uses them wrongly: a response that says so, and no exception. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { NO_HOOKS } from '../../src/gateway.ts';
-import { isRequestId } from '../../src/metering/request-id.ts';
-import { Deployment } from '../../src/worker/deployment.ts';
-import { createHandlers } from '../../src/worker/handlers.ts';
-import type { WeirOptions } from '../../src/worker/types.ts';
+import { createHandlers, Environment } from '../src/environment.ts';
+import { NO_HOOKS } from '../src/http/hooks.ts';
+import { isRequestId } from '../src/metering/request-id.ts';
+import type { WeirOptions } from '../src/types.ts';
 
-/** As the package makes them, but for the runtime's tracing, which Node has not. */
+/** The package's `weir()`, without the runtime's tracing, which Node does not have. */
 function weir(options: WeirOptions<unknown> = {}) {
-  return createHandlers(options, (deployment) => deployment.report(), null);
+  return createHandlers(options, null);
 }
 
 type Call = (...args: readonly unknown[]) => Promise<Response>;
@@ -25,7 +24,7 @@ afterEach(() => {
   logged.length = 0;
 });
 
-/** What CI, hosts and shells set, and what Workers are given besides. */
+/** Variables that CI systems, hosts, shells and Workers set. */
 const PLATFORM = Object.fromEntries(
   (
     'PATH HOME HOST PORT PWD USER SHELL LANG TERM EDITOR LOGNAME HOSTNAME NODE_ENV ENVIRONMENT ENV STAGE DEBUG LOG_LEVEL TZ ' +
@@ -38,7 +37,7 @@ const PLATFORM = Object.fromEntries(
     .map((name) => [name, 'x']),
 );
 
-async function answer(fetch: unknown, ...args: readonly unknown[]) {
+async function call(fetch: unknown, ...args: readonly unknown[]) {
   const response = await (fetch as Call)(...args); // decode
   return { status: response.status, text: await response.text() };
 }
@@ -49,14 +48,14 @@ describe('W2 weir().fetch', () => {
     ['no context', [request, {}]],
     ['no environment', [request, null, ctx]],
   ])('with %s says what it takes', async (_, args) => {
-    const { status, text } = await answer(weir().fetch, ...args);
+    const { status, text } = await call(weir().fetch, ...args);
     expect(status).toBe(500);
     expect(text).toContain('(request, env, ctx)');
   });
 
-  test('without its KV namespace, and with an option that there is not, names both', async () => {
+  test('without its KV namespace, and with an unknown option, names both', async () => {
     const options: object = { basepath: '/ai' };
-    const { status, text } = await answer(weir(options).fetch, request, {}, ctx);
+    const { status, text } = await call(weir(options).fetch, request, {}, ctx);
     expect(status).toBe(500);
     expect(text).toMatch(
       /the option basepath is none that Weir knows: did you mean basePath\?; WEIR_KV must be bound/,
@@ -64,7 +63,7 @@ describe('W2 weir().fetch', () => {
     expect(logged.join()).toContain('"event":"misconfigured"');
   });
 
-  test('with variables that resemble settings logs each once at its start, and the platform’s own are no such', async () => {
+  test('logs variables that resemble settings, once, and not those of the platform', async () => {
     const env = {
       WEIR_KV: ctx,
       AUTH: 'open',
@@ -72,16 +71,16 @@ describe('W2 weir().fetch', () => {
       ALIAS: '{}',
       HEARTBEAT_SECOND: '5',
       DEPSEEK_API_KEY: 'sk-secret',
-      // An object is a binding's.
+      // An object is a binding.
       LEDGERS: ctx,
-      // The name of a setting that is set: a variable beside it is the deployment's own.
+      // OPENAI_API_KEY is set, so a variable with a similar name is not a misspelling.
       OPENAI_API_KEY: 'k',
       OPENAI_API_KEY2: 'k',
       ...PLATFORM,
     };
     const { fetch } = weir();
     for (let i = 0; i < 2; i++) {
-      expect((await answer(fetch, new Request('https://weir.example/health'), env, ctx)).status).toBe(200);
+      expect((await call(fetch, new Request('https://weir.example/health'), env, ctx)).status).toBe(200);
     }
     const lines = logged.filter((line) => line.includes('setting_unknown'));
     expect(lines.join()).not.toContain('sk-secret');
@@ -99,7 +98,7 @@ describe('W2 weir().fetch', () => {
     );
   });
 
-  test('I1 misconfigured, an answer has a request id, which its error in the form of Messages repeats', async () => {
+  test('I1 misconfigured: the response has a request id, which an error in the form of Messages repeats', async () => {
     const asked = new Request('https://weir.example/v1/messages', { method: 'POST', body: '{}' });
     const response = await weir().fetch(asked, {}, ctx);
     const id = response.headers.get('x-request-id') ?? '';
@@ -108,30 +107,31 @@ describe('W2 weir().fetch', () => {
     expect(await response.json()).toMatchObject({ type: 'error', request_id: id });
   });
 
-  test('B5 with options that break the reading itself answers, and logs why', async () => {
+  test('B5 with options that make reading the settings throw, responds and logs the reason', async () => {
     const options = { prices: [{ input: 1n }] };
-    const { status, text } = await answer(weir(options).fetch, request, {}, ctx);
+    const { status, text } = await call(weir(options).fetch, request, {}, ctx);
     expect(status).toBe(500);
     expect(text).toContain('"code":"internal_error"');
     expect(logged.join()).toMatch(/internal_error.*BigInt/);
   });
 });
 
-test('W2 queue and scheduled reject where nothing is bound, so that messages come again', async () => {
+test('W2 queue and scheduled reject where nothing is bound, so that messages are delivered again', async () => {
   const { queue, scheduled } = weir();
   await expect(queue({ messages: [] }, {})).rejects.toThrow(/WEIR_KV/);
   await expect(scheduled(null, {})).rejects.toThrow(/WEIR_KV/);
 });
 
 test.each([
-  ['the values that it was made of: serves', { AUTH: 'open', WEIR_KV: ctx }, true],
-  ['another value: does not serve', { AUTH: 'keys', WEIR_KV: ctx }, false],
-  ['one value more: does not serve', { AUTH: 'open', WEIR_KV: ctx, RETRIES: '0' }, false],
-  ['one value less: does not serve', { AUTH: 'open' }, false],
-])('a deployment of the start, and an environment with %s', async (_, env, serves) => {
-  const started = new Deployment({ AUTH: 'open', WEIR_KV: ctx }, {}, NO_HOOKS, null);
-  const used: Deployment[] = [];
-  const handlers = createHandlers({}, (deployment) => used.push(deployment), null, started);
+  ['the same values: is used', { AUTH: 'open', WEIR_KV: ctx }, 1],
+  ['another value: is not used', { AUTH: 'keys', WEIR_KV: ctx }, 0],
+  ['one more value: is not used', { AUTH: 'open', WEIR_KV: ctx, RETRIES: '0' }, 0],
+  ['one value less: is not used', { AUTH: 'open' }, 0],
+])('the environment of the startup, for requests with %s', async (_, env, uses) => {
+  const startup = new Environment({ AUTH: 'open', WEIR_KV: ctx }, {}, NO_HOOKS, null);
+  const used = vi.spyOn(startup, 'gateway', 'get');
+  const handlers = createHandlers({}, null, startup);
   await handlers.fetch(new Request('https://weir.example/health'), env, ctx);
-  expect(used.map((deployment) => deployment === started)).toEqual([serves]);
+  expect(used).toHaveBeenCalledTimes(uses);
+  expect(logged).toEqual([]);
 });

@@ -1,0 +1,98 @@
+/** The public types of the package: options, hooks and handlers. They need no ambient types of the project that uses them. */
+import type { UsageRecord } from './metering/record.ts';
+import type { SettingOptions } from './settings/options.ts';
+
+/** Options of `weir()`: every setting, and two hooks. */
+export interface WeirOptions<Env = unknown> extends SettingOptions {
+  /**
+   * Identifies the caller, or responds itself. Called once for each request to Weir, except for `/health`, CORS preflights and
+   * requests with the admin token.
+   *
+   * Return an identity for a caller that you know, a `Response` to respond yourself, or nothing to let `auth` decide. If it
+   * throws, the error is logged and the client gets a 500. To read the body, use `request.clone()`.
+   */
+  readonly onRequest?:
+    | ((
+        request: WorkerRequest,
+        facts: RequestFacts<Env>,
+      ) =>
+        | Identity
+        | WorkerResponse
+        | null
+        | undefined
+        | Promise<Identity | WorkerResponse | null | undefined>)
+    | undefined;
+  /**
+   * Called with the usage record of each request that was sent to a provider, after the request has ended. It runs in
+   * `waitUntil`. If it throws, the error is logged.
+   */
+  readonly onRecord?: ((record: UsageRecord, facts: RequestFacts<Env>) => unknown) | undefined;
+}
+
+/** A caller that the host Worker has identified. */
+export interface Identity {
+  /**
+   * The caller's id. Usage is recorded under it, with the prefix `host_`: as it is if it has 1 to 36 of the characters
+   * `A-Z a-z 0-9 _ -`, otherwise as the first 16 hex digits of its SHA-256. An id of 16 hex digits is also hashed.
+   */
+  readonly id: string;
+  /** Globs of the model addresses that the caller may use, such as `deepseek/*`. Default: all. */
+  readonly models?: readonly string[] | undefined;
+}
+
+/** What a hook gets besides the request or the record. */
+export interface RequestFacts<Env> {
+  readonly env: Env;
+  /** The request's id, as in the response header `x-request-id` and in the usage record. */
+  readonly requestId: string;
+}
+
+/** The handlers of a Worker. They do not use `this`. */
+export interface Weir<Env = unknown> {
+  /** Responds to every request and never rejects. An internal failure is logged, and the response is a 500. */
+  readonly fetch: (request: WorkerRequest, env: Env, ctx: WorkerContext) => Promise<WorkerResponse>;
+  /** Stores the usage records that arrive through `USAGE_QUEUE`. Rejects if settings are invalid, so that the queue retries. */
+  readonly queue: (batch: WorkerBatch, env: Env) => Promise<void>;
+  /** Stores usage records whose ledger object was unreachable before. Run it once a day. */
+  readonly scheduled: (controller: unknown, env: Env) => Promise<void>;
+}
+
+/** The runtime's global class of this name if the project has types for it, Cloudflare's or the DOM's; otherwise the fallback. */
+type GlobalClass<Name extends string, Fallback> = typeof globalThis extends {
+  readonly [N in Name]: { readonly prototype: infer Instance };
+}
+  ? Instance
+  : Fallback;
+
+interface AnyRequest {
+  readonly method: string;
+  readonly url: string;
+  clone(): AnyRequest;
+  text(): Promise<string>;
+}
+
+interface AnyResponse {
+  readonly status: number;
+  text(): Promise<string>;
+}
+
+export type WorkerRequest = GlobalClass<'Request', AnyRequest>;
+export type WorkerResponse = GlobalClass<'Response', AnyResponse>;
+
+/** The third argument of a Worker's `fetch`. */
+export interface WorkerContext {
+  waitUntil(work: Promise<unknown>): void;
+  passThroughOnException?(): void;
+}
+
+/** A batch of messages from a queue. */
+export interface WorkerBatch {
+  readonly messages: readonly WorkerMessage[];
+}
+
+/** A message from a queue. */
+export interface WorkerMessage {
+  readonly body: unknown;
+  ack(): void;
+  retry(options?: { delaySeconds?: number }): void;
+}

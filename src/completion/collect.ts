@@ -37,7 +37,7 @@ export async function readPlainAnswer(
 ): Promise<PlainResult> {
   const read = await readBodyText({ message: response, maxBytes: MAX_ANSWER_BYTES }, leaseMemory);
   if (read.kind === 'too_large') return { kind: 'error', error: tooLarge(upstream) };
-  if (read.kind === 'crowded') return { kind: 'error', error: crowded(upstream) };
+  if (read.kind === 'memory_exhausted') return { kind: 'error', error: crowded(upstream) };
   if (read.kind !== 'text') return { kind: 'error', error: brokenConnection(upstream) };
   const { text, lease } = read;
   const isBounded = isWithinJsonBounds(text);
@@ -77,7 +77,7 @@ export async function readStreamedAnswer(
       if (reader.isOver) return lease;
       if (lease === null && heldChars() > SMALL_BYTES) {
         lease = await leaseMemory(MAX_ANSWER_BYTES);
-        lease?.arrived();
+        lease?.markReceived();
         if (lease === null) reader.fail(crowded(upstream));
       }
       await yields.read(chunk.length, reader.events - eventsBefore);

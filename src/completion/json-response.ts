@@ -117,7 +117,7 @@ async function readWhole(
 
 /** A body that has its share of the isolate's memory keeps it until its client has taken the last byte, or has gone. */
 function sending(bytes: Uint8Array, lease: Lease | null): Uint8Array | ReadableStream<Uint8Array> {
-  lease?.end();
+  lease?.endWork();
   if (lease === null || bytes.length <= SMALL_BYTES) {
     lease?.release();
     return bytes;

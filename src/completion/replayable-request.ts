@@ -164,15 +164,15 @@ export class ReplayableRequest {
   /** As {@link writeFor}, while others may have had their turn since. */
   async rewriteFor(target: Target): Promise<Result<TargetRequest, ApiError>> {
     const lease = this.#held?.lease;
-    await lease?.begin();
+    await lease?.startWork();
     // The request may have ended meanwhile.
-    if (this.#held === null) lease?.end();
+    if (this.#held === null) lease?.endWork();
     return this.writeFor(target);
   }
 
   /** The work on it is done for now; it is held all the same. */
   endWork(): void {
-    this.#held?.lease.end();
+    this.#held?.lease.endWork();
   }
 
   /**

@@ -96,7 +96,7 @@ async function feed(stream: CanonicalStream, attempt: Attempt, answering: Respon
     answer = stream.begin(answerOptions(prepared, facts, meter.accumulator), turn);
   }
   const written = answer.plain(read.answer);
-  read.lease.end();
+  read.lease.endWork();
   await written;
   read.lease.release();
 }

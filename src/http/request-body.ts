@@ -70,5 +70,5 @@ const REFUSALS: Readonly<Record<Exclude<TextRead['kind'], 'text'>, Refusal>> = {
   ],
   // The client closed the connection, so nobody reads the response.
   broken: () => ['invalid_request', "The request's body ended before it was complete"],
-  crowded: () => ['overloaded', 'Too many large requests are being read at once: try again'],
+  memory_exhausted: () => ['overloaded', 'Too many large requests are being read at once: try again'],
 };

@@ -1,4 +1,10 @@
-/** Reads one upstream answer, streamed or plain, to its one end: chunks and vendor events go to a sink as they come. */
+/**
+ * Reads one upstream response, streamed or not, and sends its chunks and vendor events to a sink.
+ *
+ * The path of an event: `push` takes bytes. An event that fits a template of the fast path becomes a frame at once. Any other goes
+ * through the `SseParser`, which calls `#readEvent` with its name and data. The provider protocol reads the parsed data into a part,
+ * `#sendPart` normalizes the part into a chunk, and the sink writes the chunk. All of this is synchronous.
+ */
 import { type ApiError, apiError, type UpstreamError } from '../canonical/error.ts';
 import { type ChoicePart, type ChunkPart, EMPTY_PART, type VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
@@ -33,33 +39,33 @@ export interface EventReaderOptions {
   readonly quirks: ProtocolQuirks;
   readonly policies: Policies;
   readonly maxEventBytes: number;
-  /** The tokens that a vendor event reports, in its provider's form (V3). */
+  /** Reads the tokens that a vendor event reports, in its provider's form. */
   readonly vendorTokens: (type: string, event: JsonObject) => VendorTokens | null;
 }
 
 export class EventReader {
   readonly #options: EventReaderOptions;
   readonly #sink: ChunkSink;
-  readonly #normaliser: Normalizer;
+  readonly #normalizer: Normalizer;
   readonly #protocol: ProtocolReader;
   readonly #sse: SseParser;
   readonly #fastPath: TemplateFastPath | null;
-  /** The head of a frame that fitted a template until its read ended. */
-  readonly #held = new ByteBuffer();
+  /** The start of an event that matched a template up to the end of the last read. */
+  readonly #partial = new ByteBuffer();
   #isOver = false;
   #hasOutput = false;
   #hasVendorEvent = false;
   #bodyEnded = false;
   #events = 0;
 
-  /** @param writer where the fast path writes its frames: the sink's own writer, or null for no fast path */
+  /** @param writer the sink's writer, to which the fast path writes frames, or null for no fast path */
   constructor(options: EventReaderOptions, sink: ChunkSink, writer: StreamWriter | null = null) {
     this.#options = options;
     this.#sink = sink;
-    this.#normaliser = new Normalizer(options.context);
+    this.#normalizer = new Normalizer(options.context);
     this.#protocol = options.protocol.open(options.quirks, options.context.provider);
     this.#sse = new SseParser(
-      { event: (name, data) => this.#event(name, data), tooLarge: () => this.#tooLarge() },
+      { event: (name, data) => this.#readEvent(name, data), tooLarge: () => this.#failTooLarge() },
       options.maxEventBytes,
     );
     this.#fastPath =
@@ -73,7 +79,7 @@ export class EventReader {
           );
   }
 
-  /** Data events so far. */
+  /** The number of data events so far. */
   get events(): number {
     return this.#events + this.copiedEvents;
   }
@@ -83,94 +89,94 @@ export class EventReader {
     return this.#sse.heldBytes;
   }
 
-  /** Gives back what reading a large event took, where none is being read. */
+  /** Frees the memory that a large event took, if none is being read. */
   freeMemory(): void {
     this.#sse.freeMemory();
   }
 
-  /** Frames that went the fast way. */
+  /** The number of events that took the fast path. */
   get copiedEvents(): number {
     return this.#fastPath?.hits ?? 0;
   }
 
-  /** There was text of content, reasoning, a refusal or a tool call, or a vendor event that passes (R5). */
+  /** Whether there was text of content, reasoning, a refusal or a tool call, or a vendor event that passes (R5). */
   get hasOutput(): boolean {
     return this.#hasOutput;
   }
 
-  /** The sink has received the end: nothing more is read. */
+  /** Whether the sink received the end. Nothing is read after it. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Bytes of a streamed answer. */
+  /** Reads bytes of a stream. */
   push(bytes: Uint8Array): void {
     if (this.#fastPath === null) this.#sse.push(bytes);
     else this.#pushFast(bytes, this.#fastPath);
   }
 
-  /** The streamed answer's body is over: whole where every choice had its finish, cut where one had not (F2). */
+  /** Ends the stream: complete if every choice has its finish, else truncated (F2). */
   end(): void {
     this.#bodyEnded = true;
-    if (this.#held.length > 0) this.#sse.push(this.#held.take());
+    if (this.#partial.length > 0) this.#sse.push(this.#partial.take());
     this.#sse.end();
     this.#readEnd();
     if (this.#isOver) return;
-    if (this.#normaliser.isFinished) this.#finish();
-    else this.#truncated();
+    if (this.#normalizer.isFinished) this.#finish();
+    else this.#failTruncated();
   }
 
-  /** The connection broke: an answer whose choices have all finished is whole all the same (F2). */
+  /** Ends the stream because the connection broke: complete if every choice has its finish, else failed (F2). */
   broken(error: ApiError): void {
     this.#bodyEnded = true;
-    if (this.#held.length > 0) this.#sse.push(this.#held.take());
+    if (this.#partial.length > 0) this.#sse.push(this.#partial.take());
     this.#readEnd();
     if (this.#isOver) return;
-    if (this.#normaliser.isFinished) this.#finish();
+    if (this.#normalizer.isFinished) this.#finish();
     else this.fail(error);
   }
 
-  /** A plain answer, which is whole as it stands. */
-  plain(answer: JsonObject): void {
-    this.#sink.answer?.(answer);
-    const part = this.#protocol.plain(answer);
+  /** Reads a non-streaming response. */
+  plain(response: JsonObject): void {
+    this.#sink.answer?.(response);
+    const part = this.#protocol.plain(response);
     const { error, usage, id } = part;
     if (error === null && id !== undefined) this.#options.context.meter.made();
-    // Of one that failed nothing was sent yet: another answer may take its place, and what it used counts all the same.
-    this.#part(error === null ? part : { ...EMPTY_PART, error, usage }, null);
+    // Nothing of a failed response is sent, as another attempt may replace it. Its usage counts.
+    this.#sendPart(error === null ? part : { ...EMPTY_PART, error, usage }, null);
     if (this.#isOver) return;
-    if (!this.#normaliser.isEmpty) return this.#finish();
+    if (!this.#normalizer.isEmpty) return this.#finish();
     this.fail(apiError('upstream_invalid', `${this.#name} answered without a choice`));
   }
 
-  /** Ends the answer as failed, whoever found the failure. */
+  /** Ends the output with an error. */
   fail(error: ApiError): void {
     this.#end({ error, upstreamError: null });
   }
 
-  /** What was held is joined with no more of the read than ends its line: the rest is read where it lies. */
+  /** Copies only as much of the read as completes a partial event. The rest is read in place. */
   #pushFast(read: Uint8Array, fastPath: TemplateFastPath): void {
     let rest = read;
-    while (this.#held.length > 0 && rest.length > 0) {
+    while (this.#partial.length > 0 && rest.length > 0) {
       const lineEnd = findLineEnd(rest);
-      // With the byte behind it, as a blank line is what ends an event.
+      // Includes the byte after the line end, because an event ends with a blank line.
       const length = Math.min(lineEnd + 2, rest.length);
-      this.#held.append(rest.subarray(0, length));
-      if (lineEnd === rest.length && this.#held.length <= MAX_HELD_BYTES) return;
+      this.#partial.append(rest.subarray(0, length));
+      if (lineEnd === rest.length && this.#partial.length <= MAX_PARTIAL_BYTES) return;
       rest = rest.subarray(length);
-      this.#readFast(this.#held.take(), fastPath);
+      this.#readFast(this.#partial.take(), fastPath);
     }
     this.#readFast(rest, fastPath);
   }
 
-  /** Where an event begins, frames that fit a template are taken; the first that does not goes the slow way, then again. */
+  /** Between events, copies all events that match a template. The next one is parsed, and so on. */
   #readFast(bytes: Uint8Array, fastPath: TemplateFastPath): void {
     for (let at = 0; at < bytes.length && !this.#isOver; ) {
       if (this.#sse.isBetweenEvents) {
         const run = fastPath.run(bytes, at);
         at = run.at;
-        const isWorthHolding = run.isPartial && bytes.length - at <= MAX_HELD_BYTES;
-        if (isWorthHolding) return this.#held.append(bytes.subarray(at));
+        const isWorthHolding = run.isPartial && bytes.length - at <= MAX_PARTIAL_BYTES;
+        if (isWorthHolding) return this.#partial.append(bytes.subarray(at));
       }
       if (at < bytes.length) at = this.#sse.pushEvent(bytes, at);
     }
@@ -185,71 +191,76 @@ export class EventReader {
     return this.#options.context.upstream.name;
   }
 
-  #event(name: string, data: string): void {
+  /** Reads one parsed server-sent event. */
+  #readEvent(name: string, data: string): void {
     const text = data.trim();
-    // Some keep a connection alive with empty events.
+    // Some upstreams send empty events to keep a connection open.
     if (text === '') return;
     this.#events++;
-    if (text === '[DONE]') return this.#done();
-    if (!isWithinJsonBounds(data)) return this.#tooNested();
+    if (text === '[DONE]') return this.#readDone();
+    if (!isWithinJsonBounds(data)) return this.#failTooNested();
     const value = parseJson(data);
     const event = name === '' ? unlistError(value) : value;
-    if (!isObject(event)) return this.#notAnObject(name, data);
+    if (!isObject(event)) return this.#readNonObject(name, data);
     const type = readText(event.type) ?? '';
-    if (type.startsWith('x_') && event.choices === undefined) return this.#vendor(type, name, event, data);
-    if (name.startsWith('x_')) return this.#vendor(name, name, event, data);
+    if (type.startsWith('x_') && event.choices === undefined)
+      return this.#readVendorEvent(type, name, event, data);
+    if (name.startsWith('x_')) return this.#readVendorEvent(name, name, event, data);
     if (name === 'error') return this.#failWithUpstreamError(readUpstreamError(event));
     const part = this.#protocol.event(event, name);
-    // An error that ends the answer is told in Weir's own words, which hold no credential (E4).
+    // An event with an error is not passed on: the error frame that replaces it contains no credential (E4).
     const isPassed = this.#sink.event !== undefined && (part?.error ?? null) === null;
-    if (isPassed && !this.#sink.event?.(name, data, event)) return this.#outputTooLarge();
-    if (part !== null) this.#part(part, { name, data, lineEnd: this.#sse.lineEnd });
+    if (isPassed && !this.#sink.event?.(name, data, event)) return this.#failOutputTooLarge();
+    if (part !== null) this.#sendPart(part, { name, data, lineEnd: this.#sse.lineEnd });
   }
 
-  #done(): void {
+  #readDone(): void {
     this.#readEnd();
     if (this.#isOver) return;
-    const { isEmpty, isFinished } = this.#normaliser;
-    // Chunks are given an end, where a choice or a vendor event came before it (R4); events have it, or have none.
+    const { isEmpty, isFinished } = this.#normalizer;
+    // Open choices get a finish if there was output. In passthrough the upstream's events must have it.
     if (isFinished || (this.#sink.event === undefined && (!isEmpty || this.#hasVendorEvent))) this.#finish();
-    else this.#truncated();
+    else this.#failTruncated();
   }
 
-  /** What the dialect knows only now. */
+  /** Reads what the protocol knows only at the end. */
   #readEnd(): void {
     const part = this.#isOver ? null : (this.#protocol.end?.() ?? null);
-    if (part !== null) this.#part(part, null);
+    if (part !== null) this.#sendPart(part, null);
   }
 
-  /** @param event as it came, where the fast path may learn from it */
-  #part(part: ChunkPart, event: TextEvent | null): void {
-    const chunk = this.#normaliser.read(part);
+  /**
+   * Sends a part as a chunk, and ends the output if the part does.
+   * @param event the event as received, if the fast path may learn from it
+   */
+  #sendPart(part: ChunkPart, event: TextEvent | null): void {
+    const chunk = this.#normalizer.read(part);
     this.#hasOutput ||= part.choices.some(hasText);
-    if (chunk !== null && !this.#sink.chunk(chunk)) return this.#outputTooLarge();
-    this.#fastPath?.keepTo(this.#normaliser.revision);
+    if (chunk !== null && !this.#sink.chunk(chunk)) return this.#failOutputTooLarge();
+    this.#fastPath?.keepTo(this.#normalizer.revision);
     if (event !== null && chunk !== null) this.#fastPath?.learn(event, part, chunk);
     if (part.error !== null) this.#failWithUpstreamError(part.error);
-    else if (this.#normaliser.fault !== null) this.fail(this.#normaliser.fault);
+    else if (this.#normalizer.fault !== null) this.fail(this.#normalizer.fault);
     else if (part.ends === true) this.#finish();
   }
 
-  #vendor(type: string, eventName: string, event: JsonObject, json: string): void {
+  #readVendorEvent(type: string, eventName: string, event: JsonObject, json: string): void {
     this.#hasVendorEvent = true;
     this.#options.context.meter.vendor(this.#options.vendorTokens(type, event));
-    // An event that is the vendor's by its name alone could hold what a client takes for a chunk or an error.
+    // An event that only its SSE name marks as the vendor's could contain what a client takes for a chunk or an error.
     const isPlain = event.type === type || (event.choices === undefined && event.error === undefined);
     if (!isPlain || !passesVendorEvent(this.#options.policies, type)) return;
     this.#hasOutput = true;
-    // Any other name (`error`, `message`) would make of it what it is not.
+    // A client would take an event with a name such as `error` or `message` for something else.
     this.#sink.vendor(json, eventName.startsWith('x_') ? eventName : '');
   }
 
-  /** Named events may hold anything: only an error's text, and the data of an unnamed one, are for the client. */
-  #notAnObject(name: string, data: string): void {
+  /** Data that is not a JSON object: an error's text, an error if the event should be a chunk, else skipped. */
+  #readNonObject(name: string, data: string): void {
     if (name.startsWith('x_')) return this.#options.context.meter.vendor(null);
     if (name === 'error') return this.#failWithUpstreamError({ ...EMPTY_ERROR, message: data });
     if (name !== '' && name !== 'message') return;
-    // Half a JSON that the body's end cut off: what came before it may still have been the whole answer.
+    // At the end of the body it is a truncated event: the output before it may be complete.
     if (!this.#bodyEnded) {
       this.fail(apiError('upstream_invalid', `${this.#name} sent a line that is not a JSON chunk`));
     }
@@ -259,29 +270,27 @@ export class EventReader {
     this.#end({ error: streamError(this.#options.context.upstream, upstreamError), upstreamError });
   }
 
-  #truncated(): void {
+  #failTruncated(): void {
     const message = `${this.#name} ended the stream before the answer was complete`;
     this.fail(apiError('upstream_truncated', message));
   }
 
-  #tooLarge(): void {
+  #failTooLarge(): void {
     const bytes = this.#options.maxEventBytes;
     this.fail(apiError('upstream_event_too_large', `${this.#name} sent an event larger than ${bytes} bytes`));
   }
 
-  #tooNested(): void {
+  #failTooNested(): void {
     const message = `${this.#name} sent an event of more than ${MAX_JSON_DEPTH} levels or ${MAX_JSON_VALUES} values`;
     this.fail(apiError('upstream_invalid', message));
   }
 
-  #outputTooLarge(): void {
-    this.fail(
-      apiError('upstream_event_too_large', `${this.#name} sent more at once than an answer may have`),
-    );
+  #failOutputTooLarge(): void {
+    this.fail(apiError('upstream_event_too_large', `${this.#name} sent an event whose output is too large`));
   }
 
   #finish(): void {
-    for (const chunk of [this.#normaliser.finishOpenChoices(), this.#normaliser.usageChunk()]) {
+    for (const chunk of [this.#normalizer.finishOpenChoices(), this.#normalizer.usageChunk()]) {
       if (chunk !== null) this.#sink.chunk(chunk);
     }
     this.#end(null);
@@ -300,10 +309,10 @@ function hasText({ content, reasoning, refusal, toolCalls }: ChoicePart): boolea
   return toolCalls.some((call) => (call.name ?? '') !== '' || call.arguments !== '');
 }
 
-/** A frame larger than this is not worth waiting for in one piece. */
-const MAX_HELD_BYTES = 1024;
+/** A larger partial event is parsed instead of held for the fast path. */
+const MAX_PARTIAL_BYTES = 1024;
 
-/** Where the first line ends, or the bytes' length where it goes on. */
+/** The end of the first line, or the bytes' length if the line continues. */
 function findLineEnd(bytes: Uint8Array): number {
   return indexOrEnd(bytes.subarray(0, indexOrEnd(bytes, LF)), CR);
 }

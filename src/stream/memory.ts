@@ -1,4 +1,4 @@
-/** The memory that all requests of an isolate share: what large bodies and events hold is counted, and what does not fit waits (B3). */
+/** The memory that all requests of an isolate share: large bodies and events lease their bytes, and wait if there is no room (B3). */
 import {
   LARGE_BYTES,
   MAX_MEMORY_BYTES,
@@ -9,22 +9,22 @@ import {
 } from '../shared/limits.ts';
 import type { Clock } from './timers.ts';
 
-/** One body's or event's share of the memory, from before it is read until nothing of it is held. */
+/** The share of one body or event, from before it is read until nothing of it is held. */
 export interface Lease {
-  /** Resolves where others have waited too long for what does not arrive: it must make way. What is small never must. */
+  /** Resolves if the body was not received for long and others need its room: its reader must fail. Undefined for small bodies. */
   readonly revoked: Promise<'revoked'> | undefined;
-  /** All of it is there: from now on it is held for as long as its request needs it. */
-  readonly arrived: () => void;
+  /** All of it was received, so the lease can no longer be revoked. */
+  readonly markReceived: () => void;
   /**
-   * Waits until this is the one large thing that is worked on: the work holds several times its bytes, which only the engine's
-   * next collection frees.
+   * Waits for the turn to parse, translate or write a large body. There is one turn at a time, because the work takes several times
+   * the body's bytes, which only the engine's next collection frees. Bodies of up to {@link LARGE_BYTES} do not wait.
    */
-  readonly begin: () => Promise<void>;
-  /** Between two pieces of work on what is large other streams have their turn (B4). */
+  readonly startWork: () => Promise<void>;
+  /** Yields to other streams between two pieces of work on a large body (B4). */
   readonly pause: () => Promise<void>;
-  /** The work is done, and the next one's may begin. */
-  readonly end: () => void;
-  /** The work is done, and nothing is held any more. Further calls do nothing. */
+  /** Ends the turn. */
+  readonly endWork: () => void;
+  /** Ends the turn and the lease. Further calls do nothing. */
   readonly release: () => void;
 }
 
@@ -34,36 +34,36 @@ export type LeaseMemory = (bytes: number) => Promise<Lease | null>;
 /** Keeps a request's work alive when its client has gone: the runtime's `waitUntil`. */
 type KeepAlive = (work: Promise<unknown>) => void;
 
-interface Waiting {
+interface WaitingLease {
   readonly bytes: number;
-  readonly give: (lease: Lease | null) => void;
+  readonly resolve: (lease: Lease | null) => void;
 }
 
-interface Arriving {
+interface UnreceivedLease {
   readonly startedAt: number;
   readonly revoke: () => void;
 }
 
-const AT_ONCE = Promise.resolve();
+const RESOLVED = Promise.resolve();
 const NOTHING = () => {};
-/** The share of what is small, which is not counted. */
+/** The lease of everything small, which is not counted. */
 export const SMALL_LEASE: Lease = {
   revoked: undefined,
-  arrived: NOTHING,
-  begin: () => AT_ONCE,
-  pause: () => AT_ONCE,
-  end: NOTHING,
+  markReceived: NOTHING,
+  startWork: () => RESOLVED,
+  pause: () => RESOLVED,
+  endWork: NOTHING,
   release: NOTHING,
 };
 
 export class Memory {
   readonly #clock: Clock;
-  /** In the order in which they came. */
-  readonly #waiting = new Set<Waiting>();
-  readonly #arriving = new Set<Arriving>();
+  /** In order of arrival. */
+  readonly #waiting = new Set<WaitingLease>();
+  readonly #unreceived = new Set<UnreceivedLease>();
   #heldBytes = 0;
-  #lastTurn = AT_ONCE;
-  /** Turns that were begun or are waited for. */
+  #lastTurn = RESOLVED;
+  /** The turns that are running or waiting. */
   #turns = 0;
 
   constructor(clock: Clock) {
@@ -71,28 +71,29 @@ export class Memory {
   }
 
   /**
-   * Asks for room, first come, first served; there always is some for what is small.
-   * @param bytes the most that will be held
-   * @returns null where there was none within {@link MAX_MEMORY_WAIT_MS}
+   * Leases room, first come, first served. Small leases are granted at once.
+   * @param bytes the upper bound of what will be held
+   * @param keepAlive keeps the request alive until the lease is released
+   * @returns null if there was no room within {@link MAX_MEMORY_WAIT_MS}
    */
   async lease(bytes: number, keepAlive: KeepAlive): Promise<Lease | null> {
     if (bytes <= SMALL_BYTES) return SMALL_LEASE;
-    const given = Promise.withResolvers<Lease | null>();
+    const granted = Promise.withResolvers<Lease | null>();
     const ended = Promise.withResolvers<void>();
-    // A request that the runtime ends while it has room, or waits for it, would never give it back.
+    // A request that the runtime ends early would never release its lease.
     keepAlive(ended.promise);
-    const waiting: Waiting = { bytes, give: given.resolve };
+    const waiting: WaitingLease = { bytes, resolve: granted.resolve };
     this.#waiting.add(waiting);
-    this.#serve();
+    this.#grantWaiting();
     let cancelTimer = () => {};
     const wait = () => {
       cancelTimer = this.#clock.startTimer(MAX_MEMORY_WAIT_MS, () => {
         if (this.#revokeOldest()) wait();
-        else this.#refuse(waiting);
+        else this.#deny(waiting);
       });
     };
     if (this.#waiting.has(waiting)) wait();
-    const lease = await given.promise;
+    const lease = await granted.promise;
     cancelTimer();
     if (lease === null) {
       ended.resolve();
@@ -107,30 +108,33 @@ export class Memory {
     };
   }
 
-  #serve(): void {
+  #grantWaiting(): void {
     for (const waiting of this.#waiting) {
       if (this.#heldBytes > 0 && this.#heldBytes + waiting.bytes > MAX_MEMORY_BYTES) return;
       this.#waiting.delete(waiting);
-      waiting.give(this.#open(waiting.bytes));
+      waiting.resolve(this.#grant(waiting.bytes));
     }
   }
 
-  #open(bytes: number): Lease {
+  #grant(bytes: number): Lease {
     this.#heldBytes += bytes;
     const revoked = Promise.withResolvers<'revoked'>();
-    const arriving: Arriving = { startedAt: this.#clock.now(), revoke: () => revoked.resolve('revoked') };
-    this.#arriving.add(arriving);
+    const unreceived: UnreceivedLease = {
+      startedAt: this.#clock.now(),
+      revoke: () => revoked.resolve('revoked'),
+    };
+    this.#unreceived.add(unreceived);
     const isLarge = bytes > LARGE_BYTES;
     let end = NOTHING;
     let isReleased = false;
     return {
       revoked: revoked.promise,
-      arrived: () => void this.#arriving.delete(arriving),
-      begin: async () => {
+      markReceived: () => void this.#unreceived.delete(unreceived),
+      startWork: async () => {
         if (isLarge) end = await this.#beginTurn();
       },
-      pause: () => (isLarge ? this.#pause(0) : AT_ONCE),
-      end: () => {
+      pause: () => (isLarge ? this.#pause(0) : RESOLVED),
+      endWork: () => {
         end();
         end = NOTHING;
       },
@@ -138,23 +142,23 @@ export class Memory {
         if (isReleased) return;
         isReleased = true;
         end();
-        this.#arriving.delete(arriving);
+        this.#unreceived.delete(unreceived);
         this.#heldBytes -= bytes;
-        this.#serve();
+        this.#grantWaiting();
       },
     };
   }
 
-  /** @returns what ends the turn */
+  /** @returns the function that ends the turn */
   async #beginTurn(): Promise<() => void> {
     const turn = Promise.withResolvers<void>();
     const before = this.#lastTurn;
     this.#lastTurn = turn.promise;
     const isFirst = this.#turns++ === 0;
-    // The timer is this request's own: the runtime takes one that waits for another's promise alone for hung.
-    const late = Promise.withResolvers<void>();
-    const cancelTimer = this.#clock.startTimer(MAX_TURN_MS, late.resolve);
-    await Promise.race([before, late.promise]);
+    // The timer belongs to this request. The runtime reports a request that waits only for another request's promise as hung.
+    const timeout = Promise.withResolvers<void>();
+    const cancelTimer = this.#clock.startTimer(MAX_TURN_MS, timeout.resolve);
+    await Promise.race([before, timeout.promise]);
     cancelTimer();
     await this.#pause(isFirst ? 0 : TURN_PAUSE_MS);
     return () => {
@@ -167,18 +171,18 @@ export class Memory {
     return new Promise((resolve) => void this.#clock.startTimer(ms, resolve));
   }
 
-  /** The room goes from whoever took it long ago and does not send to those who wait. */
+  /** Revokes the oldest lease whose body was not received in time. */
   #revokeOldest(): boolean {
-    const [oldest] = this.#arriving;
+    const [oldest] = this.#unreceived;
     if (oldest === undefined || this.#clock.now() - oldest.startedAt < MAX_MEMORY_WAIT_MS) return false;
-    this.#arriving.delete(oldest);
+    this.#unreceived.delete(oldest);
     oldest.revoke();
     return true;
   }
 
-  #refuse(waiting: Waiting): void {
+  #deny(waiting: WaitingLease): void {
     if (!this.#waiting.delete(waiting)) return;
-    waiting.give(null);
-    this.#serve();
+    waiting.resolve(null);
+    this.#grantWaiting();
   }
 }

@@ -1,4 +1,4 @@
-/** Makes canonical chunks of what a dialect read: what must be sent once is sent once, a chunk with nothing new is not sent. */
+/** Turns canonical parts into the chunks of one output: adds what each chunk must have, repairs tool calls, skips empty chunks. */
 import type {
   ChatChoice,
   ChatChunk,
@@ -11,38 +11,39 @@ import type {
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type FinishMeaning, type FinishReason, finishMeaning } from '../canonical/finish-reason.ts';
 import { toChatLogprobs, toTextLogprobs } from '../canonical/logprobs.ts';
-import { type ChoicePart, type ChunkPart, EMPTY_CHOICE } from '../canonical/part.ts';
+import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, type ToolCallPart } from '../canonical/part.ts';
 import { ReasoningStripper } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { failedFinish } from '../canonical/upstream-error.ts';
 import type { CountedUsage } from '../canonical/usage.ts';
-import { type CallCount, ToolCallRepair } from './tool-call-repair.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { MAX_TOOL_CALLS } from '../shared/limits.ts';
 import type { ChunkContext } from './types.ts';
 
 interface ChoiceState {
   readonly toolCalls: ToolCallRepair;
   readonly stripper: ReasoningStripper;
-  /** Its role was sent, which its first delta carries. */
-  started: boolean;
-  finished: boolean;
-  /** UTF-16 units of the tokens whose logprobs were sent: the legacy form counts its offsets in them. */
+  /** The first delta, which has the role, was sent. */
+  isStarted: boolean;
+  isFinished: boolean;
+  /** UTF-16 units of the tokens whose logprobs were sent: the next offset in the legacy form. */
   logprobsLength: number;
 }
 
-/** What the upstream calls its service and its build: on every chunk from the first that named it (C1). */
+/** Repeated on every chunk once the upstream has sent them. */
 interface Labels {
   readonly service_tier: string | undefined;
   readonly system_fingerprint: string | undefined;
 }
 
-/** `id`, `created` and `model` as every chunk of one answer has them (C2). */
+/** Equal on every chunk of one output. */
 interface Identity {
   readonly id: string;
   readonly created: number;
   readonly model: string;
 }
 
-/** One answer's state. A choice's updates go in as parts, and come out as chunks to be sent. */
+/** The state of one output. Each part that is read becomes at most one chunk. */
 export class Normalizer {
   readonly #context: ChunkContext;
   readonly #choices = new Map<number, ChoiceState>();
@@ -54,34 +55,34 @@ export class Normalizer {
   #fault: ApiError | null = null;
   #isFailing = false;
   #hasSentUsage = false;
-  readonly #callCount: CallCount = { calls: 0 };
+  readonly #toolCallCount: ToolCallCount = { calls: 0 };
   #revision = 0;
 
   constructor(context: ChunkContext) {
     this.#context = context;
   }
 
-  /** What in the last part ends the answer as failed: a finish word that means failure, or a bound. */
+  /** Why the last part fails the output: its finish word means failure, or it exceeds a bound. */
   get fault(): ApiError | null {
     return this.#fault;
   }
 
-  /** Changes with everything but the text that decides what a later chunk contains: a finish, a service tier, a fingerprint. */
+  /** Changes with all state that later chunks depend on: a finish, a service tier, a fingerprint. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** No choice has appeared. */
+  /** Whether there was no choice yet. */
   get isEmpty(): boolean {
     return this.#choices.size === 0;
   }
 
-  /** The answer is whole: there was a choice, and each has its finish reason. */
+  /** Whether the output is complete: there was a choice, and each has its finish reason. */
   get isFinished(): boolean {
-    return !this.isEmpty && [...this.#choices.values()].every((choice) => choice.finished);
+    return !this.isEmpty && [...this.#choices.values()].every((choice) => choice.isFinished);
   }
 
-  /** The chunk for a part, or null where it contains nothing new (C5). */
+  /** Returns the chunk for a part, or null if the part has nothing new. */
   read(part: ChunkPart): Chunk | null {
     this.#id ??= part.id;
     this.#created ??= part.created;
@@ -92,14 +93,14 @@ export class Normalizer {
     return this.#writeLast(part.choices);
   }
 
-  /** `[DONE]` came: every choice that is still open gets its finish (C8), in one chunk, or null where none is. */
+  /** At `[DONE]`: returns one chunk that finishes every open choice, or null if there is none. */
   finishOpenChoices(): Chunk | null {
     if (this.isFinished) return null;
-    const open = [...this.#choices].filter(([, state]) => !state.finished).sort(([a], [b]) => a - b);
+    const open = [...this.#choices].filter(([, state]) => !state.isFinished).sort(([a], [b]) => a - b);
     return this.#writeLast(open.map(([index]) => ({ ...EMPTY_CHOICE, index, finishWord: 'stop' })));
   }
 
-  /** The usage chunk of an answer that has ended, or null where none is due (U1). */
+  /** Returns the usage chunk of an output that has ended, or null if the client gets none. */
   usageChunk(): Chunk | null {
     const { usageAt, shape } = this.#context;
     if (usageAt !== 'end') return null;
@@ -107,7 +108,7 @@ export class Normalizer {
     return shape === 'chat' ? { ...this.#chatChunk([]), usage } : { ...this.#textChunk([]), usage };
   }
 
-  /** As `#write`; the chunk of the last finish carries the usage that was reported by then, where it is wanted there (U2). */
+  /** Calls `#write`. Adds usage to the chunk of the last finish if it belongs there and was reported by then (U2). */
   #writeLast(parts: readonly ChoicePart[]): Chunk | null {
     const chunk = this.#write(parts);
     if (chunk === null || this.#context.usageAt !== 'finish' || this.#hasSentUsage) return chunk;
@@ -118,7 +119,7 @@ export class Normalizer {
     return { ...chunk, usage };
   }
 
-  /** As the meter counts it, with the cost where the request asked for it (P5). */
+  /** The meter's usage, with the cost if the request asked for it. */
   #countUsage(): CountedUsage {
     const counted = this.#context.meter.countUsage();
     const cost = this.#context.cost?.() ?? null;
@@ -134,16 +135,15 @@ export class Normalizer {
     this.#revision++;
   }
 
-  /** Counts what the upstream sent before any policy leaves some of it out (C6); what follows a finish does not count. */
+  /** Meters the part before a policy removes any of it (C6). What follows a choice's finish does not count. */
   #meter(part: ChunkPart): void {
     const { meter } = this.#context;
     if (part.serviceTier !== undefined) meter.serviceTier(part.serviceTier);
     for (const choice of part.choices) {
-      if (this.#choices.get(choice.index)?.finished) continue;
+      if (this.#choices.get(choice.index)?.isFinished) continue;
       meter.delta(choice);
       if (choice.finishWord !== null) meter.finish(choice.finishWord, meaningOf(choice, choice.finishWord));
     }
-    // What comes with the last finish is of the whole answer.
     if (part.usage !== null) meter.usage(part.usage);
   }
 
@@ -152,23 +152,23 @@ export class Normalizer {
   }
 
   #writeChat(parts: readonly ChoicePart[]): Chunk | null {
-    const choices = this.#eachOpenChoice(parts, (part, state) => this.#chatChoice(part, state));
+    const choices = this.#writeOpenChoices(parts, (part, state) => this.#chatChoice(part, state));
     return choices.length === 0 ? null : this.#chatChunk(choices);
   }
 
   #writeText(parts: readonly ChoicePart[]): Chunk | null {
-    const choices = this.#eachOpenChoice(parts, (part, state) => this.#textChoice(part, state));
+    const choices = this.#writeOpenChoices(parts, (part, state) => this.#textChoice(part, state));
     return choices.length === 0 ? null : this.#textChunk(choices);
   }
 
-  #eachOpenChoice<Choice>(
+  #writeOpenChoices<Choice>(
     parts: readonly ChoicePart[],
     write: (part: ChoicePart, state: ChoiceState) => Choice | null,
   ): Choice[] {
     const choices: Choice[] = [];
     for (const part of parts) {
       const state = this.#state(part.index);
-      const choice = state.finished ? null : write(part, state);
+      const choice = state.isFinished ? null : write(part, state);
       if (choice !== null) choices.push(choice);
     }
     return choices;
@@ -181,9 +181,9 @@ export class Normalizer {
       this.#pin();
       return toolCallId(this.#context.random());
     };
-    const toolCalls = new ToolCallRepair(makeId, this.#callCount, this.#context.toolNames);
+    const toolCalls = new ToolCallRepair(makeId, this.#toolCallCount, this.#context.toolNames);
     const stripper = new ReasoningStripper();
-    const state = { toolCalls, stripper, started: false, finished: false, logprobsLength: 0 };
+    const state = { toolCalls, stripper, isStarted: false, isFinished: false, logprobsLength: 0 };
     this.#choices.set(index, state);
     return state;
   }
@@ -203,7 +203,7 @@ export class Normalizer {
       details.length > 0 ||
       logprobs !== null ||
       finish_reason !== null;
-    const isFirst = !state.started && (hasUpdate || part.hasRole);
+    const isFirst = !state.isStarted && (hasUpdate || part.hasRole);
     if (!hasUpdate && !isFirst) return null;
     const delta: Delta = {};
     if (isFirst) delta.role = 'assistant';
@@ -212,7 +212,7 @@ export class Normalizer {
     if (part.refusal !== '') delta.refusal = part.refusal;
     if (toolCalls.length > 0) delta.tool_calls = toolCalls;
     if (details.length > 0) delta.reasoning_details = details;
-    state.started = true;
+    state.isStarted = true;
     return { index: part.index, delta, logprobs, finish_reason };
   }
 
@@ -233,20 +233,20 @@ export class Normalizer {
     }
     if (state.toolCalls.isOverBound) {
       const { name } = this.#context.upstream;
-      this.#fault = apiError('upstream_invalid', `${name} sent more tool calls than an answer may have`);
+      this.#fault = apiError('upstream_invalid', `${name} sent more than ${MAX_TOOL_CALLS} tool calls`);
     }
     return fragments;
   }
 
   #finish(part: ChoicePart, state: ChoiceState): FinishReason | null {
-    // What comes with an error is not finished, whatever else it contains.
+    // A finish word that comes together with an error does not count.
     if (part.finishWord === null || this.#isFailing || this.#fault !== null) return null;
     const meaning = meaningOf(part, part.finishWord);
     if (meaning === 'failed') {
       this.#fault = failedFinish(this.#context.upstream, part.finishWord);
       return null;
     }
-    state.finished = true;
+    state.isFinished = true;
     this.#revision++;
     return meaning === 'stop' && !state.toolCalls.isEmpty ? 'tool_calls' : meaning;
   }
@@ -284,4 +284,137 @@ export class Normalizer {
 
 function meaningOf(choice: ChoicePart, word: string): FinishMeaning {
   return choice.finishMeaning ?? finishMeaning(word);
+}
+
+interface ToolCall {
+  readonly index: number;
+  /** The index that the upstream sent, if any. It may differ from `index`. */
+  readonly upstreamIndex: number | undefined;
+  /** The upstream's id, or undefined until it sends one. */
+  id: string | undefined;
+  hasName: boolean;
+  /** Its first fragment, with id, type and name, was sent. */
+  isStarted: boolean;
+  /** Received before the first fragment could be sent, and sent with it. */
+  extraContent: JsonObject | undefined;
+}
+
+/** The tool calls of all choices of one output. */
+export interface ToolCallCount {
+  calls: number;
+}
+
+/** Repairs the tool calls of one choice: finds the call of each fragment, and sends id, type and name once, first (C7). */
+export class ToolCallRepair {
+  readonly #makeId: () => string;
+  readonly #count: ToolCallCount;
+  readonly #names: ReadonlyMap<string, string>;
+  readonly #calls: ToolCall[] = [];
+  // The newest call of each id and of each upstream index. A search at every fragment would take quadratic time.
+  readonly #byId = new Map<string, ToolCall>();
+  readonly #byUpstreamIndex = new Map<number, ToolCall>();
+  readonly #indexes = new Set<number>();
+  #nextIndex = 0;
+  #isEmpty = true;
+  #isOverBound = false;
+
+  /**
+   * @param makeId makes the id of a call that the upstream sent without one
+   * @param names the client's tool names by the names that the upstream knows
+   */
+  constructor(makeId: () => string, count: ToolCallCount, names: ReadonlyMap<string, string> = new Map()) {
+    this.#makeId = makeId;
+    this.#count = count;
+    this.#names = names;
+  }
+
+  /** Whether no call was sent. */
+  get isEmpty(): boolean {
+    return this.#isEmpty;
+  }
+
+  /** Whether the upstream started more than {@link MAX_TOOL_CALLS} calls. The further ones are dropped. */
+  get isOverBound(): boolean {
+    return this.#isOverBound;
+  }
+
+  /** Returns the canonical fragment, or null if the part has nothing to send. */
+  read(part: ToolCallPart): ToolCallDelta | null {
+    const call = this.#find(part) ?? this.#start(part);
+    if (call === undefined) return null;
+    call.hasName ||= part.name !== undefined;
+    if (call.id === undefined && part.id !== undefined) this.#setId(call, part.id);
+    if (call.isStarted) {
+      if (part.arguments === '' && part.extraContent === undefined) return null;
+      return {
+        index: call.index,
+        function: { arguments: part.arguments },
+        ...extraContent(part.extraContent),
+      };
+    }
+    call.extraContent ??= part.extraContent;
+    // The first fragment that is sent must have the name. One with only an id or an index waits for the next.
+    if (part.name === undefined && part.arguments === '') return null;
+    call.isStarted = true;
+    this.#isEmpty = false;
+    const { name = '' } = part;
+    return {
+      index: call.index,
+      id: call.id ?? this.#makeId(),
+      type: 'function',
+      function: { name: this.#names.get(name) ?? name, arguments: part.arguments },
+      ...extraContent(call.extraContent),
+    };
+  }
+
+  /** The call that a fragment continues, or undefined if it starts a new one. */
+  #find(part: ToolCallPart): ToolCall | undefined {
+    const sameId = part.id === undefined ? undefined : this.#byId.get(part.id);
+    if (part.index === undefined) return part.id === undefined ? this.#lastFor(part) : sameId;
+    if (sameId?.upstreamIndex === part.index) return sameId;
+    const sameIndex = this.#byUpstreamIndex.get(part.index);
+    const differs = part.id !== undefined && sameIndex?.id !== undefined && part.id !== sameIndex.id;
+    // Some upstreams send index 0 for every parallel call, with a name. Others send a new id with every fragment, without one.
+    return differs && part.name !== undefined ? undefined : sameIndex;
+  }
+
+  /** For a fragment with neither index nor id: the last call, unless both have a name. */
+  #lastFor(part: ToolCallPart): ToolCall | undefined {
+    const last = this.#calls.at(-1);
+    return last?.hasName && part.name !== undefined ? undefined : last;
+  }
+
+  #start(part: ToolCallPart): ToolCall | undefined {
+    if (this.#count.calls >= MAX_TOOL_CALLS) {
+      this.#isOverBound = true;
+      return undefined;
+    }
+    // An index out of bounds still distinguishes calls, but is not sent to the client.
+    const isUsable =
+      part.index !== undefined && part.index < MAX_TOOL_CALLS && !this.#indexes.has(part.index);
+    const index = isUsable ? part.index : this.#nextIndex;
+    const call: ToolCall = {
+      index,
+      upstreamIndex: part.index,
+      id: undefined,
+      hasName: false,
+      isStarted: false,
+      extraContent: undefined,
+    };
+    this.#count.calls++;
+    this.#calls.push(call);
+    this.#indexes.add(index);
+    this.#nextIndex = Math.max(this.#nextIndex, index + 1);
+    if (part.index !== undefined) this.#byUpstreamIndex.set(part.index, call);
+    return call;
+  }
+
+  #setId(call: ToolCall, id: string): void {
+    call.id = id;
+    this.#byId.set(id, call);
+  }
+}
+
+function extraContent(value: JsonObject | undefined): { readonly extra_content?: JsonObject } {
+  return value === undefined ? {} : { extra_content: value };
 }

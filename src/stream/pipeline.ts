@@ -1,6 +1,9 @@
 /**
- * The stream of one client. Bytes of an upstream's body go through an `AnswerReader` synchronously and leave in one pipe; heartbeats and
- * timeouts run beside them. Attempts follow one another until one has output (R5): its answer is then the stream's.
+ * The stream of one client: moves an upstream's bytes through an event reader to the client, with heartbeats and timeouts.
+ *
+ * `CanonicalStream` is the client's side and lives for the whole request. Each attempt gets an `UpstreamPump` from `begin`, which reads
+ * the upstream's body. After each read the pump calls `flush`, which sends what was written, or holds it while another attempt may
+ * still replace this one (R5). The first attempt with output is the last.
  */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { brokenConnection, deadlineExceeded, type Upstream } from '../canonical/upstream-error.ts';
@@ -49,7 +52,7 @@ export type EmptyEnd =
 
 /** The attempt's side of the stream. */
 export interface AttemptCallbacks {
-  /** Whether another attempt may follow. Then what comes before this one's output is held (R5). */
+  /** Whether another attempt may follow. Then what is written before the first output is held. */
   readonly isReplaceable: boolean;
   /** Called at most once, before the first output is sent. */
   readonly onOutput: () => void;
@@ -65,8 +68,8 @@ interface CurrentAttempt {
 /**
  * - `waiting`: no attempt runs. The idle timeout pauses after the first one.
  * - `undecided`: an attempt runs, and has no output yet.
- * - `committed`: its answer is the stream's.
- * - `ending`: the last frames are written. `isRefused`: nothing was sent, so the error is an HTTP status.
+ * - `committed`: the attempt's output is the stream's.
+ * - `ending`: the last frames are written. `isRefused`: nothing was sent, so the error becomes an HTTP status.
  * - `over`: closed, or the client disconnected.
  */
 type State =
@@ -117,7 +120,7 @@ export class CanonicalStream {
     return this.#options.pipe.readable;
   }
 
-  /** Resolves when the headers are due: null with the first output or heartbeat, or the error that came before (H3). */
+  /** Resolves when the headers are due: null with the first output or heartbeat, or the error that preceded both. */
   get opened(): Promise<StreamFailure | null> {
     return this.#opened.promise;
   }
@@ -128,8 +131,8 @@ export class CanonicalStream {
   }
 
   /**
-   * Begins an attempt, before its upstream is called. A stream that is over takes no output from it.
-   * @param writer the attempt's own writer, if it is not the stream's (passthrough, N1)
+   * Begins an attempt, before its upstream is called. If the stream is over, the attempt is cancelled.
+   * @param writer the attempt's own writer in passthrough, else the stream's
    */
   begin(
     options: EventReaderOptions,
@@ -142,7 +145,7 @@ export class CanonicalStream {
       chunk: (chunk) => writer.chunk(chunk),
       vendor: (json, name) => writer.vendor(json, name),
       ...(event === undefined ? {} : { event }),
-      end: (failure) => this.#answerEnded(failure),
+      end: (failure) => this.#attemptEnded(failure),
     };
     const { clock, leaseMemory } = this.#options;
     const pump = new UpstreamPump(options, sink, writer, {
@@ -161,7 +164,7 @@ export class CanonicalStream {
     return pump;
   }
 
-  /** Ends the stream with an error, whatever runs. */
+  /** Ends the stream with an error, in any state. */
   fail(error: ApiError): void {
     const { kind } = this.#state;
     if (kind === 'over') return;
@@ -174,7 +177,7 @@ export class CanonicalStream {
     return 'attempt' in this.#state ? this.#state.attempt : null;
   }
 
-  #answerEnded(failure: StreamFailure | null): void {
+  #attemptEnded(failure: StreamFailure | null): void {
     if (this.#state.kind !== 'undecided') return this.#finish(failure);
     const { pump, callbacks } = this.#state.attempt;
     if (pump.hasOutput) {
@@ -206,15 +209,15 @@ export class CanonicalStream {
   #flush(): Promise<void> | undefined {
     const { kind } = this.#state;
     if (kind === 'over') return undefined;
-    if (kind === 'undecided' && this.#holds(this.#state.attempt)) return undefined;
+    if (kind === 'undecided' && this.#holdOrCommit(this.#state.attempt)) return undefined;
     const hasFrames = !this.#writer.output.isEmpty || this.#held.length > 0;
     const written = hasFrames ? this.#write(this.#take()) : undefined;
     if (this.#state.kind === 'ending') this.#close(this.#state);
     return written;
   }
 
-  /** Holds the output of an undecided attempt, or decides for it. */
-  #holds(attempt: CurrentAttempt): boolean {
+  /** Holds what an undecided attempt wrote and returns true, or commits the attempt if it is decided. */
+  #holdOrCommit(attempt: CurrentAttempt): boolean {
     const { hasOutput } = attempt.pump;
     const { isReplaceable } = attempt.callbacks;
     if (!hasOutput && isReplaceable) {
@@ -233,7 +236,7 @@ export class CanonicalStream {
     output.release(bytes);
   }
 
-  /** Everything to send: what was held, and what was written after it. */
+  /** Takes everything to send: what was held, and what was written after it. */
   #take(): Uint8Array {
     if (this.#held.length === 0) return this.#writer.output.take();
     this.#hold();
@@ -324,10 +327,10 @@ interface PumpHost {
 const READ_BUFFER_BYTES = 4 * 1024;
 const LARGE_READ_BUFFER_BYTES = 16 * 1024;
 
-/** A large event holds its buffer, which doubles as it grows, and its output. */
+/** A large event takes a buffer, which doubles as it grows, and its output. */
 const EVENT_MEMORY_FACTOR = 2 + MAX_OUTPUT_FACTOR;
 
-/** Moves one upstream's answer into the stream. Call one of `pump`, `plain` and `fail`. */
+/** Moves one upstream's response into the stream. Call one of `pump`, `plain` and `fail`. */
 export class UpstreamPump {
   readonly #options: EventReaderOptions;
   readonly #host: PumpHost;
@@ -342,7 +345,7 @@ export class UpstreamPump {
     this.#reader = new EventReader(options, sink, writer);
   }
 
-  /** Whether there was text, or a vendor event that passes (R5). */
+  /** Whether there was text, or a vendor event that passes. */
   get hasOutput(): boolean {
     return this.#reader.hasOutput;
   }
@@ -353,7 +356,7 @@ export class UpstreamPump {
   }
 
   /**
-   * Reads an event stream. Each read waits until the client took the output of the last one (T5).
+   * Reads an event stream. Each read waits until the client took the output of the last one, which is the backpressure (T5).
    * Resolves when the body is at its end or cancelled. Never rejects.
    * @param body a byte stream, such as the body of a fetch response
    */
@@ -372,11 +375,11 @@ export class UpstreamPump {
         if (read === 'revoked') return this.fail(this.#overloaded());
         if (read.done) return await this.#step(() => this.#reader.end());
         const endsLargeEvent = this.#lease !== null && read.value.includes(LF);
-        if (endsLargeEvent) await this.#lease?.begin();
+        if (endsLargeEvent) await this.#lease?.startWork();
         const eventsBefore = this.#reader.events;
         const bytes = read.value.length;
         const written = this.#step(() => this.#reader.push(read.value));
-        this.#lease?.end();
+        this.#lease?.endWork();
         buffer = nextBuffer(read.value);
         const events = this.#reader.events - eventsBefore;
         this.#host.onRead(events > 0);
@@ -397,11 +400,11 @@ export class UpstreamPump {
    * Takes a JSON object in place of an event stream.
    * @returns when the client has taken the output, or undefined if there was none
    */
-  plain(answer: JsonObject): Promise<void> | undefined {
-    return this.#step(() => this.#reader.plain(answer));
+  plain(response: JsonObject): Promise<void> | undefined {
+    return this.#step(() => this.#reader.plain(response));
   }
 
-  /** Ends the answer with an error. */
+  /** Ends the attempt with an error. */
   fail(error: ApiError): void {
     void this.#step(() => this.#reader.fail(error));
   }
@@ -412,12 +415,13 @@ export class UpstreamPump {
     this.#source?.cancel().catch(() => {});
   }
 
+  /** Runs one synchronous step of the reader, and sends what it wrote. */
   #step(step: () => void): Promise<void> | undefined {
     if (this.isOver) return undefined;
     try {
       step();
     } catch {
-      // An event that the engine itself refuses, such as extreme nesting, still ends in an error frame.
+      // An exception of the engine, such as a stack overflow, still ends in an error frame.
       this.#reader.fail(apiError('upstream_invalid', `${this.#name} sent an event that can't be read`));
     }
     return this.#host.flush();
@@ -436,7 +440,7 @@ export class UpstreamPump {
   }
 
   #overloaded(): ApiError {
-    const message = `Too many large events are being read at once, ${this.#name}'s among them: try again`;
+    const message = `Too many large events are being read at once, including one of ${this.#name}: try again`;
     return apiError('overloaded', message);
   }
 
@@ -445,13 +449,13 @@ export class UpstreamPump {
   }
 }
 
-/** The read detached the buffer and returns its memory. */
+/** The next read's buffer: a larger one after a full read, else the same memory, which the read returns detached. */
 function nextBuffer(read: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const isFull = read.length === READ_BUFFER_BYTES && read.buffer.byteLength === READ_BUFFER_BYTES;
   return isFull ? new Uint8Array(LARGE_READ_BUFFER_BYTES) : new Uint8Array(read.buffer);
 }
 
-/** Lets other streams and timers run after a limit of input without output, which is read without any other pause (B4). */
+/** Input without output is read without a pause. This counts it, and yields to other streams and timers after a limit (B4). */
 export class YieldBudget {
   readonly #clock: Clock;
   #bytes = 0;

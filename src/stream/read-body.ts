@@ -1,11 +1,11 @@
-/** Reads a body that has to be whole (a request, a plain answer, a model list), up to a bound. */
+/** Reads a complete body up to a bound: a request, a non-streaming response, a model list. */
 import { SMALL_BYTES } from '../shared/limits.ts';
 import { type Lease, type LeaseMemory, SMALL_LEASE } from './memory.ts';
 
-/** Most bodies of an unknown length fit. */
+/** The first buffer for a body of unknown length: most fit. */
 const FIRST_BYTES = 16 * 1024;
 
-/** A request or a response, as far as its body is read. */
+/** The part of a Request or Response that is used here. */
 interface BodyMessage {
   readonly headers: Pick<Headers, 'get' | 'has'>;
   readonly body: ReadableStream<Uint8Array> | null;
@@ -15,30 +15,30 @@ interface BodyMessage {
 export interface TextSource {
   readonly message: BodyMessage;
   readonly maxBytes: number;
-  /** Takes what is to be called when time is up; without it the body ends with its connection. */
+  /** Registers a callback for the deadline. Absent: only the connection's end stops a slow body. */
   readonly watch?: (onLate: () => void) => void;
 }
 
 export interface BodySource {
   readonly body: ReadableStream<Uint8Array> | null;
-  /** The bytes that its sender announced, or null where it did not. */
+  /** The body's `content-length`, or null if it is unknown. */
   readonly length: number | null;
   readonly maxBytes: number;
-  /** Resolves when time is up. */
+  /** Resolves at the deadline. */
   readonly late?: Promise<'late'> | undefined;
 }
 
 export type TextRead =
-  /** The work on it has begun. `bytes`: as it came. */
+  /** `bytes`: the body's length. The lease's turn of work has started. */
   | { readonly kind: 'text'; readonly text: string; readonly bytes: number; readonly lease: Lease }
   | Exclude<BodyRead, { kind: 'body' }>;
 
 export type BodyRead =
   | { readonly kind: 'body'; readonly bytes: Uint8Array<ArrayBuffer>; readonly lease: Lease }
-  /** `broken`: it ended before it was complete; `crowded`: other bodies hold all the memory that there is for them. */
-  | { readonly kind: 'too_large' | 'late' | 'broken' | 'crowded' };
+  /** `broken`: the connection ended early. `memory_exhausted`: other bodies hold all the memory. */
+  | { readonly kind: 'too_large' | 'late' | 'broken' | 'memory_exhausted' };
 
-/** What `content-length` announces, or null: a body that is unpacked on its way has another length. */
+/** The `content-length`, or null if there is none or the body is compressed, as its decoded length differs. */
 export function announcedLength(headers: Pick<Headers, 'get' | 'has'>): number | null {
   const length = headers.get('content-length');
   if (length === null || headers.has('content-encoding')) return null;
@@ -46,13 +46,13 @@ export function announcedLength(headers: Pick<Headers, 'get' | 'has'>): number |
 }
 
 /**
- * Reads a message's text whole. Never throws; where it gives up, the rest is not read.
- * @returns the text, and its share of the isolate's memory: to be released when nothing of the body is held any more
+ * Reads a message's body as text. Never throws. If it fails, the rest of the body is not read.
+ * @returns the text and its lease, which the caller releases when nothing of the body is held
  */
 export function readBodyText(source: TextSource, leaseMemory: LeaseMemory): Promise<TextRead> {
   const { message, maxBytes, watch } = source;
   const length = announcedLength(message.headers);
-  // Nearly every body: the runtime reads it in one step, and no more of it than was announced.
+  // Nearly all bodies: the runtime reads them in one step, and no more than their `content-length`.
   if (length !== null && length <= SMALL_BYTES && length <= maxBytes) return readSmall(source, length);
   const late = watch && new Promise<'late'>((resolve) => watch(() => resolve('late')));
   return readLarge({ body: message.body, length, maxBytes, late }, leaseMemory);
@@ -72,31 +72,31 @@ async function readLarge(source: BodySource, leaseMemory: LeaseMemory): Promise<
   const read = await readBody(source, leaseMemory);
   if (read.kind !== 'body') return read;
   const { bytes, lease } = read;
-  await lease.begin();
+  await lease.startWork();
   const { length } = bytes;
   return { kind: 'text', text: takeText(bytes), bytes: length, lease };
 }
 
 /**
- * Reads it whole. Never throws; where it gives up, the rest is not read.
- * @returns the bytes, and their share of the isolate's memory: to be released when nothing of the body is held any more
+ * Reads a body as bytes. Never throws. If it fails, the rest of the body is not read.
+ * @returns the bytes and their lease, which the caller releases when nothing of the body is held
  */
 export async function readBody(
   { body, length, maxBytes, late }: BodySource,
   leaseMemory: LeaseMemory,
 ): Promise<BodyRead> {
   if (length !== null && length > maxBytes) return { kind: 'too_large' };
-  // Of an unknown length a small part is read first: few bodies have more, and those get room for as much as may be.
+  // A body of unknown length gets a small lease first. If it has more bytes, which few have, it gets the largest.
   let room = Math.min(length ?? SMALL_BYTES, maxBytes);
   let lease = await leaseMemory(room);
-  if (lease === null) return { kind: 'crowded' };
+  if (lease === null) return { kind: 'memory_exhausted' };
   const read = openReader(body);
-  const giveUp = (kind: Exclude<BodyRead['kind'], 'body'>): BodyRead => {
+  const fail = (kind: Exclude<BodyRead['kind'], 'body'>): BodyRead => {
     lease?.release();
     read.cancel();
     return { kind };
   };
-  // One byte more than may come shows that more came.
+  // One byte more than allowed, to notice a longer body.
   let bytes = new Uint8Array(Math.min(length ?? FIRST_BYTES, room) + 1);
   let used = 0;
   try {
@@ -104,29 +104,29 @@ export async function readBody(
       const reading = read.into(bytes.subarray(used));
       const ends = [late, lease.revoked].filter((end) => end !== undefined);
       const piece = ends.length === 0 ? await reading : await Promise.race([reading, ...ends]);
-      if (piece === 'late') return giveUp('late');
-      if (piece === 'revoked') return giveUp('crowded');
+      if (piece === 'late') return fail('late');
+      if (piece === 'revoked') return fail('memory_exhausted');
       bytes = new Uint8Array(piece.buffer);
       if (piece.length === 0) break;
       used += piece.length;
-      if (used > maxBytes) return giveUp('too_large');
+      if (used > maxBytes) return fail('too_large');
       if (used > room) {
         lease.release();
         room = maxBytes;
         lease = await leaseMemory(room);
-        if (lease === null) return giveUp('crowded');
+        if (lease === null) return fail('memory_exhausted');
       }
-      // A transfer frees what it leaves at once: the engine would do so only at its next collection.
+      // A transfer frees the old buffer at once, not at the engine's next collection.
       if (used === bytes.length) bytes = new Uint8Array(bytes.buffer.transfer(Math.min(used * 2, room + 1)));
     }
   } catch {
-    return giveUp('broken');
+    return fail('broken');
   }
-  lease.arrived();
+  lease.markReceived();
   return { kind: 'body', bytes: bytes.subarray(0, used), lease };
 }
 
-/** The text of a body that was read, whose memory is given back at once: the engine would free it at its next collection. */
+/** Decodes a body's text and frees its bytes at once, not at the engine's next collection. */
 export function takeText(bytes: Uint8Array<ArrayBuffer>): string {
   const text = new TextDecoder().decode(bytes);
   bytes.buffer.transfer(0);
@@ -134,7 +134,7 @@ export function takeText(bytes: Uint8Array<ArrayBuffer>): string {
 }
 
 interface BodyReader {
-  /** Reads what there is, as a view of the same memory: an empty one at the body's end. */
+  /** Reads available bytes into the view. Returns a view of the same memory, which is empty at the body's end. */
   readonly into: (view: Uint8Array<ArrayBuffer>) => Promise<Uint8Array<ArrayBuffer>>;
   readonly cancel: () => void;
 }
@@ -153,7 +153,7 @@ function openReader(body: ReadableStream<Uint8Array> | null): BodyReader {
   };
 }
 
-/** Null for a body that its maker built of a stream of chunks, as another Worker that mounts Weir may do. */
+/** Null for a body that is not a byte stream: a Worker that mounts Weir may build a request from any stream. */
 function byteReader(body: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | null {
   try {
     return body.getReader({ mode: 'byob' });

@@ -1,14 +1,13 @@
 /**
- * Reads server-sent events out of bytes, as the WHATWG specification has it (S1), and pushes each one on in the turn in
- * which its last byte arrives (F4). https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
+ * Parses server-sent events from bytes by the WHATWG specification, and reports each event synchronously with its last byte:
+ * https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
  */
-
 import { ByteBuffer } from './buffers.ts';
 
 export interface SseSink {
-  /** An event with data: its name (`""` where it has none) and its data lines, joined by LF. */
+  /** An event with data: its name or `""`, and its data lines joined by LF. */
   event(name: string, data: string): void;
-  /** An event, or a line of one, exceeds the bound. Nothing is read after it. */
+  /** An event or a line exceeds the bound. Nothing is read after it. */
   tooLarge(): void;
 }
 
@@ -22,14 +21,14 @@ const BOM = [0xef, 0xbb, 0xbf];
 const DATA = [100, 97, 116, 97];
 const EVENT = [101, 118, 101, 110, 116];
 
-/** Keeps a BOM: only the stream's first one is dropped (S1), and `decode` would drop one at the head of every line. */
+/** Keeps a BOM: only one at the start of the stream is removed, and this decoder would remove one from every line. */
 const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 
-/** A push parser for one stream: `push` for every read, `end` once after the last. */
+/** A push parser for one stream: call `push` for every read and `end` once after the last. */
 export class SseParser {
   readonly #sink: SseSink;
   readonly #maxEventBytes: number;
-  /** A line that has not ended, out of earlier reads. */
+  /** The start of a line whose end was not read yet. */
   readonly #unfinished = new ByteBuffer();
   /** Bytes of the unfinished event's data lines. */
   #dataBytes = 0;
@@ -39,25 +38,25 @@ export class SseParser {
   #isCrlf = false;
   /** The event is a JSON body without `data:`. */
   #isBare = false;
-  /** The last read ended in CR: an LF that comes next belongs to it. */
+  /** The last read ended with CR: an LF at the start of the next read belongs to it. */
   #skipLf = false;
-  #stopped = false;
-  /** The read that is being scanned, and where in it the next LF was found. */
+  #isStopped = false;
+  /** The read that is scanned, and the index of its next LF. */
   #scanned: Uint8Array | undefined;
   #nextLf = -1;
 
-  /** @param maxEventBytes bounds what is held: the data of one event and the line being read (B1) */
+  /** @param maxEventBytes bounds what is held: the data of one event and the current line (B1) */
   constructor(sink: SseSink, maxEventBytes: number) {
     this.#sink = sink;
     this.#maxEventBytes = maxEventBytes;
   }
 
-  /** Nothing of an event is held: the next byte begins one. */
+  /** Whether nothing of an event is held, so that the next byte begins one. */
   get isBetweenEvents(): boolean {
     return this.#unfinished.length === 0 && this.#data === undefined && this.#name === '' && !this.#skipLf;
   }
 
-  /** How the last line ended. */
+  /** The end of the last line. */
   get lineEnd(): '\n' | '\r\n' {
     return this.#isCrlf ? '\r\n' : '\n';
   }
@@ -67,7 +66,7 @@ export class SseParser {
     return this.#dataBytes + this.#unfinished.length;
   }
 
-  /** Gives back what reading a large event took, where none is being read. */
+  /** Frees the memory that a large event took, if none is being read. */
   freeMemory(): void {
     this.#unfinished.free();
   }
@@ -77,8 +76,8 @@ export class SseParser {
   }
 
   /**
-   * Reads from `at` through the end of the first event that ends.
-   * @returns where the next one begins, or the bytes' length where none is left
+   * Reads from `at` to the end of the first event.
+   * @returns the start of the next event, or the bytes' length
    */
   pushEvent(bytes: Uint8Array, at: number): number {
     let start = at;
@@ -86,8 +85,8 @@ export class SseParser {
       this.#skipLf = false;
       if (bytes[start] === LF) start++;
     }
-    while (start < bytes.length && !this.#stopped) {
-      start = this.#skipSilence(bytes, start);
+    while (start < bytes.length && !this.#isStopped) {
+      start = this.#skipBlank(bytes, start);
       if (start === bytes.length) break;
       const end = this.#findLineEnd(bytes, start);
       if (end === bytes.length) {
@@ -107,8 +106,8 @@ export class SseParser {
     return bytes.length;
   }
 
-  /** Where the first line begins that is neither blank nor a whole comment: between events those cost nearly nothing. */
-  #skipSilence(bytes: Uint8Array, from: number): number {
+  /** Between events: returns the start of the first line that is neither blank nor a complete comment. A fast way over heartbeats. */
+  #skipBlank(bytes: Uint8Array, from: number): number {
     if (!this.isBetweenEvents || this.#isFirstLine) return from;
     let at = from;
     for (;;) {
@@ -120,35 +119,35 @@ export class SseParser {
     }
   }
 
-  /** The stream is over: a last line and a last event without their ends still count (S2). */
+  /** Ends the stream. A last line and a last event without their ends still count (S2). */
   end(): void {
-    if (this.#unfinished.length > 0 && !this.#stopped) this.#line(this.#unfinished.take());
-    if (!this.#stopped) this.#dispatch();
+    if (this.#unfinished.length > 0 && !this.#isStopped) this.#line(this.#unfinished.take());
+    if (!this.#isStopped) this.#dispatch();
     this.stop();
   }
 
-  /** Nothing more is read, and nothing more is held: what follows `[DONE]` does not count (S3). */
+  /** Stops reading and frees what is held. What follows `[DONE]` does not count (S3). */
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
     this.#unfinished.take();
     this.#data = undefined;
     this.#scanned = undefined;
   }
 
-  /** The whole line, whose last piece this is. */
+  /** The complete line, from its last piece. */
   #finishLine(last: Uint8Array): Uint8Array {
     if (this.#unfinished.length === 0) return last;
     this.#unfinished.append(last);
     return this.#unfinished.take();
   }
 
-  /** Where the line that begins at `start` ends, or the bytes' length where it goes on. */
+  /** The end of the line that begins at `start`, or the bytes' length if the line continues. */
   #findLineEnd(bytes: Uint8Array, start: number): number {
     if (bytes !== this.#scanned) {
       this.#scanned = bytes;
       this.#nextLf = -1;
     }
-    // It is looked for again only when it was passed, or a read full of CRs would be scanned for it at every line.
+    // Searched again only after it was passed: in a read full of CRs a search at every line would take quadratic time.
     if (this.#nextLf < start) this.#nextLf = indexOrEnd(bytes, LF, start);
     return start + indexOrEnd(bytes.subarray(start, this.#nextLf), CR);
   }
@@ -163,11 +162,11 @@ export class SseParser {
       this.#dispatch();
       return true;
     }
-    // Anything but these two is a comment, `id`, `retry` or unknown: a stream that is relayed has no use for it.
     if (!this.#checkSize(line.length)) return false;
     if (this.#isBare || this.#beginsBare(line)) this.#bareLine(line);
     else if (startsWith(line, DATA)) this.#dataField(line);
     else if (startsWith(line, EVENT)) this.#name = fieldValue(line, EVENT.length) ?? this.#name;
+    // Everything else is skipped: a comment, `id`, `retry` or an unknown field.
     return false;
   }
 
@@ -179,8 +178,8 @@ export class SseParser {
   }
 
   /**
-   * A body in the place of an event: Google breaks a stream off with its error's JSON in lines of its own, without `data:`
-   * (shared/streams gemini--vertex-error-mid-stream). As no field's name begins so, it is read up to the next blank line.
+   * Whether the line begins a JSON body without `data:`. Google ends a stream with such an error (fixture
+   * gemini--vertex-error-mid-stream). No field name begins with a bracket, so the body is read up to the next blank line.
    */
   #beginsBare(line: Uint8Array): boolean {
     this.#isBare =
@@ -212,7 +211,7 @@ export class SseParser {
   }
 }
 
-/** Where the byte first stands at `from` or behind it, or the bytes' length where it does not. */
+/** The first index of the byte from `from` on, or the bytes' length. */
 export function indexOrEnd(bytes: Uint8Array, byte: number, from = 0): number {
   const index = bytes.indexOf(byte, from);
   return index < 0 ? bytes.length : index;
@@ -223,7 +222,7 @@ function startsWith(line: Uint8Array, prefix: readonly number[]): boolean {
   return true;
 }
 
-/** The value behind a field's name of that length, or undefined where the name goes on (`database:`). */
+/** The value of a field whose name has this length, or undefined if the name is longer (`database:`). */
 function fieldValue(line: Uint8Array, nameLength: number): string | undefined {
   if (line.length === nameLength) return '';
   if (line[nameLength] !== COLON) return undefined;

@@ -1,30 +1,30 @@
-/** One stream's three clocks on one timer: heartbeats to the client, silence of the upstream, the whole request (T1-T3). */
+/** The heartbeats, the idle timeout and the deadline of one stream, on one timer. */
 
-/** In ms; 0 turns one off. */
+/** In ms. 0 turns one off. */
 export interface TimerLimits {
   readonly heartbeatMs: number;
   readonly idleTimeoutMs: number;
   readonly deadlineMs: number;
 }
 
-/** Time as it comes in from outside. */
+/** The current time and timers, passed in from outside. */
 export interface Clock {
   /** ms since the epoch. */
   readonly now: () => number;
-  /** Calls back once after so many ms, unless it is cancelled with what it returned. */
+  /** Calls `onFire` once after `ms`. Returns a function that cancels it. */
   readonly startTimer: (ms: number, onFire: () => void) => () => void;
 }
 
 export interface TimerEvents {
-  /** The client has not taken the last write, so nothing is read: the silence is then not the upstream's. */
+  /** Whether the client has not taken the last write. Nothing is read then, so the upstream is not idle. */
   readonly isBlocked: () => boolean;
-  /** The client has had no byte for a heartbeat's time. */
+  /** The client received nothing for `heartbeatMs`. */
   readonly heartbeat: () => void;
-  /** The upstream was silent for too long (`idle`), or the request took too long (`deadline`). Nothing fires after it, but for `wait`. */
+  /** The upstream sent nothing for too long (`idle`), or the request took too long (`deadline`). No timer runs after it until `wait` or `resume`. */
   readonly timeout: (kind: 'idle' | 'deadline') => void;
 }
 
-/** Activity is only noted, as a time: no timer is armed or cleared for a chunk, the one that runs looks when it fires. */
+/** Activity only stores a time. No timer is set or cancelled for a chunk: the one timer compares times when it fires. */
 export class StreamTimers {
   readonly #limits: TimerLimits;
   readonly #clock: Clock;
@@ -47,24 +47,24 @@ export class StreamTimers {
     this.#arm();
   }
 
-  /** Bytes reached the client's side. */
+  /** Bytes were written to the client. */
   wrote(): void {
     this.#lastWriteAt = this.#clock.now();
   }
 
-  /** Bytes came from the upstream: comments put the idle timeout off until the first data event, and no longer (T2). */
+  /** Bytes were read from the upstream. Comments postpone the idle timeout only before the first data event (T2). */
   read(hasEvent: boolean): void {
     this.#hasEvent ||= hasEvent;
     if (hasEvent || !this.#hasEvent) this.#lastEventAt = this.#clock.now();
   }
 
-  /** No upstream is asked: until `resume` no silence counts. */
+  /** Pauses the idle timeout between attempts. */
   wait(): void {
     this.#isWaiting = true;
     this.#rearm();
   }
 
-  /** The next upstream is asked, and its silence begins. */
+  /** Restarts the idle timeout for the next attempt. */
   resume(): void {
     this.#isWaiting = false;
     this.#hasEvent = false;
@@ -99,7 +99,7 @@ export class StreamTimers {
     }
     if (now >= this.#heartbeatAt) {
       this.#lastWriteAt = now;
-      // A slow reader gets none: heartbeats would only queue up.
+      // A slow client gets no heartbeats: they would only queue up.
       if (!isBlocked) this.#events.heartbeat();
     }
     this.#arm();

@@ -14,10 +14,10 @@ function hold(body: object = BODY, maxBytes = 10_000) {
   const tell = (word: string) => async () => void told.push(word);
   const lease: Lease = {
     revoked: new Promise(() => {}),
-    arrived: () => void told.push('arrived'),
-    begin: tell('begin'),
+    markReceived: () => void told.push('arrived'),
+    startWork: tell('begin'),
     pause: async () => {},
-    end: () => void told.push('end'),
+    endWork: () => void told.push('end'),
     release: () => void told.push('release'),
   };
   return {

@@ -80,7 +80,7 @@ describe('Memory.lease', () => {
   test('B3 no room for ten seconds while all others are there: refused, and those behind it go on', async () => {
     const bench = new Bench();
     const held = await bench.room(MAX_MEMORY_BYTES - SMALL_BYTES * 2);
-    held.arrived();
+    held.markReceived();
     bench.lease('large', HALF);
     bench.lease('fits', SMALL_BYTES + 1);
     bench.clock.advance(MAX_MEMORY_WAIT_MS);
@@ -122,29 +122,29 @@ describe('Lease.begin', () => {
     const bench = new Bench();
     const first = await bench.room(LARGE);
     const second = await bench.room(LARGE);
-    await first.begin();
-    const work = second.begin();
+    await first.startWork();
+    const work = second.startWork();
     expect(await hasBegun(work)).toBe(false);
-    first.end();
+    first.endWork();
     expect(await hasBegun(work)).toBe(false);
     bench.clock.advance(TURN_PAUSE_MS);
     expect(await hasBegun(work)).toBe(true);
     second.release();
-    expect(await hasBegun((await bench.room(LARGE)).begin())).toBe(true);
+    expect(await hasBegun((await bench.room(LARGE)).startWork())).toBe(true);
   });
 
   test('B4 one that is not large: at once, beside others', async () => {
     const bench = new Bench();
-    await (await bench.room(LARGE)).begin();
-    expect(await hasBegun((await bench.room(LARGE_BYTES)).begin())).toBe(true);
+    await (await bench.room(LARGE)).startWork();
+    expect(await hasBegun((await bench.room(LARGE_BYTES)).startWork())).toBe(true);
   });
 
   test('B4 a release without an end: ends the work, too', async () => {
     const bench = new Bench();
     const first = await bench.room(LARGE);
     const second = await bench.room(LARGE);
-    await first.begin();
-    const work = second.begin();
+    await first.startWork();
+    const work = second.startWork();
     first.release();
     await settle();
     bench.clock.advance(TURN_PAUSE_MS);
@@ -153,8 +153,8 @@ describe('Lease.begin', () => {
 
   test('B4 one that never ends its work: holds up the next one so long and no longer', async () => {
     const bench = new Bench();
-    await (await bench.room(LARGE)).begin();
-    const work = (await bench.room(LARGE)).begin();
+    await (await bench.room(LARGE)).startWork();
+    const work = (await bench.room(LARGE)).startWork();
     bench.clock.advance(MAX_TURN_MS - 1);
     expect(await hasBegun(work)).toBe(false);
     bench.clock.advance(1);

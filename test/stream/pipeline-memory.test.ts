@@ -13,7 +13,7 @@ async function crowded() {
   const clock = new FakeClock();
   const memory = new Memory(clock);
   const other = await memory.lease(MAX_MEMORY_BYTES, () => {});
-  other?.arrived();
+  other?.markReceived();
   return { clock, memory, other };
 }
 

@@ -113,24 +113,24 @@ describe.each(KINDS)('readBody of a stream of %s', (type) => {
     expect(sent.isCancelled).toBe(true);
   });
 
-  test('B3 no room within its time: crowded', async () => {
+  test('B3 no room within its time: memory_exhausted', async () => {
     const reader = new Reader();
-    (await reader.leaseMemory(MAX_MEMORY_BYTES))?.arrived();
+    (await reader.leaseMemory(MAX_MEMORY_BYTES))?.markReceived();
     const read = reader.read(send([bytesOf(MAX)], type, 'end').body, MAX);
     await Promise.resolve();
     reader.clock.advance(MAX_MEMORY_WAIT_MS);
-    expect((await read).kind).toBe('crowded');
+    expect((await read).kind).toBe('memory_exhausted');
   });
 
-  test('B3 one that does not arrive while others wait for room: crowded', async () => {
+  test('B3 one that does not arrive while others wait for room: memory_exhausted', async () => {
     const reader = new Reader();
     const held = await reader.leaseMemory(MAX_MEMORY_BYTES - MAX);
-    held?.arrived();
+    held?.markReceived();
     const read = reader.read(send([bytesOf(10)], type, 'stall').body, MAX);
     const other = reader.leaseMemory(MAX);
     await Promise.resolve();
     reader.clock.advance(MAX_MEMORY_WAIT_MS);
-    expect((await read).kind).toBe('crowded');
+    expect((await read).kind).toBe('memory_exhausted');
     expect(await other).not.toBe(null);
   });
 });

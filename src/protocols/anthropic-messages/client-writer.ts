@@ -5,7 +5,6 @@ import type { Usage } from '../../canonical/usage.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { FrameBuffer } from '../../stream/buffers.ts';
 import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
-import { BlockSequencer, type BlockSink, type OpenBlock } from '../shared/block-sequencer.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import { hasReasoningState, type ReasoningState } from '../shared/reasoning-state.ts';
 import {
@@ -17,6 +16,7 @@ import {
   stopReason,
   textBlock,
 } from './client-answer.ts';
+import { type BlockSink, MessageBlocks, type OpenBlock } from './client-blocks.ts';
 import { errorEvent } from './client-errors.ts';
 import {
   BLOCK_DELTA,
@@ -41,7 +41,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
   readonly #options: Options;
   /** The upstream's model, which says who made a token; null before the message has begun. */
   #model: string | null = null;
-  #blocks: BlockSequencer;
+  #blocks: MessageBlocks;
   /** The index of the next block: of the open one, it is one less. */
   #nextIndex = 0;
   #kind: OpenBlock['kind'] = 'text';
@@ -61,7 +61,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
   constructor(options: Options) {
     this.#options = options;
     this.output = new FrameBuffer(options.maxEventBytes);
-    this.#blocks = new BlockSequencer(this, options.maxEventBytes);
+    this.#blocks = new MessageBlocks(this, options.maxEventBytes);
   }
 
   get revision(): number {
@@ -103,7 +103,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
     this.#model = null;
     this.#held = null;
     this.#isBehindText = false;
-    this.#blocks = new BlockSequencer(this, this.#options.maxEventBytes);
+    this.#blocks = new MessageBlocks(this, this.#options.maxEventBytes);
     this.#nextIndex = 0;
     this.#finish = null;
     this.#usage = null;

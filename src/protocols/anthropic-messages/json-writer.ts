@@ -5,7 +5,6 @@ import type { Usage } from '../../canonical/usage.ts';
 import { EmbeddedJson, type JsonObject } from '../../shared/json.ts';
 import { MAX_ANSWER_BYTES } from '../../shared/limits.ts';
 import type { JsonWriter, StreamFailure } from '../../stream/types.ts';
-import { BlockSequencer, type BlockSink, type OpenBlock } from '../shared/block-sequencer.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import type { ReasoningState } from '../shared/reasoning-state.ts';
 import {
@@ -17,6 +16,7 @@ import {
   stopReason,
   textBlock,
 } from './client-answer.ts';
+import { type BlockSink, MessageBlocks, type OpenBlock } from './client-blocks.ts';
 
 /** What a block costs beside its text, in UTF-16 units, about. */
 const BLOCK_CHARS = 256;
@@ -26,7 +26,7 @@ type Options = Pick<WriterOptions, 'requestId' | 'model'>;
 export class MessagesJsonWriter implements JsonWriter, BlockSink {
   failure: StreamFailure | null = null;
   readonly #options: Options;
-  readonly #blocks = new BlockSequencer(this, MAX_ANSWER_BYTES);
+  readonly #blocks = new MessageBlocks(this, MAX_ANSWER_BYTES);
   readonly #content: JsonObject[] = [];
   readonly #embedded = new EmbeddedJson();
   #open: OpenBlock = { kind: 'text' };

@@ -1,5 +1,5 @@
 /** A tool call in a Responses answer: of a function with its arguments, or of a custom tool with its input, which is one text (I4). */
-import { JsonProgress } from '../shared/json-progress.ts';
+import { JsonProgress } from '../shared/block-sequencer.ts';
 import type { EventSink } from './client-events.ts';
 import { CustomToolInput } from './custom-tool-input.ts';
 import type { ItemPlace, ItemStatus, OpenItem } from './item.ts';
@@ -28,7 +28,7 @@ export class CallItem implements OpenItem {
   #text = '';
 
   constructor(
-    { base, index }: ItemPlace,
+    { idBase, index }: ItemPlace,
     callId: string,
     { kind, name, namespace }: ToolOrigin,
     events: EventSink | null,
@@ -36,7 +36,7 @@ export class CallItem implements OpenItem {
     this.#events = events;
     this.#kind = KINDS[kind];
     this.#input = kind === 'custom' ? new CustomToolInput() : null;
-    this.#id = `${this.#kind.prefix}_${base}${index}`;
+    this.#id = `${this.#kind.prefix}_${idBase}${index}`;
     this.#place = `"item_id":${JSON.stringify(this.#id)},"output_index":${index},`;
     const within = namespace === undefined ? '' : `,"namespace":${JSON.stringify(namespace)}`;
     this.#called = `"call_id":${JSON.stringify(callId)},"name":${JSON.stringify(name)}${within}`;
@@ -44,8 +44,8 @@ export class CallItem implements OpenItem {
   }
 
   /** Its arguments have ended: another call may begin without cutting it. */
-  get isWhole(): boolean {
-    return this.#input?.isWhole ?? this.#progress.isWhole;
+  get isComplete(): boolean {
+    return this.#input?.isComplete ?? this.#progress.isComplete;
   }
 
   addArguments(piece: string): void {
@@ -54,7 +54,7 @@ export class CallItem implements OpenItem {
   }
 
   close(isCut: boolean): string {
-    const isCutHere = isCut && !this.isWhole;
+    const isCutHere = isCut && !this.isComplete;
     if (this.#input !== null) this.#add(this.#input.end());
     else if (this.#text === '' && !isCutHere) this.#add(NO_ARGUMENTS);
     const { event, member } = this.#kind;

@@ -17,7 +17,7 @@ export class CustomToolInput {
   #held = '';
 
   /** The input has ended. */
-  get isWhole(): boolean {
+  get isComplete(): boolean {
     return this.#state === 'whole';
   }
 

@@ -5,7 +5,7 @@ export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
 export interface ItemPlace {
   /** What is the same in the ids of one answer's items. */
-  readonly base: string;
+  readonly idBase: string;
   /** Its place in `output`. */
   readonly index: number;
 }

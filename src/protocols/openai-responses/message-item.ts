@@ -22,9 +22,9 @@ export class MessageItem implements OpenItem {
   #part: Part | null = null;
   openText: OpenText | null = null;
 
-  constructor({ base, index }: ItemPlace, events: EventSink | null) {
+  constructor({ idBase, index }: ItemPlace, events: EventSink | null) {
     this.#events = events;
-    this.#id = `msg_${base}${index}`;
+    this.#id = `msg_${idBase}${index}`;
     this.#place = `"item_id":${JSON.stringify(this.#id)},"output_index":${index},`;
     events?.event('output_item.added', `"output_index":${index},"item":${this.#json('in_progress')}`);
   }

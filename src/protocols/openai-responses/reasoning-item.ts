@@ -8,7 +8,7 @@ import { TextAccumulator } from './text-accumulator.ts';
 
 export interface Encryption {
   /** The provider whose tokens these are. */
-  readonly maker: string;
+  readonly provider: string;
   /** Reasoning without tokens has an `encrypted_content`, too. */
   readonly isAlwaysEncrypted: boolean;
 }
@@ -20,13 +20,13 @@ export class ReasoningItem implements OpenItem {
   readonly #encryption: Encryption;
   readonly #text = new TextAccumulator();
   readonly #details = new ReasoningDetails();
-  readonly #callTokens: ReasoningState[] = [];
+  readonly #callStates: ReasoningState[] = [];
   #hasText = false;
   openText: OpenText | null = null;
 
-  constructor({ base, index }: ItemPlace, encryption: Encryption, events: EventSink | null) {
+  constructor({ idBase, index }: ItemPlace, encryption: Encryption, events: EventSink | null) {
     this.#events = events;
-    this.#id = `rs_${base}${index}`;
+    this.#id = `rs_${idBase}${index}`;
     this.#encryption = encryption;
     this.#place = `"item_id":${JSON.stringify(this.#id)},"output_index":${index},"summary_index":0,`;
     events?.event('output_item.added', `"output_index":${index},"item":${this.#json('in_progress', '')}`);
@@ -34,7 +34,7 @@ export class ReasoningItem implements OpenItem {
 
   /** It has what its upstream wants back: whatever comes now belongs to another one. */
   get isSealed(): boolean {
-    return this.#callTokens.length > 0 || this.#details.hasSealed;
+    return this.#callStates.length > 0 || this.#details.hasSealed;
   }
 
   addText(text: string): void {
@@ -48,9 +48,9 @@ export class ReasoningItem implements OpenItem {
     this.#events?.event('reasoning_summary_text.delta', `${this.#place}"delta":${JSON.stringify(text)}`);
   }
 
-  addToken(token: ReasoningState): void {
-    if ('detail' in token) this.#details.add([token.detail]);
-    else this.#callTokens.push(token);
+  addState(state: ReasoningState): void {
+    if ('detail' in state) this.#details.add([state.detail]);
+    else this.#callStates.push(state);
     if (this.isSealed) this.openText = null;
   }
 
@@ -71,11 +71,11 @@ export class ReasoningItem implements OpenItem {
   #json(status: ItemStatus, summary: string): string {
     const id = JSON.stringify(this.#id);
     const head = `{"id":${id},"type":"reasoning","status":"${status}","summary":[${summary}]`;
-    const { maker, isAlwaysEncrypted } = this.#encryption;
+    const { provider, isAlwaysEncrypted } = this.#encryption;
     if (!this.isSealed && !isAlwaysEncrypted) return `${head}}`;
     // A text that is not sealed stands in the summary, and comes back there.
     const details = this.isSealed ? this.#details.list.map((detail) => ({ detail })) : [];
-    const tokens = writeTokens(maker, [...details, ...this.#callTokens]);
+    const tokens = writeTokens(provider, [...details, ...this.#callStates]);
     return `${head},"encrypted_content":${JSON.stringify(tokens)}}`;
   }
 }

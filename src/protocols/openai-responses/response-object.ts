@@ -52,9 +52,9 @@ export class ResponseObject {
     this.#model = known.model ?? first?.model ?? model;
     this.#serviceTier = first?.service_tier ?? session.serviceTier;
     this.output = new OutputItems({
-      base: `${this.#base}_`,
+      idBase: `${this.#base}_`,
       session,
-      maker: this.#model.split('/', 1)[0] ?? '',
+      provider: this.#model.split('/', 1)[0] ?? '',
       events,
     });
   }

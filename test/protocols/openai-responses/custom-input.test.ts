@@ -29,7 +29,7 @@ test('I4 CustomInput, any text, any escapes, any cut: the pieces are the text', 
         read += input.push(json.slice(at, at + size));
         at += size;
       }
-      expect(input.isWhole).toBe(true);
+      expect(input.isComplete).toBe(true);
       expect(read + input.end()).toBe(text);
     }),
     { numRuns: 500 },
@@ -40,7 +40,7 @@ test('B4 CustomInput, a piece of a million escapes: read in one pass, where a se
   const input = new CustomToolInput();
   expect(input.push(`{"input":"${'\\n'.repeat(1_000_000)}`)).toBe('\n'.repeat(1_000_000));
   expect(input.push('"}')).toBe('');
-  expect(input.isWhole).toBe(true);
+  expect(input.isComplete).toBe(true);
 });
 
 test.each([
@@ -50,5 +50,5 @@ test.each([
 ])('I4 CustomInput, arguments that end %s: what there is of it', (_, json, text) => {
   const input = new CustomToolInput();
   expect(input.push(json) + input.end()).toBe(text);
-  expect(input.isWhole).toBe(false);
+  expect(input.isComplete).toBe(false);
 });

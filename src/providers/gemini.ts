@@ -3,12 +3,7 @@
  * (tetsuo-ai/agenc-core#2393); its documents are at https://ai.google.dev/gemini-api/docs (read 2026-11-22).
  */
 import { bareModel, type GeminiFamily } from '../protocols/gemini/family.ts';
-import {
-  generateContentPath,
-  withWrittenOutputLimit,
-  writeGenerateContent,
-  writtenOutputLimit,
-} from '../protocols/gemini/request-writer.ts';
+import { geminiForm, generateContentPath } from '../protocols/gemini/request-writer.ts';
 import { gemini as protocol } from '../protocols/gemini/upstream-reader.ts';
 import { FUNCTION_TOOLS, REFUSED, type RequestRules } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
@@ -139,13 +134,7 @@ export const geminiNative: Profile = {
   endpoints: {
     chat: {
       path: generateContentPath,
-      request: {
-        kind: 'native',
-        toolNames: GOOGLE_TOOL_NAMES,
-        write: (body, options) => writeGenerateContent(body, options, FAMILIES),
-        outputLimit: writtenOutputLimit,
-        withLimit: withWrittenOutputLimit,
-      },
+      request: geminiForm(FAMILIES, GOOGLE_TOOL_NAMES),
       protocol,
     },
   },

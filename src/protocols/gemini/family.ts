@@ -1,11 +1,11 @@
-/** What a family of Gemini models takes: the form of the table in the provider's file, and how a model's family is found. */
+/** The capabilities of a family of Gemini models, as the table in the provider's file states them, and the lookup by model. */
 import { matchesAnyGlob } from '../../shared/glob.ts';
 
 /**
  * How a family's thinking is set.
- * - `none`: it does not think, and refuses to be asked to.
- * - `budget`: in tokens between two bounds; 0 is none, where it can be turned off.
- * - `level`: in words, the least first; the first of them is nearest to none.
+ * - `none`: the model does not think, and refuses thinking settings.
+ * - `budget`: in tokens between two bounds; 0 turns thinking off, where `canBeOff`.
+ * - `level`: in words, the lowest first; the lowest is used for "no thinking".
  */
 type Thinking =
   | { readonly kind: 'none' }
@@ -14,7 +14,7 @@ type Thinking =
       readonly min: number;
       readonly max: number;
       readonly canBeOff: boolean;
-      /** It thinks where nothing is said. */
+      /** It thinks if the request does not set thinking. */
       readonly byDefault: boolean;
     }
   | { readonly kind: 'level'; readonly levels: readonly string[] };
@@ -23,25 +23,25 @@ export interface GeminiFamily {
   /** Globs of the models, without `models/`; absent: all. */
   readonly models?: readonly string[];
   readonly thinking: Thinking;
-  /** A call may not come back without its signature (A7). */
+  /** A call that is sent back needs its thought signature. */
   readonly needsSignatures: boolean;
-  /** `temperature`, `top_p` and `top_k` count. */
+  /** `temperature`, `top_p` and `top_k` have an effect. */
   readonly sampling: boolean;
-  /** Images stand within a tool's result, not beside it. */
+  /** Images belong inside a tool result, not beside it. */
   readonly mediaInResults: boolean;
-  /** OpenAI's fields that it answers 400 to. */
+  /** OpenAI fields that the model answers with 400. */
   readonly refused: readonly string[];
 }
 
-/** The first that names the model: the last of the table must name all. */
+/** The first family that matches the model. The last of the table must match all. */
 export function familyOf(families: readonly GeminiFamily[], model: string): GeminiFamily {
   const name = bareModel(model);
   const found = families.find(({ models }) => models === undefined || matchesAnyGlob(models, name));
-  if (found === undefined) throw new Error('The last family must name all models');
+  if (found === undefined) throw new Error('The last family must match all models');
   return found;
 }
 
-/** Google's lists have `models/` before a model's name; its URLs have it anyway. */
+/** Google's model lists have `models/` before the name, and so do its URLs. */
 export function bareModel(model: string): string {
   return model.replace(/^models\//, '');
 }

@@ -1,20 +1,29 @@
-/** Writes `generationConfig`: limits, sampling, formats and thinking, in the names that Gemini has for them (A2). */
+/** Writes Gemini's `generationConfig`: the output limit, sampling, response format and thinking. */
 
-import { isDefault, type TranslationReport } from '../../request-translation/dropped-fields.ts';
+import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { isDefault } from '../../request-translation/dropped-fields.ts';
+import { rewriteEffort } from '../../request-translation/effort.ts';
 import { readOutputLimit } from '../../request-translation/output-limit.ts';
 import { hasItems } from '../../request-translation/rules.ts';
-import { isObject, type JsonObject, omit, readArray, readText } from '../../shared/json.ts';
+import {
+  isObject,
+  type JsonObject,
+  omit,
+  ownValue,
+  readArray,
+  readCount,
+  readText,
+} from '../../shared/json.ts';
 import type { GeminiFamily } from './family.ts';
-import { asksForThinking, thinkingConfig } from './request-thinking.ts';
-import { withoutDialect } from './request-tools.ts';
+import { withoutSchemaKey } from './request-tools.ts';
 
+/** OpenAI fields and their names in `generationConfig`. */
 const SAMPLING: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_p: 'topP',
   top_k: 'topK',
 };
-
-const NAMES: Readonly<Record<string, string>> = {
+const RENAMED: Readonly<Record<string, string>> = {
   seed: 'seed',
   presence_penalty: 'presencePenalty',
   frequency_penalty: 'frequencyPenalty',
@@ -23,56 +32,59 @@ const NAMES: Readonly<Record<string, string>> = {
   top_logprobs: 'logprobs',
 };
 
-/** Every field of OpenAI's that is read here. */
+/** All OpenAI fields that this file reads. */
 export const CONFIG_FIELDS: readonly string[] = [
   ...Object.keys(SAMPLING),
-  ...Object.keys(NAMES),
+  ...Object.keys(RENAMED),
   ...['max_tokens', 'max_completion_tokens', 'stop', 'response_format'],
   ...['reasoning_effort', 'reasoning', 'thinking', 'modalities'],
 ];
 
-/** Undefined where there is nothing to be said. The caller's own words, in Google's names, win. */
+/**
+ * @param native the caller's own `generationConfig` in Google's names, which takes precedence
+ * @returns undefined if there is nothing to set
+ */
 export function writeConfig(
   body: JsonObject,
   family: GeminiFamily,
-  own: JsonObject,
+  native: JsonObject,
   report: TranslationReport,
 ): JsonObject | undefined {
-  const asked = readOutputLimit(body);
-  const limit = lowest(asked, own.maxOutputTokens);
-  const thinking = own.thinkingConfig ?? thinkingConfig(body, family, limit ?? null, true);
-  if (family.thinking.kind === 'none' && asksForThinking(body)) report.drop('reasoning_effort');
+  const requested = readOutputLimit(body);
+  const limit = lowestLimit(requested, native.maxOutputTokens);
+  const thinking = native.thinkingConfig ?? thinkingConfig(body, family, limit ?? null);
+  if (family.thinking.kind === 'none' && requestsThinking(body)) report.drop('reasoning_effort');
   const config: JsonObject = {
-    ...renamed(body, family, report),
+    ...renamedFields(body, family, report),
     ...writeStop(body.stop),
     ...writeFormat(body.response_format),
-    // How many answers there are is a matter of cost: it is said in one place.
-    ...omit(own, 'candidateCount'),
+    // The number of candidates decides the cost, so only OpenAI's `n` sets it, which limits read.
+    ...omit(native, 'candidateCount'),
     ...(limit === undefined ? {} : { maxOutputTokens: limit }),
-    // What is no limit is Google's to refuse.
-    ...(asked === undefined ? { maxOutputTokens: body.max_completion_tokens ?? body.max_tokens } : {}),
+    // An invalid limit is sent for Google to refuse.
+    ...(requested === undefined ? { maxOutputTokens: body.max_completion_tokens ?? body.max_tokens } : {}),
     ...(thinking === undefined ? {} : { thinkingConfig: thinking }),
   };
   return Object.keys(config).length === 0 ? undefined : config;
 }
 
-/** The caller's limit in OpenAI's words, which a key's own may have lowered, or in Google's, where 0 is none: whichever is lower. */
-function lowest(limit: number | null | undefined, own: unknown): number | undefined {
-  const limits = [limit, own].filter((value) => typeof value === 'number').filter((value) => value > 0);
+/** The lower of OpenAI's limit, which a gateway key may have lowered, and Google's own, where 0 means no limit. */
+function lowestLimit(limit: number | null | undefined, native: unknown): number | undefined {
+  const limits = [limit, native].filter((value) => typeof value === 'number').filter((value) => value > 0);
   return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
-function renamed(body: JsonObject, family: GeminiFamily, report: TranslationReport): JsonObject {
+function renamedFields(body: JsonObject, family: GeminiFamily, report: TranslationReport): JsonObject {
   const config: Record<string, unknown> = {};
   for (const [field, name] of Object.entries(SAMPLING)) {
     if (body[field] === undefined) continue;
     if (family.sampling) config[name] = body[field];
     else report.drop(field);
   }
-  for (const [field, name] of Object.entries(NAMES)) {
+  for (const [field, name] of Object.entries(RENAMED)) {
     const value = body[field];
     if (value === undefined || isDefault(field, value, body)) continue;
-    // Its own refusal is the answer, but for a caller who would rather have any (Q6, Q8).
+    // A field that the model refuses is sent, so that the client gets Google's error, unless the caller allows dropping it.
     if (report.mode === 'drop' && family.refused.includes(field)) report.dropAllowed(field);
     else config[name] = value;
   }
@@ -89,11 +101,88 @@ function writeFormat(format: unknown): JsonObject {
   if (type === 'json_object') return { responseMimeType: 'application/json' };
   if (type !== 'json_schema' || !isObject(format)) return {};
   const { schema } = isObject(format.json_schema) ? format.json_schema : format;
-  const named = isObject(schema) ? { responseJsonSchema: withoutDialect(schema) } : {};
-  return { responseMimeType: 'application/json', ...named };
+  const json = isObject(schema) ? { responseJsonSchema: withoutSchemaKey(schema) } : {};
+  return { responseMimeType: 'application/json', ...json };
 }
 
-/** Text is the answer's default; what else is asked for, no chat answer could hold. */
+/** A chat response can hold only text. */
 export function wantsMoreThanText({ modalities }: JsonObject): boolean {
   return hasItems(modalities) && readArray(modalities).some((modality) => modality !== 'text');
+}
+
+/** Thinking tokens for OpenAI's effort words. Each family also has its own bounds. */
+const BUDGETS: Readonly<Record<string, number>> = {
+  minimal: 1024,
+  low: 2048,
+  medium: 8192,
+  high: 16_384,
+  xhigh: 32_000,
+  max: 64_000,
+};
+/** Thoughts count against the output limit. This much stays for the answer, and thinking is off if less is left for it (A2). */
+const MIN_TOKENS = 1024;
+
+/** The levels to try for each effort word, the nearest first. */
+const NEAREST_LEVELS: Readonly<Record<string, readonly string[]>> = {
+  minimal: ['minimal', 'low', 'medium', 'high'],
+  low: ['low', 'minimal', 'medium', 'high'],
+  medium: ['medium', 'high'],
+  high: ['high'],
+  xhigh: ['high'],
+  max: ['high'],
+};
+
+/**
+ * `thinkingConfig`, or undefined if the model's default applies.
+ * @param limit the output limit in tokens, or null
+ */
+function thinkingConfig(
+  body: JsonObject,
+  { thinking }: GeminiFamily,
+  limit: number | null,
+): JsonObject | undefined {
+  if (thinking.kind === 'none') return undefined;
+  const effort = requestedEffort(body);
+  const shown = hidesThoughts(body) ? {} : { includeThoughts: true };
+  if (thinking.kind === 'level') {
+    if (effort === undefined) return nonEmpty(shown);
+    const [lowest = effort] = thinking.levels;
+    if (effort === 'none') return { thinkingLevel: lowest };
+    const level = ownValue(NEAREST_LEVELS, effort)?.find((near) => thinking.levels.includes(near));
+    return { ...shown, thinkingLevel: level ?? effort };
+  }
+  const { min, max, canBeOff, byDefault } = thinking;
+  const budget = readBudget(body) ?? (effort === undefined ? undefined : ownValue(BUDGETS, effort));
+  if (effort === undefined || (budget === undefined && effort !== 'none'))
+    return byDefault ? nonEmpty(shown) : undefined;
+  const available = Math.min(budget ?? 0, limit === null ? max : limit - MIN_TOKENS);
+  // `includeThoughts` without thinking is refused: lobehub/lobehub#7985, 2025-05-27.
+  if (effort === 'none' || available < MIN_TOKENS) return { thinkingBudget: canBeOff ? 0 : min };
+  return { ...shown, thinkingBudget: Math.min(Math.max(available, min), max) };
+}
+
+function requestsThinking(body: JsonObject): boolean {
+  const effort = requestedEffort(body);
+  return effort !== undefined && effort !== 'none';
+}
+
+/** The effort word of `reasoning_effort`, `thinking` or `reasoning`. */
+function requestedEffort(body: JsonObject): string | undefined {
+  return readText(rewriteEffort(body, '', { takes: ['reasoning_effort'] }).reasoning_effort);
+}
+
+/** A budget in tokens: of Anthropic's `thinking` or OpenRouter's `reasoning`. */
+function readBudget({ reasoning_effort, thinking, reasoning }: JsonObject): number | undefined {
+  if (readText(reasoning_effort) !== undefined) return undefined;
+  const anthropic = isObject(thinking) ? readCount(thinking.budget_tokens) : undefined;
+  return anthropic ?? (isObject(reasoning) ? readCount(reasoning.max_tokens) : undefined);
+}
+
+/** OpenRouter's `reasoning.exclude`. */
+function hidesThoughts({ reasoning }: JsonObject): boolean {
+  return isObject(reasoning) && reasoning.exclude === true;
+}
+
+function nonEmpty(config: JsonObject): JsonObject | undefined {
+  return Object.keys(config).length === 0 ? undefined : config;
 }

@@ -1,13 +1,9 @@
-/** Writes a request in OpenAI's form as one of Gemini's `generateContent` that means the same (A2). */
+/** Writes a chat request as a `generateContent` request of Gemini with the same meaning. */
 
 import { isAboutRequest, isDefault, TranslationReport } from '../../request-translation/dropped-fields.ts';
-import type { LimitedBody } from '../../request-translation/output-limit.ts';
 import { convertLegacyFunctions } from '../../request-translation/tools.ts';
-import {
-  type TranslatedRequest,
-  type WriteOptions,
-  withoutNulls,
-} from '../../request-translation/translate.ts';
+import type { RequestForm, WriteOptions } from '../../request-translation/translate.ts';
+import { type TranslatedRequest, withoutNulls } from '../../request-translation/translate.ts';
 import {
   isObject,
   type JsonObject,
@@ -24,18 +20,45 @@ import { CONFIG_FIELDS, wantsMoreThanText, writeConfig } from './request-config.
 import { writeContents } from './request-contents.ts';
 import { writeToolChoice, writeTools } from './request-tools.ts';
 
-/** Read elsewhere, or nothing that an API of another form would have to be told. */
-const READ: ReadonlySet<string> = new Set([
+/** @param toolNames the names that the provider accepts for tools */
+export function geminiForm(families: readonly GeminiFamily[], toolNames: RegExp): RequestForm {
+  return {
+    kind: 'native',
+    toolNames,
+    write: (body, options) => writeGenerateContent(body, options, families),
+    outputLimit: ({ generationConfig }) => readCount(objectOf(generationConfig).maxOutputTokens) || null,
+    withLimit: (body, maxOutputTokens) => ({
+      body: { ...body, generationConfig: { ...objectOf(body.generationConfig), maxOutputTokens } },
+      dropped: [],
+    }),
+  };
+}
+
+/** The path below the base URL. A streamed request gets server-sent events instead of a growing JSON array. */
+export function generateContentPath({ model, stream }: JsonObject): string {
+  const name = bareModel(readText(model) ?? '');
+  const path = `/v1beta/${name.includes('/') ? name : `models/${name}`}`;
+  return stream === true ? `${path}:streamGenerateContent?alt=sse` : `${path}:generateContent`;
+}
+
+/** OpenAI fields that are read below, and fields without a meaning for another API. */
+const HANDLED: ReadonlySet<string> = new Set([
   ...CONFIG_FIELDS,
   ...['model', 'messages', 'stream', 'stream_options', 'usage', 'extra_body', 'service_tier'],
   ...['tools', 'tool_choice', 'web_search_options'],
 ]);
 
-/** Fields that change the answer and have no equal here: they would be lost in silence (Q6). */
-const WITHOUT_EQUAL = ['logit_bias', 'prediction', 'audio'];
+/** Fields that change the output and have no equivalent. */
+const UNSUPPORTED = ['logit_bias', 'prediction', 'audio'];
 
-/** Google's own words, as its clients and those of its compatible endpoint write them: its JSON takes either spelling. */
-const OWN: Readonly<Record<string, string>> = {
+/**
+ * Fields that are never sent. The contents come only from the messages: a file in these fields would escape the upper bound of the
+ * prompt. Parallel calls can't be turned off. The tier, which decides the price, is set only by OpenAI's `service_tier`.
+ */
+const NEVER_SENT = ['contents', 'systemInstruction', 'parallel_tool_calls', 'serviceTier'];
+
+/** Google's own fields in snake case, as some clients and the compatible endpoint write them. */
+const NATIVE_NAMES: Readonly<Record<string, string>> = {
   safety_settings: 'safetySettings',
   cached_content: 'cachedContent',
   generation_config: 'generationConfig',
@@ -44,43 +67,29 @@ const OWN: Readonly<Record<string, string>> = {
   system_instruction: 'systemInstruction',
 };
 
-/** Written from the messages alone: under these names a file would escape the bound of the prompt (G2). */
-const FROM_MESSAGES = ['contents', 'systemInstruction'];
-
-/** A model's name becomes part of a path: nothing but these leads out of it. */
+/** The model becomes part of the URL's path, so no other characters are allowed. */
 const MODEL = /^(?:models\/|tunedModels\/)?[A-Za-z0-9][\w.:-]*$/;
 
-/**
- * Tiers by their names here; OpenAI's `scale` and `fast` are none. https://ai.google.dev/gemini-api/docs/flex-inference, by
- * prism-php/prism#1002, 2026-04-03; https://ai.google.dev/gemini-api/docs/optimization (read 2026-11-22).
- */
-const TIERS: Readonly<Record<string, string>> = {
-  default: 'standard',
-  standard: 'standard',
-  flex: 'flex',
-  priority: 'priority',
-};
-
-export function writeGenerateContent(
-  asked: JsonObject,
+function writeGenerateContent(
+  given: JsonObject,
   { model, provider, providerId, unsupported }: WriteOptions,
   families: readonly GeminiFamily[],
 ): TranslatedRequest {
   const report = new TranslationReport(provider, unsupported);
-  const body = convertLegacyFunctions(withOwnNames(withoutNulls(asked), report));
+  const body = convertLegacyFunctions(withNativeNames(withoutNulls(given), report));
   const family = familyOf(families, model);
-  if (!MODEL.test(model)) report.fail('model', `${provider} has no model of such a name`);
-  if (wantsMoreThanText(body)) withoutEqual('modalities', provider, report);
+  if (!MODEL.test(model)) report.fail('model', `${provider} has no model of this name`);
+  if (wantsMoreThanText(body)) report.refuse('modalities');
   const { contents, systemInstruction } = writeContents(readArray(body.messages), family, providerId, report);
   const tools = writeTools(body, report);
-  const ownConfig = {
+  const nativeConfig = {
     ...inCamelCase(objectOf(body.generationConfig)),
     ...(isObject(body.thinkingConfig) ? { thinkingConfig: body.thinkingConfig } : {}),
   };
-  const config = writeConfig(body, family, ownConfig, report);
+  const config = writeConfig(body, family, nativeConfig, report);
   const toolConfig = { ...writeToolChoice(body), ...objectOf(body.toolConfig) };
   const written: JsonObject = {
-    ...otherFields(body, provider, report),
+    ...otherFields(body, report),
     contents,
     ...(systemInstruction === undefined ? {} : { systemInstruction }),
     ...(tools === undefined ? {} : { tools }),
@@ -92,73 +101,52 @@ export function writeGenerateContent(
   return error === null ? { kind: 'body', body: written, dropped, changed } : { kind: 'error', error };
 }
 
-/** The written body with this limit (G2). Its number of candidates is the writer's own. */
-export function withWrittenOutputLimit(body: JsonObject, tokens: number): LimitedBody {
-  const { generationConfig } = body;
-  return {
-    body: { ...body, generationConfig: { ...objectOf(generationConfig), maxOutputTokens: tokens } },
-    dropped: [],
-  };
-}
-
-/** The limit in a body that was written so (G2). */
-export function writtenOutputLimit({ generationConfig }: JsonObject): number | null {
-  return readCount(objectOf(generationConfig).maxOutputTokens) || null;
-}
-
-/** The path below the base URL: whole, or as events and never as the growing array. */
-export function generateContentPath({ model, stream }: JsonObject): string {
-  const name = bareModel(readText(model) ?? '');
-  const path = `/v1beta/${name.includes('/') ? name : `models/${name}`}`;
-  return stream === true ? `${path}:streamGenerateContent?alt=sse` : `${path}:generateContent`;
-}
-
 /**
- * Google's words in one spelling, also those that its compatible endpoint takes in `extra_body.google`. OpenAI's words count in the
- * body itself alone, where limits read them.
+ * Google's own fields in camel case, including those in `extra_body.google`, which the compatible endpoint takes. OpenAI fields are
+ * read only from the body itself, because limits read them there.
  */
-function withOwnNames(body: JsonObject, report: TranslationReport): JsonObject {
+function withNativeNames(body: JsonObject, report: TranslationReport): JsonObject {
   const google = objectOf(objectOf(body.extra_body).google);
-  const own = keepEntries(
+  const native = keepEntries(
     google,
-    (key) => !READ.has(key),
+    (key) => !HANDLED.has(key),
     (key) => report.drop(`extra_body.google.${key}`),
   );
-  const all = { ...body, ...own };
-  return Object.fromEntries(Object.entries(all).map(([key, value]) => [ownValue(OWN, key) ?? key, value]));
+  const all = { ...body, ...native };
+  return Object.fromEntries(
+    Object.entries(all).map(([key, value]) => [ownValue(NATIVE_NAMES, key) ?? key, value]),
+  );
 }
 
-/** Of two spellings of one word the later counts. */
+/** If a key is present in both spellings, the later one is used. */
 function inCamelCase(object: JsonObject): JsonObject {
   const camel = (key: string) => key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [camel(key), value]));
 }
 
-/** What is left of the body: Google's own words, and those that Weir does not know (Q7). */
-function otherFields(body: JsonObject, provider: string, report: TranslationReport): JsonObject {
+/** The remaining fields: Google's own, and those that Weir does not know. */
+function otherFields(body: JsonObject, report: TranslationReport): JsonObject {
   const fields: Record<string, unknown> = {};
-  for (const [field, value] of Object.entries(
-    omit(body, 'generationConfig', 'thinkingConfig', 'toolConfig'),
-  )) {
-    if (READ.has(field) || isDefault(field, value, body)) continue;
-    // Parallel calls can't be turned off here; what a tier costs is said under OpenAI's name alone.
-    const isLost =
-      isAboutRequest(field) ||
-      FROM_MESSAGES.includes(field) ||
-      field === 'parallel_tool_calls' ||
-      field === 'serviceTier';
-    if (isLost) report.drop(field);
-    else if (!WITHOUT_EQUAL.includes(field)) fields[field] = value;
-    else withoutEqual(field, provider, report);
+  const rest = omit(body, 'generationConfig', 'thinkingConfig', 'toolConfig');
+  for (const [field, value] of Object.entries(rest)) {
+    if (HANDLED.has(field) || isDefault(field, value, body)) continue;
+    if (isAboutRequest(field) || NEVER_SENT.includes(field)) report.drop(field);
+    else if (UNSUPPORTED.includes(field)) report.refuse(field);
+    else fields[field] = value;
   }
   return fields;
 }
 
-function withoutEqual(field: string, provider: string, report: TranslationReport): void {
-  if (report.mode === 'drop') return report.dropAllowed(field);
-  const way = 'leave it out, or send the header x-weir-unsupported: drop';
-  report.fail(field, `${provider} can't be asked for ${field} here: ${way}`);
-}
+/**
+ * OpenAI's tiers in Google's names; `scale` and `fast` have none. https://ai.google.dev/gemini-api/docs/flex-inference, by
+ * prism-php/prism#1002, 2026-04-03; https://ai.google.dev/gemini-api/docs/optimization (read 2026-11-22).
+ */
+const TIERS: Readonly<Record<string, string>> = {
+  default: 'standard',
+  standard: 'standard',
+  flex: 'flex',
+  priority: 'priority',
+};
 
 function writeTier(tier: unknown, report: TranslationReport): JsonObject {
   const name = readText(tier);

@@ -1,51 +1,61 @@
-/** Reads the calls of one Gemini candidate: whole, or in pieces, as Vertex streams arguments where it is asked to. */
+/** Reads the function calls of a Gemini candidate: complete ones, and ones whose arguments Vertex streams in pieces. */
 
-import type { ToolCallPart } from '../../canonical/part.ts';
-import { readName } from '../../canonical/part.ts';
-import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
-import { PartialArguments } from './partial-arguments.ts';
+import { readName, type ToolCallPart } from '../../canonical/part.ts';
+import {
+  isObject,
+  type JsonObject,
+  MAX_JSON_DEPTH,
+  objectOf,
+  readArray,
+  readText,
+} from '../../shared/json.ts';
+import { MAX_PARTIAL_KEYS_CHARS } from '../../shared/limits.ts';
 
+/** The calls of one candidate. */
 export class GeminiCalls {
-  readonly #maker: string;
-  /** Of the call whose end was not said. */
+  readonly #provider: string;
+  /** The arguments of the call that has not ended. */
   #open: PartialArguments | null = null;
   #isBroken = false;
-  /** Ids that calls have: a second one with the same would be taken for the first one's rest. */
+  /** Ids of earlier calls: a second call with the same id would be taken for more of the first. */
   readonly #ids = new Set<string>();
 
-  /** @param maker the id of the provider, to which its signatures go back (A7) */
-  constructor(maker: string) {
-    this.#maker = maker;
+  /** @param provider the id of the provider, which is kept with its signatures */
+  constructor(provider: string) {
+    this.#provider = provider;
   }
 
-  /** A value of the arguments came where it can't be put any more. */
+  /** A piece of the arguments could not be appended to the JSON text. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
 
-  /** What a part with a `functionCall` says; a call's index is its place among the calls. */
+  /** Reads the `functionCall` of a part. */
   read(part: JsonObject, call: JsonObject): ToolCallPart[] {
     const partials = readArray(call.partialArgs).filter(isObject);
     const isPiece = call.willContinue === true || partials.length > 0;
     if (call.name === undefined && this.#open !== null) {
-      // An empty one ends it; where none comes, the next call or the candidate's finish does (vercel/ai#15438).
-      return isPiece ? this.#more(this.#open, partials) : this.end();
+      // An empty call ends the open one; without it, the next call or the candidate's finish does (vercel/ai#15438).
+      return isPiece ? this.#continue(this.#open, partials) : this.end();
     }
     const ended = this.end();
-    if (!isPiece) return isEmpty(call) ? ended : [...ended, this.#begin(part, call, whole(call))];
+    if (!isPiece) {
+      const isEmpty = Object.keys(call).length === 0;
+      return isEmpty ? ended : [...ended, this.#begin(part, call, JSON.stringify(objectOf(call.args)))];
+    }
     const open = new PartialArguments();
     this.#open = open;
     return [...ended, this.#begin(part, call, this.#add(open, partials))];
   }
 
-  /** No more comes of the call that is open. */
+  /** Ends the open call. */
   end(): ToolCallPart[] {
     const text = this.#open?.close();
     this.#open = null;
     return text === undefined ? [] : [fragment(text)];
   }
 
-  #more(open: PartialArguments, partials: readonly JsonObject[]): ToolCallPart[] {
+  #continue(open: PartialArguments, partials: readonly JsonObject[]): ToolCallPart[] {
     const text = this.#add(open, partials);
     return text === '' ? [] : [fragment(text)];
   }
@@ -58,31 +68,141 @@ export class GeminiCalls {
 
   #begin(part: JsonObject, call: JsonObject, args: string): ToolCallPart {
     const thought_signature = readText(part.thoughtSignature);
-    const given = readName(call.id);
-    const name = readName(call.name);
-    const id = given === undefined || this.#ids.has(given) ? undefined : given;
+    const givenId = readName(call.id);
+    const id = givenId === undefined || this.#ids.has(givenId) ? undefined : givenId;
     if (id !== undefined) this.#ids.add(id);
     return {
       ...fragment(args),
       id,
-      name,
+      name: readName(call.name),
       extraContent:
         thought_signature === undefined
           ? undefined
-          : { google: { thought_signature }, weir: { provider: this.#maker } },
+          : { google: { thought_signature }, weir: { provider: this.#provider } },
     };
   }
 }
 
-function isEmpty(call: JsonObject): boolean {
-  return Object.keys(call).length === 0;
-}
-
-/** Arguments as an object. */
-function whole(call: JsonObject): string {
-  return JSON.stringify(objectOf(call.args));
-}
-
 function fragment(text: string): ToolCallPart {
   return { index: undefined, id: undefined, name: undefined, arguments: text, extraContent: undefined };
+}
+
+/** A key of an object, or an index of an array. */
+type Step = string | number;
+
+/** An object or an array whose end has not been written. */
+interface Container {
+  /** Its key or index in the outer container. */
+  readonly step: Step | null;
+  /** The keys of an object, which can't be written twice; null for an array. */
+  readonly keys: Set<string> | null;
+  /** The number of members, which is the next index of an array. */
+  size: number;
+}
+
+/** Converts values with their JSON paths into JSON text that only grows. */
+class PartialArguments {
+  readonly #open: Container[] = [];
+  /** The path of the string whose end has not been written, or null. */
+  #string: string | null = null;
+  #keysChars = 0;
+
+  /**
+   * Adds a value, or the next piece of a string.
+   * @returns the text to append, or null if the value can't be appended or exceeds a bound
+   */
+  add(partial: JsonObject): string | null {
+    const path = readText(partial.jsonPath) ?? '';
+    const isLast = partial.willContinue !== true;
+    const text = typeof partial.stringValue === 'string' ? escaped(partial.stringValue) : null;
+    if (text !== null && this.#string !== null && path === this.#string) {
+      return text + (isLast ? this.#closeString() : '');
+    }
+    const value = text === null ? literalOf(partial) : `"${text}`;
+    if (value === null) return '';
+    const steps = readPath(path);
+    const start = this.#closeString();
+    const entered = steps === null ? null : this.#enter(steps);
+    if (entered === null) return null;
+    if (text !== null) this.#string = path;
+    return start + entered + value + (isLast ? this.#closeString() : '');
+  }
+
+  /** The text that completes the JSON. */
+  close(): string {
+    const end = this.#closeString() + this.#closeTo(0);
+    return end === '' ? '{}' : end;
+  }
+
+  #closeString(): string {
+    const end = this.#string === null ? '' : '"';
+    this.#string = null;
+    return end;
+  }
+
+  /** Closes all but the outermost `depth` containers. */
+  #closeTo(depth: number): string {
+    const closed = this.#open.splice(depth).toReversed();
+    return closed.map(({ keys }) => (keys === null ? ']' : '}')).join('');
+  }
+
+  /** The text before the value at a path; null if the path is not the next place, or was written before. */
+  #enter(steps: readonly Step[]): string | null {
+    let shared = 1;
+    while (shared < steps.length && this.#open[shared]?.step === steps[shared - 1]) shared++;
+    let text = this.#closeTo(shared);
+    for (let at = this.#open.length; at <= steps.length; at++) {
+      const before = at === 0 ? '' : this.#enterMember(steps[at - 1]);
+      if (before === null) return null;
+      text += before;
+      if (at < steps.length) text += this.#openContainer(steps, at);
+    }
+    return text;
+  }
+
+  #openContainer(steps: readonly Step[], at: number): string {
+    const isArray = typeof steps[at] === 'number';
+    this.#open.push({ step: steps[at - 1] ?? null, keys: isArray ? null : new Set(), size: 0 });
+    return isArray ? '[' : '{';
+  }
+
+  #enterMember(step: Step | undefined): string | null {
+    const container = this.#open.at(-1);
+    if (container === undefined || step === undefined) return null;
+    const comma = container.size++ === 0 ? '' : ',';
+    if (container.keys === null) return step === container.size - 1 ? comma : null;
+    if (typeof step !== 'string' || container.keys.has(step)) return null;
+    container.keys.add(step);
+    this.#keysChars += step.length + 1;
+    return this.#keysChars > MAX_PARTIAL_KEYS_CHARS ? null : `${comma}${JSON.stringify(step)}:`;
+  }
+}
+
+/** Halves of a surrogate pair in two pieces are escaped, so they form one character again in the joined text. */
+function escaped(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+/** The JSON of a value that is not a string; null if it has no known type. */
+function literalOf({ numberValue, boolValue, nullValue }: JsonObject): string | null {
+  if (typeof numberValue === 'number' || typeof boolValue === 'boolean')
+    return JSON.stringify(numberValue ?? boolValue);
+  return nullValue === undefined ? null : 'null';
+}
+
+/** `.name`, `[0]`, `['name']` and `["name"]`, after a `$`. */
+const STEP = /\.([^.[\]]+)|\[(\d{1,6})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y;
+
+/** Null if the path is invalid, too deep, or does not start with a key of the arguments object. */
+function readPath(path: string): Step[] | null {
+  if (!path.startsWith('$')) return null;
+  const steps: Step[] = [];
+  STEP.lastIndex = 1;
+  while (STEP.lastIndex < path.length) {
+    const [match, name, index, single, double] = STEP.exec(path) ?? [];
+    if (match === undefined || steps.length >= MAX_JSON_DEPTH) return null;
+    if (index !== undefined) steps.push(Number(index));
+    else steps.push(name ?? (single ?? double ?? '').replace(/\\(.)/g, '$1'));
+  }
+  return typeof steps[0] === 'string' ? steps : null;
 }

@@ -1,60 +1,56 @@
-/** Google's `generateContent`: `candidates[].content.parts`, whose finish is the last one said (A3). */
+/** Reads Gemini's `generateContent` responses into canonical parts. */
 import type { UpstreamError } from '../../canonical/error.ts';
+import { type Logprobs, readLogprobs } from '../../canonical/logprobs.ts';
 import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, EMPTY_PART, readName } from '../../canonical/part.ts';
 import { tagProvider } from '../../canonical/provider-tag.ts';
 import { findUpstreamError } from '../../canonical/upstream-error.ts';
+import type { UsageReport } from '../../canonical/usage.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_CHOICES } from '../../shared/limits.ts';
 import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
 import { GeminiCalls } from './upstream-calls.ts';
-import { readGeminiLogprobs } from './upstream-logprobs.ts';
-import { readGeminiUsage } from './upstream-usage.ts';
 
 export const gemini: UpstreamProtocol = { open: (_, provider) => new GeminiReader(provider) };
 
-/** OpenAI's names of Google's tiers. */
+/** Google's tiers that have another name at OpenAI. */
 const TIERS: ReadonlyMap<string, string> = new Map([['standard', 'default']]);
 
-/** What is remembered of a candidate. */
+/** The state of a candidate between events. */
 interface Candidate {
-  /** The last finish word said, or null. */
+  /** The last finish word, or null. */
   finish: string | null;
-  /** It said something: text, thoughts or calls. */
+  /** It had text, thoughts or calls. */
   hasContent: boolean;
   readonly calls: GeminiCalls;
 }
 
-function queriesIn({ webSearchQueries }: JsonObject): string[] {
-  return readArray(webSearchQueries).flatMap((query) => readText(query) || []);
-}
-
 class GeminiReader implements ProtocolReader {
-  readonly #maker: string;
+  readonly #provider: string;
   readonly #candidates = new Map<number, Candidate>();
-  /** Of Google Search: each is billed once, and an empty one is none (https://ai.google.dev/gemini-api/docs/google-search, 2026-11-22). */
+  /** Queries of Google Search: each is billed once, empty ones are not (https://ai.google.dev/gemini-api/docs/google-search, 2026-11-22). */
   readonly #queries = new Set<string>();
   /** Why the prompt was blocked, or null. */
-  #blocked: string | null = null;
-  /** Signatures of texts and thoughts so far. */
+  #blockReason: string | null = null;
+  /** The number of signatures of texts and thoughts so far. */
   #signatures = 0;
 
-  /** @param maker the id of the provider, to which its signatures go back (A7) */
-  constructor(maker: string) {
-    this.#maker = maker;
+  /** @param provider the id of the provider, which is kept with its signatures */
+  constructor(provider: string) {
+    this.#provider = provider;
   }
 
   event(event: JsonObject): ChunkPart {
     const candidates = readArray(event.candidates).filter(isObject).slice(0, MAX_CHOICES);
     const feedback = objectOf(event.promptFeedback);
-    this.#blocked = readText(feedback.blockReason) ?? this.#blocked;
+    this.#blockReason = readText(feedback.blockReason) ?? this.#blockReason;
     const usage = isObject(event.usageMetadata) ? event.usageMetadata : null;
     const tier = readName(usage?.serviceTier)?.toLowerCase();
     const hasFinish = candidates.some(({ finishReason }) => readText(finishReason) !== undefined);
     const signatures = this.#signatures;
-    const queries = candidates.flatMap(({ groundingMetadata }) => queriesIn(objectOf(groundingMetadata)));
+    const queries = candidates.flatMap(searchQueries);
     for (const query of queries) this.#queries.add(query);
     const choices = candidates.map((candidate, position) => this.#choice(candidate, position));
-    const hasAnswer = this.#candidates.size > 0;
+    const hasCandidate = this.#candidates.size > 0;
     return {
       id: readName(event.responseId),
       created: undefined,
@@ -62,7 +58,7 @@ class GeminiReader implements ProtocolReader {
       serviceTier: TIERS.get(tier ?? '') ?? tier,
       systemFingerprint: undefined,
       choices,
-      usage: usage === null ? null : { ...readGeminiUsage(usage, hasAnswer), ...this.#searches },
+      usage: usage === null ? null : { ...readUsage(usage, hasCandidate), ...this.#searches },
       error: findUpstreamError(event) ?? this.#brokenCall(),
       ...(hasFinish || this.#signatures > signatures || queries.length > 0 ? { isRemembered: true } : {}),
     };
@@ -86,12 +82,15 @@ class GeminiReader implements ProtocolReader {
     return { ...part, choices: [...choices, ...ends.values()] };
   }
 
-  /** The finish, which may be said early and taken back by what follows; an answer that never said one is not whole. */
+  /**
+   * The finish is known only at the end: Gemini may send one early and a different one later. A response without any finish is
+   * truncated.
+   */
   end(): ChunkPart | null {
     const choices: ChoicePart[] = [];
     for (const [index, { finish, hasContent, calls }] of this.#candidates) {
       if (finish === null) continue;
-      // It says nothing of why, and there is no answer.
+      // `OTHER` without any output is a failure.
       const isFailure = finish === 'OTHER' && !hasContent;
       choices.push({
         ...EMPTY_CHOICE,
@@ -101,9 +100,9 @@ class GeminiReader implements ProtocolReader {
         finishMeaning: isFailure ? 'failed' : undefined,
       });
     }
-    if (choices.length === 0 && this.#blocked !== null) {
-      // Some reasons are words that would mean something else as a finish.
-      choices.push({ ...EMPTY_CHOICE, finishWord: this.#blocked, finishMeaning: 'content_filter' });
+    if (choices.length === 0 && this.#blockReason !== null) {
+      // The meaning is set because some block reasons, such as `OTHER`, mean something else as a finish.
+      choices.push({ ...EMPTY_CHOICE, finishWord: this.#blockReason, finishMeaning: 'content_filter' });
     }
     return choices.length === 0 ? null : { ...EMPTY_PART, choices };
   }
@@ -114,7 +113,7 @@ class GeminiReader implements ProtocolReader {
     const state = this.#candidates.get(index) ?? {
       finish: null,
       hasContent: false,
-      calls: new GeminiCalls(this.#maker),
+      calls: new GeminiCalls(this.#provider),
     };
     this.#candidates.set(index, state);
     const content = objectOf(candidate.content);
@@ -132,7 +131,7 @@ class GeminiReader implements ProtocolReader {
     state.hasContent ||= text !== '' || reasoning !== '' || toolCalls.length > 0;
     return {
       index,
-      // It is on every event, and on those that hold nothing else it would open an answer that may still be refused.
+      // The role is on every event. An event with nothing else must not count as output, because an error may still follow.
       hasRole: false,
       hasContent: parts.some((part) => part.thought !== true && typeof part.text === 'string'),
       content: text,
@@ -147,26 +146,80 @@ class GeminiReader implements ProtocolReader {
 
   #brokenCall(): UpstreamError | null {
     const isBroken = [...this.#candidates.values()].some(({ calls }) => calls.isBroken);
+    if (!isBroken) return null;
     const message = 'The pieces of a call’s arguments don’t go together';
-    return isBroken ? failure(message, 'upstream_invalid') : null;
+    return { message, type: undefined, code: 'upstream_invalid', param: undefined, status: undefined };
   }
 
-  /** The signature of a text, be it empty, or of a thought; those of parts that no client gets have nothing to go back with. */
+  /** The signature of a text, which may be empty, or of a thought. Other parts do not reach the client, so theirs are skipped. */
   #signature(part: JsonObject): JsonObject[] {
     const data = readText(part.thoughtSignature);
     const text = typeof part.text === 'string' || !hasData(part) ? (readText(part.text) ?? '') : undefined;
     if (data === undefined || text === undefined) return [];
-    const place = part.thought === true ? 'thought' : `text-${text.length}`;
-    const id = tagProvider({ provider: this.#maker, payload: place });
+    const payload = part.thought === true ? 'thought' : `text-${text.length}`;
+    const id = tagProvider({ provider: this.#provider, payload });
     return [{ type: 'reasoning.encrypted', data, id, format: 'google-gemini-v1', index: this.#signatures++ }];
   }
 }
 
-/** An empty text may be left out, as some that hand Google's events on do: maximhq/bifrost#6730, 2026-09-01. */
+function searchQueries({ groundingMetadata }: JsonObject): string[] {
+  const { webSearchQueries } = objectOf(groundingMetadata);
+  return readArray(webSearchQueries).flatMap((query) => readText(query) || []);
+}
+
+/** An empty text may be missing, as in events that a proxy passes on: maximhq/bifrost#6730, 2026-09-01. */
 function hasData(part: JsonObject): boolean {
   return Object.keys(part).some((key) => key !== 'thought' && key !== 'thoughtSignature');
 }
 
-function failure(message: string, code: string): UpstreamError {
-  return { message, type: undefined, code, param: undefined, status: undefined };
+/**
+ * Reads `usageMetadata`. Google counts thoughts beside the candidates' tokens. `totalTokenCount` was the sum of the others in 623 of
+ * 623 recorded events, so it is not reported: it could be the sum of earlier counts.
+ * @param hasCandidate without a candidate, as for a blocked prompt, the completion is the total less the prompt
+ */
+function readUsage(usage: JsonObject, hasCandidate: boolean): UsageReport {
+  const prompt = sum(usage.promptTokenCount, usage.toolUsePromptTokenCount);
+  const completion = sum(usage.candidatesTokenCount, usage.thoughtsTokenCount);
+  const total = readCount(usage.totalTokenCount);
+  const rest =
+    hasCandidate || total === undefined || prompt === undefined ? undefined : Math.max(0, total - prompt);
+  return {
+    isLatest: true,
+    prompt,
+    completion: completion ?? rest,
+    cached: readCount(usage.cachedContentTokenCount),
+    reasoning: readCount(usage.thoughtsTokenCount),
+    promptAudio: audioTokens(usage.promptTokensDetails),
+    completionAudio: audioTokens(usage.candidatesTokensDetails),
+  };
+}
+
+function sum(a: unknown, b: unknown): number | undefined {
+  const counts = [readCount(a), readCount(b)].filter((count) => count !== undefined);
+  return counts.length === 0 ? undefined : counts.reduce((total, count) => total + count, 0);
+}
+
+function audioTokens(details: unknown): number | undefined {
+  const audio = readArray(details).find((detail) => isObject(detail) && detail.modality === 'AUDIO');
+  return isObject(audio) ? readCount(audio.tokenCount) : undefined;
+}
+
+const encoder = new TextEncoder();
+
+/** Reads `logprobsResult` into the chat form. */
+function readGeminiLogprobs(result: unknown): Logprobs | null {
+  if (!isObject(result)) return null;
+  const tops = readArray(result.topCandidates);
+  const content = readArray(result.chosenCandidates).map((chosen, at) => {
+    const top = tops[at];
+    const candidates = readArray(isObject(top) ? top.candidates : undefined);
+    return { ...tokenLogprob(chosen), top_logprobs: candidates.map(tokenLogprob) };
+  });
+  return readLogprobs({ content });
+}
+
+function tokenLogprob(candidate: unknown): JsonObject {
+  const { token, logProbability } = objectOf(candidate);
+  const bytes = typeof token === 'string' ? [...encoder.encode(token)] : null;
+  return { token, logprob: logProbability, bytes };
 }

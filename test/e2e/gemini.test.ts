@@ -1,4 +1,4 @@
-/** Tests Gemini's own API behind the gateway: what its recordings show, its refusals, its models, its records (A1-A5). */
+/** Tests Gemini's own API behind the gateway: recorded streams, errors, the model list and usage records (A1-A5). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { startGateway } from './gateway.ts';
@@ -23,7 +23,7 @@ interface Answer {
   readonly record: Awaited<ReturnType<typeof gateway.record>>;
 }
 
-async function ask(content: string, isStreamed: boolean, more = {}): Promise<Answer> {
+async function complete(content: string, isStreamed: boolean, more = {}): Promise<Answer> {
   const usage = isStreamed ? { stream: true, stream_options: { include_usage: true } } : {};
   const response = await gateway.post(CHAT, body(content, { ...usage, ...more }));
   const text = await response.text();
@@ -46,8 +46,8 @@ async function ask(content: string, isStreamed: boolean, more = {}): Promise<Ans
 }
 
 describe.each([true, false])('streamed: %s', (isStreamed) => {
-  test('A1 A5 thoughts, text, finish and usage; the record has the same', async () => {
-    const answer = await ask('What does a weir do?', isStreamed);
+  test('A1 A5 thoughts, text, finish and usage, also in the record', async () => {
+    const answer = await complete('What does a weir do?', isStreamed);
     expect(answer).toMatchObject({
       status: 200,
       text: ' The gate opens; the café’s basin follows, slowly.'.trimStart(),
@@ -74,13 +74,13 @@ describe.each([true, false])('streamed: %s', (isStreamed) => {
     expect(answer.record.cost_nanos).toBeGreaterThan(0);
   });
 
-  test('A4 a limit is length, and the record keeps the word', async () => {
-    const answer = await ask('What does a weir do?', isStreamed, { max_tokens: 9 });
+  test('A4 the output limit gives length, and the record keeps the word', async () => {
+    const answer = await complete('What does a weir do?', isStreamed, { max_tokens: 9 });
     expect(answer).toMatchObject({ finish: 'length', record: { finish_reason: 'MAX_TOKENS' } });
   });
 });
 
-describe('what recordings show', () => {
+describe('streams like the recorded ones', () => {
   test.each([
     ['two-finishes', { text: 'First. Then more.', finish: 'stop' }, { status: 'finished' }],
     [
@@ -115,18 +115,18 @@ describe('what recordings show', () => {
       { status: 'failed', prompt_tokens: 1, completion_tokens: 0, estimated: false },
     ],
   ])('A3 A4 A5 %s', async (play, answer, record) => {
-    const { record: written, ...given } = await ask(`plays:${play}`, true);
+    const { record: written, ...given } = await complete(`plays:${play}`, true);
     expect(given).toMatchObject(answer);
     expect(written).toMatchObject(record);
   });
 
-  test('A4 an answer that fails before its first text has the status of its failure', async () => {
-    expect(await ask('plays:malformed', true)).toMatchObject({ status: 502 });
+  test('A4 a response that fails before its first text has an error status', async () => {
+    expect(await complete('plays:malformed', true)).toMatchObject({ status: 502 });
   });
 });
 
 describe('A1 the API', () => {
-  test('the key goes in its own header, the caller’s nowhere, the model in the path', async () => {
+  test('sends the key in its own header and the model in the path, and not the caller’s key', async () => {
     const at = gateway.simulator.requests.length;
     const headers = { authorization: 'Bearer the-callers-own' };
     await (await gateway.post(CHAT, body('Hi', { stream: true }), { headers })).text();
@@ -140,7 +140,7 @@ describe('A1 the API', () => {
     });
   });
 
-  test('its models are listed by their addresses, without those that only embed', async () => {
+  test('lists its models by their addresses, without embedding models', async () => {
     const list = objectOf(await (await gateway.fetch('/v1/models')).json());
     const ids = objectsOf(list.data).map(({ id }) => id);
     expect(ids).toContain(MODEL);
@@ -156,7 +156,7 @@ describe('A1 the API', () => {
       /is not found for API version v1beta/,
     ],
     [
-      'a field that nobody knows',
+      'an unknown field',
       { from_tomorrow: 1 },
       400,
       'invalid_request',
@@ -164,7 +164,7 @@ describe('A1 the API', () => {
     ],
     ['two candidates', { n: 2 }, 400, 'invalid_request', /Multiple candidates is not enabled/],
     [
-      'nothing said',
+      'an empty message',
       { messages: [{ role: 'user', content: '' }] },
       400,
       'invalid_request',
@@ -186,7 +186,7 @@ describe('A1 the API', () => {
       'invalid_request',
       /number of function response parts is equal/,
     ],
-  ])('E1 Q6 %s: its own refusal, readable', async (_, more, status, code, message) => {
+  ])('E1 Q6 %s: returns Google’s error message', async (_, more, status, code, message) => {
     const response = await gateway.post(CHAT, body('Hi', more));
     const { error } = objectOf(await response.json());
     expect([response.status, objectOf(error).code]).toEqual([status, code]);
@@ -201,7 +201,7 @@ test.each<[name: string, more: Readonly<Record<string, unknown>>]>([
     { tools: [{ type: 'function', function: { name: '21st' } }], tool_choice: 'none' },
   ],
   [
-    'a history cut off before a call, and a result with a $ref',
+    'a history that begins with a call, and a result with a $ref',
     {
       messages: [
         {
@@ -212,20 +212,20 @@ test.each<[name: string, more: Readonly<Record<string, unknown>>]>([
       ],
     },
   ],
-])('A2 Q1 %s, which OpenAI takes: an answer', async (_, more) => {
+])('A2 Q1 accepts %s, as OpenAI does', async (_, more) => {
   const response = await gateway.post(CHAT, body('Hi', more));
   expect([response.status, await response.json()]).toMatchObject([200, { object: 'chat.completion' }]);
 });
 
 test.each([true, false])(
-  'E1 H2 streamed %s: its wait, which stands in the error, is the retry-after',
+  'E1 H2 streamed %s: the delay in the error becomes retry-after',
   async (stream) => {
     const response = await gateway.post(CHAT, body('Hi', { stream, model: `${MODEL}:status-429` }));
     expect([response.status, response.headers.get('retry-after')]).toEqual([429, '17']);
   },
 );
 
-test('A7 a call that comes back with an argument more, as Claude Code adds replace_all: its signature stays and the step is taken', async () => {
+test('A7 a call that comes back with another argument, as Claude Code adds replace_all, keeps its signature', async () => {
   const EDIT = { type: 'function', function: { name: 'Edit', parameters: { type: 'object' } } };
   const asked = { role: 'user', content: 'calls:[{"name":"Edit","arguments":{"file":"a"}}]' };
   const first = await gateway.post(CHAT, { model: MODEL, messages: [asked], tools: [EDIT] });
@@ -252,7 +252,7 @@ describe('Q10 a key that Google refuses', () => {
   beforeAll(() => gateway.set({ GEMINI_API_KEY: 'no-simulator-key' }));
   afterAll(() => gateway.set({}));
 
-  test.each([true, false])('streamed %s: 502, no fault of the caller', async (stream) => {
+  test.each([true, false])('streamed %s: 502', async (stream) => {
     const response = await gateway.post(CHAT, body('Hi', { stream }));
     const { error } = objectOf(await response.json());
     expect([response.status, objectOf(error).code]).toEqual([502, 'upstream_credential']);
@@ -265,7 +265,7 @@ describe.each([
   ['error-data', 'upstream_error'],
 ])('E2 the fault %s', (fault, code) => {
   test('ends in an error frame', async () => {
-    const answer = await ask('What does a weir do?', true, { model: `${MODEL}:${fault}` });
+    const answer = await complete('What does a weir do?', true, { model: `${MODEL}:${fault}` });
     expect(answer.error.code).toBe(code);
     expect(answer.finish).toBe('');
   });

@@ -1,4 +1,4 @@
-/** Tests that each recorded Gemini request has a chat request that means the same, and becomes it (A2). */
+/** Tests that a chat request with the same meaning is translated into each recorded Gemini request (A2). */
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -31,7 +31,7 @@ const result = (tool_call_id: string, value: JsonObject) => ({
 const number = (description: string) => ({ type: 'integer', description });
 const text = (description: string) => ({ type: 'string', description });
 
-/** By the recording's name: what an OpenAI client would have sent. */
+/** The chat request for each recording, by its name. */
 const CHATS: Readonly<Record<string, JsonObject>> = {
   'call-then-empty-stop': {
     model: 'gemini-3-pro-preview',
@@ -144,30 +144,30 @@ const CHATS: Readonly<Record<string, JsonObject>> = {
   },
 };
 
-/** A body without what says nothing: nulls, defaults, the role of the instruction, the two ways to write a schema. */
+/** A body without nulls, defaults and the role of the instruction, and with one name for both schema fields. */
 function meaning(value: unknown, key = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => meaning(item));
   if (!isObject(value)) return key === 'type' && typeof value === 'string' ? value.toLowerCase() : value;
   const entries = Object.entries(value).flatMap(([name, member]): [string, unknown][] => {
-    const isSilent =
+    const isIgnored =
       member === null ||
       (name === 'thought' && member === false) ||
       (name === 'mode' && member === 'AUTO') ||
       (name === 'role' && key === 'systemInstruction') ||
-      // Asked for wherever the model thinks: whether it is shown is the deployment's policy.
+      // Weir sets it for every model that thinks; the deployment's policy decides whether thoughts are shown.
       name === 'thinkingConfig' ||
       name === 'responseModalities';
     const own = /^parameters(_json_schema|JsonSchema)?$/.test(name) ? 'schema' : name;
     const read = meaning(member, own);
     const isEmpty = isObject(read) && Object.keys(read).length === 0;
     const isNothing = isEmpty && ['generationConfig', 'toolConfig', 'functionCallingConfig'].includes(name);
-    return isSilent || isNothing ? [] : [[own, read]];
+    return isIgnored || isNothing ? [] : [[own, read]];
   });
   return Object.fromEntries(entries);
 }
 
 test.skipIf(note !== '').each(Object.entries(CHATS))(
-  `A2 gemini--%s.request.json: the chat request that means the same becomes it${note}`,
+  `A2 gemini--%s.request.json: a chat request with the same meaning is translated into it${note}`,
   (name, chat) => {
     const recorded: unknown = JSON.parse(readFileSync(`${FOLDER}gemini--${name}.request.json`, 'utf8'));
     expect(meaning(send('gemini', chat))).toEqual(meaning(recorded));

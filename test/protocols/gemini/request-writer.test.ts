@@ -1,4 +1,4 @@
-/** Tests what becomes of a chat request at Gemini's own API, field by field and family by family (A2, A7, Q4-Q8). */
+/** Tests the translation of chat requests for Gemini, by field and by model family (A2, A7, Q4-Q8). */
 import { describe, expect, test } from 'vitest';
 import { generateContentPath } from '../../../src/protocols/gemini/request-writer.ts';
 import { isObject, type JsonObject } from '../../../src/shared/json.ts';
@@ -40,7 +40,7 @@ describe('A2 thinking, by family', () => {
     ['gemini-2.5-flash', 'max', { includeThoughts: true, thinkingBudget: 24_576 }],
     ['gemini-2.5-pro', 'max', { includeThoughts: true, thinkingBudget: 32_768 }],
     ['gemini-2.5-pro', undefined, { includeThoughts: true }],
-    // It does not think unless it is asked to, and then refuses a summary of nothing.
+    // It does not think by default, and refuses includeThoughts then.
     ['gemini-2.5-flash-lite', undefined, undefined],
     ['gemini-2.0-flash', undefined, undefined],
     ['gemini-2.0-flash', 'none', undefined],
@@ -48,7 +48,7 @@ describe('A2 thinking, by family', () => {
     expect(configOf(model, { reasoning_effort }).thinkingConfig).toEqual(thinking);
   });
 
-  test('a level that is no word of ours goes up, for the provider to judge', () => {
+  test('an unknown effort word is sent unchanged', () => {
     expect(configOf('gemini-3.8-flash', { reasoning_effort: 'galactic' }).thinkingConfig).toEqual({
       includeThoughts: true,
       thinkingLevel: 'galactic',
@@ -60,7 +60,7 @@ describe('A2 thinking, by family', () => {
     [{ thinking: { type: 'disabled' } }, { thinkingBudget: 0 }],
     [{ reasoning: { max_tokens: 9000 } }, { includeThoughts: true, thinkingBudget: 9000 }],
     [{ reasoning: { effort: 'low', exclude: true } }, { thinkingBudget: 2048 }],
-    // At most the limit less 1,024; with less than 1,024 left there is none.
+    // At most the output limit less 1,024; thinking is off if less than 1,024 is left for it.
     [
       { reasoning_effort: 'high', max_tokens: 4096 },
       { includeThoughts: true, thinkingBudget: 3072 },
@@ -73,14 +73,14 @@ describe('A2 thinking, by family', () => {
     expect(configOf('gemini-2.5-flash', more).thinkingConfig).toEqual(thinking);
   });
 
-  test('an effort where nothing thinks is left out and told', () => {
+  test('an effort is dropped for a model that does not think', () => {
     const body = { model: 'gemini-2.0-flash', messages: HI, reasoning_effort: 'high' };
     expect(rewrite('gemini', body)).toMatchObject({ kind: 'body', dropped: ['reasoning_effort'] });
   });
 });
 
-describe('A2 the other settings', () => {
-  test('limits, sampling, stops, seed, penalties and choices have their own names', () => {
+describe('A2 generationConfig and other fields', () => {
+  test('renames limits, sampling, stops, seed, penalties and choices', () => {
     const more = {
       max_completion_tokens: 99,
       temperature: 0.3,
@@ -110,7 +110,7 @@ describe('A2 the other settings', () => {
     });
   });
 
-  test('Q4 what says nothing is left out', () => {
+  test('Q4 default values are not sent', () => {
     const body = {
       model: 'gemini-2.0-flash',
       messages: HI,
@@ -138,14 +138,14 @@ describe('A2 the other settings', () => {
     });
   });
 
-  test('sampling that the newest models ignore is left out and told', () => {
+  test('drops sampling that the newest models ignore', () => {
     const body = { model: 'gemini-3.8-flash', messages: HI, temperature: 0.2, top_p: 0.9 };
     expect(rewrite('gemini', body)).toMatchObject({ dropped: ['temperature', 'top_p'] });
     expect(configOf('gemini-3.8-flash', { temperature: 0.2 }).temperature).toBeUndefined();
     expect(configOf('gemini-3.5-flash', { temperature: 0.2 }).temperature).toBe(0.2);
   });
 
-  test('Q5 what is about the request is left out and told', () => {
+  test('Q5 drops fields about the request', () => {
     const body = {
       model: 'gemini-2.5-flash',
       messages: HI,
@@ -168,7 +168,7 @@ describe('A2 the other settings', () => {
     ['prediction', { type: 'content', content: 'x' }],
     ['modalities', ['text', 'audio']],
     ['audio', { voice: 'x' }],
-  ])('Q6 Q8 %s has no equal here: refused by name, or dropped where the caller allows it', (field, value) => {
+  ])('Q6 Q8 %s is unsupported: refused, or dropped if the caller allows it', (field, value) => {
     const body = { model: 'gemini-2.5-flash', messages: HI, [field]: value };
     expect(rewrite('gemini', body)).toMatchObject({
       kind: 'error',
@@ -177,7 +177,7 @@ describe('A2 the other settings', () => {
     expect(rewrite('gemini', body, 'drop')).toMatchObject({ kind: 'body', dropped: [field] });
   });
 
-  test('Q8 what the family answers 400 to goes up, unless the caller allows that it is dropped', () => {
+  test('Q8 fields that the family refuses are sent, or dropped if the caller allows it', () => {
     const body = { model: 'gemini-3.8-flash', messages: HI, n: 2, presence_penalty: 1 };
     expect(rewrite('gemini', body)).toMatchObject({
       dropped: [],
@@ -186,7 +186,7 @@ describe('A2 the other settings', () => {
     expect(rewrite('gemini', body, 'drop')).toMatchObject({ dropped: ['presence_penalty', 'n'] });
   });
 
-  test("Q7 Google's own words go up in one spelling, unknown ones as they are", () => {
+  test("Q7 Google's own fields are sent in camel case, unknown ones unchanged", () => {
     const sent = send('gemini', {
       model: 'gemini-2.0-flash',
       messages: HI,
@@ -206,7 +206,7 @@ describe('A2 the other settings', () => {
     });
   });
 
-  test("G2 the limit of a key holds against Google's own words", () => {
+  test("G2 the limit of a key holds against Google's own fields", () => {
     const more = {
       max_tokens: 100,
       generationConfig: { maxOutputTokens: 9999, candidateCount: 8 },
@@ -253,7 +253,7 @@ const TOOL = {
 };
 
 describe('A2 tools', () => {
-  test('3.8 #1 schemas go as JSON Schema, whole but for $schema; all functions in one entry; other tools as they are', () => {
+  test('sends schemas as JSON Schema without $schema, all functions in one entry, other tools unchanged', () => {
     const bare = { type: 'function', function: { name: 'g' } };
     const sent = send('gemini', { model: 'm', messages: HI, tools: [TOOL, { googleSearch: {} }, bare] });
     const { $schema: _, ...parametersJsonSchema } = TOOL.function.parameters;
@@ -283,7 +283,7 @@ describe('A2 tools', () => {
     expect(toolConfig).toEqual(functionCallingConfig === undefined ? undefined : { functionCallingConfig });
   });
 
-  test('Q1 functions, the form before tools, become tools, and their messages results', () => {
+  test('Q1 legacy functions become tools, and their messages results', () => {
     const sent = send('gemini', {
       model: 'gemini-2.5-flash',
       functions: [{ name: 'f' }],
@@ -303,7 +303,7 @@ describe('A2 tools', () => {
 });
 
 describe('A2 conversations', () => {
-  test('leading system messages are the instruction; later ones are said by the user; runs become one turn', () => {
+  test('leading system messages become the instruction, later ones the user’s; messages of one role become one turn', () => {
     const { contents, systemInstruction } = send('gemini', {
       model: 'm',
       messages: [
@@ -325,7 +325,7 @@ describe('A2 conversations', () => {
     ]);
   });
 
-  test('media: data inline, URIs by reference, sounds by their format', () => {
+  test('media: data inline, URIs by reference, audio by its format', () => {
     const content = [
       { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO' } },
       { type: 'image_url', image_url: { url: 'https://example.org/a.jpg?x=1', detail: 'high' } },
@@ -354,13 +354,13 @@ describe('A2 conversations', () => {
   test.each([
     [{ type: 'file', file: { file_id: 'file-abc' } }, 'file'],
     [{ type: 'hologram', hologram: {} }, 'hologram'],
-  ])('Q6 Q8 a part that can’t be sent is refused, or dropped and told: %j', (part, type) => {
+  ])('Q6 Q8 an unsupported part is refused, or dropped if the caller allows it: %j', (part, type) => {
     const body = { model: 'm', messages: [{ role: 'user', content: [{ type: 'text', text: 'a' }, part] }] };
     expect(rewrite('gemini', body)).toMatchObject({ kind: 'error', error: { param: 'messages' } });
     expect(rewrite('gemini', body, 'drop')).toMatchObject({ dropped: [`messages.content.${type}`] });
   });
 
-  test('Q5 names and cache marks are dropped and told', () => {
+  test('Q5 drops names and cache marks', () => {
     const marks = { cache_control: { type: 'ephemeral' }, prompt_cache_breakpoint: { mode: 'explicit' } };
     const content = [{ type: 'text', text: 'a', ...marks }];
     const body = { model: 'm', messages: [{ role: 'user', name: 'Bo', content }] };
@@ -373,16 +373,13 @@ describe('A2 conversations', () => {
     });
   });
 
-  test.each(['scale', 'fast'])(
-    'Q5 a tier that Google does not have, %s, is dropped and told',
-    (service_tier) => {
-      const rewritten = rewrite('gemini', { model: 'm', messages: HI, service_tier });
-      expect(rewritten).toMatchObject({ kind: 'body', dropped: ['service_tier'] });
-      expect(JSON.stringify(rewritten)).not.toContain('serviceTier');
-    },
-  );
+  test.each(['scale', 'fast'])('Q5 drops the tier %s, which Google does not have', (service_tier) => {
+    const rewritten = rewrite('gemini', { model: 'm', messages: HI, service_tier });
+    expect(rewritten).toMatchObject({ kind: 'body', dropped: ['service_tier'] });
+    expect(JSON.stringify(rewritten)).not.toContain('serviceTier');
+  });
 
-  test('results: in one turn, in the order of the calls, by their names, as objects; then the text that follows', () => {
+  test('results are objects in one turn, in the order of their calls and with their names, before the user’s text', () => {
     const contents = contentsOf([
       ...HI,
       { role: 'assistant', content: 'Both.', tool_calls: [call('a'), call('b'), call('c')] },
@@ -409,7 +406,7 @@ describe('A2 conversations', () => {
   test.each([
     ['gemini-3-flash-preview', [{ functionResponse: { parts: [{ inlineData: {} }] } }]],
     ['gemini-2.5-flash', [{ functionResponse: {} }, { inlineData: {} }]],
-  ])('%s: an image in a result stands within it, or beside it', (model, parts) => {
+  ])('%s: an image of a result is inside it, or beside it', (model, parts) => {
     const content = [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO' } }];
     const messages = [
       ...HI,
@@ -423,7 +420,7 @@ describe('A2 conversations', () => {
     ['', {}],
     ['{"n":12345678901234567890}', '{"n":12345678901234567890}'],
     ['[1]', { arguments: '[1]' }],
-    ['{"cut":', { arguments: '{"cut":' }],
+    ['{"truncated":', { arguments: '{"truncated":' }],
   ])('Q11 arguments %j become an object', (text, args) => {
     const message = {
       role: 'assistant',
@@ -453,7 +450,7 @@ describe('A7 signatures', () => {
     return Array.isArray(contents) ? contents[1]?.parts : undefined;
   };
 
-  test('each goes back on its call; of parallel calls the first has one', () => {
+  test('each goes back on its call; of parallel calls only the first has one', () => {
     const parts = partsOf({ tool_calls: [call('a', signed('S', 'gemini')), call('b')] });
     expect(parts).toEqual([
       { functionCall: { id: 'a', name: 'f_a', args: { a: 1 } }, thoughtSignature: 'S' },
@@ -462,19 +459,22 @@ describe('A7 signatures', () => {
   });
 
   test.each([
-    ['none', {}],
+    ['no', {}],
     ["another provider's", signed('S', 'elsewhere')],
-  ])('Gemini 3 gets the documented sentinel for a step with %s, its elders get nothing', (_, extra) => {
-    expect(partsOf({ tool_calls: [call('a', extra), call('b')] })).toMatchObject([
-      { thoughtSignature: STAND_IN },
-      {},
-    ]);
-    expect(JSON.stringify(partsOf({ tool_calls: [call('a', extra)] }, 'gemini-2.5-pro'))).not.toContain(
-      'Signature',
-    );
-  });
+  ])(
+    'Gemini 3 gets the documented sentinel for a step with %s signature; older models get none',
+    (_, extra) => {
+      expect(partsOf({ tool_calls: [call('a', extra), call('b')] })).toMatchObject([
+        { thoughtSignature: STAND_IN },
+        {},
+      ]);
+      expect(JSON.stringify(partsOf({ tool_calls: [call('a', extra)] }, 'gemini-2.5-pro'))).not.toContain(
+        'Signature',
+      );
+    },
+  );
 
-  test("untagged ones in Google's form are Google's: of its compatible endpoint, and of OpenRouter, by the call's id", () => {
+  test("sends untagged signatures in Google's form: of its compatible endpoint, and of OpenRouter by the call's id", () => {
     expect(partsOf({ tool_calls: [call('a', signed('S'))] })).toMatchObject([{ thoughtSignature: 'S' }]);
     const reasoning_details = [tagged('S', 'a')];
     expect(partsOf({ tool_calls: [call('a')], reasoning_details })).toMatchObject([
@@ -482,7 +482,7 @@ describe('A7 signatures', () => {
     ]);
   });
 
-  test('a text’s goes back on the text that it came with, an empty one behind it; nobody else’s goes up', () => {
+  test('a text signature goes back on its text, one of an empty text after it; other providers’ signatures are not sent', () => {
     const message = (id: string) => ({ content: 'A weir.', reasoning_details: [tagged('S', id)] });
     expect(partsOf(message('weir1:gemini:text-0'))).toEqual([
       { text: 'A weir.' },
@@ -500,7 +500,7 @@ describe('A7 signatures', () => {
     expect(partsOf(message('weir1:anthropic:text-0'))).toEqual([{ text: 'A weir.' }]);
   });
 
-  test('thoughts without one stay here, whatever their name', () => {
+  test('thoughts without a signature are not sent, in any field', () => {
     const message = {
       content: [
         { type: 'thinking', thinking: 'hm' },
@@ -514,7 +514,7 @@ describe('A7 signatures', () => {
     expect(partsOf(message)).toEqual([{ text: 'A' }]);
   });
 
-  test('a marked call goes to no other provider', () => {
+  test('a tagged signature is not sent to another provider', () => {
     const message = { role: 'assistant', content: null, tool_calls: [call('a', signed('S', 'gemini'))] };
     for (const id of ['openrouter', 'like gemini', 'tolerant']) {
       const { messages } = send(id, { model: 'm', messages: [message] });
@@ -536,7 +536,7 @@ describe('the path', () => {
   });
 
   test.each(['../files', 'a/../b', 'x?key=1', 'x#y', 'models/../x', ''])(
-    'H2 %j leads nowhere else: refused',
+    'H2 %j as a model is refused',
     (model) => {
       expect(rewrite('gemini', { model, messages: HI })).toMatchObject({
         kind: 'error',

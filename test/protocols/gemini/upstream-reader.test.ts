@@ -1,4 +1,4 @@
-/** What peers get wrong in Gemini's streams, each a test (studies/dialects.md 3.8), and what no recording shows (A3-A7). */
+/** Tests parts of Gemini's streams that other gateways handle wrongly or that no recording shows (A3-A7). */
 import { describe, expect, test } from 'vitest';
 import { type Conversion, type Converted, convertObject, convertStream } from '../../contract/convert.ts';
 import type { JsonObject } from '../../contract/json.ts';
@@ -15,7 +15,7 @@ const candidate = (parts: JsonObject[], finishReason?: string, more: JsonObject 
   ],
   ...more,
 });
-const said = (parts: JsonObject[], finishReason?: string, more: JsonObject = {}) =>
+const content = (parts: JsonObject[], finishReason?: string, more: JsonObject = {}) =>
   event(candidate(parts, finishReason, more));
 const call = (functionCall: JsonObject, thoughtSignature?: string): JsonObject => ({
   functionCall,
@@ -29,10 +29,10 @@ function convert(...events: string[]): Converted {
 
 const read = (...events: string[]) => readClient(convert(...events).text).choices.get(0);
 
-describe('3.8 calls', () => {
-  test('#2 A7 a signature stands on the call’s first fragment, marked as Gemini’s', () => {
+describe('calls', () => {
+  test('A7 a signature is on the call’s first fragment, tagged with the provider', () => {
     const converted = convert(
-      said([call({ name: 'f', args: {} }, 's1'), call({ name: 'g', args: {} })], 'STOP'),
+      content([call({ name: 'f', args: {} }, 's1'), call({ name: 'g', args: {} })], 'STOP'),
     );
     expect(
       readClient(converted.text)
@@ -42,43 +42,46 @@ describe('3.8 calls', () => {
   });
 
   test.each([
-    ['in the call’s own event', [said([call({ name: 'f', args: { a: 1 } })], 'STOP')]],
+    ['in the event of the call', [content([call({ name: 'f', args: { a: 1 } })], 'STOP')]],
     [
-      '#6 in the next, beside an empty text',
-      [said([call({ name: 'f', args: { a: 1 } })]), said([{ text: '' }], 'STOP')],
+      'in the next event, beside an empty text',
+      [content([call({ name: 'f', args: { a: 1 } })]), content([{ text: '' }], 'STOP')],
     ],
-    ['#6 before it, and again', [said([], 'STOP'), said([call({ name: 'f', args: { a: 1 } })], 'STOP')]],
-  ])('#5 C8 a STOP %s: one call, and tool_calls', (_, events) => {
+    [
+      'before the call, and again with it',
+      [content([], 'STOP'), content([call({ name: 'f', args: { a: 1 } })], 'STOP')],
+    ],
+  ])('C8 a STOP %s: one call, and the finish is tool_calls', (_, events) => {
     expect(read(...events)).toMatchObject({
       finish: 'tool_calls',
       toolCalls: [{ name: 'f', arguments: '{"a":1}' }],
     });
   });
 
-  test('#8 C7 calls without ids: ids of one form, none twice and none over 40 characters; one that is given is kept', () => {
+  test('C7 calls without ids get unique ids of at most 40 characters; a given id is kept', () => {
     const calls = [{ name: 'f' }, { name: 'f' }, { name: 'g', id: 'own' }].map((one) =>
       call({ ...one, args: {} }, 'x'.repeat(900)),
     );
-    const ids = read(said(calls, 'STOP'))?.toolCalls.map(({ id }) => id) ?? [];
+    const ids = read(content(calls, 'STOP'))?.toolCalls.map(({ id }) => id) ?? [];
     expect(new Set(ids).size).toBe(3);
     expect(ids[2]).toBe('own');
     for (const id of ids.slice(0, 2)) expect(id).toMatch(/^\w{1,40}$/);
   });
 
-  test('C7 two calls with one id: two calls, each with its own arguments', () => {
+  test('C7 two calls with one id stay two calls, each with its own arguments', () => {
     const calls = [1, 2].map((a) => call({ id: 'x', name: 'f', args: { a } }));
-    const found = read(said(calls, 'STOP'))?.toolCalls ?? [];
+    const found = read(content(calls, 'STOP'))?.toolCalls ?? [];
     expect(found.map((one) => one.arguments)).toEqual(['{"a":1}', '{"a":2}']);
     expect(found[0]?.id).toBe('x');
     expect(found[1]?.id).not.toBe('x');
   });
 
-  test('A3 an empty call where none is open is none', () => {
-    expect(read(said([{ text: 'a' }, call({})], 'STOP'))).toMatchObject({ finish: 'stop', toolCalls: [] });
+  test('A3 an empty call is ignored if no call is open', () => {
+    expect(read(content([{ text: 'a' }, call({})], 'STOP'))).toMatchObject({ finish: 'stop', toolCalls: [] });
   });
 });
 
-describe('3.8 finishes', () => {
+describe('finishes', () => {
   test.each([
     ['STOP', 'stop'],
     ['A_WORD_OF_TOMORROW', 'stop'],
@@ -88,16 +91,16 @@ describe('3.8 finishes', () => {
       ...['IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'IMAGE_RECITATION', 'IMAGE_OTHER'],
     ].map((word) => [word, 'content_filter']),
     ['OTHER', 'stop'],
-  ])('#11 A4 %s behind a text: %s, and the record keeps the word', (word, finish) => {
-    const converted = convert(said([{ text: 'a' }], word));
+  ])('A4 %s after a text: the finish is %s, and the record keeps the word', (word, finish) => {
+    const converted = convert(content([{ text: 'a' }], word));
     expect(readClient(converted.text).choices.get(0)?.finish).toBe(finish);
     expect(converted.accumulator.finishWord).toBe(word);
   });
 
   test.each(['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'NO_IMAGE', 'OTHER'])(
-    '#3 A4 A5 %s in the place of an answer: an error and no finish, and its tokens count',
+    'A4 A5 %s without output: an error and no finish, and its tokens are metered',
     (word) => {
-      const converted = convert(said([], word, usage({ promptTokenCount: 21, totalTokenCount: 21 })));
+      const converted = convert(content([], word, usage({ promptTokenCount: 21, totalTokenCount: 21 })));
       expect(converted.error?.code).toBe(word);
       expect(readClient(converted.text).choices.get(0)?.finish ?? null).toBeNull();
       expect(converted.accumulator.countReported()).toMatchObject({
@@ -116,7 +119,7 @@ describe('3.8 finishes', () => {
     'MODEL_ARMOR',
     'JAILBREAK',
     'NEW_REASON',
-  ])('#4 A4 a prompt blocked for %s: content_filter, with its usage', (blockReason) => {
+  ])('A4 a prompt blocked for %s: content_filter, with its usage', (blockReason) => {
     const counts = usage({ promptTokenCount: 9, totalTokenCount: 9 });
     const converted = convert(event({ promptFeedback: { blockReason }, ...counts }));
     expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: '', finish: 'content_filter' });
@@ -127,23 +130,23 @@ describe('3.8 finishes', () => {
     expect(converted.accumulator.finishWord).toBe(blockReason);
   });
 
-  test('A3 a finish that is taken back by what follows: the last one counts', () => {
-    expect(read(said([{ text: 'a' }], 'STOP'), said([{ text: 'b' }], 'MAX_TOKENS'))).toMatchObject({
+  test('A3 the last of several finishes counts', () => {
+    expect(read(content([{ text: 'a' }], 'STOP'), content([{ text: 'b' }], 'MAX_TOKENS'))).toMatchObject({
       text: 'ab',
       finish: 'length',
     });
   });
 });
 
-describe('3.8 usage', () => {
-  test('#7 A5 thoughts are in the completion, once', () => {
+describe('usage', () => {
+  test('A5 thoughts are included in the completion, once', () => {
     const counts = {
       promptTokenCount: 3,
       candidatesTokenCount: 8,
       thoughtsTokenCount: 6,
       totalTokenCount: 17,
     };
-    expect(convert(said([{ text: 'a' }], 'STOP', usage(counts))).accumulator.countUsage().usage).toEqual({
+    expect(convert(content([{ text: 'a' }], 'STOP', usage(counts))).accumulator.countUsage().usage).toEqual({
       prompt_tokens: 3,
       completion_tokens: 14,
       total_tokens: 17,
@@ -151,10 +154,10 @@ describe('3.8 usage', () => {
     });
   });
 
-  test('#9 A5 the first event’s prompt is an estimate: the last one’s counts', () => {
+  test('A5 the last event’s prompt count replaces the estimate of the first', () => {
     const events = [
-      said([{ text: 'a' }], undefined, usage({ promptTokenCount: 169, totalTokenCount: 169 })),
-      said(
+      content([{ text: 'a' }], undefined, usage({ promptTokenCount: 169, totalTokenCount: 169 })),
+      content(
         [{ text: 'b' }],
         'STOP',
         usage({ promptTokenCount: 79, candidatesTokenCount: 2, totalTokenCount: 81 }),
@@ -166,9 +169,9 @@ describe('3.8 usage', () => {
     });
   });
 
-  test('A5 a last word about the prompt alone, without a candidate: takes nothing back of the answer’s count', () => {
+  test('A5 a last event with only the prompt’s count keeps the completion’s count', () => {
     const events = [
-      said(
+      content(
         [{ text: 'b' }],
         'STOP',
         usage({ promptTokenCount: 9, candidatesTokenCount: 5, totalTokenCount: 14 }),
@@ -181,14 +184,14 @@ describe('3.8 usage', () => {
     });
   });
 
-  test('A7 a signature whose empty text was left out (bifrost#6730): goes to the client as that of an empty text', () => {
-    const { text } = convert(said([{ text: 'a' }]), said([{ thoughtSignature: 'S' }], 'STOP'));
+  test('A7 a signature without its empty text (bifrost#6730) reaches the client as that of an empty text', () => {
+    const { text } = convert(content([{ text: 'a' }]), content([{ thoughtSignature: 'S' }], 'STOP'));
     expect(text).toContain('"data":"S","id":"weir1:gemini:text-0"');
-    const other = convert(said([{ inlineData: {}, thoughtSignature: 'S' }, { text: 'a' }], 'STOP'));
+    const other = convert(content([{ inlineData: {}, thoughtSignature: 'S' }, { text: 'a' }], 'STOP'));
     expect(other.text).not.toContain('"S"');
   });
 
-  test('A5 what a tool of the provider’s read is part of the prompt', () => {
+  test('A5 tokens that a provider-run tool read are part of the prompt', () => {
     const counts = {
       promptTokenCount: 3,
       toolUsePromptTokenCount: 40,
@@ -196,7 +199,7 @@ describe('3.8 usage', () => {
       totalTokenCount: 45,
     };
     expect(
-      convert(said([{ text: 'a' }], 'STOP', usage(counts))).accumulator.countUsage().usage.prompt_tokens,
+      convert(content([{ text: 'a' }], 'STOP', usage(counts))).accumulator.countUsage().usage.prompt_tokens,
     ).toBe(43);
   });
 });
@@ -212,13 +215,13 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
   const text = (stringValue: string) => ({ stringValue });
 
   const argumentsOf = (...parts: JsonObject[]) => {
-    const converted = convert(...parts.map((part) => said([part])), said([], 'STOP'));
+    const converted = convert(...parts.map((part) => content([part])), content([], 'STOP'));
     return readClient(converted.text)
       .choices.get(0)
       ?.toolCalls.map((one) => one.arguments);
   };
 
-  test('values of every kind, nested: the object that they mean', () => {
+  test('builds nested objects of all value types', () => {
     const parts = [
       begin('f'),
       piece(at('$.who', text('An'), true)),
@@ -242,7 +245,7 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
 
   test.each<[name: string, parts: JsonObject[], expected: string[]]>([
     ['no argument', [begin('f'), call({})], ['{}']],
-    ['no end of its own: the finish is one', [begin('f'), piece(at('$.a', text('x'), true))], ['{"a":"x"}']],
+    ['the finish ends it', [begin('f'), piece(at('$.a', text('x'), true))], ['{"a":"x"}']],
     [
       'the next call ends it',
       [begin('f'), piece(at('$.a', text('x'))), begin('g'), call({})],
@@ -250,14 +253,14 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
     ],
     ['a whole call ends it', [begin('f'), call({ name: 'g', args: { b: 1 } })], ['{}', '{"b":1}']],
     [
-      'the first piece beside the name',
+      'the first piece comes with the name',
       [call({ name: 'f', partialArgs: [at('$.a', { boolValue: true })] })],
       ['{"a":true}'],
     ],
     ['a piece without a value', [begin('f'), piece(at('$.a', {}), at('$.b', text('y')))], ['{"b":"y"}']],
     ['__proto__', [begin('f'), piece(at('$.__proto__.a', text('x')))], ['{"__proto__":{"a":"x"}}']],
     [
-      'half a pair',
+      'half of a surrogate pair',
       [begin('f'), piece(at('$.a', text('\ud83d'), true), at('$.a', text('\ude00')))],
       ['{"a":"\\ud83d\\ude00"}'],
     ],
@@ -265,13 +268,13 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
     expect(argumentsOf(...parts)).toEqual(expected);
   });
 
-  test('its id and signature stand on its first fragment; a text between changes nothing', () => {
+  test('id and signature are on the first fragment; a text between the pieces has no effect', () => {
     const events = [
-      said([call({ name: 'f', id: 'c1', willContinue: true }, 's')]),
-      said([piece(at('$.a', text('x'), true))]),
-      said([{ text: 'said' }]),
-      said([piece(at('$.a', text('y')))]),
-      said([call({})], 'STOP'),
+      content([call({ name: 'f', id: 'c1', willContinue: true }, 's')]),
+      content([piece(at('$.a', text('x'), true))]),
+      content([{ text: 'said' }]),
+      content([piece(at('$.a', text('y')))]),
+      content([call({})], 'STOP'),
     ];
     expect(read(...events)).toMatchObject({
       text: 'said',
@@ -288,37 +291,41 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
   test.each<[name: string, piece: JsonObject]>([
     ['a key twice', piece(at('$.a', text('x')), at('$.b', text('y')), at('$.a', text('z')))],
     [
-      'back into an object that has ended',
+      'a key of an object that has ended',
       piece(at('$.a.b', text('x')), at('$.c', text('y')), at('$.a.d', text('z'))),
     ],
-    ['a place of an array before its turn', piece(at('$.a[1]', text('x')))],
-    ['an array that is an object', piece(at('$.a.b', text('x')), at('$.a[1]', text('x')))],
-    ['a value that has members', piece(at('$.a', text('x')), at('$.a.b', text('x')))],
-    ['the arguments themselves', piece(at('$', text('x')))],
-    ['an array for the arguments', piece(at('$[0]', text('x')))],
-    ['no path', piece(at('a', text('x')))],
-    ['a path of another kind', piece(at('$.a[*]', text('x')))],
+    ['an array index that is not the next one', piece(at('$.a[1]', text('x')))],
+    ['an index of an object', piece(at('$.a.b', text('x')), at('$.a[1]', text('x')))],
+    ['a member of a string', piece(at('$.a', text('x')), at('$.a.b', text('x')))],
+    ['a path to the arguments themselves', piece(at('$', text('x')))],
+    ['an array as the arguments', piece(at('$[0]', text('x')))],
+    ['a path without $', piece(at('a', text('x')))],
+    ['a path with a wildcard', piece(at('$.a[*]', text('x')))],
     ['a path that is too deep', piece(at(deep, text('x')))],
-    ['names without end', piece(...names)],
-  ])('B1 %s: an error, for the arguments would be wrong', (_, broken) => {
-    expect(convert(said([begin('f')]), said([broken]), said([call({})], 'STOP')).error?.code).toBe(
+    ['too many characters of keys', piece(...names)],
+  ])('B1 %s: an error, because the arguments would be wrong', (_, broken) => {
+    expect(convert(content([begin('f')]), content([broken]), content([call({})], 'STOP')).error?.code).toBe(
       'upstream_invalid',
     );
   });
 
-  test('cut short: what came is there, and no end is made up', () => {
-    const converted = convert(said([begin('f')]), said([piece(at('$.a', text('x'), true))]));
+  test('truncated: the received pieces are kept, and the JSON is not completed', () => {
+    const converted = convert(content([begin('f')]), content([piece(at('$.a', text('x'), true))]));
     expect(converted.error?.code).toBe('upstream_truncated');
     expect(readClient(converted.text).choices.get(0)?.toolCalls[0]?.arguments).toBe('{"a":"x');
   });
 
-  test('the empty one that ends it, and no finish: its arguments are whole', () => {
-    const converted = convert(said([begin('f')]), said([piece(at('$.a', text('x')))]), said([call({})]));
+  test('an empty call without a finish completes the arguments', () => {
+    const converted = convert(
+      content([begin('f')]),
+      content([piece(at('$.a', text('x')))]),
+      content([call({})]),
+    );
     expect(converted.error?.code).toBe('upstream_truncated');
     expect(readClient(converted.text).choices.get(0)?.toolCalls[0]?.arguments).toBe('{"a":"x"}');
   });
 
-  test('in a plain answer: whole', () => {
+  test('completes the arguments in a non-streaming response', () => {
     const answer = {
       responseId: 'r',
       ...candidate([call({ name: 'f', partialArgs: [at('$.a', text('x'), true)] })], 'STOP'),
@@ -332,14 +339,18 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
   });
 });
 
-test('P1 queries of Google Search: each is billed once, and empty ones are not', () => {
+test('P1 counts each query of Google Search once, and no empty one', () => {
   const grounded = (webSearchQueries: JsonObject[] | string[]) => ({
     candidates: [{ content: { parts: [{ text: 'a' }] }, index: 0, groundingMetadata: { webSearchQueries } }],
     ...usage({ promptTokenCount: 1, candidatesTokenCount: 1 }),
   });
-  const converted = convert(event(grounded(['a', '', 'b'])), event(grounded(['b', 'c'])), said([], 'STOP'));
+  const converted = convert(
+    event(grounded(['a', '', 'b'])),
+    event(grounded(['b', 'c'])),
+    content([], 'STOP'),
+  );
   expect(converted.accumulator.countBilled().usage).toMatchObject({ searches: 3 });
-  expect(convert(said([{ text: 'a' }], 'STOP')).accumulator.countBilled().usage).not.toHaveProperty(
+  expect(convert(content([{ text: 'a' }], 'STOP')).accumulator.countBilled().usage).not.toHaveProperty(
     'searches',
   );
 });

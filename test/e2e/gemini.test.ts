@@ -155,13 +155,7 @@ describe('A1 the API', () => {
       'model_not_found',
       /is not found for API version v1beta/,
     ],
-    [
-      'an unknown field',
-      { from_tomorrow: 1 },
-      400,
-      'invalid_request',
-      /Unknown name "from_tomorrow"/,
-    ],
+    ['an unknown field', { from_tomorrow: 1 }, 400, 'invalid_request', /Unknown name "from_tomorrow"/],
     ['two candidates', { n: 2 }, 400, 'invalid_request', /Multiple candidates is not enabled/],
     [
       'an empty message',
@@ -217,13 +211,10 @@ test.each<[name: string, more: Readonly<Record<string, unknown>>]>([
   expect([response.status, await response.json()]).toMatchObject([200, { object: 'chat.completion' }]);
 });
 
-test.each([true, false])(
-  'E1 H2 streamed %s: the delay in the error becomes retry-after',
-  async (stream) => {
-    const response = await gateway.post(CHAT, body('Hi', { stream, model: `${MODEL}:status-429` }));
-    expect([response.status, response.headers.get('retry-after')]).toEqual([429, '17']);
-  },
-);
+test.each([true, false])('E1 H2 streamed %s: the delay in the error becomes retry-after', async (stream) => {
+  const response = await gateway.post(CHAT, body('Hi', { stream, model: `${MODEL}:status-429` }));
+  expect([response.status, response.headers.get('retry-after')]).toEqual([429, '17']);
+});
 
 test('A7 a call that comes back with another argument, as Claude Code adds replace_all, keeps its signature', async () => {
   const EDIT = { type: 'function', function: { name: 'Edit', parameters: { type: 'object' } } };

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../shared/json.ts';
 import type { TranslationReport } from './dropped-fields.ts';
 import { isFromAnswer } from './dropped-fields.ts';
 
-export function isSystemMessage({ role }: JsonObject): boolean {
+function isSystemMessage({ role }: JsonObject): boolean {
   return role === 'system' || role === 'developer';
 }
 

@@ -35,13 +35,13 @@ import {
 import { ObjectLedger } from './ledger/records/object-ledger.ts';
 import { DeadLetters } from './metering/dead-letters.ts';
 import { KnownCallers } from './metering/known-callers.ts';
-import { KvLedger } from './metering/kv/kv-ledger.ts';
+import { KvLedger } from './metering/kv-ledger.ts';
 import type { Ledger } from './metering/ledger.ts';
 import { PriceBook } from './metering/pricing/price-book.ts';
 import { consumeRecords, QueueSink, type RecordMessage } from './metering/queue.ts';
 import { RecordWriter } from './metering/record-writer.ts';
 import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
-import { requestId } from './metering/request-id.ts';
+import { requestId } from './metering/time.ts';
 import { OriginProxy, type OriginProxyPorts } from './origin-proxy/origin-proxy.ts';
 import { messages } from './protocols/anthropic-messages/client.ts';
 import { chat, completions, fim } from './protocols/openai-chat/client-writer.ts';

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createHandlers, Environment } from '../src/environment.ts';
 import { NO_HOOKS } from '../src/http/hooks.ts';
-import { isRequestId } from '../src/metering/request-id.ts';
+import { isRequestId } from '../src/metering/time.ts';
 import type { WeirOptions } from '../src/types.ts';
 
 /** The package's `weir()`, without the runtime's tracing, which Node does not have. */

@@ -61,7 +61,7 @@ ${id} is laid out. What is left:
 2. ${fixture}/: replace it by streams as ${id} sends them, expected.sse by what a client must get, and case.json by what was asked
    (docs/contract/ has the rules that it names).
 3. Each other TODO(${id}): npx vitest run tools/simulator/providers.test.ts lists them.
-4. Optional: its prices, in src/metering/pricing/${id}.ts and shipped.ts.
+4. Optional: its prices, in src/metering/pricing/${id}.ts, listed in price-book.ts.
 5. npx biome check --write . && npm run types
    npx vitest run test/contract test/request-translation tools/simulator test/deploy.test.ts && npx vitest run --mode slow tools/matrix
 `);

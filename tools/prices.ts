@@ -2,8 +2,8 @@
  * Compares the shipped prices with `@pydantic/genai-prices` and lists what differs, what is unpriced here, and what nobody looked at
  * for 60 days: npm run prices. Exits with 1 where something is that old: look at its `source`, then change its `checked`.
  */
-import { findPrice } from '../src/metering/pricing/find-price.ts';
-import { SHIPPED_PRICES } from '../src/metering/pricing/shipped.ts';
+import { findPrice } from '../src/metering/pricing/cost.ts';
+import { SHIPPED_PRICES } from '../src/metering/pricing/price-book.ts';
 import { type ComparedRates, compare, type Finding, MAX_CHECKED_DAYS } from './prices/compare.ts';
 import { GENAI_IDS, genai, genaiModels } from './prices/genai.ts';
 

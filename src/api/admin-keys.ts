@@ -20,7 +20,7 @@ import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { callLedger, changeLimits, unboundLimits } from '../ledger/call-ledger.ts';
 import type { KeyChange, KeyChangeResult } from '../ledger/held-key.ts';
 import { LIMIT_FIELDS, readLimits, writeLimits } from '../ledger/limits/limits.ts';
-import { isoDay } from '../metering/days.ts';
+import { isoDay } from '../metering/time.ts';
 import { type JsonObject, readArray, readText } from '../shared/json.ts';
 import { showKey } from './key.ts';
 import { budgetProblem, budgetUnits, keyWarnings } from './key-check.ts';

@@ -4,7 +4,7 @@ import { apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { ADMIN, identifyCaller } from '../http/identify.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
-import { isoTime } from '../metering/record.ts';
+import { isoTime } from '../metering/time.ts';
 import { isGlob } from '../settings/aliases.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import type { Model } from './model-lists.ts';

@@ -3,8 +3,8 @@ import { isAdmin } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { ADMIN, identifyCaller } from '../http/identify.ts';
-import { DAY_MS, isoDay } from '../metering/days.ts';
 import { STATUSES } from '../metering/record.ts';
+import { DAY_MS, isoDay } from '../metering/time.ts';
 import { MAX_REPORT_DAYS } from '../shared/limits.ts';
 
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/;

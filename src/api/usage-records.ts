@@ -3,8 +3,9 @@ import { apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import type { RecordQuery } from '../metering/ledger.ts';
-import { firstIdAt, isPosition, isRequestId } from '../metering/request-id.ts';
+import { firstIdAt, isPosition, isRequestId } from '../metering/time.ts';
 import { MAX_LIST_RECORDS } from '../shared/limits.ts';
+import { ok } from '../shared/result.ts';
 import { viewRecord } from './record-view.ts';
 import {
   invalid,
@@ -23,11 +24,9 @@ export async function handleListRecords(request: Request, context: RequestContex
   if (scope.kind === 'error') return errorResponse(scope.error);
   const read = readQuery(params, context.arrivedAt, scope);
   if (read.kind === 'error') return errorResponse(read.error);
-  const page = scope.hasRecords
-    ? await context.ledger.list(read.query)
-    : { kind: 'page' as const, records: [], next: null };
+  const page = scope.hasRecords ? await context.ledger.list(read.query) : ok({ records: [], next: null });
   if (page.kind === 'error') return errorResponse(page.error);
-  const { records, next } = page;
+  const { records, next } = page.value;
   return jsonResponse({
     object: 'list',
     data: records.map((record) => viewRecord(record, scope.isAdmin)),
@@ -43,14 +42,11 @@ export async function handleFindRecord(
 ): Promise<Response> {
   const scope = await readUsageScope(request, new URL(request.url).searchParams, context);
   if (scope.kind === 'error') return errorResponse(scope.error);
-  const found =
-    scope.hasRecords && isRequestId(id)
-      ? await context.ledger.find(id, scope.keyId)
-      : { kind: 'record' as const, record: null };
+  const found = scope.hasRecords && isRequestId(id) ? await context.ledger.find(id, scope.keyId) : ok(null);
   if (found.kind === 'error') return errorResponse(found.error);
-  if (found.record === null)
+  if (found.value === null)
     return errorResponse(apiError('not_found', 'There is no record of such a request'));
-  return jsonResponse(viewRecord(found.record, scope.isAdmin));
+  return jsonResponse(viewRecord(found.value, scope.isAdmin));
 }
 
 function readQuery(

@@ -2,9 +2,10 @@
 
 import type { RequestContext } from '../http/context.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
-import { HOUR_MS } from '../metering/days.ts';
 import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';
+import { HOUR_MS } from '../metering/time.ts';
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
+import { ok } from '../shared/result.ts';
 import { linesResponse } from './csv.ts';
 import { invalid, readFormat, readGroups, readTimeSpan, readUsageScope } from './usage-query.ts';
 
@@ -24,10 +25,10 @@ export async function handleRefusals(request: Request, context: RequestContext):
   const hours = { fromHour: Math.floor(fromMs / HOUR_MS), toHour: Math.ceil(toMs / HOUR_MS) };
   const found = scope.hasRecords
     ? await context.ledger.refusals({ ...hours, keyId: scope.keyId, groups })
-    : { kind: 'rows' as const, rows: [] };
+    : ok([]);
   if (found.kind === 'error') return errorResponse(found.error);
   const report = new RefusalReport(groups);
-  for (const row of found.rows) report.add(row);
+  for (const row of found.value) report.add(row);
   if (report.isTooLarge) return errorResponse(TOO_LARGE.error);
   const { rows, total } = report;
   if (form.format === 'json') {

@@ -4,6 +4,7 @@ import type { RequestContext } from '../http/context.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { FILTERS, GROUPS, Report, type ReportFilter } from '../metering/report.ts';
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
+import { ok } from '../shared/result.ts';
 import { csvResponse } from './csv.ts';
 import {
   invalid,
@@ -32,9 +33,9 @@ export async function handleUsage(request: Request, context: RequestContext): Pr
   const { groups } = read;
   const result = scope.hasRecords
     ? await context.ledger.report({ fromMs, toMs, keyId: scope.keyId, groups, only })
-    : { kind: 'report' as const, report: new Report(groups) };
+    : ok(new Report(groups));
   if (result.kind === 'error') return errorResponse(result.error);
-  const { rows, total, isTooLarge } = result.report;
+  const { rows, total, isTooLarge } = result.value;
   if (isTooLarge) return errorResponse(TOO_LARGE.error);
   return form.format === 'csv'
     ? csvResponse(rows, groups, `usage-${from.slice(0, 10)}-${to.slice(0, 10)}`)

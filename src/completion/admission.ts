@@ -7,7 +7,7 @@ import { limitHeaders, overdraft } from '../ledger/limits/headers.ts';
 import { highestPrice } from '../ledger/limits/highest-price.ts';
 import { type Refused, refusedBy } from '../ledger/limits/refusal.ts';
 import { mostOutput, mostSearches, type ReserveRequest } from '../ledger/limits/reserve.ts';
-import { type Charge, type ChargedRecord, NOTHING } from '../metering/charged-usage.ts';
+import { type Charge, type ChargedRecord, NO_CHARGE } from '../metering/record.ts';
 import type { MeteredRecords } from '../metering/request-meter.ts';
 import type { Target } from '../routing/targets.ts';
 import { MAX_HELD_MS, RESERVATION_GRACE_MS } from '../shared/limits.ts';
@@ -172,7 +172,7 @@ function settledRecords(held: Held): MeteredRecords {
 }
 
 function release(held: Pick<Held, 'context' | 'keyId'>): void {
-  held.context.waitUntil(settle(held, NOTHING, null));
+  held.context.waitUntil(settle(held, NO_CHARGE, null));
 }
 
 /** The waits before each further try. */

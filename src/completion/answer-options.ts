@@ -1,7 +1,7 @@
 /** How a target's answer is read and written for the client that asked. */
 
-import { priceRecord } from '../metering/pricing/price-record.ts';
-import type { UsageAccumulator } from '../metering/usage-accumulator.ts';
+import { costOfRequest } from '../metering/pricing/cost.ts';
+import type { UsageAccumulator } from '../metering/request-meter.ts';
 import type { PassthroughOptions, WriterOptions } from '../protocols/shared/client-protocol.ts';
 import { ROUTE_SHAPES } from '../providers/provider.ts';
 import type { Target } from '../routing/targets.ts';
@@ -83,14 +83,14 @@ function dollarsOf(
   target: Target,
   accumulator: UsageAccumulator,
 ): number | null {
-  const { cost, currency } = priceRecord(context.prices.table, {
+  const cost = costOfRequest(context.prices.table, {
     providers: target.priceIds,
     model: target.model,
     usage: accumulator.countBilled().usage,
     upstreamCost: accumulator.upstreamCost,
     endMs: context.ports.clock.now(),
   });
-  return cost !== null && currency === 'USD' ? wholeAmount(cost) : null;
+  return cost?.currency === 'USD' ? wholeAmount(cost.nano) : null;
 }
 
 function usageAt({ policies, isStreamed, asksUsage }: PreparedCompletion): ChunkContext['usageAt'] {

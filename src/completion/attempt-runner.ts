@@ -1,9 +1,8 @@
 /** Asks the targets of a request, one after the other, until one has output: whoever answers sees one attempt at a time (R4-R9). */
 import { mayUse } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
-import type { AttemptEnd, AttemptFacts } from '../metering/attempt-meter.ts';
-import { pricedModels } from '../metering/pricing/find-price.ts';
-import type { RequestMeter } from '../metering/request-meter.ts';
+import { pricedModels } from '../metering/pricing/cost.ts';
+import type { AttemptEnd, AttemptFacts, RequestMeter } from '../metering/request-meter.ts';
 import { apiHeaders } from '../providers/provider.ts';
 import { lastError, skippedAttempt } from '../routing/attempt-summary.ts';
 import { judge, readRetryAfter } from '../routing/failures.ts';

@@ -1,6 +1,6 @@
 /** One target that is asked: its upstream's answer, the time that it has until its output, and how it is given up (R2, R9). */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import type { AttemptMeter } from '../metering/attempt-meter.ts';
+import type { AttemptMeter } from '../metering/request-meter.ts';
 import type { Clock } from '../stream/timers.ts';
 import type { UpstreamErrorContext } from '../upstream/errors.ts';
 import type { UpstreamResult } from '../upstream/fetch.ts';

@@ -6,7 +6,7 @@ import type { KeyStore, KnownKeys } from '../auth/keys.ts';
 import type { KeyCalls } from '../ledger/held-key.ts';
 import type { LimitsNamespace, LimitsStub } from '../ledger/limits/limit-calls.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
-import type { LedgerStore } from '../metering/kv/kv-ledger.ts';
+import type { LedgerStore } from '../metering/kv-ledger.ts';
 import type { Ledger } from '../metering/ledger.ts';
 import type { PriceBook } from '../metering/pricing/price-book.ts';
 import type { RecordQueue } from '../metering/queue.ts';

@@ -2,8 +2,7 @@
 import { type Caller, isAdmin } from '../auth/caller.ts';
 import { callerId, sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { withoutCharge } from '../metering/charged-usage.ts';
-import type { UsageRecord } from '../metering/record.ts';
+import { type UsageRecord, withoutCharge } from '../metering/record.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import { isObject, readText } from '../shared/json.ts';
 import type { RequestContext } from './context.ts';

@@ -1,11 +1,10 @@
 /** The Durable Object that is one key's ledger: what a request used and what its limits allow change in one transaction (L4). */
 import { DurableObject } from 'cloudflare:workers';
 import type { KeyStore } from '../auth/keys.ts';
-import type { Charge, ChargedRecord } from '../metering/charged-usage.ts';
-import { DAY_MS } from '../metering/days.ts';
 import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
-import type { UsageRecord } from '../metering/record.ts';
+import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
+import { DAY_MS } from '../metering/time.ts';
 import { readRecordDays } from '../settings/settings.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { type KeyCalls, type KeyChange, type KeyChangeResult, LedgerKey } from './held-key.ts';

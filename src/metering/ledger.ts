@@ -1,68 +1,66 @@
-/** What every store of usage records does, whichever it is (L2, L3, L4). */
+/** The interface of a store of usage records: it takes records and counts of refused requests, and answers queries about them. */
 import type { ApiError } from '../canonical/error.ts';
+import type { Result } from '../shared/result.ts';
 import type { RecordSummary, UsageRecord } from './record.ts';
 import type { RecordSink } from './record-writer.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from './refusals.ts';
 import type { Group, Report, ReportFilter } from './report.ts';
 
+/**
+ * Two implementations: `KvLedger` (`LEDGER=kv`) and `ObjectLedger` (`LEDGER=object`). A query fails with the error for the client if
+ * the store cannot answer it; the message names a query that it can answer.
+ */
+export interface Ledger extends RecordSink {
+  /** Sums the records of a time range. */
+  report(query: ReportQuery): Promise<Result<Report, ApiError>>;
+  /** Lists single records, the latest first. */
+  list(query: RecordQuery): Promise<Result<RecordPage, ApiError>>;
+  /**
+   * Finds one record; the value is null if there is none.
+   * @param keyId the record's key; null to search the records of all keys
+   */
+  find(requestId: string, keyId: string | null): Promise<Result<ListedRecord | null, ApiError>>;
+  /** Adds counts of refused requests. Idempotent by the batch id. */
+  putRefusals(batch: RefusalBatch): Promise<void>;
+  /** The counts of a range of hours. A store may sum up rows that the query's groups do not tell apart. */
+  refusals(query: RefusalQuery): Promise<Result<readonly RefusalRow[], ApiError>>;
+}
+
 export interface ReportQuery {
-  /** ms since the epoch; `toMs` is not within. */
+  /** ms since the epoch; `toMs` is exclusive. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** One key's, or all (null). */
+  /** Null: all keys. */
   readonly keyId: string | null;
   readonly groups: readonly Group[];
-  /** Absent: of all requests. */
+  /** Absent: all requests. */
   readonly only?: ReportFilter;
 }
 
 export interface RecordQuery {
-  /** Bounds of request ids; `beforeId` is not within. */
+  /** Bounds of request ids; `beforeId` is exclusive. */
   readonly fromId: string;
   readonly beforeId: string;
-  /** One key's, or all (null). */
+  /** Null: all keys. */
   readonly keyId: string | null;
-  /** As the caller named it, or the address that served; null for any. */
+  /** The requested model, or the address that served; null: any. */
   readonly model: string | null;
-  /** One of these; null for any. */
+  /** Null: any. */
   readonly statuses: readonly string[] | null;
   readonly limit: number;
 }
 
-/** A record as a list has it: where a store can't give all of it at once, what reports need. */
+/** A record in a list. Only the summary is certain: a store may not have the other fields yet. */
 export type ListedRecord = RecordSummary & Partial<UsageRecord>;
 
 export interface RecordPage {
-  readonly kind: 'page';
-  /** The latest first. A page may have fewer than its limit, or none, and others may follow. */
+  /** The latest first. A page may have fewer records than its limit, or none, although more follow. */
   readonly records: readonly ListedRecord[];
-  /** All that are left are before this id; null where none are. */
+  /** The `beforeId` of the next page; null if this is the last one. */
   readonly next: string | null;
 }
 
-/** What the store can't answer, and what to ask instead. */
-export interface LedgerRefusal {
-  readonly kind: 'error';
-  readonly error: ApiError;
-}
-
-export type ReportResult = { readonly kind: 'report'; readonly report: Report } | LedgerRefusal;
-export type FindResult = { readonly kind: 'record'; readonly record: ListedRecord | null } | LedgerRefusal;
-export type RefusalsResult = { readonly kind: 'rows'; readonly rows: readonly RefusalRow[] } | LedgerRefusal;
-
-/** Its `put` may be repeated: a record that is there already, by its request id, changes nothing. */
-export interface Ledger extends RecordSink {
-  report(query: ReportQuery): Promise<ReportResult>;
-  list(query: RecordQuery): Promise<RecordPage | LedgerRefusal>;
-  /** @param keyId whose record it must be; null for anyone's */
-  find(requestId: string, keyId: string | null): Promise<FindResult>;
-  /** Adds counts of refused requests; a batch that is there already changes nothing. */
-  putRefusals(batch: RefusalBatch): Promise<void>;
-  /** The counts of those hours, in rows that may be summed already where the groups do not tell them apart. */
-  refusals(query: RefusalQuery): Promise<RefusalsResult>;
-}
-
-/** Whether the record is one of those that a list asks for; its id and key are the store's matter. */
+/** Whether a record has the query's model and status. Stores select by id and key themselves. */
 export function matches(record: RecordSummary, { model, statuses }: RecordQuery): boolean {
   const isModel = model === null || model === record.asked || model === `${record.provider}/${record.model}`;
   return isModel && (statuses === null || statuses.includes(record.status));

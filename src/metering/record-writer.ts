@@ -1,6 +1,5 @@
 /** Gets usage records to where they are kept, again and again if need be; what can't be written is logged whole (M1, L5). */
-import { withoutCharge } from './charged-usage.ts';
-import type { UsageRecord } from './record.ts';
+import { type UsageRecord, withoutCharge } from './record.ts';
 
 /** Somewhere that takes records: a ledger, the Queue before it, or a place from where they are brought in later. */
 export interface RecordSink {

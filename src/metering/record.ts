@@ -1,48 +1,51 @@
-/** One request's usage record, and its compact form in KV metadata, which holds 1,024 bytes (M2, M4, L1). */
+/** The usage record of one request, the charge that travels with it, and its compact form for KV metadata. */
 import { isObject, readCount, readText } from '../shared/json.ts';
-import { boundName } from './bounded-names.ts';
-import { isRequestId } from './request-id.ts';
+import { isoTime, isRequestId } from './time.ts';
 
 export const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;
-/** The dialects in which clients speak: in a record's compact form each is its place here. */
+/** Client protocols. The compact form stores the index in this list, so the order must not change. */
 const CLIENTS = ['chat', 'completions', 'messages', 'responses'] as const;
+/** The compact form stores the index in this list, too. */
 const COST_SOURCES = ['none', 'upstream', 'table'] as const;
 
-/** One target that was asked or left out, and how that ended. */
+/** One target that was tried or skipped, and the result. */
 export interface Attempt {
   readonly provider: string;
   readonly model: string;
-  /** The HTTP status of the upstream's answer; null where there was none. */
+  /** The HTTP status of the upstream's response; null if there was none. */
   readonly status: number | null;
-  /** Why it gave no whole answer, or null. */
+  /** Why there was no complete output; null if there was. */
   readonly error_code: string | null;
-  /** How long it took; null where it was not asked. */
+  /** Duration; null if the target was skipped. */
   readonly ms: number | null;
-  /** Where it was asked in vain, and why, where a setting may be the cause: an internal address, which only the admin sees. */
+  /**
+   * The upstream address and the reason of a failure that a setting may have caused. Only the admin sees it, because the address
+   * may be internal.
+   */
   readonly cause?: string;
 }
 
-/** What a listing of KV tells of a record, and all that reports need. */
+/** The part of a record that fits into KV metadata. Reports need only this part. */
 export interface RecordSummary {
-  /** A UUIDv7, whose time is the record's. */
+  /** A UUIDv7 of the time of arrival. */
   readonly request_id: string;
-  /** The request's arrival: ISO 8601, UTC, with milliseconds. */
+  /** Time of arrival: ISO 8601, UTC, with milliseconds. */
   readonly time: string;
-  /** The request's end, in the same form. */
+  /** Time of the end, in the same form. */
   readonly ended: string;
   readonly key_id: string;
-  /** The model as the caller named it: an alias, or an address. */
+  /** The requested model: an alias or an address. */
   readonly asked: string;
-  /** Who served, and the upstream's name of the model. */
+  /** The provider that served the request or was tried last, and its name of the model. */
   readonly provider: string;
   readonly model: string;
   readonly route: string;
-  /** The dialect in which its client speaks. */
+  /** The client protocol. */
   readonly client: (typeof CLIENTS)[number];
   readonly status: (typeof STATUSES)[number];
-  /** The code of the error that the client saw, or null. */
+  /** The code of the error that the client received, or null. */
   readonly error_code: string | null;
-  /** The upstream's own finish word, or null where there was none. */
+  /** The upstream's own finish reason, or null. */
   readonly finish_reason: string | null;
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
@@ -52,44 +55,76 @@ export interface RecordSummary {
   readonly reasoning_tokens: number | null;
   readonly vendor_events: number;
   readonly vendor_tokens: number;
-  /** From the request's arrival to the first text of the answer, or null where none came. */
+  /** From the arrival to the first text of the output; null if there was no text. */
   readonly first_token_ms: number | null;
   readonly total_ms: number;
   readonly bytes_out: number;
-  /** Tokens of the prompt or of the completion are an estimate (M3). */
+  /** The tokens of the prompt or of the completion are an estimate. */
   readonly estimated: boolean;
-  /** Fixed when the record is made (P4), in 10^-9 of the currency; null where no price is known, which is not free. */
+  /** Integer of 10^-9 of the currency, fixed when the record is made; null if no price is known, which does not mean free. */
   readonly cost_nanos: number | null;
-  /** ISO 4217; null exactly where the cost is. */
+  /** ISO 4217; null if the cost is null. */
   readonly currency: string | null;
   readonly cost_source: (typeof COST_SOURCES)[number];
-  /** Since when the price of the table holds: ISO 8601, UTC; null where the cost is not the table's. */
+  /** The `since` of the price that was applied: ISO 8601, UTC; null if the cost was not computed from a price. */
   readonly price_since: string | null;
-  /** The cost rests on estimated tokens, or is an upper bound (P1). */
+  /** The cost is computed from estimated tokens, or is an upper bound. */
   readonly cost_estimated: boolean;
 }
 
 export interface UsageRecord extends RecordSummary {
-  /** Of the tokens written to a cache, those that it keeps for longer than by default; absent: none. */
+  /** The part of `cache_write_tokens` that the cache keeps for longer than its default time; absent: none. */
   readonly cache_write_long_tokens?: number;
   /** Web searches that the provider ran and bills; absent: none. */
   readonly searches?: number;
-  /** The targets that were asked, in order. */
+  /** The targets that were tried or skipped, in order. */
   readonly attempts: readonly Attempt[];
-  /** Names of what the upstream's request lacked of the caller's, or had otherwise (Q5, Q6). */
+  /** Names of request fields that were not sent to the provider, or were sent with another value. */
   readonly dropped?: readonly string[];
   readonly changed?: readonly string[];
 }
 
-/** The most that a record keeps of a name, in bytes of UTF-8: together with the rest they fit into metadata. */
+/** What a request is charged with against its key's limits. It differs from the record where the record holds estimates. */
+export interface Charge {
+  /** As reported; at its upper bound where the provider reported nothing. */
+  readonly tokens: number;
+  /** `nano`: integer of 10^-9 of the currency. Null if unknown. */
+  readonly cost: { readonly currency: string; readonly nano: number } | null;
+  /** The part of both that is charged at its upper bound; absent: none. */
+  readonly unreported?: { readonly tokens: number; readonly nano: number };
+  /** The record's tokens, which `tpm` counts; absent: the same as `tokens`. */
+  readonly recordedTokens?: number;
+}
+
+/** The charge of a request that was not sent to any upstream. */
+export const NO_CHARGE: Charge = { tokens: 0, cost: null };
+
+/** A record on its way to its ledger, with its charge if that differs from the record's own figures. Ledgers do not store the charge. */
+export type ChargedRecord = UsageRecord & { readonly charge?: Charge };
+
+export function chargeOfRecord({ total_tokens, cost_nanos, currency }: UsageRecord): Charge {
+  const cost = cost_nanos === null || currency === null ? null : { currency, nano: cost_nanos };
+  return { tokens: total_tokens, cost };
+}
+
+/** The record as it is stored, logged and passed to hooks. */
+export function withoutCharge({ charge: _, ...record }: ChargedRecord): UsageRecord {
+  return record;
+}
+
+export function withoutCharges(records: readonly ChargedRecord[]): readonly UsageRecord[] {
+  return records.every(({ charge }) => charge === undefined) ? records : records.map(withoutCharge);
+}
+
+/** Bounds of names in bytes of UTF-8, so that every record fits into KV metadata, which holds 1,024 bytes (L1). */
 const MAX_MODEL_BYTES = 208;
 const MAX_ASKED_BYTES = 144;
 const MAX_WORD_BYTES = 64;
 const MAX_CURRENCY_BYTES = 8;
-/** Names of fields in one list, and attempts. */
-const MAX_NAMES = 64;
+/** Attempts, and names in `dropped` and in `changed`. */
+const MAX_ITEMS = 64;
 
-/** The record with its names and numbers bounded: every one that is stored has passed here, so that all stores hold the same. */
+/** The record with its names and numbers bounded. Every record passes here before it is stored, so all stores hold the same. */
 export function boundRecord(record: UsageRecord): UsageRecord {
   const { error_code, finish_reason, first_token_ms, cost_nanos } = record;
   return {
@@ -101,21 +136,21 @@ export function boundRecord(record: UsageRecord): UsageRecord {
     prompt_tokens: boundCount(record.prompt_tokens),
     completion_tokens: boundCount(record.completion_tokens),
     total_tokens: boundCount(record.total_tokens),
-    cached_tokens: boundKnown(record.cached_tokens),
-    cache_write_tokens: boundKnown(record.cache_write_tokens),
-    reasoning_tokens: boundKnown(record.reasoning_tokens),
+    cached_tokens: boundNullable(record.cached_tokens),
+    cache_write_tokens: boundNullable(record.cache_write_tokens),
+    reasoning_tokens: boundNullable(record.reasoning_tokens),
     vendor_events: boundCount(record.vendor_events),
     vendor_tokens: boundCount(record.vendor_tokens),
-    first_token_ms: boundKnown(first_token_ms),
+    first_token_ms: boundNullable(first_token_ms),
     total_ms: boundCount(record.total_ms),
     bytes_out: boundCount(record.bytes_out),
-    cost_nanos: boundKnown(cost_nanos),
+    cost_nanos: boundNullable(cost_nanos),
     currency: record.currency === null ? null : boundName(record.currency, MAX_CURRENCY_BYTES),
     ...(record.cache_write_long_tokens && {
       cache_write_long_tokens: boundCount(record.cache_write_long_tokens),
     }),
     ...(record.searches && { searches: boundCount(record.searches) }),
-    attempts: record.attempts.slice(0, MAX_NAMES).map((attempt) => ({
+    attempts: record.attempts.slice(0, MAX_ITEMS).map((attempt) => ({
       ...attempt,
       model: boundName(attempt.model, MAX_MODEL_BYTES),
       error_code: attempt.error_code === null ? null : boundName(attempt.error_code, MAX_WORD_BYTES),
@@ -126,22 +161,42 @@ export function boundRecord(record: UsageRecord): UsageRecord {
 }
 
 function boundNames(names: readonly string[]): readonly string[] {
-  return names.slice(0, MAX_NAMES).map((name) => boundName(name, MAX_WORD_BYTES));
+  return names.slice(0, MAX_ITEMS).map((name) => boundName(name, MAX_WORD_BYTES));
 }
 
-/** Upstreams tell what they like, and sums of it may leave the numbers that are exact. */
+/** Upstreams may report any number, and sums may exceed the integers that a double holds exactly. */
 function boundCount(count: number): number {
   return Math.max(0, Math.min(Math.round(count), Number.MAX_SAFE_INTEGER));
 }
 
-function boundKnown(count: number | null): number | null {
+function boundNullable(count: number | null): number | null {
   return count === null ? null : boundCount(count);
+}
+
+const encoder = new TextEncoder();
+
+/** Printable ASCII that JSON writes without escapes: nearly every name. */
+const SIMPLE = /^[ !#-[\]-~]*$/;
+
+/** Removes control characters and lone surrogates, and truncates the text where its JSON would take more than `maxBytes`. */
+export function boundName(text: string, maxBytes: number): string {
+  if (text.length <= maxBytes && SIMPLE.test(text)) return text;
+  const plain = text.toWellFormed().replace(/[^\x20-\u{10ffff}]|\x7f/gu, '');
+  let bytes = 0;
+  let length = 0;
+  for (const character of plain) {
+    // JSON escapes a quote and a backslash; nothing else that is left.
+    bytes += character === '"' || character === '\\' ? 2 : encoder.encode(character).length;
+    if (bytes > maxBytes) return plain.slice(0, length);
+    length += character.length;
+  }
+  return plain;
 }
 
 const ESTIMATED_TOKENS = 1;
 const ESTIMATED_COST = 2;
 
-/** The compact form as JSON has it: short names, no absent values (which are undefined here), nothing that follows from the rest. */
+/** The compact form: short names, without nulls and without fields that follow from others. JSON omits the undefined ones. */
 export function encodeRecord(record: RecordSummary): Readonly<Record<string, string | number | undefined>> {
   const { provider, model, asked, route, client, price_since } = record;
   return {
@@ -175,12 +230,12 @@ export function encodeRecord(record: RecordSummary): Readonly<Record<string, str
   };
 }
 
-/** Whose a route is, where no other dialect's client asks for the same. */
+/** The usual client protocol of a route, which the compact form omits. */
 function usualClient(route: string): RecordSummary['client'] {
   return route === 'completions' ? 'completions' : 'chat';
 }
 
-/** The record's summary out of its metadata, or null where that is none of Weir's. */
+/** Reads the compact form; null if the metadata is not a record. */
 export function decodeRecord(metadata: unknown): RecordSummary | null {
   if (!isObject(metadata)) return null;
   const status = STATUSES.find((known) => known === metadata.s);
@@ -228,28 +283,9 @@ export function decodeRecord(metadata: unknown): RecordSummary | null {
   };
 }
 
-/** A whole record out of its JSON, or null where it is none: Weir alone writes them. */
+/** Reads a stored record; null if the value is not one. Only id and key are checked, because only Weir writes records. */
 export function decodeUsageRecord(value: unknown): UsageRecord | null {
   if (!isObject(value)) return null;
   const isRecord = isRequestId(readText(value.request_id) ?? '') && readText(value.key_id) !== undefined;
   return isRecord ? (value as unknown as UsageRecord) : null; // decode
-}
-
-/** The latest time that there is. */
-const MAX_TIME_MS = 8.64e15;
-
-const SECOND_MS = 1000;
-/** The second of the last time that was written, and how its times begin: a request writes several of one second. */
-let lastSecond = Number.NaN;
-let lastStart = '';
-
-/** ISO 8601, UTC, with milliseconds. */
-export function isoTime(ms: number): string {
-  if (ms > MAX_TIME_MS) return isoTime(MAX_TIME_MS);
-  const second = Math.floor(ms / SECOND_MS);
-  if (second !== lastSecond) {
-    lastStart = new Date(ms).toISOString().slice(0, -'000Z'.length);
-    lastSecond = second;
-  }
-  return `${lastStart}${String(Math.floor(ms) - second * SECOND_MS).padStart(3, '0')}Z`;
 }

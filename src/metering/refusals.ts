@@ -7,10 +7,8 @@ import {
   MAX_REPORT_ROWS,
   REFUSALS_WAIT_GROWTH,
 } from '../shared/limits.ts';
-import { HOUR_MS, isoDay } from './days.ts';
-import { isoTime } from './record.ts';
 import type { StartTimer } from './record-writer.ts';
-import { requestId } from './request-id.ts';
+import { HOUR_MS, isoDay, isoTime, requestId } from './time.ts';
 
 export interface RefusalRow {
   /** Hours since the epoch. */

@@ -1,6 +1,5 @@
 /** Groups and sums usage for `GET /v1/usage`, from single records or from sums of them (M5, P5). */
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
-import { MoneySums } from './money-sums.ts';
 import type { RecordSummary } from './record.ts';
 import { type Medians, mediansOf, SPEED_COUNTS, type SpeedCount, speedsOf } from './speeds.ts';
 
@@ -135,6 +134,30 @@ class Sum {
       estimated_cost: this.#estimatedCost.amounts,
     };
   }
+}
+
+const NANOS_PER_UNIT = 1_000_000_000n;
+const NANO_DIGITS = 9;
+
+/** Sums of money by currency. They are `bigint`, because a sum may exceed the integers that a double holds exactly. */
+class MoneySums {
+  readonly #nanos = new Map<string, bigint>();
+
+  add(currency: string, nanos: bigint): void {
+    this.#nanos.set(currency, (this.#nanos.get(currency) ?? 0n) + nanos);
+  }
+
+  /** The sums in whole units, such as `{"USD": 0.000128}`, sorted by currency; `{}` if nothing was added. */
+  get amounts(): Readonly<Record<string, number>> {
+    const sorted = [...this.#nanos].sort(([a], [b]) => (a < b ? -1 : 1));
+    return Object.fromEntries(sorted.map(([currency, nanos]) => [currency, toUnits(nanos)]));
+  }
+}
+
+/** The amount in whole units, as the nearest number. */
+function toUnits(nanos: bigint): number {
+  const fraction = (nanos % NANOS_PER_UNIT).toString().padStart(NANO_DIGITS, '0');
+  return Number(`${nanos / NANOS_PER_UNIT}.${fraction}`);
 }
 
 function emptyCounts(): Counts {

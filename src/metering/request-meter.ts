@@ -1,15 +1,28 @@
-/** One request's way into the ledger: counted as it goes, settled exactly once, whatever its end (M1). */
+/** Meters one request over all of its attempts and writes its usage record exactly once, however the request ends. */
 import type { ApiError } from '../canonical/error.ts';
-import { type AttemptFacts, AttemptMeter } from './attempt-meter.ts';
+import type { FinishMeaning } from '../canonical/finish-reason.ts';
+import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
+import {
+  type BilledUsage,
+  billedUsage,
+  type CountedUsage,
+  countUsage,
+  mergeUsage,
+  reportedSums,
+  type UsageReport,
+} from '../canonical/usage.ts';
+import { TokenCount } from './estimate.ts';
+import { type Cost, costOfRequest } from './pricing/cost.ts';
+import type { PriceTable } from './pricing/price.ts';
 import type { PriceBook } from './pricing/price-book.ts';
-import { type Attempt, boundRecord, isoTime, type UsageRecord } from './record.ts';
+import { type Attempt, boundRecord, type UsageRecord } from './record.ts';
 import type { StartTimer } from './record-writer.ts';
-import { sumUp } from './sum-attempts.ts';
+import { isoTime } from './time.ts';
 
 export interface RequestFacts {
   readonly requestId: string;
   readonly keyId: string;
-  /** The model as the caller named it: an alias, or an address. */
+  /** The requested model: an alias or an address. */
   readonly asked: string;
   readonly route: string;
   readonly client: UsageRecord['client'];
@@ -19,13 +32,13 @@ export interface RequestFacts {
   readonly promptTokens: number;
 }
 
-/** How the request ended; `refused`: the upstream answered with an error in the place of an answer, so it used no more than it reports. */
+/** How the request ended. `refused`: the upstream responded with an error instead of output, so only reported usage counts. */
 export type RequestEnd =
   | { readonly kind: 'finished' }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'failed' | 'timed_out' | 'refused'; readonly error: ApiError };
 
-/** Where a record goes, with the attempts that it sums up. Never rejects. */
+/** Takes the record and the attempts that it sums up. Never rejects. */
 export interface MeteredRecords {
   write(record: UsageRecord, startTimer: StartTimer, attempts: readonly AttemptMeter[]): Promise<void>;
 }
@@ -37,7 +50,7 @@ export interface MeterPorts {
   readonly now: () => number;
   readonly startTimer: StartTimer;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
-  /** Called once, with who served or was asked last. */
+  /** Called once, with the attempt that served the request or was the last one. */
   readonly onRecord: (record: UsageRecord, served: AttemptFacts) => void;
 }
 
@@ -45,15 +58,15 @@ export class RequestMeter {
   readonly #facts: RequestFacts;
   readonly #ports: MeterPorts;
   readonly #settled = Promise.withResolvers<UsageRecord>();
-  /** In order: those that were asked, and those that were left out. */
+  /** In order; a plain `Attempt` is a skipped target. */
   readonly #attempts: (AttemptMeter | Attempt)[] = [];
   #current: AttemptMeter;
   #isSettled = false;
   #bytesOut = 0;
 
   /**
-   * @param skipped who is not asked
-   * @param first who is asked first, and at once
+   * @param skipped targets that were skipped before the first attempt
+   * @param first the first attempt, which begins now
    */
   constructor(facts: RequestFacts, skipped: readonly Attempt[], first: AttemptFacts, ports: MeterPorts) {
     this.#facts = facts;
@@ -62,46 +75,47 @@ export class RequestMeter {
     this.#current = this.#begin(first);
   }
 
-  /** Resolves when the record was written; never rejects. For `waitUntil`, from the request's beginning on. */
+  /** Resolves when the record was written; never rejects. For `waitUntil`, from the start of the request. */
   get settled(): Promise<UsageRecord> {
     return this.#settled.promise;
   }
 
-  /** The attempt under way, or the last one: who serves the request. */
+  /** The running attempt, or the last one. */
   get current(): AttemptMeter {
     return this.#current;
   }
 
-  /** What was tried so far (R8). */
+  /** All attempts so far, as the record has them. */
   get attempts(): readonly Attempt[] {
     return this.#attempts.map((one) => (one instanceof AttemptMeter ? one.attempt : one));
   }
 
-  /** How many attempts their upstreams bill, or may bill. */
+  /** How many attempts are billed, or may be billed, by their upstreams. */
   get billedAttempts(): number {
-    return this.#asked.filter((attempt) => attempt.isBilled).length;
+    return this.#meters.filter((attempt) => attempt.isBilled).length;
   }
 
-  get #asked(): readonly AttemptMeter[] {
+  get #meters(): readonly AttemptMeter[] {
     return this.#attempts.filter((one) => one instanceof AttemptMeter);
   }
 
-  /** The next one is asked, in the place of one that was given up. */
+  /** Begins the next attempt. */
   begin(facts: AttemptFacts): AttemptMeter {
     this.#current = this.#begin(facts);
     return this.#current;
   }
 
-  /** One was not asked. */
+  /** Adds a target that was skipped. */
   skip(attempt: Attempt): void {
     this.#attempts.push(attempt);
   }
 
+  /** Counts bytes that were sent to the client. */
   wrote(bytes: number): void {
     this.#bytesOut += bytes;
   }
 
-  /** Writes the record and the log line. Only the first call counts: a client's disconnect is reported in more ways than one. */
+  /** Writes the record and the log line. Later calls have no effect: a client's disconnect is reported in several ways. */
   settle(end: RequestEnd): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
@@ -110,7 +124,7 @@ export class RequestMeter {
     const record = this.#record(end, errorCode);
     this.#ports.log({ event: 'request', ...record });
     const { records, startTimer } = this.#ports;
-    records.write(record, startTimer, this.#asked).then(() => this.#settled.resolve(record));
+    records.write(record, startTimer, this.#meters).then(() => this.#settled.resolve(record));
     this.#ports.onRecord(record, this.#current.facts);
   }
 
@@ -122,7 +136,6 @@ export class RequestMeter {
 
   #record(end: RequestEnd, error_code: string | null): UsageRecord {
     const { requestId, keyId, asked, route, client, arrivedAt } = this.#facts;
-    const attempts = this.#asked;
     const { accumulator, facts } = this.#current;
     const { provider, model, dropped, changed } = facts;
     const now = this.#ports.now();
@@ -139,7 +152,7 @@ export class RequestMeter {
       status: end.kind === 'refused' ? 'failed' : end.kind,
       error_code,
       finish_reason: accumulator.finishWord,
-      ...sumUp(attempts, this.#ports.prices.table, now),
+      ...sumAttempts(this.#meters, this.#ports.prices.table, now),
       first_token_ms: accumulator.firstTokenAt === null ? null : accumulator.firstTokenAt - arrivedAt,
       total_ms: now - arrivedAt,
       bytes_out: this.#bytesOut,
@@ -148,4 +161,377 @@ export class RequestMeter {
       ...(changed.length === 0 ? {} : { changed }),
     });
   }
+}
+
+export interface AttemptFacts {
+  readonly provider: string;
+  /** The provider's name of the model. */
+  readonly model: string;
+  /** Ids under which the provider's prices are looked up, in order. */
+  readonly priceIds: readonly string[];
+  /** Names of request fields that were not sent to the provider, or were sent with another value. */
+  readonly dropped: readonly string[];
+  readonly changed: readonly string[];
+  /** The number of requested choices. */
+  readonly choices: number;
+  /** A complete output shows every token that is billed: there is no hidden reasoning or prediction. */
+  readonly showsAll: boolean;
+}
+
+/** How an attempt ended. */
+export interface AttemptEnd {
+  readonly errorCode: string | null;
+  /** The upstream responded with an error instead of output: only reported usage counts. */
+  readonly isRefused: boolean;
+  /** The output is complete. */
+  readonly isWhole?: boolean;
+}
+
+/** Usage that an upstream bills, or may bill, and did not report completely. A null count is charged at its upper bound. */
+export interface Unreported {
+  /** As reported, also for a truncated output. */
+  readonly promptTokens: number | null;
+  /** As reported, if the output is complete. */
+  readonly outputTokens: number | null;
+  /** A lower bound of the output: what was reported so far. */
+  readonly leastOutputTokens: number;
+  /** An upper bound of the output, if all of it was seen; null if some may be unseen. */
+  readonly mostOutputTokens: number | null;
+}
+
+/** Errors with which Weir itself ends an output that has begun. The upstream did not refuse and may bill it. */
+const INTERRUPTIONS = [
+  'upstream_truncated',
+  'upstream_invalid',
+  'upstream_event_too_large',
+  'stream_idle_timeout',
+  'timeout',
+  'overloaded',
+  'internal_error',
+];
+
+/** Meters one attempt. */
+export class AttemptMeter {
+  readonly facts: AttemptFacts;
+  readonly accumulator: UsageAccumulator;
+  /** The HTTP status of the upstream's response, once it is known. */
+  status: number | null = null;
+  /** The upstream address and the reason of a failure that a setting may have caused. */
+  cause: string | null = null;
+  readonly #now: () => number;
+  readonly #startedAt: number;
+  #end: (AttemptEnd & { readonly at: number }) | null = null;
+  #onEnd = (_attempt: Attempt) => {};
+
+  /**
+   * @param now the current time in ms since the epoch
+   * @param promptEstimate tokens of the prompt, for an upstream that reports none
+   */
+  constructor(facts: AttemptFacts, now: () => number, promptEstimate: number) {
+    this.facts = facts;
+    this.accumulator = new UsageAccumulator(now, promptEstimate);
+    this.#now = now;
+    this.#startedAt = now();
+  }
+
+  /** Sets a callback that runs once, when the attempt ends. */
+  onEnd(callback: (attempt: Attempt) => void): void {
+    this.#onEnd = callback;
+  }
+
+  /** Ends the attempt. Later calls have no effect. */
+  end(end: AttemptEnd): void {
+    if (this.#end !== null) return;
+    this.#end = { ...end, at: this.#now() };
+    this.#onEnd(this.attempt);
+  }
+
+  /** The attempt as the record has it: at its end, or now if it is running. */
+  get attempt(): Attempt {
+    const { provider, model } = this.facts;
+    const { errorCode = null, at = this.#now() } = this.#end ?? {};
+    const { status, cause } = this;
+    const ms = at - this.#startedAt;
+    return { provider, model, status, error_code: errorCode, ms, ...(cause !== null && { cause }) };
+  }
+
+  /** The usage to record and to price. */
+  countUsage(): CountedUsage<BilledUsage> {
+    return this.#isRefused ? this.accumulator.countReported() : this.accumulator.countBilled();
+  }
+
+  /** Null if the upstream reported all of its usage, or bills nothing. */
+  get unreported(): Unreported | null {
+    if (this.#isRefused && !this.#isInterrupted) return null;
+    const { accumulator } = this;
+    const { choices, showsAll } = this.facts;
+    const { prompt, output } = accumulator.reported;
+    const isFinal = this.#end?.isWhole === true || accumulator.finishesAtUsage >= choices;
+    if (isFinal && prompt !== null && output !== null) return null;
+    const isAllSeen = showsAll && accumulator.finishes >= choices;
+    return {
+      promptTokens: prompt,
+      outputTokens: isFinal ? output : null,
+      leastOutputTokens: output ?? 0,
+      mostOutputTokens: isAllSeen ? accumulator.mostSeenTokens : null,
+    };
+  }
+
+  /** Whether the upstream bills this attempt, or may bill it. */
+  get isBilled(): boolean {
+    const isReported = this.accumulator.countReported().usage.total_tokens > 0 || this.upstreamCost !== null;
+    return isReported || this.unreported !== null;
+  }
+
+  /** The cost that the upstream reports: an integer of 10^-9 US dollars, or null. */
+  get upstreamCost(): number | null {
+    return this.accumulator.upstreamCost;
+  }
+
+  get #isRefused(): boolean {
+    return this.#end?.isRefused === true;
+  }
+
+  get #isInterrupted(): boolean {
+    const isSuccess = this.status !== null && this.status >= 200 && this.status < 300;
+    return isSuccess && INTERRUPTIONS.includes(this.#end?.errorCode ?? '');
+  }
+}
+
+/** Finish reasons that are stored as they are. Other texts do not belong into records and logs. */
+const FINISH_WORD = /^[\w-]{1,32}$/;
+
+/** Accumulates what one upstream response reports and contains while it passes. */
+export class UsageAccumulator implements StreamMeter {
+  readonly #now: () => number;
+  readonly #promptEstimate: number;
+  readonly #text = new TokenCount();
+  #reported: UsageReport = {};
+  #serviceTier: string | undefined;
+  #vendorTokensAdded = 0;
+  #vendorTokensTotal = 0;
+  vendorEvents = 0;
+  /** Choices that are finished. */
+  finishes = 0;
+  /** The value of `finishes` at the last usage report. A report before the end may cover only a part of the output. */
+  finishesAtUsage = 0;
+  /** The upstream has made a complete output with an id. A retry would make, and bill, another one. */
+  isMade = false;
+  /** The first finish reason, as the upstream sent it, and its meaning. */
+  finishWord: string | null = null;
+  finishMeaning: FinishMeaning | null = null;
+  /** Time of the first text, in ms since the epoch. */
+  firstTokenAt: number | null = null;
+
+  /**
+   * @param now the current time in ms since the epoch
+   * @param promptEstimate tokens of the prompt, for an upstream that reports none
+   */
+  constructor(now: () => number, promptEstimate: number) {
+    this.#now = now;
+    this.#promptEstimate = promptEstimate;
+  }
+
+  delta(choice: ChoicePart): void {
+    this.#text.add(choice.content);
+    this.#text.add(choice.reasoning);
+    this.#text.add(choice.refusal);
+    for (const call of choice.toolCalls) {
+      if (call.name !== undefined) this.#text.addCall();
+      this.#text.add(call.name ?? '');
+      this.#text.add(call.arguments);
+    }
+    if (this.firstTokenAt === null && this.#text.tokens > 0) this.firstTokenAt = this.#now();
+  }
+
+  rawText(bytes: Uint8Array, from: number, to: number): void {
+    this.#text.addRaw(bytes, from, to);
+    this.firstTokenAt ??= this.#now();
+  }
+
+  usage(report: UsageReport): void {
+    this.#reported = mergeUsage(this.#reported, report);
+    this.finishesAtUsage = this.finishes;
+  }
+
+  /** The last name counts: a stream may begin with the requested tier and end with the one that was used. */
+  serviceTier(name: string): void {
+    this.#serviceTier = name;
+  }
+
+  vendor(tokens: VendorTokens | null): void {
+    this.vendorEvents++;
+    if (tokens?.kind === 'add') this.#vendorTokensAdded += tokens.tokens;
+    if (tokens?.kind === 'total') this.#vendorTokensTotal = Math.max(this.#vendorTokensTotal, tokens.tokens);
+  }
+
+  finish(word: string, meaning: FinishMeaning): void {
+    this.finishes++;
+    this.finishWord ??= FINISH_WORD.test(word) ? word : 'other';
+    this.finishMeaning ??= meaning;
+  }
+
+  made(): void {
+    this.isMade = true;
+  }
+
+  /** Reported tokens of the prompt and of the output; null if not reported. */
+  get reported(): { readonly prompt: number | null; readonly output: number | null } {
+    const { prompt, completion, total = 0 } = reportedSums(this.#reported, this.#text.tokens > 0);
+    // Some providers count reasoning only in the total.
+    const output = completion === undefined ? null : Math.max(completion, total - (prompt ?? total));
+    return { prompt: prompt ?? null, output };
+  }
+
+  /** An upper bound of the tokens of the text that passed. */
+  get mostSeenTokens(): number {
+    return this.#text.mostTokens;
+  }
+
+  /** Tokens of vendor events: the sum of the tasks, or the reported total if that is higher, because it includes them. */
+  get vendorTokens(): number {
+    return Math.max(this.#vendorTokensAdded, this.#vendorTokensTotal);
+  }
+
+  /** The cost that the upstream reports: an integer of 10^-9 US dollars, or null. */
+  get upstreamCost(): number | null {
+    return this.#reported.cost ?? null;
+  }
+
+  /** The usage that the client receives: reported, or estimated. */
+  countUsage(): CountedUsage {
+    return countUsage(this.#reported, {
+      prompt: () => this.#promptEstimate,
+      completion: () => this.#text.tokens,
+    });
+  }
+
+  /** The client's usage and what is billed in addition, such as a compaction. The client's context does not contain the latter. */
+  countBilled(): CountedUsage<BilledUsage> {
+    return this.#billed(this.countUsage());
+  }
+
+  /** Reported usage only: for a response that failed before its output began, no other usage is known to be billed. */
+  countReported(): CountedUsage<BilledUsage> {
+    const counted = countUsage(this.#reported, { prompt: () => 0, completion: () => 0 });
+    return this.#billed({ ...counted, estimated: false });
+  }
+
+  #billed(counted: CountedUsage): CountedUsage<BilledUsage> {
+    const usage = billedUsage(counted.usage, this.#reported);
+    const service_tier = this.#serviceTier;
+    return { ...counted, usage: service_tier === undefined ? usage : { ...usage, service_tier } };
+  }
+}
+
+type TokenSums = Pick<
+  UsageRecord,
+  | 'prompt_tokens'
+  | 'completion_tokens'
+  | 'total_tokens'
+  | 'cached_tokens'
+  | 'cache_write_tokens'
+  | 'reasoning_tokens'
+  | 'vendor_events'
+  | 'vendor_tokens'
+  | 'estimated'
+>;
+type BilledExtras = Pick<UsageRecord, 'cache_write_long_tokens' | 'searches'>;
+type CostFields = Pick<
+  UsageRecord,
+  'cost_nanos' | 'currency' | 'cost_source' | 'price_since' | 'cost_estimated'
+>;
+
+/**
+ * Sums up the usage and the cost of all attempts: failed ones are billed, too.
+ * @param attempts at least one; the last one served the request
+ * @param endMs the request's end, which decides the prices in force
+ */
+function sumAttempts(
+  attempts: readonly AttemptMeter[],
+  table: PriceTable,
+  endMs: number,
+): TokenSums & BilledExtras & CostFields {
+  const sums: { -readonly [Name in keyof TokenSums]: TokenSums[Name] } = {
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    total_tokens: 0,
+    cached_tokens: null,
+    cache_write_tokens: null,
+    reasoning_tokens: null,
+    vendor_events: 0,
+    vendor_tokens: 0,
+    estimated: false,
+  };
+  const costs: (Cost | null)[] = [];
+  let longWrites = 0;
+  let searches = 0;
+  for (const attempt of attempts) {
+    const { usage, estimated } = attempt.countUsage();
+    sums.prompt_tokens += usage.prompt_tokens;
+    sums.completion_tokens += usage.completion_tokens;
+    sums.total_tokens += usage.total_tokens;
+    const { prompt_tokens_details: prompt, completion_tokens_details: completion } = usage;
+    sums.cached_tokens = addReported(sums.cached_tokens, prompt?.cached_tokens);
+    sums.cache_write_tokens = addReported(sums.cache_write_tokens, prompt?.cache_write_tokens);
+    sums.reasoning_tokens = addReported(sums.reasoning_tokens, completion?.reasoning_tokens);
+    longWrites += usage.cache_write_long_tokens ?? 0;
+    searches += usage.searches ?? 0;
+    sums.vendor_events += attempt.accumulator.vendorEvents;
+    sums.vendor_tokens += attempt.accumulator.vendorTokens;
+    sums.estimated ||= estimated;
+    const isPaid = usage.total_tokens > 0 || attempt.upstreamCost !== null;
+    // If no attempt used anything, the last one decides whether the cost is zero or unknown.
+    if (isPaid || (costs.length === 0 && attempt === attempts.at(-1))) {
+      costs.push(costOfAttempt(attempt, table, endMs));
+    }
+  }
+  return {
+    ...sums,
+    ...(longWrites === 0 ? {} : { cache_write_long_tokens: longWrites }),
+    ...(searches === 0 ? {} : { searches }),
+    ...sumCosts(costs, sums.estimated),
+  };
+}
+
+/** The cost of an attempt by its counted usage, estimates included; null if unknown. */
+export function costOfAttempt(attempt: AttemptMeter, table: PriceTable, endMs: number): Cost | null {
+  const { facts, upstreamCost } = attempt;
+  const { usage } = attempt.countUsage();
+  return costOfRequest(table, { providers: facts.priceIds, model: facts.model, usage, upstreamCost, endMs });
+}
+
+const UNKNOWN_COST: CostFields = {
+  cost_nanos: null,
+  currency: null,
+  cost_source: 'none',
+  price_since: null,
+  cost_estimated: false,
+};
+
+/** The sum, or unknown if one cost is unknown or in another currency. A cost that the upstream reports is never an estimate. */
+function sumCosts(costs: readonly (Cost | null)[], estimated: boolean): CostFields {
+  const currency = costs[0]?.currency;
+  if (currency === undefined) return UNKNOWN_COST;
+  let cost_nanos = 0;
+  let since: string | null = null;
+  let hasUpperBound = false;
+  for (const cost of costs) {
+    if (cost?.currency !== currency) return UNKNOWN_COST;
+    cost_nanos += cost.nano;
+    since = cost.priceSince ?? since;
+    hasUpperBound ||= cost.isUpperBound;
+  }
+  return {
+    cost_nanos,
+    currency,
+    cost_source: since === null ? 'upstream' : 'table',
+    price_since: since === null ? null : new Date(since).toISOString(),
+    cost_estimated: since !== null && (estimated || hasUpperBound),
+  };
+}
+
+/** Null as long as nothing was reported: an unreported count is not zero. */
+function addReported(sum: number | null, count: number | undefined): number | null {
+  return count === undefined ? sum : (sum ?? 0) + count;
 }

@@ -1,8 +1,7 @@
 /** The one place that reads the Worker's variables and secrets: typed settings out, or the invalid ones by name. */
 import type { AuthMode } from '../auth/caller.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
-import { parsePrices } from '../metering/pricing/parse-prices.ts';
-import type { Price } from '../metering/pricing/price.ts';
+import { type Price, parsePrices } from '../metering/pricing/price.ts';
 import {
   PROMPT_CACHE,
   type PromptCache,
@@ -138,8 +137,8 @@ function readPrices(reader: Reader): readonly Price[] {
   if (new TextEncoder().encode(JSON.stringify(list)).length > MAX_PRICES_SETTING_BYTES)
     reader.invalid('PRICES', 'holds at most 5 KB: put longer lists under the key config/prices in WEIR_KV');
   const parsed = parsePrices(list);
-  if (parsed.kind === 'valid') return parsed.prices;
-  reader.invalid('PRICES', parsed.problem);
+  if (parsed.kind === 'ok') return parsed.value;
+  reader.invalid('PRICES', parsed.error);
   return [];
 }
 

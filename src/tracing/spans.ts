@@ -1,96 +1,97 @@
-/** A span for each request and one below it for each target that is asked, where the runtime has tracing; else nothing (W4). */
+/** OpenTelemetry spans: one for each request and one below it for each attempt, if the runtime supports tracing. */
 
-import type { AttemptFacts } from '../metering/attempt-meter.ts';
 import type { Attempt, UsageRecord } from '../metering/record.ts';
+import type { AttemptFacts } from '../metering/request-meter.ts';
 import type { Route } from '../providers/provider.ts';
 import { wholeAmount } from '../shared/money.ts';
-import * as names from './attributes.ts';
 
-/** An undefined one is not there. */
+/** Attributes that are undefined are not set. */
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** What Weir uses of the runtime's spans. */
+/** The part of the runtime's spans that is used. */
 export interface Span {
-  /** Whether anybody gets to see it. */
+  /** Whether the span is recorded. */
   readonly isTraced: boolean;
   setAttributes(attributes: Attributes): unknown;
   setStatus(status: { readonly code: 'error'; readonly message?: string }): unknown;
   end(): void;
 }
 
-/** What Weir uses of the runtime's tracing. */
+/** The part of the runtime's tracing that is used. */
 export interface Tracing {
-  /** The span is open until its `end`; those that begin in the callback, or later in what it began, stand below it. */
+  /** The span stays open until its `end`. Spans that begin in the callback, or in work that it started, are its children. */
   startActiveSpan<T>(name: string, callback: (span: Span) => T): T;
 }
 
 export interface SpannedRequest {
   readonly route: Route;
-  /** The model or agent as the caller named it. */
+  /** The requested model or agent. */
   readonly asked: string;
   readonly isStreamed: boolean;
 }
 
-/** @param run gets null where nobody sees a span */
+/** @param run gets null if no span is recorded */
 export function inRequestSpan<T>(
   tracing: Tracing | null,
   { route, asked, isStreamed }: SpannedRequest,
   run: (span: Span | null) => T,
 ): T {
-  const operation = names.operationOf(route);
+  const operation = OPERATIONS[route];
   return inSpan(tracing, `${operation} ${asked}`, run, () => ({
-    [names.OPERATION]: operation,
-    [names.REQUEST_MODEL]: asked,
-    // It is told where it is true alone, as the conventions want it.
-    [names.REQUEST_STREAM]: isStreamed || undefined,
+    'gen_ai.operation.name': operation,
+    'gen_ai.request.model': asked,
+    // The conventions set it only if it is true.
+    'gen_ai.request.stream': isStreamed || undefined,
   }));
 }
 
 /**
- * Tokens and cost stand here alone, so that a sum over all spans counts them once.
- * @param served who answered, or was asked last
+ * Sets tokens and cost on the request's span only, so that a sum over all spans counts them once.
+ * @param served the attempt that served the request or was the last one
  */
 export function endRequestSpan(span: Span, record: UsageRecord, served: AttemptFacts): void {
   span.setAttributes({
-    [names.PROVIDER]: names.providerName(served.priceIds),
-    [names.RESPONSE_MODEL]: record.model,
-    [names.FINISH_REASONS]: record.finish_reason ?? undefined,
-    [names.FIRST_CHUNK]: record.first_token_ms === null ? undefined : record.first_token_ms / 1000,
-    [names.INPUT_TOKENS]: record.prompt_tokens,
-    [names.CACHED_TOKENS]: record.cached_tokens ?? undefined,
-    [names.OUTPUT_TOKENS]: record.completion_tokens,
-    [names.REASONING_TOKENS]: record.reasoning_tokens ?? undefined,
-    [names.ERROR_TYPE]: record.error_code ?? undefined,
-    [names.REQUEST_ID]: record.request_id,
-    [names.KEY_ID]: record.key_id,
-    [names.STATUS]: record.status,
-    [names.ATTEMPTS]: record.attempts.length,
-    [names.ESTIMATED]: record.estimated,
-    [names.COST]: record.cost_nanos === null ? undefined : wholeAmount(record.cost_nanos),
-    [names.CURRENCY]: record.currency ?? undefined,
+    'gen_ai.provider.name': providerName(served.priceIds),
+    'gen_ai.response.model': record.model,
+    'gen_ai.response.finish_reasons': record.finish_reason ?? undefined,
+    // In seconds.
+    'gen_ai.response.time_to_first_chunk':
+      record.first_token_ms === null ? undefined : record.first_token_ms / 1000,
+    'gen_ai.usage.input_tokens': record.prompt_tokens,
+    'gen_ai.usage.cache_read.input_tokens': record.cached_tokens ?? undefined,
+    'gen_ai.usage.output_tokens': record.completion_tokens,
+    'gen_ai.usage.reasoning.output_tokens': record.reasoning_tokens ?? undefined,
+    'error.type': record.error_code ?? undefined,
+    'weir.request_id': record.request_id,
+    'weir.key_id': record.key_id,
+    'weir.status': record.status,
+    'weir.attempts': record.attempts.length,
+    'weir.estimated': record.estimated,
+    'weir.cost': record.cost_nanos === null ? undefined : wholeAmount(record.cost_nanos),
+    'weir.currency': record.currency ?? undefined,
   });
   end(span, record.error_code);
 }
 
-/** @param run gets null where nobody sees a span */
+/** @param run gets null if no span is recorded */
 export function inAttemptSpan<T>(
   tracing: Tracing | null,
   route: Route,
   { priceIds, model }: AttemptFacts,
   run: (span: Span | null) => T,
 ): T {
-  const operation = names.operationOf(route);
+  const operation = OPERATIONS[route];
   return inSpan(tracing, `${operation} ${model}`, run, () => ({
-    [names.OPERATION]: operation,
-    [names.PROVIDER]: names.providerName(priceIds),
-    [names.REQUEST_MODEL]: model,
+    'gen_ai.operation.name': operation,
+    'gen_ai.provider.name': providerName(priceIds),
+    'gen_ai.request.model': model,
   }));
 }
 
 export function endAttemptSpan(span: Span, { status, error_code }: Attempt): void {
   span.setAttributes({
-    [names.HTTP_STATUS]: status ?? undefined,
-    [names.ERROR_TYPE]: error_code ?? undefined,
+    'http.response.status_code': status ?? undefined,
+    'error.type': error_code ?? undefined,
   });
   end(span, error_code);
 }
@@ -112,4 +113,34 @@ function inSpan<T>(
 function end(span: Span, errorCode: string | null): void {
   if (errorCode !== null) span.setStatus({ code: 'error', message: errorCode });
   span.end();
+}
+
+// Names of attributes follow OpenTelemetry's conventions for generative AI, which are in development:
+// https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-spans.md, schema gen-ai/1.42.0, read
+// 2026-11-22. `http.*` and `error.type` are stable: https://opentelemetry.io/docs/specs/semconv/http/http-spans/, read 2026-11-22. The
+// conventions have no names for cost and gateways; `weir.*` are Weir's own.
+
+/** Values of `gen_ai.operation.name`. */
+const OPERATIONS: Readonly<Record<Route, string>> = {
+  chat: 'chat',
+  completions: 'text_completion',
+  fim: 'text_completion',
+  agents: 'invoke_agent',
+};
+
+/** Values of `gen_ai.provider.name` that differ from Weir's ids. */
+const PROVIDER_NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    codestral: 'mistral_ai',
+    gemini: 'gcp.gemini',
+    mistral: 'mistral_ai',
+    moonshot: 'moonshot_ai',
+    xai: 'x_ai',
+  }),
+);
+
+/** @param ids the provider's own id, and the ids of the known provider that its host belongs to */
+function providerName(ids: readonly string[]): string {
+  const known = ids.find((id) => PROVIDER_NAMES.has(id)) ?? '';
+  return PROVIDER_NAMES.get(known) ?? ids[0] ?? '';
 }

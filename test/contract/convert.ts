@@ -1,7 +1,7 @@
 /** Runs bytes through the stream core as the gateway would, with a fixed clock and countable random texts. */
 import type { ApiError } from '../../src/canonical/error.ts';
 import { DEFAULT_POLICIES, type Policies } from '../../src/canonical/policies.ts';
-import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import { ChatWriter } from '../../src/protocols/openai-chat/client-writer.ts';
 import { ChatJsonWriter } from '../../src/protocols/openai-chat/json-writer.ts';
 import type { WriterOptions } from '../../src/protocols/shared/client-protocol.ts';

@@ -4,7 +4,7 @@ import { devNull } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { unstable_startWorker } from 'wrangler';
-import { dayPrefix } from '../../src/metering/kv/keys.ts';
+import { dayPrefix } from '../../src/metering/kv-ledger.ts';
 import { decodeRecord, type RecordSummary } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { basePaths, compatibleScenes } from '../../tools/simulator/scenes.ts';

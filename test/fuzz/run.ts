@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { boundName } from '../../src/metering/bounded-names.ts';
+import { boundName } from '../../src/metering/record.ts';
 import { textOf } from '../../tools/simulator/json.ts';
 import { bundleWeir } from '../hostile/rig/bundle.ts';
 import { type Kv, startKv } from '../hostile/rig/kv.ts';

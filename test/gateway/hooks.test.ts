@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Ports } from '../../src/http/context.ts';
 import { NO_HOOKS, withRecordHook } from '../../src/http/hooks.ts';
-import type { ChargedRecord } from '../../src/metering/charged-usage.ts';
+import type { ChargedRecord } from '../../src/metering/record.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import { decodeObject, textOf } from '../../tools/simulator/json.ts';
 import { record } from '../metering/records.ts';

@@ -1,6 +1,6 @@
 /** Makes many unlike records from a seed: every status, price and currency, over hours and days. */
 import { boundRecord, type UsageRecord } from '../../src/metering/record.ts';
-import { requestId } from '../../src/metering/request-id.ts';
+import { requestId } from '../../src/metering/time.ts';
 import { seeded } from '../random.ts';
 import { record } from './records.ts';
 

@@ -1,6 +1,6 @@
 /** Tests the writing of records (M1): retried, and logged whole where KV never accepts it. */
 import { describe, expect, test } from 'vitest';
-import { KvLedger } from '../../src/metering/kv/kv-ledger.ts';
+import { KvLedger } from '../../src/metering/kv-ledger.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { settle } from '../stream/stream-bench.ts';

@@ -1,9 +1,9 @@
 /** A short builder for records, and a KV namespace in memory that pages as the real one does: shared by the tests of metering. */
 
 import type { DeadLetterStore } from '../../src/metering/dead-letters.ts';
-import type { LedgerStore } from '../../src/metering/kv/kv-ledger.ts';
+import type { LedgerStore } from '../../src/metering/kv-ledger.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
-import { requestId } from '../../src/metering/request-id.ts';
+import { requestId } from '../../src/metering/time.ts';
 
 const RANDOM = '3f2c9d0e-8a41-4b7e-9c55-0d6a1f2b3c4d';
 

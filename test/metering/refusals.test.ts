@@ -1,6 +1,6 @@
 /** Tests the counts of refused requests: when an isolate writes them, how often at most, and what a store makes of them (M6). */
 import { describe, expect, test } from 'vitest';
-import { KvLedger } from '../../src/metering/kv/kv-ledger.ts';
+import { KvLedger } from '../../src/metering/kv-ledger.ts';
 import {
   type RefusalBatch,
   RefusalCounts,
@@ -181,7 +181,7 @@ describe('M6 LEDGER=kv', () => {
     await ledger.putRefusals(batch);
     const rowsOf = async (keyId: string | null) => {
       const found = await ledger.refusals({ fromHour, toHour, keyId, groups: ['code'] });
-      return found.kind === 'rows' ? found.rows : [];
+      return found.kind === 'ok' ? found.value : [];
     };
     expect(await rowsOf(null)).toHaveLength(count);
     expect((await rowsOf(LONG)).every(({ keyId }) => keyId === LONG)).toBe(true);

@@ -2,12 +2,16 @@
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import type { UsageReport } from '../../src/canonical/usage.ts';
-import type { AttemptFacts } from '../../src/metering/attempt-meter.ts';
-import { KvLedger } from '../../src/metering/kv/kv-ledger.ts';
+import { KvLedger } from '../../src/metering/kv-ledger.ts';
 import type { PriceTable } from '../../src/metering/pricing/price.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
-import { requestId } from '../../src/metering/request-id.ts';
-import { type RequestEnd, type RequestFacts, RequestMeter } from '../../src/metering/request-meter.ts';
+import {
+  type AttemptFacts,
+  type RequestEnd,
+  type RequestFacts,
+  RequestMeter,
+} from '../../src/metering/request-meter.ts';
+import { requestId } from '../../src/metering/time.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { choice } from '../stream/parts.ts';
 import { MemoryStore } from './records.ts';

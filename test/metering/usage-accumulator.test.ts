@@ -1,7 +1,7 @@
 /** Tests the tally and its estimate (M2, M3, U5, V3): what is counted of an answer as it passes. */
 import { describe, expect, test } from 'vitest';
 import { estimatePromptTokens } from '../../src/metering/estimate.ts';
-import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import { call, choice } from '../stream/parts.ts';
 
 const PROMPT_ESTIMATE = 1_234;

@@ -1,6 +1,6 @@
 /** Tests the reading of a cost that an upstream tells, wherever its usage stands, and what does not count as one (P3). */
 import { describe, expect, test } from 'vitest';
-import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import type { Route } from '../../src/providers/provider.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { readAmount } from '../../src/shared/money.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
-import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import { EventReader } from '../../src/stream/event-reader.ts';
 import type { UpstreamProtocol } from '../../src/stream/types.ts';
 import {

@@ -6,7 +6,7 @@ import {
   EMPTY_PART,
   type ToolCallPart,
 } from '../../src/canonical/part.ts';
-import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import { Normalizer } from '../../src/stream/normalizer.ts';
 import type { ChunkContext } from '../../src/stream/types.ts';
 

@@ -1,7 +1,7 @@
 /** Tests a stream whose answers may take each other's place: what is held, what is thrown away, and what ends it (R5). */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
-import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import { MAX_HELD_OUTPUT_BYTES } from '../../src/shared/limits.ts';
 import type { AttemptCallbacks, EmptyEnd } from '../../src/stream/pipeline.ts';
 import type { TimerLimits } from '../../src/stream/timers.ts';

@@ -1,6 +1,6 @@
 /** Upstream bodies that tests feed by hand, and a canonical stream with what it reported: shared by the tests of the stream. */
 
-import { UsageAccumulator } from '../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import { ChatWriter } from '../../src/protocols/openai-chat/client-writer.ts';
 import { Memory } from '../../src/stream/memory.ts';
 import {

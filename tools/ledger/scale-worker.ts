@@ -1,6 +1,6 @@
 /** A Worker that fills a ledger object with many records, and calls a method of one: for `npm run ledger`. */
 import { type LedgerEnv, LedgerObject } from '../../src/ledger/ledger-object.ts';
-import { requestId } from '../../src/metering/request-id.ts';
+import { requestId } from '../../src/metering/time.ts';
 import { record } from '../../test/metering/records.ts';
 import { seeded } from '../../test/random.ts';
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { bundle } from '../../bench/build.ts';
 import { ROWS } from '../../bench/rows.ts';
 import type { ShippedPrice } from '../../src/metering/pricing/price.ts';
-import { SHIPPED_PRICES } from '../../src/metering/pricing/shipped.ts';
+import { SHIPPED_PRICES } from '../../src/metering/pricing/price-book.ts';
 import { type ComparedRates, compare } from './compare.ts';
 import { genai } from './genai.ts';
 

@@ -1,8 +1,7 @@
 /** Compares the shipped prices with those of another source, and finds the ones that nobody looked at for long (P6). */
 
-import { findPrice } from '../../src/metering/pricing/find-price.ts';
+import { findPrice, ratesInForce } from '../../src/metering/pricing/cost.ts';
 import type { Rates, ShippedPrice } from '../../src/metering/pricing/price.ts';
-import { ratesInForce } from '../../src/metering/pricing/rates.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 export const MAX_CHECKED_DAYS = 60;

@@ -1,12 +1,11 @@
 /** A few hundred made-up records of the last two weeks, at the shipped prices: so that the page of the demo has something to show (D8). */
 
-import { priceRecord } from '../../src/metering/pricing/price-record.ts';
-import { SHIPPED_PRICES } from '../../src/metering/pricing/shipped.ts';
-import { boundRecord, isoTime, type UsageRecord } from '../../src/metering/record.ts';
-import { requestId } from '../../src/metering/request-id.ts';
+import { costOfRequest } from '../../src/metering/pricing/cost.ts';
+import { SHIPPED_PRICES } from '../../src/metering/pricing/price-book.ts';
+import { boundRecord, type UsageRecord } from '../../src/metering/record.ts';
+import { HOUR_MS, isoTime, requestId } from '../../src/metering/time.ts';
 import { seeded } from '../../test/random.ts';
 
-const HOUR_MS = 3_600_000;
 const DAYS = 14;
 /** Longer than the longest of them takes, so that none ends after now. */
 const LATEST_MS = 300_000;
@@ -106,7 +105,7 @@ export function demoRecords(count: number, keys: readonly DemoKey[], now: number
     const reasoning = model.isReasoning ? Math.floor(completion * random() * 0.6) : null;
     const isBroken = ending.status !== 'finished';
     const total_ms = (first ?? 300) + Math.round((completion * 1000) / around(model.tokensPerSecond));
-    const cost = priceRecord([SHIPPED_PRICES], {
+    const cost = costOfRequest([SHIPPED_PRICES], {
       providers: [provider],
       model: name,
       usage: {
@@ -142,11 +141,11 @@ export function demoRecords(count: number, keys: readonly DemoKey[], now: number
       total_ms,
       bytes_out: completion * 210,
       estimated: isBroken && completion > 0,
-      cost_nanos: cost.cost,
-      currency: cost.currency,
-      cost_source: cost.cost_source,
-      price_since: cost.price_since === null ? null : isoTime(Date.parse(cost.price_since)),
-      cost_estimated: cost.cost !== null && isBroken && completion > 0,
+      cost_nanos: cost?.nano ?? null,
+      currency: cost?.currency ?? null,
+      cost_source: cost === null ? 'none' : 'table',
+      price_since: cost === null ? null : isoTime(Date.parse(cost.priceSince ?? '')),
+      cost_estimated: cost !== null && isBroken && completion > 0,
       attempts: [
         {
           provider,

@@ -4,7 +4,7 @@ import { LedgerObject } from '../../src/ledger/ledger-object.ts';
 import type { LimitsStub } from '../../src/ledger/limits/limit-calls.ts';
 import type { LedgerStub } from '../../src/ledger/records/ledger-calls.ts';
 import { ObjectLedger } from '../../src/ledger/records/object-ledger.ts';
-import { KvLedger } from '../../src/metering/kv/kv-ledger.ts';
+import { KvLedger } from '../../src/metering/kv-ledger.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 
 /** Sends its sums to the directory when it is told to, instead of half a minute later. */

@@ -1,9 +1,8 @@
 /** Charges a request: as its providers reported, and at its bound for what they did not report (G3). */
-import type { AttemptMeter, Unreported } from '../../metering/attempt-meter.ts';
-import { type Charge, chargeOfRecord } from '../../metering/charged-usage.ts';
+
 import type { PriceTable } from '../../metering/pricing/price.ts';
-import type { UsageRecord } from '../../metering/record.ts';
-import { costOfAttempt } from '../../metering/sum-attempts.ts';
+import { type Charge, chargeOfRecord, type UsageRecord } from '../../metering/record.ts';
+import { type AttemptMeter, costOfAttempt, type Unreported } from '../../metering/request-meter.ts';
 import { MAX_PROMPT_TOKENS } from './prompt-bound.ts';
 import { atMost, type HighestPrice, mostCost } from './reserve.ts';
 
@@ -55,10 +54,10 @@ function partOf(attempt: AttemptMeter, bound: AttemptBound, table: PriceTable, e
   const { price } = bound;
   if (unreported === null) {
     const { usage } = attempt.countUsage();
-    const { cost, currency } = costOfAttempt(attempt, table, endMs);
+    const cost = costOfAttempt(attempt, table, endMs);
     const isUsed = usage.total_tokens > 0 || cost !== null;
-    const known = isUsed ? currency : (price?.currency ?? null);
-    return { tokens: usage.total_tokens, nano: cost ?? 0, currency: known, isUnreported: false };
+    const known = (isUsed ? cost : price)?.currency ?? null;
+    return { tokens: usage.total_tokens, nano: cost?.nano ?? 0, currency: known, isUnreported: false };
   }
   const prompt = promptOf(unreported, bound);
   const output = outputOf(unreported, bound);

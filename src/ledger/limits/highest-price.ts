@@ -1,6 +1,5 @@
 /** The most that a request's tokens may cost, whichever model serves it and whenever it ends (G2). */
-import { costOfSearches, costUpperBound } from '../../metering/pricing/cost.ts';
-import { findPrice } from '../../metering/pricing/find-price.ts';
+import { costOfSearches, costUpperBound, findPrice } from '../../metering/pricing/cost.ts';
 import type { Price, PriceTable } from '../../metering/pricing/price.ts';
 import type { HighestPrice } from './reserve.ts';
 

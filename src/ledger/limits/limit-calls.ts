@@ -1,6 +1,6 @@
 /** The ledger objects with what limits add to them, as the gateway calls them. */
 
-import type { Charge } from '../../metering/charged-usage.ts';
+import type { Charge } from '../../metering/record.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { LedgerNamespace, LedgerStub } from '../records/ledger-calls.ts';
 import type { LimitsResult } from './limits.ts';

@@ -1,5 +1,5 @@
 /** Ends reservations: with what a request really used, or, where nothing settles it in time, with what it might have used (G3). */
-import { type Charge, type ChargedRecord, chargeOfRecord } from '../../metering/charged-usage.ts';
+import { type Charge, type ChargedRecord, chargeOfRecord } from '../../metering/record.ts';
 import { correctWindow } from './sliding-window.ts';
 import { hadLimits, type Sql } from './tables.ts';
 

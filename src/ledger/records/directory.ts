@@ -1,7 +1,7 @@
 /** The directory: one object that has every ledger's sums of days, so that a report over all keys asks it alone (L4). */
 
-import { DAY_MS } from '../../metering/days.ts';
 import type { ReportQuery } from '../../metering/ledger.ts';
+import { DAY_MS } from '../../metering/time.ts';
 import { MAX_ASKED_LEDGERS } from '../../shared/limits.ts';
 import { AMOUNTS, rowsFrom, type SumRow, valuesOf } from './columns.ts';
 import type { DayRow } from './hours.ts';

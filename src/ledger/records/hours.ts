@@ -1,8 +1,8 @@
 /** A key's sums an hour, which are made with each record, and a day, which are made of them (L4). */
 
-import { HOUR_MS } from '../../metering/days.ts';
 import type { RecordSummary } from '../../metering/record.ts';
 import { amountsOf } from '../../metering/report.ts';
+import { HOUR_MS } from '../../metering/time.ts';
 import { MAX_DAY_GROUPS } from '../../shared/limits.ts';
 import {
   AMOUNTS,

@@ -1,9 +1,8 @@
 /** A key's own report: whole days and hours from their sums, and what is less than an hour from its records (L4). */
 
-import { HOUR_MS } from '../../metering/days.ts';
 import type { ReportQuery } from '../../metering/ledger.ts';
 import { isWithin } from '../../metering/report.ts';
-import { firstIdAt } from '../../metering/request-id.ts';
+import { firstIdAt, HOUR_MS } from '../../metering/time.ts';
 import { MAX_PART_RECORDS } from '../../shared/limits.ts';
 import { AMOUNTS, DIMENSIONS, type SumRow } from './columns.ts';
 import { HOURS_PER_DAY } from './hours.ts';

@@ -1,7 +1,7 @@
 /** The ledger objects as the gateway calls them: `WEIR_LEDGER`, or whatever stands in for it. */
-import type { ChargedRecord } from '../../metering/charged-usage.ts';
+
 import type { RecordQuery, ReportQuery } from '../../metering/ledger.ts';
-import type { UsageRecord } from '../../metering/record.ts';
+import type { ChargedRecord, UsageRecord } from '../../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refusals.ts';
 import type { SumRow } from './columns.ts';
 import type { ActiveDays } from './directory.ts';

@@ -1,9 +1,8 @@
 /** One list of many ledgers' records, the latest first: each ledger is read as far as its records come next (L2). */
 
-import { DAY_MS } from '../../metering/days.ts';
 import type { RecordQuery } from '../../metering/ledger.ts';
 import type { UsageRecord } from '../../metering/record.ts';
-import { firstIdAt } from '../../metering/request-id.ts';
+import { DAY_MS, firstIdAt } from '../../metering/time.ts';
 import { ASKED_LEDGERS_AT_ONCE, MAX_ASKED_LEDGERS } from '../../shared/limits.ts';
 import type { ActiveDay } from './directory.ts';
 import type { LedgerPage } from './records.ts';

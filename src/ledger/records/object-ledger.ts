@@ -1,26 +1,17 @@
 /** The ledger on Durable Objects, one a key, and a directory over all of them (LEDGER=object, L4). */
-import { apiError } from '../../canonical/error.ts';
-import { DAY_MS } from '../../metering/days.ts';
-import type {
-  FindResult,
-  Ledger,
-  LedgerRefusal,
-  RecordPage,
-  RecordQuery,
-  RefusalsResult,
-  ReportQuery,
-  ReportResult,
-} from '../../metering/ledger.ts';
+import { type ApiError, apiError } from '../../canonical/error.ts';
+import type { Ledger, ListedRecord, RecordPage, RecordQuery, ReportQuery } from '../../metering/ledger.ts';
 import type { UsageRecord } from '../../metering/record.ts';
-import type { RefusalBatch, RefusalQuery } from '../../metering/refusals.ts';
+import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refusals.ts';
 import { Report } from '../../metering/report.ts';
-import { firstIdAt, idTime } from '../../metering/request-id.ts';
+import { DAY_MS, firstIdAt, idTime } from '../../metering/time.ts';
 import {
   ASKED_LEDGERS_AT_ONCE,
   MAX_ASKED_LEDGERS,
   MAX_PART_RECORDS,
   SUMMED_LEDGERS_AT_ONCE,
 } from '../../shared/limits.ts';
+import { failure, ok, type Result } from '../../shared/result.ts';
 import { fromColumns, type SumRow } from './columns.ts';
 import { type ActiveDays, DIRECTORY } from './directory.ts';
 
@@ -69,14 +60,14 @@ export class ObjectLedger implements Ledger {
     );
   }
 
-  async report(query: ReportQuery): Promise<ReportResult> {
+  async report(query: ReportQuery): Promise<Result<Report, ApiError>> {
     const { keyId, groups } = query;
     if (keyId === null) return this.#reportAll(query);
     const result = await this.#read(keyId, (ledger) => ledger.report(query));
     return result.kind === 'rows' ? reportOf(result.rows, groups) : refuseParts(result.reason);
   }
 
-  async #reportAll(query: ReportQuery): Promise<ReportResult> {
+  async #reportAll(query: ReportQuery): Promise<Result<Report, ApiError>> {
     const { fromMs, toMs, groups } = query;
     const isOfDays = fromMs % DAY_MS === 0 && toMs % DAY_MS === 0 && !groups.includes('hour');
     return isOfDays
@@ -85,7 +76,7 @@ export class ObjectLedger implements Ledger {
   }
 
   /** The directory has days alone: for hours, and for parts of days, the ledgers that it names are asked themselves. */
-  async #reportEach(query: ReportQuery): Promise<ReportResult> {
+  async #reportEach(query: ReportQuery): Promise<Result<Report, ApiError>> {
     const { days, isCut } = await this.#activeDays(
       Math.floor(query.fromMs / DAY_MS),
       Math.floor((query.toMs - 1) / DAY_MS),
@@ -103,27 +94,26 @@ export class ObjectLedger implements Ledger {
         addRows(report, result.rows);
       }
     }
-    return { kind: 'report', report };
+    return ok(report);
   }
 
-  async list(query: RecordQuery): Promise<RecordPage | LedgerRefusal> {
+  async list(query: RecordQuery): Promise<Result<RecordPage, ApiError>> {
     const { keyId, fromId, beforeId } = query;
-    if (keyId !== null) return { kind: 'page', ...(await this.#read(keyId, (ledger) => ledger.list(query))) };
+    if (keyId !== null) return ok(await this.#read(keyId, (ledger) => ledger.list(query)));
     const { days, isCut } = await this.#activeDays(dayOf(fromId), lastDayBefore(beforeId));
     const earliest = days.at(-1);
     if (isCut && earliest === undefined) return refuse(TOO_MANY_KEYS, 'key');
     const page = await listAll(query, days, (id, own) => this.#read(id, (ledger) => ledger.list(own)));
     const isMore = page.next === null && isCut && earliest !== undefined;
-    return { kind: 'page', ...page, ...(isMore && { next: firstIdAt(earliest.day * DAY_MS) }) };
+    return ok(isMore ? { ...page, next: firstIdAt(earliest.day * DAY_MS) } : page);
   }
 
   #activeDays(from: number, to: number): Promise<ActiveDays> {
     return this.#read(DIRECTORY, (directory) => directory.activeDays(from, to));
   }
 
-  async find(requestId: string, keyId: string | null): Promise<FindResult> {
-    if (keyId !== null)
-      return { kind: 'record', record: await this.#read(keyId, (ledger) => ledger.find(requestId)) };
+  async find(requestId: string, keyId: string | null): Promise<Result<ListedRecord | null, ApiError>> {
+    if (keyId !== null) return ok(await this.#read(keyId, (ledger) => ledger.find(requestId)));
     const day = dayOf(requestId);
     const { days, isCut } = await this.#activeDays(day, day);
     if (isCut) return refuse(TOO_MANY_KEYS, 'key');
@@ -132,17 +122,17 @@ export class ObjectLedger implements Ledger {
       const some = keyIds.slice(at, at + ASKED_LEDGERS_AT_ONCE);
       const found = await Promise.all(some.map((id) => this.#read(id, (ledger) => ledger.find(requestId))));
       const record = found.find((one) => one !== null);
-      if (record !== undefined) return { kind: 'record', record };
+      if (record !== undefined) return ok(record);
     }
-    return { kind: 'record', record: null };
+    return ok(null);
   }
 
   putRefusals(batch: RefusalBatch): Promise<void> {
     return this.#ledger(DIRECTORY).takeRefusals(batch);
   }
 
-  async refusals(query: RefusalQuery): Promise<RefusalsResult> {
-    return { kind: 'rows', rows: await this.#read(DIRECTORY, (directory) => directory.refusals(query)) };
+  async refusals(query: RefusalQuery): Promise<Result<readonly RefusalRow[], ApiError>> {
+    return ok(await this.#read(DIRECTORY, (directory) => directory.refusals(query)));
   }
 }
 
@@ -161,17 +151,17 @@ function lastDayBefore(id: string): number {
   return id > firstIdAt(day * DAY_MS) ? day : day - 1;
 }
 
-function reportOf(rows: readonly SumRow[], groups: ReportQuery['groups']): ReportResult {
+function reportOf(rows: readonly SumRow[], groups: ReportQuery['groups']): Result<Report, ApiError> {
   const report = new Report(groups);
   addRows(report, rows);
-  return { kind: 'report', report };
+  return ok(report);
 }
 
 function addRows(report: Report, rows: readonly SumRow[]): void {
   for (const { values, currency, columns } of rows) report.add(values, fromColumns(currency, columns));
 }
 
-function refuseParts(reason: 'too_many' | 'too_old'): LedgerRefusal {
+function refuseParts(reason: 'too_many' | 'too_old'): Result<never, ApiError> {
   const message =
     reason === 'too_old'
       ? 'Single records of that time are gone: from and to must be whole hours (UTC)'
@@ -179,6 +169,6 @@ function refuseParts(reason: 'too_many' | 'too_old'): LedgerRefusal {
   return refuse(message, 'from');
 }
 
-function refuse(message: string, param: string): LedgerRefusal {
-  return { kind: 'error', error: apiError('invalid_request', message, param) };
+function refuse(message: string, param: string): Result<never, ApiError> {
+  return failure(apiError('invalid_request', message, param));
 }

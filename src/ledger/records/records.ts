@@ -1,9 +1,8 @@
 /** Single records in a key's ledger: each once, by its request id, listed, and gone after their time (L2, L4). */
 
-import { type ChargedRecord, withoutCharges } from '../../metering/charged-usage.ts';
 import { matches, type RecordQuery } from '../../metering/ledger.ts';
-import type { UsageRecord } from '../../metering/record.ts';
-import { firstIdAt, idTime } from '../../metering/request-id.ts';
+import { type ChargedRecord, type UsageRecord, withoutCharges } from '../../metering/record.ts';
+import { firstIdAt, idTime } from '../../metering/time.ts';
 import { MAX_SCANNED_RECORDS } from '../../shared/limits.ts';
 import { type LedgerState, setState } from './settings-table.ts';
 

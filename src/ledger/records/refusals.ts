@@ -1,8 +1,7 @@
 /** Counts of refused requests in the directory: wrong keys have no ledger of their own, and wake none (M6, LEDGER=object). */
 
-import { DAY_MS, HOUR_MS } from '../../metering/days.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refusals.ts';
-import { firstIdAt, idTime } from '../../metering/request-id.ts';
+import { DAY_MS, firstIdAt, HOUR_MS, idTime } from '../../metering/time.ts';
 import { MAX_REPORT_ROWS, REFUSALS_KEPT_DAYS } from '../../shared/limits.ts';
 
 /** For so long a batch may come again. */

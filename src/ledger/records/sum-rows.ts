@@ -1,9 +1,9 @@
 /** The rows of a report: SQLite sums them over tables of sums, and records of a part of an hour are put to them (L4). */
 
-import { DAY_MS, HOUR_MS, isoDay } from '../../metering/days.ts';
 import type { ReportQuery } from '../../metering/ledger.ts';
-import { isoTime, type RecordSummary } from '../../metering/record.ts';
+import type { RecordSummary } from '../../metering/record.ts';
 import { amountsOf, FILTERS, type Group, groupValues } from '../../metering/report.ts';
+import { DAY_MS, HOUR_MS, isoDay, isoTime } from '../../metering/time.ts';
 import { MAX_REPORT_ROWS } from '../../shared/limits.ts';
 import { type Columns, readSums, SUMS, type SumRow, toColumns } from './columns.ts';
 

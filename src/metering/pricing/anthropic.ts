@@ -1,6 +1,5 @@
 /** Anthropic's prices: https://platform.claude.com/docs/en/about-claude/pricing. */
-import type { Rates, ShippedPrice } from './price.ts';
-import { timesRates } from './rates.ts';
+import { type Rates, type ShippedPrice, timesRates } from './price.ts';
 
 const PAGE = {
   provider: 'anthropic',
@@ -10,14 +9,20 @@ const PAGE = {
   checked: '2026-11-21',
 } as const;
 
-/** Claude 5.2: the models' page in @anthropic-ai/sdk 1.7.0 (2026-11-09) names them; prices as @earendil-works/pi-ai 1.5.2 (2026-11-10) and docs.laozhang.ai (2026-11-10) read them. */
+/**
+ * Claude 5.2. The models are on the models' page in @anthropic-ai/sdk 1.7.0 (2026-11-09). Not verified on the provider's page; sources of the prices:
+ * @earendil-works/pi-ai 1.5.2 (2026-11-10) and docs.laozhang.ai (2026-11-10).
+ */
 const V52 = {
   ...PAGE,
   source: `${PAGE.source}, as @earendil-works/pi-ai 1.5.2 and https://docs.laozhang.ai/en/announcements/claude-fable-5-2-2026-11 read it`,
   checked: '2026-11-22',
 } as const;
 
-/** Models after its stored copy, as TheKrush/PromptFuel v1.0.21 to v1.0.23 and synaps 0.10.2 read the page. */
+/**
+ * Models that are newer than the copy of the page that was read. Not verified on the provider's page; sources: TheKrush/PromptFuel v1.0.21 to
+ * v1.0.23 and synaps 0.10.2.
+ */
 const NEWER = { ...PAGE, source: `${PAGE.source}, as TheKrush/PromptFuel v1.0.23 read it` } as const;
 
 const SONNET_55 = {
@@ -31,7 +36,7 @@ const SONNET_55 = {
 const PRICES: readonly ShippedPrice[] = [
   {
     ...V52,
-    // For Mythos 5.2 no price of its own was found: each Mythos before it costs what its Fable does.
+    // No separate price was found for Mythos 5.2. Each earlier Mythos costs the same as its Fable.
     models: ['claude-fable-5-2', 'claude-fable-5-2-20*', 'claude-mythos-5-2'],
     since: '2026-11-09T00:00:00Z',
     input: 8,
@@ -118,44 +123,50 @@ const PRICES: readonly ShippedPrice[] = [
   },
 ];
 
-/** Of every model a write that is kept for an hour costs twice the input, one of five minutes 1.25 times (the page, 2026-11-21). */
+/** For every model, a cache write for one hour costs twice the input, and one for five minutes 1.25 times (the page, 2026-11-21). */
 function withHourlyWrites<R extends Rates>(rates: R): R {
   return rates.input === undefined ? rates : { ...rates, cache_write_long: rates.input * 2 };
 }
 
-/** $10 per 1,000 of its web searches, each counted in `usage.server_tool_use.web_search_requests` (the page, 2026-11-22). */
+/** $10 per 1,000 web searches, which `usage.server_tool_use.web_search_requests` counts (the page, 2026-11-22). */
 const WEB_SEARCH = 10;
-/** Messages name no tier where they are made as all are: then it is the default. */
+/** A response names no tier in the normal case, which counts as `default`. */
 const STANDARD = ['default'];
 
 /**
- * `speed: "fast"` costs twice as much of every kind of token: https://platform.claude.com/docs/en/build-with-claude/fast-mode has
- * the models (read 2026-11-22), Google's page of claude-fable-5-2 the factor, and claudit v1.9.0 (2026-09-24) and OpenRouter's
- * claude-opus-5-fast its prices. Opus 4.8 has it until 2026-11-30; what Opus 4.6 and 4.7 had is gone.
+ * `speed: "fast"` doubles the rate of every kind of token. Sources: https://platform.claude.com/docs/en/build-with-claude/fast-mode
+ * (models; read 2026-11-22), Google's page of claude-fable-5-2 (factor), claudit v1.9.0 (2026-09-24) and OpenRouter's
+ * claude-opus-5-fast (prices). Opus 4.8 has it until 2026-11-30; Opus 4.6 and 4.7 no longer have it.
  */
 const FAST = /^claude-(?:opus-5-5|opus-5|opus-4-8|fable-5-2|mythos-5-2)(?:$|-20|\*)/;
 /**
- * `inference_geo: "us"` costs 1.1 times as much, on top of that: https://docs.aws.amazon.com/claude-platform/latest/userguide/data-residency.html
- * and https://platform.claude.com/docs/en/manage-claude/data-residency (2026-11-22). Models of before 4.6 refuse it.
+ * `inference_geo: "us"` multiplies all rates by 1.1, also those of `fast`. Sources:
+ * https://docs.aws.amazon.com/claude-platform/latest/userguide/data-residency.html and
+ * https://platform.claude.com/docs/en/manage-claude/data-residency (2026-11-22). Models before 4.6 reject it.
  */
-const WITHOUT_PLACE = /^claude-[a-z]+-4-5/;
+const WITHOUT_GEO = /^claude-[a-z]+-4-5/;
 
-/** The price of the models that can be asked so, as answers name what they were made with. */
-function dearer(price: ShippedPrice, tier: string, factor: number, takes: (model: string) => boolean) {
-  const models = price.models.filter(takes);
+/** The price of a tier, as responses name it, for the models that support it; none if no model does. */
+function premiumTier(
+  price: ShippedPrice,
+  tier: string,
+  factor: number,
+  isSupported: (model: string) => boolean,
+): ShippedPrice[] {
+  const models = price.models.filter(isSupported);
   const { above } = price;
-  const dear: ShippedPrice = {
+  const premium: ShippedPrice = {
     ...price,
     ...timesRates(price, factor),
     ...(above && { above: { ...timesRates(above, factor), prompt_tokens: above.prompt_tokens } }),
     models,
     service_tiers: [tier],
   };
-  return models.length === 0 ? [] : [dear];
+  return models.length === 0 ? [] : [premium];
 }
 
 const isFast = (model: string) => FAST.test(model);
-const hasPlaces = (model: string) => !WITHOUT_PLACE.test(model);
+const hasGeo = (model: string) => !WITHOUT_GEO.test(model);
 
 export const ANTHROPIC: readonly ShippedPrice[] = PRICES.map((price) => ({
   ...withHourlyWrites(price),
@@ -163,7 +174,7 @@ export const ANTHROPIC: readonly ShippedPrice[] = PRICES.map((price) => ({
   ...(price.above && { above: withHourlyWrites(price.above) }),
 })).flatMap((price) => [
   { ...price, service_tiers: STANDARD },
-  ...dearer(price, 'fast', 2, isFast),
-  ...dearer(price, 'us', 1.1, hasPlaces),
-  ...dearer(price, 'fast+us', 2.2, (model) => isFast(model) && hasPlaces(model)),
+  ...premiumTier(price, 'fast', 2, isFast),
+  ...premiumTier(price, 'us', 1.1, hasGeo),
+  ...premiumTier(price, 'fast+us', 2.2, (model) => isFast(model) && hasGeo(model)),
 ]);

@@ -1,32 +1,137 @@
-/** What a request's tokens cost at a price: integers of 10^-9 of the currency, rounded once (P4). */
-
+/** Computes what a request costs: finds the price in force and applies its rates to the tokens. */
 import type { BilledUsage } from '../../canonical/usage.ts';
+import { matchesAnyGlob } from '../../shared/glob.ts';
 import { MAX_COST_NANO } from '../../shared/limits.ts';
-import { type Price, RATES, type Rates } from './price.ts';
-import { ratesInForce } from './rates.ts';
+import { type Calendar, type Peak, type Price, type PriceTable, RATES, type Rates } from './price.ts';
 
-/** The cost of one request at one price. */
 export interface Cost {
-  /** Integer of 10^-9 of the price's currency. */
+  /** Integer of 10^-9 of the currency. */
   readonly nano: number;
-  /** The true cost may be lower: what decides it is not known. */
+  readonly currency: string;
+  /** The `since` of the price that was applied; null: the upstream reported the cost. */
+  readonly priceSince: string | null;
+  /** The true cost may be lower. */
   readonly isUpperBound: boolean;
 }
 
-/** Rates have six decimals and are per million tokens: a token's is an integer of 10^-12. */
+export interface PricedRequest {
+  /** Ids under which the provider's prices are looked up, in order (`ConfiguredProvider.priceIds`). */
+  readonly providers: readonly string[];
+  /** The provider's name of the model. */
+  readonly model: string;
+  readonly usage: BilledUsage;
+  /** The cost that the upstream reports: an integer of 10^-9 US dollars, or null. */
+  readonly upstreamCost: number | null;
+  /** The request's end, in ms since the epoch. */
+  readonly endMs: number;
+}
+
+/** The cost that the upstream reports, else the cost by the price table; null if unknown. */
+export function costOfRequest(table: PriceTable, request: PricedRequest): Cost | null {
+  const { providers, model, usage, upstreamCost, endMs } = request;
+  if (upstreamCost !== null)
+    return { nano: upstreamCost, currency: 'USD', priceSince: null, isUpperBound: false };
+  const price = findPrice(table, providers, model, endMs, usage.service_tier);
+  return price === null ? null : costAtPrice(usage, price, endMs);
+}
+
+/** The tier of a response that names none. */
+const DEFAULT_TIER = 'default';
+
+/**
+ * Finds the price in force. The first layer with a price decides. In it, an exact model name comes before a glob, then a price for
+ * the service tier before one for all tiers, then the latest `since` that is not after the end, then the order of the list.
+ * @param providers ids under which the provider's prices are looked up, in order (`ConfiguredProvider.priceIds`)
+ * @param model the provider's name of the model
+ * @param endMs the request's end, in ms since the epoch
+ * @param tier the service tier that the response names
+ * @returns null if there is no price
+ */
+export function findPrice(
+  table: PriceTable,
+  providers: readonly string[],
+  model: string,
+  endMs: number,
+  tier = DEFAULT_TIER,
+): Price | null {
+  for (const prices of table) {
+    for (const provider of providers) {
+      const { exact, globbed } = candidatesIn(prices, provider, model);
+      const found = latest(exact, endMs, tier) ?? latest(globbed, endMs, tier);
+      if (found !== null) return found;
+    }
+  }
+  return null;
+}
+
+/** The models that prices of these providers name without a glob. */
+export function pricedModels(table: PriceTable, providers: readonly string[]): string[] {
+  const prices = table.flat().filter(({ provider }) => providers.includes(provider));
+  return prices.flatMap(({ models }) => models.filter((model) => !model.includes('*')));
+}
+
+interface Candidate {
+  readonly price: Price;
+  /** ms since the epoch. */
+  readonly since: number;
+}
+
+interface Candidates {
+  readonly exact: readonly Candidate[];
+  readonly globbed: readonly Candidate[];
+}
+
+/** A cache of the candidates by layer, then by provider and model. */
+const cache = new WeakMap<readonly Price[], Map<string, Candidates>>();
+/** Entries of one layer. The cache is cleared beyond that, because callers may send any model name. */
+const MAX_CACHED = 500;
+
+function candidatesIn(prices: readonly Price[], provider: string, model: string): Candidates {
+  const byModel = cache.get(prices) ?? new Map<string, Candidates>();
+  cache.set(prices, byModel);
+  const name = `${provider}/${model}`;
+  const found = byModel.get(name);
+  if (found !== undefined) return found;
+  const own = prices
+    .filter((price) => price.provider === provider)
+    .map((price) => ({ price, since: Date.parse(price.since) }));
+  const candidates = {
+    exact: own.filter(({ price }) => price.models.includes(model)),
+    globbed: own.filter(({ price }) => matchesAnyGlob(price.models, model)),
+  };
+  if (byModel.size >= MAX_CACHED) byModel.clear();
+  byModel.set(name, candidates);
+  return candidates;
+}
+
+function latest(candidates: readonly Candidate[], endMs: number, tier: string): Price | null {
+  let found: (Candidate & { readonly isOfTier: boolean }) | null = null;
+  for (const candidate of candidates) {
+    const { since, price } = candidate;
+    const tiers = price.service_tiers;
+    const isOfTier = tiers?.includes(tier) === true;
+    const isInForce = since <= endMs && (tiers === undefined || isOfTier);
+    if (!isInForce) continue;
+    const isBefore = isOfTier === found?.isOfTier ? since > found.since : isOfTier;
+    if (found === null || isBefore) found = { ...candidate, isOfTier };
+  }
+  return found?.price ?? null;
+}
+
+/** Rates have six decimals and are per million tokens, so one token costs an integer of 10^-12. */
 const PICO_PER_RATE = 1e6;
 const PICO_PER_NANO = 1000n;
-/** That of searches is per thousand. */
+/** Rates of searches are per thousand. */
 const PICO_PER_SEARCH_RATE = 1e9;
 
 /**
- * @param endMs the request's end, in ms since the epoch: peak hours are judged by it
- * @returns null where a rate is unknown for tokens that were used, and where no request could cost that much
+ * @param endMs the request's end, in ms since the epoch, which decides about peak hours
+ * @returns null if a rate is unknown for tokens that were used, or if the cost is implausibly high
  */
-export function costOf(usage: BilledUsage, price: Price, endMs: number): Cost | null {
+export function costAtPrice(usage: BilledUsage, price: Price, endMs: number): Cost | null {
   const { rates, isUpperBound } = ratesInForce(price, usage.prompt_tokens, endMs);
   const tokens = splitTokens(usage);
-  // A cached token never costs more than one that was read.
+  // A cached token never costs more than an uncached one.
   const isCacheUnknown = tokens.cached_input > 0 && rates.cached_input === undefined;
   const searches = costOfSearches(usage.searches ?? 0, price);
   if (searches === null) return null;
@@ -35,11 +140,13 @@ export function costOf(usage: BilledUsage, price: Price, endMs: number): Cost | 
     cached_input: rates.cached_input ?? rates.input,
     reasoning: rates.reasoning ?? rates.output,
   };
-  const nano = sumOf(tokens, known, searches);
-  return nano === null ? null : { nano, isUpperBound: isUpperBound || isCacheUnknown };
+  const nano = priceTokens(tokens, known, searches);
+  if (nano === null) return null;
+  const { currency, since } = price;
+  return { nano, currency, priceSince: since, isUpperBound: isUpperBound || isCacheUnknown };
 }
 
-/** An integer of 10^-12 of the price's currency, or null where none is known for searches that ran. */
+/** An integer of 10^-12 of the price's currency; null if searches ran and their rate is unknown. */
 export function costOfSearches(searches: number, { web_search }: Price): bigint | null {
   if (searches === 0) return 0n;
   if (web_search === undefined || !Number.isSafeInteger(searches)) return null;
@@ -47,9 +154,9 @@ export function costOfSearches(searches: number, { web_search }: Price): bigint 
 }
 
 /**
- * The most that a request can cost at a price, whenever it ends and whatever a cache does: what is reserved for it (G2).
- * @param keepsLong whether a cache may keep its prompt for longer than by default
- * @returns an integer of 10^-9 of the price's currency, or null where the price can't tell
+ * An upper bound of a request's cost at a price, for any end and any use of a cache. It is reserved from the budget.
+ * @param keepsLong whether a cache may keep the prompt for longer than its default time
+ * @returns an integer of 10^-9 of the price's currency; null if the price has no rate for input or output
  */
 export function costUpperBound(
   price: Price,
@@ -71,7 +178,7 @@ export function costUpperBound(
   const output = Math.max(
     ...all.flatMap((rates) => [rates.output ?? 0, rates.reasoning ?? 0, rates.audio_output ?? 0]),
   );
-  return sumOf({ ...NO_TOKENS, input: promptTokens, output: outputTokens }, { input, output });
+  return priceTokens({ ...NO_TOKENS, input: promptTokens, output: outputTokens }, { input, output });
 }
 
 type Tokens = { readonly [R in keyof Rates]-?: number };
@@ -87,7 +194,7 @@ const NO_TOKENS: Tokens = {
   audio_output: 0,
 };
 
-/** Each token under one rate. Parts that are larger than their whole are cut to it: some providers report such. */
+/** Assigns each token to one rate. Some providers report parts that exceed their whole; these are reduced to it. */
 function splitTokens(usage: BilledUsage): Tokens {
   const { prompt_tokens, completion_tokens, total_tokens } = usage;
   const prompt = usage.prompt_tokens_details ?? {};
@@ -96,7 +203,7 @@ function splitTokens(usage: BilledUsage): Tokens {
   const written = within(prompt_tokens - cached_input, prompt.cache_write_tokens);
   const cache_write_long = within(written, usage.cache_write_long_tokens);
   const audio_input = within(prompt_tokens - cached_input - written, prompt.audio_tokens);
-  // Reasoning is part of the completion, unless the total has more than both: some servers count it in the total alone.
+  // Reasoning is part of the completion, except where some servers count it only in the total.
   const output = Math.max(completion_tokens, total_tokens - prompt_tokens);
   const reasoning = within(output, completion.reasoning_tokens);
   const audio_output = within(output - reasoning, completion.audio_tokens);
@@ -116,13 +223,13 @@ function within(whole: number, part: number | undefined): number {
   return Math.max(0, Math.min(whole, part ?? 0));
 }
 
-/** @param besides what else is paid for, in 10^-12 of the currency */
-function sumOf(
+/** @param extra a cost in addition to the tokens, in 10^-12 of the currency */
+function priceTokens(
   tokens: Tokens,
   rates: { readonly [R in keyof Rates]?: number | undefined },
-  besides = 0n,
+  extra = 0n,
 ): number | null {
-  let pico = besides;
+  let pico = extra;
   for (const rate of RATES) {
     const used = tokens[rate];
     const priced = rates[rate];
@@ -132,4 +239,84 @@ function sumOf(
   }
   const nano = (pico + PICO_PER_NANO / 2n) / PICO_PER_NANO;
   return nano > MAX_COST_NANO ? null : Number(nano);
+}
+
+interface RatesInForce {
+  readonly rates: Rates;
+  /** The rates may be too high, because it is unknown whether the day is a holiday. */
+  readonly isUpperBound: boolean;
+}
+
+/**
+ * The rates for a prompt of this size, or at this hour.
+ * @param endMs ms since the epoch
+ */
+export function ratesInForce(price: Price, promptTokens: number, endMs: number): RatesInForce {
+  const { above, peak } = price;
+  if (above !== undefined && promptTokens > above.prompt_tokens) return { rates: above, isUpperBound: false };
+  if (peak === undefined) return { rates: price, isUpperBound: false };
+  const hour = peakHour(peak, endMs);
+  return { rates: hour === 'off' ? price : peak, isUpperBound: hour === 'unknown' };
+}
+
+/** `unknown`: a peak hour, unless the day is a holiday that has not been announced yet. */
+function peakHour({ zone, days, hours, holidays }: Peak, endMs: number): 'peak' | 'off' | 'unknown' {
+  const local = new Date(endMs + offsetMs(zone));
+  const iso = local.toISOString();
+  const day = iso.slice(0, 'yyyy-mm-dd'.length);
+  const time = iso.slice('yyyy-mm-ddT'.length, 'yyyy-mm-ddThh:mm'.length);
+  const weekday = local.getUTCDay() === 0 ? 7 : local.getUTCDay();
+  const isWithin = days.includes(weekday) && hours.some(([from, to]) => time >= from && time < to);
+  if (!isWithin) return 'off';
+  if (holidays === undefined) return 'peak';
+  const holiday = isHoliday(holidays, day);
+  if (holiday === null) return 'unknown';
+  return holiday ? 'off' : 'peak';
+}
+
+/** The offset of a zone such as `+08:00`, in ms. */
+function offsetMs(zone: string): number {
+  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6));
+  return (zone.startsWith('-') ? -1 : 1) * minutes * 60_000;
+}
+
+interface HolidayList {
+  /** The range that the list covers: the first day, and the first day after it. */
+  readonly from: string;
+  readonly until: string;
+  /** First and last days, both inclusive. */
+  readonly holidays: readonly (readonly [string, string])[];
+  readonly source: string;
+  readonly checked: string;
+}
+
+/** Public holidays, as days in the provider's zone. Add a year when it is announced. */
+const HOLIDAYS: { readonly [C in Calendar]: HolidayList } = {
+  // Weekends that become workdays in exchange are omitted: no provider has peak hours on weekends.
+  cn: {
+    from: '2026-01-01',
+    until: '2027-01-01',
+    holidays: [
+      ['2026-01-01', '2026-01-03'],
+      ['2026-02-15', '2026-02-23'],
+      ['2026-04-04', '2026-04-06'],
+      ['2026-05-01', '2026-05-05'],
+      ['2026-06-19', '2026-06-21'],
+      ['2026-09-25', '2026-09-27'],
+      ['2026-10-01', '2026-10-07'],
+    ],
+    source:
+      'State Council notice of 2025-11-04, https://www.gov.cn/zhengce/content/202511/content_7047090.htm',
+    checked: '2026-11-21',
+  },
+};
+
+/**
+ * Whether a day is a public holiday; null if the day is outside the list.
+ * @param day in the provider's zone, such as `2026-10-01`
+ */
+function isHoliday(calendar: Calendar, day: string): boolean | null {
+  const { from, until, holidays } = HOLIDAYS[calendar];
+  if (day < from || day >= until) return null;
+  return holidays.some(([first, last]) => day >= first && day <= last);
 }

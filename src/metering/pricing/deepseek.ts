@@ -5,21 +5,21 @@ type FlatRates = Required<Pick<Rates, 'cached_input' | 'input' | 'output'>>;
 
 const PAGE = { currency: 'USD', source: 'https://api-docs.deepseek.com/quick_start/pricing' } as const;
 
-/** Flash is served under its retired names, too. */
+/** Flash is also served under its retired names. */
 const FLASH = ['deepseek-flash', 'deepseek-v4-flash', 'deepseek-v4-flash-vision-exp'];
 const PRO = ['deepseek-v4-pro'];
 
-/** Rates outside of the peak hours; in them they are double. */
+/** Off-peak rates. Peak rates are double. */
 const V4_FLASH: FlatRates = { cached_input: 0.007, input: 0.22, output: 0.66 };
 const V4_PRO: FlatRates = { cached_input: 0.022, input: 0.66, output: 1.98 };
 const V41_FLASH: FlatRates = { cached_input: 0.003, input: 0.15, output: 0.6 };
 
-/** Searches that a model ran were free until they were billed. */
+/** Web searches were free before {@link SEARCHES_SINCE}. */
 const FREE_SEARCH = 0;
-/** Per 1,000 searches, or pages opened, that gave a result; the same at all hours. */
+/** Per 1,000 searches or opened pages that returned a result; the same at all hours. */
 const SEARCH = 0.75;
 
-/** Beijing has had no summer time since 1991. */
+/** Beijing has no daylight saving time. */
 const HOURS = {
   zone: '+08:00',
   hours: [
@@ -51,7 +51,7 @@ function priced(
   };
 }
 
-/** One price at all hours: BerriAI/litellm#29345 (2026-05-30) and the page of that time. */
+/** The same rates at all hours: BerriAI/litellm#29345 (2026-05-30) and the page at that time. */
 const FLAT = {
   ...PAGE,
   provider: 'deepseek',
@@ -63,16 +63,16 @@ const FLAT = {
 const PEAK_SINCE = '2026-08-16T16:00:00Z';
 /** No peak at weekends: DeepSeek's letter in MeteorNOX/DeepSeek-Balance-Whale-Widget#35. */
 const WEEKENDS_SINCE = '2026-08-22T16:00:00Z';
-/** V4.1 Flash, its price, and its names: anomalyco/models.dev#6904. */
+/** V4.1 Flash with its price and names: anomalyco/models.dev#6904. */
 const FLASH_SINCE = '2026-09-10T04:00:00Z';
 /**
- * No peak on holidays: on the page by 2026-09-21 (wingsky-1/dsh-plugin-hub#945) and not yet on 2026-09-18; the first holiday
- * after either was 2026-09-25.
+ * No peak on holidays: the page did not say so on 2026-09-18, and said so on 2026-09-21 (wingsky-1/dsh-plugin-hub#945). The first
+ * holiday after both days was 2026-09-25.
  */
 const HOLIDAYS_SINCE = '2026-09-20T16:00:00Z';
 
 /**
- * Searches that models run by themselves are billed as those of `POST /v1/tools/search` are: the page of zh-cn and
+ * Searches that models run themselves are billed like those of `POST /v1/tools/search`: the zh-cn page and
  * https://apidog.com/blog/deepseek-search-api-free (read 2026-10-28), skills.sh/jpcaparas/skills/deepseek-search (2026-11-10).
  */
 const SEARCHES_SINCE = '2026-10-31T16:00:00Z';

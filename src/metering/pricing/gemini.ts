@@ -1,4 +1,7 @@
-/** Gemini's prices, paid standard tier: https://ai.google.dev/gemini-api/docs/pricing. Storage of a cache is not in a request's usage. */
+/**
+ * Gemini's prices of the paid standard tier: https://ai.google.dev/gemini-api/docs/pricing. The storage of an explicit cache is not
+ * part of a request's usage.
+ */
 import type { Rates, ShippedPrice } from './price.ts';
 
 const PAGE = {
@@ -9,7 +12,7 @@ const PAGE = {
   checked: '2026-11-21',
 } as const;
 
-/** Its compatible endpoint takes a name with and without the prefix. */
+/** The OpenAI-compatible endpoint accepts names with and without the prefix. */
 function named(...names: readonly string[]): string[] {
   return names.flatMap((name) => [name, `models/${name}`]);
 }
@@ -19,7 +22,7 @@ const FLASH = {
   models: named('gemini-3.8-flash*', 'gemini-3.7-flash*', 'gemini-3.6-flash*'),
 } as const;
 
-/** "Through December 31, 2026"; sound costs the same. */
+/** "Through December 31, 2026". Audio input has the same rate as text. */
 const FLASH_2026: Rates = { input: 0.75, cached_input: 0.075, output: 3.75, audio_input: 0.75 };
 const FLASH_2027: Rates = { input: 1.5, cached_input: 0.15, output: 7.5, audio_input: 1.5 };
 const FLASH_LITE: Rates = { input: 0.3, cached_input: 0.03, output: 2.5, audio_input: 0.3 };
@@ -33,8 +36,8 @@ const ARGON = {
 } as const;
 
 /**
- * From that day on these names are answered by newer models at their rates; 2.5 Flash-Lite stays. The hour is on no page. On Google
- * Cloud the dates are others.
+ * From this day on, newer models serve these names at their own rates; 2.5 Flash-Lite stays. No page states the hour. Google Cloud has
+ * other dates.
  */
 const RETIRED_25 = {
   ...PAGE,
@@ -105,15 +108,19 @@ const PRICES: readonly ShippedPrice[] = [
 ];
 
 /**
- * $14 per 1,000 queries of Google Search at Gemini 3 and later, beyond a free quota that no answer tells of; at 2.5 it is $35 per
- * 1,000 prompts, whatever their queries, which has no rate here. The page (2026-09-17) and iyulab/TokenMeter v0.13.1 (2026-10-13).
+ * Gemini 3 and later: $14 per 1,000 queries of Google Search beyond a free quota, which responses do not report. Gemini 2.5: $35 per
+ * 1,000 prompts with any number of queries, which a rate per query cannot express. Sources: the page (2026-09-17) and
+ * iyulab/TokenMeter v0.13.1 (2026-10-13).
  */
 function webSearch({ models, since }: ShippedPrice): Pick<ShippedPrice, 'web_search'> {
   const is25 = models.some((name) => name.startsWith('gemini-2.5'));
   return is25 && since < RETIRED_25.since ? {} : { web_search: 14 };
 }
 
-/** What other tiers cost differs by model: `priority` 75 to 100 % more (https://ai.google.dev/gemini-api/docs/optimization, read 2026-11-22). */
+/**
+ * Only the standard tier: the rates of others differ by model, such as `priority` with 75 to 100 % more
+ * (https://ai.google.dev/gemini-api/docs/optimization, read 2026-11-22).
+ */
 export const GEMINI: readonly ShippedPrice[] = PRICES.map((price) => ({
   ...price,
   ...webSearch(price),

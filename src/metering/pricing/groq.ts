@@ -1,4 +1,4 @@
-/** Groq's prices, on demand: https://console.groq.com/docs/models. Llama models are left to enterprises since 2026-08-16. */
+/** Groq's prices, on demand: https://console.groq.com/docs/models. Since 2026-08-16 Llama models are for enterprises only. */
 import type { ShippedPrice } from './price.ts';
 
 const PAGE = {
@@ -23,7 +23,7 @@ export const GROQ: readonly ShippedPrice[] = [
   },
   {
     ...PAGE,
-    // Of a cached rate nothing was found. Its page in the stored copy names no price: https://console.groq.com/docs/model/qwen/qwen3.8-27b.
+    // No cached rate was found. The copy of the model's page that was read has no price: https://console.groq.com/docs/model/qwen/qwen3.8-27b.
     models: ['qwen/qwen3.8-27b'],
     since: '2026-08-17T00:00:00Z',
     input: 0.8,

@@ -1,8 +1,7 @@
 /**
- * Mistral's prices: https://docs.mistral.ai/inference/pricing and https://mistral.ai/pricing/api, as others read them; its own
- * page was in no store. A `-latest` name is priced as what it means since then.
+ * Mistral's and Codestral's prices. Not verified on the provider's pages, https://docs.mistral.ai/inference/pricing and
+ * https://mistral.ai/pricing/api; each price names the source that cites them. A `-latest` name has the price of its current model.
  */
-import { CODESTRAL } from './codestral.ts';
 import type { ShippedPrice } from './price.ts';
 
 const PAGE = {
@@ -14,11 +13,27 @@ const PAGE = {
   checked: '2026-11-21',
 } as const;
 
+/** Mistral serves Codestral at the same price. */
+export const CODESTRAL: readonly ShippedPrice[] = [
+  {
+    provider: 'codestral',
+    models: ['codestral-latest', 'codestral-2508', 'codestral'],
+    since: '2026-07-01T00:00:00Z',
+    currency: 'USD',
+    input: 0.3,
+    cached_input: 0.03,
+    output: 0.9,
+    source: 'https://docs.mistral.ai/inference/pricing, as models.dev cites it (2026-09-29)',
+    checked: '2026-11-21',
+  },
+];
+
 export const MISTRAL: readonly ShippedPrice[] = [
   {
     ...PAGE,
-    // The promotion of its preview ended: BlockRunAI/Franklin v3.49.15. Sources disagree on 2026-11-22: Vercel has this price, half of it
-    // (0.70 and 2.10, cached 0.07) @earendil-works/pi-ai 1.5.2 and Bifrost's library. The higher one stays; a cached rate of its own was not found.
+    // The promotion of the preview has ended: BlockRunAI/Franklin v3.49.15. Sources disagree on 2026-11-22: Vercel has this price;
+    // @earendil-works/pi-ai 1.5.2 and Bifrost's library have half of it (0.70 and 2.10, cached 0.07). This is the higher one, for which
+    // no cached rate was found.
     models: ['mistral-large-4', 'mistral-large-4-0', 'mistral-large-4-0-8'],
     since: '2026-10-20T00:00:00Z',
     input: 1.36,
@@ -28,7 +43,7 @@ export const MISTRAL: readonly ShippedPrice[] = [
   },
   {
     ...PAGE,
-    // The alias means Large 3 since 2025-12-02; the cached rate is that of mistral-large-2512 in genai-prices.
+    // The alias is Large 3 since 2025-12-02. The cached rate is that of mistral-large-2512 in genai-prices.
     models: ['mistral-large-latest', 'mistral-large-2512'],
     input: 0.5,
     cached_input: 0.05,
@@ -37,7 +52,7 @@ export const MISTRAL: readonly ShippedPrice[] = [
   },
   {
     ...PAGE,
-    // 3.5 since 2026-06-16: BerriAI/litellm#30979.
+    // The alias is Medium 3.5 since 2026-06-16: BerriAI/litellm#30979.
     models: ['mistral-medium-latest', 'mistral-medium', 'mistral-medium-2604', 'mistral-medium-3-5'],
     input: 1.5,
     cached_input: 0.15,
@@ -53,7 +68,7 @@ export const MISTRAL: readonly ShippedPrice[] = [
   },
   {
     ...PAGE,
-    // The aliases mean Small 4, as /v1/models said on 2026-07-01; nesquikm/mcp-rubber-duck#126 read the same price on 2026-07-14.
+    // The aliases are Small 4, by /v1/models on 2026-07-01. nesquikm/mcp-rubber-duck#126 has the same price on 2026-07-14.
     models: ['mistral-small-latest', 'mistral-small-2603', 'magistral-small-latest'],
     input: 0.15,
     cached_input: 0.015,

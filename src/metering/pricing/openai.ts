@@ -1,6 +1,8 @@
-/** OpenAI's prices, of the standard and the flex tier: https://developers.openai.com/api/docs/pricing. What `priority` costs differs by model. */
-import type { Rates, ShippedPrice } from './price.ts';
-import { timesRates } from './rates.ts';
+/**
+ * OpenAI's prices of the standard and the flex tier: https://developers.openai.com/api/docs/pricing. The tier `priority` has no price
+ * here, because its factor differs by model.
+ */
+import { type Rates, type ShippedPrice, timesRates } from './price.ts';
 
 const PAGE = {
   provider: 'openai',
@@ -10,12 +12,12 @@ const PAGE = {
   checked: '2026-11-21',
 } as const;
 
-/** A name and its dated snapshots, as `gpt-5-mini-2025-08-07`. */
+/** Each name and its dated snapshots, such as `gpt-5-mini-2025-08-07`. */
 function snapshots(...names: readonly string[]): string[] {
   return names.flatMap((name) => [name, `${name}-20*`]);
 }
 
-/** Twice the input and one and a half times the output for all of a request whose prompt has more than 272,000 tokens. */
+/** If the prompt has more than 272,000 tokens, the whole request costs twice the input rates and 1.5 times the output rate. */
 function longContext(rates: Rates): Pick<ShippedPrice, keyof Rates | 'above'> {
   const above: { -readonly [R in keyof Rates]: Rates[R] } & { prompt_tokens: number } = {
     prompt_tokens: 272_000,
@@ -28,8 +30,8 @@ function longContext(rates: Rates): Pick<ShippedPrice, keyof Rates | 'above'> {
 }
 
 /**
- * A write that is kept for 12 hours costs 2.5 times the input, one of 30 minutes 1.25 times: the pages of gpt-6.1-terra and
- * gpt-6.2-sol (2026-11-22). That the older models with writes have it, too, is not on a page that was found: it is their bound.
+ * A cache write for 12 hours costs 2.5 times the input, and one for 30 minutes 1.25 times: the pages of gpt-6.1-terra and gpt-6.2-sol
+ * (2026-11-22). No page was found that confirms it for older models with cache writes; for them it is an upper bound.
  */
 function cached(input: number, cached_input: number, output: number): Rates {
   return { input, cached_input, cache_write: input * 1.25, cache_write_long: input * 2.5, output };
@@ -206,7 +208,7 @@ const PRICES: readonly ShippedPrice[] = [
   { ...PAGE, models: ['gpt-3.5-turbo-instruct', 'gpt-3.5-turbo-instruct-0914'], input: 1.5, output: 2 },
 ];
 
-/** Half of everything, as a batch's: https://developers.openai.com/api/docs/guides/flex-processing (read 2026-11-22). */
+/** Half of all rates, the same as in a batch: https://developers.openai.com/api/docs/guides/flex-processing (read 2026-11-22). */
 function flex(price: ShippedPrice): ShippedPrice {
   const { above } = price;
   return {
@@ -218,14 +220,14 @@ function flex(price: ShippedPrice): ShippedPrice {
 }
 
 /**
- * Per 1,000 searches, of all tiers: $10, but $25 of the preview tool at models that don't reason. The answer does not tell which tool
- * ran, so these have the higher one. https://developers.openai.com/api/docs/pricing, "Built-in tools" (read 2026-11-22)
+ * Per 1,000 searches in all tiers: $10, or $25 with the preview tool at models that do not reason. The response does not name the
+ * tool, so these models have the higher rate. https://developers.openai.com/api/docs/pricing, "Built-in tools" (read 2026-11-22)
  */
 function webSearch({ models }: ShippedPrice): number {
   return models.some((name) => /^(gpt-4|gpt-3)/.test(name)) ? 25 : 10;
 }
 
-/** A stream of Responses begins with the `auto` that was asked for; its end names the tier that it was (recorded: shared/streams). */
+/** A stream of Responses begins with the requested `auto` and names the tier that was used at its end (recorded in shared/streams). */
 const STANDARD = ['default', 'auto'];
 
 export const OPENAI: readonly ShippedPrice[] = PRICES.map((price) => ({

@@ -1,4 +1,4 @@
-/** The prices in force: a deployment's own, from its setting and from KV, over the shipped ones (P2). */
+/** The price table of a deployment: its own prices, from the setting `PRICES` and from KV, before the shipped ones. */
 import { isWithinJsonBounds, parseJson } from '../../shared/json.ts';
 import { jsonFault } from '../../shared/json-fault.ts';
 import {
@@ -7,16 +7,32 @@ import {
   PRICES_TIMEOUT_MS,
   PRICES_TTL_MS,
 } from '../../shared/limits.ts';
-import { parsePrices } from './parse-prices.ts';
-import type { Price, PriceTable } from './price.ts';
-import { SHIPPED_PRICES } from './shipped.ts';
+import type { StartTimer } from '../record-writer.ts';
+import { ANTHROPIC } from './anthropic.ts';
+import { DEEPSEEK } from './deepseek.ts';
+import { GEMINI } from './gemini.ts';
+import { GROQ } from './groq.ts';
+import { CODESTRAL, MISTRAL } from './mistral.ts';
+import { OPENAI } from './openai.ts';
+import { type Price, type PriceTable, parsePrices, type ShippedPrice } from './price.ts';
+import { XAI } from './xai.ts';
+
+export const SHIPPED_PRICES: readonly ShippedPrice[] = [
+  ...DEEPSEEK,
+  ...MISTRAL,
+  ...CODESTRAL,
+  ...OPENAI,
+  ...ANTHROPIC,
+  ...GEMINI,
+  ...GROQ,
+  ...XAI,
+];
 
 export interface PriceBookPorts {
   readonly store: Pick<KVNamespace, 'get'>;
   /** ms since the epoch. */
   readonly now: () => number;
-  /** Calls back once after so many ms, unless it is cancelled with what it returned. */
-  readonly startTimer: (ms: number, onFire: () => void) => () => void;
+  readonly startTimer: StartTimer;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
 }
 
@@ -29,31 +45,31 @@ export class PriceBook {
   #until = Number.NEGATIVE_INFINITY;
   #wasRead = false;
 
-  /** @param own the prices of the setting `PRICES`; those in KV stand behind them in the same layer */
+  /** @param own the prices of the setting `PRICES`; prices from KV follow them in the same layer */
   constructor(own: readonly Price[], ports: PriceBookPorts) {
     this.#ports = ports;
     this.#own = own;
     this.#table = [own, SHIPPED_PRICES];
   }
 
-  /** The prices that this isolate knows now. */
+  /** The prices as they were last loaded. */
   get table(): PriceTable {
     return this.#table;
   }
 
-  /** Whether {@link load} would read them again. */
+  /** Whether {@link load} would read KV. */
   get isStale(): boolean {
     return this.#ports.now() >= this.#until;
   }
 
   /**
-   * The prices in force, read from KV where the last reading is more than a minute old. A KV that fails or hangs leaves those
-   * that are known, and is logged. Never rejects, and takes no longer than PRICES_TIMEOUT_MS.
+   * Returns the prices, and reads KV first if the last read is older than PRICES_TTL_MS. If KV fails or hangs, that is logged and the
+   * last prices stay. Never rejects, and takes no longer than PRICES_TIMEOUT_MS.
    */
   async load(): Promise<PriceTable> {
     const now = this.#ports.now();
     if (now < this.#until) return this.#table;
-    // None can wait for what another one asked: requests that come meanwhile take what is known, or read for themselves.
+    // A request cannot wait for the I/O of another one. Concurrent requests use the last prices, or read KV themselves if there are none.
     if (this.#wasRead) this.#until = now + PRICES_FAILURE_TTL_MS;
     try {
       const text = await this.#read();
@@ -79,16 +95,14 @@ export class PriceBook {
     }
   }
 
-  /** Prices that can't be read are none, as in an isolate that starts now. */
+  /** Invalid prices count as none: the last valid ones would differ from those of an isolate that starts now. */
   #parse(text: string | null): readonly Price[] {
     if (text === null) return [];
     const isBounded = text.length <= MAX_PRICES_CHARS && isWithinJsonBounds(text);
     const value = isBounded ? parseJson(text) : undefined;
     const parsed = parsePrices(value);
-    if (parsed.kind === 'valid') return parsed.prices;
-    const problem = Array.isArray(value)
-      ? parsed.problem
-      : `${parsed.problem}, and ${jsonFault(text, value)}`;
+    if (parsed.kind === 'ok') return parsed.value;
+    const problem = Array.isArray(value) ? parsed.error : `${parsed.error}, and ${jsonFault(text, value)}`;
     this.#logProblem(isBounded ? problem : `must have at most ${MAX_PRICES_CHARS} characters`);
     return [];
   }

@@ -1,21 +1,24 @@
-/** What a price says: the form of the shipped table, of the setting `PRICES` and of the KV key `config/prices` (P1). */
+/** The form of a price, in the shipped tables, in the setting `PRICES` and in the KV key `config/prices`, and its parser. */
+import { isObject, type JsonObject, objectOf, readText } from '../../shared/json.ts';
+import { MAX_OWN_PRICES, MAX_PRICE_MODELS } from '../../shared/limits.ts';
+import { failure, ok, type Result } from '../../shared/result.ts';
 
 /**
- * Units of the currency per million tokens, with at most six decimals. An absent rate is unknown, which is not free; but for
- * the cached input, whose bound is the input's, and for reasoning, which is output where nothing else is said.
+ * Units of the currency per million tokens, with at most six decimals. An absent rate is unknown, which does not mean free. Two have a
+ * substitute: `cached_input` is priced as `input`, as an upper bound, and `reasoning` as `output`.
  */
 export interface Rates {
-  /** Tokens of the prompt that no cache held. */
+  /** Prompt tokens that were neither read from a cache nor written to one. */
   readonly input?: number;
-  /** Tokens of the prompt that a cache held. */
+  /** Prompt tokens that were read from a cache. */
   readonly cached_input?: number;
-  /** Tokens of the prompt that were written into a cache. */
+  /** Prompt tokens that were written to a cache. */
   readonly cache_write?: number;
-  /** Those of them that the cache keeps for longer than by default: an hour at Anthropic, 12 hours at OpenAI. */
+  /** Of these, tokens that the cache keeps for longer than its default time: an hour at Anthropic, 12 hours at OpenAI. */
   readonly cache_write_long?: number;
   readonly output?: number;
   readonly reasoning?: number;
-  /** Tokens of sound in the prompt, and in the answer. */
+  /** Audio tokens of the prompt and of the output. */
   readonly audio_input?: number;
   readonly audio_output?: number;
 }
@@ -31,45 +34,245 @@ export const RATES = [
   'audio_output',
 ] as const satisfies readonly (keyof Rates)[];
 
-/** Where a price's public holidays are listed (`holidays.ts`). */
-export const CALENDARS = ['cn'] as const;
+/** Lists of public holidays (`HOLIDAYS` in `cost.ts`). */
+const CALENDARS = ['cn'] as const;
 export type Calendar = (typeof CALENDARS)[number];
 
-/** The hours in which other rates hold, as the vendor states them: in its own zone. */
+/** Rates of peak hours. The hours are in the provider's own zone, as its page states them. */
 export interface Peak extends Rates {
-  /** The zone's offset from UTC, as `+08:00`. */
+  /** The zone's offset from UTC, such as `+08:00`. */
   readonly zone: string;
   /** Days of the week in that zone: 1 is Monday, 7 is Sunday. */
   readonly days: readonly number[];
-  /** From a time of the day up to another, which is not within, as `["09:00", "12:00"]`. */
+  /** Start (inclusive) and end (exclusive), such as `["09:00", "12:00"]`. */
   readonly hours: readonly (readonly [string, string])[];
-  /** Whose public holidays have no peak hours; absent: holidays are like other days. */
+  /** The public holidays without peak hours; absent: none. */
   readonly holidays?: Calendar;
 }
 
-/** One provider's price of some models from one moment on. */
+/** The rates of some models of one provider from one moment on. */
 export interface Price extends Rates {
   readonly provider: string;
-  /** Names of models at the provider, or globs. */
+  /** The provider's names of the models, or globs. */
   readonly models: readonly string[];
-  /** ISO 8601, UTC: the first moment at which it holds. */
+  /** The first moment at which the price is in force: ISO 8601, UTC. */
   readonly since: string;
   /** ISO 4217. */
   readonly currency: string;
-  /** The service tiers whose price it is, as answers name them; absent: of all. */
+  /** The price is for these service tiers, as responses name them; absent: for all tiers. */
   readonly service_tiers?: readonly string[];
-  /** Units of the currency per 1,000 web searches that the provider runs for an answer; absent: unknown. */
+  /** Units of the currency per 1,000 web searches that the provider runs; absent: unknown. */
   readonly web_search?: number;
-  /** The rates of the whole request where its prompt has more tokens than that. A price has this or peak hours, not both. */
+  /** The rates of the whole request if its prompt has more than `prompt_tokens`. A price has `above` or `peak`, not both. */
   readonly above?: Rates & { readonly prompt_tokens: number };
   readonly peak?: Peak;
-  /** Where it was read, and on which day. */
+  /** Where the price was read, and on which day. */
   readonly source?: string;
   readonly checked?: string;
 }
 
-/** A price of the shipped table: where it was read is part of it. */
+/** A price of a shipped table. Its source is required. */
 export type ShippedPrice = Price & { readonly source: string; readonly checked: string };
 
-/** Layers of prices: the first that has a price decides, so that a deployment's own lie over the shipped ones (P2). */
+/** Layers of prices. The first layer with a matching price decides, so a deployment's own prices come before the shipped ones. */
 export type PriceTable = readonly (readonly Price[])[];
+
+/** Multiplies each rate by a factor. */
+export function timesRates(rates: Rates, factor: number): Rates {
+  const known = RATES.flatMap((rate) => (rates[rate] === undefined ? [] : [[rate, rates[rate] * factor]]));
+  return Object.fromEntries(known);
+}
+
+const OTHER_FIELDS = [
+  'provider',
+  'models',
+  'since',
+  'currency',
+  'service_tiers',
+  'web_search',
+  'above',
+  'peak',
+  'source',
+  'checked',
+];
+
+const SINCE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/;
+const ZONE = /^[+-](0\d|1[0-4]):[0-5]\d$/;
+const TIME = /^([01]\d|2[0-3]):[0-5]\d$/;
+const MIDNIGHT = '24:00';
+const MAX_TEXT_CHARS = 512;
+/** Units of a currency per million tokens. A higher rate is taken for a mistake. */
+const MAX_RATE = 1_000_000;
+const RATE_STEPS = 1e6;
+const RATE_DECIMALS = 6;
+/** Entries of `days` and of `hours`. */
+const MAX_SPANS = 24;
+
+/**
+ * Parses a deployment's own prices.
+ * @param value a list of prices, as parsed JSON
+ * @returns the prices, or the first problem: it names the price and the field, and never contains a value
+ */
+export function parsePrices(value: unknown): Result<readonly Price[], string> {
+  if (!Array.isArray(value)) return failure('must be a list of prices');
+  if (value.length > MAX_OWN_PRICES) return failure(`must be at most ${MAX_OWN_PRICES} prices`);
+  const prices: Price[] = [];
+  for (const [i, entry] of value.entries()) {
+    const reader = new FieldReader(objectOf(entry), '');
+    if (!isObject(entry)) reader.fail('must be an object');
+    const price = readPrice(reader);
+    if (reader.problem !== null) return failure(`price ${i + 1}: ${reader.problem}`);
+    prices.push(price);
+  }
+  return ok(prices);
+}
+
+/** Reads one object's fields and keeps the first problem. An invalid field is read as a placeholder, which is never used. */
+class FieldReader {
+  problem: string | null = null;
+  readonly object: JsonObject;
+  readonly #path: string;
+
+  /** @param path of the object in its price, such as `peak.` */
+  constructor(object: JsonObject, path: string) {
+    this.object = object;
+    this.#path = path;
+  }
+
+  fail(message: string): void {
+    this.problem ??= this.#path + message;
+  }
+
+  allowOnly(fields: readonly string[]): void {
+    if (Object.keys(this.object).some((field) => !fields.includes(field)))
+      this.fail(`takes nothing but ${fields.join(', ')}`);
+  }
+
+  text(field: string, isValid: (text: string) => boolean, message: string): string {
+    const text = readText(this.object[field]) ?? '';
+    if (text.length > MAX_TEXT_CHARS || !isValid(text)) this.fail(`${field} must be ${message}`);
+    return text;
+  }
+
+  rates(): Rates {
+    const rates: { -readonly [R in keyof Rates]: Rates[R] } = {};
+    for (const name of RATES) {
+      const rate = this.rate(name, 'million tokens');
+      if (rate !== undefined) rates[name] = rate;
+    }
+    return rates;
+  }
+
+  rate(name: string, unit: string): number | undefined {
+    const value = this.object[name];
+    if (value === undefined || value === null) return undefined;
+    if (typeof value === 'number' && isRate(value)) return value;
+    this.fail(`${name} must be a number from 0 up, per ${unit}, with at most ${RATE_DECIMALS} decimals`);
+    return undefined;
+  }
+
+  /** Reads a nested object. Its problem is also a problem of this one. */
+  nested<Value>(field: string, read: (reader: FieldReader) => Value): Value | undefined {
+    const value = this.object[field];
+    if (value === undefined || value === null) return undefined;
+    const reader = new FieldReader(objectOf(value), `${field}.`);
+    const nested = read(reader);
+    if (!isObject(value)) this.fail(`${field} must be an object`);
+    else if (reader.problem !== null) this.fail(reader.problem);
+    return nested;
+  }
+}
+
+function readPrice(reader: FieldReader): Price {
+  reader.allowOnly([...OTHER_FIELDS, ...RATES]);
+  const provider = reader.text('provider', (text) => text !== '', 'the id of a provider, as "deepseek"');
+  const models = readNames(reader, 'models', 'names or globs, as ["gpt-5*"]');
+  const since = reader.text('since', isTime, 'a day or a UTC time, as 2026-11-01 or 2026-11-01T16:00:00Z');
+  const currency = reader.text(
+    'currency',
+    (text) => /^[A-Z]{3}$/.test(text),
+    'a currency as ISO 4217 has it, as USD',
+  );
+  const service_tiers =
+    reader.object.service_tiers === undefined
+      ? undefined
+      : readNames(reader, 'service_tiers', 'names, as ["priority"]');
+  const rates = reader.rates();
+  const web_search = reader.rate('web_search', 'thousand searches');
+  const above = reader.nested('above', readAbove);
+  const peak = reader.nested('peak', readPeak);
+  if (above !== undefined && peak !== undefined) reader.fail('has above or peak, not both');
+  if (Object.keys(rates).length === 0) reader.fail(`needs one of ${RATES.join(', ')}`);
+  return {
+    provider,
+    models,
+    since,
+    currency,
+    ...(service_tiers === undefined ? {} : { service_tiers }),
+    ...rates,
+    ...(web_search === undefined ? {} : { web_search }),
+    ...(above === undefined ? {} : { above }),
+    ...(peak === undefined ? {} : { peak }),
+  };
+}
+
+function readNames(reader: FieldReader, field: string, what: string): string[] {
+  const list = reader.object[field];
+  const names = Array.isArray(list) ? list : [];
+  const valid = names.filter(
+    (name) => typeof name === 'string' && name !== '' && name.length <= MAX_TEXT_CHARS,
+  );
+  if (valid.length === 0 || valid.length !== names.length || valid.length > MAX_PRICE_MODELS)
+    reader.fail(`${field} must be a list of 1 to ${MAX_PRICE_MODELS} ${what}`);
+  return valid;
+}
+
+function readAbove(reader: FieldReader): NonNullable<Price['above']> {
+  reader.allowOnly(['prompt_tokens', ...RATES]);
+  const { prompt_tokens } = reader.object;
+  const isCount =
+    typeof prompt_tokens === 'number' && Number.isSafeInteger(prompt_tokens) && prompt_tokens > 0;
+  if (!isCount) reader.fail('prompt_tokens must be a whole number');
+  return { prompt_tokens: isCount ? prompt_tokens : 0, ...reader.rates() };
+}
+
+function readPeak(reader: FieldReader): Peak {
+  reader.allowOnly(['zone', 'days', 'hours', 'holidays', ...RATES]);
+  const zone = reader.text('zone', (text) => ZONE.test(text), 'an offset from UTC, as "+08:00"');
+  const days = list(reader.object.days).filter(isDay);
+  if (days.length === 0 || days.length !== list(reader.object.days).length)
+    reader.fail('days must be a list of 1 (Monday) to 7 (Sunday)');
+  const hours = list(reader.object.hours).flatMap((span) => readSpan(span));
+  if (hours.length === 0 || hours.length !== list(reader.object.hours).length)
+    reader.fail('hours must be a list of spans within a day, as [["09:00", "12:00"]]');
+  const holidays = CALENDARS.find((calendar) => calendar === reader.object.holidays);
+  if (holidays === undefined && (reader.object.holidays ?? null) !== null)
+    reader.fail(`holidays must be one of: ${CALENDARS.join(', ')}`);
+  return { zone, days, hours, ...(holidays === undefined ? {} : { holidays }), ...reader.rates() };
+}
+
+/** A list of days or spans; empty if it is invalid or too long. */
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) && value.length <= MAX_SPANS ? value : [];
+}
+
+function isDay(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 7;
+}
+
+function readSpan(span: unknown): [string, string][] {
+  const [from, to, ...others] = Array.isArray(span) ? span : [];
+  if (typeof from !== 'string' || typeof to !== 'string' || others.length > 0) return [];
+  return TIME.test(from) && (TIME.test(to) || to === MIDNIGHT) && from < to ? [[from, to]] : [];
+}
+
+function isRate(value: number): boolean {
+  const steps = value * RATE_STEPS;
+  return value >= 0 && value <= MAX_RATE && Math.abs(steps - Math.round(steps)) < 1e-3;
+}
+
+/** Whether the text is a valid time. `Date.parse` accepts February 30 as a day in March, so the day is compared. */
+function isTime(text: string): boolean {
+  const ms = SINCE.test(text) ? Date.parse(text) : Number.NaN;
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text.slice(0, 10));
+}

@@ -1,4 +1,4 @@
-/** xAI's prices, for answers that were cut before it told their cost: https://docs.x.ai/developers/pricing. */
+/** xAI's prices, for responses that ended before xAI reported their cost: https://docs.x.ai/developers/pricing. */
 import type { Rates, ShippedPrice } from './price.ts';
 
 const PAGE = {
@@ -9,7 +9,7 @@ const PAGE = {
   checked: '2026-11-21',
 } as const;
 
-/** Twice the rates for all of a request whose prompt has 200,000 tokens and more: its page says "< 200k" of the lower ones. */
+/** If the prompt has 200,000 tokens or more, the whole request costs twice the rates: the page has "< 200k" at the lower ones. */
 function longContext({
   input,
   cached_input,
@@ -42,7 +42,7 @@ const PRICES: readonly ShippedPrice[] = [
   },
   {
     ...PAGE,
-    // Of the cached rate genai-prices 0.1.8 and pi-ai 1.5.2 say 0.3, docs.apiyi.com 0.5 as here: the higher one stays (2026-11-22).
+    // Sources disagree on the cached rate (2026-11-22): 0.3 in genai-prices 0.1.8 and pi-ai 1.5.2, 0.5 on docs.apiyi.com. This is the higher one.
     models: ['grok-4.5', 'grok-4.5-latest'],
     since: '2026-07-08T00:00:00Z',
     ...longContext({ input: 2, cached_input: 0.5, output: 6 }),

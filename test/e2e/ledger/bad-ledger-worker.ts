@@ -6,7 +6,7 @@ import weir from '../../../src/index.ts';
 import type { LedgerEnv } from '../../../src/ledger/ledger-object.ts';
 import type { LimitsNamespace, LimitsStub } from '../../../src/ledger/limits/limit-calls.ts';
 import type { LedgerStub } from '../../../src/ledger/records/ledger-calls.ts';
-import { KvLedger } from '../../../src/metering/kv/kv-ledger.ts';
+import { KvLedger } from '../../../src/metering/kv-ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import { seeded } from '../../random.ts';
 import { BreakableLedger } from './breakable-ledger.ts';

@@ -30,7 +30,7 @@ async function reported(keyId: string | null) {
     groups: ['key', 'day', 'model'],
   });
   if (result.kind === 'error') throw new Error(result.error.message);
-  return result.report.rows;
+  return result.value.rows;
 }
 
 function sumsOf(records: readonly UsageRecord[]) {

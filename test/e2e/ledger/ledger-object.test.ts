@@ -7,7 +7,7 @@ import type { Ledger, RecordQuery, ReportQuery } from '../../../src/metering/led
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import type { RefusalGroup } from '../../../src/metering/refusals.ts';
 import { type Group, Report } from '../../../src/metering/report.ts';
-import { firstIdAt, requestId } from '../../../src/metering/request-id.ts';
+import { firstIdAt, requestId } from '../../../src/metering/time.ts';
 import { MAX_DAY_GROUPS } from '../../../src/shared/limits.ts';
 import { manyRecords } from '../../metering/many-records.ts';
 import { record } from '../../metering/records.ts';
@@ -33,7 +33,7 @@ afterAll(() => ledgers[Symbol.asyncDispose]());
 async function reported(query: ReportQuery) {
   const result = await ledger.report(query);
   if (result.kind === 'error') return result.error.message;
-  const { rows, total } = result.report;
+  const { rows, total } = result.value;
   return { rows, total };
 }
 
@@ -61,8 +61,8 @@ async function listed(query: Partial<RecordQuery> & { readonly fromId: string })
       beforeId,
     });
     if (page.kind === 'error') throw new Error(page.error.message);
-    ids.push(...page.records.map(({ request_id }) => request_id));
-    beforeId = page.next;
+    ids.push(...page.value.records.map(({ request_id }) => request_id));
+    beforeId = page.value.next;
   }
   return ids;
 }
@@ -509,7 +509,7 @@ test('M6 counts of refused requests: each batch once, of one key or all, summed 
   await ledger.putRefusals({ ...batch, id: requestId(Date.now(), crypto.randomUUID()) });
   const rowsOf = async (keyId: string | null, groups: readonly RefusalGroup[], fromHour = 0) => {
     const found = await ledger.refusals({ fromHour, toHour: hour + 24, keyId, groups });
-    return found.kind === 'rows' ? found.rows : [];
+    return found.kind === 'ok' ? found.value : [];
   };
   expect(await rowsOf(null, ['code'])).toEqual([
     { hour: 0, keyId: '', code: 'invalid_api_key', requests: 18 },

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { highestPrice, type PricedModel } from '../../../src/ledger/limits/highest-price.ts';
-import { costOf } from '../../../src/metering/pricing/cost.ts';
+import { costAtPrice } from '../../../src/metering/pricing/cost.ts';
 import type { Price } from '../../../src/metering/pricing/price.ts';
 import { NOW } from './memory-sql.ts';
 
@@ -90,7 +90,7 @@ describe('G2 highestPrice', () => {
           prompt_tokens_details: { cached_tokens: prompt >> 1 },
         };
         expect(Number((upperBound + 999n) / 1000n)).toBeGreaterThanOrEqual(
-          costOf(usage, price, NOW)?.nano ?? 0,
+          costAtPrice(usage, price, NOW)?.nano ?? 0,
         );
       }),
     );

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type LimitsResult, readLimits } from '../../../src/ledger/limits/limits.ts';
 import { type Reservation, type ReserveRequest, reserve } from '../../../src/ledger/limits/reserve.ts';
 import { changeLimits, createLimitTables, type Sql } from '../../../src/ledger/limits/tables.ts';
-import type { Charge } from '../../../src/metering/charged-usage.ts';
+import type { Charge } from '../../../src/metering/record.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';
 
 /** A Saturday noon. */

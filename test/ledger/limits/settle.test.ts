@@ -8,7 +8,7 @@ import {
   settleUnreserved,
 } from '../../../src/ledger/limits/settle.ts';
 import { readLimitStatus } from '../../../src/ledger/limits/status.ts';
-import { type Charge, withoutCharges } from '../../../src/metering/charged-usage.ts';
+import { type Charge, withoutCharges } from '../../../src/metering/record.ts';
 import { record } from '../../metering/records.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 

@@ -1,10 +1,16 @@
 /** Tests what tokens cost at a price: parts of the prompt and the answer, tiers, unknown rates, rounding, hostile counts (P1, P4). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { costOf, costUpperBound } from '../../../src/metering/pricing/cost.ts';
+import {
+  costAtPrice,
+  costOfRequest,
+  costUpperBound,
+  type PricedRequest,
+} from '../../../src/metering/pricing/cost.ts';
 import type { Price } from '../../../src/metering/pricing/price.ts';
+import { SHIPPED_PRICES } from '../../../src/metering/pricing/price-book.ts';
 import { MAX_COST_NANO } from '../../../src/shared/limits.ts';
-import { NOON, price, usage } from './prices.ts';
+import { NOON, price, SINCE, usage } from './prices.ts';
 
 const FLAT = price({ input: 1, cached_input: 0.1, cache_write: 1.25, output: 4 });
 /** The writes that a cache keeps for an hour cost more than those of five minutes. */
@@ -21,7 +27,7 @@ const SOUND = price({ input: 1, cached_input: 0.5, output: 4, audio_input: 30, a
 
 type Counts = Parameters<typeof usage>[0];
 
-describe('costOf', () => {
+describe('costAtPrice', () => {
   test.each<[what: string, at: Price, counts: Counts, nano: number]>([
     ['nothing used: nothing', FLAT, {}, 0],
     ['prompt and completion, each at its rate', FLAT, { prompt: 10, completion: 5 }, 30_000],
@@ -85,7 +91,7 @@ describe('costOf', () => {
       80_000_400,
     ],
   ])('P4 %s', (_, at, counts, nano) => {
-    expect(costOf(usage(counts), at, NOON)).toEqual({ nano, isUpperBound: false });
+    expect(costAtPrice(usage(counts), at, NOON)).toMatchObject({ nano, isUpperBound: false });
   });
 
   test.each<[what: string, at: Price, counts: Counts]>([
@@ -98,18 +104,27 @@ describe('costOf', () => {
     ['sound out', price({ input: 1, output: 1 }), { completion: 1, audioOut: 1 }],
     ['input above the edge', { ...FLAT, above: { prompt_tokens: 1, output: 1 } }, { prompt: 2 }],
   ])('P1 an unknown rate of tokens that were used (%s): no cost, and not 0', (_, at, counts) => {
-    expect(costOf(usage(counts), at, NOON)).toBeNull();
+    expect(costAtPrice(usage(counts), at, NOON)).toBeNull();
   });
 
   test('P1 an unknown rate of tokens that were not used: changes nothing', () => {
     const counts = usage({ prompt: 10, written: 0, audioIn: 0 });
-    expect(costOf(counts, price({ input: 1 }), NOON)).toEqual({ nano: 10_000, isUpperBound: false });
+    expect(costAtPrice(counts, price({ input: 1 }), NOON)).toMatchObject({
+      nano: 10_000,
+      isUpperBound: false,
+    });
   });
 
   test('P1 an unknown rate of cached tokens: that of the input, which is said to be an upper bound', () => {
     const at = price({ input: 1, output: 4 });
-    expect(costOf(usage({ prompt: 10, cached: 4 }), at, NOON)).toEqual({ nano: 10_000, isUpperBound: true });
-    expect(costOf(usage({ prompt: 10, cached: 0 }), at, NOON)).toEqual({ nano: 10_000, isUpperBound: false });
+    expect(costAtPrice(usage({ prompt: 10, cached: 4 }), at, NOON)).toMatchObject({
+      nano: 10_000,
+      isUpperBound: true,
+    });
+    expect(costAtPrice(usage({ prompt: 10, cached: 0 }), at, NOON)).toMatchObject({
+      nano: 10_000,
+      isUpperBound: false,
+    });
   });
 
   test.each<[what: string, rate: number, tokens: number, nano: number]>([
@@ -120,7 +135,7 @@ describe('costOf', () => {
     ['10^9 tokens', 0.123457, 999_999_999, 123_456_999_877],
     ['a million units', 1000, 1_000_000_000, MAX_COST_NANO],
   ])('P4 rounded once a request, %s', (_, input, prompt, nano) => {
-    expect(costOf(usage({ prompt }), price({ input }), NOON)?.nano).toBe(nano);
+    expect(costAtPrice(usage({ prompt }), price({ input }), NOON)?.nano).toBe(nano);
   });
 
   test('P4 any counts up to 10^9 at any rates of six decimals: exact', () => {
@@ -138,7 +153,7 @@ describe('costOf', () => {
           const at = price({ input: a / 1e6, cached_input: b / 1e6, output: c / 1e6 });
           const pico = BigInt(fresh) * BigInt(a) + BigInt(cached) * BigInt(b) + BigInt(out) * BigInt(c);
           const nano = (pico + 500n) / 1000n;
-          const cost = costOf(usage({ prompt: fresh + cached, cached, completion: out }), at, NOON);
+          const cost = costAtPrice(usage({ prompt: fresh + cached, cached, completion: out }), at, NOON);
           expect(cost?.nano ?? null).toBe(nano > MAX_COST_NANO ? null : Number(nano));
         },
       ),
@@ -154,17 +169,17 @@ describe('costOf', () => {
     ['2^53 - 1', Number.MAX_SAFE_INTEGER],
   ])('P4 hostile counts (%s): no cost', (_, count) => {
     for (const name of ['prompt', 'completion', 'total'] as const) {
-      expect(costOf(usage({ prompt: 1, [name]: count }), FLAT, NOON)).toBeNull();
+      expect(costAtPrice(usage({ prompt: 1, [name]: count }), FLAT, NOON)).toBeNull();
     }
     const parts = usage({ prompt: 10, cached: count, written: count, completion: 5, reasoning: count });
-    const cost = costOf(parts, FLAT, NOON)?.nano ?? 0;
+    const cost = costAtPrice(parts, FLAT, NOON)?.nano ?? 0;
     expect(cost).toBeGreaterThanOrEqual(0);
     expect(cost).toBeLessThanOrEqual(10 * 1250 + 5 * 4000);
   });
 
   test('P4 negative counts: none', () => {
     const counts = { prompt: -10, completion: -5, cached: -1, reasoning: -1, total: -15 };
-    expect(costOf(usage(counts), FLAT, NOON)).toEqual({ nano: 0, isUpperBound: false });
+    expect(costAtPrice(usage(counts), FLAT, NOON)).toMatchObject({ nano: 0, isUpperBound: false });
   });
 });
 
@@ -197,11 +212,84 @@ describe('ceilingOf', () => {
         counts,
         fc.date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true }),
         (one, used, end) => {
-          const cost = costOf(usage(used), one, end.getTime())?.nano ?? 0;
+          const cost = costAtPrice(usage(used), one, end.getTime())?.nano ?? 0;
           expect(cost).toBeLessThanOrEqual(costUpperBound(one, used.prompt, used.completion) ?? 0);
         },
       ),
       { seed: 20261121 },
     );
+  });
+});
+
+const END = Date.parse('2026-11-20T12:00:00Z');
+const TABLE = [[price({ input: 1, output: 4, currency: 'CNY' })]];
+
+function request(fields: Partial<PricedRequest> = {}): PricedRequest {
+  const counts = usage({ prompt: 10, completion: 5 });
+  return { providers: ['p'], model: 'm', usage: counts, upstreamCost: null, endMs: END, ...fields };
+}
+
+describe('costOfRequest', () => {
+  test('P4 by the table: its cost, its currency and the since of the price', () => {
+    expect(costOfRequest(TABLE, request())).toEqual({
+      nano: 30_000,
+      currency: 'CNY',
+      priceSince: SINCE,
+      isUpperBound: false,
+    });
+  });
+
+  test.each([
+    ['another than the table says', 12_345],
+    ['nothing, as at a free model', 0],
+  ])('P3 a cost that the upstream tells wins: %s', (_, upstreamCost) => {
+    expect(costOfRequest(TABLE, request({ upstreamCost }))).toEqual({
+      nano: upstreamCost,
+      currency: 'USD',
+      priceSince: null,
+      isUpperBound: false,
+    });
+  });
+
+  test('P3 a cost that the upstream tells of a model without a price: is the cost', () => {
+    expect(costOfRequest(TABLE, request({ model: 'n', upstreamCost: 7 }))).toMatchObject({ nano: 7 });
+  });
+
+  test('P4 no price, and a price that lacks a rate: no cost', () => {
+    expect(costOfRequest(TABLE, request({ model: 'n' }))).toBeNull();
+    expect(costOfRequest([[price({ input: 1 })]], request())).toBeNull();
+  });
+
+  test('P1 past the list of holidays: the peak price, flagged', () => {
+    const asked = { providers: ['deepseek'], model: 'deepseek-flash' };
+    const at = (time: string) =>
+      costOfRequest([SHIPPED_PRICES], request({ ...asked, endMs: Date.parse(time) }));
+    expect(at('2026-12-30T02:00:00Z')).toMatchObject({ nano: 9000, isUpperBound: false });
+    expect(at('2027-01-04T02:00:00Z')).toMatchObject({ nano: 9000, isUpperBound: true });
+    expect(at('2027-01-04T12:00:00Z')).toMatchObject({ nano: 4500, isUpperBound: false });
+  });
+
+  // shared/streams/xai--*: the ticks that xAI charged for these tokens, 10^10 a dollar.
+  test.each<[what: string, model: string, counts: Parameters<typeof usage>[0], ticks: number]>([
+    ['text', 'grok-4-fast', { prompt: 165, cached: 164, completion: 2, reasoning: 129, total: 296 }, 739_000],
+    [
+      'parallel tools',
+      'grok-4-fast',
+      { prompt: 432, cached: 153, completion: 68, reasoning: 136, total: 636 },
+      1_654_500,
+    ],
+    [
+      'grok-3-mini',
+      'grok-3-mini',
+      { prompt: 12, cached: 11, completion: 1, reasoning: 290, total: 303 },
+      1_466_250,
+    ],
+  ])('P4 reasoning outside of the completion costs what xAI charged: %s', (_, model, counts, ticks) => {
+    const priced = costOfRequest(
+      [SHIPPED_PRICES],
+      request({ providers: ['xai'], model, usage: usage(counts) }),
+    );
+    // Its own rounding is not known: recorded before today's table was in force, and to the tick.
+    expect(priced?.nano).toBe(Math.round(ticks / 10));
   });
 });

@@ -1,9 +1,7 @@
 /** Tests DeepSeek's peak hours: every hour of plain weeks, of weeks with holidays and of those in which a rule changed (P1). */
 import { describe, expect, test } from 'vitest';
-import { costOf } from '../../../src/metering/pricing/cost.ts';
-import { findPrice } from '../../../src/metering/pricing/find-price.ts';
-import { ratesInForce } from '../../../src/metering/pricing/rates.ts';
-import { SHIPPED_PRICES } from '../../../src/metering/pricing/shipped.ts';
+import { costAtPrice, findPrice, ratesInForce } from '../../../src/metering/pricing/cost.ts';
+import { SHIPPED_PRICES } from '../../../src/metering/pricing/price-book.ts';
 import { price, usage } from './prices.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -12,7 +10,7 @@ const MILLION = usage({ prompt: 1_000_000 });
 /** What a million tokens of input cost, in thousandths of a dollar; `!` where that is an upper bound. */
 function inputAt(model: string, ms: number): string {
   const found = findPrice([SHIPPED_PRICES], ['deepseek'], model, ms);
-  const cost = found === null ? null : costOf(MILLION, found, ms);
+  const cost = found === null ? null : costAtPrice(MILLION, found, ms);
   return cost === null ? 'none' : `${cost.nano / 1e6}${cost.isUpperBound ? '!' : ''}`;
 }
 

@@ -1,8 +1,8 @@
 /** Tests which price is in force: layers, ids, exact names, globs and dates (P2). */
 import { describe, expect, test } from 'vitest';
-import { findPrice } from '../../../src/metering/pricing/find-price.ts';
+import { findPrice } from '../../../src/metering/pricing/cost.ts';
 import type { Price } from '../../../src/metering/pricing/price.ts';
-import { SHIPPED_PRICES } from '../../../src/metering/pricing/shipped.ts';
+import { SHIPPED_PRICES } from '../../../src/metering/pricing/price-book.ts';
 import { NOON, price } from './prices.ts';
 
 const JUNE = '2026-06-01T00:00:00Z';

@@ -1,6 +1,6 @@
 /** Tests where a deployment's own prices come from, for how long KV's are remembered, and what a failing KV does (P2). */
 import { describe, expect, test } from 'vitest';
-import { findPrice } from '../../../src/metering/pricing/find-price.ts';
+import { findPrice } from '../../../src/metering/pricing/cost.ts';
 import { PriceBook } from '../../../src/metering/pricing/price-book.ts';
 import { MAX_PRICES_CHARS, PRICES_TTL_MS } from '../../../src/shared/limits.ts';
 import { price } from './prices.ts';

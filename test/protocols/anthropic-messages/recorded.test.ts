@@ -1,7 +1,7 @@
 /** Every recorded stream of a real provider, written for Anthropic's clients: the grammar kept, nothing lost, every cut alike. */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
-import { UsageAccumulator } from '../../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../../src/metering/request-meter.ts';
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
 import { EventReader } from '../../../src/stream/event-reader.ts';
 import { checkMessages } from '../../contract/check-messages.ts';

@@ -1,7 +1,7 @@
 /** Tests usage of providers whose completion count excludes reasoning: it is added, as in OpenAI's counts (U3). */
 import { describe, expect, test } from 'vitest';
-import { costOf } from '../../../src/metering/pricing/cost.ts';
-import { UsageAccumulator } from '../../../src/metering/usage-accumulator.ts';
+import { costAtPrice } from '../../../src/metering/pricing/cost.ts';
+import { UsageAccumulator } from '../../../src/metering/request-meter.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { UpstreamProtocol } from '../../../src/stream/types.ts';
@@ -52,7 +52,7 @@ describe('reasoning that a provider does not include in completion_tokens', () =
   test('P4 xAI: the cost is the same whether reasoning is in the completion or only in the total', () => {
     const usage = usageOf('xai', [event(165, 2, 296, 129)]);
     const reported = { ...usage, completion_tokens: 2 };
-    const costs = [usage, reported].map((one) => costOf(one, price({ input: 1, output: 10 }), 0)?.nano);
+    const costs = [usage, reported].map((one) => costAtPrice(one, price({ input: 1, output: 10 }), 0)?.nano);
     expect(costs).toEqual([165_000 + 1_310_000, 165_000 + 1_310_000]);
   });
 });

@@ -1,6 +1,6 @@
 /** Runs upstream bytes through the stream core into a Responses client. */
 
-import { UsageAccumulator } from '../../../src/metering/usage-accumulator.ts';
+import { UsageAccumulator } from '../../../src/metering/request-meter.ts';
 import { readResponsesRequest } from '../../../src/protocols/openai-responses/client-request.ts';
 import { ResponsesWriter } from '../../../src/protocols/openai-responses/client-writer.ts';
 import { ResponsesJsonWriter } from '../../../src/protocols/openai-responses/json-writer.ts';

@@ -1,7 +1,7 @@
 /** Tests request ids (L2): UUIDv7, whose time can be read back, and which sort by it. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { firstIdAt, idTime, isPosition, isRequestId, requestId } from '../../src/metering/request-id.ts';
+import { firstIdAt, idTime, isoTime, isPosition, isRequestId, requestId } from '../../src/metering/time.ts';
 
 const time = fc.nat(2 ** 48 - 1);
 const uuid = fc.uuid({ version: 4 });
@@ -45,4 +45,21 @@ test.each([
   ['017f22e2-79b0-7cc3-98c4-dc0c0c07398f', true],
 ])('L2 isRequestId of %j: %s', (text, is) => {
   expect(isRequestId(text)).toBe(is);
+});
+
+const NOW = 1_800_000_000_123;
+
+test.each([
+  ['the same second', [NOW, NOW + 1, NOW + 876]],
+  ['the next second, and back', [NOW, NOW + 877, NOW]],
+  ['its first and its last ms', [NOW - 123, NOW + 876, NOW - 124]],
+  ['an hour before and after', [NOW, NOW - 3_600_000, NOW + 3_600_000]],
+  ['1970, and before it', [0, 999, -1, -1000, -1001]],
+  ['the latest time that there is', [8.64e15 - 1, 8.64e15]],
+])('L1 isoTime of %s: as a Date has it', (_, times) => {
+  expect(times.map(isoTime)).toEqual(times.map((ms) => new Date(ms).toISOString()));
+});
+
+test('L1 isoTime of a time beyond: the latest that there is', () => {
+  expect(isoTime(8.64e15 + 2)).toBe(new Date(8.64e15).toISOString());
 });

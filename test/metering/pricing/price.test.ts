@@ -1,7 +1,8 @@
 /** Tests the reading of a deployment's own prices: what is taken, and what is said of what is not (P2). */
 import { describe, expect, test } from 'vitest';
-import { parsePrices } from '../../../src/metering/pricing/parse-prices.ts';
+import { parsePrices } from '../../../src/metering/pricing/price.ts';
 import { MAX_OWN_PRICES } from '../../../src/shared/limits.ts';
+import { failure, ok } from '../../../src/shared/result.ts';
 
 const PRICE = { provider: 'groq', models: ['llama-*'], since: '2026-11-01', currency: 'USD', input: 0.5 };
 const PEAK = { zone: '+08:00', days: [1, 5], hours: [['09:00', '24:00']], holidays: 'cn', input: 1 };
@@ -29,22 +30,19 @@ describe('parsePrices', () => {
     ['peak hours', { ...PRICE, peak: PEAK }],
     ['peak hours on holidays, too', { ...PRICE, peak: { ...PEAK, holidays: undefined } }],
   ])('P2 %s: is taken as it is', (_, price) => {
-    expect(parsePrices([price, PRICE])).toEqual({ kind: 'valid', prices: [price, PRICE] });
+    expect(parsePrices([price, PRICE])).toEqual(ok([price, PRICE]));
   });
 
   test('P2 source and checked: are for the reader of the list', () => {
-    expect(parsePrices([{ ...PRICE, source: 'the contract', checked: '2026-11-01' }])).toEqual({
-      kind: 'valid',
-      prices: [PRICE],
-    });
+    expect(parsePrices([{ ...PRICE, source: 'the contract', checked: '2026-11-01' }])).toEqual(ok([PRICE]));
   });
 
   test('P1 a rate that is null: is unknown, as one that is absent', () => {
-    expect(parsePrices([{ ...PRICE, output: null }])).toEqual({ kind: 'valid', prices: [PRICE] });
+    expect(parsePrices([{ ...PRICE, output: null }])).toEqual(ok([PRICE]));
   });
 
   test('P2 no price at all: valid', () => {
-    expect(parsePrices([])).toEqual({ kind: 'valid', prices: [] });
+    expect(parsePrices([])).toEqual(ok([]));
   });
 
   test.each<[what: string, change: Record<string, unknown>, problem: RegExp]>([
@@ -128,7 +126,7 @@ describe('parsePrices', () => {
     ],
   ])('P2 %s: invalid, named without its value', (_, change, problem) => {
     const parsed = parsePrices([PRICE, { ...PRICE, ...change }]);
-    expect(parsed).toMatchObject({ kind: 'invalid', problem: expect.stringMatching(problem) });
+    expect(parsed).toMatchObject(failure(expect.stringMatching(problem)));
     expect(JSON.stringify(parsed)).not.toContain('hunter2');
   });
 
@@ -139,6 +137,6 @@ describe('parsePrices', () => {
     ['a list of texts', ['hunter2'], /^price 1: must be an object$/],
     ['too long a list', Array(MAX_OWN_PRICES + 1).fill(PRICE), /^must be at most 500 prices$/],
   ])('P2 %s: invalid', (_, value, problem) => {
-    expect(parsePrices(value)).toMatchObject({ kind: 'invalid', problem: expect.stringMatching(problem) });
+    expect(parsePrices(value)).toMatchObject(failure(expect.stringMatching(problem)));
   });
 });

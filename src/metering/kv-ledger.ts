@@ -1,0 +1,290 @@
+/** The ledger in KV (`LEDGER=kv`): each record is an immutable entry of its own, and queries read the entries' metadata. */
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { isObject, readArray, readCount, readText } from '../shared/json.ts';
+import { MAX_REPORT_LISTINGS, REFUSALS_KEPT_DAYS, REPORT_LISTINGS_AT_ONCE } from '../shared/limits.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
+import {
+  type Ledger,
+  type ListedRecord,
+  matches,
+  type RecordPage,
+  type RecordQuery,
+  type ReportQuery,
+} from './ledger.ts';
+import {
+  decodeRecord,
+  decodeUsageRecord,
+  encodeRecord,
+  type RecordSummary,
+  type UsageRecord,
+} from './record.ts';
+import type { RefusalBatch, RefusalQuery, RefusalRow } from './refusals.ts';
+import { isWithin, Report } from './report.ts';
+import { DAY_MS, daysBetween, firstIdAt, HOUR_MS, idTime, isoDay, isoTime } from './time.ts';
+
+/** The part of a KV namespace that the ledger uses. */
+export type LedgerStore = Pick<KVNamespace, 'get' | 'put' | 'list'>;
+
+/** KV returns at most this many values for one call. */
+const MAX_BULK_GET = 100;
+
+export class KvLedger implements Ledger {
+  readonly #store: LedgerStore;
+
+  constructor(store: LedgerStore) {
+    this.#store = store;
+  }
+
+  /** The value is the complete record; the metadata is its summary. Idempotent: a record always has the same key and value. */
+  async put(records: readonly UsageRecord[]): Promise<void> {
+    await Promise.all(
+      records.map((record) =>
+        this.#store.put(recordKey(record), JSON.stringify(record), { metadata: encodeRecord(record) }),
+      ),
+    );
+  }
+
+  async report({ fromMs, toMs, keyId, groups, only = {} }: ReportQuery): Promise<Result<Report, ApiError>> {
+    const report = new Report(groups);
+    const listings = new Listings(this.#store);
+    const isComplete = await listings.read(dayPrefixes(daysBetween(fromMs, toMs), keyId), ({ metadata }) => {
+      const record = decodeRecord(metadata);
+      const time = Date.parse(record?.time ?? '');
+      if (record !== null && time >= fromMs && time < toMs && isWithin(record, only))
+        report.addRecord(record);
+    });
+    return isComplete ? ok(report) : failure(TOO_MANY_RECORDS);
+  }
+
+  /** KV lists in ascending order only, so the latest records of a day are known when the whole day has been read. */
+  async list(query: RecordQuery): Promise<Result<RecordPage, ApiError>> {
+    const { fromId, beforeId, keyId, limit } = query;
+    const newest = new NewestRecords(limit);
+    const listings = new Listings(this.#store);
+    const days = daysBetween(idTime(fromId), endOf(beforeId)).reverse();
+    /** The first id of the days that were read completely. */
+    let readFrom: string | null = null;
+    let at = 0;
+    for (let size = 1; at < days.length && !newest.isFull; at += size, size = REPORT_LISTINGS_AT_ONCE) {
+      const some = days.slice(at, at + size);
+      const isComplete = await listings.read(dayPrefixes(some, keyId), ({ name, metadata }) => {
+        const id = requestIdOf(name);
+        const record = id >= fromId && id < beforeId ? decodeRecord(metadata) : null;
+        if (record !== null && matches(record, query)) newest.add(record);
+      });
+      if (!isComplete) {
+        if (readFrom === null) return failure(TOO_MANY_RECORDS);
+        // The next page begins with the days that were read only in part.
+        const complete = newest.records.filter(({ request_id }) => request_id >= String(readFrom));
+        return ok({ records: await this.#withValues(complete), next: readFrom });
+      }
+      readFrom = firstIdAt(Date.parse(some.at(-1) ?? ''));
+    }
+    const { records } = newest;
+    const hasMore = newest.isTruncated || at < days.length;
+    const next = hasMore ? (records.at(-1)?.request_id ?? null) : null;
+    return ok({ records: await this.#withValues(records), next });
+  }
+
+  async find(requestId: string, keyId: string | null): Promise<Result<ListedRecord | null, ApiError>> {
+    if (keyId !== null) {
+      const value = await this.#store.get(recordKey({ request_id: requestId, key_id: keyId }), 'json');
+      return ok(decodeUsageRecord(value));
+    }
+    let found: RecordSummary | null = null;
+    const prefix = dayPrefix(isoDay(idTime(requestId)), null);
+    const isComplete = await new Listings(this.#store).read([prefix], ({ name, metadata }) => {
+      if (requestIdOf(name) === requestId) found = decodeRecord(metadata);
+    });
+    if (found === null) return isComplete ? ok(null) : failure(TOO_MANY_RECORDS);
+    const [record] = await this.#withValues([found]);
+    return ok(record ?? null);
+  }
+
+  /** Idempotent: a batch always has the same keys and values. */
+  async putRefusals({ id, rows }: RefusalBatch): Promise<void> {
+    const byDay = Map.groupBy(rows, ({ hour }) => isoDay(hour * HOUR_MS));
+    const entries = [...byDay].flatMap(([day, own]) =>
+      Array.from({ length: Math.ceil(own.length / ROWS_PER_ENTRY) }, (_, n) => {
+        const some = own.slice(n * ROWS_PER_ENTRY, (n + 1) * ROWS_PER_ENTRY);
+        const metadata = {
+          rows: some.map(({ hour, keyId, code, requests }) => [hour, keyId, code, requests]),
+        };
+        return { name: `${REFUSALS}${day}/${id}-${n}`, metadata };
+      }),
+    );
+    await Promise.all(
+      entries.map(({ name, metadata }) =>
+        this.#store.put(name, '', { metadata, expirationTtl: REFUSALS_KEPT_SECONDS }),
+      ),
+    );
+  }
+
+  async refusals({
+    fromHour,
+    toHour,
+    keyId,
+  }: RefusalQuery): Promise<Result<readonly RefusalRow[], ApiError>> {
+    const days = daysBetween(fromHour * HOUR_MS, toHour * HOUR_MS);
+    const months = new Set(days.map((day) => `${REFUSALS}${day.slice(0, 7)}`));
+    const prefixes = days.length <= MAX_REFUSAL_DAYS ? days.map((day) => `${REFUSALS}${day}/`) : [...months];
+    const rows: RefusalRow[] = [];
+    const isComplete = await new Listings(this.#store).read(prefixes, ({ metadata }) => {
+      for (const row of decodeRefusals(metadata)) {
+        const isInRange = row.hour >= fromHour && row.hour < toHour;
+        if (isInRange && (keyId === null || keyId === row.keyId)) rows.push(row);
+      }
+    });
+    return isComplete ? ok(rows) : failure(TOO_MANY_RECORDS);
+  }
+
+  /** Adds the fields that only values have. A record whose value KV does not return yet stays a summary. */
+  async #withValues(records: readonly RecordSummary[]): Promise<ListedRecord[]> {
+    const complete: ListedRecord[] = [];
+    for (let at = 0; at < records.length; at += MAX_BULK_GET) {
+      const some = records.slice(at, at + MAX_BULK_GET);
+      const values = await this.#store.get(some.map(recordKey), 'json');
+      for (const summary of some)
+        complete.push({ ...summary, ...decodeUsageRecord(values.get(recordKey(summary))) });
+    }
+    return complete;
+  }
+}
+
+const TOO_MANY_RECORDS = apiError(
+  'invalid_request',
+  `The query reads more records than KV can list for one request (${MAX_REPORT_LISTINGS * 1000}). Query fewer days or one key, or set LEDGER=object, which has no such limit`,
+  'from',
+);
+
+// Keys of records: `usage/<day>/<key id>/<time>-<request id>`, so one prefix selects a day, or one key's day. Each record has its own
+// key, because KV takes one write a second for a key. The key follows from the request id and the key id.
+
+const RECORDS = 'usage/';
+/** `-<request id>` at the end. */
+const ID_CHARS = 36;
+/** `2026-11-22`. */
+const DAY_CHARS = 10;
+
+export function recordKey({ request_id, key_id }: Pick<RecordSummary, 'request_id' | 'key_id'>): string {
+  const time = isoTime(idTime(request_id));
+  return `${dayPrefix(time.slice(0, DAY_CHARS), key_id)}${time.slice(DAY_CHARS + 1)}-${request_id}`;
+}
+
+function requestIdOf(key: string): string {
+  return key.slice(-ID_CHARS);
+}
+
+/** @param keyId null: all keys */
+export function dayPrefix(day: string, keyId: string | null): string {
+  return keyId === null ? `${RECORDS}${day}/` : `${RECORDS}${day}/${keyId}/`;
+}
+
+function dayPrefixes(days: readonly string[], keyId: string | null): string[] {
+  return days.map((day) => dayPrefix(day, keyId));
+}
+
+/** The first ms that has no id before this one. */
+function endOf(beforeId: string): number {
+  const ms = idTime(beforeId);
+  return beforeId > firstIdAt(ms) ? ms + 1 : ms;
+}
+
+// Counts of refused requests: `refused/<day>/<batch id>-<n>`, with some rows in the metadata of each entry.
+
+const REFUSALS = 'refused/';
+/** A row takes at most 90 bytes, and metadata holds 1,024. */
+const ROWS_PER_ENTRY = 10;
+const REFUSALS_KEPT_SECONDS = REFUSALS_KEPT_DAYS * (DAY_MS / 1000);
+/** Longer ranges list whole months: the entries are few, and one listing reads up to a thousand of them. */
+const MAX_REFUSAL_DAYS = 3;
+
+function decodeRefusals(metadata: unknown): RefusalRow[] {
+  return readArray(isObject(metadata) ? metadata.rows : undefined).flatMap((row) => {
+    const [first, second, third, fourth] = readArray(row);
+    const hour = readCount(first);
+    const keyId = readText(second);
+    const code = readText(third);
+    const requests = readCount(fourth);
+    const isRow = hour !== undefined && keyId !== undefined && code !== undefined && requests !== undefined;
+    return isRow ? { hour, keyId, code, requests } : [];
+  });
+}
+
+interface Entry {
+  readonly name: string;
+  readonly metadata: unknown;
+}
+
+/** Lists KV entries, a thousand for each call, up to the calls that one request may make. */
+class Listings {
+  readonly #store: Pick<KVNamespace, 'list'>;
+  #callsLeft = MAX_REPORT_LISTINGS;
+
+  constructor(store: Pick<KVNamespace, 'list'>) {
+    this.#store = store;
+  }
+
+  /**
+   * Passes every entry below the prefixes to `onEntry`, in no particular order. Several prefixes are read concurrently.
+   * @returns false if no calls are left: some entries were not read
+   */
+  async read(prefixes: readonly string[], onEntry: (entry: Entry) => void): Promise<boolean> {
+    const remaining = prefixes[Symbol.iterator]();
+    const readRemaining = async (): Promise<boolean> => {
+      for (const prefix of remaining) if (!(await this.#readPrefix(prefix, onEntry))) return false;
+      return true;
+    };
+    const readers = Array.from({ length: REPORT_LISTINGS_AT_ONCE }, readRemaining);
+    return (await Promise.all(readers)).every(Boolean);
+  }
+
+  async #readPrefix(prefix: string, onEntry: (entry: Entry) => void): Promise<boolean> {
+    let cursor: string | null = null;
+    do {
+      if (this.#callsLeft-- <= 0) return false;
+      const page: KVNamespaceListResult<unknown> = await this.#store.list({ prefix, cursor });
+      for (const { name, metadata } of page.keys) onEntry({ name, metadata });
+      cursor = page.list_complete ? null : page.cursor;
+    } while (cursor !== null);
+    return true;
+  }
+}
+
+/** Keeps the latest `limit` records of many that are added in no particular order. */
+class NewestRecords {
+  readonly #limit: number;
+  #records: RecordSummary[] = [];
+  #isTruncated = false;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(record: RecordSummary): void {
+    this.#records.push(record);
+    if (this.#records.length >= 4 * this.#limit) this.#truncate();
+  }
+
+  get isFull(): boolean {
+    return this.#records.length >= this.#limit;
+  }
+
+  /** The latest first. */
+  get records(): readonly RecordSummary[] {
+    this.#truncate();
+    return this.#records;
+  }
+
+  /** More records were added than are kept. */
+  get isTruncated(): boolean {
+    return this.#isTruncated || this.#records.length > this.#limit;
+  }
+
+  #truncate(): void {
+    this.#records.sort((a, b) => (a.request_id > b.request_id ? -1 : 1));
+    if (this.#records.length <= this.#limit) return;
+    this.#isTruncated = true;
+    this.#records = this.#records.slice(0, this.#limit);
+  }
+}

@@ -128,16 +128,16 @@ describe('readSettings, PROVIDERS', () => {
   test('N1 responses: a server has the passthrough where its entry says so, or where it is the provider’s own', () => {
     const lanes = (entry: object) => {
       const providers = valid({ PROVIDERS: { p: { base_url: 'http://10.0.0.1/v1', ...entry } } }).providers;
-      return Object.keys(providers.get('p')?.provider.lanes ?? {});
+      return Object.keys(providers.get('p')?.provider.passthrough ?? {});
     };
     expect(lanes({})).toEqual([]);
     expect(lanes({ like: 'openai' })).toEqual([]);
     expect(lanes({ responses: true })).toEqual(['responses']);
     expect(lanes({ base_url: 'https://api.x.ai/v1' })).toEqual(['responses']);
     expect(lanes({ base_url: 'https://api.x.ai/v1', responses: false })).toEqual([]);
-    expect(Object.keys(valid({ OPENAI_API_KEY: 'k' }).providers.get('openai')?.provider.lanes ?? {})).toEqual(
-      ['responses'],
-    );
+    expect(
+      Object.keys(valid({ OPENAI_API_KEY: 'k' }).providers.get('openai')?.provider.passthrough ?? {}),
+    ).toEqual(['responses']);
   });
 
   test('Q9 stream_usage false: usage is not asked for, on any route', () => {
@@ -145,9 +145,9 @@ describe('readSettings, PROVIDERS', () => {
     const endpoints = valid({ PROVIDERS: { p: entry } }).providers.get('p')?.provider.endpoints ?? {};
     expect(
       Object.values(endpoints).map(({ request }) => request.kind === 'chat' && request.rules.streamUsage),
-    ).toEqual(['unasked', 'unasked', 'unasked']);
+    ).toEqual(['always', 'always', 'always']);
     const asked = valid({ PROVIDERS: { p: { ...entry, stream_usage: true } } }).providers.get('p');
-    expect(openaiRules(asked?.provider)?.streamUsage).toBe('asked');
+    expect(openaiRules(asked?.provider)?.streamUsage).toBe('on_request');
   });
 
   test.each([

@@ -86,7 +86,7 @@ export const CHAT: RequestRules = {
   fields: {},
   // TODO(${id}): how it takes the reasoning of earlier answers back, and what it refuses in messages.
   messages: { reasoning: [{ form: 'reasoning_content' }] },
-  streamUsage: 'asked',
+  streamUsage: 'on_request',
 };
 
 export const ${id}: Provider<'${NAME}_API_KEY' | '${NAME}_BASE_URL'> = {

@@ -6,7 +6,7 @@ import { TOKENS } from '../ledger/limits/amount.ts';
 import { type Budget, readLimits } from '../ledger/limits/limits.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
 import { PROVIDERS } from '../providers/index.ts';
-import { findAlias, providerIn } from '../settings/aliases.ts';
+import { findAlias, providerOf } from '../settings/aliases.ts';
 import type { Settings } from '../settings/settings.ts';
 import { globsOverlap } from '../shared/glob.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -79,7 +79,7 @@ function globProblem(glob: string, { providers, aliases }: Settings): string | n
     const addresses = alias.steps.map(({ address }) => address).join(', ');
     return `${glob} is an alias, and models are compared with what it stands for: name ${addresses}`;
   }
-  const id = providerIn(glob);
+  const id = providerOf(glob);
   if (id === '') return `${glob} matches no model: write <provider>/<model>, or <provider>/*`;
   if (PROVIDERS.some((provider) => provider.id === id))
     return `${glob} matches no model: the provider ${id} is not set up in this deployment`;

@@ -13,7 +13,7 @@ const CREDENTIAL_PARAMS = ['key', 'api_key', 'api-key', 'apikey', 'access_token'
 const MAX_DECODINGS = 4;
 
 /** Whether a gateway key or the admin token stands in the request's URL or in any of its headers. */
-export function bearsOwnKey({ url, headers }: Request, adminToken: string | null): boolean {
+export function containsOwnCredential({ url, headers }: Request, adminToken: string | null): boolean {
   const { searchParams } = new URL(url);
   const credentials = [
     ...CREDENTIAL_HEADERS.flatMap((name) => headers.get(name) ?? []),

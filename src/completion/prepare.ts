@@ -7,7 +7,7 @@ import { identifyCaller } from '../http/identify.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
 import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
-import { asksForCost } from '../request-translation/translate.ts';
+import { requestsCost } from '../request-translation/translate.ts';
 import { RetrySchedule } from '../routing/retry-schedule.ts';
 import { findTargets, hashToUnit, type SkippedTarget, stickyKey, type Target } from '../routing/targets.ts';
 import { findAlias } from '../settings/aliases.ts';
@@ -175,7 +175,7 @@ async function prepare(read: CompletionRequest, scope: Asker): Promise<PrepareRe
       policies: client.takesVendorEvents ? policies : { ...policies, vendorEvents: [] },
       isStreamed: body.stream === true,
       asksUsage: asksForUsage(body),
-      asksCost: asksForCost(body),
+      asksCost: requestsCost(body),
       promptTokens,
       callerPays,
       admission: admitted?.admission ?? null,
@@ -219,5 +219,5 @@ function isAlias(name: string, { aliases, providers }: Settings): boolean {
 
 function asksForUsage(body: JsonObject): boolean {
   const { stream_options } = body;
-  return (isObject(stream_options) && stream_options.include_usage === true) || asksForCost(body);
+  return (isObject(stream_options) && stream_options.include_usage === true) || requestsCost(body);
 }

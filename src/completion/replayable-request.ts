@@ -4,19 +4,19 @@ import { ReportedFields } from '../canonical/reported-fields.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import type { PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
 import {
-  type LimitedBody,
+  limitName,
   readOutputLimit,
-  withLimitAlone,
+  withOnlyLimit,
   withOutputLimit,
+  withWrittenLimit,
 } from '../request-translation/output-limit.ts';
-import { type PromptCache, RIVAL_LIMITS, type Unsupported } from '../request-translation/rules.ts';
+import { COMPETING_LIMITS, type PromptCache, type Unsupported } from '../request-translation/rules.ts';
 import type { ToolNames } from '../request-translation/tools.ts';
 import {
-  limitName,
+  type LimitedBody,
   type RequestForm,
-  type TranslatedRequest,
+  type Translation,
   withoutNulls,
-  withWrittenLimit,
   writeRequest,
 } from '../request-translation/translate.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
@@ -124,23 +124,24 @@ export class ReplayableRequest {
       promptCache,
       hidesReasoning,
       // A chat is translated for nobody, and has no lane.
-      isTranslated: this.#held.passthrough !== null,
+      isFromOtherProtocol: this.#held.passthrough !== null,
     });
     if (rewritten.kind === 'error') return rewritten;
-    const { body, dropped: lost } = this.#limitWritten(form, rewritten);
+    const { changed: rewrittenFields, toolNames } = rewritten.value;
+    const { body, dropped: lost } = this.#limitWritten(form, rewritten.value);
     await lease.pause();
     const json = writeBody(body, maxBytes, provider.name);
     if (typeof json !== 'string') return failure(json);
     await lease.pause();
     const prompts = promptsIn(asked);
-    const changed = isLimited ? [...rewritten.changed, limitName(form)] : rewritten.changed;
+    const changed = isLimited ? [...rewrittenFields, limitName(form)] : rewrittenFields;
     const chat = form.kind === 'native' ? limited : body;
     const facts = {
       target,
       dropped: passthrough === null ? allNames(dropped, lost) : lost,
       changed,
       choices: prompts * (readCount(asked.n) ?? 1),
-      ...(rewritten.toolNames === undefined ? {} : { toolNames: rewritten.toolNames }),
+      ...(toolNames === undefined ? {} : { toolNames }),
       showsAll: passthrough === null && showsAll(provider, model, body),
       passthrough: passthrough?.endpoint ?? null,
     };
@@ -152,10 +153,7 @@ export class ReplayableRequest {
   }
 
   /** Applies the key's limit as the last change of the body, so that no other name for it is left (G2). */
-  #limitWritten(
-    form: RequestForm,
-    { body, dropped }: Extract<TranslatedRequest, { kind: 'body' }>,
-  ): LimitedBody {
+  #limitWritten(form: RequestForm, { body, dropped }: Translation): LimitedBody {
     if (this.#outputTokens === null) return { body, dropped };
     const limited = withWrittenLimit(form, body, this.#outputTokens);
     return { body: limited.body, dropped: [...dropped, ...limited.dropped] };
@@ -207,7 +205,7 @@ function laneTo(
   { provider, aliasTarget }: Target,
   { passthrough, sent }: ReplayableRequestOptions,
 ): OpenLane | null {
-  const endpoint = passthrough === null ? undefined : provider.lanes?.[passthrough.protocol];
+  const endpoint = passthrough === null ? undefined : provider.passthrough?.[passthrough.protocol];
   if (passthrough === null || endpoint === undefined || Object.keys(aliasTarget.set).length > 0) return null;
   const body = passthrough.withoutReasoningStates(sent);
   return body === null ? null : { of: passthrough, endpoint, body };
@@ -247,7 +245,7 @@ const HIDING_FIELDS = [
 
 function showsAll(provider: Provider, model: string, body: JsonObject): boolean {
   const isHiding = HIDING_FIELDS.some((field) => body[field] !== undefined);
-  return !isHiding && matchesAnyGlob(provider.showsAll ?? [], model);
+  return !isHiding && matchesAnyGlob(provider.visibleOutputModels ?? [], model);
 }
 
 /** The form of a body that passes as it is, but for its model, the limit of its key and what hides its reasoning (N1, C6). */
@@ -258,12 +256,12 @@ function passing({ of, endpoint, body: sent }: OpenLane, isLimited: boolean): Re
       const limit = isLimited ? { [of.outputLimitField]: max_tokens } : {};
       const passed = hidesReasoning ? (endpoint.hideReasoning?.(sent, model) ?? sent) : sent;
       const body = { ...omit(passed, ...ROUTING_FIELDS), model, ...limit };
-      return { kind: 'body', body, dropped: [], changed: [] };
+      return ok({ body, dropped: [], changed: [] });
     },
     // 0 is no limit of an answer that is reserved for.
     outputLimit: (body) => readCount(body[of.outputLimitField]) || null,
     withLimit: (body, tokens) =>
-      withLimitAlone(body, of.outputLimitField, tokens, [...RIVAL_LIMITS, 'n', 'best_of']),
+      withOnlyLimit(body, of.outputLimitField, tokens, [...COMPETING_LIMITS, 'n', 'best_of']),
     limitName: of.outputLimitField,
   };
 }

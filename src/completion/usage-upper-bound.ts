@@ -7,8 +7,8 @@ import {
   maxSearches,
   mostTokensOf,
 } from '../ledger/limits/prompt-bound.ts';
-import { readOutputLimit } from '../request-translation/output-limit.ts';
-import { limitName, withoutNulls, writtenLimit } from '../request-translation/translate.ts';
+import { limitName, readOutputLimit, readWrittenLimit } from '../request-translation/output-limit.ts';
+import { withoutNulls } from '../request-translation/translate.ts';
 import { addressesOf, type Target } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { type JsonObject, readCount } from '../shared/json.ts';
@@ -71,7 +71,7 @@ function ceilingOf(asked: TargetRequest): UsageUpperBoundResult {
   const { provider, priceIds: providers } = facts.target;
   // A limit that its provider demands and the caller did not set is none of the caller's.
   const limit = request.kind === 'native' ? readOutputLimit(withoutNulls(chat)) : undefined;
-  const outputTokens = limit === null ? null : writtenLimit(request, body);
+  const outputTokens = limit === null ? null : readWrittenLimit(request, body);
   const answers = readAnswers(chat);
   if (detachedField !== null) return { kind: 'invalid', error: notCounted(detachedField) };
   if (outputTokens === undefined) return { kind: 'invalid', error: notWhole(limitName(request)) };
@@ -112,8 +112,8 @@ function promptTokensOf(
   { json, form, chat, facts, hasWholePrompt }: TargetRequest,
   models: readonly string[],
 ): number {
-  const { imageTokens, readingModels = [] } = facts.target.provider;
-  const isReading = models.some((model) => matchesAnyGlob(readingModels, model));
+  const { imageTokens, searchingModels = [] } = facts.target.provider;
+  const isReading = models.some((model) => matchesAnyGlob(searchingModels, model));
   if (!hasWholePrompt || isReading) return MAX_PROMPT_TOKENS;
   const isRewritten = form.kind === 'native' && facts.passthrough === null;
   return maxPromptTokens(chat, isRewritten ? JSON.stringify(chat) : json, imageTokens);

@@ -1,5 +1,5 @@
 /** The site beside Weir: what is not Weir's goes to the origin as it came, never twice, and never with a key of Weir's (W1). */
-import { bearsOwnKey } from '../auth/own-credentials.ts';
+import { containsOwnCredential } from '../auth/own-credentials.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Ports } from '../http/context.ts';
 import { leadsBelow, normalizedUrl } from '../http/paths.ts';
@@ -50,7 +50,7 @@ export class OriginProxy {
     // A mistyped path of the API must not carry a provider's key and a prompt to the site.
     const own = basePath === '' ? API_ROOTS : [basePath];
     const isOwnPath = this.#isRoute(pathname) || own.some((base) => leadsBelow(pathname, base));
-    return isOwnPath || bearsOwnKey(request, adminToken);
+    return isOwnPath || containsOwnCredential(request, adminToken);
   }
 
   #refusal(request: Request): ApiError | null {

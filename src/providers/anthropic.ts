@@ -133,7 +133,7 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
       protocol: anthropicMessages,
     },
   },
-  lanes: {
+  passthrough: {
     messages: {
       path: '/v1/messages',
       protocol: anthropicMessages,

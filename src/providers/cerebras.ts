@@ -53,7 +53,7 @@ const CHAT: RequestRules = {
       ...FUNCTION_TOOLS,
     },
   },
-  streamUsage: 'asked',
+  streamUsage: 'on_request',
 };
 
 export const cerebras = compatibleProfile('cerebras', ['api.cerebras.ai'], CHAT);

@@ -2,12 +2,12 @@
 import { openaiChat, openaiCompletions } from '../protocols/openai-chat/upstream-reader.ts';
 import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
 import {
+  COMPETING_LIMITS,
   EFFORT_FIELDS,
   type EffortRules,
   OPENAI_TOOL_NAMES,
   type ReasoningForm,
   type RequestRules,
-  RIVAL_LIMITS,
   type SystemRule,
 } from '../request-translation/rules.ts';
 import type { Endpoint, Profile, Provider, Route } from './provider.ts';
@@ -16,8 +16,8 @@ import type { Endpoint, Profile, Provider, Route } from './provider.ts';
 const COMPLETION_RULES: RequestRules = {
   fields: {},
   messages: { reasoning: [] },
-  rivalLimits: RIVAL_LIMITS,
-  streamUsage: 'asked',
+  competingLimits: COMPETING_LIMITS,
+  streamUsage: 'on_request',
 };
 
 /**
@@ -64,7 +64,7 @@ export function compatibleProfile(
 /** The lane of a provider that speaks Responses itself (N1). */
 export const RESPONSES_PASSTHROUGH = {
   responses: { path: '/responses', protocol: openaiResponses },
-} as const satisfies Profile['lanes'];
+} as const satisfies Profile['passthrough'];
 
 /** A provider of the `PROVIDERS` setting: its id is also its name. */
 export function configuredProvider(id: string, profile: Profile, apiKeySetting: string): Provider {
@@ -84,7 +84,7 @@ export function withoutStreamUsage(profile: Profile): Profile {
   for (const route of ['chat', 'completions', 'fim', 'agents'] as const) {
     const endpoint = profile.endpoints[route];
     if (endpoint?.request.kind !== 'chat') continue;
-    const rules: RequestRules = { ...endpoint.request.rules, streamUsage: 'unasked' };
+    const rules: RequestRules = { ...endpoint.request.rules, streamUsage: 'always' };
     endpoints[route] = { ...endpoint, request: { kind: 'chat', rules } };
   }
   return { ...profile, endpoints };
@@ -134,8 +134,8 @@ export const TOLERANT: RequestRules = {
     takesDetails: true,
     takesExtraContent: true,
   },
-  rivalLimits: RIVAL_LIMITS,
-  streamUsage: 'asked',
+  competingLimits: COMPETING_LIMITS,
+  streamUsage: 'on_request',
 };
 
 export const tolerant = compatibleProfile('tolerant', [], TOLERANT);

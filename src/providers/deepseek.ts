@@ -78,7 +78,7 @@ const CHAT: RequestRules = {
     needsContent: true,
   },
   // Usage is on the finish chunk when it is asked for: R.
-  streamUsage: 'asked',
+  streamUsage: 'on_request',
 };
 
 const chat: Endpoint = {
@@ -95,7 +95,7 @@ const fim: Endpoint = {
     rules: {
       fields: { max_completion_tokens: renamed('max_tokens') },
       messages: { reasoning: [] },
-      streamUsage: 'asked',
+      streamUsage: 'on_request',
     },
   },
   protocol: openaiCompletions,
@@ -123,10 +123,10 @@ export const deepseek: Provider<'DEEPSEEK_API_KEY' | 'DEEPSEEK_BASE_URL'> = {
   defaultBaseUrl: 'https://api.deepseek.com',
   endpoints: { chat, completions: fim, fim },
   // Recorded: shared/streams/deepseek--responses-*, 2026-08.
-  lanes: RESPONSES_PASSTHROUGH,
+  passthrough: RESPONSES_PASSTHROUGH,
   quirks: { searchesOf },
   // `reasoning_content` is the whole chain of thought: D guides/thinking_mode.
-  showsAll: ['*'],
+  visibleOutputModels: ['*'],
   refusals: {
     // 400 for both. esengine/DeepSeek-Reasonix#6321, 2026-07-11; R refused-unknown-model, 2026-08, and the words of before.
     content_filter: /\bContent Exists Risk\b/i,

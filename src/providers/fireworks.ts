@@ -44,7 +44,7 @@ const CHAT: RequestRules = {
       ...FUNCTION_TOOLS,
     },
   },
-  streamUsage: 'asked',
+  streamUsage: 'on_request',
 };
 
 export const fireworks = compatibleProfile('fireworks', ['api.fireworks.ai'], CHAT);

@@ -9,7 +9,7 @@ import { FUNCTION_TOOLS, REFUSED, type RequestRules } from '../request-translati
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
 import { compatibleProfile } from './compatible.ts';
 import type { Profile, Provider } from './provider.ts';
-import type { RefusalHabits } from './refusals.ts';
+import type { RefusalRules } from './refusals.ts';
 
 /**
  * 400 "Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain underscores (_), dots (.),
@@ -17,14 +17,14 @@ import type { RefusalHabits } from './refusals.ts';
  */
 const GOOGLE_TOOL_NAMES = /^[a-zA-Z_][\w.:-]{0,63}$/;
 
-const GOOGLE_REFUSALS: RefusalHabits = {
+const GOOGLE_REFUSALS: RefusalRules = {
   // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   context_length: /\binput token count\b.{0,40}\bexceeds the maximum\b/i,
   // A 429 "Your prepayment credits are depleted. Please go to AI Studio …": JeffOtano/roni#125, 2026-04-14; a 400 "… Please enable
   // billing on your project in Google AI Studio": https://ai.google.dev/gemini-api/docs/troubleshooting, read 2026-11-22.
   empty_balance: /\bprepayment credits are depleted\b|\bplease enable billing on your project\b/i,
   // A 400, of the place where a Worker runs: google-gemini/deprecated-generative-ai-js#151, 2024-05-25, poenl/gemini-api#4, 2025-11-08.
-  wrong_place: /\buser location is not supported\b/i,
+  unsupported_region: /\buser location is not supported\b/i,
   // A 404: swuecho/chat#597, 2025-02-06.
   missing_model: /^[^:]*: models\/\S{1,256} is not found for API version\b/i,
   // A 403: continuedev/continue#10902, 2026-02-28. Another one, "You do not have permission to access the File x or it may not exist", is
@@ -219,10 +219,10 @@ const CHAT: RequestRules = {
     },
   },
   // Its words of its own (docs openai#extra-body, read 2026-11-21) are `cached_content` and `thinking_config`: these would be limits.
-  rivalLimits: ['generation_config', 'generationConfig', 'candidate_count', 'candidateCount'].flatMap(
+  competingLimits: ['generation_config', 'generationConfig', 'candidate_count', 'candidateCount'].flatMap(
     (name) => [name, `extra_body.google.${name}`],
   ),
-  streamUsage: 'asked',
+  streamUsage: 'on_request',
 };
 
 export const geminiCompatible: Profile = {

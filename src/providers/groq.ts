@@ -61,13 +61,13 @@ const CHAT: RequestRules = {
       ...FUNCTION_TOOLS,
     },
   },
-  streamUsage: 'asked',
+  streamUsage: 'on_request',
 };
 
 export const groq: Profile = {
   ...compatibleProfile('groq', ['api.groq.com'], CHAT),
   // Compound systems search and run code by themselves: https://console.groq.com/docs/compound (from memory, 2026-11-22).
-  readingModels: ['groq/compound*', 'compound-*'],
+  searchingModels: ['groq/compound*', 'compound-*'],
   // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   refusals: { context_length: /\breduce the length of the messages\b/i },
 };

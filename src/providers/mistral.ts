@@ -99,7 +99,7 @@ const CHAT: RequestRules = {
     needsParameters: true,
   },
   // Not in the schema, and usage comes unasked: 123 of 124 recorded streams.
-  streamUsage: 'unasked',
+  streamUsage: 'always',
 };
 
 const chat: Endpoint = {
@@ -123,7 +123,7 @@ const fim: Endpoint = {
       },
       needsTextPrompt: true,
       messages: { reasoning: [] },
-      streamUsage: 'unasked',
+      streamUsage: 'always',
     },
   },
   protocol: openaiChat,
@@ -132,7 +132,7 @@ const fim: Endpoint = {
 const agents: Endpoint = {
   path: () => '/agents/completions',
   // The agent has its model, and what that model takes of reasoning is not known here.
-  request: { kind: 'chat', rules: { ...CHAT, fields: { ...FOREIGN, model: { kind: 'dropped' } } } },
+  request: { kind: 'chat', rules: { ...CHAT, fields: { ...FOREIGN, model: { kind: 'implied' } } } },
   protocol: openaiChat,
 };
 

@@ -1,6 +1,6 @@
 /** Moonshot's (Kimi's) habits: unknown fields are ignored (probed in 2026). https://platform.moonshot.ai/docs */
 
-import { type RequestRules, RIVAL_LIMITS } from '../request-translation/rules.ts';
+import { COMPETING_LIMITS, type RequestRules } from '../request-translation/rules.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { compatibleProfile } from './compatible.ts';
 import type { Profile } from './provider.ts';
@@ -31,8 +31,8 @@ const CHAT: RequestRules = {
       { form: 'reasoning_content' },
     ],
   },
-  rivalLimits: RIVAL_LIMITS,
-  streamUsage: 'asked',
+  competingLimits: COMPETING_LIMITS,
+  streamUsage: 'on_request',
 };
 
 export const moonshot: Profile = {

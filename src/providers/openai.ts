@@ -86,29 +86,36 @@ const CHAT: RequestRules = {
     },
     refused: ['cache_control'],
   },
-  streamUsage: 'asked',
+  streamUsage: 'on_request',
 };
 
 /** They take a `suffix`, which makes them fill-in-the-middle. */
 const COMPLETIONS: RequestRules = {
   fields: { max_completion_tokens: renamed('max_tokens') },
   messages: { reasoning: [] },
-  streamUsage: 'asked',
+  streamUsage: 'on_request',
 };
 
 export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   ...compatibleProfile('openai', ['api.openai.com'], CHAT, COMPLETIONS),
   name: 'OpenAI',
-  lanes: RESPONSES_PASSTHROUGH,
+  passthrough: RESPONSES_PASSTHROUGH,
   apiKeySettings: ['OPENAI_API_KEY'],
   baseUrlSettings: ['OPENAI_BASE_URL'],
   defaultBaseUrl: 'https://api.openai.com/v1',
   // Its newer words: badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   refusals: { context_length: /\bexceeds the context window\b/i },
   // They search before they answer: https://platform.openai.com/docs/guides/tools-web-search (from memory, 2026-11-22).
-  readingModels: ['*-search-preview*', '*-search-api*', '*-deep-research*'],
+  searchingModels: ['*-search-preview*', '*-search-api*', '*-deep-research*'],
   // They do not reason: https://platform.openai.com/docs/models (2026-11-22).
-  showsAll: ['gpt-3.5-turbo*', 'gpt-4o', 'gpt-4o-20*', 'gpt-4o-mini', 'gpt-4o-mini-20*', 'gpt-4.1*'],
+  visibleOutputModels: [
+    'gpt-3.5-turbo*',
+    'gpt-4o',
+    'gpt-4o-20*',
+    'gpt-4o-mini',
+    'gpt-4o-mini-20*',
+    'gpt-4.1*',
+  ],
   // gpt-4o-mini: 2,833 and 5,667 for each of at most 8 tiles: https://platform.openai.com/docs/guides/images-vision (2026-11-22).
   imageTokens: 48_169,
 };

@@ -1,6 +1,6 @@
 /** OpenRouter's habits: it ignores what it does not know. The schema is its TypeScript SDK's of 2026-08-22; recorded requests are `R`. */
 
-import { OPENAI_TOOL_NAMES, type RequestRules, RIVAL_LIMITS } from '../request-translation/rules.ts';
+import { COMPETING_LIMITS, OPENAI_TOOL_NAMES, type RequestRules } from '../request-translation/rules.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
@@ -29,8 +29,8 @@ const CHAT: RequestRules = {
       'anthropic/claude-*-4.5*',
     ],
   },
-  rivalLimits: RIVAL_LIMITS,
-  streamUsage: 'asked',
+  competingLimits: COMPETING_LIMITS,
+  streamUsage: 'on_request',
   // https://openrouter.ai/docs/use-cases/usage-accounting, read 2026-11-21: deprecated, since every answer tells its cost.
   takesUsageInclude: true,
 };
@@ -54,13 +54,13 @@ export const openrouter: Profile = {
     // the request.
     missing_model: /\bis not a valid model ID\b|^[^:]*: No endpoints found for /i,
     // 402, of the request's max_tokens: can1357/oh-my-pi#9569, 2026-08-24.
-    too_dear: /^[^:]*: This request requires more credits, or fewer max_tokens\b/i,
+    exceeds_balance: /^[^:]*: This request requires more credits, or fewer max_tokens\b/i,
     // 403: https://openrouter.ai/docs/api/reference/errors-and-debugging, read 2026-11-22.
     content_filter: /\brequires moderation\b|\binput was flagged\b/i,
   },
   // `:online` adds the results of a web search (https://openrouter.ai/docs/guides/features/plugins/web-search); a preset has prompts
   // and plugins of its own; Perplexity's models and OpenAI's search models always search. From memory, 2026-11-22.
-  readingModels: ['*:online*', '@preset/*', '*@preset/*', 'perplexity/*', '*-search*', '*deep-research*'],
+  searchingModels: ['*:online*', '@preset/*', '*@preset/*', 'perplexity/*', '*-search*', '*deep-research*'],
   // It serves OpenAI's models, too.
   imageTokens: 48_169,
 };

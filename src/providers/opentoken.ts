@@ -1,6 +1,6 @@
 /** OpenToken: chat. Its streams always end with a usage chunk, and it ignores `stream_options`. */
 import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
-import { RIVAL_LIMITS } from '../request-translation/rules.ts';
+import { COMPETING_LIMITS } from '../request-translation/rules.ts';
 import type { Provider } from './provider.ts';
 
 export const opentoken: Provider<'OPENTOKEN_API_KEY' | 'OPENTOKEN_BASE_URL'> = {
@@ -19,8 +19,8 @@ export const opentoken: Provider<'OPENTOKEN_API_KEY' | 'OPENTOKEN_BASE_URL'> = {
         rules: {
           fields: {},
           messages: { reasoning: [{ form: 'reasoning_content' }] },
-          rivalLimits: RIVAL_LIMITS,
-          streamUsage: 'unasked',
+          competingLimits: COMPETING_LIMITS,
+          streamUsage: 'always',
         },
       },
       protocol: openaiChat,

@@ -4,7 +4,7 @@ import type { VendorTokens } from '../canonical/part.ts';
 import type { RequestForm } from '../request-translation/translate.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { PassthroughProtocol, ProtocolQuirks, UpstreamProtocol } from '../stream/types.ts';
-import type { RefusalHabits } from './refusals.ts';
+import type { RefusalRules } from './refusals.ts';
 
 /** What a client may ask for, by the route it calls. */
 export type Route = 'chat' | 'completions' | 'fim' | 'agents';
@@ -44,7 +44,7 @@ export interface Profile {
   /** Base URLs that name the API's version before their end: the one that a path begins with is left out. */
   readonly versionedBase?: RegExp;
   readonly endpoints: { readonly [R in Route]?: Endpoint };
-  readonly lanes?: { readonly [D in PassthroughProtocol]?: PassthroughEndpoint };
+  readonly passthrough?: { readonly [D in PassthroughProtocol]?: PassthroughEndpoint };
   readonly quirks: ProtocolQuirks;
   /** The headers that carry a credential; absent: `authorization: Bearer`. */
   readonly credential?: (secret: string) => Readonly<Record<string, string>>;
@@ -53,13 +53,13 @@ export interface Profile {
   /** Where it lists its models; absent: `/models`, in OpenAI's form. */
   readonly models?: ModelsEndpoint;
   /** Its own words for refusals, and how long it does not want to be asked again (E1, R2, R4, R6). */
-  readonly refusals?: RefusalHabits;
+  readonly refusals?: RefusalRules;
   /** The most tokens that one image of any size can have here; absent: 16,384 (G2). */
   readonly imageTokens?: number;
   /** Globs of the models that search or read by themselves: what they find is part of a prompt of any size (G2). */
-  readonly readingModels?: readonly string[];
+  readonly searchingModels?: readonly string[];
   /** Globs of the models of which a whole answer shows every token that is billed; absent: none is known to (G3). */
-  readonly showsAll?: readonly string[];
+  readonly visibleOutputModels?: readonly string[];
   /** Of the models in `fallbacks` it bills each one that has begun to answer; absent: the one that answers. */
   readonly billsFallbacks?: true;
   /** The tokens that one of its vendor events reports (V3), or null. */

@@ -13,22 +13,22 @@ const REFUSAL_KINDS = [
   'missing_model',
   'bad_credential',
   'empty_balance',
-  'too_dear',
-  'wrong_place',
+  'exceeds_balance',
+  'unsupported_region',
 ] as const;
 export type RefusalKind = (typeof REFUSAL_KINDS)[number];
 
 /** A provider's own words: its code and its message, with `: ` between, are held against them. */
-export type RefusalWords = { readonly [K in RefusalKind]?: RegExp };
+export type RefusalPatterns = { readonly [K in RefusalKind]?: RegExp };
 
 /** How a provider refuses. */
-export interface RefusalHabits extends RefusalWords {
+export interface RefusalRules extends RefusalPatterns {
   /** The seconds that it asks to wait for in a refusal's body, where no header says so; undefined: it does not say (R6). */
   readonly retryAfter?: (body: JsonObject) => number | undefined;
 }
 
 /** Words of the OpenAI-compatible world. */
-const COMMON: RefusalWords = {
+const COMMON: RefusalPatterns = {
   // OpenAI's code; the words of OpenAI, DeepSeek (evalstate/fast-agent#621, 2026-01-19), vLLM (vllm-project/vllm#20409), OpenRouter
   // and Mistral (badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22).
   context_length: /\bcontext_length_exceeded\b|\bmaximum context length\b/i,
@@ -51,7 +51,7 @@ const COMMON: RefusalWords = {
 /** What the refusal is about, or null: the request itself, as far as its words tell. */
 export function refusalKind(
   { code, message }: { readonly code: string; readonly message: string },
-  words: RefusalWords = {},
+  words: RefusalPatterns = {},
 ): RefusalKind | null {
   const text = `${code}: ${message}`;
   return REFUSAL_KINDS.find((kind) => COMMON[kind]?.test(text) || words[kind]?.test(text)) ?? null;

@@ -34,7 +34,7 @@ export const llamacpp: Profile = {
     messages: { ...ANY_TEMPLATE.messages, reasoning: [{ form: 'reasoning_content' }] },
   }),
   // Reasoning is in the answer, in its content or beside it: tools/server/README.md, `reasoning_format` (from memory, 2026-11-22).
-  showsAll: ['*'],
+  visibleOutputModels: ['*'],
   // The recorded request llamacpp--refused-context, 2026-08.
   refusals: { context_length: /\bexceeds the available context size\b/i },
 };

@@ -1,6 +1,11 @@
 /** xAI's habits: unknown names are ignored, but some that it knows are 400 "Argument not supported" (probed 2026-09-12: `L` below). */
 
-import { OPENAI_TOOL_NAMES, REFUSED, type RequestRules, RIVAL_LIMITS } from '../request-translation/rules.ts';
+import {
+  COMPETING_LIMITS,
+  OPENAI_TOOL_NAMES,
+  REFUSED,
+  type RequestRules,
+} from '../request-translation/rules.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
 import { compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
@@ -36,8 +41,8 @@ const CHAT: RequestRules = {
     // Recorded as taken, 2026-03.
     reasoning: [{ form: 'reasoning_content' }],
   },
-  rivalLimits: RIVAL_LIMITS,
-  streamUsage: 'asked',
+  competingLimits: COMPETING_LIMITS,
+  streamUsage: 'on_request',
 };
 
 /** Recorded answers cost what its price list says of their tokens at so many ticks a dollar (2026-03, `shared/streams/xai--*`). */
@@ -50,7 +55,7 @@ function costOf({ cost_in_usd_ticks }: JsonObject): number | undefined {
 export const xai: Profile = {
   ...compatibleProfile('xai', ['api.x.ai'], CHAT),
   // Recorded: shared/streams/xai--responses-*, 2026-08.
-  lanes: RESPONSES_PASSTHROUGH,
+  passthrough: RESPONSES_PASSTHROUGH,
   // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (2026-03, shared/streams/xai--text). Its Responses count them in.
   quirks: { costOf, countsReasoningApart: true },
   refusals: {

@@ -2,7 +2,7 @@
 
 import type { VendorTokens } from '../canonical/part.ts';
 import { openaiChat, readUsage } from '../protocols/openai-chat/upstream-reader.ts';
-import { RIVAL_LIMITS } from '../request-translation/rules.ts';
+import { COMPETING_LIMITS } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, readCount } from '../shared/json.ts';
 import type { Provider } from './provider.ts';
 
@@ -35,8 +35,8 @@ export const xerotier: Provider<'XEROTIER_API_KEY' | 'XEROTIER_BASE_URL'> = {
         rules: {
           fields: {},
           messages: { reasoning: [{ form: 'reasoning_content' }] },
-          rivalLimits: RIVAL_LIMITS,
-          streamUsage: 'asked',
+          competingLimits: COMPETING_LIMITS,
+          streamUsage: 'on_request',
         },
       },
       protocol: openaiChat,

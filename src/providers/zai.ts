@@ -1,5 +1,5 @@
 /** Z.ai's habits: tolerant at the top (twenty variants probed, PI-Desktop#30, 2026-09-02). https://docs.z.ai */
-import { OPENAI_TOOL_NAMES, type RequestRules, RIVAL_LIMITS } from '../request-translation/rules.ts';
+import { COMPETING_LIMITS, OPENAI_TOOL_NAMES, type RequestRules } from '../request-translation/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 
 const CHAT: RequestRules = {
@@ -19,8 +19,8 @@ const CHAT: RequestRules = {
     // Recorded as taken with parallel calls, 2026-03; wanted, not demanded.
     reasoning: [{ form: 'reasoning_content' }],
   },
-  rivalLimits: RIVAL_LIMITS,
-  streamUsage: 'asked',
+  competingLimits: COMPETING_LIMITS,
+  streamUsage: 'on_request',
 };
 
 export const zai = compatibleProfile('zai', ['api.z.ai', 'open.bigmodel.cn'], CHAT);

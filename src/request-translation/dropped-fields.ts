@@ -1,9 +1,10 @@
-/** Collects what of a request was left out or changed, by name, so that the caller can be informed (Q5, Q8). */
+/** Which fields of a request may be dropped without changing the output, and the report of what a translation dropped or changed. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { ReportedFields, reportedField } from '../canonical/reported-fields.ts';
 import { isObject, type JsonObject, ownValue } from '../shared/json.ts';
 import { hasItems, type Unsupported } from './rules.ts';
 
+/** Collects the names of dropped and changed fields of one request, and the first reason for which it is not sent. */
 export class TranslationReport {
   readonly #provider: string;
   readonly #mode: Unsupported;
@@ -11,7 +12,7 @@ export class TranslationReport {
   readonly #changed = new ReportedFields();
   #error: ApiError | null = null;
 
-  /** @param provider its name in messages */
+  /** @param provider the provider's name, for messages */
   constructor(provider: string, mode: Unsupported) {
     this.#provider = provider;
     this.#mode = mode;
@@ -34,26 +35,28 @@ export class TranslationReport {
     return this.#error;
   }
 
-  /** A field about the request, which the provider refuses, was left out (Q5). */
+  /** The provider refuses a field that does not change the output: it is dropped. An error if the caller wants such fields refused. */
   drop(field: string): void {
     const name = reportedField(field);
-    if (this.#mode === 'refuse') this.fail(name, `${this.#provider} does not take ${name}: leave it out`);
+    if (this.#mode === 'refuse') {
+      this.fail(name, `${this.#provider} does not support ${name}: remove it from the request`);
+    }
     this.#dropped.add(name);
   }
 
-  /** A field that would change the answer was left out, because the caller allows it (Q8). */
-  dropAllowed(name: string): void {
-    this.#dropped.add(name);
-  }
-
-  /** Something that would change the answer and that the provider has no form for: it is left out only where the caller allows it (Q6, Q8). */
+  /** The provider does not support a field that changes the output: an error, unless the caller wants such fields dropped. */
   refuse(field: string): void {
     const name = reportedField(field);
     if (this.#mode === 'drop') return this.dropAllowed(name);
     this.fail(
       name,
-      `${this.#provider} has nothing like ${name}: leave it out, or send the header x-weir-unsupported: drop`,
+      `${this.#provider} does not support ${name}: remove it from the request, or send the header x-weir-unsupported: drop`,
     );
+  }
+
+  /** A field that changes the output was dropped, because the caller allows it. */
+  dropAllowed(name: string): void {
+    this.#dropped.add(name);
   }
 
   change(name: string): void {
@@ -65,7 +68,11 @@ export class TranslationReport {
   }
 }
 
-/** A field's value that is the same as leaving the field out. https://platform.openai.com/docs/api-reference/chat (2026-11-21) */
+/** Whether the value has the same effect as no value. https://platform.openai.com/docs/api-reference/chat (2026-11-21) */
+export function isDefault(field: string, value: unknown, body: JsonObject): boolean {
+  return ownValue(DEFAULTS, field)?.(value, body) ?? false;
+}
+
 const DEFAULTS: Readonly<Record<string, (value: unknown, body: JsonObject) => boolean>> = {
   n: (value) => value === 1,
   best_of: (value) => value === 1,
@@ -78,7 +85,7 @@ const DEFAULTS: Readonly<Record<string, (value: unknown, body: JsonObject) => bo
   top_logprobs: (value) => value === 0,
   logit_bias: (value) => isObject(value) && Object.keys(value).length === 0,
   store: (value) => value === false,
-  // Without tools there is nothing to choose from.
+  // A choice of tools has no effect without tools.
   tool_choice: (value, body) => value === 'auto' || (value === 'none' && !hasItems(body.tools)),
   parallel_tool_calls: (value, body) => value === true || !hasItems(body.tools),
   response_format: (value) => isObject(value) && value.type === 'text',
@@ -88,6 +95,11 @@ const DEFAULTS: Readonly<Record<string, (value: unknown, body: JsonObject) => bo
   functions: (value) => Array.isArray(value) && value.length === 0,
   function_call: (value) => value === 'auto',
 };
+
+/** Whether the field is about the request, such as who sent it, and not about the output. */
+export function isAboutRequest(field: string): boolean {
+  return ABOUT_REQUEST.has(field);
+}
 
 const ABOUT_REQUEST: ReadonlySet<string> = new Set([
   'user',
@@ -102,11 +114,19 @@ const ABOUT_REQUEST: ReadonlySet<string> = new Set([
   'cache_control',
 ]);
 
-/** Clients send these without being asked: where a model refuses them, they are left out and told, as at Claude. */
+/** Whether the field sets sampling. Clients send these by default, so a refused one is dropped although it changes the output. */
+export function isSampling(field: string): boolean {
+  return SAMPLING.has(field);
+}
+
 const SAMPLING: ReadonlySet<string> = new Set(['temperature', 'top_p', 'top_k']);
 
-/** What an answer carried and a client sends back with it: leaving it out of a message loses nothing. */
-const FROM_ANSWERS: ReadonlySet<string> = new Set([
+/** Whether clients copy the key from a response into a later request: dropping it loses nothing, so it is not reported. */
+export function isFromResponse(key: string): boolean {
+  return FROM_RESPONSES.has(key);
+}
+
+const FROM_RESPONSES: ReadonlySet<string> = new Set([
   'refusal',
   'annotations',
   'parsed',
@@ -122,20 +142,3 @@ const FROM_ANSWERS: ReadonlySet<string> = new Set([
   'tool_calls',
   'index',
 ]);
-
-export function isDefault(field: string, value: unknown, body: JsonObject): boolean {
-  return ownValue(DEFAULTS, field)?.(value, body) ?? false;
-}
-
-export function isAboutRequest(field: string): boolean {
-  return ABOUT_REQUEST.has(field);
-}
-
-export function isSampling(field: string): boolean {
-  return SAMPLING.has(field);
-}
-
-/** Whether a key of a message may be left out without a report. */
-export function isFromAnswer(key: string): boolean {
-  return FROM_ANSWERS.has(key);
-}

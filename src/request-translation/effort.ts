@@ -1,10 +1,10 @@
-/** Writes how much the model is to think into the provider's own field (Q1). */
+/** Converts the fields that set how much a model reasons into the provider's own. */
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, omit, ownValue, readCount, readText } from '../shared/json.ts';
 import { EFFORT_FIELDS, type EffortField, type EffortRules } from './rules.ts';
 
-/** The words, the highest first, and the budget of thinking tokens that each stands for (`dialects.md` A2). */
-export const BUDGETS: readonly (readonly [tokens: number, effort: string])[] = [
+/** The efforts from the highest to the lowest, each with the thinking tokens that it stands for (A2). */
+export const EFFORT_BUDGETS: readonly (readonly [tokens: number, effort: string])[] = [
   [64_000, 'max'],
   [32_000, 'xhigh'],
   [16_384, 'high'],
@@ -13,8 +13,8 @@ export const BUDGETS: readonly (readonly [tokens: number, effort: string])[] = [
   [1024, 'minimal'],
 ];
 
-/** Where thinking is asked for and nothing names an effort. */
-const USUAL_EFFORT = 'medium';
+/** The effort of a request that turns reasoning on without an amount. */
+const DEFAULT_EFFORT = 'medium';
 
 const READERS: Readonly<Record<EffortField, (value: unknown) => string | undefined>> = {
   reasoning_effort: readText,
@@ -22,53 +22,52 @@ const READERS: Readonly<Record<EffortField, (value: unknown) => string | undefin
   reasoning: readReasoning,
 };
 
-/** @param isTranslated the caller asked in no words of a chat's at all */
+/** @param isFromOtherProtocol the client used another protocol than Chat Completions */
 export function rewriteEffort(
   body: JsonObject,
   model: string,
-  effort: EffortRules,
-  isTranslated = false,
+  rules: EffortRules,
+  isFromOtherProtocol = false,
 ): JsonObject {
-  const foreign = EFFORT_FIELDS.filter(
-    (field) => !effort.takes.includes(field) && isAsking(field, body[field]),
+  const converted = EFFORT_FIELDS.filter(
+    (field) => !rules.takes.includes(field) && READERS[field](body[field]) !== undefined,
   );
-  const rest = foreign.length === 0 ? body : omit(body, ...foreign);
-  const own = readText(rest.reasoning_effort);
-  const word = own ?? foreign.map((field) => READERS[field](body[field])).find(isWord);
-  if (word === undefined) return rest;
-  // Who asks in another API's words asks whichever model it may be, as Claude Code and Codex do: one that can't think answers without.
-  const isWish = word === 'none' || own === undefined || isTranslated;
-  if (isWish && effort.models !== undefined && !matchesAnyGlob(effort.models, model)) {
+  const rest = converted.length === 0 ? body : omit(body, ...converted);
+  const explicit = readText(rest.reasoning_effort);
+  const effort = explicit ?? firstEffort(body, converted);
+  if (effort === undefined) return rest;
+  // Clients of other APIs, such as Claude Code and Codex, send an effort to every model, also to one that cannot reason.
+  const isOptional = effort === 'none' || explicit === undefined || isFromOtherProtocol;
+  if (isOptional && rules.models !== undefined && !matchesAnyGlob(rules.models, model)) {
     return omit(rest, 'reasoning_effort');
   }
-  if (word === 'none' && effort.none === 'thinking_disabled') {
+  if (effort === 'none' && rules.none === 'thinking_disabled') {
     return { thinking: { type: 'disabled' }, ...omit(rest, 'reasoning_effort') };
   }
-  return { ...rest, reasoning_effort: ownValue(valuesOf(effort, model), word) ?? word };
+  return { ...rest, reasoning_effort: ownValue(valuesFor(model, rules), effort) ?? effort };
 }
 
-function valuesOf({ values = [] }: EffortRules, model: string): Readonly<Record<string, string>> | undefined {
+function valuesFor(
+  model: string,
+  { values = [] }: EffortRules,
+): Readonly<Record<string, string>> | undefined {
   return values.find(({ models }) => models === undefined || matchesAnyGlob(models, model))?.values;
 }
 
-function isAsking(field: EffortField, value: unknown): boolean {
-  return READERS[field](value) !== undefined;
+function firstEffort(body: JsonObject, fields: readonly EffortField[]): string | undefined {
+  return fields.map((field) => READERS[field](body[field])).find((effort) => effort !== undefined);
 }
 
-function isWord(word: string | undefined): word is string {
-  return word !== undefined;
-}
-
-/** What a body asks for, in whichever of the three ways: a word, and a budget of its own where it names one. Undefined: nothing. */
-export function askedEffort(
+/** The effort in a body, in any of the three fields, and the budget of thinking tokens if one is set. Undefined: neither. */
+export function requestedEffort(
   body: JsonObject,
 ): { readonly effort: string; readonly budget?: number } | undefined {
-  const effort =
-    readText(body.reasoning_effort) ?? EFFORT_FIELDS.map((field) => READERS[field](body[field])).find(isWord);
+  const effort = readText(body.reasoning_effort) ?? firstEffort(body, EFFORT_FIELDS);
   if (effort === undefined) return undefined;
-  const budget = isObject(body.reasoning) ? readCount(body.reasoning.max_tokens) : undefined;
-  const own = (isObject(body.thinking) ? readCount(body.thinking.budget_tokens) : undefined) ?? budget;
-  return own === undefined ? { effort } : { effort, budget: own };
+  const thinkingBudget = isObject(body.thinking) ? readCount(body.thinking.budget_tokens) : undefined;
+  const budget =
+    thinkingBudget ?? (isObject(body.reasoning) ? readCount(body.reasoning.max_tokens) : undefined);
+  return budget === undefined ? { effort } : { effort, budget };
 }
 
 /** Anthropic's and DeepSeek's `thinking`: `{"type":"enabled","budget_tokens"?}`, `adaptive`, `disabled`. */
@@ -76,7 +75,7 @@ function readThinking(value: unknown): string | undefined {
   if (!isObject(value)) return undefined;
   if (value.type === 'disabled') return 'none';
   if (value.type !== 'enabled' && value.type !== 'adaptive') return undefined;
-  return effortOfBudget(value.budget_tokens) ?? USUAL_EFFORT;
+  return effortOfBudget(value.budget_tokens) ?? DEFAULT_EFFORT;
 }
 
 /** OpenRouter's and Responses' `reasoning`: `{"effort"}`, `{"max_tokens"}`, `{"enabled"}`. */
@@ -84,11 +83,12 @@ function readReasoning(value: unknown): string | undefined {
   if (!isObject(value)) return undefined;
   if (value.enabled === false) return 'none';
   const effort = readText(value.effort) ?? effortOfBudget(value.max_tokens);
-  return effort ?? (value.enabled === true ? USUAL_EFFORT : undefined);
+  return effort ?? (value.enabled === true ? DEFAULT_EFFORT : undefined);
 }
 
-/** The largest whose own budget is not above it. */
+/** The highest effort whose own budget is at most this one. */
 function effortOfBudget(tokens: unknown): string | undefined {
   const budget = readCount(tokens);
-  return budget === undefined ? undefined : (BUDGETS.find(([least]) => budget >= least)?.[1] ?? 'minimal');
+  if (budget === undefined) return undefined;
+  return EFFORT_BUDGETS.find(([least]) => budget >= least)?.[1] ?? 'minimal';
 }

@@ -1,5 +1,4 @@
-/** Rewrites a conversation, message by message, into what the provider takes (Q1-Q5). */
-
+/** Rewrites a conversation into what a provider accepts: roles, content, tool-call ids, system messages, reasoning and signatures. */
 import { isOfText, readProviderTag } from '../canonical/provider-tag.ts';
 import { ReasoningDetails } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
@@ -13,8 +12,14 @@ import {
   readArray,
   readText,
 } from '../shared/json.ts';
-import { isFromAnswer, type TranslationReport } from './dropped-fields.ts';
-import { hasItems, type MessageRules, type ReasoningForm, type SystemRule } from './rules.ts';
+import { isFromResponse, type TranslationReport } from './dropped-fields.ts';
+import {
+  hasItems,
+  type MessageRules,
+  type ReasoningForm,
+  type SignaturePlace,
+  type SystemRule,
+} from './rules.ts';
 
 interface MessageTarget {
   readonly model: string;
@@ -29,11 +34,11 @@ export function rewriteMessages(
 ): readonly unknown[] {
   const rewriter = new MessageRewriter(body, target, rules, report);
   const placed = placeSystemMessages(readArray(body.messages), target.model, rules.system);
-  const written = placed.map((message) => (isObject(message) ? rewriter.rewrite(message) : message));
-  return rules.continuesPrefix ? withPrefix(written) : written;
+  const messages = placed.map((message) => (isObject(message) ? rewriter.rewrite(message) : message));
+  return rules.continuesPrefix ? withPrefix(messages) : messages;
 }
 
-/** A message without content, or with calls, is none that a model could go on with. */
+/** Marks a last message of the assistant as one to continue. A model cannot continue an empty message or one with tool calls. */
 function withPrefix(messages: readonly unknown[]): readonly unknown[] {
   const last = messages.at(-1);
   if (!isObject(last) || last.role !== 'assistant' || !last.content || hasItems(last.tool_calls))
@@ -41,36 +46,37 @@ function withPrefix(messages: readonly unknown[]): readonly unknown[] {
   return [...messages.slice(0, -1), { prefix: true, ...last }];
 }
 
-function fits(models: readonly string[] | undefined, model: string): boolean {
+function matchesModel(models: readonly string[] | undefined, model: string): boolean {
   return models === undefined || matchesAnyGlob(models, model);
 }
 
+/** Rewrites one message at a time. */
 class MessageRewriter {
   readonly #rules: MessageRules;
   readonly #report: TranslationReport;
   readonly #form: ReasoningForm;
   readonly #requiredReasoning: string | undefined;
-  readonly #standIn: SignaturePlace | null;
+  readonly #signaturePlace: SignaturePlace | null;
   readonly #providerId: string;
 
   constructor(body: JsonObject, target: MessageTarget, rules: MessageRules, report: TranslationReport) {
     const { model, providerId } = target;
     const { reasoning, missingSignature } = rules;
-    const rule = reasoning.find(({ models, when }) => fits(models, model) && (when?.(body) ?? true));
+    const rule = reasoning.find(({ models, when }) => matchesModel(models, model) && (when?.(body) ?? true));
+    const needsSignature = missingSignature !== undefined && matchesModel(missingSignature.models, model);
     this.#rules = rules;
     this.#report = report;
     this.#providerId = providerId;
     this.#form = rule?.form ?? 'both';
     this.#requiredReasoning = rule?.required?.when(body) ? rule.required.text : undefined;
-    this.#standIn =
-      missingSignature !== undefined && fits(missingSignature.models, model) ? missingSignature.at : null;
+    this.#signaturePlace = needsSignature ? missingSignature.at : null;
   }
 
   rewrite(message: JsonObject): JsonObject {
     const named = this.#withRole(message);
     const own = named.role === 'assistant' ? this.#assistant(named) : named;
-    const answered = typeof own.tool_call_id === 'string' ? this.#withId(own, 'tool_call_id') : own;
-    return this.#withKnownKeys(this.#withContent(answered));
+    const result = typeof own.tool_call_id === 'string' ? this.#withId(own, 'tool_call_id') : own;
+    return this.#withKnownKeys(this.#withContent(result));
   }
 
   #withRole(message: JsonObject): JsonObject {
@@ -79,18 +85,18 @@ class MessageRewriter {
   }
 
   #assistant(message: JsonObject): JsonObject {
-    const thought = rewriteReasoning(message, this.#form, this.#requiredReasoning);
-    const opaque = this.#rules.takesDetails
-      ? withOwnDetails(thought, this.#providerId)
-      : omit(thought, 'reasoning_details');
-    const refused = this.#takes('assistant', 'refusal') ? opaque : withRefusalAsContent(opaque);
-    return this.#withToolCalls(refused);
+    const reasoned = rewriteReasoning(message, this.#form, this.#requiredReasoning);
+    const detailed = this.#rules.takesDetails
+      ? withDetailsOfProvider(reasoned, this.#providerId)
+      : omit(reasoned, 'reasoning_details');
+    return this.#withToolCalls(this.#acceptsRefusal() ? detailed : withRefusalAsContent(detailed));
   }
 
-  /** Whether a message of that role may have the key. */
-  #takes(role: string, key: string): boolean {
+  #acceptsRefusal(): boolean {
     const { closed, refused } = this.#rules;
-    return (ownValue(closed?.roles, role)?.includes(key) ?? true) && !refused?.includes(key);
+    return (
+      (ownValue(closed?.roles, 'assistant')?.includes('refusal') ?? true) && !refused?.includes('refusal')
+    );
   }
 
   #withToolCalls(message: JsonObject): JsonObject {
@@ -98,26 +104,25 @@ class MessageRewriter {
     const calls: unknown[] = message.tool_calls.map((call: unknown) =>
       isObject(call) ? this.#toolCall(call) : call,
     );
-    return withSignature({ ...message, tool_calls: calls }, this.#standIn);
+    return withSignature({ ...message, tool_calls: calls }, this.#signaturePlace);
   }
 
   #toolCall(call: JsonObject): JsonObject {
-    const named = typeof call.id === 'string' ? this.#withId(call, 'id') : call;
-    const own = withOwnExtra(named, this.#rules.takesExtraContent ? this.#providerId : null);
-    const known = this.#keep(own, this.#rules.closed?.toolCall, 'messages.tool_calls');
-    const keys = this.#rules.closed?.function;
-    return keys !== undefined && isObject(known.function)
-      ? {
-          ...known,
-          function: this.#keep(known.function, ['name', 'arguments'], 'messages.tool_calls.function'),
-        }
-      : known;
+    const { closed, takesExtraContent } = this.#rules;
+    const identified = typeof call.id === 'string' ? this.#withId(call, 'id') : call;
+    const own = takesExtraContent
+      ? withExtraOfProvider(identified, this.#providerId)
+      : omit(identified, 'extra_content');
+    const known = this.#keep(own, closed?.toolCall, 'messages.tool_calls');
+    if (closed === undefined || !isObject(known.function)) return known;
+    const called = this.#keep(known.function, ['name', 'arguments'], 'messages.tool_calls.function');
+    return { ...known, function: called };
   }
 
   #withId(object: JsonObject, key: string): JsonObject {
     const id = readText(object[key]);
-    const form = this.#rules.toolCallIds;
-    return form === undefined || id === undefined || form.test(id)
+    const accepted = this.#rules.toolCallIds;
+    return accepted === undefined || id === undefined || accepted.test(id)
       ? object
       : { ...object, [key]: toolCallId(id) };
   }
@@ -125,7 +130,7 @@ class MessageRewriter {
   #withContent(message: JsonObject): JsonObject {
     const { content } = message;
     const { joinsText, needsContent } = this.#rules;
-    if (needsContent && message.role === 'assistant' && isMissing(message))
+    if (needsContent && message.role === 'assistant' && isContentMissing(message))
       return { ...message, content: '' };
     if (!Array.isArray(content)) return message;
     const parts = content.map((part: unknown) => (isObject(part) ? this.#part(part) : part));
@@ -142,8 +147,11 @@ class MessageRewriter {
     return this.#keep(message, ownValue(this.#rules.closed?.roles, readText(message.role) ?? ''), 'messages');
   }
 
-  /** The object with nothing but those keys, or without what an open schema refuses; what is lost by it is reported. */
-  #keep(object: JsonObject, keys: readonly string[] | undefined, place: string): JsonObject {
+  /**
+   * Drops and reports unknown keys.
+   * @param keys the known keys, in a closed schema; absent: all but the refused ones
+   */
+  #keep(object: JsonObject, keys: readonly string[] | undefined, path: string): JsonObject {
     const { refused } = this.#rules;
     if (keys === undefined && refused === undefined) return object;
     const isKept = (key: string, value: unknown) =>
@@ -151,19 +159,19 @@ class MessageRewriter {
         ? !refused?.includes(key)
         : keys.includes(key) && (value !== null || key === 'content');
     return keepEntries(object, isKept, (key, value) => {
-      const isSilent = value === null || value === undefined || isFromAnswer(key);
-      if (!isSilent) this.#report.drop(`${place}.${key}`);
+      const isSilent = value === null || value === undefined || isFromResponse(key);
+      if (!isSilent) this.#report.drop(`${path}.${key}`);
     });
   }
 }
 
-/** No content where DeepSeek demands one: the key has to be there, and null is not enough without tool calls. */
-function isMissing(message: JsonObject): boolean {
+/** Without tool calls, DeepSeek refuses `content: null` as it refuses a missing key. */
+function isContentMissing(message: JsonObject): boolean {
   const hasCalls = readArray(message.tool_calls).length > 0;
   return message.content === undefined || (message.content === null && !hasCalls);
 }
 
-/** A provider that knows no refusals reads an earlier one as what it is: the assistant's text. */
+/** A provider without `refusal` gets the refusal of an earlier turn as the assistant's text. */
 function withRefusalAsContent(message: JsonObject): JsonObject {
   const refusal = readText(message.refusal);
   const rest = omit(message, 'refusal');
@@ -172,7 +180,7 @@ function withRefusalAsContent(message: JsonObject): JsonObject {
     : { ...rest, content: refusal };
 }
 
-/** One text, where the list holds nothing else; undefined where it does. */
+/** The text of a list of text parts; undefined if the list has other parts. */
 function joinText(parts: readonly unknown[]): string | undefined {
   const texts: string[] = [];
   for (const part of parts) {
@@ -182,23 +190,28 @@ function joinText(parts: readonly unknown[]): string | undefined {
   return texts.join('\n');
 }
 
+// System messages
+
 /**
- * The conversation by the first rule that names the model: itself where none does. A late system message becomes the user's where it
- * stands, and no part of the first one: a prompt cache knows a conversation by its beginning.
+ * Places system messages by the first rule that matches the model. A late system message becomes a user message at its position. It
+ * is not moved to the beginning, because a changed beginning invalidates the provider's prompt cache.
  */
 function placeSystemMessages(
   messages: readonly unknown[],
   model: string,
   rules: readonly SystemRule[] = [],
 ): readonly unknown[] {
-  const rule = rules.find(({ models }) => models === undefined || matchesAnyGlob(models, model));
+  const rule = rules.find(({ models }) => matchesModel(models, model));
   if (rule === undefined) return messages;
   const first = messages.findIndex((message) => !isSystem(message));
-  // Of system messages alone the last one asks.
-  const at = first < 0 ? messages.length - 1 : first;
-  const leading = messages.slice(0, at).filter(isObject);
+  // In a conversation of system messages alone, the last one becomes the user's.
+  const leadingCount = first < 0 ? messages.length - 1 : first;
+  const leading = messages.slice(0, leadingCount).filter(isObject);
   const isJoined = rule.place === 'first' && leading.length > 1;
-  return [...(isJoined ? [join(leading)] : leading), ...withoutSystem(messages.slice(at))];
+  return [
+    ...(isJoined ? [joinMessages(leading)] : leading),
+    ...withoutSystemMessages(messages.slice(leadingCount)),
+  ];
 }
 
 function isSystem(message: unknown): message is JsonObject {
@@ -207,42 +220,43 @@ function isSystem(message: unknown): message is JsonObject {
 
 interface Turn {
   readonly message: unknown;
-  /** It was a system message, and nothing else. */
+  /** The message was a late system message. */
   readonly isLate: boolean;
 }
 
-/** What becomes one message of the user's: at most one of them is the user's own, and all others were system messages. */
+/** Messages that become one user message: late system messages, and at most one message of the user. */
 interface Run {
   readonly messages: JsonObject[];
-  /** It gives the message its other members. */
-  whose: JsonObject;
+  /** The message that gives the joined one its other members: the user's, if there is one. */
+  base: JsonObject;
+  /** All messages are late system messages. */
   isLate: boolean;
 }
 
-/** With the user's message beside it, a late one makes one message, so that roles go on to alternate. */
-function withoutSystem(messages: readonly unknown[]): readonly unknown[] {
+/** Late system messages as user messages. Each is joined with a user message beside it, so that roles still alternate. */
+function withoutSystemMessages(messages: readonly unknown[]): readonly unknown[] {
   const runs: (Run | { readonly other: unknown })[] = [];
-  for (const { message, isLate } of behindResults(messages)) {
+  for (const { message, isLate } of moveBehindResults(messages)) {
     const last = runs.at(-1);
     if (!isUser(message)) runs.push({ other: message });
     else if (last === undefined || 'other' in last || !(last.isLate || isLate)) {
-      runs.push({ messages: [message], whose: message, isLate });
+      runs.push({ messages: [message], base: message, isLate });
     } else {
       last.messages.push(message);
-      if (last.isLate) last.whose = message;
+      if (last.isLate) last.base = message;
       last.isLate &&= isLate;
     }
   }
-  // Joined once: at every message it would cost the square of them.
-  return runs.map((run) => ('other' in run ? run.other : messageOf(run)));
+  // Each run is joined once. Joining at every message would take quadratic time.
+  return runs.map((run) => ('other' in run ? run.other : joinRun(run)));
 }
 
-function messageOf({ messages, whose }: Run): JsonObject {
-  return messages.length === 1 ? whose : { ...whose, content: join(messages).content };
+function joinRun({ messages, base }: Run): JsonObject {
+  return messages.length === 1 ? base : { ...base, content: joinMessages(messages).content };
 }
 
-/** Late system messages as the user's: between a call and its results nothing else is taken, so they stand behind those. */
-function behindResults(messages: readonly unknown[]): readonly Turn[] {
+/** Moves late system messages between tool calls and their results behind the results: providers accept nothing in between. */
+function moveBehindResults(messages: readonly unknown[]): readonly Turn[] {
   const turns: Turn[] = [];
   const late: Turn[] = [];
   for (const message of messages) {
@@ -260,8 +274,8 @@ function isUser(message: unknown): message is JsonObject {
   return isObject(message) && message.role === 'user';
 }
 
-/** The first one, with the contents of all. */
-function join(messages: readonly JsonObject[]): JsonObject {
+/** The first message with the contents of all. */
+function joinMessages(messages: readonly JsonObject[]): JsonObject {
   const contents = messages.map(({ content }) => content);
   const isText = contents.every((content) => typeof content === 'string');
   return { ...messages[0], content: isText ? contents.join('\n\n') : contents.flatMap(partsOf) };
@@ -271,31 +285,33 @@ function partsOf(content: unknown): readonly unknown[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : readArray(content);
 }
 
-/** Every name under which clients send reasoning text back. */
-const NAMES = ['reasoning_content', 'reasoning', 'thinking_blocks'];
+// Reasoning of earlier turns
+
+/** The fields in which clients send reasoning text back. */
+const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'thinking_blocks'];
 
 /**
- * An assistant message with its reasoning in that form.
- * @param required the text for a message without reasoning, where the provider demands the field
+ * Converts the reasoning of an assistant message.
+ * @param required the text for a message without reasoning, if the provider requires the field
  */
 export function rewriteReasoning(message: JsonObject, form: ReasoningForm, required?: string): JsonObject {
-  if (form === 'both') return withBothNames(message);
+  if (form === 'both') return withBothFields(message);
   if (form === 'thinking_parts') return withThinkingParts(message);
   const text = readReasoning(message);
-  const rest = withoutThinkingParts(omit(message, ...NAMES));
+  const rest = withoutThinkingParts(omit(message, ...REASONING_FIELDS));
   if (form === 'none') return rest;
   const sent = text ?? required ?? (typeof message[form] === 'string' ? '' : undefined);
   return sent === undefined ? rest : { ...rest, [form]: sent };
 }
 
-/** The reasoning's text, whichever name and form it has; undefined where there is none. */
+/** The reasoning text of a message, in any of its forms; undefined without one. */
 function readReasoning(message: JsonObject): string | undefined {
   return (
     readText(message.reasoning_content) ??
     readText(message.reasoning) ??
     joinTexts(readArray(message.reasoning_details), ['text', 'summary']) ??
     joinTexts(readArray(message.thinking_blocks), ['thinking']) ??
-    joinTexts(readArray(message.content).filter(isThinkingPart).flatMap(thoughtsOf), ['text'])
+    joinTexts(readArray(message.content).filter(isThinkingPart).flatMap(thinkingTexts), ['text'])
   );
 }
 
@@ -310,24 +326,24 @@ function isThinkingPart(part: unknown): part is JsonObject {
   return isObject(part) && part.type === 'thinking';
 }
 
-/** Mistral's thoughts are a list of text parts; Anthropic's are one text. */
-function thoughtsOf(part: JsonObject): readonly unknown[] {
+/** Mistral's `thinking` is a list of text parts, Anthropic's is a string. */
+function thinkingTexts(part: JsonObject): readonly unknown[] {
   return typeof part.thinking === 'string' ? [{ text: part.thinking }] : readArray(part.thinking);
 }
 
-function withBothNames(message: JsonObject): JsonObject {
+function withBothFields(message: JsonObject): JsonObject {
   const text = readText(message.reasoning_content) ?? readText(message.reasoning);
   return text === undefined ? message : { ...message, reasoning: text, reasoning_content: text };
 }
 
 function withThinkingParts(message: JsonObject): JsonObject {
-  const rest = omit(message, ...NAMES);
+  const rest = omit(message, ...REASONING_FIELDS);
   const text = readReasoning(message);
   if (text === undefined || readArray(message.content).some(isThinkingPart)) return rest;
   const thinking = { type: 'thinking', thinking: [{ type: 'text', text }], closed: true };
   const { content } = message;
-  const answer = readText(content) === undefined ? readArray(content) : [{ type: 'text', text: content }];
-  return { ...rest, content: [thinking, ...answer] };
+  const parts = readText(content) === undefined ? readArray(content) : [{ type: 'text', text: content }];
+  return { ...rest, content: [thinking, ...parts] };
 }
 
 function withoutThinkingParts(message: JsonObject): JsonObject {
@@ -337,11 +353,13 @@ function withoutThinkingParts(message: JsonObject): JsonObject {
   return { ...message, content: rest.length === 0 ? '' : rest };
 }
 
+// Details of reasoning: signed or encrypted, so only the provider that made them can read them (A7)
+
 /**
- * Its own by their mark, and those without one; a client may have kept the pieces of one detail apart. None where a signature lost its
- * text: they go back whole, or not at all.
+ * The details of a message's reasoning that go back to a provider: those with its tag, and those without a tag. Fragments of one detail
+ * are joined. Empty if a signature has lost its text: then no detail is sent.
  */
-export function ownDetails(message: JsonObject, providerId: string): readonly JsonObject[] {
+export function detailsOfProvider(message: JsonObject, providerId: string): readonly JsonObject[] {
   const details = new ReasoningDetails();
   details.add(readArray(message.reasoning_details).filter(isObject));
   const own = details.list.filter(({ id }) => (readProviderTag(id)?.provider ?? providerId) === providerId);
@@ -349,79 +367,85 @@ export function ownDetails(message: JsonObject, providerId: string): readonly Js
 }
 
 /**
- * The stream helper of OpenAI's SDK keeps the last fragment of a field alone: of a signed text, the signature. Thinking that was never
- * shown has no more than that, but then its message has no other text of it.
+ * Whether a client lost the text of a signed detail. The stream helper of OpenAI's SDK keeps only the last fragment of a field, which
+ * is the signature. A signature without a text is complete if the provider hid the text, but then the message has no reasoning text.
  */
 function hasLostText(details: readonly JsonObject[], message: JsonObject): boolean {
   const texts = details.filter(({ type }) => type === 'reasoning.text');
-  const without = texts.filter(({ text, signature }) => readText(signature) !== undefined && !readText(text));
-  if (without.some(({ id }) => isOfTextById(id))) return true;
+  const withoutText = texts.filter(
+    ({ text, signature }) => readText(signature) !== undefined && !readText(text),
+  );
+  if (withoutText.some(({ id }) => isTaggedAsText(id))) return true;
   const hasText = readText(message.reasoning_content) ?? readText(message.reasoning);
-  return without.length > 0 && without.length === texts.length && hasText !== undefined;
+  return withoutText.length > 0 && withoutText.length === texts.length && hasText !== undefined;
 }
 
-function isOfTextById(id: unknown): boolean {
-  const marked = readProviderTag(id);
-  return marked !== null && isOfText(marked);
+function isTaggedAsText(id: unknown): boolean {
+  const tag = readProviderTag(id);
+  return tag !== null && isOfText(tag);
 }
 
-/** The message without the details of other makers, and without those that lost their text. One that has none leaves as it came. */
-export function withOwnDetails(message: JsonObject, providerId: string): JsonObject {
+/** Drops the details of other providers and those that lost their text. A message without either is returned unchanged. */
+export function withDetailsOfProvider(message: JsonObject, providerId: string): JsonObject {
   const details = readArray(message.reasoning_details).filter(isObject);
-  const isMarked = details.some(({ id }) => readProviderTag(id) !== null);
-  if (!isMarked && !hasLostText(details, message)) return message;
-  const own = ownDetails(message, providerId).map(withoutMark);
+  const isTagged = details.some(({ id }) => readProviderTag(id) !== null);
+  if (!isTagged && !hasLostText(details, message)) return message;
+  const own = detailsOfProvider(message, providerId).map(withoutTag);
   return own.length === 0 ? omit(message, 'reasoning_details') : { ...message, reasoning_details: own };
 }
 
-/** As its provider gave it: a mark stands before an id of its own, or in the place of one. */
-function withoutMark(detail: JsonObject): JsonObject {
-  const marked = readProviderTag(detail.id);
-  if (marked === null) return detail;
-  return marked.payload === '' ? omit(detail, 'id') : { ...detail, id: marked.payload };
+/** The detail as its provider sent it. Weir's tag is a prefix of the provider's id, or replaces a missing id. */
+function withoutTag(detail: JsonObject): JsonObject {
+  const tag = readProviderTag(detail.id);
+  if (tag === null) return detail;
+  return tag.payload === '' ? omit(detail, 'id') : { ...detail, id: tag.payload };
 }
 
-/** Where an API has signatures: on a call, or among the details of the message's reasoning. */
-type SignaturePlace = 'extra_content' | 'reasoning_details';
+// Signatures of tool calls
 
-/** https://ai.google.dev/gemini-api/docs/thought-signatures, for calls that another model made (read 2026-11-21). */
-export const STAND_IN = 'skip_thought_signature_validator';
+/** Google's placeholder for calls of other models: https://ai.google.dev/gemini-api/docs/thought-signatures (read 2026-11-21). */
+export const PLACEHOLDER_SIGNATURE = 'skip_thought_signature_validator';
 
-/** Who made what came with a tool call, or null where Weir did not mark it. */
+/** The id of the provider that sent a call's `extra_content`, or null if Weir did not tag it. */
 export function providerOfExtra(extra: unknown): string | null {
-  const weir = isObject(extra) ? extra.weir : undefined;
-  return isObject(weir) ? (readText(weir.provider) ?? null) : null;
+  const tag = isObject(extra) ? extra.weir : undefined;
+  return isObject(tag) ? (readText(tag.provider) ?? null) : null;
+}
+
+/** Removes Weir's tag from a call's `extra_content`, or all of it if another provider sent it. */
+function withExtraOfProvider(call: JsonObject, providerId: string): JsonObject {
+  const { extra_content: extra } = call;
+  const tagged = providerOfExtra(extra);
+  if ((tagged ?? providerId) !== providerId) return omit(call, 'extra_content');
+  return tagged === null || !isObject(extra) ? call : { ...call, extra_content: omit(extra, 'weir') };
 }
 
 /**
- * A tool call with what came with it, where that is the provider's own or nobody's by its mark, which stays here.
- * @param providerId null for a provider that takes nothing of the kind
+ * Adds the placeholder to a message with tool calls if none of them is signed. Of parallel calls only the first has a signature.
+ * @param place null for a model that needs no signature
  */
-function withOwnExtra(call: JsonObject, providerId: string | null): JsonObject {
-  const { extra_content: extra } = call;
-  const maker = providerOfExtra(extra);
-  if (providerId === null || (maker ?? providerId) !== providerId) return omit(call, 'extra_content');
-  return maker === null || !isObject(extra) ? call : { ...call, extra_content: omit(extra, 'weir') };
-}
-
-/** A message with tool calls: itself where it is signed or needs no signature. Of parallel calls only the first has one. */
 function withSignature(message: JsonObject, place: SignaturePlace | null): JsonObject {
   const [first, ...others] = readArray(message.tool_calls);
   if (place === null || !isObject(first)) return message;
   if (place === 'extra_content') {
     if ([first, ...others].some(isSignedCall)) return message;
-    const signed = { ...first, extra_content: { google: { thought_signature: STAND_IN } } };
+    const signed = { ...first, extra_content: { google: { thought_signature: PLACEHOLDER_SIGNATURE } } };
     return { ...message, tool_calls: [signed, ...others] };
   }
   const details = readArray(message.reasoning_details);
   if (details.some(isSignedDetail)) return message;
   // The form that OpenRouter has for it: RooCodeInc/Roo-Code#10640, 2026-01-12.
-  const base = { type: 'reasoning.encrypted', data: STAND_IN, format: 'google-gemini-v1', index: 0 };
+  const base = {
+    type: 'reasoning.encrypted',
+    data: PLACEHOLDER_SIGNATURE,
+    format: 'google-gemini-v1',
+    index: 0,
+  };
   return { ...message, reasoning_details: [...details, { ...base, id: readText(first.id) }] };
 }
 
-/** Whether a conversation goes on behind a step whose reasoning is not there, or not signed. */
-export function isBehindUnsignedStep(messages: readonly unknown[]): boolean {
+/** Whether the last turn is the result of a tool call whose message has no signed reasoning. */
+export function followsUnsignedStep(messages: readonly unknown[]): boolean {
   const all = messages.filter(isObject);
   const at = all.findLastIndex(({ role }) => role === 'assistant');
   return all[at + 1]?.role === 'tool' && !readArray(all[at]?.reasoning_details).some(isSignedDetail);

@@ -1,7 +1,7 @@
 /** What the request writers for Messages and Gemini share: leading system messages, unread keys, and data URLs. */
 import { isObject, type JsonObject } from '../shared/json.ts';
 import type { TranslationReport } from './dropped-fields.ts';
-import { isFromAnswer } from './dropped-fields.ts';
+import { isFromResponse } from './dropped-fields.ts';
 
 function isSystemMessage({ role }: JsonObject): boolean {
   return role === 'system' || role === 'developer';
@@ -25,7 +25,7 @@ export function reportUnreadKeys(
   report: TranslationReport,
 ): void {
   for (const [key, value] of Object.entries(message)) {
-    const isIgnored = value === null || value === undefined || isFromAnswer(key);
+    const isIgnored = value === null || value === undefined || isFromResponse(key);
     if (!isIgnored && !read.includes(key)) report.drop(`messages.${key}`);
   }
 }

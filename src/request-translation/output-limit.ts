@@ -1,41 +1,54 @@
-/** The limit of an answer's length in a request: how large it is, and under which name a provider takes it (G2). */
+/** The output limit of a request: reads it, lowers it to the limit of a gateway key, and drops other fields that could override it (G2). */
 import { isObject, type JsonObject, omit, ownValue } from '../shared/json.ts';
-import type { RequestRules } from './rules.ts';
+import type { LimitedBody, RequestForm } from './translate.ts';
 
+/** OpenAI's two names of the limit: the old one, from which every provider's table starts, and the new one. */
 const NAMES = ['max_tokens', 'max_completion_tokens'];
 
-/** The caller's own limit: null where there is none, undefined where it is no whole number from 1 up. */
+/** The limit in a body in OpenAI's form: null without one, undefined if it is no positive integer. */
 export function readOutputLimit(body: JsonObject): number | null | undefined {
   const values = NAMES.map((name) => body[name]).filter((value) => value !== undefined);
   if (!values.every((value) => Number.isSafeInteger(value) && Number(value) >= 1)) return undefined;
   return values.length === 0 ? null : Math.max(...values.map(Number));
 }
 
-/** The body with this limit, and no other, under the name that every provider's rules start from. */
+/** Sets the limit of a body in OpenAI's form, before translation. */
 export function withOutputLimit(body: JsonObject, tokens: number): JsonObject {
   return { ...omit(body, ...NAMES), max_tokens: tokens };
 }
 
-export interface LimitedBody {
-  readonly body: JsonObject;
-  /** Names of the rivals that were left out. */
-  readonly dropped: readonly string[];
+/** The limit in a translated body: null without one, undefined if it is no positive integer. */
+export function readWrittenLimit(form: RequestForm, body: JsonObject): number | null | undefined {
+  return form.kind === 'native' ? form.outputLimit(body) : readOutputLimit(body);
+}
+
+/** Limits a translated body, as its last change, to `atMost` tokens or to its own lower limit. */
+export function withWrittenLimit(form: RequestForm, body: JsonObject, atMost: number): LimitedBody {
+  const tokens = Math.min(readWrittenLimit(form, body) ?? atMost, atMost);
+  if (form.kind === 'native') return form.withLimit(body, tokens);
+  return withOnlyLimit(body, limitName(form), tokens, form.rules.competingLimits ?? []);
+}
+
+/** The name of the limit in a translated body. */
+export function limitName(form: RequestForm): string {
+  if (form.kind === 'native') return form.limitName ?? 'max_tokens';
+  const rule = ownValue(form.rules.fields, 'max_tokens');
+  return rule?.kind === 'renamed' ? rule.to : 'max_tokens';
 }
 
 /**
- * The body, as it is sent, with this limit and no rival of it.
- * @param name under which the limit is sent
- * @param rivals names, with dots between those of nested objects, that the provider may read in its place
+ * Sets the limit under this name, and drops OpenAI's other name and the competing fields.
+ * @param competing names of fields, with dots for nested ones, that the provider may read as a limit
  */
-export function withLimitAlone(
+export function withOnlyLimit(
   body: JsonObject,
   name: string,
   tokens: number,
-  rivals: readonly string[],
+  competing: readonly string[],
 ): LimitedBody {
-  const dropped = rivals.filter((rival) => rival !== name && hasPath(body, rival.split('.')));
+  const dropped = competing.filter((field) => field !== name && hasPath(body, field.split('.')));
   const others = NAMES.filter((other) => other !== name);
-  const kept = dropped.reduce((rest, rival) => omitPath(rest, rival.split('.')), omit(body, ...others));
+  const kept = dropped.reduce((rest, field) => omitPath(rest, field.split('.')), omit(body, ...others));
   return { body: { ...kept, [name]: tokens }, dropped };
 }
 
@@ -49,10 +62,4 @@ function omitPath(object: JsonObject, [first = '', ...rest]: readonly string[]):
   const value = object[first];
   if (rest.length === 0 || !isObject(value)) return omit(object, first);
   return { ...object, [first]: omitPath(value, rest) };
-}
-
-/** The name under which the provider gets it. */
-export function outputLimitName({ fields }: RequestRules): string {
-  const rule = ownValue(fields, 'max_tokens');
-  return rule?.kind === 'renamed' ? rule.to : 'max_tokens';
 }

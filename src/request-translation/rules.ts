@@ -1,22 +1,67 @@
-/** What a provider takes in a request: the form of the table in each provider's file, which the engine of this folder reads (Q9). */
+/** What a provider accepts in a request: the types of the table in each provider's file, and helpers to write its rows (Q9). */
 import { isObject, type JsonObject } from '../shared/json.ts';
 
-/** Whether a rule holds for a request's body. */
+/**
+ * How one endpoint of a provider differs from OpenAI's Chat Completions. An empty table sends every request unchanged:
+ *
+ * ```ts
+ * const CHAT: RequestRules = {
+ *   fields: { seed: renamed('random_seed'), store: REFUSED },
+ *   messages: { reasoning: [{ form: 'reasoning_content' }] },
+ *   streamUsage: 'on_request',
+ * };
+ * ```
+ */
+export interface RequestRules {
+  /** Rows for top-level fields of the body, by OpenAI's names. */
+  readonly fields: Readonly<Record<string, FieldRule>>;
+  readonly adjustments?: readonly Adjustment[];
+  readonly effort?: EffortRules;
+  /** `converted`: `functions`, `function_call` and messages of role `function` become tools. Absent: they are sent unchanged. */
+  readonly legacyFunctions?: 'converted';
+  /** `prompt` must be a string: a list of one string becomes that string, and a longer list is an error. */
+  readonly needsTextPrompt?: boolean;
+  readonly messages: MessageRules;
+  /**
+   * Other fields that the provider may read as the output limit or the number of choices, such as {@link COMPETING_LIMITS}. They
+   * are dropped when Weir sets the output limit of a gateway key. `'options.num_predict'` names a nested field.
+   */
+  readonly competingLimits?: readonly string[];
+  /**
+   * Whether the provider reports usage in streams: `on_request` sends `stream_options.include_usage`, so that metering does not
+   * depend on the client; `always` drops `stream_options`, because the provider reports usage without it.
+   */
+  readonly streamUsage: 'on_request' | 'always';
+  /** The provider accepts OpenRouter's `usage: {"include": true}`. For others Weir drops the field and adds the cost itself. */
+  readonly takesUsageInclude?: boolean;
+}
+
+/** Whether a rule applies to a request with this body. */
 type Condition = (body: JsonObject) => boolean;
 
 /**
- * What becomes of a top-level field; one without a rule is sent as it is (Q7).
- * - `renamed`: the provider has another name for it (Q1).
- * - `refused`: the provider answers 4xx to it, or to it under the condition.
- * - `ignored`: the provider takes it, and it changes nothing.
- * - `dropped`: the provider does without being asked what the field asks for.
- * - `left_out`: the deployment says so (`drop` in an entry of `PROVIDERS`), whatever the field is about; the caller is informed (Q5).
+ * What happens to one top-level field. A field without a row is sent unchanged.
+ *
+ * | kind | use it when the provider … | example | effect |
+ * | --- | --- | --- | --- |
+ * | `renamed` | has another name for the field | `seed: renamed('random_seed')` | `{"seed": 7}` is sent as `{"random_seed": 7}` |
+ * | `refused` | answers 4xx to the field | `store: REFUSED` | see below |
+ * | `ignored` | accepts the field without effect | `logit_bias: { kind: 'ignored' }` | see below |
+ * | `implied` | needs no such field, because the endpoint implies it | `model: { kind: 'implied' }` | dropped, not reported |
+ * | `dropped` | (an operator lists the field under `drop` in `PROVIDERS`) | `seed: { kind: 'dropped' }` | dropped and reported in `x-weir-dropped` |
+ *
+ * `refused` and `ignored` may have a condition: `n: { kind: 'refused', when: (body) => body.n !== 1 }`. Where it does not hold, the
+ * field is sent. A refused or ignored field is handled by its meaning (`dropped-fields.ts`):
+ * - OpenAI's default value is dropped, because it equals no value.
+ * - A field about the request, such as `user`, and sampling are dropped and reported if refused, and sent if ignored.
+ * - Any other field changes the output, so it is never lost silently. If refused, it is sent: the client gets the provider's own
+ *   error. If ignored, Weir answers 400 `unsupported_parameter`. With `x-weir-unsupported: drop` both are dropped and reported.
  */
 export type FieldRule =
   | { readonly kind: 'renamed'; readonly to: string }
   | { readonly kind: 'refused' | 'ignored'; readonly when?: Condition }
-  | { readonly kind: 'dropped' }
-  | { readonly kind: 'left_out' };
+  | { readonly kind: 'implied' }
+  | { readonly kind: 'dropped' };
 
 export const REFUSED: FieldRule = { kind: 'refused' };
 
@@ -24,167 +69,169 @@ export function renamed(to: string): FieldRule {
   return { kind: 'renamed', to };
 }
 
-/** A value that the caller did not choose, and without which the provider would refuse what the caller did choose. */
+/**
+ * A field that Weir sets, although the client did not, because the provider would refuse the request otherwise. It is reported in
+ * `x-weir-changed`. DeepSeek refuses a forced tool call while the model thinks:
+ *
+ * ```ts
+ * { field: 'thinking', value: { type: 'disabled' }, when: (body) => isForcedTool(body.tool_choice) }
+ * ```
+ */
 interface Adjustment {
   readonly field: string;
   readonly value: unknown;
   readonly when: Condition;
 }
 
-/** The three ways in which clients ask for more, less or no thinking. */
-export type EffortField = (typeof EFFORT_FIELDS)[number];
+/** The three fields with which clients set the amount of reasoning: OpenAI's, Anthropic's, and OpenRouter's. */
 export const EFFORT_FIELDS = ['reasoning_effort', 'thinking', 'reasoning'] as const;
+export type EffortField = (typeof EFFORT_FIELDS)[number];
 
-/** A provider's nearest word for each of OpenAI's; a word without a row is sent as it is. */
-interface EffortValues {
-  /** Globs of the models that have these; absent: all. */
+/**
+ * How the provider is told how much a model reasons.
+ *
+ * ```ts
+ * effort: { takes: ['reasoning_effort'], values: [{ models: ['kimi-*'], values: { minimal: 'low' } }], none: 'thinking_disabled' }
+ * ```
+ */
+export interface EffortRules {
+  /** The fields that are sent unchanged. The others are converted to `reasoning_effort`. */
+  readonly takes: readonly EffortField[];
+  /** The provider's nearest value for each of OpenAI's. The first row that matches the model applies. */
+  readonly values?: readonly EffortValues[];
+  /** `thinking_disabled`: no reasoning is sent as `thinking: {"type": "disabled"}`. Absent: as `reasoning_effort: "none"`. */
+  readonly none?: 'thinking_disabled';
+  /**
+   * Globs of the models that accept an effort; absent: all. For other models the effort `none` is dropped, and so is an effort of a
+   * client of another protocol.
+   */
   readonly models?: readonly string[];
+}
+
+interface EffortValues {
+  /** Globs of the models that the row is for; absent: all. */
+  readonly models?: readonly string[];
+  /** A value without a row is sent unchanged. */
   readonly values: Readonly<Record<string, string>>;
 }
 
-export interface EffortRules {
-  /** The fields that are taken as they are; what the others ask for becomes `reasoning_effort`. */
-  readonly takes: readonly EffortField[];
-  /** The first that names the model. */
-  readonly values?: readonly EffortValues[];
-  /** Where given, no thinking is `thinking: {"type":"disabled"}` and not the word `none`. */
-  readonly none?: 'thinking_disabled';
-  /** Globs of the models that take an effort at all: for any other, no thinking, and a wish in another API's words, are left out. Absent: all. */
-  readonly models?: readonly string[];
+/** What the provider accepts in `messages` and `tools`. */
+export interface MessageRules {
+  /** The provider's names for roles: `{ developer: 'system' }`. */
+  readonly roles?: Readonly<Record<string, string>>;
+  /** Where system messages may stand. The first rule that matches the model applies; absent: anywhere. */
+  readonly system?: readonly SystemRule[];
+  /** A last message of the assistant gets `prefix: true`. The provider refuses it otherwise, and continues it so. */
+  readonly continuesPrefix?: boolean;
+  /** How reasoning of earlier turns is sent back. The first rule that matches applies. */
+  readonly reasoning: readonly ReasoningRule[];
+  /** The provider accepts `reasoning_details`, respectively `tool_calls[].extra_content`. Absent: dropped. */
+  readonly takesDetails?: boolean;
+  readonly takesExtraContent?: boolean;
+  /** These models refuse a tool call without its signature: Google's documented placeholder is added in this field. */
+  readonly missingSignature?: {
+    readonly models: readonly string[];
+    readonly at: SignaturePlace;
+  };
+  /**
+   * Globs of models that refuse a step of a tool loop without its signed reasoning while reasoning is on. Such a step is sent with
+   * reasoning off.
+   */
+  readonly signedSteps?: readonly string[];
+  /** Keys that an otherwise open schema refuses, in messages, content parts, tool calls and tools: `['cache_control']`. */
+  readonly refused?: readonly string[];
+  /** The provider refuses unknown keys: only these are sent. */
+  readonly closed?: ClosedMessages;
+  /** Roles whose content must be a string: a list of text parts is joined. */
+  readonly joinsText?: readonly string[];
+  /** An assistant message without `content` gets `""`. */
+  readonly needsContent?: boolean;
+  /** The tool names that the provider accepts. Another name is replaced by a short one, and restored in the response. Absent: all. */
+  readonly toolNames?: RegExp;
+  /** The tool-call ids that the provider accepts. Another id is replaced by a hash of itself. Absent: all. */
+  readonly toolCallIds?: RegExp;
+  /** Converts a content part to the provider's form; absent: parts are sent unchanged. */
+  readonly part?: (part: JsonObject) => JsonObject;
+  /** A tool without `parameters` gets an empty schema. */
+  readonly needsParameters?: boolean;
 }
 
 /**
- * How the reasoning of earlier answers is sent back (Q2). `thinking_parts` are Mistral's typed content; `both` is
- * `reasoning` and `reasoning_content`, for servers that ignore the one that they don't know.
- */
-export type ReasoningForm = (typeof REASONING_FORMS)[number];
-export const REASONING_FORMS = ['reasoning_content', 'reasoning', 'both', 'thinking_parts', 'none'] as const;
-
-interface ReasoningRule {
-  /** Globs of the models for which the rule holds; absent: all. */
-  readonly models?: readonly string[];
-  readonly when?: Condition;
-  readonly form: ReasoningForm;
-  /** The provider demands the field on every assistant message: those without one get this text. */
-  readonly required?: { readonly text: string; readonly when: Condition };
-}
-
-/**
- * Where system messages may stand: as many as there are before all others (`leading`), or one alone, the first (`first`). Any other
- * becomes the user's.
+ * `leading`: system messages are accepted before all other messages. `first`: one system message is accepted, as the first message,
+ * so several leading ones are joined. Later system messages become user messages.
  */
 export interface SystemRule {
-  /** Globs of the models for which the rule holds; absent: all. */
+  /** Globs of the models for which the rule applies; absent: all. */
   readonly models?: readonly string[];
   readonly place: 'leading' | 'first';
 }
 
-/** The keys of a closed message schema: everything else is left out (Q4). */
+/**
+ * The form in which reasoning of earlier turns is sent back. `thinking_parts` are Mistral's typed content parts. `both` sends
+ * `reasoning` and `reasoning_content`, for servers that ignore the one that they do not know. `none` drops the reasoning.
+ */
+export const REASONING_FORMS = ['reasoning_content', 'reasoning', 'both', 'thinking_parts', 'none'] as const;
+export type ReasoningForm = (typeof REASONING_FORMS)[number];
+
+interface ReasoningRule {
+  /** Globs of the models for which the rule applies; absent: all. */
+  readonly models?: readonly string[];
+  readonly when?: Condition;
+  readonly form: ReasoningForm;
+  /** The provider requires the field on every assistant message: messages without reasoning get this text. */
+  readonly required?: { readonly text: string; readonly when: Condition };
+}
+
+/** Where a signature is stored: on a tool call, or in the details of the message's reasoning. */
+export type SignaturePlace = 'extra_content' | 'reasoning_details';
+
+/** The keys of a closed message schema. Other keys are dropped; those that may matter to the client are reported. */
 interface ClosedMessages {
-  /** By role, as the provider names it; a role without a row keeps all of its keys. */
+  /** By role, as the provider names it. A role without a row keeps all of its keys. */
   readonly roles: Readonly<Record<string, readonly string[]>>;
-  /** Of a content part, by its type; a type without a row keeps all of its keys. */
+  /** By the type of a content part. A type without a row keeps all of its keys. */
   readonly parts: Readonly<Record<string, readonly string[]>>;
   readonly toolCall: readonly string[];
   readonly tool: readonly string[];
   readonly function: readonly string[];
 }
 
-export interface MessageRules {
-  /** The provider's names of roles that it does not know. */
-  readonly roles?: Readonly<Record<string, string>>;
-  /** The first that names the model; absent: they may stand anywhere. */
-  readonly system?: readonly SystemRule[];
-  /** A conversation that ends in an assistant's message is taken with `prefix: true` alone, and the model goes on with that message. */
-  readonly continuesPrefix?: boolean;
-  /** The first rule that holds. */
-  readonly reasoning: readonly ReasoningRule[];
-  /** `reasoning_details` and `tool_calls[].extra_content` go back only where the provider has them itself. */
-  readonly takesDetails?: boolean;
-  readonly takesExtraContent?: boolean;
-  /** Gemini 3 refuses a call without its signature: the documented stand-in, and where it stands. */
-  readonly missingSignature?: {
-    readonly models: readonly string[];
-    readonly at: 'extra_content' | 'reasoning_details';
-  };
-  /**
-   * Globs of models that think where they are asked to, and then refuse a step of a tool loop without its signed reasoning: such a step
-   * is answered without.
-   */
-  readonly signedSteps?: readonly string[];
-  /** Keys that an otherwise open schema refuses, on messages, their content parts, tool calls and tools. */
-  readonly refused?: readonly string[];
-  readonly closed?: ClosedMessages;
-  /** Roles whose content must be one text: a list of text parts is joined. */
-  readonly joinsText?: readonly string[];
-  /** An assistant message without `content` is refused: it gets `""`. */
-  readonly needsContent?: boolean;
-  /** The form of tools' names; any other gets a short one, which is given back in the answer. Absent: any is taken. */
-  readonly toolNames?: RegExp;
-  /** The form of tool-call ids; any other becomes a hash of itself (Q3). */
-  readonly toolCallIds?: RegExp;
-  /** A content part as the provider has it; absent: as it is. */
-  readonly part?: (part: JsonObject) => JsonObject;
-  /** A tool without `parameters` is refused: it gets an empty schema. */
-  readonly needsParameters?: boolean;
-}
-
-/** All that one endpoint of a provider takes otherwise than OpenAI's chat completions do. */
-export interface RequestRules {
-  readonly fields: Readonly<Record<string, FieldRule>>;
-  readonly adjustments?: readonly Adjustment[];
-  readonly effort?: EffortRules;
-  /** `converted`: `functions`, `function_call` and their messages, the forms before tools, become tools. */
-  readonly legacyFunctions?: 'converted';
-  /** `prompt` must be one text. */
-  readonly needsTextPrompt?: boolean;
-  readonly messages: MessageRules;
-  /**
-   * Fields, with dots between nested names, that the provider may read as the limit of an answer or as the number of answers in the
-   * place of OpenAI's: under a key's limits they are left out (G2).
-   */
-  readonly rivalLimits?: readonly string[];
-  /** Usage in streams is `asked` for with `stream_options`, or comes `unasked` and the field is left out (U4). */
-  readonly streamUsage: 'asked' | 'unasked';
-  /** `usage: {"include": true}` is the provider's own word, too: for any other it is left out, as Weir answers it (P5). */
-  readonly takesUsageInclude?: boolean;
-}
-
-/** What a deployment or a request wants done with fields that a provider does not take (Q8). */
-export type Unsupported = 'auto' | 'drop' | 'refuse';
-export const UNSUPPORTED: readonly [Unsupported, ...Unsupported[]] = ['auto', 'drop', 'refuse'];
-
-/** What a deployment wants done for callers who set no marks for a prompt cache (A9). */
-export type PromptCache = 'auto' | 'off';
-export const PROMPT_CACHE: readonly [PromptCache, ...PromptCache[]] = ['auto', 'off'];
-
-/** Names of OpenAI's tools, and of those of APIs that took them over. */
-export const OPENAI_TOOL_NAMES = /^[a-zA-Z0-9_-]{1,64}$/;
-
-/** The keys of OpenAI's function tools and of their calls, for closed schemas that have the same. */
+/** The keys of OpenAI's function tools and their calls, for closed schemas with the same ones. */
 export const FUNCTION_TOOLS = {
   toolCall: ['id', 'type', 'function'],
   tool: ['type', 'function'],
   function: ['name', 'description', 'parameters', 'strict'],
 } as const;
 
-export function hasItems(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0;
-}
-
-/** The caller demands a tool call, of any tool or of a named one. */
-export function isForcedTool(toolChoice: unknown): boolean {
-  return toolChoice === 'required' || toolChoice === 'any' || isObject(toolChoice);
-}
+/** The tool names that OpenAI accepts, and APIs that copied its rule. */
+export const OPENAI_TOOL_NAMES = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /**
- * Names that a server without a closed schema may read as a limit, or as a number of answers, beside OpenAI's. llama.cpp's
- * `n_predict` wins over `max_tokens`, and `n_cmpl` over `n` (its server's source, read 2026-11-22); the others are the words of the
- * own APIs of Ollama, Hugging Face, SGLang, vLLM, Anthropic and Google, which a proxy before them may hand on.
+ * Fields that a server without a closed schema may read as the output limit, or as the number of choices, besides OpenAI's. llama.cpp's
+ * `n_predict` takes precedence over `max_tokens`, and `n_cmpl` over `n` (its server's source, read 2026-11-22). The others are fields of
+ * the native APIs of Ollama, Hugging Face, SGLang, vLLM, Anthropic and Google, which a proxy in front of them may forward.
  */
-export const RIVAL_LIMITS: readonly string[] = [
+export const COMPETING_LIMITS: readonly string[] = [
   ...['max_output_tokens', 'maxOutputTokens', 'n_predict', 'num_predict', 'options', 'n_cmpl'],
   ...['max_new_tokens', 'max_gen_len', 'max_length', 'max_tokens_to_sample', 'num_return_sequences'],
   ...['generation_config', 'generationConfig', 'candidate_count', 'candidateCount'],
   ...['parameters', 'sampling_params', 'extra_body', 'use_beam_search', 'min_tokens'],
 ];
+
+/** For conditions: whether a field is a list with items. */
+export function hasItems(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0;
+}
+
+/** For conditions: whether the client demands a tool call, of any tool or of a named one. */
+export function isForcedTool(toolChoice: unknown): boolean {
+  return toolChoice === 'required' || toolChoice === 'any' || isObject(toolChoice);
+}
+
+/** What a deployment (`UNSUPPORTED`) or a request (`x-weir-unsupported`) wants done with fields that a provider does not support (Q8). */
+export type Unsupported = 'auto' | 'drop' | 'refuse';
+export const UNSUPPORTED: readonly [Unsupported, ...Unsupported[]] = ['auto', 'drop', 'refuse'];
+
+/** Whether a provider that caches only marked prompts gets a mark when the client set none (`PROMPT_CACHE`, A9). */
+export type PromptCache = 'auto' | 'off';
+export const PROMPT_CACHE: readonly [PromptCache, ...PromptCache[]] = ['auto', 'off'];

@@ -1,5 +1,4 @@
-/** Rewrites the definitions of tools into what the provider takes. */
-
+/** Rewrites tools and their calls: definitions, names that the provider refuses, and OpenAI's functions from before tools. */
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import {
   type EmbeddedJson,
@@ -28,10 +27,10 @@ function rewriteTool(
   { closed, refused = [], needsParameters }: MessageRules,
   report: TranslationReport,
 ): JsonObject {
-  // A tool of another kind has other keys: the provider itself answers for those that it does not have.
+  // Tools of other types have other keys, which the provider checks itself.
   if (tool.type !== 'function' || !isObject(tool.function)) return tool;
-  const kept = keep(tool, (key) => closed?.tool.includes(key) ?? !refused.includes(key), 'tools', report);
-  const definition = keep(
+  const kept = keepKeys(tool, (key) => closed?.tool.includes(key) ?? !refused.includes(key), 'tools', report);
+  const definition = keepKeys(
     tool.function,
     (key) => closed?.function.includes(key) ?? true,
     'tools.function',
@@ -41,22 +40,22 @@ function rewriteTool(
   return { ...kept, function: { ...definition, ...parameters } };
 }
 
-function keep(
+function keepKeys(
   object: JsonObject,
   isKept: (key: string) => boolean,
-  place: string,
+  path: string,
   report: TranslationReport,
 ): JsonObject {
   return keepEntries(
     object,
     (key, value) => isKept(key) && value !== null,
     (key, value) => {
-      if (value !== null) report.drop(`${place}.${key}`);
+      if (value !== null) report.drop(`${path}.${key}`);
     },
   );
 }
 
-/** Itself where it has none of them. */
+/** Converts `functions`, `function_call` and messages of role `function` to tools. A body without them is returned unchanged. */
 export function convertLegacyFunctions(body: JsonObject): JsonObject {
   const isLegacy = Array.isArray(body.functions) || body.function_call !== undefined;
   if (!isLegacy && !readArray(body.messages).some(isLegacyMessage)) return body;
@@ -68,7 +67,7 @@ export function convertLegacyFunctions(body: JsonObject): JsonObject {
     ...(body.function_call === undefined || rest.tool_choice !== undefined
       ? {}
       : { tool_choice: toolChoice(body.function_call) }),
-    ...(Array.isArray(body.messages) ? { messages: convertMessages(body.messages) } : {}),
+    ...(Array.isArray(body.messages) ? { messages: convertLegacyMessages(body.messages) } : {}),
   };
 }
 
@@ -80,45 +79,45 @@ function toolChoice(functionCall: unknown): unknown {
   return isObject(functionCall) ? { type: 'function', function: { name: functionCall.name } } : functionCall;
 }
 
-/** A legacy call has no id: it gets one from its place, and the next message of the role `function` answers it. */
-function convertMessages(messages: readonly unknown[]): unknown[] {
+/** A legacy call has no id. It gets one from its position, and the next message of role `function` is its result. */
+function convertLegacyMessages(messages: readonly unknown[]): unknown[] {
   let lastId = toolCallId('function');
-  return messages.map((message, place) => {
+  return messages.map((message, position) => {
     if (!isObject(message)) return message;
     if (message.role === 'function') {
       return { ...omit(message, 'role', 'name'), role: 'tool', tool_call_id: lastId };
     }
     if (!isObject(message.function_call) || message.tool_calls !== undefined) return message;
-    lastId = toolCallId(`function ${place} ${readText(message.function_call.name) ?? ''}`);
+    lastId = toolCallId(`function ${position} ${readText(message.function_call.name) ?? ''}`);
     const call = { id: lastId, type: 'function', function: message.function_call };
     return { ...omit(message, 'function_call'), tool_calls: [call] };
   });
 }
 
-/** The names as tools have them, by those that stand for them. */
+/** The client's tool names by the short names that replace them in the provider's request. */
 export type ToolNames = ReadonlyMap<string, string>;
 
-/** No provider takes fewer. */
+/** The lowest limit of any provider. */
 const MAX_SHORT_CHARS = 64;
 
 /**
- * The body with names that the provider takes: itself where it takes all.
- * @param taken the form of names that it takes; absent: any
+ * Replaces tool names that the provider refuses, wherever a body contains names. The writer of the response restores them.
+ * @param accepted the names that the provider accepts; absent: all
  */
 export function withShortToolNames(
   body: JsonObject,
-  taken: RegExp | undefined,
+  accepted: RegExp | undefined,
 ): { readonly body: JsonObject; readonly names: ToolNames } {
-  if (taken === undefined) return { body, names: new Map() };
-  const shortener = new Shortener(taken);
-  shortener.keep(offeredNames(body));
-  const written = renamedFields(body, (name) => shortener.shortOf(name));
+  if (accepted === undefined) return { body, names: new Map() };
+  const shortener = new NameShortener(accepted);
+  shortener.reserve(definedNames(body));
+  const fields = renamedFields(body, (name) => shortener.shorten(name));
   const { names } = shortener;
-  return { body: names.size === 0 ? body : { ...body, ...written }, names };
+  return { body: names.size === 0 ? body : { ...body, ...fields }, names };
 }
 
-/** What of the names lives as long as the answer, in UTF-16 units, about. */
-export function charsOfNames(names: ToolNames): number {
+/** The approximate size of the names in memory, in UTF-16 units. They live as long as the response. */
+export function sizeOfNames(names: ToolNames): number {
   let chars = 0;
   for (const [short, name] of names) chars += ENTRY_CHARS + short.length + name.length;
   return chars;
@@ -126,45 +125,45 @@ export function charsOfNames(names: ToolNames): number {
 
 const ENTRY_CHARS = 32;
 
-class Shortener {
+class NameShortener {
   readonly names = new Map<string, string>();
-  readonly #taken: RegExp;
-  readonly #shorts = new Map<string, string>();
-  readonly #kept = new Set<string>();
+  readonly #accepted: RegExp;
+  readonly #shortNames = new Map<string, string>();
+  readonly #reserved = new Set<string>();
 
-  constructor(taken: RegExp) {
-    this.#taken = taken;
+  constructor(accepted: RegExp) {
+    this.#accepted = accepted;
   }
 
-  /** Names that stand for themselves alone. */
-  keep(names: readonly string[]): void {
-    for (const name of names) if (this.#taken.test(name)) this.#kept.add(name);
+  /** Accepted names of other tools, which no short name may equal. */
+  reserve(names: readonly string[]): void {
+    for (const name of names) if (this.#accepted.test(name)) this.#reserved.add(name);
   }
 
-  /** By a hash of the name: the same in every request of a conversation. */
-  shortOf(name: string): string {
-    const known = this.#shorts.get(name);
-    if (known !== undefined || this.#taken.test(name)) return known ?? name;
+  /** The short name contains a hash, so it is the same in every request of a conversation. */
+  shorten(name: string): string {
+    const known = this.#shortNames.get(name);
+    if (known !== undefined || this.#accepted.test(name)) return known ?? name;
     let short = shortName(name, name);
-    for (let i = 1; this.#kept.has(short) || this.names.has(short); i++)
+    for (let i = 1; this.#reserved.has(short) || this.names.has(short); i++)
       short = shortName(name, `${name} ${i}`);
-    this.#shorts.set(name, short);
+    this.#shortNames.set(name, short);
     this.names.set(short, name);
     return short;
   }
 }
 
-/** The beginning of the name, in letters that every provider takes and from a letter on, and a hash. */
+/** The beginning of the name, in characters that every provider accepts, and a hash. The first character is a letter. */
 function shortName(name: string, hashed: string): string {
   const hash = toolCallId(hashed);
   const head = name.slice(0, MAX_SHORT_CHARS).replace(/[^a-zA-Z0-9_-]/g, '_');
-  const lettered = /^[a-zA-Z]/.test(head) ? head : `tool_${head}`;
-  return `${lettered.slice(0, MAX_SHORT_CHARS - 1 - hash.length)}_${hash}`;
+  const prefix = /^[a-zA-Z]/.test(head) ? head : `tool_${head}`;
+  return `${prefix.slice(0, MAX_SHORT_CHARS - 1 - hash.length)}_${hash}`;
 }
 
 type Rename = (name: string) => string;
 
-function offeredNames(body: JsonObject): readonly string[] {
+function definedNames(body: JsonObject): readonly string[] {
   const names: string[] = [];
   renamedTools(body, (name) => {
     names.push(name);
@@ -173,13 +172,13 @@ function offeredNames(body: JsonObject): readonly string[] {
   return names;
 }
 
-/** The fields in which names stand, with their short ones. */
+/** The fields of a body that contain tool names, with renamed tools. */
 function renamedFields(body: JsonObject, rename: Rename): JsonObject {
   const { tool_choice: choice, function_call: call, messages } = body;
   return {
     ...renamedTools(body, rename),
     ...(isObject(choice) ? { tool_choice: renamedChoice(choice, rename) } : {}),
-    ...(isObject(call) ? { function_call: named(call, rename) } : {}),
+    ...(isObject(call) ? { function_call: withName(call, rename) } : {}),
     ...(Array.isArray(messages)
       ? { messages: mapObjects(messages, (one) => renamedMessage(one, rename)) }
       : {}),
@@ -189,14 +188,14 @@ function renamedFields(body: JsonObject, rename: Rename): JsonObject {
 function renamedTools({ tools, functions }: JsonObject, rename: Rename): JsonObject {
   return {
     ...(Array.isArray(tools) ? { tools: mapObjects(tools, (tool) => renamedTool(tool, rename)) } : {}),
-    ...(Array.isArray(functions) ? { functions: mapObjects(functions, (one) => named(one, rename)) } : {}),
+    ...(Array.isArray(functions) ? { functions: mapObjects(functions, (one) => withName(one, rename)) } : {}),
   };
 }
 
-/** A tool, a call or a choice: its name stands in its function, or in its custom tool. */
+/** A tool, a call or a choice: the name is in its `function` or `custom` member. */
 function renamedTool(tool: JsonObject, rename: Rename): JsonObject {
-  if (isObject(tool.function)) return { ...tool, function: named(tool.function, rename) };
-  return isObject(tool.custom) ? { ...tool, custom: named(tool.custom, rename) } : tool;
+  if (isObject(tool.function)) return { ...tool, function: withName(tool.function, rename) };
+  return isObject(tool.custom) ? { ...tool, custom: withName(tool.custom, rename) } : tool;
 }
 
 function renamedChoice(choice: JsonObject, rename: Rename): JsonObject {
@@ -204,7 +203,7 @@ function renamedChoice(choice: JsonObject, rename: Rename): JsonObject {
   if (isObject(allowed)) return { ...choice, allowed_tools: renamedAllowed(allowed, rename) };
   if (Array.isArray(choice.tools)) return renamedAllowed(choice, rename);
   return choice.type === 'function' && !isObject(choice.function)
-    ? named(choice, rename)
+    ? withName(choice, rename)
     : renamedTool(choice, rename);
 }
 
@@ -213,17 +212,17 @@ function renamedAllowed(allowed: JsonObject, rename: Rename): JsonObject {
 }
 
 function renamedMessage(message: JsonObject, rename: Rename): JsonObject {
-  if (message.role === 'tool' || message.role === 'function') return named(message, rename);
+  if (message.role === 'tool' || message.role === 'function') return withName(message, rename);
   const { tool_calls: calls, function_call: call } = message;
   if (!Array.isArray(calls) && !isObject(call)) return message;
   const renamedCalls = Array.isArray(calls)
     ? { tool_calls: mapObjects(calls, (one) => renamedTool(one, rename)) }
     : {};
-  const renamedCall = isObject(call) ? { function_call: named(call, rename) } : {};
+  const renamedCall = isObject(call) ? { function_call: withName(call, rename) } : {};
   return { ...message, ...renamedCalls, ...renamedCall };
 }
 
-function named(object: JsonObject, rename: Rename): JsonObject {
+function withName(object: JsonObject, rename: Rename): JsonObject {
   const name = readText(object.name);
   return name === undefined ? object : { ...object, name: rename(name) };
 }
@@ -232,19 +231,18 @@ function mapObjects(items: readonly unknown[], map: (item: JsonObject) => JsonOb
   return items.map((item) => (isObject(item) ? map(item) : item));
 }
 
-interface Calls {
+interface CallsWithId {
   /** How many other ids came before. */
-  readonly place: number;
-  /** What the calls of this id are known by, in their order. */
+  readonly position: number;
   readonly names: string[];
-  answered: number;
+  results: number;
 }
 
-/** By the ids that their client gave them, which several may have between them. */
+/** The tool calls of one step, for native APIs that match results by name or position. Several calls may share an id. */
 export class StepCalls {
-  readonly #calls = new Map<string, Calls>();
+  readonly #calls = new Map<string, CallsWithId>();
 
-  /** A step begins: what was called before is answered by now, or never. */
+  /** Begins the next step: later results belong to its calls. */
   begin(): void {
     this.#calls.clear();
   }
@@ -252,24 +250,24 @@ export class StepCalls {
   add(id: string, name: string): void {
     const known = this.#calls.get(id);
     if (known !== undefined) known.names.push(name);
-    else this.#calls.set(id, { place: this.#calls.size, names: [name], answered: 0 });
+    else this.#calls.set(id, { position: this.#calls.size, names: [name], results: 0 });
   }
 
-  /** The name of the call that a result is of: of calls with one id the first result is the first one's. */
-  answer(id: string): string | undefined {
+  /** The name of the call that a result belongs to. Results of calls with one id come in the order of the calls. */
+  matchResult(id: string): string | undefined {
     const known = this.#calls.get(id);
-    return known?.names[Math.min(known.answered++, known.names.length - 1)];
+    return known?.names[Math.min(known.results++, known.names.length - 1)];
   }
 
-  /** Where the calls of this id stand; behind all others where there is none. */
-  placeOf(id: string): number {
-    return this.#calls.get(id)?.place ?? this.#calls.size;
+  /** The position of an id among the calls; an unknown id comes last. */
+  positionOf(id: string): number {
+    return this.#calls.get(id)?.position ?? this.#calls.size;
   }
 }
 
 /**
- * A call's arguments as an object: none where they are blank or null; a text that is no object (cut by a limit, or beyond the bounds)
- * is kept as one of them, as it must not block the conversation for ever.
+ * A call's arguments as an object. Blank and null arguments become `{}`. A text that is no valid object, such as truncated JSON, is
+ * wrapped, because a refusal would block the conversation for good.
  */
 export function argumentsObject(value: unknown, embedded: EmbeddedJson): JsonObject {
   if (isObject(value)) return value;

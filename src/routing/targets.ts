@@ -2,7 +2,7 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import type { Endpoint, PassthroughEndpoint, Route } from '../providers/provider.ts';
-import { type AliasTarget, findAlias, isGlob, plainTarget, providerIn } from '../settings/aliases.ts';
+import { type AliasTarget, findAlias, isGlob, providerOf, targetWithoutAlias } from '../settings/aliases.ts';
 import type { ConfiguredProvider, Settings } from '../settings/settings.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { MAX_TARGETS } from '../shared/limits.ts';
@@ -76,7 +76,7 @@ function findCandidate(
 ): Result<Candidate, ApiError> {
   const param = route === 'agents' ? 'agent_id' : 'model';
   const address = aliasTarget?.address ?? name;
-  const prefix = providerIn(address);
+  const prefix = providerOf(address);
   const isAddressed = settings.providers.has(prefix) || PROVIDERS.some((provider) => provider.id === prefix);
   const id = isAddressed ? prefix : defaultProvider(settings, route);
   if (id === null) {
@@ -95,13 +95,13 @@ function findCandidate(
     endpoint: configured.provider.endpoints[route],
     model,
     address: `${id}/${model}`,
-    aliasTarget: aliasTarget ?? plainTarget(address),
+    aliasTarget: aliasTarget ?? targetWithoutAlias(address),
   });
 }
 
 /** The message for a name without a known provider. It suggests the nearest known name. */
 function unknownProvider(address: string, { providers, aliases }: Settings): string {
-  const prefix = providerIn(address);
+  const prefix = providerOf(address);
   const ids = [...providers.keys()];
   const known = `Providers here: ${ids.join(', ') || 'none yet'}`;
   if (prefix === '') {

@@ -6,7 +6,7 @@ import { isObject, type JsonObject, readArray, readText } from '../shared/json.t
 import { MAX_TARGETS } from '../shared/limits.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import type { ConfiguredProvider } from './providers.ts';
-import type { Reader } from './reader.ts';
+import type { SettingsReader } from './reader.ts';
 
 /** What an alias may add to what makes the next step be asked (R2). */
 const REFUSALS = ['context_length', 'content_filter'] as const satisfies readonly RefusalKind[];
@@ -36,7 +36,7 @@ type Providers = ReadonlyMap<string, ConfiguredProvider>;
 const NO_FIELDS: JsonObject = {};
 
 /** What stands for a model that no alias names. */
-export function plainTarget(address: string): AliasTarget {
+export function targetWithoutAlias(address: string): AliasTarget {
   return { address, weight: 0, timeoutMs: null, set: NO_FIELDS, on: [] };
 }
 
@@ -44,7 +44,7 @@ export function plainTarget(address: string): AliasTarget {
 export function findAlias(aliases: readonly Alias[], name: string, providers: Providers): Alias | undefined {
   const exact = aliases.find((alias) => alias.name === name);
   if (exact !== undefined || !aliases.some(isGlob)) return exact;
-  const isAddress = providers.has(providerIn(name));
+  const isAddress = providers.has(providerOf(name));
   return aliases.find(
     (alias) => isGlob(alias) && (!isAddress || alias.name.includes('/')) && matchesGlob(alias.name, name),
   );
@@ -55,13 +55,13 @@ export function isGlob({ name }: Alias): boolean {
 }
 
 /** What stands before the first slash, or `""`. */
-export function providerIn(address: string): string {
+export function providerOf(address: string): string {
   return address.slice(0, Math.max(0, address.indexOf('/')));
 }
 
 /** @param defaultProvider where a bare name goes, or null */
 export function readAliases(
-  reader: Reader,
+  reader: SettingsReader,
   providers: Providers,
   defaultProvider: string | null,
 ): readonly Alias[] {
@@ -90,12 +90,12 @@ interface StepContext {
 
 /** Reads the steps of one alias; messages name the alias and the step, and contain no value. */
 class StepReader {
-  readonly #reader: Reader;
+  readonly #reader: SettingsReader;
   readonly #alias: string;
   readonly #context: StepContext;
   #place = '';
 
-  constructor(reader: Reader, alias: string, context: StepContext) {
+  constructor(reader: SettingsReader, alias: string, context: StepContext) {
     this.#reader = reader;
     this.#alias = PRINTED_NAME.test(alias) ? alias : 'an alias';
     this.#context = context;
@@ -148,7 +148,7 @@ class StepReader {
     const isBare = !model.includes('/') && defaultProvider !== null;
     if (isBare && names.includes(model)) return this.#invalid('names an alias, and must name a model');
     const address = isBare ? `${defaultProvider}/${model}` : model;
-    const provider = providerIn(address);
+    const provider = providerOf(address);
     if (providers.has(provider) && address.length > provider.length + 1) return address;
     const ids = [...providers.keys()];
     const known = ids.join(', ') || 'none yet';

@@ -1,6 +1,6 @@
 /** Reads where Weir lives: its base path, and what a request gets that is not Weir's. */
 import type { JsonObject } from '../shared/json.ts';
-import { Reader } from './reader.ts';
+import { SettingsReader } from './reader.ts';
 
 /** Who answers what is not Weir's. */
 type Origin =
@@ -23,12 +23,12 @@ const HOST = /^(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*(?::\d{1,5})?$/;
 
 /** A deployment's placement, which holds whatever else is wrong with its settings; null where it is invalid itself (W1). */
 export function mountConfigOf(env: JsonObject): MountConfig | null {
-  const reader = new Reader(env);
+  const reader = new SettingsReader(env);
   const mount = readMountConfig(reader);
   return reader.problems.length === 0 ? mount : null;
 }
 
-export function readMountConfig(reader: Reader): MountConfig {
+export function readMountConfig(reader: SettingsReader): MountConfig {
   return {
     basePath: readBasePath(reader),
     origin: readOrigin(reader),
@@ -36,13 +36,13 @@ export function readMountConfig(reader: Reader): MountConfig {
   };
 }
 
-function readBasePath(reader: Reader): string {
+function readBasePath(reader: SettingsReader): string {
   const path = reader.text('BASE_PATH') ?? '/';
   if (!/^\/[\w./~-]*$/.test(path)) reader.invalid('BASE_PATH', 'must be a path that begins with /');
   return path.replace(/\/+$/, '');
 }
 
-function readOrigin(reader: Reader): Origin {
+function readOrigin(reader: SettingsReader): Origin {
   const text = reader.text('ORIGIN') ?? '404';
   const hosts = reader.text('ORIGIN_HOSTS') ?? '';
   if (text === '404') return { kind: 'none' };
@@ -57,7 +57,7 @@ function readOrigin(reader: Reader): Origin {
  * Nothing in a request tells the edge, where a zone's routes decide which hosts arrive, from a runtime that takes any
  * `Host`: wrangler dev invents `request.cf` and the edge's headers, or takes the client's. So the hosts are named.
  */
-function readHosts(reader: Reader, text: string): readonly string[] {
+function readHosts(reader: SettingsReader, text: string): readonly string[] {
   const entries = text.toLowerCase().split(',');
   const hosts = entries.map((host) => host.trim()).filter((host) => host !== '');
   if (hosts.length === 0 || !hosts.every((host) => HOST.test(host)))

@@ -13,7 +13,7 @@ import type { Profile, Provider } from '../providers/provider.ts';
 import { type FieldRule, REASONING_FORMS, renamed } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, readText } from '../shared/json.ts';
 import { didYouMean } from '../shared/nearest.ts';
-import type { Reader } from './reader.ts';
+import type { SettingsReader } from './reader.ts';
 
 /** A provider that this deployment can reach. */
 export interface ConfiguredProvider {
@@ -47,7 +47,10 @@ const ENTRY_FIELDS: readonly string[] = [
 ];
 
 /** A provider is enabled by its key; where callers bring their own keys, by its base URL. */
-export function readProviders(reader: Reader, auth: AuthMode): ReadonlyMap<string, ConfiguredProvider> {
+export function readProviders(
+  reader: SettingsReader,
+  auth: AuthMode,
+): ReadonlyMap<string, ConfiguredProvider> {
   const configured = new Map<string, ConfiguredProvider>();
   for (const provider of PROVIDERS) {
     const apiKey = firstText(reader, provider.apiKeySettings);
@@ -80,7 +83,7 @@ export function readProviders(reader: Reader, auth: AuthMode): ReadonlyMap<strin
 }
 
 function firstText(
-  reader: Reader,
+  reader: SettingsReader,
   settings: readonly string[],
 ): { readonly setting: string; readonly text: string } | undefined {
   const given = settings.map((setting) => ({ setting, text: reader.text(setting) }));
@@ -90,10 +93,10 @@ function firstText(
 
 /** Reads the fields of one entry of `PROVIDERS`; messages name the entry and never contain a value, which may be a secret. */
 class EntryReader {
-  readonly #reader: Reader;
+  readonly #reader: SettingsReader;
   readonly #id: string;
 
-  constructor(reader: Reader, id: string) {
+  constructor(reader: SettingsReader, id: string) {
     this.#reader = reader;
     this.#id = id;
   }
@@ -217,15 +220,15 @@ function readProfile(
 function readLanes(
   reader: EntryReader,
   { responses }: JsonObject,
-  { lanes, ...profile }: Profile,
+  { passthrough, ...profile }: Profile,
   host: string,
 ): Profile | undefined {
   if (responses !== undefined && typeof responses !== 'boolean') {
     return reader.invalid('responses must be true or false');
   }
-  if (responses === true) return { ...profile, lanes: { ...lanes, ...RESPONSES_PASSTHROUGH } };
+  if (responses === true) return { ...profile, passthrough: { ...passthrough, ...RESPONSES_PASSTHROUGH } };
   const isOwn = responses === undefined && profile.hosts.includes(host);
-  return isOwn && lanes !== undefined ? { ...profile, lanes } : profile;
+  return isOwn && passthrough !== undefined ? { ...profile, passthrough } : profile;
 }
 
 /** More are a mistake. */
@@ -255,7 +258,7 @@ function readChatChanges(entry: JsonObject): ChatChanges | null | string {
   if (problem !== null) return problem;
   const fields: [string, FieldRule][] = [
     ...Object.entries(rename).map(([from, to]): [string, FieldRule] => [from, renamed(to)]),
-    ...drop.map((name): [string, FieldRule] => [name, { kind: 'left_out' }]),
+    ...drop.map((name): [string, FieldRule] => [name, { kind: 'dropped' }]),
   ];
   return { fields: Object.fromEntries(fields), roles, effort, reasoning };
 }

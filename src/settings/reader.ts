@@ -11,7 +11,7 @@ export interface SettingProblem {
 /** A day: a timer takes no more than 24, and no answer takes that long. */
 const MAX_SECONDS = 86_400;
 
-export class Reader {
+export class SettingsReader {
   readonly problems: SettingProblem[] = [];
   /** Every name that was read, set or not: the settings that there are. */
   readonly names = new Set<string>();

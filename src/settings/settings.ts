@@ -15,7 +15,7 @@ import type { TimerLimits } from '../stream/timers.ts';
 import { type Alias, readAliases } from './aliases.ts';
 import { type MountConfig, readMountConfig } from './mount-config.ts';
 import { type ConfiguredProvider, readProviders } from './providers.ts';
-import { Reader, type SettingProblem } from './reader.ts';
+import { type SettingProblem, SettingsReader } from './reader.ts';
 
 export type { ConfiguredProvider } from './providers.ts';
 export type { SettingProblem } from './reader.ts';
@@ -61,7 +61,7 @@ const DEFAULT_MAX_REQUEST_BYTES = 10 * 1024 * 1024;
 
 /** Reads every setting, so that all invalid ones are reported at once. */
 export function readSettings(env: JsonObject): SettingsResult {
-  const reader = new Reader(env);
+  const reader = new SettingsReader(env);
   const auth = reader.choice('AUTH', ['keys', 'passthrough', 'open']);
   const providers = readProviders(reader, auth);
   const defaultProvider = readDefaultProvider(reader, providers);
@@ -97,7 +97,7 @@ const MIN_RECORD_DAYS = 15;
 const MAX_RECORD_DAYS = 3650;
 const DEFAULT_RECORD_DAYS = 35;
 
-function readDays(reader: Reader): number {
+function readDays(reader: SettingsReader): number {
   const days = Number(reader.text('RECORD_DAYS') ?? DEFAULT_RECORD_DAYS);
   if (Number.isSafeInteger(days) && days >= MIN_RECORD_DAYS && days <= MAX_RECORD_DAYS) return days;
   reader.invalid('RECORD_DAYS', `must be whole days, from ${MIN_RECORD_DAYS} to ${MAX_RECORD_DAYS}`);
@@ -106,11 +106,11 @@ function readDays(reader: Reader): number {
 
 /** For the ledger objects, which need nothing else; the default where the setting is invalid, which the gateway reports. */
 export function readRecordDays(env: JsonObject): number {
-  return readDays(new Reader(env));
+  return readDays(new SettingsReader(env));
 }
 
 function readDefaultProvider(
-  reader: Reader,
+  reader: SettingsReader,
   providers: ReadonlyMap<string, ConfiguredProvider>,
 ): string | null {
   const id = reader.text('DEFAULT_PROVIDER');
@@ -125,14 +125,14 @@ function readDefaultProvider(
 
 const DEFAULT_RETRIES = 1;
 
-function readRetries(reader: Reader): number {
+function readRetries(reader: SettingsReader): number {
   const retries = Number(reader.text('RETRIES') ?? DEFAULT_RETRIES);
   if (Number.isInteger(retries) && retries >= 0 && retries <= MAX_RETRIES) return retries;
   reader.invalid('RETRIES', `must be a whole number from 0 to ${MAX_RETRIES}`);
   return DEFAULT_RETRIES;
 }
 
-function readPrices(reader: Reader): readonly Price[] {
+function readPrices(reader: SettingsReader): readonly Price[] {
   const list = reader.list('PRICES');
   if (new TextEncoder().encode(JSON.stringify(list)).length > MAX_PRICES_SETTING_BYTES)
     reader.invalid('PRICES', 'holds at most 5 KB: put longer lists under the key config/prices in WEIR_KV');
@@ -142,7 +142,7 @@ function readPrices(reader: Reader): readonly Price[] {
   return [];
 }
 
-function readPolicies(reader: Reader): Policies {
+function readPolicies(reader: SettingsReader): Policies {
   const vendorEvents = parseVendorEvents(reader.text('VENDOR_EVENTS') ?? 'strip');
   if (vendorEvents === null)
     reader.invalid('VENDOR_EVENTS', 'must be strip, pass, or globs such as x_research.*, x_ask_user.*');
@@ -154,7 +154,7 @@ function readPolicies(reader: Reader): Policies {
   };
 }
 
-function readCorsOrigins(reader: Reader): readonly string[] {
+function readCorsOrigins(reader: SettingsReader): readonly string[] {
   const entries = (reader.text('CORS_ORIGINS') ?? '').split(',').map((origin) => origin.trim());
   const origins = entries.filter((origin) => origin !== '');
   const isOrigin = (text: string) => text === '*' || (URL.canParse(text) && new URL(text).origin === text);

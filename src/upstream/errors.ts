@@ -8,7 +8,7 @@ import {
   unlistError,
   upstreamMessage,
 } from '../canonical/upstream-error.ts';
-import { type RefusalHabits, refusalKind } from '../providers/refusals.ts';
+import { type RefusalRules, refusalKind } from '../providers/refusals.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../shared/json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
 import type { StreamFailure } from '../stream/types.ts';
@@ -16,7 +16,7 @@ import type { StreamFailure } from '../stream/types.ts';
 /** An upstream as its refusals are judged. */
 export interface UpstreamErrorContext extends Upstream {
   /** Its provider's own words and forms. */
-  readonly refusals: RefusalHabits | undefined;
+  readonly refusals: RefusalRules | undefined;
   /** The credential was the caller's own (AUTH=passthrough), and so are its refusals. */
   readonly callerPays: boolean;
   /** Where an operator sets its key, and its base URL where that is not the default: what to check after a refusal. */
@@ -68,7 +68,7 @@ export function classifyRefusal(refusal: UpstreamRefusal, upstream: UpstreamErro
   if (status === 403 && kind === CONTENT_FILTER) {
     return { status: 400, type: 'invalid_request_error', code: CONTENT_FILTER, message, param: null };
   }
-  if (!callerPays && status === 402 && kind === 'too_dear') {
+  if (!callerPays && status === 402 && kind === 'exceeds_balance') {
     const words = `${upstream.name} refused this request: for this deployment's balance its max_tokens is too high`;
     return apiError('upstream_refused', words);
   }
@@ -84,7 +84,7 @@ export function classifyRefusal(refusal: UpstreamRefusal, upstream: UpstreamErro
   // What is forbidden may be what this one request names, such as a file.
   if (!callerPays && status === 403) return apiError('upstream_refused', message);
   // It is not the caller's place, but that of the Worker.
-  if (status === 400 && kind === 'wrong_place') return apiError('upstream_error', message);
+  if (status === 400 && kind === 'unsupported_region') return apiError('upstream_error', message);
   const ownCode = cleanCode(reported.code, upstream) ?? '';
   const callerType = CALLER_ERRORS.get(status);
   if (callerType !== undefined) {

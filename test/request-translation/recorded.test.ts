@@ -91,8 +91,8 @@ function send({ provider, route, body }: RecordedRequest): JsonObject {
   } as const;
   const rewritten = writeRequest(endpoint.request, body, options);
   if (rewritten.kind === 'error') throw new Error(rewritten.error.message);
-  expect([...rewritten.dropped, ...rewritten.changed]).toEqual([]);
-  return rewritten.body;
+  expect([...rewritten.value.dropped, ...rewritten.value.changed]).toEqual([]);
+  return rewritten.value.body;
 }
 
 /** Every path at which the two differ: `-` is missing from the second, `+` from the first, `~` has another value. */

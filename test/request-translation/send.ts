@@ -1,10 +1,12 @@
 /** Sends a body through a provider's or a profile's rules, as the gateway does. */
 
+import type { ApiError } from '../../src/canonical/error.ts';
 import { configuredProvider } from '../../src/providers/compatible.ts';
 import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import type { Provider, Route } from '../../src/providers/provider.ts';
 import type { PromptCache, Unsupported } from '../../src/request-translation/rules.ts';
-import { type TranslatedRequest, writeRequest } from '../../src/request-translation/translate.ts';
+import type { ToolNames } from '../../src/request-translation/tools.ts';
+import { type Translation, writeRequest } from '../../src/request-translation/translate.ts';
 import { type JsonObject, readArray } from '../../src/shared/json.ts';
 
 export function providerNamed(id: string): Provider {
@@ -16,25 +18,26 @@ export function providerNamed(id: string): Provider {
   return configuredProvider(id, profile, 'PROVIDERS');
 }
 
+/** A translation, flat so that one matcher describes it. */
+export type Rewritten =
+  | ({ readonly kind: 'body'; readonly toolNames?: ToolNames } & Translation)
+  | { readonly kind: 'error'; readonly error: ApiError };
+
 export function rewrite(
   id: string,
   body: JsonObject,
   unsupported: Unsupported = 'auto',
   route: Route = 'chat',
   promptCache: PromptCache = 'off',
-): TranslatedRequest {
+): Rewritten {
   const provider = providerNamed(id);
   const endpoint = provider.endpoints[route];
   if (endpoint === undefined) throw new Error(`${id} has no ${route}`);
   const model = String(body.model ?? 'm');
   const { name, id: providerId } = provider;
-  return writeRequest(endpoint.request, body, {
-    model,
-    provider: name,
-    providerId,
-    unsupported,
-    promptCache,
-  });
+  const options = { model, provider: name, providerId, unsupported, promptCache };
+  const written = writeRequest(endpoint.request, body, options);
+  return written.kind === 'error' ? written : { kind: 'body', ...written.value };
 }
 
 /** The body that goes up, where one does. */

@@ -63,7 +63,7 @@ describe('a row of a table', () => {
     const rules: RequestRules = {
       fields: { seed: { kind: 'renamed', to: 'random_seed' }, random_seed: { kind: 'refused' } },
       messages: { reasoning: [] },
-      streamUsage: 'asked',
+      streamUsage: 'on_request',
     };
     expect(tableRefusal(rules, { seed: 7 })).toBe('Unknown field `seed`: it is `random_seed` here');
     expect(tableRefusal(rules, { random_seed: 7 })).toBe('Unknown field `random_seed`');

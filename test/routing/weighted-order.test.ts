@@ -1,9 +1,9 @@
 /** Tests the order of an alias's steps: weights are kept over many, and one conversation stays with one target (R2). */
 import { expect, test } from 'vitest';
 import { hashToUnit, orderTargets, stickyKey } from '../../src/routing/targets.ts';
-import { plainTarget } from '../../src/settings/aliases.ts';
+import { targetWithoutAlias } from '../../src/settings/aliases.ts';
 
-const step = (address: string, weight = 0) => ({ ...plainTarget(address), weight });
+const step = (address: string, weight = 0) => ({ ...targetWithoutAlias(address), weight });
 const MANY = 5000;
 
 test('R2 without weights the order is the written one, whoever asks', () => {

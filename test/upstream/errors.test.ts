@@ -4,7 +4,7 @@ import type { UpstreamError } from '../../src/canonical/error.ts';
 import { anthropic } from '../../src/providers/anthropic.ts';
 import { geminiCompatible, geminiNative } from '../../src/providers/gemini.ts';
 import { openrouter } from '../../src/providers/openrouter.ts';
-import type { RefusalHabits } from '../../src/providers/refusals.ts';
+import type { RefusalRules } from '../../src/providers/refusals.ts';
 import { xai } from '../../src/providers/xai.ts';
 import {
   classifyError,
@@ -22,7 +22,7 @@ const NO_FIELDS: UpstreamError = {
   status: undefined,
 };
 
-function refuse(status: number, body: unknown = '', callerPays = false, refusals?: RefusalHabits) {
+function refuse(status: number, body: unknown = '', callerPays = false, refusals?: RefusalRules) {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return classifyRefusal({ status, body: text }, { ...UPSTREAM, refusals, callerPays });
 }

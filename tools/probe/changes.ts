@@ -57,7 +57,7 @@ export function describe(changes: readonly Change[]): string {
  */
 export function doubtful({ raw, rewritten, rules }: Planned): Change[] {
   if (rewritten.kind === 'error') return [];
-  const sent = rewritten.body;
+  const sent = rewritten.value.body;
   return changesOf(raw, sent).filter((change) => !isRightAnyway(change, raw, sent, rules));
 }
 
@@ -77,7 +77,7 @@ function isRightAnyway(
     const text = reasoningAt(raw, index);
     return text !== undefined && text === reasoningAt(sent, index);
   }
-  return fields[field]?.kind === 'ignored' || fields[field]?.kind === 'dropped';
+  return fields[field]?.kind === 'ignored' || fields[field]?.kind === 'implied';
 }
 
 function isTaken(name: string, takes: readonly string[]): boolean {
@@ -111,7 +111,7 @@ function topRow(field: string, { raw, rewritten, rules }: Planned): string {
   if (rules.fields[field] !== undefined) return `fields.${field}`;
   if (field === 'stream_options') return 'streamUsage';
   if (field === 'tools' && raw.functions === undefined) return 'messages.closed';
-  if (rewritten.kind === 'body' && rewritten.changed.includes(field)) return 'adjustments';
+  if (rewritten.kind === 'ok' && rewritten.value.changed.includes(field)) return 'adjustments';
   if (EFFORT.includes(field)) return 'effort';
   return LEGACY.includes(field) && raw.functions !== undefined ? 'legacyFunctions' : `fields.${field}`;
 }

@@ -20,7 +20,7 @@ const PROVIDER = configuredProvider(
       presence_penalty: { kind: 'ignored' },
     },
     messages: { reasoning: [{ form: 'reasoning_content' }], roles: { developer: 'system' } },
-    streamUsage: 'asked',
+    streamUsage: 'on_request',
   }),
   'COMPATIBLE_API_KEY',
 );

@@ -63,15 +63,14 @@ function planned(target: Target, { name, route, body, effect }: ProbeBody): Plan
   if (rules === undefined || model === null) return undefined;
   const raw = { ...withLimit(body, rules), model };
   const options = {
-    rules,
     model,
     provider: provider.name,
     providerId: provider.id,
     unsupported: 'auto',
     promptCache: 'auto',
   } as const;
-  const rewritten = translateRequest(raw, options);
-  const isSame = rewritten.kind === 'body' && isDeepStrictEqual(raw, rewritten.body);
+  const rewritten = translateRequest(raw, rules, options);
+  const isSame = rewritten.kind === 'ok' && isDeepStrictEqual(raw, rewritten.value.body);
   return { name, route, rules, raw, rewritten, isSame, effect };
 }
 
@@ -86,6 +85,6 @@ function withLimit(body: JsonObject, { fields }: RequestRules): JsonObject {
 
 /** How many requests the plan makes, but for those that are repeated after a 429. */
 export function countRequests(plan: readonly Planned[]): number {
-  const second = plan.filter(({ isSame, rewritten }) => !isSame && rewritten.kind === 'body');
+  const second = plan.filter(({ isSame, rewritten }) => !isSame && rewritten.kind === 'ok');
   return plan.length + second.length;
 }

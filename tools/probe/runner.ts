@@ -50,7 +50,7 @@ export async function probe(
 
 /** Null where Weir sends the same body or none. */
 async function askAsWeir(target: Target, { route, rewritten, isSame }: Planned): Promise<Answer | null> {
-  return isSame || rewritten.kind === 'error' ? null : ask(target, route, rewritten.body);
+  return isSame || rewritten.kind === 'error' ? null : ask(target, route, rewritten.value.body);
 }
 
 function resultOf(planned: Planned, raw: Answer, weir: Answer | null, inspector: StreamInspector): Result {

@@ -35,7 +35,7 @@ export function judge(planned: Planned, raw: Answer, weir: Answer | null): Judge
   if (isSame) return judgeSame(raw, hasEffect);
   if (weir === null) throw new Error(`${planned.name} was not sent as Weir sends it`);
   if (isUnclear(weir)) return judged('unclear', `as Weir sends it: ${weir.message}`);
-  const changes = changesOf(planned.raw, rewritten.body).filter((change) => !isAskForUsage(change));
+  const changes = changesOf(planned.raw, rewritten.value.body).filter((change) => !isAskForUsage(change));
   const said = changes.length === 0 ? '' : `Weir ${describe(changes)}`;
   const rows = [...new Set(changes.map((change) => rowOf(change, planned)))];
   if (raw.kind === 'refused') {

@@ -84,7 +84,7 @@ export function tableScene({ id, rules, answers, limit }: TableSceneOptions): Sc
       yield write('piece', isWords(piece) ? { content: piece.text } : callDelta(piece, callId));
     }
     yield write('finish', {}, script.finish);
-    if (rules.streamUsage === 'unasked' || objectOf(call.body.stream_options).include_usage === true) {
+    if (rules.streamUsage === 'always' || objectOf(call.body.stream_options).include_usage === true) {
       const chunk = { ...base(call, 'chat.completion.chunk'), choices: [], usage: usageOf(call, script) };
       yield event('usage', compact(chunk));
     }

@@ -1,7 +1,7 @@
 /** Writes a conversation as Anthropic has it: the system apart, turns that alternate, a call's results first in the turn behind it (A2). */
 
 import { toolCallId } from '../../canonical/tool-call-id.ts';
-import { isFromAnswer, type TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { isFromResponse, type TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { argumentsObject, StepCalls } from '../../request-translation/tools.ts';
 import { EmbeddedJson, isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
@@ -156,7 +156,7 @@ class TurnWriter {
     const blocks = typeof content === 'string' ? content : contentBlocks(content, this.#options.report);
     const result: JsonObject = {
       type: 'tool_result',
-      tool_use_id: this.#calls.answer(own) ?? ownId(own),
+      tool_use_id: this.#calls.matchResult(own) ?? ownId(own),
       ...(blocks.length === 0 ? {} : { content: blocks }),
       ...(isObject(message.cache_control) ? { cache_control: message.cache_control } : {}),
     };
@@ -168,7 +168,7 @@ class TurnWriter {
 
   #reportRest(message: JsonObject): void {
     for (const [key, value] of Object.entries(message)) {
-      const isSilent = value === null || value === undefined || isFromAnswer(key);
+      const isSilent = value === null || value === undefined || isFromResponse(key);
       if (!MESSAGE_KEYS.includes(key) && !isSilent) this.#options.report.drop(`messages.${key}`);
     }
   }

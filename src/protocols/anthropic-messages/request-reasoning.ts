@@ -1,6 +1,6 @@
 /** Rebuilds an assistant's thinking blocks from what its message carries of them: they come back whole, first and in order, or not at all (A7). */
 
-import { ownDetails } from '../../request-translation/messages.ts';
+import { detailsOfProvider } from '../../request-translation/messages.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 
 /** OpenRouter's name of the form; a detail of another one is another maker's. */
@@ -8,7 +8,7 @@ const FORMATS = ['anthropic-claude-v1', undefined, null];
 
 /** From `reasoning_details`, LiteLLM's `thinking_blocks`, or parts of the content: the first of them that has a token. */
 export function thinkingBlocks(message: JsonObject, providerId: string): JsonObject[] {
-  const details = ownDetails(message, providerId).filter(({ format }) =>
+  const details = detailsOfProvider(message, providerId).filter(({ format }) =>
     FORMATS.some((own) => own === format),
   );
   const sources = [

@@ -1,7 +1,7 @@
 /** Writes how much Claude is to think, in the words of its family; what the caller already says in those words stays (A2). */
 
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { askedEffort, BUDGETS } from '../../request-translation/effort.ts';
+import { EFFORT_BUDGETS, requestedEffort } from '../../request-translation/effort.ts';
 import { isObject, type JsonObject, objectOf, readCount, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 
@@ -39,7 +39,7 @@ function ownThinking(
   maxTokens: number,
   report: TranslationReport,
 ): OwnThinking {
-  const asked = askedEffort(body);
+  const asked = requestedEffort(body);
   const given = body.thinking;
   if (isObject(given) && isTaken(given, family)) {
     const thinking = withinLimit(given, maxTokens, report);
@@ -106,16 +106,18 @@ function withBudget(
 
 /** A word that nobody knows asks for as much as the middle one. */
 function budgetOf(effort: string): number {
-  const known = BUDGETS.find(([, word]) => word === effort) ?? BUDGETS.find(([, word]) => word === 'medium');
+  const known =
+    EFFORT_BUDGETS.find(([, word]) => word === effort) ??
+    EFFORT_BUDGETS.find(([, word]) => word === 'medium');
   return known?.[0] ?? MIN_BUDGET_TOKENS;
 }
 
 /** The family's own word, or the next lower one that it has: nobody pays for more thinking than was asked for. */
 function adaptiveEffort(effort: string | undefined, { efforts }: ClaudeFamily): string | undefined {
   if (efforts.length === 0 || effort === 'none') return undefined;
-  const at = BUDGETS.findIndex(([, word]) => word === effort);
+  const at = EFFORT_BUDGETS.findIndex(([, word]) => word === effort);
   if (at < 0) return effort;
-  return BUDGETS.slice(at).find(([, word]) => efforts.includes(word))?.[1] ?? efforts[0];
+  return EFFORT_BUDGETS.slice(at).find(([, word]) => efforts.includes(word))?.[1] ?? efforts[0];
 }
 
 /**

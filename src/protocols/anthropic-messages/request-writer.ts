@@ -2,8 +2,8 @@
 
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { readOutputLimit, withLimitAlone } from '../../request-translation/output-limit.ts';
-import { REFUSED, type RequestRules, RIVAL_LIMITS } from '../../request-translation/rules.ts';
+import { readOutputLimit, withOnlyLimit } from '../../request-translation/output-limit.ts';
+import { COMPETING_LIMITS, REFUSED, type RequestRules } from '../../request-translation/rules.ts';
 import { convertLegacyFunctions } from '../../request-translation/tools.ts';
 import {
   type RequestForm,
@@ -21,6 +21,7 @@ import {
   readCount,
   readText,
 } from '../../shared/json.ts';
+import { failure, ok } from '../../shared/result.ts';
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from './family.ts';
 import { type Conversation, claudeConversation, type Turn } from './request-messages.ts';
 import { claudeSampling } from './request-sampling.ts';
@@ -63,7 +64,7 @@ const FIELDS: RequestRules = {
     verbosity: REFUSED,
   },
   messages: { reasoning: [] },
-  streamUsage: 'unasked',
+  streamUsage: 'always',
 };
 
 /**
@@ -78,13 +79,13 @@ export function claudeForm(families: ClaudeFamilies, toolNames: RegExp): Request
     // 0 is no limit of an answer that is reserved for.
     outputLimit: (body) => readCount(body.max_tokens) || null,
     // Other names are 400 here, and rivals at servers that are like it.
-    withLimit: (body, tokens) => withLimitAlone(body, 'max_tokens', tokens, RIVAL_LIMITS),
+    withLimit: (body, tokens) => withOnlyLimit(body, 'max_tokens', tokens, COMPETING_LIMITS),
   };
 }
 
 function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeFamily): TranslatedRequest {
   const body = convertLegacyFunctions(withoutNulls(given));
-  const rest = translateRequest(omit(body, ...WRITTEN), { ...options, rules: FIELDS });
+  const rest = translateRequest(omit(body, ...WRITTEN), FIELDS, options);
   if (rest.kind === 'error') return rest;
   const report = new TranslationReport(options.provider, options.unsupported);
   const conversation = claudeConversation(readArray(body.messages), {
@@ -101,7 +102,7 @@ function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeF
     report,
   );
   const sent: JsonObject = {
-    ...rest.body,
+    ...rest.value.body,
     model: body.model,
     max_tokens: limit,
     ...(conversation.system.length === 0 ? {} : { system: conversation.system }),
@@ -113,14 +114,13 @@ function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeF
     ...aboutRequest(body, report),
   };
   const { error, dropped, changed } = report;
-  if (error !== null) return { kind: 'error', error };
+  if (error !== null) return failure(error);
   const own = options.hidesReasoning === true ? withHiddenThinking(sent, family) : sent;
-  return {
-    kind: 'body',
+  return ok({
     body: options.promptCache === 'auto' ? withPromptCache(own, conversation, family) : own,
-    dropped: [...rest.dropped, ...dropped],
-    changed: [...rest.changed, ...changed],
-  };
+    dropped: [...rest.value.dropped, ...dropped],
+    changed: [...rest.value.changed, ...changed],
+  });
 }
 
 /** It is required: a caller without a limit of its own gets the model's, as everywhere else. What is no limit is Anthropic's to refuse. */

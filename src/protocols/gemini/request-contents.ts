@@ -3,7 +3,7 @@
 import { readProviderTag } from '../../canonical/provider-tag.ts';
 import { reportedField } from '../../canonical/reported-fields.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { providerOfExtra, STAND_IN } from '../../request-translation/messages.ts';
+import { PLACEHOLDER_SIGNATURE, providerOfExtra } from '../../request-translation/messages.ts';
 import {
   append,
   parseDataUrl,
@@ -175,7 +175,7 @@ class StepResults {
     const text = parts.flatMap((part) => (typeof part.text === 'string' ? [part.text] : [])).join('\n');
     const functionResponse = {
       ...(id === '' ? {} : { id }),
-      name: this.#calls.answer(id) ?? fallbackName,
+      name: this.#calls.matchResult(id) ?? fallbackName,
       response: responseObject(text, this.#embedded),
       ...(mediaWithin && media.length > 0 ? { parts: media } : {}),
     };
@@ -184,7 +184,7 @@ class StepResults {
 
   /** All results in one turn, in the order of their calls: Google counts them (google-gemini/gemini-cli#16543, 2026-01-13). */
   take(): JsonObject[] {
-    const place = ({ id }: Result) => this.#calls.placeOf(id);
+    const place = ({ id }: Result) => this.#calls.positionOf(id);
     const results = this.#results.toSorted((a, b) => place(a) - place(b)).map(({ parts }) => parts);
     this.#results = [];
     // Media beside the results follow all of them.
@@ -249,7 +249,9 @@ function readSignatures(message: JsonObject, providerId: string): Signatures {
 function withStandIn(calls: readonly JsonObject[]): readonly JsonObject[] {
   const [first, ...others] = calls;
   const isUnsigned = calls.every(({ thoughtSignature }) => thoughtSignature === undefined);
-  return first !== undefined && isUnsigned ? [{ ...first, thoughtSignature: STAND_IN }, ...others] : calls;
+  return first !== undefined && isUnsigned
+    ? [{ ...first, thoughtSignature: PLACEHOLDER_SIGNATURE }, ...others]
+    : calls;
 }
 
 /** Splits the text so that each signature is on a part with the text it was made for. Signatures of empty parts follow. */

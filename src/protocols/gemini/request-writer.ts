@@ -15,6 +15,7 @@ import {
   readCount,
   readText,
 } from '../../shared/json.ts';
+import { failure, ok } from '../../shared/result.ts';
 import { bareModel, familyOf, type GeminiFamily } from './family.ts';
 import { CONFIG_FIELDS, wantsMoreThanText, writeConfig } from './request-config.ts';
 import { writeContents } from './request-contents.ts';
@@ -98,7 +99,7 @@ function writeGenerateContent(
     ...writeTier(body.service_tier, report),
   };
   const { error, dropped, changed } = report;
-  return error === null ? { kind: 'body', body: written, dropped, changed } : { kind: 'error', error };
+  return error === null ? ok({ body: written, dropped, changed }) : failure(error);
 }
 
 /**

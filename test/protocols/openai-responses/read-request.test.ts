@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { readResponsesRequest } from '../../../src/protocols/openai-responses/client-request.ts';
 import { toBase64 } from '../../../src/protocols/shared/reasoning-state.ts';
-import { withOwnDetails } from '../../../src/request-translation/messages.ts';
+import { withDetailsOfProvider } from '../../../src/request-translation/messages.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { objectsOf } from '../../../tools/simulator/json.ts';
 
@@ -313,8 +313,8 @@ describe('I7 tokens', () => {
         { type: 'message', role: 'assistant', content: 'High.' },
       ]),
     );
-    expect(withOwnDetails(message ?? {}, 'openrouter').reasoning_details).toEqual([detail]);
-    expect(withOwnDetails(message ?? {}, 'groq')).not.toHaveProperty('reasoning_details');
+    expect(withDetailsOfProvider(message ?? {}, 'openrouter').reasoning_details).toEqual([detail]);
+    expect(withDetailsOfProvider(message ?? {}, 'groq')).not.toHaveProperty('reasoning_details');
   });
 
   test.each(['weir1:anthropic:%%%', 'weir1:anthropic', 'weir1:anthropic:bnVsbA', 'gAAAA'])(

@@ -5,7 +5,7 @@ import type { RequestContext } from '../http/context.ts';
 import { ADMIN, identifyCaller } from '../http/identify.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { isoTime } from '../metering/time.ts';
-import { isGlob } from '../settings/aliases.ts';
+import { isGlob } from '../routing/targets.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import type { Model } from './model-lists.ts';
 

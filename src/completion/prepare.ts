@@ -9,8 +9,14 @@ import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
 import { requestsCost } from '../request-translation/translate.ts';
 import { RetrySchedule } from '../routing/retry-schedule.ts';
-import { findTargets, hashToUnit, type SkippedTarget, stickyKey, type Target } from '../routing/targets.ts';
-import { findAlias } from '../settings/aliases.ts';
+import {
+  findAlias,
+  findTargets,
+  hashToUnit,
+  type SkippedTarget,
+  stickyKey,
+  type Target,
+} from '../routing/targets.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { type Admission, admit } from './admission.ts';

@@ -2,8 +2,9 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import type { Endpoint, PassthroughEndpoint, Route } from '../providers/provider.ts';
-import { type AliasTarget, findAlias, isGlob, providerOf, targetWithoutAlias } from '../settings/aliases.ts';
+import { type Alias, type AliasTarget, providerOf, targetWithoutAlias } from '../settings/aliases.ts';
 import type { ConfiguredProvider, Settings } from '../settings/settings.ts';
+import { matchesGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { MAX_TARGETS } from '../shared/limits.ts';
 import { didYouMean } from '../shared/nearest.ts';
@@ -63,6 +64,27 @@ export function findTargets(request: TargetsRequest): Result<FoundTargets, ApiEr
     }
   }
   return candidates.length > MAX_TARGETS ? tooMany(candidates.length) : selectUsable(candidates, request);
+}
+
+/**
+ * The alias with this name, or else the first glob that matches. A glob without a slash does not match addresses of configured
+ * providers.
+ */
+export function findAlias(
+  aliases: readonly Alias[],
+  name: string,
+  providers: Settings['providers'],
+): Alias | undefined {
+  const exact = aliases.find((alias) => alias.name === name);
+  if (exact !== undefined || !aliases.some(isGlob)) return exact;
+  const isAddress = providers.has(providerOf(name));
+  return aliases.find(
+    (alias) => isGlob(alias) && (!isAddress || alias.name.includes('/')) && matchesGlob(alias.name, name),
+  );
+}
+
+export function isGlob({ name }: Alias): boolean {
+  return name.includes('*');
 }
 
 /** A target whose provider may have no endpoint for the route. */

@@ -1,7 +1,6 @@
 /** Reads `ALIASES`: names of the deployment's own, each for one model or for several that are tried in order (R2). */
 
 import type { RefusalKind } from '../providers/refusals.ts';
-import { matchesGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { MAX_TARGETS } from '../shared/limits.ts';
 import { didYouMean } from '../shared/nearest.ts';
@@ -32,29 +31,15 @@ export interface Alias {
 
 type Providers = ReadonlyMap<string, ConfiguredProvider>;
 
-/** One object, so that steps without fields of their own are known to be alike. */
+/** One object, so that targets without own fields are recognized as the same. */
 const NO_FIELDS: JsonObject = {};
 
-/** What stands for a model that no alias names. */
+/** The target of an address that is used without an alias. */
 export function targetWithoutAlias(address: string): AliasTarget {
   return { address, weight: 0, timeoutMs: null, set: NO_FIELDS, on: [] };
 }
 
-/** The alias for a name: the one that is called so, else the first glob that fits. One without a slash fits no address. */
-export function findAlias(aliases: readonly Alias[], name: string, providers: Providers): Alias | undefined {
-  const exact = aliases.find((alias) => alias.name === name);
-  if (exact !== undefined || !aliases.some(isGlob)) return exact;
-  const isAddress = providers.has(providerOf(name));
-  return aliases.find(
-    (alias) => isGlob(alias) && (!isAddress || alias.name.includes('/')) && matchesGlob(alias.name, name),
-  );
-}
-
-export function isGlob({ name }: Alias): boolean {
-  return name.includes('*');
-}
-
-/** What stands before the first slash, or `""`. */
+/** The provider's id in `<provider>/<model>`, or `""` without a slash. */
 export function providerOf(address: string): string {
   return address.slice(0, Math.max(0, address.indexOf('/')));
 }

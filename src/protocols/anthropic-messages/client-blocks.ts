@@ -23,7 +23,7 @@ export interface BlockSink {
   sign(detail: JsonObject): void;
   close(): void;
   /** A reasoning state without a text. No block is open. */
-  token(token: ReasoningState): void;
+  reasoningState(state: ReasoningState): void;
 }
 
 interface Call {
@@ -36,7 +36,7 @@ type Piece = BlockPiece &
     | { readonly kind: 'text' | 'reasoning'; readonly call: null }
     | { readonly kind: 'call'; readonly call: Call }
     | { readonly kind: 'sign'; readonly call: null; readonly detail: JsonObject }
-    | { readonly kind: 'token'; readonly call: null; readonly token: ReasoningState }
+    | { readonly kind: 'state'; readonly call: null; readonly state: ReasoningState }
   );
 
 export class MessageBlocks implements BlockWriter<Piece> {
@@ -93,9 +93,9 @@ export class MessageBlocks implements BlockWriter<Piece> {
     switch (piece.kind) {
       case 'call':
         return this.#writeCall(piece.call, piece.text);
-      case 'token':
+      case 'state':
         this.#close();
-        return this.#sink.token(piece.token);
+        return this.#sink.reasoningState(piece.state);
       case 'sign':
         if (this.#open !== 'reasoning') this.#openBlock({ kind: 'reasoning' });
         this.#sink.sign(piece.detail);
@@ -110,9 +110,9 @@ export class MessageBlocks implements BlockWriter<Piece> {
     if (text !== '') this.#sequencer.add({ kind, call: null, text });
   }
 
-  #addToken(token: ReasoningState): void {
-    const extraChars = JSON.stringify(token).length;
-    this.#sequencer.add({ kind: 'token', call: null, text: '', extraChars, token });
+  #addState(state: ReasoningState): void {
+    const extraChars = JSON.stringify(state).length;
+    this.#sequencer.add({ kind: 'state', call: null, text: '', extraChars, state });
   }
 
   /** Where the details have all of the reasoning's text, each signature closes the block of its own text. */
@@ -122,7 +122,7 @@ export class MessageBlocks implements BlockWriter<Piece> {
     for (const detail of details) {
       if (haveText) this.#addText('reasoning', textOf(detail));
       if (!hasReasoningState(detail)) continue;
-      if (detail.data !== undefined) this.#addToken({ detail });
+      if (detail.data !== undefined) this.#addState({ detail });
       else {
         const extraChars = JSON.stringify(detail).length;
         this.#sequencer.add({ kind: 'sign', call: null, text: '', extraChars, detail });
@@ -135,7 +135,7 @@ export class MessageBlocks implements BlockWriter<Piece> {
     if ('id' in fragment) this.#calls.set(index, { id: fragment.id, name: fragment.function.name });
     const call = this.#calls.get(index);
     if (call === undefined) return;
-    if (extra_content !== undefined) this.#addToken({ call: call.id, extra_content });
+    if (extra_content !== undefined) this.#addState({ call: call.id, extra_content });
     this.#sequencer.add({ kind: 'call', call, text: fragment.function.arguments });
   }
 

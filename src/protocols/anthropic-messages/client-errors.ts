@@ -1,9 +1,9 @@
-/** Errors as Anthropic's clients read them: by the type, which decides whether they try again or ask for a new login (I1, 5.10). */
+/** Writes errors in the form of the Messages API, whose error type decides whether clients retry or ask for a new login. */
 import type { ApiError } from '../../canonical/error.ts';
 import type { StreamFailure } from '../../stream/types.ts';
 import type { ErrorResponse } from '../shared/client-protocol.ts';
 
-/** By Weir's status; any other is `api_error`. https://platform.claude.com/docs/en/api/errors (2026-11) */
+/** Error types by status; any other status is `api_error`. https://platform.claude.com/docs/en/api/errors (2026-11) */
 const TYPES: ReadonlyMap<number, string> = new Map([
   [400, 'invalid_request_error'],
   [401, 'authentication_error'],
@@ -20,36 +20,30 @@ const TYPES: ReadonlyMap<number, string> = new Map([
   [504, 'timeout_error'],
 ]);
 
-/** Anthropic's own status for an overloaded upstream. */
+/** Anthropic's status for an overloaded upstream. */
 const OVERLOADED = 529;
 
-/** A prompt that is too long has many words; Claude Code makes room in its history on these alone (2.7). */
-const TOO_LONG_WORDS = 'prompt is too long';
-const TOO_LONG =
-  /context.{0,10}(?:length|window|size)|(?:prompt|input|request).{0,24}too (?:long|large)|maximum.{0,16}(?:context|tokens)|too many (?:input )?tokens|token (?:count|limit).{0,40}exceed/i;
-const CONTEXT_CODES = ['context_length_exceeded', 'model_context_window_exceeded'];
+/** Types of an upstream's error within a stream that are passed on, because they tell clients to retry. */
+const RETRYABLE_TYPES = ['overloaded_error', 'rate_limit_error', 'timeout_error'];
 
-/** Words of an upstream's own for what happened in the midst of its answer, which tell clients to try again. */
-const STREAM_TYPES = ['overloaded_error', 'rate_limit_error', 'timeout_error'];
-
-/** The data of an `error` event. */
-export function errorEvent({ error, upstreamError }: StreamFailure, requestId: string): string {
-  const { type = '', status } = upstreamError ?? {};
-  const told = STREAM_TYPES.includes(type)
-    ? type
-    : (TYPES.get(status === OVERLOADED ? 503 : (status ?? 0)) ?? '');
-  return errorJson(error, requestId, STREAM_TYPES.includes(told) ? told : typeOf(error));
-}
-
-/** An error before the head: a refusal of the deployment's own credential is never an `authentication_error`. */
-export function errorAnswer(error: ApiError, requestId: string): ErrorResponse {
+/** An error before any output. A refused deployment credential has status 502, so it never is an `authentication_error`. */
+export function errorResponse(error: ApiError, requestId: string): ErrorResponse {
   const status = error.status === 503 ? OVERLOADED : error.status;
   return { status, body: errorJson(error, requestId, typeOf(error)) };
 }
 
+/** The data of an `error` event in a stream. */
+export function errorEvent({ error, upstreamError }: StreamFailure, requestId: string): string {
+  const { type = '', status } = upstreamError ?? {};
+  const upstreamType = RETRYABLE_TYPES.includes(type)
+    ? type
+    : (TYPES.get(status === OVERLOADED ? 503 : (status ?? 0)) ?? '');
+  return errorJson(error, requestId, RETRYABLE_TYPES.includes(upstreamType) ? upstreamType : typeOf(error));
+}
+
 function errorJson(error: ApiError, requestId: string, type: string): string {
   const { code, param } = error;
-  // Weir's own word for what happened has a place beside the message, where clients look for details.
+  // The API has no `code` and `param`; clients look for further data in `details`.
   const details = { error_code: code, ...(param === null ? {} : { param }) };
   const message = messageOf(error);
   return JSON.stringify({
@@ -63,9 +57,15 @@ function typeOf({ status }: ApiError): string {
   return TYPES.get(status) ?? 'api_error';
 }
 
+/** Claude Code compacts its history only if the message has these words. Other providers use different ones. */
+const TOO_LONG_PREFIX = 'prompt is too long';
+const TOO_LONG =
+  /context.{0,10}(?:length|window|size)|(?:prompt|input|request).{0,24}too (?:long|large)|maximum.{0,16}(?:context|tokens)|too many (?:input )?tokens|token (?:count|limit).{0,40}exceed/i;
+const CONTEXT_CODES = ['context_length_exceeded', 'model_context_window_exceeded'];
+
 function messageOf({ status, code, message }: ApiError): string {
   const isRefused = status === 400 || status === 413 || status === 422;
   const isTooLong = CONTEXT_CODES.includes(code) || (isRefused && TOO_LONG.test(message));
-  const isSaid = message.toLowerCase().includes(TOO_LONG_WORDS);
-  return isTooLong && !isSaid && code !== 'request_too_large' ? `${TOO_LONG_WORDS}: ${message}` : message;
+  const hasPrefix = message.toLowerCase().includes(TOO_LONG_PREFIX);
+  return isTooLong && !hasPrefix && code !== 'request_too_large' ? `${TOO_LONG_PREFIX}: ${message}` : message;
 }

@@ -1,17 +1,19 @@
-/** Reads Anthropic's conversation into chat's: results right after their calls, thinking and its tokens beside the answer (5.3). */
+/** Translates the system and the messages of a Messages request into chat messages, with reasoning and its encoded states. */
 
 import { ReportedFields } from '../../canonical/reported-fields.ts';
-import { EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
+import { EmbeddedJson, isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import {
   decodeReasoningState,
   hasReasoningState,
   type ReasoningState,
   withProviderTag,
 } from '../shared/reasoning-state.ts';
-import { blocksOf, contentOf, readParts, textOf } from './client-request-content.ts';
-import { fromToolUseId } from './tool-id.ts';
+import { fromToolUseId } from './client-format.ts';
 
-/** Claude Code's, first in its system: it changes with every version, and would defeat the caches of any other provider. */
+/**
+ * The start of the first system block of Claude Code. It is dropped: it changes with every version, and so would break the prompt cache
+ * of any other provider.
+ */
 const BILLING_HEADER = 'x-anthropic-billing-header';
 
 export function readMessages(
@@ -29,24 +31,24 @@ export function readMessages(
   ];
 }
 
-/** Users' messages in a row are one turn: results in the later ones would not stand right behind their calls. */
+/** Joins user messages in a row if the later one has tool results, which must follow their calls directly. */
 function joinResults(messages: readonly JsonObject[]): readonly JsonObject[] {
   const joined: JsonObject[] = [];
-  /** The last one's content, where it is joined already. */
-  let own: JsonObject[] | null = null;
+  /** The content of the last message, if it is a joined one. */
+  let joinedContent: JsonObject[] | null = null;
   for (const message of messages) {
     const before = joined.at(-1);
     const content = blocksOf(message.content);
     if (before?.role !== 'user' || message.role !== 'user' || !content.some(isToolResult)) {
       joined.push(message);
-      own = null;
+      joinedContent = null;
       continue;
     }
-    if (own === null) {
-      own = [...blocksOf(before.content)];
-      joined[joined.length - 1] = { ...before, content: own };
+    if (joinedContent === null) {
+      joinedContent = [...blocksOf(before.content)];
+      joined[joined.length - 1] = { ...before, content: joinedContent };
     }
-    for (const block of content) own.push(block);
+    for (const block of content) joinedContent.push(block);
   }
   return joined;
 }
@@ -57,12 +59,12 @@ function readSystem(content: unknown, dropped: ReportedFields): readonly JsonObj
   return parts.length === 0 ? [] : [{ role: 'system', content: contentOf(parts) }];
 }
 
-/** Results come first, whatever stands before them: between a call and its result no provider takes anything else. */
+/** Results come first: providers accept nothing between a call and its result. */
 function readUser({ content }: JsonObject, dropped: ReportedFields): readonly JsonObject[] {
   const blocks = blocksOf(content);
   const results = blocks.filter(isToolResult).map((block) => readResult(block, dropped));
   const parts = [
-    ...results.flatMap(({ others }) => others),
+    ...results.flatMap(({ media }) => media),
     ...readParts(
       blocks.filter((block) => !isToolResult(block)),
       dropped,
@@ -78,38 +80,37 @@ function isToolResult({ type }: JsonObject): boolean {
   return type === 'tool_result';
 }
 
-interface Result {
+interface ToolResult {
   readonly message: JsonObject;
-  /** What a tool's message can't have, such as its images: they follow as the user's. */
-  readonly others: readonly JsonObject[];
+  /** Parts that a tool message can't have, such as images. The next user message has them. */
+  readonly media: readonly JsonObject[];
 }
 
-function readResult(block: JsonObject, dropped: ReportedFields): Result {
+function readResult(block: JsonObject, dropped: ReportedFields): ToolResult {
   const parts = readParts(blocksOf(block.content), dropped);
   const texts = parts.filter(({ type }) => type === 'text');
-  const others = parts.filter(({ type }) => type !== 'text');
-  const text = texts.map((part) => part.text).join('\n');
-  const said = text === '' && others.length > 0 ? 'The result follows in the next message.' : text;
-  const content = block.is_error === true && !/error/i.test(said.slice(0, 32)) ? `Error: ${said}` : said;
-  const cached = texts.find(({ cache_control }) => cache_control !== undefined) ?? block;
-  const { cache_control } = cached;
+  const media = parts.filter(({ type }) => type !== 'text');
+  const joinedText = texts.map((part) => part.text).join('\n');
+  const text = joinedText === '' && media.length > 0 ? 'The result follows in the next message.' : joinedText;
+  const content = block.is_error === true && !/error/i.test(text.slice(0, 32)) ? `Error: ${text}` : text;
+  const { cache_control } = texts.find((part) => part.cache_control !== undefined) ?? block;
   const message = {
     role: 'tool',
     tool_call_id: fromToolUseId(readText(block.tool_use_id) ?? ''),
     content: isObject(cache_control) ? [{ type: 'text', text: content, cache_control }] : content,
   };
-  return { message, others };
+  return { message, media };
 }
 
-/** What an assistant's message is put together of. */
-interface Answer {
+/** The parts of an assistant message, collected from its blocks. */
+interface AssistantParts {
   readonly texts: JsonObject[];
   readonly thoughts: string[];
   readonly details: JsonObject[];
   readonly calls: JsonObject[];
-  /** By the id of the call that it belongs to. */
+  /** `extra_content` by the id of its call. */
   readonly extras: Map<string, JsonObject>;
-  /** What was said before in other words, and is now the user's to say. */
+  /** Summaries of a compacted history, which become user messages. */
   readonly summaries: string[];
 }
 
@@ -118,7 +119,7 @@ function readAssistant(
   dropped: ReportedFields,
   embedded: EmbeddedJson,
 ): readonly JsonObject[] {
-  const answer: Answer = {
+  const parts: AssistantParts = {
     texts: [],
     thoughts: [],
     details: [],
@@ -127,20 +128,20 @@ function readAssistant(
     summaries: [],
   };
   for (const block of blocksOf(content)) {
-    if (!readAnswerBlock(block, answer, embedded)) {
+    if (!readAssistantBlock(block, parts, embedded)) {
       dropped.add(`messages.content.${readText(block.type) ?? 'unknown'}`);
     }
   }
-  const { texts, thoughts, details, calls, extras, summaries } = answer;
+  const { texts, thoughts, details, calls, extras, summaries } = parts;
   const tool_calls = calls.map((call) => {
     const extra_content = extras.get(String(call.id));
     return extra_content === undefined ? call : { ...call, extra_content };
   });
-  const isMarked = texts.some(({ cache_control }) => cache_control !== undefined);
+  const hasCacheMark = texts.some(({ cache_control }) => cache_control !== undefined);
   const text = texts.map((part) => part.text).join('\n');
   const message = {
     role: 'assistant',
-    content: isMarked ? texts : text === '' && calls.length > 0 ? null : text,
+    content: hasCacheMark ? texts : text === '' && calls.length > 0 ? null : text,
     ...(thoughts.length === 0 ? {} : { reasoning_content: thoughts.join('\n') }),
     ...(details.length === 0 ? {} : { reasoning_details: details }),
     ...(calls.length === 0 ? {} : { tool_calls }),
@@ -148,62 +149,153 @@ function readAssistant(
   return [...summaries.map((summary) => ({ role: 'user', content: summary })), message];
 }
 
-/** @returns false for a block of which nothing is left */
-function readAnswerBlock(block: JsonObject, answer: Answer, embedded: EmbeddedJson): boolean {
+/** @returns false if the block is dropped */
+function readAssistantBlock(block: JsonObject, parts: AssistantParts, embedded: EmbeddedJson): boolean {
   switch (block.type) {
     case 'text':
-      answer.texts.push(...readParts([block], new ReportedFields()));
+      parts.texts.push(...readParts([block], new ReportedFields()));
       return true;
     case 'thinking':
-      readThinking(block, answer, embedded);
+      readThinking(block, parts, embedded);
       return true;
     case 'redacted_thinking': {
-      const opened = decodeReasoningState(block.data, embedded);
-      if (opened !== null) keepToken(opened.token, opened.provider, answer);
-      return opened !== null;
+      const decoded = decodeReasoningState(block.data, embedded);
+      if (decoded !== null) addReasoningState(decoded.token, decoded.provider, parts);
+      return decoded !== null;
     }
     case 'tool_use':
-      answer.calls.push(readCall(block));
+      parts.calls.push(readCall(block));
       return true;
     case 'compaction': {
       const summary = textOf(block.content);
-      if (summary !== undefined) answer.summaries.push(summary);
+      if (summary !== undefined) parts.summaries.push(summary);
       return summary !== undefined;
     }
     default: {
-      // Tools that Anthropic ran: what they found is part of what was said, where it is a text.
+      // The results of tools that Anthropic ran are kept if they are text.
       const text = textOf(block.content);
-      if (text !== undefined) answer.texts.push({ type: 'text', text });
+      if (text !== undefined) parts.texts.push({ type: 'text', text });
       return text !== undefined;
     }
   }
 }
 
-/** Its text is its block's own: a signature is for that text and no other. One that is not Weir's belongs to nobody here. */
-function readThinking({ thinking, signature }: JsonObject, answer: Answer, embedded: EmbeddedJson): void {
+/** A signature is only valid with its block's text. Signatures that Weir did not encode are dropped. */
+function readThinking(
+  { thinking, signature }: JsonObject,
+  parts: AssistantParts,
+  embedded: EmbeddedJson,
+): void {
   const text = readText(thinking);
-  if (text !== undefined) answer.thoughts.push(text);
-  const opened = decodeReasoningState(signature, embedded);
-  if (opened === null || !('detail' in opened.token)) return;
-  const { type = 'reasoning.text', ...rest } = opened.token.detail;
+  if (text !== undefined) parts.thoughts.push(text);
+  const decoded = decodeReasoningState(signature, embedded);
+  if (decoded === null || !('detail' in decoded.token)) return;
+  const { type = 'reasoning.text', ...rest } = decoded.token.detail;
   if (!hasReasoningState(rest)) return;
   const detail = text === undefined ? { type, ...rest } : { type, text, ...rest };
-  keepToken({ detail }, opened.provider, answer);
+  addReasoningState({ detail }, decoded.provider, parts);
 }
 
-function keepToken(token: ReasoningState, provider: string, answer: Answer): void {
-  if ('detail' in token) answer.details.push(withProviderTag(token.detail, provider));
-  else answer.extras.set(token.call, { ...token.extra_content, weir: { provider } });
+function addReasoningState(state: ReasoningState, provider: string, parts: AssistantParts): void {
+  if ('detail' in state) parts.details.push(withProviderTag(state.detail, provider));
+  else parts.extras.set(state.call, { ...state.extra_content, weir: { provider } });
 }
 
 function readCall({ id, name, input }: JsonObject): JsonObject {
-  // Arguments that were cut or are no JSON: some SDKs send the text itself back, as it is in a chat.
+  // Some SDKs send arguments that are truncated or invalid JSON as a string.
   const args = typeof input === 'string' ? input : JSON.stringify(input ?? {});
   const call = { name: readText(name) ?? '', arguments: args };
   return { id: fromToolUseId(readText(id) ?? ''), type: 'function', function: call };
 }
 
-/** Whether a body's messages are a conversation at all. */
-export function isConversation(messages: unknown): boolean {
-  return Array.isArray(messages) && messages.every(isObject);
+/** The blocks of a content, which may also be a string. */
+function blocksOf(content: unknown): readonly JsonObject[] {
+  const text = readText(content);
+  return text === undefined ? readArray(content).filter(isObject) : [{ type: 'text', text }];
+}
+
+/** The chat parts of a user's, system's or tool's blocks. */
+function readParts(blocks: readonly JsonObject[], dropped: ReportedFields): readonly JsonObject[] {
+  return blocks.flatMap((block) => {
+    const parts = readBlock(block);
+    if (parts === null) dropped.add(`messages.content.${readText(block.type) ?? 'unknown'}`);
+    return parts ?? [];
+  });
+}
+
+/** A single text becomes a string, because some providers accept only strings. */
+function contentOf(parts: readonly JsonObject[]): unknown {
+  const [first, ...others] = parts;
+  if (first === undefined) return '';
+  const isString = others.length === 0 && first.type === 'text' && first.cache_control === undefined;
+  return isString ? first.text : parts;
+}
+
+/** @returns null for an unknown block */
+function readBlock(block: JsonObject): readonly JsonObject[] | null {
+  switch (block.type) {
+    case 'text':
+      return textPart(readText(block.text), block);
+    case 'image':
+      return readImage(block);
+    case 'document':
+      return readDocument(block);
+    case 'search_result':
+      return textPart(joinTexts([block.title, block.source, textOf(block.content)]), block);
+    case 'tool_reference':
+      return textPart(toolReferenceText(block), block);
+    default:
+      return null;
+  }
+}
+
+/** The result of a search for tools. All tools of the request are always sent, so only the name is needed. */
+function toolReferenceText({ tool_name }: JsonObject): string | undefined {
+  const name = readText(tool_name);
+  return name === undefined ? undefined : `Found the tool ${name}: it can be called now.`;
+}
+
+/** Empty texts are dropped, because some providers refuse them. */
+function textPart(text: string | undefined, block: JsonObject): readonly JsonObject[] {
+  return text === undefined ? [] : [withCacheControl({ type: 'text', text }, block)];
+}
+
+/** Keeps the cache mark. Request translation drops it for providers without cache marks. */
+function withCacheControl(part: JsonObject, { cache_control }: JsonObject): JsonObject {
+  return isObject(cache_control) ? { ...part, cache_control } : part;
+}
+
+function readImage(block: JsonObject): readonly JsonObject[] | null {
+  const url = urlOf(block.source);
+  return url === undefined ? null : [withCacheControl({ type: 'image_url', image_url: { url } }, block)];
+}
+
+function readDocument(block: JsonObject): readonly JsonObject[] | null {
+  const source = objectOf(block.source);
+  const title = readText(block.title);
+  if (source.type === 'text' || source.type === 'content') {
+    const text = joinTexts([title, block.context, source.data, textOf(source.content)]);
+    const images = blocksOf(source.content).filter(({ type }) => type === 'image');
+    return [...textPart(text, block), ...images.flatMap((image) => readImage(image) ?? [])];
+  }
+  const file_data = urlOf(source);
+  if (file_data === undefined) return null;
+  return [withCacheControl({ type: 'file', file: { filename: title ?? 'document.pdf', file_data } }, block)];
+}
+
+/** The URL or data URL of an image or a document. Files stored at Anthropic have neither. */
+function urlOf(source: unknown): string | undefined {
+  if (!isObject(source)) return undefined;
+  const { type, data, media_type } = source;
+  if (type === 'url') return readText(source.url);
+  const isData = type === 'base64' && readText(data) !== undefined && readText(media_type) !== undefined;
+  return isData ? `data:${media_type};base64,${data}` : undefined;
+}
+
+function textOf(content: unknown): string | undefined {
+  return joinTexts(blocksOf(content).map(({ text }) => text));
+}
+
+function joinTexts(texts: readonly unknown[]): string | undefined {
+  return readText(texts.map(readText).filter(Boolean).join('\n'));
 }

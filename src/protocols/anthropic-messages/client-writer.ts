@@ -1,4 +1,4 @@
-/** Writes Anthropic's events: a message that begins once, its blocks one after the other and all closed, and an end that is true (I3). */
+/** Writes a streamed message: `message_start`, content blocks one at a time, `message_delta`, `message_stop`. */
 import type { Chunk, Delta } from '../../canonical/chunk.ts';
 import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { Usage } from '../../canonical/usage.ts';
@@ -7,15 +7,6 @@ import { FrameBuffer } from '../../stream/buffers.ts';
 import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import { hasReasoningState, type ReasoningState } from '../shared/reasoning-state.ts';
-import {
-  callBlock,
-  encodeSignature,
-  messageObject,
-  messageUsage,
-  reasoningEncoder,
-  stopReason,
-  textBlock,
-} from './client-answer.ts';
 import { type BlockSink, MessageBlocks, type OpenBlock } from './client-blocks.ts';
 import { errorEvent } from './client-errors.ts';
 import {
@@ -26,33 +17,42 @@ import {
   blockStart,
   blockStop,
   COMMENT_FRAME,
+  callBlock,
   ERROR,
-  firstUsage,
+  encodeSignature,
+  initialUsage,
   MESSAGE_START,
   messageEnd,
+  messageObject,
   messageStart,
+  messageUsage,
   PING_FRAME,
-} from './client-events.ts';
+  redactedThinkingBlock,
+  stopReason,
+  textBlock,
+  thinkingBlock,
+} from './client-format.ts';
 
 type Options = Pick<WriterOptions, 'maxEventBytes' | 'requestId' | 'promptTokens' | 'model'>;
 
 export class MessagesWriter implements StreamWriter, BlockSink {
   readonly output: FrameBuffer;
   readonly #options: Options;
-  /** The upstream's model, which says who made a token; null before the message has begun. */
+  /** The canonical model, whose provider made the reasoning states; null before `message_start`. */
   #model: string | null = null;
   #blocks: MessageBlocks;
-  /** The index of the next block: of the open one, it is one less. */
+  /** The index of the next block. The open block's index is one less. */
   #nextIndex = 0;
   #kind: OpenBlock['kind'] = 'text';
-  /** The open block has its signature. */
+  /** Whether the open block has its signature. */
   #isSigned = false;
   /**
-   * A token behind a text, such as Gemini's signature of it: written before the next block. None follows the answer's last text, as
-   * Claude Code 2.1.330 with `-p` and the Agent SDK take the last block for the result; Gemini does not require a text's signature.
+   * A reasoning state that followed a text, such as Gemini's signature of it. It is written before the next block, and so never after
+   * the last text: Claude Code 2.1.330 with `-p` and the Agent SDK take the last block for the result. Gemini does not require the
+   * signature of a text.
    */
-  #held: ReasoningState | null = null;
-  #isBehindText = false;
+  #pending: ReasoningState | null = null;
+  #isAfterText = false;
   #finish: FinishReason | null = null;
   #usage: Usage | null = null;
   #fits = true;
@@ -82,7 +82,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
     return this.#fits;
   }
 
-  /** Clients that check events with a schema fail on any that is not Anthropic's. */
+  /** Clients that validate events fail on vendor events. */
   vendor(): void {}
 
   end(failure: StreamFailure | null): void {
@@ -91,8 +91,8 @@ export class MessagesWriter implements StreamWriter, BlockSink {
       return;
     }
     this.#blocks.finish();
-    const usage = this.#usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-    this.output.text(messageEnd(stopReason(this.#finish, this.#blocks.hasCalls), messageUsage(usage)));
+    const stop = stopReason(this.#finish, this.#blocks.hasCalls);
+    this.output.text(messageEnd(stop, messageUsage(this.#usage)));
   }
 
   heartbeat(isHeld: boolean): void {
@@ -101,8 +101,8 @@ export class MessagesWriter implements StreamWriter, BlockSink {
 
   restart(): void {
     this.#model = null;
-    this.#held = null;
-    this.#isBehindText = false;
+    this.#pending = null;
+    this.#isAfterText = false;
     this.#blocks = new MessageBlocks(this, this.#options.maxEventBytes);
     this.#nextIndex = 0;
     this.#finish = null;
@@ -126,13 +126,13 @@ export class MessagesWriter implements StreamWriter, BlockSink {
   }
 
   open(block: OpenBlock): void {
-    this.#release();
+    this.#writePending();
     this.#kind = block.kind;
-    this.#isBehindText = block.kind === 'text';
+    this.#isAfterText = block.kind === 'text';
     this.#isSigned = false;
     const index = this.#nextIndex++;
-    this.#write(BLOCK_START, blockStart(index, contentOf(block)));
-    // Anthropic's own first fragment: clients that wait for one before they parse get it.
+    this.#write(BLOCK_START, blockStart(index, emptyBlock(block)));
+    // Anthropic's first fragment is empty too, and some clients start parsing at the first fragment.
     if (block.kind === 'call') this.#write(BLOCK_DELTA, blockDelta(index, 'call', ''));
   }
 
@@ -152,27 +152,26 @@ export class MessagesWriter implements StreamWriter, BlockSink {
     this.#write(BLOCK_STOP, blockStop(this.#nextIndex - 1));
   }
 
-  token(token: ReasoningState): void {
-    this.#release();
-    if (this.#isBehindText && 'detail' in token) this.#held = token;
-    else this.#writeToken(token);
+  reasoningState(state: ReasoningState): void {
+    this.#writePending();
+    if (this.#isAfterText && 'detail' in state) this.#pending = state;
+    else this.#writeState(state);
   }
 
-  #release(): void {
-    if (this.#held !== null) this.#writeToken(this.#held);
-    this.#held = null;
+  #writePending(): void {
+    if (this.#pending !== null) this.#writeState(this.#pending);
+    this.#pending = null;
   }
 
-  #writeToken(token: ReasoningState): void {
-    this.#isBehindText = false;
+  #writeState(state: ReasoningState): void {
+    this.#isAfterText = false;
     const index = this.#nextIndex++;
-    const data = reasoningEncoder(this.#model ?? '', token);
-    this.#write(BLOCK_START, blockStart(index, { type: 'redacted_thinking', data }));
+    this.#write(BLOCK_START, blockStart(index, redactedThinkingBlock(this.#model ?? '', state)));
     this.#write(BLOCK_STOP, blockStop(index));
   }
 
   #start(model: string): void {
-    const message = messageObject(this.#options, [], null, firstUsage(this.#options.promptTokens));
+    const message = messageObject(this.#options, [], null, initialUsage(this.#options.promptTokens));
     this.#model = model;
     this.#write(MESSAGE_START, messageStart(message));
   }
@@ -181,7 +180,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
     this.#fits = this.output.frame(head, json) && this.#fits;
   }
 
-  /** The one text of a delta that goes into the open block, or null. */
+  /** The delta's text, if it has only one and that belongs to the open block; otherwise null. */
   #textFor({ content, reasoning_content, reasoning_details, ...rest }: Delta): string | null {
     if (Object.keys(rest).length > 0 || reasoning_details?.some(hasReasoningState)) return null;
     const { openKind } = this.#blocks;
@@ -191,9 +190,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
   }
 }
 
-/** A block as it begins. */
-function contentOf(block: OpenBlock): unknown {
+function emptyBlock(block: OpenBlock): JsonObject {
   if (block.kind === 'text') return textBlock('');
-  if (block.kind !== 'call') return { type: 'thinking', thinking: '', signature: '' };
-  return callBlock(block, {});
+  return block.kind === 'call' ? callBlock(block, {}) : thinkingBlock('', '');
 }

@@ -1,7 +1,13 @@
-/** Anthropic's Messages as a client's dialect: its SDKs and Claude Code (I1-I3). */
-import type { ClientProtocol } from '../shared/client-protocol.ts';
-import { errorAnswer } from './client-errors.ts';
-import { readRequest } from './client-request.ts';
+/** Anthropic Messages as a client protocol: checks a request's body and translates its fields and tools into the canonical request. */
+import { type ApiError, apiError } from '../../canonical/error.ts';
+import { ReportedFields } from '../../canonical/reported-fields.ts';
+import { toolCallId } from '../../canonical/tool-call-id.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
+import { failure, ok, type Result } from '../../shared/result.ts';
+import type { ClientProtocol, ClientRequest } from '../shared/client-protocol.ts';
+import { isString, type ValueType, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
+import { errorResponse } from './client-errors.ts';
+import { readMessages } from './client-request-messages.ts';
 import { MessagesWriter } from './client-writer.ts';
 import { MessagesJsonWriter } from './json-writer.ts';
 import { messagesPassthrough } from './passthrough.ts';
@@ -10,8 +16,225 @@ export const messages: ClientProtocol<null> = {
   id: 'messages',
   passthrough: messagesPassthrough,
   takesVendorEvents: false,
-  readRequest: readRequest,
+  readRequest,
   streamWriter: (_, options) => new MessagesWriter(options),
   jsonWriter: (_, options) => new MessagesJsonWriter(options),
-  errorResponse: errorAnswer,
+  errorResponse,
 };
+
+/** Fields that the canonical request has with the same name and meaning. */
+const SAME_FIELDS = ['model', 'models', 'max_tokens', 'temperature', 'top_p', 'top_k', 'stream'];
+/** All fields that are read. Others are dropped. */
+const READ_FIELDS = [
+  ...SAME_FIELDS,
+  'messages',
+  'system',
+  'tools',
+  'tool_choice',
+  'stop_sequences',
+  'thinking',
+  'output_config',
+  'output_format',
+  'metadata',
+];
+
+function readRequest(body: JsonObject): Result<ClientRequest<null>, ApiError> {
+  const error = requestError(body);
+  if (error !== null) return failure(error);
+  const dropped = new ReportedFields();
+  const tools = readTools(body, dropped);
+  for (const [field, value] of Object.entries(body)) {
+    if (!READ_FIELDS.includes(field) && isPresent(value)) dropped.add(field);
+  }
+  const same = SAME_FIELDS.filter((field) => isPresent(body[field]));
+  const canonical = {
+    ...Object.fromEntries(same.map((field) => [field, body[field]])),
+    ...(body.stream === true ? { stream_options: { include_usage: true } } : {}),
+    messages: readMessages(body.system, readArray(body.messages).filter(isObject), dropped),
+    ...tools.fields,
+    ...readStop(body.stop_sequences),
+    ...readEffort(body),
+    ...readFormat(body),
+    ...readUser(body.metadata),
+  };
+  const translationError = isPresent(body.thread) ? NO_THREADS : (tools.error ?? typeError(body));
+  return ok({
+    body: canonical,
+    dropped: dropped.list,
+    translationError,
+    isPinned: isPresent(body.thread),
+    session: null,
+  });
+}
+
+/** An error that no provider would accept. */
+function requestError({ messages, stream, thread }: JsonObject): ApiError | null {
+  // A thread whose turn was paused continues without a message.
+  const isEmpty = readArray(messages).length === 0 && !isPresent(thread);
+  if (!isObjects(messages) || isEmpty) {
+    return apiError('invalid_request', 'messages must be a list with at least one message', 'messages');
+  }
+  const isInvalid = isPresent(stream) && typeof stream !== 'boolean';
+  return isInvalid ? apiError('invalid_request', 'stream must be true or false', 'stream') : null;
+}
+
+/** The code makes the SDK's tool runner send the whole conversation. Without it, the runner would loop. */
+const NO_THREADS: ApiError = {
+  ...apiError(
+    'invalid_request',
+    'This gateway keeps no threads: send all messages, without thread',
+    'thread',
+  ),
+  code: 'thread_unsupported_request',
+};
+
+function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function readStop(sequences: unknown): JsonObject {
+  const texts = readArray(sequences).filter((text) => readText(text) !== undefined);
+  return texts.length === 0 ? {} : { stop: texts };
+}
+
+/** A thinking budget is kept, because each provider has its own form for it. For `adaptive` the model's default applies. */
+function readEffort({ thinking, output_config }: JsonObject): JsonObject {
+  const effort = isObject(output_config) ? readText(output_config.effort) : undefined;
+  const { type, budget_tokens } = objectOf(thinking);
+  if (type === 'disabled') return { reasoning_effort: 'none' };
+  if (effort !== undefined) return { reasoning_effort: effort };
+  return type === 'enabled' ? { thinking: { type, budget_tokens } } : {};
+}
+
+function readFormat({ output_config, output_format }: JsonObject): JsonObject {
+  const format = (isObject(output_config) ? output_config.format : undefined) ?? output_format;
+  if (!isObject(format) || format.type !== 'json_schema') return {};
+  const json_schema = { name: 'output', schema: format.schema, strict: true };
+  return { response_format: { type: 'json_schema', json_schema } };
+}
+
+/** Claude Code's `user_id` has device and account ids, so providers get only a hash that tells users apart. */
+function readUser(metadata: unknown): JsonObject {
+  const id = isObject(metadata) ? readText(metadata.user_id) : undefined;
+  return id === undefined ? {} : { user: `user_${toolCallId(id)}` };
+}
+
+interface Tools {
+  readonly fields: JsonObject;
+  /** Set if `tool_choice` requires a tool that only Anthropic runs. */
+  readonly error: ApiError | null;
+}
+
+const NO_TOOLS: Tools = { fields: {}, error: null };
+
+/** Reads `tools`, `tool_choice` and `parallel_tool_calls`. Tools that Anthropic runs have no equivalent. */
+function readTools({ tools, tool_choice }: JsonObject, dropped: ReportedFields): Tools {
+  const all = readArray(tools).filter(isObject);
+  const functions = all.filter(isFunction);
+  for (const tool of all) if (!isFunction(tool)) dropped.add(`tools.${readText(tool.type) ?? 'unknown'}`);
+  const choice = objectOf(tool_choice);
+  const isHosted =
+    choice.type === 'tool' && all.some((tool) => tool.name === choice.name && !isFunction(tool));
+  if (isHosted) return toolChoiceError(`names ${String(choice.name)}, a tool that only Anthropic runs`);
+  if (functions.length === 0) {
+    const isForced = choice.type === 'any' || choice.type === 'tool';
+    return isForced
+      ? toolChoiceError('requires a call, but tools has no tool that the client runs')
+      : NO_TOOLS;
+  }
+  const toolChoice = readToolChoice(choice);
+  return {
+    error: null,
+    fields: {
+      tools: functions.map(readTool),
+      ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
+      ...(choice.disable_parallel_tool_use === true ? { parallel_tool_calls: false } : {}),
+    },
+  };
+}
+
+function toolChoiceError(reason: string): Tools {
+  return { fields: {}, error: apiError('unsupported_parameter', `tool_choice ${reason}`, 'tool_choice') };
+}
+
+/** The client runs tools without a type or with the type `custom`. */
+function isFunction({ type }: JsonObject): boolean {
+  return type === undefined || type === null || type === 'custom';
+}
+
+function readTool({ name, description, input_schema, strict, cache_control }: JsonObject): JsonObject {
+  return {
+    type: 'function',
+    function: {
+      name,
+      ...(readText(description) === undefined ? {} : { description }),
+      parameters: isObject(input_schema) ? input_schema : { type: 'object', properties: {} },
+      ...(typeof strict === 'boolean' ? { strict } : {}),
+    },
+    ...(isObject(cache_control) ? { cache_control } : {}),
+  };
+}
+
+function readToolChoice({ type, name }: JsonObject): unknown {
+  if (type === 'any') return 'required';
+  if (type === 'tool') return { type: 'function', function: { name } };
+  return type === 'auto' || type === 'none' ? type : undefined;
+}
+
+const TEXT: ValueType = { name: 'a text', fits: isString };
+const TEXTS: ValueType = {
+  name: 'a list of texts',
+  fits: (value) => Array.isArray(value) && value.every(isString),
+};
+const OBJECT: ValueType = { name: 'an object', fits: isObject };
+const OBJECTS: ValueType = { name: 'a list of objects', fits: isObjects };
+const CONTENT: ValueType = {
+  name: 'a text or a list of blocks',
+  fits: (value) => isString(value) || isObjects(value),
+};
+
+const FIELD_TYPES: ValueTypes = {
+  system: CONTENT,
+  tools: OBJECTS,
+  tool_choice: OBJECT,
+  stop_sequences: TEXTS,
+  thinking: OBJECT,
+  output_config: OBJECT,
+};
+
+/** The fields of each block type that is read. Unknown blocks are dropped. */
+const BLOCK_FIELD_TYPES: ReadonlyMap<unknown, ValueTypes> = new Map([
+  ['text', { text: TEXT }],
+  ['thinking', { thinking: TEXT }],
+  ['tool_result', { content: CONTENT }],
+]);
+
+/** The first value of a wrong type. The translation would drop it without a trace. */
+function typeError(body: JsonObject): ApiError | null {
+  return validateTypes(body, FIELD_TYPES) ?? firstError(body.messages, 'messages', messageTypeError);
+}
+
+function messageTypeError(message: JsonObject, path: string): ApiError | null {
+  return (
+    validateTypes(message, { content: CONTENT }, `${path}.`) ??
+    firstError(message.content, `${path}.content`, (block, at) =>
+      validateTypes(block, BLOCK_FIELD_TYPES.get(block.type) ?? {}, `${at}.`),
+    )
+  );
+}
+
+function firstError(
+  list: unknown,
+  path: string,
+  check: (object: JsonObject, path: string) => ApiError | null,
+): ApiError | null {
+  for (const [at, object] of readArray(list).entries()) {
+    const error = isObject(object) ? check(object, `${path}.${at}`) : null;
+    if (error !== null) return error;
+  }
+  return null;
+}
+
+function isObjects(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isObject);
+}

@@ -1,4 +1,4 @@
-/** Puts an answer's chunks together into one message of Anthropic's (5.9). */
+/** Builds the message of a non-streaming response from canonical chunks. */
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { Usage } from '../../canonical/usage.ts';
@@ -7,18 +7,19 @@ import { MAX_ANSWER_BYTES } from '../../shared/limits.ts';
 import type { JsonWriter, StreamFailure } from '../../stream/types.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import type { ReasoningState } from '../shared/reasoning-state.ts';
+import { type BlockSink, MessageBlocks, type OpenBlock } from './client-blocks.ts';
 import {
   callBlock,
   encodeSignature,
   messageObject,
   messageUsage,
-  reasoningEncoder,
+  redactedThinkingBlock,
   stopReason,
   textBlock,
-} from './client-answer.ts';
-import { type BlockSink, MessageBlocks, type OpenBlock } from './client-blocks.ts';
+  thinkingBlock,
+} from './client-format.ts';
 
-/** What a block costs beside its text, in UTF-16 units, about. */
+/** The estimated size of a block besides its text, in UTF-16 units. */
 const BLOCK_CHARS = 256;
 
 type Options = Pick<WriterOptions, 'requestId' | 'model'>;
@@ -32,7 +33,7 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
   #open: OpenBlock = { kind: 'text' };
   #text = '';
   #signature = '';
-  /** The upstream's, which says who made a token. */
+  /** The canonical model, whose provider made the reasoning states. */
   #model = '';
   #finish: FinishReason | null = null;
   #usage: Usage | null = null;
@@ -59,7 +60,7 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
     return true;
   }
 
-  /** Vendor events have no place in a message. */
+  /** A message has no vendor events. */
   vendor(): void {}
 
   end(failure: StreamFailure | null): void {
@@ -68,9 +69,8 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
 
   take(): string {
     this.#blocks.finish();
-    const usage = messageUsage(this.#usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });
     const stop = stopReason(this.#finish, this.#blocks.hasCalls);
-    return JSON.stringify(messageObject(this.#options, this.#content, stop, usage));
+    return JSON.stringify(messageObject(this.#options, this.#content, stop, messageUsage(this.#usage)));
   }
 
   open(block: OpenBlock): void {
@@ -92,18 +92,16 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
     this.#content.push(this.#block());
   }
 
-  token(token: ReasoningState): void {
-    this.#content.push({ type: 'redacted_thinking', data: reasoningEncoder(this.#model, token) });
+  reasoningState(state: ReasoningState): void {
+    this.#content.push(redactedThinkingBlock(this.#model, state));
   }
 
   #block(): JsonObject {
     const block = this.#open;
     if (block.kind === 'text') return textBlock(this.#text);
-    if (block.kind !== 'call') {
-      const signature = this.#signature || encodeSignature(this.#model);
-      return { type: 'thinking', thinking: this.#text, signature };
-    }
-    // Arguments that were cut, or are beyond the bounds, are no object: a message can hold nothing else.
+    if (block.kind === 'reasoning')
+      return thinkingBlock(this.#text, this.#signature || encodeSignature(this.#model));
+    // The input must be an object: invalid or too large arguments become an empty one.
     return callBlock(block, this.#embedded.object(this.#text) ?? {});
   }
 }

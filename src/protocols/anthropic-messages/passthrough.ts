@@ -1,4 +1,4 @@
-/** What of Messages passes as it is where its provider speaks Messages, too (N1, N2). */
+/** Passthrough of Messages requests and events to providers that speak Messages. */
 
 import { readProviderTag } from '../../canonical/provider-tag.ts';
 import {
@@ -12,21 +12,21 @@ import {
 import type { Passthrough, PassthroughOptions } from '../shared/client-protocol.ts';
 import { PassthroughWriter } from '../shared/passthrough-writer.ts';
 import { errorEvent } from './client-errors.ts';
-import { COMMENT_FRAME, ERROR, PING_FRAME } from './client-events.ts';
+import { COMMENT_FRAME, ERROR, PING_FRAME } from './client-format.ts';
 
 export const messagesPassthrough: Passthrough = {
   protocol: 'messages',
   outputLimitField: 'max_tokens',
-  // Blocks and tools of kinds that are not known; what Anthropic's servers look for tools in.
+  // Unknown blocks and tools, and fields from which Anthropic's servers load tools.
   promptFields: /^(?:messages|tools)\.|^(?:mcp_servers|container)$/,
-  // Edits that clear content run no model: https://platform.claude.com/docs/en/build-with-claude/context-editing (2026-11-22).
+  // All edits except those that clear content run a model: https://platform.claude.com/docs/en/build-with-claude/context-editing (2026-11-22).
   compactsContext: ({ context_management: management }) =>
     readArray(isObject(management) ? management.edits : undefined).some(
       (edit) => !(isObject(edit) && /^clear_/.test(String(edit.type))),
     ),
   requestHeaders: ['anthropic-version', 'anthropic-beta'],
-  responseHeaders: ['requests', 'tokens', 'input-tokens', 'output-tokens'].flatMap((of) =>
-    ['limit', 'remaining', 'reset'].map((what) => `anthropic-ratelimit-${of}-${what}`),
+  responseHeaders: ['requests', 'tokens', 'input-tokens', 'output-tokens'].flatMap((unit) =>
+    ['limit', 'remaining', 'reset'].map((value) => `anthropic-ratelimit-${unit}-${value}`),
   ),
   withoutReasoningStates,
   streamWriter: (options) =>
@@ -41,7 +41,7 @@ export const messagesPassthrough: Passthrough = {
   writeJson: (answer, options) => (answer.type === 'message' ? writeMessage(answer, options) : answer),
 };
 
-/** Of the events one begins the message, and two may hold what it thinks. */
+/** Changes the model's name in `message_start`, and the block events that may have reasoning. Returns null to drop the event. */
 function writeData(name: string, data: string, options: PassthroughOptions): string | null {
   const isStripped = options.reasoning === 'strip';
   const isBlock = name === 'content_block_start' || name === 'content_block_delta';
@@ -50,54 +50,54 @@ function writeData(name: string, data: string, options: PassthroughOptions): str
   if (!isObject(event)) return data;
   if (name === 'content_block_delta') return objectOf(event.delta).type === 'thinking_delta' ? null : data;
   const key = name === 'message_start' ? 'message' : 'content_block';
-  const given = objectOf(event[key]);
-  const own = key === 'message' ? writeMessage(given, options) : withoutThought(given);
-  return own === given ? data : JSON.stringify({ ...event, [key]: own });
+  const received = objectOf(event[key]);
+  const written = key === 'message' ? writeMessage(received, options) : withoutThinking(received);
+  return written === received ? data : JSON.stringify({ ...event, [key]: written });
 }
 
-/** Claude Code sends thoughts back only where the answer's model is the one that it asked for (2.1.197, tried 2026-11-22). */
+/** Claude Code sends thinking back only if the message's model is the requested one (2.1.197, tried 2026-11-22). */
 function writeMessage(message: JsonObject, { model, reasoning }: PassthroughOptions): JsonObject {
   const named = message.model === model ? message : { ...message, model };
   if (reasoning === 'pass' || !Array.isArray(message.content)) return named;
-  const content = message.content.map((block: unknown) => (isObject(block) ? withoutThought(block) : block));
+  const content = message.content.map((block: unknown) => (isObject(block) ? withoutThinking(block) : block));
   return { ...named, content };
 }
 
-/** In the form of a thought that is not shown: its signature has all of it. */
-function withoutThought(block: JsonObject): JsonObject {
-  const isShown = block.type === 'thinking' && (readText(block.thinking) ?? '') !== '';
-  return isShown ? { ...block, thinking: '' } : block;
+/** Removes the text as Anthropic itself does for hidden thinking. The signature contains the whole thinking. */
+function withoutThinking(block: JsonObject): JsonObject {
+  const hasText = block.type === 'thinking' && (readText(block.thinking) ?? '') !== '';
+  return hasText ? { ...block, thinking: '' } : block;
 }
 
 /**
- * Blocks whose token Weir has tagged are other providers' thoughts: this one would refuse the request for them. A tool loop that
- * another one began can't go on without its thoughts: "Expected `thinking` or `redacted_thinking`, but found `tool_use`" (2.5).
+ * Removes blocks that other providers made, which this provider would refuse. Returns null if the current tool loop has such blocks,
+ * because it is invalid without them: "Expected `thinking` or `redacted_thinking`, but found `tool_use`".
  */
 function withoutReasoningStates(body: JsonObject): JsonObject | null {
   const messages = readArray(body.messages);
-  if (!messages.some(hasToken)) return body;
-  const loopStart = messages.findLastIndex((message) => isObject(message) && isAsking(message));
-  if (messages.slice(loopStart + 1).some(hasToken)) return null;
+  if (!messages.some(hasTaggedBlock)) return body;
+  const loopStart = messages.findLastIndex((message) => isObject(message) && isUserTurn(message));
+  if (messages.slice(loopStart + 1).some(hasTaggedBlock)) return null;
   const kept = messages.map((message) => {
-    if (!isObject(message) || !hasToken(message)) return message;
+    if (!isObject(message) || !hasTaggedBlock(message)) return message;
     return { ...message, content: readArray(message.content).filter((block) => !isTagged(block)) };
   });
-  // A message that was nothing else is none, and an empty one would be refused.
+  // Empty messages would be refused.
   return { ...body, messages: kept.filter((message) => !isObject(message) || !isEmpty(message)) };
 }
 
-/** A user's message that is no tool's result: what comes after it is one turn. */
-function isAsking({ role, content }: JsonObject): boolean {
-  const isResult = readArray(content).some((block) => isObject(block) && block.type === 'tool_result');
-  return role === 'user' && !isResult;
+/** A user message without tool results. The messages after it are one turn of the model. */
+function isUserTurn({ role, content }: JsonObject): boolean {
+  const hasResult = readArray(content).some((block) => isObject(block) && block.type === 'tool_result');
+  return role === 'user' && !hasResult;
 }
 
-function hasToken(message: unknown): boolean {
+function hasTaggedBlock(message: unknown): boolean {
   return isObject(message) && readArray(message.content).some(isTagged);
 }
 
 function isTagged(block: unknown): boolean {
-  return isObject(block) && [block.signature, block.data].some((token) => readProviderTag(token) !== null);
+  return isObject(block) && [block.signature, block.data].some((state) => readProviderTag(state) !== null);
 }
 
 function isEmpty({ content }: JsonObject): boolean {

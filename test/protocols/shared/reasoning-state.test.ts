@@ -1,6 +1,6 @@
 /** Tests what clients carry for an upstream: it comes back as it was, to its maker alone (I7). */
 import { describe, expect, test } from 'vitest';
-import { readRequest } from '../../../src/protocols/anthropic-messages/client-request.ts';
+import { messages as protocol } from '../../../src/protocols/anthropic-messages/client.ts';
 import { decodeReasoningState, encodeReasoningState } from '../../../src/protocols/shared/reasoning-state.ts';
 import { EmbeddedJson, isObject, readArray } from '../../../src/shared/json.ts';
 import { rewrite } from '../../request-translation/send.ts';
@@ -13,7 +13,7 @@ function sentBack(provider: string, maker: string, detail: object): unknown {
     { role: 'assistant', content: [block, { type: 'text', text: 'b' }] },
     { role: 'user', content: 'c' },
   ];
-  const read = readRequest({ model: 'm', max_tokens: 9, messages });
+  const read = protocol.readRequest({ model: 'm', max_tokens: 9, messages });
   if (read.kind === 'error') throw new Error(read.error.message);
   const sent = rewrite(provider, read.value.body);
   if (sent.kind === 'error') throw new Error(sent.error.message);

@@ -1,9 +1,9 @@
 /** Tests the form of errors by which Anthropic's clients decide what to do (5.10, 2.4, 2.7). */
 import { describe, expect, test } from 'vitest';
 import { apiError, type ErrorCode } from '../../../src/canonical/error.ts';
-import { errorAnswer } from '../../../src/protocols/anthropic-messages/client-errors.ts';
+import { errorResponse } from '../../../src/protocols/anthropic-messages/client-errors.ts';
 
-describe('errorAnswer', () => {
+describe('errorResponse', () => {
   test.each<[ErrorCode, number, string]>([
     ['invalid_request', 400, 'invalid_request_error'],
     ['invalid_api_key', 401, 'authentication_error'],
@@ -21,9 +21,9 @@ describe('errorAnswer', () => {
     ['timeout', 504, 'timeout_error'],
     ['stream_idle_timeout', 504, 'timeout_error'],
   ])('I1 %s: %i %s', (code, status, type) => {
-    const answer = errorAnswer(apiError(code, 'It failed', 'x'), 'r-1');
-    expect(answer.status).toBe(status);
-    expect(JSON.parse(answer.body)).toEqual({
+    const response = errorResponse(apiError(code, 'It failed', 'x'), 'r-1');
+    expect(response.status).toBe(status);
+    expect(JSON.parse(response.body)).toEqual({
       type: 'error',
       error: { type, message: 'It failed', details: { error_code: code, param: 'x' } },
       request_id: 'r-1',
@@ -32,7 +32,7 @@ describe('errorAnswer', () => {
 
   test("I1 a 503 with the provider's own code: overloaded_error under 529", () => {
     const error = { ...apiError('upstream_overloaded', 'Busy'), code: 'invalid_request_error' };
-    const { status, body } = errorAnswer(error, 'r');
+    const { status, body } = errorResponse(error, 'r');
     expect([status, JSON.parse(body).error.type]).toEqual([529, 'overloaded_error']);
   });
 
@@ -44,7 +44,7 @@ describe('errorAnswer', () => {
       'Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length',
     ],
   ])('I1 a context that is too long, in the words %s: in those that Claude Code knows', (message) => {
-    const { body } = errorAnswer({ ...apiError('invalid_request', message), code: 'whatever' }, 'r');
+    const { body } = errorResponse({ ...apiError('invalid_request', message), code: 'whatever' }, 'r');
     expect(JSON.parse(body).error).toMatchObject({
       type: 'invalid_request_error',
       message: `prompt is too long: ${message}`,
@@ -53,7 +53,7 @@ describe('errorAnswer', () => {
 
   test('I1 the words are there already, or it is about another limit: the message as it is', () => {
     const messageOf = (message: string) =>
-      JSON.parse(errorAnswer(apiError('invalid_request', message), 'r').body).error.message;
+      JSON.parse(errorResponse(apiError('invalid_request', message), 'r').body).error.message;
     expect(messageOf('prompt is too long: 9 tokens > 8 maximum')).toBe(
       'prompt is too long: 9 tokens > 8 maximum',
     );

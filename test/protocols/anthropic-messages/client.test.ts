@@ -1,13 +1,13 @@
 /** Tests what Anthropic's requests become: each row of the mapping, and what of a request has no place in a chat (5.3). */
 import { describe, expect, test } from 'vitest';
-import { readRequest } from '../../../src/protocols/anthropic-messages/client-request.ts';
+import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
 import { encodeReasoningState } from '../../../src/protocols/shared/reasoning-state.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 
 const USER = { role: 'user', content: 'Hi' };
 
 function read(body: JsonObject): { readonly body: JsonObject; readonly dropped: readonly string[] } {
-  const result = readRequest({ model: 'm', max_tokens: 9, messages: [USER], ...body });
+  const result = messages.readRequest({ model: 'm', max_tokens: 9, messages: [USER], ...body });
   if (result.kind === 'error') throw new Error(result.error.message);
   return result.value;
 }
@@ -17,14 +17,14 @@ function messagesOf(...messages: readonly JsonObject[]): unknown {
 }
 
 function refused(body: JsonObject) {
-  const result = readRequest({ model: 'm', messages: [USER], ...body });
+  const result = messages.readRequest({ model: 'm', messages: [USER], ...body });
   if (result.kind !== 'error') throw new Error('It was taken');
   return result.error;
 }
 
 /** Why no provider but those that speak Messages can be asked. */
 function translationError(body: JsonObject) {
-  const result = readRequest({ model: 'm', messages: [USER], ...body });
+  const result = messages.readRequest({ model: 'm', messages: [USER], ...body });
   return result.kind === 'error' ? result.error : result.value.translationError;
 }
 
@@ -411,6 +411,6 @@ describe('I2 readRequest, tools', () => {
 test('I2 whatever is read, the given body is not touched', () => {
   const body = { model: 'm', messages: [{ role: 'user', content: [image, { type: 'text', text: 'a' }] }] };
   const before = JSON.stringify(body);
-  readRequest(body);
+  messages.readRequest(body);
   expect(JSON.stringify(body)).toBe(before);
 });

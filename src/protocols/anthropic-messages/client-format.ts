@@ -1,0 +1,185 @@
+/** Builds what clients of Messages receive: the message object, its content blocks, stream events and tool-use ids. */
+import type { FinishReason } from '../../canonical/finish-reason.ts';
+import type { Usage } from '../../canonical/usage.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import type { WriterOptions } from '../shared/client-protocol.ts';
+import {
+  encodeReasoningState,
+  fromBase64,
+  type ReasoningState,
+  toBase64,
+} from '../shared/reasoning-state.ts';
+
+export type StopReason = 'end_turn' | 'max_tokens' | 'tool_use' | 'refusal';
+
+/** `tool_use` follows from the calls that were sent, because clients run tools only for this stop reason. */
+export function stopReason(finish: FinishReason | null, hasCalls: boolean): StopReason {
+  if (finish === 'length') return 'max_tokens';
+  if (finish === 'content_filter') return 'refusal';
+  return hasCalls ? 'tool_use' : 'end_turn';
+}
+
+/**
+ * `input_tokens` excludes tokens read from and written to a cache. Unknown values are null, as Anthropic's schema requires: generated
+ * clients refuse an absent key (@anthropic-ai/sdk 1.12.0, 2026-11-22).
+ */
+export interface MessageUsage {
+  readonly input_tokens: number;
+  readonly cache_creation_input_tokens: number | null;
+  readonly cache_read_input_tokens: number | null;
+  readonly output_tokens: number;
+  readonly output_tokens_details: { readonly thinking_tokens: number } | null;
+  readonly server_tool_use: null;
+}
+
+const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+
+/** @param usage null if the upstream reported none */
+export function messageUsage(usage: Usage | null): MessageUsage {
+  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } =
+    usage ?? NO_USAGE;
+  const { cached_tokens, cache_write_tokens } = prompt_tokens_details ?? {};
+  const reasoning = completion_tokens_details?.reasoning_tokens;
+  return {
+    input_tokens: Math.max(0, prompt_tokens - (cached_tokens ?? 0) - (cache_write_tokens ?? 0)),
+    cache_creation_input_tokens: cache_write_tokens ?? null,
+    cache_read_input_tokens: cached_tokens ?? null,
+    output_tokens: completion_tokens,
+    output_tokens_details: reasoning === undefined ? null : { thinking_tokens: reasoning },
+    server_tool_use: null,
+  };
+}
+
+/** The usage in `message_start`. */
+export function initialUsage(estimatedPromptTokens: number): MessageUsage {
+  return {
+    input_tokens: estimatedPromptTokens,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: 0,
+    output_tokens: 1,
+    output_tokens_details: null,
+    server_tool_use: null,
+  };
+}
+
+/** A message with all keys of Anthropic's schema. */
+export function messageObject(
+  { requestId, model }: Pick<WriterOptions, 'requestId' | 'model'>,
+  content: readonly JsonObject[],
+  stop_reason: StopReason | null,
+  usage: MessageUsage,
+): JsonObject {
+  return {
+    id: `msg_${requestId.replaceAll('-', '')}`,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content,
+    stop_reason,
+    stop_sequence: null,
+    stop_details: null,
+    container: null,
+    diagnostics: null,
+    usage: { ...usage, cache_creation: null, inference_geo: null, service_tier: null, speed: null },
+  };
+}
+
+export function textBlock(text: string): JsonObject {
+  // The schema also allows null, but @ai-sdk/anthropic 3.0.138 refuses it in a non-streaming response.
+  return { type: 'text', text, citations: [] };
+}
+
+export function thinkingBlock(thinking: string, signature: string): JsonObject {
+  return { type: 'thinking', thinking, signature };
+}
+
+/** A block for a reasoning state that belongs to no thinking text. */
+export function redactedThinkingBlock(model: string, state: ReasoningState): JsonObject {
+  return { type: 'redacted_thinking', data: encodeState(model, state) };
+}
+
+/** `direct`: the model made the call, not a program that runs at Anthropic. */
+export function callBlock(
+  { id, name }: { readonly id: string; readonly name: string },
+  input: JsonObject,
+): JsonObject {
+  return { type: 'tool_use', id: toToolUseId(id), name, input, caller: { type: 'direct' } };
+}
+
+/**
+ * The signature of a thinking block. The block has the text, so it is not repeated. Unsigned thinking gets a signature too: clients
+ * send only signed thinking back, and some upstreams need it.
+ */
+export function encodeSignature(model: string, detail: JsonObject = {}): string {
+  const { text: _, ...rest } = detail;
+  return encodeState(model, { detail: rest });
+}
+
+/** @param model the canonical model, which begins with the provider's id */
+function encodeState(model: string, state: ReasoningState): string {
+  return encodeReasoningState(model.slice(0, Math.max(0, model.indexOf('/'))), state);
+}
+
+const TOOL_USE_ID = /^toolu_[\w-]+$/;
+/** Anthropic refuses ids with other characters. */
+const VALID_ID = /^[\w-]+$/;
+const PREFIX = 'toolu_weir_';
+const ENCODED_PREFIX = 'toolu_weirb_';
+
+/** An id that clients of Messages accept, from which `fromToolUseId` restores the upstream's id. */
+export function toToolUseId(id: string): string {
+  if (TOOL_USE_ID.test(id)) return id;
+  return VALID_ID.test(id) ? PREFIX + id : ENCODED_PREFIX + toBase64(id);
+}
+
+export function fromToolUseId(id: string): string {
+  if (id.startsWith(PREFIX)) return id.slice(PREFIX.length);
+  return (id.startsWith(ENCODED_PREFIX) && fromBase64(id.slice(ENCODED_PREFIX.length))) || id;
+}
+
+/** The start of a frame, before its JSON. */
+function frameHead(event: string): string {
+  return `event: ${event}\ndata: `;
+}
+
+export const MESSAGE_START = frameHead('message_start');
+export const BLOCK_START = frameHead('content_block_start');
+export const BLOCK_DELTA = frameHead('content_block_delta');
+export const BLOCK_STOP = frameHead('content_block_stop');
+export const ERROR = frameHead('error');
+
+export const PING_FRAME = `${frameHead('ping')}{"type":"ping"}\n\n`;
+/** The heartbeat before `message_start`, which must be the first event. */
+export const COMMENT_FRAME = ': heartbeat\n\n';
+
+export function messageStart(message: JsonObject): string {
+  return JSON.stringify({ type: 'message_start', message });
+}
+
+export function blockStart(index: number, content_block: JsonObject): string {
+  return JSON.stringify({ type: 'content_block_start', index, content_block });
+}
+
+/** The type of each delta, and the key of its text. */
+const DELTAS = {
+  text: ['text_delta', 'text'],
+  reasoning: ['thinking_delta', 'thinking'],
+  signature: ['signature_delta', 'signature'],
+  call: ['input_json_delta', 'partial_json'],
+} as const;
+
+export function blockDelta(index: number, kind: keyof typeof DELTAS, text: string): string {
+  const [type, key] = DELTAS[kind];
+  return `{"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${key}":${JSON.stringify(text)}}}`;
+}
+
+export function blockStop(index: number): string {
+  return `{"type":"content_block_stop","index":${index}}`;
+}
+
+/** The last two frames. */
+export function messageEnd(stop_reason: StopReason, usage: MessageUsage): string {
+  const delta = { stop_reason, stop_sequence: null, stop_details: null, container: null };
+  const json = JSON.stringify({ type: 'message_delta', delta, usage });
+  return `${frameHead('message_delta')}${json}\n\n${frameHead('message_stop')}{"type":"message_stop"}\n\n`;
+}

@@ -127,7 +127,7 @@ const PREFIX = 'toolu_weir_';
 const ENCODED_PREFIX = 'toolu_weirb_';
 
 /** An id that clients of Messages accept, from which `fromToolUseId` restores the upstream's id. */
-export function toToolUseId(id: string): string {
+function toToolUseId(id: string): string {
   if (TOOL_USE_ID.test(id)) return id;
   return VALID_ID.test(id) ? PREFIX + id : ENCODED_PREFIX + toBase64(id);
 }

@@ -87,7 +87,7 @@ export class AttemptRunner {
     const { target } = attempt.facts;
     const isFiltered = attempt.meter.accumulator.finishMeaning === FILTERED;
     if (isFiltered && target.aliasTarget.on.includes(FILTERED) && this.#moveOn()) {
-      this.#giveUp(attempt, { errorCode: FILTERED, isRefused: false, isWhole: true });
+      this.#giveUp(attempt, { errorCode: FILTERED, isRefused: false, isComplete: true });
       return true;
     }
     this.succeeded(attempt);

@@ -1,4 +1,4 @@
-/** Records whose ledger could not be reached wait in KV, until its next settling or the daily run brings them in (L5). */
+/** Keeps records in KV whose ledger cannot be reached, and replays them with the ledger's next records or in the daily run. */
 import { MAX_STRANDED_A_RUN } from '../shared/limits.ts';
 import { decodeUsageRecord, type UsageRecord } from './record.ts';
 import type { RecordSink } from './record-writer.ts';
@@ -7,11 +7,12 @@ import type { RecordSink } from './record-writer.ts';
 export type DeadLetterStore = Pick<KVNamespace, 'get' | 'put' | 'list' | 'delete'>;
 
 const PREFIX = 'stranded/';
-/** Records that an isolate remembers, of all keys, and that one settling brings in. */
+/** Records of all keys that an isolate remembers. */
 const MAX_REMEMBERED = 1000;
-const MAX_A_SETTLING = 100;
-/** Values that KV gives at once. */
-const PAGE = 100;
+/** Remembered records that one `put` replays. */
+const MAX_REPLAYED = 100;
+/** KV returns at most this many values for one call. */
+const MAX_BULK_GET = 100;
 
 function keyOf({ key_id, request_id }: UsageRecord): string {
   return `${PREFIX}${key_id}/${request_id}`;
@@ -20,7 +21,7 @@ function keyOf({ key_id, request_id }: UsageRecord): string {
 export class DeadLetters implements RecordSink {
   readonly #store: DeadLetterStore;
   readonly #ledger: RecordSink;
-  /** What this isolate has left in KV, by its KV key. */
+  /** The records that this isolate has put into KV, by KV key. */
   readonly #remembered = new Map<string, UsageRecord>();
 
   constructor(store: DeadLetterStore, ledger: RecordSink) {
@@ -34,22 +35,22 @@ export class DeadLetters implements RecordSink {
       if (this.#remembered.size < MAX_REMEMBERED) this.#remembered.set(keyOf(record), record);
   }
 
-  /** The ledger, whose next settling of a key takes along what this isolate has left of it. */
+  /** The ledger, with a `put` that also replays this isolate's remembered records of the same keys. */
   get ledger(): RecordSink {
     return {
       put: async (records) => {
         const keyIds = new Set(records.map((record) => record.key_id));
-        const left = [...this.#remembered.values()].filter(({ key_id }) => keyIds.has(key_id));
-        const taken = left.slice(0, MAX_A_SETTLING);
-        await this.#ledger.put([...records, ...taken]);
-        await this.#forget(taken);
+        const remembered = [...this.#remembered.values()].filter(({ key_id }) => keyIds.has(key_id));
+        const replayed = remembered.slice(0, MAX_REPLAYED);
+        await this.#ledger.put([...records, ...replayed]);
+        await this.#delete(replayed);
       },
     };
   }
 
   /**
-   * Brings in what there is, of every key.
-   * @returns how many records were brought in, and how many were left because their ledger could not be reached
+   * Replays the records of all keys.
+   * @returns how many records were settled, and how many remain because their ledger cannot be reached
    */
   async replay(): Promise<{ readonly settled: number; readonly left: number }> {
     let settled = 0;
@@ -59,16 +60,16 @@ export class DeadLetters implements RecordSink {
       const page: KVNamespaceListResult<unknown> = await this.#store.list({
         prefix: PREFIX,
         cursor,
-        limit: PAGE,
+        limit: MAX_BULK_GET,
       });
       const names = page.keys.map(({ name }) => name);
       const values = names.length === 0 ? [] : (await this.#store.get(names, 'json')).values();
-      // One that is null was brought in already: KV goes on listing for a while what is deleted.
+      // A null value was replayed already: KV lists deleted keys for a while.
       const records = [...values].flatMap((value) => decodeUsageRecord(value) ?? []);
       for (const [, own] of Map.groupBy(records, (record) => record.key_id)) {
         try {
           await this.#ledger.put(own);
-          await this.#forget(own);
+          await this.#delete(own);
           settled += own.length;
         } catch {
           left += own.length;
@@ -79,8 +80,8 @@ export class DeadLetters implements RecordSink {
     return { settled, left };
   }
 
-  /** What can't be deleted is settled again by the daily run, which changes nothing. */
-  async #forget(records: readonly UsageRecord[]): Promise<void> {
+  /** A failed deletion is harmless: the daily run settles the record again, without effect. */
+  async #delete(records: readonly UsageRecord[]): Promise<void> {
     const names = records.map(keyOf);
     for (const name of names) this.#remembered.delete(name);
     await Promise.allSettled(names.map((name) => this.#store.delete(name)));

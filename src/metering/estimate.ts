@@ -1,23 +1,23 @@
-/** Estimates tokens from counts, never keeping a text: for answers whose upstream reported no usage (M3). */
+/** Estimates the number of tokens of a text that passes, without keeping it, for responses whose upstream reports no usage. */
 import { isObject, type JsonObject } from '../shared/json.ts';
 
-/** Characters of one kind in a row that make a token, as the tokenizers of today's models split text. */
+/** Consecutive characters of one kind that form a token, as an average over the tokenizers of current models. */
 const LETTERS_A_TOKEN = 7;
 const DIGITS_A_TOKEN = 3;
 const SIGNS_A_TOKEN = 2;
-/** Beyond the Latin scripts a token is little more than a character. */
+/** In other than Latin scripts, a token has little more than one character. */
 const TOKENS_A_WIDE_CHAR = 1 / 1.3;
 const FIRST_WIDE_CHAR = 0x250;
 /** Dashes, curly quotes and other general punctuation. */
 const FIRST_WIDE_SIGN = 0x2000;
 const LAST_WIDE_SIGN = 0x20ff;
 
-/** Of a piece of an answer no more is counted. */
+/** At most so many characters of one piece are counted. */
 const MAX_COUNTED_CHARS = 256 * 1024;
 
-/** What a tool call costs beside its name and arguments. */
+/** Tokens of a tool call in addition to its name and arguments. */
 const TOKENS_A_CALL = 9;
-/** And at most: the markup of every public chat template is shorter in bytes (2026-11-22). */
+/** An upper bound of these: the markup of every public chat template has fewer bytes (2026-11-22). */
 const MAX_TOKENS_A_CALL = 128;
 
 /** A UTF-16 unit beyond ASCII has at most so many bytes of UTF-8. */
@@ -25,11 +25,11 @@ const MAX_UNIT_BYTES = 3;
 
 const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
-/** `b`, `f`, `n`, `r`, `t`: what they stand for is white space, or near it. */
+/** `b`, `f`, `n`, `r`, `t`: escapes of white space and similar characters. */
 const SPACE_ESCAPES = [0x62, 0x66, 0x6e, 0x72, 0x74];
 const FIRST_SURROGATE = 0xd800;
 
-/** Kinds are numbers, and those of ASCII stand in a table: this is asked for every character of every answer. */
+/** Kinds are numbers, and the kinds of ASCII are in a table, because every character of every response is looked up. */
 const SPACE = 0;
 const LETTER = 1;
 const DIGIT = 2;
@@ -38,15 +38,15 @@ const WIDE = 4;
 const CHARS_A_TOKEN = Uint8Array.of(0, LETTERS_A_TOKEN, DIGITS_A_TOKEN, SIGNS_A_TOKEN, 0);
 const ASCII_KINDS = Uint8Array.from({ length: 0x80 }, (_, code) => kindOfAscii(code));
 
-/** Counts the tokens of a text that comes in pieces; a word cut between two of them counts as one. */
+/** Counts the tokens of a text that comes in pieces. A word that spans two pieces counts once. */
 export class TokenCount {
   #tokens = 0;
-  /** Bytes of UTF-8, at least as many as there are. */
+  /** An upper bound of the text's bytes in UTF-8. */
   #bytes = 0;
   #wideUnits = 0;
   #pieces = 0;
   #wideChars = 0;
-  /** The last character's kind, and how many more of it the token takes. */
+  /** The last character's kind, and how many more of it belong to the same token. */
   #kind = SPACE;
   #charsLeft = 0;
 
@@ -61,13 +61,13 @@ export class TokenCount {
     const wideUnits = this.#wideUnits - unitsBefore + text.length - counted;
     this.#bytes += text.length + wideUnits * (MAX_UNIT_BYTES - 1);
     if (counted === text.length) return;
-    // The rest of so long a piece is taken to be like its start: a whole answer of 8 MB would take 100 ms.
+    // The rest of a long piece is extrapolated from its start: counting 8 MB would take 100 ms.
     const more = text.length / counted - 1;
     this.#tokens += (this.#tokens - tokensBefore) * more;
     this.#wideChars += (this.#wideChars - wideBefore) * more;
   }
 
-  /** As {@link add}, for the bytes of a JSON string between `from` and `to`: nothing is decoded but what kind of character it is. */
+  /** Like {@link add}, for the bytes of a JSON string between `from` and `to`. Only the kinds of characters are decoded. */
   addRaw(bytes: Uint8Array, from: number, to: number): void {
     this.#pieces++;
     this.#bytes += to - from;
@@ -79,13 +79,13 @@ export class TokenCount {
         this.#addChar(byte);
       } else if (byte >= 0xc0) {
         this.#addChar(firstOfSequence(byte, bytes[i + 1] ?? 0));
-        // A character beyond the basic plane is two units in a string, and counts as two there.
+        // A character beyond the basic plane has two UTF-16 units, which `add` counts.
         if (byte >= 0xf0) this.#addChar(FIRST_SURROGATE);
       }
     }
   }
 
-  /** @returns how many bytes the escape has behind its backslash */
+  /** @returns the number of bytes of the escape after its backslash */
   #addEscape(bytes: Uint8Array, at: number): number {
     const byte = bytes[at] ?? 0;
     if (byte === LOWER_U) {
@@ -101,12 +101,12 @@ export class TokenCount {
     this.#bytes += MAX_TOKENS_A_CALL;
   }
 
-  /** No tokenizer makes more of the text: a token stands for at least one byte. */
-  get mostTokens(): number {
+  /** An upper bound for every tokenizer: a token has at least one byte. */
+  get maxTokens(): number {
     return this.#bytes;
   }
 
-  /** Most upstreams send a piece a token, so that there are never fewer tokens than pieces. */
+  /** At least the number of pieces, because most upstreams send one piece for each token. */
   get tokens(): number {
     return Math.max(this.#pieces, Math.ceil(this.#tokens + this.#wideChars * TOKENS_A_WIDE_CHAR));
   }
@@ -120,7 +120,7 @@ export class TokenCount {
       this.#charsLeft = 0;
     }
     if (kind === WIDE) this.#wideChars++;
-    // A single space belongs to the word behind it.
+    // A space belongs to the word after it.
     if (kind === WIDE || kind === SPACE) return;
     if (this.#charsLeft === 0) {
       this.#tokens++;
@@ -142,27 +142,27 @@ function kindBeyondAscii(code: number): number {
   return code >= FIRST_WIDE_SIGN && code <= LAST_WIDE_SIGN ? SIGN : WIDE;
 }
 
-/** A code of the same kind as the UTF-8 sequence that these two bytes begin: its kind is known from them. */
+/** A code of the same kind as the UTF-8 sequence that begins with these two bytes. */
 function firstOfSequence(lead: number, second: number): number {
   if (lead < 0xe0) return ((lead & 0x1f) << 6) | (second & 0x3f);
   return lead < 0xf0 ? ((lead & 0x0f) << 12) | ((second & 0x3f) << 6) : FIRST_SURROGATE;
 }
 
-/** What of a request's body the model reads. */
+/** The fields of a request body that the model reads. */
 const PROMPT_FIELDS = ['messages', 'prompt', 'suffix', 'tools', 'functions'];
-/** Each message costs a few tokens for its role and its borders. */
+/** Tokens of a message's role and delimiters. */
 const TOKENS_A_MESSAGE = 4;
-/** Where a body holds media or its address: their tokens have nothing to do with the length of that text. */
+/** Fields with media or their address. The length of that text does not correlate with its tokens. */
 const MEDIA_FIELDS: ReadonlySet<string> = new Set(['url', 'image_url', 'document_url', 'file_data', 'data']);
 
-/** Of a long text so many characters are counted, in pieces from all of it, so that the estimate costs nearly nothing. */
+/** Only so many characters of a long text are counted, in pieces from all parts of it, to keep the estimate cheap. */
 const MAX_SAMPLE_CHARS = 4096;
 const SAMPLE_PIECES = 16;
 
-/** The tokens of a request's prompt. */
+/** Estimates the prompt tokens of a request. */
 export function estimatePromptTokens(body: JsonObject): number {
   let tokens = 0;
-  // A stack of its own instead of recursion: a body may be nested deeper than the engine's stack.
+  // No recursion: a body may be nested deeper than the call stack allows.
   const open: unknown[] = PROMPT_FIELDS.map((field) => body[field]);
   while (open.length > 0) {
     const value = open.pop();

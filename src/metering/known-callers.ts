@@ -1,12 +1,15 @@
-/** Callers who bring their own credential and were served once: a made-up one costs no listing of records (`AUTH=passthrough`). */
+/**
+ * Remembers callers with their own credential (`AUTH=passthrough`) that were served at least once, so that requests for usage with an
+ * invented credential cause no listing of records.
+ */
 
 /** The part of a KV namespace that is used. */
 type CallerStore = Pick<KVNamespace, 'get' | 'put'>;
 
 const PREFIX = 'caller/';
-/** Longer than any report goes back. */
+/** Longer than the maximal range of a report. */
 const TTL_SECONDS = 400 * 24 * 60 * 60;
-/** Ids that an isolate remembers to have written. */
+/** Ids that an isolate remembers as written. */
 const MAX_REMEMBERED = 1000;
 
 export class KnownCallers {
@@ -17,7 +20,7 @@ export class KnownCallers {
     this.#store = store;
   }
 
-  /** Writes once an isolate for each caller; a failed write is made up for by the caller's next request. */
+  /** Writes a caller once in each isolate. After a failure, the caller's next request writes again. */
   async add(id: string): Promise<void> {
     if (this.#written.has(id)) return;
     try {
@@ -25,11 +28,11 @@ export class KnownCallers {
       if (this.#written.size >= MAX_REMEMBERED) this.#written.clear();
       this.#written.add(id);
     } catch {
-      // KV takes one write a second to a key: two isolates at once.
+      // KV takes one write a second for a key, and two isolates may write at once.
     }
   }
 
-  /** Whether this isolate knows that it was served: no KV is asked. */
+  /** Whether this isolate knows the caller, without a KV read. */
   isRemembered(id: string): boolean {
     return this.#written.has(id);
   }

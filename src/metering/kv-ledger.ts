@@ -6,7 +6,7 @@ import { failure, ok, type Result } from '../shared/result.ts';
 import {
   type Ledger,
   type ListedRecord,
-  matches,
+  matchesQuery,
   type RecordPage,
   type RecordQuery,
   type ReportQuery,
@@ -19,7 +19,7 @@ import {
   type UsageRecord,
 } from './record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from './refusals.ts';
-import { isWithin, Report } from './report.ts';
+import { matchesFilter, Report } from './report.ts';
 import { DAY_MS, daysBetween, firstIdAt, HOUR_MS, idTime, isoDay, isoTime } from './time.ts';
 
 /** The part of a KV namespace that the ledger uses. */
@@ -50,7 +50,7 @@ export class KvLedger implements Ledger {
     const isComplete = await listings.read(dayPrefixes(daysBetween(fromMs, toMs), keyId), ({ metadata }) => {
       const record = decodeRecord(metadata);
       const time = Date.parse(record?.time ?? '');
-      if (record !== null && time >= fromMs && time < toMs && isWithin(record, only))
+      if (record !== null && time >= fromMs && time < toMs && matchesFilter(record, only))
         report.addRecord(record);
     });
     return isComplete ? ok(report) : failure(TOO_MANY_RECORDS);
@@ -70,7 +70,7 @@ export class KvLedger implements Ledger {
       const isComplete = await listings.read(dayPrefixes(some, keyId), ({ name, metadata }) => {
         const id = requestIdOf(name);
         const record = id >= fromId && id < beforeId ? decodeRecord(metadata) : null;
-        if (record !== null && matches(record, query)) newest.add(record);
+        if (record !== null && matchesQuery(record, query)) newest.add(record);
       });
       if (!isComplete) {
         if (readFrom === null) return failure(TOO_MANY_RECORDS);

@@ -61,7 +61,7 @@ export interface RecordPage {
 }
 
 /** Whether a record has the query's model and status. Stores select by id and key themselves. */
-export function matches(record: RecordSummary, { model, statuses }: RecordQuery): boolean {
+export function matchesQuery(record: RecordSummary, { model, statuses }: RecordQuery): boolean {
   const isModel = model === null || model === record.asked || model === `${record.provider}/${record.model}`;
   return isModel && (statuses === null || statuses.includes(record.status));
 }

@@ -1,8 +1,8 @@
-/** Records on their way through a Cloudflare Queue: for bursts, and for a ledger far away (USAGE_QUEUE, L6). */
+/** Sends records to a Cloudflare Queue (`USAGE_QUEUE`), and settles the batches that its consumer receives. */
 import { decodeUsageRecord, type UsageRecord } from './record.ts';
 import type { RecordSink } from './record-writer.ts';
 
-/** The part of a queue's binding that is used. */
+/** The part of a Queue binding that is used. */
 export type RecordQueue = Pick<Queue<UsageRecord>, 'sendBatch'>;
 
 /** The part of a message that is used. */
@@ -21,27 +21,31 @@ export class QueueSink implements RecordSink {
 }
 
 export interface ConsumerPorts {
-  /** The first one that takes a record keeps it. */
+  /** Tried in order, until one takes the records. */
   readonly sinks: readonly RecordSink[];
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
 }
 
-/** A message that no sink took comes again after so many seconds. */
+/** The delay of a message that no sink took. */
 const RETRY_SECONDS = 60;
 
-/** Settles a batch, a call a key. What is delivered again changes nothing; what no sink takes is delivered again. */
+/** Settles a batch with one call for each key. Messages that no sink takes are delivered again. */
 export async function consumeRecords(
   messages: readonly RecordMessage[],
   ports: ConsumerPorts,
 ): Promise<void> {
-  const sent = messages.flatMap((message) => {
+  const received = messages.flatMap((message) => {
     const record = decodeUsageRecord(message.body);
     if (record !== null) return [{ message, record }];
-    ports.log({ event: 'record_lost', reason: 'a message of the queue is no record', record: message.body });
+    ports.log({
+      event: 'record_lost',
+      reason: 'The message of the Queue is not a record',
+      record: message.body,
+    });
     message.ack();
     return [];
   });
-  const byKey = Map.groupBy(sent, ({ record }) => record.key_id);
+  const byKey = Map.groupBy(received, ({ record }) => record.key_id);
   await Promise.all(
     [...byKey.values()].map(async (own) => {
       const isTaken = await putInto(
@@ -62,7 +66,7 @@ async function putInto(sinks: readonly RecordSink[], records: readonly UsageReco
       await sink.put(records);
       return true;
     } catch {
-      // The next one may take them.
+      // The next sink may take them.
     }
   }
   return false;

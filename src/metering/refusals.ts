@@ -1,4 +1,4 @@
-/** Counts refused requests by hour, key and code. An isolate buffers its counts and writes them seldom, however many there are (M6). */
+/** Counts refused requests by hour, key and code. Each isolate buffers its counts and writes them rarely, at any rate of refusals. */
 import {
   FIRST_REFUSALS_WAIT_MS,
   MAX_REFUSAL_ROWS,
@@ -20,7 +20,7 @@ export interface RefusalRow {
 }
 
 export interface RefusalBatch {
-  /** A UUIDv7: a store that has this batch ignores it. */
+  /** A UUIDv7. A store ignores a batch that it already has. */
   readonly id: string;
   readonly rows: readonly RefusalRow[];
 }
@@ -29,20 +29,20 @@ export const REFUSAL_GROUPS = ['day', 'hour', 'code', 'key'] as const;
 export type RefusalGroup = (typeof REFUSAL_GROUPS)[number];
 
 export interface RefusalQuery {
-  /** Hours since the epoch; `toHour` is not within. */
+  /** Hours since the epoch; `toHour` is exclusive. */
   readonly fromHour: number;
   readonly toHour: number;
-  /** One key's, or all (null). */
+  /** Null: all keys. */
   readonly keyId: string | null;
   readonly groups: readonly RefusalGroup[];
 }
 
-/** The key of callers that are not known, and of keys beyond those that one batch has room for. */
+/** The key id of unknown callers, and of further keys if a batch is full. */
 export const NO_KEY = 'none';
 const OTHER_KEY = '(other)';
 
 export interface RefusalPorts {
-  /** May be called again with the same batch. */
+  /** Must be idempotent: a failed call is repeated with the same batch. */
   readonly put: (batch: RefusalBatch) => Promise<void>;
   /** ms since the epoch. */
   readonly now: () => number;
@@ -51,27 +51,27 @@ export interface RefusalPorts {
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
 }
 
-/** In the life of one request. */
+/** What one request provides for work after its response. */
 export interface RefusalWork {
   readonly startTimer: StartTimer;
   readonly waitUntil: (work: Promise<unknown>) => void;
 }
 
 /**
- * The counts of one isolate. They are written one second after the first refusal; the wait grows by a quarter with each write, up to
- * ten minutes, and shrinks by one such step in ten minutes. So neither a flood nor a trickle of refusals causes more than six writes
- * an hour for long. What is not written when the isolate ends is lost.
+ * The counts of one isolate. The first write happens one second after the first refusal. The wait grows by a quarter with each write,
+ * up to ten minutes, and shrinks by one such step in ten minutes without a write. So any steady rate of refusals settles at six writes an
+ * hour or fewer. Counts that are not written when the isolate ends are lost.
  */
 export class RefusalCounts {
   readonly #ports: RefusalPorts;
   #rows = new Map<string, { -readonly [Field in keyof RefusalRow]: RefusalRow[Field] }>();
-  /** What is being written, until the store has it. */
+  /** The batch that is being written, until the store has it. */
   #batch: RefusalBatch | null = null;
-  /** How many writes came close to each other. */
+  /** The exponent of the wait's growth. */
   #level = 0;
   #writtenAt = 0;
   #dueAt = 0;
-  /** Until then one request takes care of the writing. */
+  /** Until this time, the work of one request does the writing. */
   #claimedUntil = 0;
 
   constructor(ports: RefusalPorts) {
@@ -80,7 +80,7 @@ export class RefusalCounts {
 
   add(keyId: string, code: string): void {
     const now = this.#ports.now();
-    if (!this.#isPending) this.#plan(now);
+    if (!this.#isPending) this.#schedule(now);
     const hour = Math.floor(now / HOUR_MS);
     const isNew = !this.#rows.has(rowId(hour, keyId, code));
     const counted = isNew && this.#rows.size >= MAX_REFUSAL_ROWS ? OTHER_KEY : keyId;
@@ -90,13 +90,13 @@ export class RefusalCounts {
     else row.requests++;
   }
 
-  /** Writes what is due, or will be soon, after the request's answer. Called with each request, so it costs two comparisons. */
+  /** Writes counts that are due, or soon will be, after the request's response. Called for each request, so it must be cheap. */
   writeWhenDue({ startTimer, waitUntil }: RefusalWork): void {
     if (!this.#isPending) return;
     const now = this.#ports.now();
     if (now < this.#claimedUntil || this.#dueAt > now + MAX_REFUSALS_RUN_MS) return;
     const until = now + MAX_REFUSALS_RUN_MS;
-    // A request whose context ends before its work is done does not hold up the next one for ever.
+    // The claim expires, in case the request's context ends before its work is done.
     this.#claimedUntil = until + MAX_REFUSALS_RUN_MS;
     waitUntil(this.#writeUntil(until, startTimer));
   }
@@ -105,9 +105,9 @@ export class RefusalCounts {
     return this.#rows.size > 0 || this.#batch !== null;
   }
 
-  #plan(now: number): void {
-    const calm = Math.floor((now - this.#writtenAt) / MAX_REFUSALS_WAIT_MS);
-    this.#level = Math.max(0, this.#level - calm);
+  #schedule(now: number): void {
+    const decay = Math.floor((now - this.#writtenAt) / MAX_REFUSALS_WAIT_MS);
+    this.#level = Math.max(0, this.#level - decay);
     const wait = FIRST_REFUSALS_WAIT_MS * REFUSALS_WAIT_GROWTH ** this.#level;
     this.#dueAt = now + Math.min(wait, MAX_REFUSALS_WAIT_MS);
   }
@@ -134,11 +134,11 @@ export class RefusalCounts {
     }
     this.#level = Math.min(this.#level + 1, MAX_LEVEL);
     this.#writtenAt = now();
-    this.#plan(this.#writtenAt);
+    this.#schedule(this.#writtenAt);
   }
 }
 
-/** The level from which on the wait is the longest. */
+/** The level with the longest wait. */
 const MAX_LEVEL = Math.ceil(
   Math.log(MAX_REFUSALS_WAIT_MS / FIRST_REFUSALS_WAIT_MS) / Math.log(REFUSALS_WAIT_GROWTH),
 );
@@ -154,7 +154,7 @@ const READ_GROUP: { readonly [G in RefusalGroup]: (row: RefusalRow) => string } 
   key: ({ keyId }) => keyId,
 };
 
-/** A row of the answer. */
+/** A row of the response. */
 export type RefusalSum = Partial<Record<RefusalGroup, string>> & { readonly refused_requests: number };
 
 /** Sums rows by a report's groups. */
@@ -180,7 +180,7 @@ export class RefusalReport {
     return this.#sums.size > MAX_REPORT_ROWS;
   }
 
-  /** In the order of their groups' values. */
+  /** Sorted by the values of the groups. */
   get rows(): RefusalSum[] {
     const sorted = [...this.#sums].sort(([a], [b]) => (a < b ? -1 : 1));
     return sorted.map(([, { values, requests }]) => ({

@@ -1,4 +1,4 @@
-/** Groups and sums usage for `GET /v1/usage`, from single records or from sums of them (M5, P5). */
+/** Groups and sums usage for `GET /v1/usage`, from single records or from partial sums. */
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
 import type { RecordSummary } from './record.ts';
 import { type Medians, mediansOf, SPEED_COUNTS, type SpeedCount, speedsOf } from './speeds.ts';
@@ -6,11 +6,11 @@ import { type Medians, mediansOf, SPEED_COUNTS, type SpeedCount, speedsOf } from
 export const GROUPS = ['day', 'hour', 'provider', 'model', 'route', 'status', 'key'] as const;
 export type Group = (typeof GROUPS)[number];
 
-/** What a report may be narrowed to: a value each, as its groups have them. */
+/** The groups by which a report can be filtered, with one value each. */
 export const FILTERS = ['provider', 'model', 'route', 'status'] as const satisfies readonly Group[];
 export type ReportFilter = { readonly [F in (typeof FILTERS)[number]]?: string };
 
-/** What is counted, in the order of the answer. */
+/** Counted fields, in the order of the response. */
 export const COUNTS = [
   'requests',
   'prompt_tokens',
@@ -27,18 +27,18 @@ export const COUNTS = [
 ] as const;
 type Counts = Record<(typeof COUNTS)[number], number>;
 
-/** What some requests of one currency used. */
+/** Sums over some requests whose costs have one currency. */
 export interface Amounts extends Readonly<Counts> {
-  /** Null where none of them has a price. */
+  /** Null if none of the requests has a known cost. */
   readonly currency: string | null;
   /** In 10^-9 of the currency. */
   readonly cost: bigint;
-  /** What of the cost rests on estimated tokens, or is an upper bound. */
+  /** The part of the cost that is computed from estimated tokens or is an upper bound. */
   readonly estimatedCost: bigint;
   readonly speeds: readonly SpeedCount[];
 }
 
-/** A row of the answer. */
+/** The figures of a row in the response. */
 export interface Sums extends Readonly<Counts>, Medians {
   readonly cost: Readonly<Record<string, number>>;
   readonly estimated_cost: Readonly<Record<string, number>>;
@@ -49,7 +49,7 @@ const READ_GROUP: { readonly [G in Group]: (record: RecordSummary) => string } =
   day: (record) => record.time.slice(0, 10),
   hour: (record) => `${record.time.slice(0, 13)}:00Z`,
   provider: (record) => record.provider,
-  // As a client addresses it, so that two providers' models of one name stay apart.
+  // The address, because two providers may have models of the same name.
   model: (record) => `${record.provider}/${record.model}`,
   route: (record) => record.route,
   status: (record) => record.status,
@@ -70,7 +70,7 @@ export class Report {
     this.add(groupValues(record, this.#groups), amountsOf(record));
   }
 
-  /** @param values the groups' values, in their order */
+  /** @param values the values of the groups, in the order of the groups */
   add(values: readonly string[], amounts: Amounts): void {
     const id = JSON.stringify(values);
     let row = this.#rows.get(id);
@@ -86,12 +86,12 @@ export class Report {
     this.#total.add(amounts);
   }
 
-  /** There are more groups than a report may have: what is in it is not all. */
+  /** The report has more rows than allowed, and is incomplete. */
   get isTooLarge(): boolean {
     return this.#isTooLarge;
   }
 
-  /** The rows in the order of their groups' values; one row of all where nothing was grouped. */
+  /** Sorted by the values of the groups. */
   get rows(): Row[] {
     const sorted = [...this.#rows].sort(([a], [b]) => (a < b ? -1 : 1));
     return sorted.map(([, { values, sum }]) => ({ ...this.#groupFields(values), ...sum.sums }));
@@ -114,12 +114,12 @@ class Sum {
 
   add(amounts: Amounts): void {
     for (const name of COUNTS) {
-      // Beyond this, numbers are no longer exact: the sum stays there, in whichever order it is made.
+      // Larger numbers are not exact. Clamping makes the sum independent of the order.
       this.#counts[name] = Math.min(this.#counts[name] + amounts[name], Number.MAX_SAFE_INTEGER);
     }
-    for (const [at, count] of amounts.speeds) {
+    for (const [bucket, count] of amounts.speeds) {
       this.#speeds ??= Array.from({ length: SPEED_COUNTS }, () => 0);
-      this.#speeds[at] = (this.#speeds[at] ?? 0) + count;
+      this.#speeds[bucket] = (this.#speeds[bucket] ?? 0) + count;
     }
     if (amounts.currency === null) return;
     this.#cost.add(amounts.currency, amounts.cost);
@@ -177,21 +177,21 @@ function emptyCounts(): Counts {
   };
 }
 
-/** What a record is grouped by. */
+/** The values of the groups for one record. */
 export function groupValues(record: RecordSummary, groups: readonly Group[]): string[] {
   return groups.map((group) => READ_GROUP[group](record));
 }
 
-/** Whether a record is one of those that a report is narrowed to. */
-export function isWithin(record: RecordSummary, only: ReportFilter): boolean {
+/** Whether a record passes a report's filter. */
+export function matchesFilter(record: RecordSummary, only: ReportFilter): boolean {
   return FILTERS.every((name) => only[name] === undefined || only[name] === READ_GROUP[name](record));
 }
 
-/** What one request used. */
+/** The amounts of one request. */
 export function amountsOf(record: RecordSummary): Amounts {
   const cost = BigInt(record.cost_nanos ?? 0);
   const isFailed = record.status === 'failed' || record.status === 'timed_out';
-  // A request that used nothing needs no price.
+  // A request without tokens has no cost, so it needs no price.
   const isUnpriced = record.cost_nanos === null && record.total_tokens > 0;
   return {
     requests: 1,
@@ -202,11 +202,11 @@ export function amountsOf(record: RecordSummary): Amounts {
     cache_write_tokens: record.cache_write_tokens ?? 0,
     reasoning_tokens: record.reasoning_tokens ?? 0,
     estimated_requests: record.estimated ? 1 : 0,
-    // A client that disconnected is no failure.
+    // A disconnected client is not a failure.
     failed_requests: isFailed ? 1 : 0,
     unpriced_requests: isUnpriced ? 1 : 0,
     cancelled_requests: record.status === 'cancelled' ? 1 : 0,
-    // The client has a part of an answer: it began, and then failed.
+    // The output began, and then failed.
     cut_requests: isFailed && record.first_token_ms !== null ? 1 : 0,
     currency: record.cost_nanos === null ? null : record.currency,
     cost,

@@ -120,7 +120,7 @@ export class RequestMeter {
     if (this.#isSettled) return;
     this.#isSettled = true;
     const errorCode = 'error' in end ? end.error.code : null;
-    this.#current.end({ errorCode, isRefused: end.kind === 'refused', isWhole: end.kind === 'finished' });
+    this.#current.end({ errorCode, isRefused: end.kind === 'refused', isComplete: end.kind === 'finished' });
     const record = this.#record(end, errorCode);
     this.#ports.log({ event: 'request', ...record });
     const { records, startTimer } = this.#ports;
@@ -184,7 +184,7 @@ export interface AttemptEnd {
   /** The upstream responded with an error instead of output: only reported usage counts. */
   readonly isRefused: boolean;
   /** The output is complete. */
-  readonly isWhole?: boolean;
+  readonly isComplete?: boolean;
 }
 
 /** Usage that an upstream bills, or may bill, and did not report completely. A null count is charged at its upper bound. */
@@ -194,9 +194,9 @@ export interface Unreported {
   /** As reported, if the output is complete. */
   readonly outputTokens: number | null;
   /** A lower bound of the output: what was reported so far. */
-  readonly leastOutputTokens: number;
+  readonly minOutputTokens: number;
   /** An upper bound of the output, if all of it was seen; null if some may be unseen. */
-  readonly mostOutputTokens: number | null;
+  readonly maxOutputTokens: number | null;
 }
 
 /** Errors with which Weir itself ends an output that has begun. The upstream did not refuse and may bill it. */
@@ -266,14 +266,14 @@ export class AttemptMeter {
     const { accumulator } = this;
     const { choices, showsAll } = this.facts;
     const { prompt, output } = accumulator.reported;
-    const isFinal = this.#end?.isWhole === true || accumulator.finishesAtUsage >= choices;
+    const isFinal = this.#end?.isComplete === true || accumulator.finishesAtUsage >= choices;
     if (isFinal && prompt !== null && output !== null) return null;
     const isAllSeen = showsAll && accumulator.finishes >= choices;
     return {
       promptTokens: prompt,
       outputTokens: isFinal ? output : null,
-      leastOutputTokens: output ?? 0,
-      mostOutputTokens: isAllSeen ? accumulator.mostSeenTokens : null,
+      minOutputTokens: output ?? 0,
+      maxOutputTokens: isAllSeen ? accumulator.maxSeenTokens : null,
     };
   }
 
@@ -384,8 +384,8 @@ export class UsageAccumulator implements StreamMeter {
   }
 
   /** An upper bound of the tokens of the text that passed. */
-  get mostSeenTokens(): number {
-    return this.#text.mostTokens;
+  get maxSeenTokens(): number {
+    return this.#text.maxTokens;
   }
 
   /** Tokens of vendor events: the sum of the tasks, or the reported total if that is higher, because it includes them. */

@@ -1,62 +1,62 @@
-/** How fast answers came, as counts in steps of half again as much: such counts can be summed, and tell a median (M5). */
+/** Histograms of time to first token and of tokens per second, from which reports compute medians. Histograms can be summed. */
 import type { RecordSummary } from './record.ts';
 
-/** Each step's upper bound is half again its lower one's, so that a median within it is true to a tenth or so. */
-const STEP = 1.5;
-/** Below the first and above the last bound there is one more step each. */
-const FIRST_TOKEN = { from: 10, steps: 24 };
-const RATE = { from: 1, steps: 20 };
+/** The ratio of a bucket's bounds. It makes a median accurate to about a tenth. */
+const RATIO = 1.5;
+/** `from` is the upper bound of the first bucket. The first and the last bucket are open-ended. */
+const FIRST_TOKEN_MS = { from: 10, buckets: 24 };
+const TOKENS_PER_SECOND = { from: 1, buckets: 20 };
 
-/** A shorter time, or fewer tokens, tells nothing of a rate. */
+/** A rate is not measured over less time or fewer tokens. */
 const MIN_RATE_MS = 20;
 const MIN_RATE_TOKENS = 2;
 
-/** Counts of an answer: those of the first token's time, then those of the rate. */
-export const SPEED_COUNTS = FIRST_TOKEN.steps + RATE.steps;
+/** Number of buckets: those of the time to first token, then those of the rate. */
+export const SPEED_COUNTS = FIRST_TOKEN_MS.buckets + TOKENS_PER_SECOND.buckets;
 
-/** How many answers are in one step: its place and the count. What has none is absent. */
-export type SpeedCount = readonly [at: number, count: number];
+/** The index of a bucket and the number of requests in it. Empty buckets are absent. */
+export type SpeedCount = readonly [bucket: number, count: number];
 
-/** Where one request's answer counts; nowhere where it had no text. */
+/** The buckets of one request; none if its output had no text. */
 export function speedsOf(record: RecordSummary): SpeedCount[] {
   const { first_token_ms, total_ms, completion_tokens } = record;
   if (first_token_ms === null) return [];
-  const counts: SpeedCount[] = [[stepOf(first_token_ms, FIRST_TOKEN), 1]];
+  const counts: SpeedCount[] = [[bucketOf(first_token_ms, FIRST_TOKEN_MS), 1]];
   const ms = total_ms - first_token_ms;
   if (ms >= MIN_RATE_MS && completion_tokens >= MIN_RATE_TOKENS)
-    counts.push([FIRST_TOKEN.steps + stepOf((completion_tokens * 1000) / ms, RATE), 1]);
+    counts.push([FIRST_TOKEN_MS.buckets + bucketOf((completion_tokens * 1000) / ms, TOKENS_PER_SECOND), 1]);
   return counts;
 }
 
 export interface Medians {
-  /** From the request's arrival to the answer's first text; null where no answer had one. */
+  /** From the arrival to the first text of the output; null if nothing was measured. */
   readonly median_first_token_ms: number | null;
-  /** Completion tokens a second from the first text to the end; null where no answer tells. */
+  /** Completion tokens per second from the first text to the end; null if nothing was measured. */
   readonly median_tokens_per_second: number | null;
 }
 
-/** @param counts as many as {@link SPEED_COUNTS} */
+/** @param counts the counts of all {@link SPEED_COUNTS} buckets */
 export function mediansOf(counts: readonly number[]): Medians {
-  const first = median(counts.slice(0, FIRST_TOKEN.steps), FIRST_TOKEN.from);
-  const rate = median(counts.slice(FIRST_TOKEN.steps), RATE.from);
+  const first = median(counts.slice(0, FIRST_TOKEN_MS.buckets), FIRST_TOKEN_MS.from);
+  const rate = median(counts.slice(FIRST_TOKEN_MS.buckets), TOKENS_PER_SECOND.from);
   return {
     median_first_token_ms: first === null ? null : Math.round(first),
     median_tokens_per_second: rate === null ? null : Math.round(rate * 10) / 10,
   };
 }
 
-function stepOf(value: number, { from, steps }: typeof RATE): number {
-  const step = value <= 0 ? 0 : Math.floor(Math.log(value / from) / Math.log(STEP)) + 1;
-  return Math.min(Math.max(step, 0), steps - 1);
+function bucketOf(value: number, { from, buckets }: typeof TOKENS_PER_SECOND): number {
+  const bucket = value <= 0 ? 0 : Math.floor(Math.log(value / from) / Math.log(RATIO)) + 1;
+  return Math.min(Math.max(bucket, 0), buckets - 1);
 }
 
-/** As if a step's answers were spread over it evenly, by its logarithm. */
+/** Interpolates within the bucket of the median, on a logarithmic scale. */
 function median(counts: readonly number[], from: number): number | null {
   const half = counts.reduce((sum, count) => sum + count, 0) / 2;
   if (half === 0) return null;
   let below = 0;
-  for (const [step, count] of counts.entries()) {
-    if (below + count >= half) return from * STEP ** (step - 1 + (half - below) / count);
+  for (const [bucket, count] of counts.entries()) {
+    if (below + count >= half) return from * RATIO ** (bucket - 1 + (half - below) / count);
     below += count;
   }
   return null;

@@ -76,9 +76,9 @@ function promptOf({ promptTokens }: Unreported, bound: AttemptBound): number {
 }
 
 function outputOf(unreported: Unreported, bound: AttemptBound): number {
-  const { outputTokens, mostOutputTokens, leastOutputTokens } = unreported;
+  const { outputTokens, maxOutputTokens, minOutputTokens } = unreported;
   if (outputTokens !== null) return outputTokens;
-  return Math.max(leastOutputTokens, Math.min(mostOutputTokens ?? bound.outputTokens, bound.outputTokens));
+  return Math.max(minOutputTokens, Math.min(maxOutputTokens ?? bound.outputTokens, bound.outputTokens));
 }
 
 function sumOf(amounts: readonly number[]): number {

@@ -1,7 +1,7 @@
 /** A key's own report: whole days and hours from their sums, and what is less than an hour from its records (L4). */
 
 import type { ReportQuery } from '../../metering/ledger.ts';
-import { isWithin } from '../../metering/report.ts';
+import { matchesFilter } from '../../metering/report.ts';
 import { firstIdAt, HOUR_MS } from '../../metering/time.ts';
 import { MAX_PART_RECORDS } from '../../shared/limits.ts';
 import { AMOUNTS, DIMENSIONS, type SumRow } from './columns.ts';
@@ -32,7 +32,7 @@ export function keyReport(sql: SqlStorage, query: ReportQuery, keyId: string): R
   for (const { from, to } of parts) {
     for (const record of eachRecord(sql, firstIdAt(from), firstIdAt(to))) {
       if (++read > MAX_PART_RECORDS) return { kind: 'parts', reason: 'too_many' };
-      if (isWithin(record, only)) records.push(record);
+      if (matchesFilter(record, only)) records.push(record);
     }
   }
   // Days have no hours.

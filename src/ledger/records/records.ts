@@ -1,6 +1,6 @@
 /** Single records in a key's ledger: each once, by its request id, listed, and gone after their time (L2, L4). */
 
-import { matches, type RecordQuery } from '../../metering/ledger.ts';
+import { matchesQuery, type RecordQuery } from '../../metering/ledger.ts';
 import { type ChargedRecord, type UsageRecord, withoutCharges } from '../../metering/record.ts';
 import { firstIdAt, idTime } from '../../metering/time.ts';
 import { MAX_SCANNED_RECORDS } from '../../shared/limits.ts';
@@ -51,7 +51,7 @@ export function listRecords(sql: SqlStorage, query: RecordQuery): LedgerPage {
   for (const { record: text } of sql.exec(select, query.fromId, query.beforeId)) {
     if (scanned === MAX_SCANNED_RECORDS || records.length === query.limit) return { records, next: last };
     const record = decodeStored(text);
-    if (matches(record, query)) records.push(record);
+    if (matchesQuery(record, query)) records.push(record);
     last = record.request_id;
     scanned++;
   }

@@ -44,7 +44,7 @@ export interface RequestContext {
 }
 
 /** The part of a client protocol that writes errors before the response's head. */
-type ErrorClient = Pick<ClientProtocol<unknown>, 'id' | 'errorResponse'>;
+export type ErrorClient = Pick<ClientProtocol<unknown>, 'id' | 'errorResponse'>;
 
 /** Facts that become known while a request is handled. A refused request is logged and counted with them. */
 interface KnownFacts {

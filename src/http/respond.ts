@@ -1,5 +1,6 @@
-/** Makes the responses that are not streams, and sets the headers that every response has. */
+/** Makes the responses that are not streams, sets the headers of every response, and logs refusals. */
 import { type ApiError, apiError } from '../canonical/error.ts';
+import type { RefusalCounts } from '../metering/refusals.ts';
 import { chat } from '../protocols/openai-chat/client-writer.ts';
 import type { ClientProtocol, ErrorResponse } from '../protocols/shared/client-protocol.ts';
 import { RESPONSE_HEADERS } from '../upstream/fetch.ts';
@@ -60,11 +61,30 @@ function writeError(
   return response;
 }
 
+/** The codes of the error responses that were made here. */
 const errorCodes = new WeakMap<Response, string>();
 
-/** The code of an error response that was made here; null for any other response. */
-export function errorCodeOf(response: Response): string | null {
-  return errorCodes.get(response) ?? null;
+/** These have log events of their own: internal errors and invalid settings. */
+const INTERNAL_STATUS = 500;
+
+/** Logs and counts a request that was refused before it was sent to an upstream. Also writes the counts when that is due. */
+export function logRefusal(
+  request: Request,
+  response: Response,
+  { known, ports, requestId, waitUntil }: RequestContext,
+  { route, counts }: { readonly route: () => string; readonly counts: RefusalCounts },
+): void {
+  const code = errorCodes.get(response);
+  const { status } = response;
+  // A client that has disconnected was not refused.
+  const isRefused = code !== undefined && !known.isSentOn && !request.signal.aborted;
+  if (isRefused && status !== INTERNAL_STATUS) {
+    const { keyId } = known;
+    const event = { event: 'request_refused', request_id: requestId, key_id: keyId };
+    ports.log({ ...event, route: route(), status, code });
+    counts.add(keyId, code);
+  }
+  counts.writeWhenDue({ startTimer: ports.clock.startTimer, waitUntil });
 }
 
 /** Sets the headers in which clients look for the request's id. */

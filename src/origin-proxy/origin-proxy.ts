@@ -1,55 +1,55 @@
-/** The site beside Weir: what is not Weir's goes to the origin as it came, never twice, and never with a key of Weir's (W1). */
-import { containsOwnCredential } from '../auth/own-credentials.ts';
+/** Passes requests that are not for Weir to the site's own server, once, unchanged, and never with a credential of Weir's. */
+import { containsOwnCredential, decodeAsciiPercent } from '../auth/own-credentials.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Ports } from '../http/context.ts';
-import { leadsBelow, normalizedUrl } from '../http/paths.ts';
 import { errorResponse } from '../http/respond.ts';
+import { normalizedUrl } from '../routes.ts';
 import type { MountConfig } from '../settings/mount-config.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 
-/** On every request that is passed on: one that comes back was passed to the Worker itself, and would be without end. */
+/** Marks requests that were passed on. One that arrives with it was passed to this Worker itself, which would loop. */
 const PASSED_HEADER = 'x-weir-origin-pass';
 
-/** What is Weir's of a root that it shares with the site, besides its routes. */
+/** Paths that belong to Weir where it shares the root path with the site, besides its routes. */
 const API_ROOTS = ['/v1', '/v1beta'];
 
 export type OriginProxyPorts = Pick<Ports, 'fetch' | 'log'>;
 
 export class OriginProxy {
   readonly #mount: MountConfig;
-  readonly #isRoute: (pathname: string) => boolean;
+  readonly #hasRoute: (pathname: string) => boolean;
   readonly #ports: OriginProxyPorts;
 
-  /** @param isRoute whether a path is a route of Weir's, whatever the method */
-  constructor(mount: MountConfig, isRoute: (pathname: string) => boolean, ports: OriginProxyPorts) {
+  /** @param hasRoute whether Weir has a route with this path */
+  constructor(mount: MountConfig, hasRoute: (pathname: string) => boolean, ports: OriginProxyPorts) {
     this.#mount = mount;
-    this.#isRoute = isRoute;
+    this.#hasRoute = hasRoute;
     this.#ports = ports;
   }
 
-  /** The origin's own answer, or the error for which it was not asked; null where the request is Weir's to answer. */
+  /** The origin's response, or an error if the request must not be passed on; null if the request is for Weir. */
   async pass(
     request: Request,
     context: Pick<ExecutionContext, 'passThroughOnException'>,
   ): Promise<Response | null> {
-    if (this.#isWeirs(request)) return null;
+    if (this.#isForWeir(request)) return null;
     const refusal = this.#refusal(request);
     if (refusal !== null) return errorResponse(refusal);
     const { origin } = this.#mount;
-    // If anything breaks before the origin is asked, the runtime asks it: always the one of the request's own host.
+    // On an exception from here on the runtime calls the origin of the request's own host, which is right for this kind only.
     if (origin.kind === 'zone') context.passThroughOnException();
     const { pathname, search } = new URL(request.url);
     const passed = new Request(origin.kind === 'url' ? origin.url + pathname + search : request.url, request);
     passed.headers.set(PASSED_HEADER, '1');
-    return this.#ask(passed);
+    return this.#fetch(passed);
   }
 
-  #isWeirs(request: Request): boolean {
+  #isForWeir(request: Request): boolean {
     const { basePath, adminToken } = this.#mount;
     const { pathname } = new URL(normalizedUrl(request) ?? request.url);
-    // A mistyped path of the API must not carry a provider's key and a prompt to the site.
-    const own = basePath === '' ? API_ROOTS : [basePath];
-    const isOwnPath = this.#isRoute(pathname) || own.some((base) => leadsBelow(pathname, base));
+    // A mistyped path of the API must not send a provider key and a prompt to the site.
+    const bases = basePath === '' ? API_ROOTS : [basePath];
+    const isOwnPath = this.#hasRoute(pathname) || bases.some((base) => leadsBelow(pathname, base));
     return isOwnPath || containsOwnCredential(request, adminToken);
   }
 
@@ -60,17 +60,44 @@ export class OriginProxy {
       return apiError('origin_loop', message);
     }
     if (origin.kind !== 'zone' || matchesAnyGlob(origin.hosts, new URL(request.url).host)) return null;
-    const message = 'ORIGIN=pass asks no origin for this host: ORIGIN_HOSTS must name it';
+    const message = 'ORIGIN=pass calls no origin for this host: ORIGIN_HOSTS must name it';
     return apiError('misconfigured', message, 'ORIGIN_HOSTS');
   }
 
-  async #ask(passed: Request): Promise<Response> {
+  async #fetch(passed: Request): Promise<Response> {
     try {
       return await this.#ports.fetch(passed, { redirect: 'manual' });
     } catch (error) {
-      // Not left to the runtime, which would ask again: the origin may have taken the request.
+      // Caught, because the runtime would call the origin a second time, and the origin may have received the request.
       this.#ports.log({ event: 'origin_unreachable', reason: String(error) });
       return errorResponse(apiError('upstream_unreachable', 'The origin could not be reached'));
     }
   }
+}
+
+/**
+ * Whether a path is below `base`, or passes through it, in any way in which a server may read it: percent-encoded, in another
+ * case, or with doubled slashes, dots or path parameters.
+ */
+function leadsBelow(path: string, base: string): boolean {
+  const wanted = segmentsOf(base).join('/');
+  const segments: string[] = [];
+  for (const segment of segmentsOf(path)) {
+    if (segment === '..') segments.pop();
+    else segments.push(segment);
+    if (segments.join('/') === wanted) return true;
+  }
+  return false;
+}
+
+/** More often than any known server decodes a path. */
+const MAX_DECODINGS = 4;
+
+function segmentsOf(path: string): string[] {
+  let plain = path;
+  for (let decoding = 0; decoding < MAX_DECODINGS; decoding++) plain = decodeAsciiPercent(plain);
+  const segments = plain.toLowerCase().split(/[\\/]/);
+  return segments
+    .map((segment) => segment.replace(/[;?#].*/s, '').trim())
+    .filter((segment) => segment !== '' && segment !== '.');
 }

@@ -192,7 +192,7 @@ describe('paths below a base path', () => {
     const { status, error } = await errorOf(await gateway.post(path, '', {}));
     expect(status).toBe(404);
     expect(error.message).toContain(`There is no POST ${path} ${place}`);
-    expect(error.message).toContain('Routes: POST /llm/v1/chat/completions, POST /llm/v1/completions, ');
+    expect(error.message).toContain('Routes: POST /llm/v1/chat/completions, POST /llm/v1/fim/completions, ');
     expect(error.message).toContain(', GET /llm/dashboard');
   });
 });

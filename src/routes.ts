@@ -1,0 +1,329 @@
+/** The table of routes, and the router made from it: methods, preflights, 404s, log names and error forms follow from the table. */
+import { type IRequest, IttyRouter } from 'itty-router';
+import {
+  handleChangeKey,
+  handleCreateKey,
+  handleListKeys,
+  handleRevokeKey,
+  handleShowKey,
+} from './api/admin-keys.ts';
+import { handleCountTokens } from './api/count-tokens.ts';
+import { handleKey } from './api/key.ts';
+import { handleModel, handleModels } from './api/models.ts';
+import { handleUsage } from './api/usage.ts';
+import { handleFindRecord, handleListRecords } from './api/usage-records.ts';
+import { handleRefusals } from './api/usage-refusals.ts';
+import { apiError } from './canonical/error.ts';
+import { handleCompletion } from './completion/handler.ts';
+import type { ClientRoute } from './completion/request.ts';
+import type { ErrorClient, RequestContext } from './http/context.ts';
+import { clientError, jsonResponse, preflight } from './http/respond.ts';
+import { messages } from './protocols/anthropic-messages/client.ts';
+import { chat, completions, fim } from './protocols/openai-chat/client-writer.ts';
+import { responses } from './protocols/openai-responses/client.ts';
+
+/** In the order in which a preflight of an unknown path lists them. */
+const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'] as const;
+type Method = (typeof METHODS)[number];
+
+/** The parameters of a path, as the URL has them (percent-encoded). */
+type PathParams = Readonly<Record<string, string | undefined>>;
+
+type Handler = (
+  request: Request,
+  context: RequestContext,
+  params: PathParams,
+) => Response | Promise<Response>;
+
+export interface Route {
+  /** Below the base path, in itty-router's syntax: `:name` is one segment, `:name+` one or more. */
+  readonly path: string;
+  /** What may precede the path. The first one is named in 404s. */
+  readonly prefixes?: readonly string[];
+  /** In the order of the header `Allow`. */
+  readonly methods: { readonly [M in Method]?: Handler };
+  /** A segment of the path, which is the name in the log of every route with that segment. */
+  readonly name?: string;
+  /** The client protocol of errors on every path with the segment `name`. Default: OpenAI's. */
+  readonly client?: ErrorClient;
+  /** False: 404s do not name the route. */
+  readonly isListed?: false;
+}
+
+const V1 = ['/v1', ''];
+/** DeepSeek's clients have `/beta` in their base URL, for fill-in-the-middle and prefixes. */
+const V1_OR_BETA = ['/v1', '', '/beta'];
+
+const CHAT = { route: 'chat', client: chat } as const;
+const FIM = { route: 'fim', client: fim } as const;
+const AGENTS = { route: 'agents', client: chat } as const;
+const COMPLETIONS = { route: 'completions', client: completions } as const;
+const MESSAGES = { route: 'chat', client: messages } as const;
+const RESPONSES = { route: 'chat', client: responses } as const;
+
+/** The routes of the core. Of the routes that fit a path, the first one is used. */
+const ROUTES: readonly Route[] = [
+  {
+    name: 'chat',
+    prefixes: V1_OR_BETA,
+    path: '/chat/completions',
+    methods: { POST: completionHandler(CHAT) },
+  },
+  // Azure's clients name the model in the path.
+  {
+    path: '/openai/deployments/:model+/chat/completions',
+    methods: { POST: completionHandler(CHAT) },
+    isListed: false,
+  },
+  { name: 'fim', prefixes: V1, path: '/fim/completions', methods: { POST: completionHandler(FIM) } },
+  { name: 'agents', prefixes: V1, path: '/agents/completions', methods: { POST: completionHandler(AGENTS) } },
+  // DeepSeek has no such routes. They are refused here, because with ORIGIN an unknown path would be passed to the origin.
+  {
+    prefixes: ['/beta'],
+    path: '/(fim|agents)/completions',
+    methods: { POST: (request, context) => methodNotAllowed(request, context, 'POST') },
+    isListed: false,
+  },
+  {
+    name: 'completions',
+    prefixes: V1_OR_BETA,
+    path: '/completions',
+    methods: { POST: completionHandler(COMPLETIONS) },
+  },
+  {
+    name: 'messages',
+    client: messages,
+    prefixes: V1,
+    path: '/messages',
+    methods: { POST: completionHandler(MESSAGES) },
+  },
+  {
+    prefixes: V1,
+    path: '/messages/count_tokens',
+    methods: {
+      POST: (request, context) =>
+        handleCountTokens(request, MESSAGES, context, (input_tokens) => ({ input_tokens })),
+    },
+  },
+  {
+    name: 'responses',
+    client: responses,
+    prefixes: V1,
+    path: '/responses',
+    methods: { POST: completionHandler(RESPONSES) },
+  },
+  {
+    prefixes: V1,
+    path: '/responses/input_tokens',
+    methods: {
+      POST: (request, context) =>
+        handleCountTokens(request, RESPONSES, context, (input_tokens) => ({
+          object: 'response.input_tokens',
+          input_tokens,
+        })),
+    },
+  },
+  {
+    prefixes: V1,
+    path: '/responses/:id+',
+    methods: { GET: refuseStoredResponse, POST: refuseStoredResponse, DELETE: refuseStoredResponse },
+    isListed: false,
+  },
+  { name: 'models', prefixes: V1, path: '/models', methods: { GET: handleModels } },
+  {
+    prefixes: V1,
+    path: '/models/:id+',
+    methods: { GET: (request, context, { id }) => handleModel(request, context, decodePath(id ?? '')) },
+    isListed: false,
+  },
+  { name: 'usage', prefixes: V1, path: '/usage', methods: { GET: handleUsage } },
+  { prefixes: V1, path: '/usage/records', methods: { GET: handleListRecords } },
+  {
+    prefixes: V1,
+    path: '/usage/records/:id',
+    methods: { GET: (request, context, { id }) => handleFindRecord(request, context, id ?? '') },
+  },
+  { prefixes: V1, path: '/usage/refusals', methods: { GET: handleRefusals } },
+  { name: 'key', prefixes: V1, path: '/key', methods: { GET: handleKey } },
+  {
+    name: 'admin',
+    path: '/admin/keys',
+    methods: {
+      GET: (request, context) => handleListKeys(request, context),
+      POST: (request, context) => handleCreateKey(request, context),
+    },
+    isListed: false,
+  },
+  {
+    path: '/admin/keys/:id',
+    methods: {
+      GET: (request, context, { id }) => handleShowKey(request, context, id),
+      PATCH: (request, context, { id }) => handleChangeKey(request, context, id),
+      DELETE: (request, context, { id }) => handleRevokeKey(request, context, id),
+    },
+    isListed: false,
+  },
+  { path: '/health', methods: { GET: () => jsonResponse({ status: 'ok' }) } },
+];
+
+function completionHandler<Session>(clientRoute: ClientRoute<Session>): Handler {
+  return (request, context, { model }) =>
+    handleCompletion(request, clientRoute, context, model === undefined ? undefined : decodePath(model));
+}
+
+/** OpenAI's route that shortens a conversation: https://platform.openai.com/docs/api-reference/responses/compact (2026-11-22). */
+const COMPACT = /^compact\/*$/;
+
+function refuseStoredResponse(request: Request, context: RequestContext, { id = '' }: PathParams): Response {
+  const message =
+    request.method === 'POST' && COMPACT.test(id)
+      ? 'This gateway does not compact conversations, as few providers do: ask a model for a summary with POST /v1/responses, and send that in input'
+      : 'This gateway keeps no responses: a response is complete when its stream has ended, and the next request sends the items of the conversation in input (store: false)';
+  return clientError(responses, context, apiError('not_found', message));
+}
+
+/** Decodes `%2F` and the like. Text with a malformed escape stays as it is. */
+function decodePath(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The routes below one base path. */
+export class Router {
+  readonly #basePath: string;
+  readonly #routes: readonly Route[];
+  /** The handlers of POST routes without parameters, by path: nearly every request is found here without a regular expression. */
+  readonly #posts: ReadonlyMap<string, Handler>;
+  #router: ReturnType<typeof createRouter> | undefined;
+
+  /** @param features the routes of features, which the core does not know */
+  constructor(basePath: string, features: readonly Route[]) {
+    this.#basePath = basePath;
+    this.#routes = [...ROUTES, ...features];
+    this.#posts = postHandlers(basePath, this.#routes);
+  }
+
+  /** The response of the route that fits the request, or a 404 or 405. */
+  async handle(request: Request, context: RequestContext): Promise<Response> {
+    const normalized = normalizePath(request);
+    const post = normalized.method === 'POST' ? this.#posts.get(pathOf(normalized.url)) : undefined;
+    if (post !== undefined) return await post(normalized, context, {});
+    const isHead = normalized.method === 'HEAD';
+    const routed = isHead ? new Request(normalized.url, { headers: normalized.headers }) : normalized;
+    return (await this.#itty.fetch(routed, context)) ?? this.#notFound(normalized, context);
+  }
+
+  /** Whether a route, with any method, has this path. */
+  hasRoute(pathname: string): boolean {
+    return this.#itty.routes.some(([, pattern]) => pattern.test(pathname));
+  }
+
+  /** The name in the log of a path's route; `none` for a path without one, so that the log has no text that a client made up. */
+  nameOf({ url }: Request): string {
+    const segments = pathOf(url).slice(this.#basePath.length).split('/');
+    return ROUTES.find(({ name }) => name !== undefined && segments.includes(name))?.name ?? 'none';
+  }
+
+  /** Created at first use. Completions do not need it, and compiling its patterns would delay an isolate's first response. */
+  get #itty() {
+    this.#router ??= createRouter(this.#basePath, this.#routes);
+    return this.#router;
+  }
+
+  #notFound(request: Request, context: RequestContext): Response {
+    // A preflight must succeed, or the browser hides the 404 of the request that follows behind a network error.
+    if (request.method === 'OPTIONS')
+      return preflight(request, METHODS.join(', '), context.settings.corsOrigins);
+    const { pathname } = new URL(request.url);
+    const base = this.#basePath;
+    // A router in front of Weir that strips the base path is a common cause.
+    const where = pathname.startsWith(`${base}/`)
+      ? 'here'
+      : `here: every path begins with the base path ${base}, which a router before Weir must leave in place`;
+    const listed = this.#routes.flatMap(({ path, prefixes: [prefix] = [''], methods, isListed }) =>
+      isListed === false ? [] : Object.keys(methods).map((method) => `${method} ${base}${prefix}${path}`),
+    );
+    const requested = `${request.method} ${pathname.slice(0, MAX_PATH_CHARS)}`;
+    const message = `There is no ${requested} ${where}. Routes: ${listed.join(', ')}`;
+    return clientError(context.client, context, apiError('not_found', message));
+  }
+}
+
+const MAX_PATH_CHARS = 200;
+
+function postHandlers(basePath: string, routes: readonly Route[]): ReadonlyMap<string, Handler> {
+  const posts = new Map<string, Handler>();
+  for (const { path, prefixes = [''], methods } of routes) {
+    if (methods.POST === undefined || /[:(]/.test(path)) continue;
+    for (const prefix of prefixes) posts.set(basePath + prefix + path, methods.POST);
+  }
+  return posts;
+}
+
+function createRouter(basePath: string, routes: readonly Route[]) {
+  const router = IttyRouter<IRequest, [RequestContext], Response>({ base: basePath });
+  for (const { path, prefixes, methods } of routes) {
+    const pattern = prefixes === undefined ? path : `(${prefixes.join('|')})${path}`;
+    for (const method of METHODS) {
+      const handler = methods[method];
+      const verb = ITTY_VERBS[method];
+      if (handler !== undefined)
+        router[verb](pattern, (request, context) => handler(request, context, request.params));
+    }
+    const allowed = Object.keys(methods).join(', ');
+    router.all(pattern, (request, context) => methodNotAllowed(request, context, allowed));
+  }
+  return router;
+}
+
+const ITTY_VERBS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const;
+
+/** The response to a method that the route does not take: a preflight, or a 405. */
+function methodNotAllowed(request: Request, context: RequestContext, allowed: string): Response {
+  if (request.method === 'OPTIONS') return preflight(request, allowed, context.settings.corsOrigins);
+  const error = apiError('method_not_allowed', `This route takes ${allowed}`);
+  return clientError(context.client, context, error, new Headers({ allow: allowed }));
+}
+
+/** The client protocol of a path, also of an unknown one: a segment such as `messages` decides. */
+export function clientOfPath({ url }: Request): ErrorClient {
+  const segments = pathOf(url).split('/');
+  const isNamed = ({ name }: Route) => name !== undefined && segments.includes(name);
+  return ROUTES.findLast((route) => route.client !== undefined && isNamed(route))?.client ?? chat;
+}
+
+/** Common mistakes: doubled slashes, a base URL that was completed with `/v1` twice, and the `/openai/v1` of Groq's clients. */
+const MISTAKE = /\/\/|\/v1\/v1(?=\/)|\/openai\/v1(?=\/)/;
+
+/** The request with the path that its client meant. A request without a mistake is returned as it is. */
+function normalizePath(request: Request): Request {
+  const url = normalizedUrl(request);
+  if (url === null) return request;
+  const { method, headers } = request;
+  // HTTP allows a GET with a body, but it cannot be copied. The body has no meaning here.
+  return method === 'GET' || method === 'HEAD'
+    ? new Request(url, { method, headers })
+    : new Request(url, request);
+}
+
+/** The URL that the client meant, if the path has a common mistake; otherwise null. */
+export function normalizedUrl({ url }: Request): string | null {
+  const path = pathOf(url);
+  if (!MISTAKE.test(path)) return null;
+  const start = pathStart(url);
+  const meant = path.replace(/\/{2,}/g, '/').replace(/(\/openai)?\/v1(\/v1)?(?=\/)/, '/v1');
+  return url.slice(0, start) + meant + url.slice(start + path.length);
+}
+
+/** The path in a URL that the runtime has normalized. Faster than `new URL`. */
+function pathOf(url: string): string {
+  const query = url.indexOf('?');
+  return url.slice(pathStart(url), query < 0 ? url.length : query);
+}
+
+function pathStart(url: string): number {
+  return url.indexOf('/', 'https://'.length);
+}

@@ -1,8 +1,8 @@
 /**
- * The fast path: an event that differs from an earlier one in its text only is copied, not parsed.
+ * The fast path: copies an event that differs from an earlier one only in its text, instead of parsing it.
  *
  * Events of one stream share their envelope. When an event was read the normal way and had one text and nothing else, it is
- * learned as a template: its bytes before and behind the text, and the bytes of the frame that it became. A later event with the
+ * learned as a template: its bytes before and after the text, and the bytes of the frame that it became. A later event with the
  * same bytes around another JSON string becomes the same frame around that string.
  *
  * Why the result equals the normal path's, byte for byte:
@@ -10,16 +10,16 @@
  *    that the protocol reader uses: the event is read again with either of two marks there, and the result must differ by
  *    the mark only.
  * 2. The string is checked byte by byte: whole escapes, no control character, strict UTF-8, not empty (an empty text is not
- *    sent, C5). So it is a literal that JSON.parse accepts, and it is copied as it is (F1). Some upstreams repeat a text under
- *    several names: all of them are marked, and later all must have the same bytes.
+ *    sent). So it is a literal that JSON.parse accepts, and it is copied unchanged. Some upstreams repeat a text under
+ *    several keys: all of them are marked, and later all must have the same bytes.
  * 3. The learned bytes must follow up to the blank line. A line end within a string is a control character, so nothing of the next
- *    event can be included. Before the last brace any number of spaces may stand: some upstreams pad events with them.
+ *    event can be included. Any number of spaces may precede the last brace, because some upstreams pad events with them.
  * 4. Numbers may vary at the top level if nothing is read from them (an event's number), or if they only make a usage that replaces
  *    earlier ones. Their effect on the usage is known, and it is reported before anything later is read.
  * 5. The result of the normal path also depends on earlier events: a finished choice, a changed fingerprint. All of that changes the
- *    normaliser's revision, which drops every template. What a client's frames depend on, such as the open block, changes the
+ *    normalizer's revision, which drops every template. What a client's frames depend on, such as the open block, changes the
  *    writer's revision.
- * In any doubt an event takes the normal path, untouched.
+ * In any doubt an event takes the normal path.
  */
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { ChunkPart, StreamMeter } from '../../canonical/part.ts';
@@ -37,7 +37,7 @@ import {
 
 /** Kinds of events that one stream alternates between. */
 const MAX_TEMPLATES = 4;
-/** After this many templates without a hit, more than the text varies: learning pauses for some text events. */
+/** After this many templates without a hit more than the text varies, so learning pauses for some text events. */
 const MAX_UNUSED_TEMPLATES = 8;
 const LEARNING_PAUSE_EVENTS = 64;
 
@@ -54,7 +54,7 @@ const DIGIT_0 = 0x30;
 const MAX_DIGITS = 15;
 
 const NOTHING = new Uint8Array(0);
-/** Nothing before the event and nothing behind it. */
+/** Literals that add nothing to a copied event. */
 const UNCHANGED = [NOTHING, NOTHING];
 
 export class TemplateFastPath {
@@ -63,7 +63,7 @@ export class TemplateFastPath {
   readonly #readPart: ReadPart;
   readonly #textFrame: TextFrame;
   readonly #maxEventBytes: number;
-  /** Passthrough: the client gets the event as it came, and only its text is counted. */
+  /** Passthrough: the client gets the event as received, and only its text is metered. */
   readonly #passesEvents: boolean;
   #templates: Template[] = [];
   #revision = -1;
@@ -82,7 +82,7 @@ export class TemplateFastPath {
   /** Events that took this path. */
   hits = 0;
 
-  /** @param maxEventBytes a larger event takes the normal path, which refuses it (B1) */
+  /** @param maxEventBytes a larger event takes the normal path, which refuses it */
   constructor(writer: StreamWriter, meter: StreamMeter, readPart: ReadPart, maxEventBytes: number) {
     this.#writer = writer;
     this.#meter = meter;
@@ -95,14 +95,14 @@ export class TemplateFastPath {
   /**
    * Copies consecutive events that match a template.
    * @param at where an event begins
-   * @returns where the first event begins that does not match, and whether the bytes end within one that still may
+   * @returns the start of the first event that does not match, and whether the bytes end within an event that may match
    */
   run(bytes: Uint8Array, at: number): { readonly at: number; readonly isPartial: boolean } {
     let next = at;
     let isPartial = false;
     let counting: Template | null = null;
     if (this.#templates.length === 0) return { at, isPartial };
-    // Once for each read: making a view costs as much as a frame.
+    // One view for each read: making one costs as much as a frame.
     if (bytes !== this.#read) {
       this.#read = bytes;
       this.#view = viewOf(bytes);
@@ -128,12 +128,12 @@ export class TemplateFastPath {
       this.#unusedTemplates = 0;
       next = end;
       isPartial = false;
-      // The writer may have changed its revision: it accepts no more text.
+      // The writer may have changed its revision, for example because it reached a bound.
       this.keepTo(this.#revision);
       if (i > 0) this.#moveToFront(i);
       i = 0;
     }
-    // A report replaces earlier ones, so only the last event of a read is reported.
+    // Each report replaces the one before, so only the last event of a read is reported.
     if (counting?.counts) {
       const { learned, numbers } = counting.counts;
       this.#meter.usage(usageOf(learned, numbers, this.#counted));
@@ -141,7 +141,7 @@ export class TemplateFastPath {
     return { at: next, isPartial };
   }
 
-  /** Drops the templates of another revision: earlier events decide what the same bytes become. */
+  /** Drops all templates if the revision changed, because the same bytes may now become another frame. */
   keepTo(revision: number): void {
     const writerRevision = this.#writer.revision;
     if (revision === this.#revision && writerRevision === this.#writerRevision) return;
@@ -157,7 +157,7 @@ export class TemplateFastPath {
   learn(event: TextEvent, part: ChunkPart, chunk: Chunk): void {
     const text = textToLearn(event, part);
     if (text === null) return;
-    // Learning takes as long as a dozen events. It would delay the first text, and many answers have no second one.
+    // Learning takes as long as a dozen events. It would delay the first text, and many outputs have no second one.
     if (!this.#hasText) {
       this.#hasText = true;
       return;
@@ -182,8 +182,8 @@ export class TemplateFastPath {
   }
 
   /**
-   * Returns the end of the event at `at` if it matches the template (and notes its text), or MISS, or PARTIAL. It reads no byte
-   * behind the end: an out-of-bounds read deoptimises every later read in V8.
+   * Returns the end of the event at `at` if it matches the template (and stores its text's position), or MISS, or PARTIAL. It must not
+   * read past the end: an out-of-bounds read deoptimizes every later read in V8.
    */
   #match({ literals, holes }: Template, at: number): number {
     const bytes = this.#read;

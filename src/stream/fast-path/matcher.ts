@@ -74,7 +74,7 @@ function flags(characters: string): Uint8Array {
 
 /**
  * Finds the closing quote of a JSON string.
- * @param at behind its opening quote
+ * @param at the index after its opening quote
  * @param end the bytes' length
  * @returns its index, -1 if JSON.parse or UTF-8 would refuse the string, or OPEN_ENDED if the bytes end within it
  */

@@ -1,6 +1,6 @@
 /**
- * Learns a template from an event that was parsed: which of its bytes are the text, which numbers are its usage, and where both
- * are in the frame that the event became. `fast-path.ts` says why a template is exact.
+ * Learns a template from a parsed event: which of its bytes are the text, which numbers are its usage, and where both are in the
+ * frame that the event became. `fast-path.ts` explains why a template is exact.
  */
 import type { Chunk, Delta } from '../../canonical/chunk.ts';
 import type { ChunkPart } from '../../canonical/part.ts';
@@ -26,7 +26,7 @@ export interface TextEvent {
 type Hole = 'text' | 'repeatedText' | 'padding' | 'spaces' | 'number';
 
 export interface Template {
-  /** The upstream's bytes before the first hole, between holes, and behind the last one. */
+  /** The upstream's bytes before the first hole, between holes, and after the last one. */
   readonly literals: readonly Literal[];
   readonly holes: readonly Hole[];
   /** The frame's bytes around its text, which may occur in it more than once. */
@@ -217,7 +217,7 @@ function unreadIn(marked: string, readPart: ReadPart): readonly Unread[] {
   });
 }
 
-// Numbers: some upstreams report usage that grows with every text event. Only reports that replace earlier ones are learned (A5):
+// Numbers: some upstreams report usage that grows with every text event. Only reports that replace earlier ones are learned:
 // their counts are sums of the event's numbers, so changing a number shows what it adds to each count.
 
 type Count = Exclude<keyof UsageReport, 'isLatest' | 'besides'>;

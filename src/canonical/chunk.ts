@@ -1,16 +1,16 @@
-/** The canonical chunk as a client gets it, in both shapes: key order here is key order on the wire (C1, C3, C4, C7, C10). */
+/** The chunks of the canonical stream, for chat and for legacy completions. The order of keys here is their order on the wire. */
 
 import type { JsonObject } from '../shared/json.ts';
 import type { FinishReason } from './finish-reason.ts';
 import type { ChatLogprobs, TextLogprobs } from './logprobs.ts';
 import type { Usage } from './usage.ts';
 
-/** What a route answers in: chat chunks, or the legacy text completions. */
+/** The kind of chunk that a route sends: chat, or legacy text completions. */
 export type Shape = 'chat' | 'text';
 
 /**
- * The first fragment of a call has `id`, `type` and `function.name`; no later one has (C7). `extra_content` holds a signature
- * that its upstream wants back with the call (A7).
+ * Only the first fragment of a call has `id`, `type` and `function.name` (C7). `extra_content` holds a signature that the upstream wants
+ * back with the call.
  */
 export type ToolCallDelta =
   | {
@@ -32,7 +32,7 @@ export interface Delta {
   reasoning_content?: string;
   refusal?: string;
   tool_calls?: readonly ToolCallDelta[];
-  /** OpenRouter's form of reasoning that its upstream wants back, signed or encrypted (A7). */
+  /** Reasoning that the upstream wants back, signed or encrypted, in OpenRouter's form. */
   reasoning_details?: readonly JsonObject[];
 }
 

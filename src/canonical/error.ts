@@ -1,13 +1,13 @@
-/** The one error table: each code's HTTP status and type, and the body in which every error is sent (E1, E2). */
+/** The error codes of Weir with their HTTP statuses and types, and the JSON body of every error (E1). */
 
 interface ErrorKind {
   readonly status: number;
   readonly type: string;
-  /** What `retry-after` says. */
+  /** The value of the `retry-after` header. */
   readonly retryAfterSeconds?: number;
 }
 
-/** Every code of Weir's own. An upstream's code for the caller's mistake is kept beside these (E1). */
+/** Every code that Weir itself sends. A client may also see an upstream's own code. */
 export const ERRORS = {
   invalid_json: { status: 400, type: 'invalid_request_error' },
   invalid_request: { status: 400, type: 'invalid_request_error' },
@@ -22,7 +22,7 @@ export const ERRORS = {
   request_timeout: { status: 408, type: 'timeout_error' },
   request_too_large: { status: 413, type: 'invalid_request_error' },
   rate_limited: { status: 429, type: 'rate_limit_error' },
-  // The type by which clients know that a repetition does not help.
+  // Clients do not retry an error of this type.
   budget_exceeded: { status: 429, type: 'insufficient_quota' },
   overloaded: { status: 503, type: 'server_error', retryAfterSeconds: 10 },
   origin_loop: { status: 508, type: 'server_error' },
@@ -44,7 +44,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** An error on its way to a client. `code` is one of {@link ERRORS}' or the upstream's own. */
+/** An error for a client. `code` is one of {@link ERRORS} or the upstream's own. */
 export interface ApiError {
   readonly status: number;
   readonly type: string;
@@ -54,22 +54,22 @@ export interface ApiError {
   readonly retryAfterSeconds?: number;
 }
 
-/** An error as an upstream reported it, in whichever form; what it left out is undefined. */
+/** An error as an upstream reported it, in any form. Absent members are undefined. */
 export interface UpstreamError {
   readonly message: string | undefined;
   readonly type: string | undefined;
   readonly code: string | undefined;
   readonly param: string | undefined;
-  /** The HTTP status that the error's body names, where it names one. */
+  /** The HTTP status in the error's body, if there is one. */
   readonly status: number | undefined;
 }
 
-/** An error of the table, with a message that states what happened and what to do. */
+/** @param message states what happened and what to do */
 export function apiError(code: ErrorCode, message: string, param: string | null = null): ApiError {
   return { ...ERRORS[code], code, message, param };
 }
 
-/** The JSON text of `{"error":{"message","type","param","code"}}`, the body before the head and the frame after it. */
+/** The JSON `{"error":{"message","type","param","code"}}`: a response's body, or the data of an error frame. */
 export function errorBody(error: ApiError): string {
   const { message, type, param, code } = error;
   return JSON.stringify({ error: { message, type, param, code } });

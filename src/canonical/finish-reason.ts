@@ -1,11 +1,11 @@
-/** The four finish reasons a client may see, and what every upstream word becomes (C8). */
+/** The four finish reasons that a client may see, and how upstreams' finish words map to them (C8). */
 
 export type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_calls';
 
-/** What an upstream's word means; `failed`: the answer did, which is an error and no finish. */
+/** The meaning of an upstream's finish word. `failed`: the output failed, so the client gets an error instead of a finish. */
 export type FinishMeaning = FinishReason | 'failed';
 
-/** Words that mean something else than `stop`; every word that is not here is `stop`, and the record keeps the word. */
+/** Finish words by their reason. Every other word means `stop`. The usage record keeps the word itself. */
 const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['length', 'length'],
   ['max_tokens', 'length'],
@@ -17,7 +17,7 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['tool_calls', 'tool_calls'],
   ['tool_use', 'tool_calls'],
   ['function_call', 'tool_calls'],
-  // Google's: https://ai.google.dev/api/generate-content#FinishReason and #BlockReason, by googleapis/js-genai of 2026-11.
+  // Google: https://ai.google.dev/api/generate-content#FinishReason and #BlockReason, from googleapis/js-genai, 2026-11.
   ['MAX_TOKENS', 'length'],
   ...[
     ...[
@@ -34,20 +34,20 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ].map((word): [string, FinishReason] => [word, 'content_filter']),
 ]);
 
-/** Words with which a provider reports that the answer failed: an error and no finish. */
+/** Finish words that report a failure. */
 const FAILURES: ReadonlySet<string> = new Set([
   ...['error', 'insufficient_system_resource'],
-  // Google's, where what the model wrote is no call that could be made.
+  // Google: the model wrote an invalid tool call, or the output is invalid.
   ...['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'MISSING_THOUGHT_SIGNATURE'],
   ...['MALFORMED_RESPONSE', 'NO_IMAGE'],
 ]);
 
-/** Of a word that is not known it is `stop`. After tool calls a `stop` is `tool_calls`. */
+/** The meaning of any finish word. The normalizer turns `stop` after tool calls into `tool_calls`. */
 export function finishMeaning(word: string): FinishMeaning {
   return FAILURES.has(word) ? 'failed' : finishReason(word);
 }
 
-/** Of a word with which an answer did finish. */
+/** The reason of a finish word that is not a failure. */
 export function finishReason(word: string): FinishReason {
   return REASONS.get(word) ?? 'stop';
 }

@@ -1,4 +1,4 @@
-/** Log probabilities: the chat form, the legacy completions form, and the way from one to the other (C9, C10). */
+/** Log probabilities in the chat form and in the legacy completions form: reads both, and converts one into the other. */
 import { isObject, type JsonObject, readArray, readCount } from '../shared/json.ts';
 
 interface TopLogprob {
@@ -25,7 +25,7 @@ export interface TextLogprobs {
 
 export type Logprobs = ChatLogprobs | TextLogprobs;
 
-/** Either form as an upstream sends it; null where there are none (absent, empty, or lists that are null). */
+/** Reads either form from an upstream. Null if there are no entries (absent, empty, or lists that are null). */
 export function readLogprobs(value: unknown): Logprobs | null {
   if (!isObject(value)) return null;
   if (Array.isArray(value.tokens)) return readTextLogprobs(value);
@@ -36,7 +36,7 @@ export function readLogprobs(value: unknown): Logprobs | null {
 
 function readEntries(value: unknown): TokenLogprob[] | null {
   const entries: TokenLogprob[] = [];
-  // One object an entry and nothing beside it: an event may have tens of thousands.
+  // A single object for each entry: an event may have tens of thousands of them.
   for (const entry of readArray(value)) {
     if (!isToken(entry)) continue;
     const { token, logprob, bytes } = readToken(entry);
@@ -52,7 +52,7 @@ function readTops(value: unknown): readonly TopLogprob[] {
   return tops.length === 0 ? NO_TOPS : tops.filter(isToken).map(readToken);
 }
 
-/** An entry without its token is empty, and would be written with sixty bytes. */
+/** An entry without a token is skipped: it has no information, and would be written with sixty bytes. */
 function isToken(entry: unknown): entry is JsonObject {
   return isObject(entry) && typeof entry.token === 'string';
 }
@@ -87,11 +87,11 @@ function readNumber(value: unknown): number | null {
   return typeof value === 'number' ? value : null;
 }
 
-/** UTF-16 units of an entry's JSON beside its token and its bytes, about. */
+/** Approximate UTF-16 units of an entry's JSON without its token and bytes. */
 const ENTRY_CHARS = 60;
 const BYTE_CHARS = 4;
 
-/** What logprobs take as JSON, in UTF-16 units, about: writing them to find out would take as much again. */
+/** Estimates the size of logprobs as JSON, in UTF-16 units, without the memory that writing them would take. */
 export function sizeOfLogprobs(logprobs: Logprobs | null): number {
   if (logprobs === null) return 0;
   if (!isTextForm(logprobs)) return sizeOfEntries(logprobs.content) + sizeOfEntries(logprobs.refusal);
@@ -120,7 +120,7 @@ function isTextForm(logprobs: Logprobs): logprobs is TextLogprobs {
   return 'tokens' in logprobs;
 }
 
-/** The chat form. The legacy form has no bytes, and they can't be had from the text: a token may be half a character. */
+/** Converts to the chat form. The legacy form has no bytes, and they do not follow from the text: a token may be half a character. */
 export function toChatLogprobs(logprobs: Logprobs): ChatLogprobs {
   if (!isTextForm(logprobs)) return logprobs;
   const content = logprobs.tokens.map((token, i) => ({
@@ -137,8 +137,8 @@ export function toChatLogprobs(logprobs: Logprobs): ChatLogprobs {
 }
 
 /**
- * The legacy form.
- * @param offset characters of this choice's text that came before: the chat form does not contain them
+ * Converts to the legacy form.
+ * @param offset the UTF-16 units of the choice's earlier tokens, which the chat form does not contain
  */
 export function toTextLogprobs(logprobs: Logprobs, offset: number): TextLogprobs | null {
   if (isTextForm(logprobs)) return logprobs;

@@ -1,4 +1,4 @@
-/** What a dialect reads out of one upstream event: the hub between every provider's wire form and the canonical chunk. */
+/** What a provider protocol reads from one upstream event: the common form between all wire formats and the canonical chunk. */
 
 import { type JsonObject, readText } from '../shared/json.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
@@ -7,38 +7,38 @@ import type { FinishMeaning } from './finish-reason.ts';
 import type { Logprobs } from './logprobs.ts';
 import type { CountedUsage, UsageReport } from './usage.ts';
 
-/** A fragment of a tool call as the upstream sent it; what it left out is undefined and repaired later (C7). */
+/** A fragment of a tool call as the upstream sent it. Absent members are undefined, and the normalizer adds them. */
 export interface ToolCallPart {
   readonly index: number | undefined;
   readonly id: string | undefined;
   readonly name: string | undefined;
-  /** JSON text, or a piece of it. */
+  /** A piece of JSON text. */
   readonly arguments: string;
-  /** What the upstream wants back with the call, such as Gemini's signature (A7). */
+  /** What the upstream wants back with the call, such as Gemini's signature. */
   readonly extraContent: JsonObject | undefined;
 }
 
 /** An update of one choice. An absent string is `""`. */
 export interface ChoicePart {
   readonly index: number;
-  /** The upstream sent a role here. */
+  /** The upstream sent a role. */
   readonly hasRole: boolean;
-  /** The upstream sent a content here, be it `""` (C4 keeps that beside a role). */
+  /** The upstream sent content, even `""`, which the client gets together with a role (C4). */
   readonly hasContent: boolean;
   readonly content: string;
   readonly reasoning: string;
   readonly refusal: string;
   readonly toolCalls: readonly ToolCallPart[];
-  /** Reasoning in the form that the upstream wants back, signed or encrypted: opaque here (A7). */
+  /** Reasoning in the form that the upstream wants back, signed or encrypted. */
   readonly reasoningDetails: readonly JsonObject[];
   readonly logprobs: Logprobs | null;
-  /** The upstream's own finish word, or null while there is none. */
+  /** The upstream's own finish word, or null if there is none. */
   readonly finishWord: string | null;
-  /** What that word means here, where it means something else elsewhere. */
+  /** The word's meaning, if this provider uses it differently from others. */
   readonly finishMeaning?: FinishMeaning | undefined;
 }
 
-/** A choice of which nothing is reported. */
+/** An update with nothing new. */
 export const EMPTY_CHOICE: ChoicePart = {
   index: 0,
   hasRole: false,
@@ -52,7 +52,7 @@ export const EMPTY_CHOICE: ChoicePart = {
   finishWord: null,
 };
 
-/** What one event, or one whole plain answer, contains. */
+/** The contents of one event, or of one non-streaming response. */
 export interface ChunkPart {
   readonly id: string | undefined;
   /** Seconds. */
@@ -62,15 +62,15 @@ export interface ChunkPart {
   readonly systemFingerprint: string | undefined;
   readonly choices: readonly ChoicePart[];
   readonly usage: UsageReport | null;
-  /** An error that came with the choices: they are sent on first, then it ends the stream. */
+  /** An error. It ends the stream after the choices of the same part are sent. */
   readonly error: UpstreamError | null;
-  /** Its dialect remembers more of the event than this part says: it is no frame that another could stand for (A8). */
+  /** The protocol reader keeps state from the event that the part does not contain, so the fast path must not learn from it. */
   readonly isRemembered?: true;
-  /** The upstream said that nothing follows. */
+  /** The upstream marked the event as its last. */
   readonly ends?: true;
 }
 
-/** A part that contains nothing. */
+/** A part with nothing in it. */
 export const EMPTY_PART: ChunkPart = {
   id: undefined,
   created: undefined,
@@ -101,30 +101,30 @@ function isPrintable(name: string): boolean {
   return true;
 }
 
-/** The tokens that a vendor event reports (V3). `add`: of a task of its own, to be summed; `total`: of everything so far. */
+/** The tokens that a vendor event reports. `add`: of one task, to be summed. `total`: of everything so far. */
 export interface VendorTokens {
   readonly kind: 'add' | 'total';
   readonly tokens: number;
 }
 
 /**
- * Counts what passes; the stream reports everything to it and asks it for the final usage.
- * It counts before any policy applies: stripped reasoning and stripped vendor events are metered all the same (C6, V3).
+ * Counts an output for the usage record and the usage chunk. It counts before any policy applies: stripped reasoning and stripped vendor
+ * events are metered too (C6, V3).
  */
 export interface StreamMeter {
-  /** An update of a choice that a client gets or, by policy, does not get. */
+  /** An update of a choice, which a policy may strip. */
   delta(choice: ChoicePart): void;
-  /** A text that passed as the bytes of a JSON string between `from` and `to`, not decoded. */
+  /** A text that the fast path copied: the bytes of a JSON string between `from` and `to`, not decoded. */
   rawText(bytes: Uint8Array, from: number, to: number): void;
   usage(report: UsageReport): void;
-  /** The service tier that the upstream names: its price may be another. */
+  /** The service tier that the upstream reports, which may have another price. */
   serviceTier(name: string): void;
-  /** A vendor event, with the tokens that it reports or null. */
+  /** A vendor event, with the tokens that it reports, or null. */
   vendor(tokens: VendorTokens | null): void;
-  /** The upstream's own word for the end of a choice. */
+  /** The upstream's finish word for a choice. */
   finish(word: string, meaning: FinishMeaning): void;
-  /** The upstream has made a whole answer, which has an id. */
-  made(): void;
-  /** The usage of the whole answer, asked for when it has ended. */
+  /** The upstream generated a complete response, which has an id. A second attempt would be billed again. */
+  generated(): void;
+  /** The usage of the output. Called when it has ended. */
   countUsage(): CountedUsage;
 }

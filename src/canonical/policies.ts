@@ -1,12 +1,12 @@
-/** The policies that decide what of a stream a client gets, and how their texts are read (V2, C6, U2, E3). */
+/** The policies that decide which parts of a stream a client gets, and the parser of the vendor event policy. */
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
 
 export interface Policies {
-  /** Patterns of the vendor events that pass: none strips all, `*` passes all. */
+  /** Glob patterns of the vendor events that pass. An empty list strips all, `*` passes all. */
   readonly vendorEvents: readonly string[];
   readonly reasoning: 'pass' | 'strip';
-  /** Where usage goes that the client did not ask for: on the chunk of the last finish, nowhere, or on a chunk of its own. */
+  /** Where usage goes if the client did not ask for it: on the chunk of the last finish, nowhere, or on a separate chunk. */
   readonly usageChunk: 'finish' | 'on_request' | 'always';
   readonly errorFrames: 'data' | 'event';
 }
@@ -18,12 +18,12 @@ export const DEFAULT_POLICIES: Policies = {
   errorFrames: 'data',
 };
 
-/** More patterns than this in one list are refused: each is tried on each vendor event. */
+/** A list with more patterns is refused: each pattern is tried on each vendor event. */
 const MAX_PATTERNS = 32;
-/** And longer ones: matching takes the product of a pattern's length and a name's. */
+/** A longer list is refused: matching takes the product of the lengths of pattern and name. */
 const MAX_LIST_CHARS = 1024;
 
-/** Reads `strip`, `pass` or a comma-separated list of globs, from the setting and from the header; null where it is none. */
+/** Parses `strip`, `pass` or a comma-separated list of globs, in the setting or the header. Null if the text is invalid. */
 export function parseVendorEvents(text: string): readonly string[] | null {
   if (text.length > MAX_LIST_CHARS) return null;
   const words = text.split(',').map((word) => word.trim());

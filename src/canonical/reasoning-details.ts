@@ -1,23 +1,60 @@
-/** OpenRouter's `reasoning_details`: opaque but for their texts, which a policy strips and a plain answer joins (A7). */
+/** `reasoning_details` in OpenRouter's form: which provider can read them, how a policy strips their texts, how their pieces join (A7). */
 import { type JsonObject, readCount } from '../shared/json.ts';
 
-/** Under these keys a detail holds text, by its type. */
+/**
+ * Signatures and encrypted reasoning are readable only by the provider that made them, and are sent back to it alone. The tag names that
+ * provider.
+ */
+export interface ProviderTag {
+  /** The provider's id in Weir. */
+  readonly provider: string;
+  readonly payload: string;
+}
+
+const TAG_VERSION = 'weir1';
+
+/** `weir1:<provider>:<payload>`. In a detail's `id` the payload is its index. Where a client keeps only one text it is the token. */
+export function tagProvider({ provider, payload }: ProviderTag): string {
+  return `${TAG_VERSION}:${provider}:${payload}`;
+}
+
+/** Null if the text is not a tag. */
+export function readProviderTag(text: unknown): ProviderTag | null {
+  if (typeof text !== 'string' || !text.startsWith(`${TAG_VERSION}:`)) return null;
+  const end = text.indexOf(':', TAG_VERSION.length + 1);
+  if (end < 0) return null;
+  return { provider: text.slice(TAG_VERSION.length + 1, end), payload: text.slice(end + 1) };
+}
+
+/** Ends the payload of a detail that signs a text: without the text the signature is not valid. */
+const TEXT_SUFFIX = '-text';
+
+/** The tag's payload of a signed detail. */
+export function signaturePayload(index: unknown, isOfText: boolean): string {
+  return `${String(index)}${isOfText ? TEXT_SUFFIX : ''}`;
+}
+
+export function isTextSignature({ payload }: ProviderTag): boolean {
+  return payload.endsWith(TEXT_SUFFIX);
+}
+
+/** The keys that hold a detail's text, depending on its type. */
 const TEXT_KEYS = ['text', 'summary'];
 
 /**
- * Takes the texts out of one choice's details: what is left is what their upstream wants back, signatures and encrypted data. A
- * signature whose text was taken goes with it: Claude refuses it without the text, and takes a step that has neither.
+ * Removes the texts from one choice's details. What the upstream wants back stays: signatures and encrypted data. A signature goes with
+ * its text, because Claude refuses a signature without its text, but accepts a step that has neither.
  */
 export class ReasoningStripper {
-  /** The index of the last detail that had a text, where it had one. */
-  #taken: { readonly index: number | undefined } | null = null;
+  /** The last detail whose text was removed. */
+  #stripped: { readonly index: number | undefined } | null = null;
 
   strip(details: readonly JsonObject[]): readonly JsonObject[] {
     return details.flatMap((detail) => {
       const index = readCount(detail.index);
-      if (TEXT_KEYS.some((key) => isText(detail[key]))) this.#taken = { index };
-      const isTaken = this.#taken !== null && this.#taken.index === index;
-      const isKept = isText(detail.data) || (isText(detail.signature) && !isTaken);
+      if (TEXT_KEYS.some((key) => isText(detail[key]))) this.#stripped = { index };
+      const isStripped = this.#stripped !== null && this.#stripped.index === index;
+      const isKept = isText(detail.data) || (isText(detail.signature) && !isStripped);
       return isKept ? [withoutText(detail)] : [];
     });
   }
@@ -31,29 +68,29 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
 }
 
-/** The details of one answer or one message, whose pieces may come apart: by its type and index, the pieces of one become one. */
+/** Collects the details of one output or message. Pieces with the same type and index join to one detail. */
 export class ReasoningDetails {
   readonly #details: JsonObject[] = [];
-  /** Where the last one of each type and index stands: a search for it at every piece would cost the square of the pieces. */
+  /** The position of the last detail of each type and index. A search at every piece would take quadratic time. */
   readonly #places = new Map<unknown, Map<unknown, number>>();
-  /** Those that were put together here: a copy at every piece would cost the square of their keys. */
+  /** Details that were created here and may be changed. A copy at every piece would take quadratic time. */
   readonly #joined = new Set<JsonObject>();
-  #hasSealed = false;
+  #hasOpaqueData = false;
 
   get list(): readonly JsonObject[] {
     return this.#details;
   }
 
-  /** One of them has what its upstream wants back. */
-  get hasSealed(): boolean {
-    return this.#hasSealed;
+  /** Whether a detail has a signature or encrypted data, which the upstream wants back. */
+  get hasOpaqueData(): boolean {
+    return this.#hasOpaqueData;
   }
 
-  /** Adds what one chunk brought. */
+  /** Adds the details of one chunk. */
   add(more: readonly JsonObject[]): void {
     const places: number[] = [];
     for (const detail of more) {
-      this.#hasSealed ||= isText(detail.signature) || isText(detail.data);
+      this.#hasOpaqueData ||= isText(detail.signature) || isText(detail.data);
       const at = this.#places.get(detail.type)?.get(detail.index);
       const known = at === undefined ? undefined : this.#details[at];
       if (at !== undefined && known !== undefined && isPiece(known, detail)) {
@@ -61,7 +98,7 @@ export class ReasoningDetails {
         continue;
       }
       const place = this.#details.push(detail) - 1;
-      // Without an index, those of one chunk are details of their own: a plain answer has them whole.
+      // Details without an index within one chunk stay separate: a non-streaming response has them complete.
       if (detail.index === undefined) places.push(place);
       else this.#setPlace(place);
     }
@@ -80,7 +117,7 @@ export class ReasoningDetails {
       const before = own[key];
       const isMore = TEXT_KEYS.includes(key) && typeof before === 'string' && typeof value === 'string';
       if (isMore) own[key] = before + value;
-      // Assigned, this key would be the object's prototype.
+      // An assignment to `__proto__` would set the object's prototype.
       else if (key !== '__proto__' && value !== null && value !== undefined) own[key] = value;
     }
     this.#joined.add(own);
@@ -88,7 +125,7 @@ export class ReasoningDetails {
   }
 }
 
-/** An encrypted detail comes whole: two of them are two. */
+/** Whether the detail continues the known one. Encrypted details are always complete. */
 function isPiece(known: JsonObject, detail: JsonObject): boolean {
   return known.data === undefined && detail.data === undefined && !isText(known.signature);
 }

@@ -1,11 +1,11 @@
-/** Tool-call ids in the one form that every provider takes: nine letters and digits (Q3, C7). */
+/** Tool call ids in the form that every provider accepts: nine letters and digits (Q3). */
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const ID_CHARS = 9;
 
 /**
- * The id that stands for a text: the same text gives the same id, so that a call and its result agree without state.
- * 53 bits of it are kept: among the calls of one conversation a collision is not to be expected.
+ * The id for a text. The same text gives the same id, so a call and its result agree without state. 53 bits make a collision within one
+ * conversation improbable.
  */
 export function toolCallId(text: string): string {
   let rest = hash53(text);
@@ -17,7 +17,7 @@ export function toolCallId(text: string): string {
   return id;
 }
 
-/** cyrb53 (public domain): two multiplicative hashes of 32 bits, mixed. A cryptographic one would have to be awaited. */
+/** cyrb53 (public domain): two mixed multiplicative hashes of 32 bits. A cryptographic hash would be asynchronous. */
 function hash53(text: string): number {
   let a = 0xdeadbeef;
   let b = 0x41c6ce57;

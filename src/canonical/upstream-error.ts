@@ -1,4 +1,4 @@
-/** Reads every form in which an upstream reports an error, and makes of it what a client may see (E1, E2, E4). */
+/** Reads errors of upstreams in all their forms, and turns them into errors that a client may see: without secrets, bounded (E4). */
 import {
   EmbeddedJson,
   isObject,
@@ -11,19 +11,19 @@ import {
 import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
 import { type ApiError, apiError, ERRORS, type ErrorCode, type UpstreamError } from './error.ts';
 
-/** The provider that answers: its name for messages, and its credential, which no message may contain. */
+/** The called provider: its name for messages, and its credential, which no message may contain. */
 export interface Upstream {
   readonly name: string;
   readonly secret: string;
 }
 
-/** The one error of a list: Google writes it so, too, in answers and in streams. Any other value is itself. */
-export function unlistError(value: unknown): unknown {
+/** Unwraps a list with a single error, which Google sends in responses and in streams. Returns any other value unchanged. */
+export function unwrapErrorList(value: unknown): unknown {
   const [only, ...others] = readArray(value);
   return others.length === 0 && isObject(only) && isObject(only.error) ? only : value;
 }
 
-/** The error in a stream's JSON event, or null where the event is none. */
+/** The error in a stream's event, or null if the event is not an error. */
 export function findUpstreamError(event: JsonObject): UpstreamError | null {
   const isError =
     isObject(event.error) ||
@@ -35,15 +35,15 @@ export function findUpstreamError(event: JsonObject): UpstreamError | null {
 }
 
 /**
- * Reads a body that is known to be an error: `{"error":{…}}`, `{"error":"…"}`, `{"object":"error","message"…}`, where the
- * message may be an object or a list, `{"detail":[…]}`, `{"message":…}`.
+ * Reads a body that is known to be an error: `{"error":{…}}`, `{"error":"…"}`, `{"object":"error","message":…}`, `{"detail":[…]}` or
+ * `{"message":…}`, where the message may be an object or a list.
  */
 export function readUpstreamError(body: JsonObject): UpstreamError {
   const error = isObject(body.error) ? body.error : body;
   return {
     message: readMessage(error.message) ?? readText(body.error) ?? readDetail(body.detail),
     type: readText(error.type) ?? readText(body.error_type),
-    // Anthropic's word for what to do: https://platform.claude.com/docs/en/build-with-claude/message-threads (2026-11-22).
+    // Anthropic's `error_code`: https://platform.claude.com/docs/en/build-with-claude/message-threads (2026-11-22).
     code: readCode(error.code) ?? readCode(objectOf(error.details).error_code),
     param: readText(error.param),
     status:
@@ -55,13 +55,13 @@ export function readUpstreamError(body: JsonObject): UpstreamError {
   };
 }
 
-/** Mistral nests its refusals: `"message":{"detail":[…]}`, or the list itself. */
+/** Mistral nests its errors: `"message":{"detail":[…]}`, or the list itself. */
 function readMessage(message: unknown): string | undefined {
   if (isObject(message)) return readDetail(message.detail) ?? readText(message.message) ?? writeJson(message);
   return readText(message) ?? readDetail(message);
 }
 
-/** OpenRouter's "Provider returned error": what the provider behind it answered is in `metadata.raw`, as text or as JSON. */
+/** OpenRouter's "Provider returned error": the inner provider's error is in `metadata.raw`, as text or as JSON. */
 function readInner(error: JsonObject): { readonly message?: string } {
   const metadata = objectOf(error.metadata);
   const raw = readText(metadata.raw);
@@ -72,7 +72,7 @@ function readInner(error: JsonObject): { readonly message?: string } {
   return { message: message === undefined ? outer : `${outer} (${message})` };
 }
 
-/** FastAPI's `detail`: a text, or a list of problems with their places. */
+/** FastAPI's `detail`: a text, or a list of problems with their locations. */
 function readDetail(detail: unknown): string | undefined {
   const lines = readArray(detail)
     .filter(isObject)
@@ -87,7 +87,7 @@ function readDetail(detail: unknown): string | undefined {
   return readText(detail) ?? readText(lines.join('; '));
 }
 
-/** A code in words, or a number of the provider's own; an HTTP status in its place is none. */
+/** A code: a word, or a number that is not an HTTP status. */
 function readCode(code: unknown): string | undefined {
   if (readStatus(code) !== undefined) return undefined;
   return typeof code === 'number' ? String(code) : readText(code);
@@ -100,48 +100,45 @@ function readStatus(status: unknown): number | undefined {
     : undefined;
 }
 
-/** The types that a client may see after the head; whatever else an upstream calls its error is a `server_error` (E2). */
-const STREAM_CODES: ReadonlyMap<string, ErrorCode> = new Map([
-  ['timeout_error', 'timeout'],
-  ['stream_idle_timeout', 'stream_idle_timeout'],
-]);
+/** If an upstream reports an error of one of their types in a stream, the client sees that type. All others become `server_error` (E2). */
+const TIMEOUT_CODES = ['timeout', 'stream_idle_timeout'] as const satisfies readonly ErrorCode[];
 
-/** The error with which a stream ends after its head, from the error that the upstream reported. */
+/** The error that ends a stream after its headers, from the error that the upstream reported. */
 export function streamError(upstream: Upstream, error: UpstreamError): ApiError {
-  const timeout = STREAM_CODES.get(error.type ?? '');
+  const timeout = TIMEOUT_CODES.find((code) => ERRORS[code].type === error.type);
   const kind = ERRORS[timeout ?? 'upstream_error'];
   const ownType = error.type === 'server_error' ? undefined : error.type;
   return {
     ...kind,
-    code: cleanCode(error.code ?? timeout ?? ownType, upstream) ?? 'upstream_error',
+    code: sanitizeCode(error.code ?? timeout ?? ownType, upstream) ?? 'upstream_error',
     message: upstreamMessage(upstream, error.message),
-    param: error.param === undefined ? null : clean(error.param, upstream),
+    param: error.param === undefined ? null : sanitize(error.param, upstream),
   };
 }
 
-/** The error for a finish word that means failure (C8). */
+/** The error for a finish word that means failure. */
 export function failedFinish(upstream: Upstream, word: string): ApiError {
   const error = apiError('upstream_error', `${upstream.name} stopped: ${word}`);
   return word === 'error' ? error : { ...error, code: word };
 }
 
-/** The connection broke before the answer was whole. */
+/** The connection broke before the response was complete. */
 export function brokenConnection(upstream: Upstream): ApiError {
   return apiError('upstream_truncated', `${upstream.name} broke the connection`);
 }
 
-/** The request took longer than its deadline, in ms (T3). */
+/** The request took longer than its deadline, in ms. */
 export function deadlineExceeded(upstream: Upstream, ms: number): ApiError {
   return apiError('timeout', `${upstream.name} did not finish within ${ms / 1000} seconds`);
 }
 
-/** `<Provider>: <its own message>`, cleaned; or that it reported an error without one. */
+/** `<Provider>: <its message>`, sanitized, or that there is no message. */
 export function upstreamMessage(upstream: Upstream, message: string | undefined): string {
-  const text = clean(message ?? '', upstream);
+  const text = sanitize(message ?? '', upstream);
   return text === '' ? `${upstream.name} reported an error without a message` : `${upstream.name}: ${text}`;
 }
 
-/** Where a stack begins, on lines of its own or in one line: of JavaScript and Java, Python, Go, Rust. */
+/** The start of a stack trace, on separate lines or in one: of JavaScript and Java, Python, Go, Rust. */
 const STACK =
   /\n\s*at\s|\sat \S+ \(?\S+:\d+:\d+\)?|\sat [\w.$<>]+\(\w+\.java:\d+\)|\bFile "[^"]+", line \d+|Traceback \(most recent call last\)|\bgoroutine \d+ \[|\bpanicked at |\bstack backtrace:|\S+\.(?:go|rs|py):\d+\b/;
 
@@ -150,9 +147,9 @@ const CREDENTIALS: readonly RegExp[] = [
   /\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?(?:[a-z]+\s+)?[^\s"',;]+/gi,
   /\bBearer\s+\S+/gi,
   /\bBasic\s+[\w+/=]{8,}/gi,
-  // A header or a setting with its value.
+  // A key or password with its value, as in a header or a setting.
   /\b(?:x-)?(?:api[-_]?key|secret|password|passwd|pwd|token)["']?\s*[:=]\s*["']?[\w+/.=-]{6,}/gi,
-  // The prefixes of providers' keys, of code hosts', of Weir's own and of JSON web tokens.
+  // Key prefixes of providers, code hosts and Weir itself.
   /\b(?:sk|pk|rk|gsk|csk|xai|xero|weir|nvapi|pplx|fw|hf|r8|ghp|gho|ghs|ghu|glpat|github_pat|tgp_v1|xox[abp])[-_][\w*.-]{6,}/gi,
   /\b(?:AKIA|ASIA)[0-9A-Z]{12,}/g,
   /\bAIza[\w-]{20,}/g,
@@ -164,7 +161,7 @@ const ADDRESSES: readonly RegExp[] = [
   // Connection strings and sockets: `postgres://user:password@host/x`, `grpc://inner:50051`, `unix:/var/run/x.sock`.
   /\b(?!https?:)[a-z][a-z0-9+.-]*:\/\/[^\s"'<>]+/gi,
   /\bunix:[^\s"'<>]+/gi,
-  // A URL with a user, a port, or a host that is a number or has no dot: nothing that a provider's documents are at.
+  // A URL with a user, a port, or a host that is a number or has no dot. The URLs of public documentation have none of these.
   /\bhttps?:\/\/(?:[^\s"'<>/]*[@:\d][^\s"'<>]*|[^\s"'<>/.]+(?=[\s"'<>/]|$)[^\s"'<>]*)/gi,
   /\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?/g,
   /\[?(?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}(?![\w:])\]?(?::\d+)?/gi,
@@ -175,53 +172,53 @@ const ADDRESSES: readonly RegExp[] = [
 ];
 
 /**
- * Upstream text that a client may see: bounded, without a stack, a credential or an internal address (E4).
- * The text is cut first, so that no pattern runs over more than the bound.
+ * Bounds an upstream's text and removes stack traces, credentials and internal addresses (E4). The text is truncated first, so that no
+ * pattern runs over more than the bound.
  */
-export function clean(text: string, upstream: Upstream): string {
-  const bounded = withoutSecret(text, upstream.secret).slice(0, MAX_ERROR_MESSAGE_CHARS);
+export function sanitize(text: string, upstream: Upstream): string {
+  const bounded = removeSecret(text, upstream.secret).slice(0, MAX_ERROR_MESSAGE_CHARS);
   const stack = bounded.search(STACK);
-  let cleaned = stack < 0 ? bounded : bounded.slice(0, stack);
-  for (const pattern of CREDENTIALS) cleaned = cleaned.replace(pattern, '[redacted]');
-  for (const pattern of ADDRESSES) cleaned = cleaned.replace(pattern, '[address]');
-  return cleaned.trim();
+  let sanitized = stack < 0 ? bounded : bounded.slice(0, stack);
+  for (const pattern of CREDENTIALS) sanitized = sanitized.replace(pattern, '[redacted]');
+  for (const pattern of ADDRESSES) sanitized = sanitized.replace(pattern, '[address]');
+  return sanitized.trim();
 }
 
-/** A code is a word that programs compare: nothing is cut out of it, and one with anything that a message may not contain is none. */
-export function cleanCode(code: string | undefined, upstream: Upstream): string | undefined {
-  if (code === undefined || !CODE.test(code) || holdsSecret(code, upstream.secret)) return undefined;
-  return UNSPOKEN.some((pattern) => code.search(pattern) >= 0) ? undefined : code;
+/** A code is compared by programs, so it is not changed: undefined if it contains anything that a message may not contain. */
+export function sanitizeCode(code: string | undefined, upstream: Upstream): string | undefined {
+  if (code === undefined || !CODE.test(code) || containsSecret(code, upstream.secret)) return undefined;
+  return FORBIDDEN.some((pattern) => code.search(pattern) >= 0) ? undefined : code;
 }
 
 const CODE = /^[\w.:/ -]{1,128}$/;
-const UNSPOKEN: readonly RegExp[] = [STACK, ...CREDENTIALS, ...ADDRESSES];
+const FORBIDDEN: readonly RegExp[] = [STACK, ...CREDENTIALS, ...ADDRESSES];
 
-function holdsSecret(code: string, secret: string): boolean {
+function containsSecret(code: string, secret: string): boolean {
   return secret !== '' && (code === secret || (secret.length >= MIN_UNIQUE_CHARS && code.includes(secret)));
 }
 
-/** The text without the credential, also as a URL would hold it: a short one only where it is a whole word, as it must not cut other words to pieces. */
-export function withoutSecret(text: string, secret: string): string {
+/** Removes the credential, also in its URL-encoded form. A short credential is removed only where it is a separate word. */
+export function removeSecret(text: string, secret: string): string {
   const start = text.slice(0, MAX_SEARCHED_CHARS);
   if (secret === '') return start;
   const encoded = encodeURIComponent(secret.toWellFormed());
-  let cleaned = start;
-  for (const form of new Set([encoded, secret])) cleaned = withoutWord(cleaned, form);
-  // The cut may have left the beginning of one.
-  return start.length < text.length ? cleaned.slice(0, -encoded.length) : cleaned;
+  let sanitized = start;
+  for (const form of new Set([encoded, secret])) sanitized = removeWord(sanitized, form);
+  // The truncated text may end with the start of a credential.
+  return start.length < text.length ? sanitized.slice(0, -encoded.length) : sanitized;
 }
 
-function withoutWord(text: string, word: string): string {
+function removeWord(text: string, word: string): string {
   return text.replaceAll(word, (found, at: number) => {
     const isWord = !isWordChar(text[at - 1]) && !isWordChar(text[at + found.length]);
     return isWord || word.length >= MIN_UNIQUE_CHARS ? '[redacted]' : found;
   });
 }
 
-/** A credential of so many characters is no part of any other word. */
+/** A credential of this length does not occur within other words by chance. */
 const MIN_UNIQUE_CHARS = 8;
 
-/** Beyond it a message is cut anyway: no search runs over a megabyte. */
+/** The rest would be truncated anyway, so no search runs over it. */
 const MAX_SEARCHED_CHARS = 8 * MAX_ERROR_MESSAGE_CHARS;
 
 function isWordChar(character: string | undefined): boolean {

@@ -1,33 +1,33 @@
-/** Token usage: what an upstream has reported so far, and the one shape in which a client gets it (U3, U5). */
+/** Token usage: merges an upstream's reports, and completes them into the `usage` object that a client gets and the one that is billed. */
 
-/** Counts that were reported. An absent one was never reported, which is not the same as zero. */
+/** Reported counts. An absent count was not reported, which differs from zero. */
 export interface UsageReport {
   readonly prompt?: number | undefined;
   readonly completion?: number | undefined;
   readonly total?: number | undefined;
   readonly cached?: number | undefined;
   readonly cacheWrite?: number | undefined;
-  /** Of those, what the cache keeps for longer than by default: an hour at Anthropic, 12 hours at OpenAI. */
+  /** The part of `cacheWrite` that the cache keeps longer than by default: an hour at Anthropic, 12 hours at OpenAI. */
   readonly cacheWriteLong?: number | undefined;
   readonly reasoning?: number | undefined;
   readonly promptAudio?: number | undefined;
   readonly completionAudio?: number | undefined;
   readonly acceptedPrediction?: number | undefined;
   readonly rejectedPrediction?: number | undefined;
-  /** Web searches that the provider ran for the answer and bills. */
+  /** Billed web searches of the provider. */
   readonly searches?: number | undefined;
-  /** What the upstream says the answer costs: an integer of 10^-9 US dollars (P3). */
+  /** The cost that the upstream reports: an integer of 10^-9 US dollars. */
   readonly cost?: number | undefined;
   /**
-   * Each of its counts takes the place of what was reported before, be that higher (A5). It is a sum of the event's numbers, which
-   * the fast path relies on.
+   * Each count replaces the one reported before, even a higher one (A5). Each must be a sum of the event's numbers, because the fast
+   * path computes it from them.
    */
   readonly isLatest?: true;
-  /** Billed with the answer. */
-  readonly besides?: ExtraBilledTokens | undefined;
+  /** Tokens that are billed in addition to the counts. */
+  readonly extraBilled?: ExtraBilledTokens | undefined;
 }
 
-/** Tokens that are billed with an answer and are in none of its counts: of a compaction, of a model that was asked for advice (A5). */
+/** Billed tokens that are not in the output's counts: of a compaction, or of an advisor model (A5). */
 export interface ExtraBilledTokens {
   readonly prompt: number;
   readonly completion: number;
@@ -36,7 +36,7 @@ export interface ExtraBilledTokens {
   readonly cacheWriteLong: number;
 }
 
-/** The canonical `usage` object: the three sums are always there; a count that was not reported is absent (U3). */
+/** The canonical `usage` object. It always has the three sums. A count that was not reported is absent (U3). */
 export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
@@ -52,14 +52,13 @@ export interface Usage {
     readonly accepted_prediction_tokens?: number;
     readonly rejected_prediction_tokens?: number;
   };
-  /** US dollars; only where the request asked for it (P5). */
+  /** US dollars. Only if the request asked for it. */
   readonly cost?: number;
 }
 
 /**
- * Adds a report to those before it: each count's highest value counts, never a sum, because providers that report
- * on every chunk report the running total, and some end with zeros or nulls (U5). Of dialects that correct themselves the last
- * value counts (A5).
+ * Merges a report into the earlier ones. Each count is its highest value, not a sum: providers that report on every chunk report the
+ * running total, and some end with zeros or nulls (U5). With `isLatest` it is the last value.
  */
 export function mergeUsage(before: UsageReport, report: UsageReport): UsageReport {
   const merge = report.isLatest === true ? latest : highest;
@@ -77,7 +76,7 @@ export function mergeUsage(before: UsageReport, report: UsageReport): UsageRepor
     rejectedPrediction: merge(before.rejectedPrediction, report.rejectedPrediction),
     searches: merge(before.searches, report.searches),
     cost: merge(before.cost, report.cost),
-    besides: report.besides ?? before.besides,
+    extraBilled: report.extraBilled ?? before.extraBilled,
   };
 }
 
@@ -90,18 +89,17 @@ function latest(before: number | undefined, report: number | undefined): number 
   return report ?? before;
 }
 
-/** The tokens of one answer: reported by the upstream, or estimated where it reported none (M3). */
+/** The usage of one output, with estimates for what the upstream did not report. */
 export interface CountedUsage<Of extends Usage = Usage> {
   readonly usage: Of;
-  /** True where `prompt_tokens` or `completion_tokens` is an estimate. */
+  /** Whether `prompt_tokens` or `completion_tokens` is an estimate. */
   readonly estimated: boolean;
 }
 
 /**
- * Completes what was reported into the canonical object.
- * @param reported what the upstream reported
- * @param estimate tokens of the prompt, and of the text that came: for a count that can't be had from the others, or is a zero beside
- * a text
+ * Completes reported counts into the canonical object.
+ * @param estimate the estimated tokens of the prompt and of the output's text, for a sum that was not reported, does not follow from the
+ * others, or is zero although there is text
  */
 export function countUsage(
   reported: UsageReport,
@@ -136,12 +134,11 @@ export function countUsage(
 type Sums = Pick<UsageReport, 'prompt' | 'completion' | 'total'>;
 
 /**
- * The sums that were reported, or follow from those that were.
- * @param hasText a text came, beside which a zero is no report
+ * The sums that were reported or follow from reported ones.
+ * @param hasText there was text, so a reported zero is ignored
  */
 export function reportedSums(reported: UsageReport, hasText: boolean): Sums {
-  const told = hasText ? withoutZeros(reported) : reported;
-  const { prompt, completion, total } = told;
+  const { prompt, completion, total } = hasText ? withoutZeros(reported) : reported;
   return {
     prompt: prompt ?? difference(total, completion),
     completion: completion ?? difference(total, prompt),
@@ -149,7 +146,7 @@ export function reportedSums(reported: UsageReport, hasText: boolean): Sums {
   };
 }
 
-/** The sums of an answer that has a text: a zero was not counted, and a total that is no more than one part has left the other out. */
+/** For an output with text: drops sums of zero, and a total that includes only one of the two. */
 function withoutZeros({ prompt, completion, total }: UsageReport): Sums {
   const isPartial = !prompt || !completion;
   const isPart = isPartial && total === (prompt || completion);
@@ -160,21 +157,21 @@ function withoutZeros({ prompt, completion, total }: UsageReport): Sums {
   };
 }
 
-/** What is paid for, which is more than a client is told. */
+/** The usage that is billed, which has more than a client sees. */
 export interface BilledUsage extends Usage {
-  /** Of the tokens written to a cache, those that it keeps for longer than by default: they are dearer. */
+  /** The part of the cache writes that are kept longer than by default, at a higher price. */
   readonly cache_write_long_tokens?: number;
-  /** Web searches of the provider's: a price each. */
+  /** Web searches of the provider, each with a price. */
   readonly searches?: number;
-  /** Where the upstream named it. */
+  /** If the upstream reported it. */
   readonly service_tier?: string;
 }
 
-/** What is paid for: the answer's own usage and what was billed besides (A5). */
+/** The billed usage: the output's own and what is billed in addition. */
 export function billedUsage(usage: Usage, reported: UsageReport): BilledUsage {
-  const { besides, cacheWriteLong, searches = 0 } = reported;
-  const long = (cacheWriteLong ?? 0) + (besides?.cacheWriteLong ?? 0);
-  const all = besides === undefined ? usage : withBesides(usage, besides);
+  const { extraBilled, cacheWriteLong, searches = 0 } = reported;
+  const long = (cacheWriteLong ?? 0) + (extraBilled?.cacheWriteLong ?? 0);
+  const all = extraBilled === undefined ? usage : addExtraBilled(usage, extraBilled);
   return {
     ...all,
     ...(long === 0 ? {} : { cache_write_long_tokens: long }),
@@ -182,22 +179,22 @@ export function billedUsage(usage: Usage, reported: UsageReport): BilledUsage {
   };
 }
 
-function withBesides(usage: Usage, besides: ExtraBilledTokens): Usage {
+function addExtraBilled(usage: Usage, extra: ExtraBilledTokens): Usage {
   const { cached_tokens = 0, cache_write_tokens = 0, ...prompt } = usage.prompt_tokens_details ?? {};
   return {
     ...usage,
-    prompt_tokens: usage.prompt_tokens + besides.prompt,
-    completion_tokens: usage.completion_tokens + besides.completion,
-    total_tokens: usage.total_tokens + besides.prompt + besides.completion,
+    prompt_tokens: usage.prompt_tokens + extra.prompt,
+    completion_tokens: usage.completion_tokens + extra.completion,
+    total_tokens: usage.total_tokens + extra.prompt + extra.completion,
     prompt_tokens_details: {
-      cached_tokens: cached_tokens + besides.cached,
-      cache_write_tokens: cache_write_tokens + besides.cacheWrite,
+      cached_tokens: cached_tokens + extra.cached,
+      cache_write_tokens: cache_write_tokens + extra.cacheWrite,
       ...prompt,
     },
   };
 }
 
-/** The counts that were reported, or null where there is none: clients that check with a schema refuse a null count. */
+/** The reported counts, or null if there are none. A null count would fail clients that validate a schema. */
 function present<Name extends string>(
   counts: Readonly<Record<Name, number | undefined>>,
 ): { [N in Name]?: number } | null {

@@ -1,6 +1,6 @@
 /** Reads an upstream's answer that is not passed on as it comes: a plain one, or a streamed one for a client that asked for an object. */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { brokenConnection, type Upstream, unlistError } from '../canonical/upstream-error.ts';
+import { brokenConnection, type Upstream, unwrapErrorList } from '../canonical/upstream-error.ts';
 import {
   isObject,
   isWithinJsonBounds,
@@ -43,7 +43,7 @@ export async function readPlainAnswer(
   const isBounded = isWithinJsonBounds(text);
   await lease.pause();
   // A call's input is an object in some dialects: an id in it must not be rounded.
-  const answer = isBounded ? unlistError(parseJsonExactly(text)) : undefined;
+  const answer = isBounded ? unwrapErrorList(parseJsonExactly(text)) : undefined;
   if (isObject(answer)) return { kind: 'answer', answer, lease };
   lease.release();
   return { kind: 'error', error: isBounded ? noObject(upstream) : tooNested(upstream) };

@@ -371,7 +371,7 @@ export class UsageAccumulator implements StreamMeter {
     this.finishMeaning ??= meaning;
   }
 
-  made(): void {
+  generated(): void {
     this.isMade = true;
   }
 

@@ -1,6 +1,5 @@
 /** Rewrites a conversation into what a provider accepts: roles, content, tool-call ids, system messages, reasoning and signatures. */
-import { isOfText, readProviderTag } from '../canonical/provider-tag.ts';
-import { ReasoningDetails } from '../canonical/reasoning-details.ts';
+import { isTextSignature, ReasoningDetails, readProviderTag } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import {
@@ -382,7 +381,7 @@ function hasLostText(details: readonly JsonObject[], message: JsonObject): boole
 
 function isTaggedAsText(id: unknown): boolean {
   const tag = readProviderTag(id);
-  return tag !== null && isOfText(tag);
+  return tag !== null && isTextSignature(tag);
 }
 
 /** Drops the details of other providers and those that lost their text. A message without either is returned unchanged. */

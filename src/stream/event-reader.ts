@@ -8,7 +8,7 @@
 import { type ApiError, apiError, type UpstreamError } from '../canonical/error.ts';
 import { type ChoicePart, type ChunkPart, EMPTY_PART, type VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
-import { readUpstreamError, streamError, unlistError } from '../canonical/upstream-error.ts';
+import { readUpstreamError, streamError, unwrapErrorList } from '../canonical/upstream-error.ts';
 import {
   isObject,
   isWithinJsonBounds,
@@ -141,7 +141,7 @@ export class EventReader {
     this.#sink.answer?.(response);
     const part = this.#protocol.plain(response);
     const { error, usage, id } = part;
-    if (error === null && id !== undefined) this.#options.context.meter.made();
+    if (error === null && id !== undefined) this.#options.context.meter.generated();
     // Nothing of a failed response is sent, as another attempt may replace it. Its usage counts.
     this.#sendPart(error === null ? part : { ...EMPTY_PART, error, usage }, null);
     if (this.#isOver) return;
@@ -200,7 +200,7 @@ export class EventReader {
     if (text === '[DONE]') return this.#readDone();
     if (!isWithinJsonBounds(data)) return this.#failTooNested();
     const value = parseJson(data);
-    const event = name === '' ? unlistError(value) : value;
+    const event = name === '' ? unwrapErrorList(value) : value;
     if (!isObject(event)) return this.#readNonObject(name, data);
     const type = readText(event.type) ?? '';
     if (type.startsWith('x_') && event.choices === undefined)

@@ -1,11 +1,11 @@
 /** Turns an upstream's refusal, its status and any form of body, into the error of the table that a caller gets (E1). */
 import { type ApiError, apiError, type ErrorCode, type UpstreamError } from '../canonical/error.ts';
 import {
-  clean,
-  cleanCode,
   readUpstreamError,
+  sanitize,
+  sanitizeCode,
   type Upstream,
-  unlistError,
+  unwrapErrorList,
   upstreamMessage,
 } from '../canonical/upstream-error.ts';
 import { type RefusalRules, refusalKind } from '../providers/refusals.ts';
@@ -85,12 +85,12 @@ export function classifyRefusal(refusal: UpstreamRefusal, upstream: UpstreamErro
   if (!callerPays && status === 403) return apiError('upstream_refused', message);
   // It is not the caller's place, but that of the Worker.
   if (status === 400 && kind === 'unsupported_region') return apiError('upstream_error', message);
-  const ownCode = cleanCode(reported.code, upstream) ?? '';
+  const ownCode = sanitizeCode(reported.code, upstream) ?? '';
   const callerType = CALLER_ERRORS.get(status);
   if (callerType !== undefined) {
     const usual = kind === 'missing_model' ? 'model_not_found' : CALLER_CODES.get(status);
     const code = ownCode || (usual ?? 'invalid_request');
-    const param = clean(reported.param ?? '', upstream) || null;
+    const param = sanitize(reported.param ?? '', upstream) || null;
     const isNoModel = kind === 'missing_model';
     const hint = !isNoModel && isNoRoute(status, reported) ? checkHint(upstream.urlSetting) : '';
     return { status, type: callerType, code, message: message + hint, param };
@@ -154,7 +154,7 @@ export function readRetryDelay(body: string, { refusals }: UpstreamErrorContext)
 }
 
 function readObject(body: string): JsonObject | null {
-  const error = unlistError(parseJson(body));
+  const error = unwrapErrorList(parseJson(body));
   return isObject(error) ? error : null;
 }
 

@@ -1,7 +1,7 @@
 /** Calls an upstream: the request as its provider takes it, allowlisted headers both ways, refusals as errors of the table. */
 import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { withoutSecret } from '../canonical/upstream-error.ts';
+import { removeSecret } from '../canonical/upstream-error.ts';
 import { MAX_CAUSE_CHARS, MAX_ERROR_BODY_BYTES, MAX_ERROR_BODY_MS } from '../shared/limits.ts';
 import type { Clock } from '../stream/timers.ts';
 import { checkHint, classifyRefusal, readRetryDelay, type UpstreamErrorContext } from './errors.ts';
@@ -100,7 +100,7 @@ function suspectOf(
 export function causeOf(url: string, secret: string, what: string): string {
   // A query may hold a secret, too.
   const [address = ''] = url.split('?');
-  return withoutSecret(`${address}: ${what}`, secret).slice(0, MAX_CAUSE_CHARS);
+  return removeSecret(`${address}: ${what}`, secret).slice(0, MAX_CAUSE_CHARS);
 }
 
 /** What a failed fetch says, without the full stop at its end. */

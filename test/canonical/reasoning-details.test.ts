@@ -1,6 +1,11 @@
 /** Tests what becomes of reasoning details (A7): stripped of their texts, and joined where a plain answer is made of pieces. */
 import { describe, expect, test } from 'vitest';
-import { ReasoningDetails, ReasoningStripper } from '../../src/canonical/reasoning-details.ts';
+import {
+  ReasoningDetails,
+  ReasoningStripper,
+  readProviderTag,
+  tagProvider,
+} from '../../src/canonical/reasoning-details.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 
 const text = (piece: string, more: JsonObject = {}) => ({
@@ -142,4 +147,24 @@ describe('ReasoningDetails', () => {
     expect(joinedOf(...chunks)).toEqual(joined);
     expect(chunks).toEqual(before);
   });
+});
+
+test('A7 I7 tagProvider and readProviderTag: a payload with colons survives the round trip', () => {
+  const tag = { provider: 'anthropic', payload: 'a:b:c==' };
+  expect(tagProvider(tag)).toBe('weir1:anthropic:a:b:c==');
+  expect(readProviderTag(tagProvider(tag))).toEqual(tag);
+});
+
+test.each([
+  undefined,
+  null,
+  7,
+  '',
+  'rs_123',
+  'weir1:',
+  'weir1:anthropic',
+  'weir2:anthropic:x',
+  'x weir1:a:b',
+])('A7 readProviderTag of %s: null', (text) => {
+  expect(readProviderTag(text)).toBeNull();
 });

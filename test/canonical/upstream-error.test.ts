@@ -2,11 +2,11 @@
 import { describe, expect, test } from 'vitest';
 import type { UpstreamError } from '../../src/canonical/error.ts';
 import {
-  clean,
-  cleanCode,
   failedFinish,
   findUpstreamError,
   readUpstreamError,
+  sanitize,
+  sanitizeCode,
   streamError,
   upstreamMessage,
 } from '../../src/canonical/upstream-error.ts';
@@ -167,13 +167,13 @@ describe('streamError', () => {
     ['a text that is too long', 'a'.repeat(129)],
   ])('E1 E4 a code that is %s: none', (_, code) => {
     expect(streamError(UPSTREAM, { ...NO_FIELDS, code })).toMatchObject({ code: 'upstream_error' });
-    expect(cleanCode(code, UPSTREAM)).toBeUndefined();
+    expect(sanitizeCode(code, UPSTREAM)).toBeUndefined();
   });
 
   test.each(['context_length_exceeded', '3051', 'a/b.c:d-e', 'Too Many Requests', 'a'.repeat(128)])(
     'E1 the code %s: as it is, and nothing is cut out of it',
     (code) => {
-      expect(cleanCode(code, { name: 'Provider', secret: 'length' })).toBe(code);
+      expect(sanitizeCode(code, { name: 'Provider', secret: 'length' })).toBe(code);
       expect(streamError(UPSTREAM, { ...NO_FIELDS, code })).toMatchObject({ code });
     },
   );
@@ -241,7 +241,7 @@ describe('clean', () => {
     ['a stack of Python', 'Traceback (most recent call last):\n  File "/srv/app.py", line 3', 'app.py'],
     ['a stack of Python after a text', 'boom\n  File "/srv/app.py", line 3, in f', 'app.py'],
   ])('E4 %s: does not reach the client', (_, message, secret) => {
-    expect(clean(message, UPSTREAM)).not.toContain(secret);
+    expect(sanitize(message, UPSTREAM)).not.toContain(secret);
   });
 
   test.each([
@@ -252,11 +252,13 @@ describe('clean', () => {
     'Invalid value for token_limit and api_version',
     "The key 'messages' is missing at position 3",
   ])('E1 %j: reaches the client as it is', (message) => {
-    expect(clean(message, UPSTREAM)).toBe(message);
+    expect(sanitize(message, UPSTREAM)).toBe(message);
   });
 
   test('E4 what is around a secret: stays readable', () => {
-    expect(clean(`a ${UPSTREAM.secret} b 10.0.0.1 c\n  at d`, UPSTREAM)).toBe('a [redacted] b [address] c');
+    expect(sanitize(`a ${UPSTREAM.secret} b 10.0.0.1 c\n  at d`, UPSTREAM)).toBe(
+      'a [redacted] b [address] c',
+    );
   });
 
   test.each([
@@ -270,24 +272,26 @@ describe('clean', () => {
   ])(
     'E1 E4 a credential that is a short word, %s: cut out as a whole word',
     (_, secret, message, cleaned) => {
-      expect(clean(message, { name: 'Provider', secret })).toBe(cleaned);
+      expect(sanitize(message, { name: 'Provider', secret })).toBe(cleaned);
     },
   );
 
   test('E4 B1 a megabyte of a credential of one letter: no search runs over all of it', () => {
     const started = performance.now();
-    expect(clean('a '.repeat(500_000), { name: 'Provider', secret: 'a' }).length).toBeLessThanOrEqual(1_000);
+    expect(sanitize('a '.repeat(500_000), { name: 'Provider', secret: 'a' }).length).toBeLessThanOrEqual(
+      1_000,
+    );
     expect(performance.now() - started).toBeLessThan(100);
   });
 
   test('E4 a very long text: is cut, after the credential of the deployment was taken out', () => {
     const long = `${'a'.repeat(985)} ${UPSTREAM.secret} ${'b'.repeat(1_000_000)}`;
-    const cleaned = clean(long, UPSTREAM);
+    const cleaned = sanitize(long, UPSTREAM);
     expect(cleaned).toHaveLength(1_000);
     expect(cleaned).not.toContain('the+');
   });
 
   test('E4 no credential (a provider of the own network): nothing is replaced by it', () => {
-    expect(clean('no', { name: 'Provider', secret: '' })).toBe('no');
+    expect(sanitize('no', { name: 'Provider', secret: '' })).toBe('no');
   });
 });

@@ -62,7 +62,7 @@ describe('mergeUsage', () => {
   test('U5 any reports in any order: each count is its highest, or absent where no report has it', () => {
     fc.assert(
       fc.property(fc.array(report, { minLength: 1, maxLength: 6 }), (reports) => {
-        const highest = (field: Exclude<keyof UsageReport, 'isLatest' | 'besides'>) => {
+        const highest = (field: Exclude<keyof UsageReport, 'isLatest' | 'extraBilled'>) => {
           const reported = reports.flatMap((one) => one[field] ?? []);
           return reported.length === 0 ? undefined : Math.max(...reported);
         };

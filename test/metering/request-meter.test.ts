@@ -260,8 +260,8 @@ describe('R8 RequestMeter, several attempts', () => {
 
   test('A5 one that was refused and reported what it used: so much, and no estimate; then the next one’s', async () => {
     const { meter, store } = bench();
-    const besides = { prompt: 2, completion: 1, cached: 0, cacheWrite: 0, cacheWriteLong: 0 };
-    meter.current.accumulator.usage({ prompt: 7, besides });
+    const extraBilled = { prompt: 2, completion: 1, cached: 0, cacheWrite: 0, cacheWriteLong: 0 };
+    meter.current.accumulator.usage({ prompt: 7, extraBilled });
     meter.current.end({ errorCode: 'MALFORMED_FUNCTION_CALL', isRefused: true });
     meter.begin(SECOND).accumulator.usage({ prompt: 11, completion: 5 });
     meter.settle({ kind: 'finished' });

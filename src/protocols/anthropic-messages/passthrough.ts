@@ -1,6 +1,6 @@
 /** Passthrough of Messages requests and events to providers that speak Messages. */
 
-import { readProviderTag } from '../../canonical/provider-tag.ts';
+import { readProviderTag } from '../../canonical/reasoning-details.ts';
 import {
   isObject,
   type JsonObject,

@@ -1,7 +1,7 @@
 /** Reads one content block of an Anthropic message, whole or as it begins: its text, its thinking with its token, its call. */
 
 import { readName } from '../../canonical/part.ts';
-import { numberOf, tagProvider } from '../../canonical/provider-tag.ts';
+import { signaturePayload, tagProvider } from '../../canonical/reasoning-details.ts';
 import { isObject, type JsonObject, readText, writeJson } from '../../shared/json.ts';
 
 export interface ClaudeBlock {
@@ -76,7 +76,11 @@ function thinking(block: JsonObject, index: unknown, provider: string, hasThough
 }
 
 function maker(index: unknown, provider: string, isOfText: boolean): JsonObject {
-  return { id: tagProvider({ provider, payload: numberOf(index, isOfText) }), format: DETAIL_FORMAT, index };
+  return {
+    id: tagProvider({ provider, payload: signaturePayload(index, isOfText) }),
+    format: DETAIL_FORMAT,
+    index,
+  };
 }
 
 function inputOf(input: unknown): string {

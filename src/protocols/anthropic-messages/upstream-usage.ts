@@ -65,12 +65,12 @@ export class ClaudeUsage {
     this.#readTier(usage);
     this.#said = { ...this.#said, ...saidIn(usage) };
     const details = objectOf(usage.output_tokens_details);
-    const besides = readBesides(usage.iterations);
+    const extraBilled = readExtraBilled(usage.iterations);
     return {
       ...tokensOf(this.#said),
       searches: this.#said.searches ?? (searchResults === 0 ? undefined : searchResults),
       reasoning: readCount(details.thinking_tokens),
-      ...(besides === null ? {} : { besides }),
+      ...(extraBilled === null ? {} : { extraBilled }),
       isLatest: true,
     };
   }
@@ -88,7 +88,7 @@ function tokensOf(said: Said) {
  * model took over, it is that of the model that wrote the message, and one that declined is billed besides if it had begun to answer.
  * https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback#billing-and-rate-limits (2026-11-22)
  */
-function readBesides(iterations: unknown): ExtraBilledTokens | null {
+function readExtraBilled(iterations: unknown): ExtraBilledTokens | null {
   const all = readArray(iterations).filter(isObject);
   const fallback = all.findLast(({ type }) => type === 'fallback_message');
   const others = all.filter((iteration) => isBeside(iteration, fallback));

@@ -1,6 +1,6 @@
 /** Writes a chat conversation as Gemini's `contents` and `systemInstruction`, with thought signatures on the parts they belong to. */
 
-import { readProviderTag } from '../../canonical/provider-tag.ts';
+import { readProviderTag } from '../../canonical/reasoning-details.ts';
 import { reportedField } from '../../canonical/reported-fields.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { PLACEHOLDER_SIGNATURE, providerOfExtra } from '../../request-translation/messages.ts';

@@ -2,7 +2,7 @@
 import type { UpstreamError } from '../../canonical/error.ts';
 import { type Logprobs, readLogprobs } from '../../canonical/logprobs.ts';
 import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, EMPTY_PART, readName } from '../../canonical/part.ts';
-import { tagProvider } from '../../canonical/provider-tag.ts';
+import { tagProvider } from '../../canonical/reasoning-details.ts';
 import { findUpstreamError } from '../../canonical/upstream-error.ts';
 import type { UsageReport } from '../../canonical/usage.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';

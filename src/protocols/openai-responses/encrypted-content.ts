@@ -1,6 +1,6 @@
 /** A reasoning item's `encrypted_content`: what the upstream wants back of one item, tagged with who made it (I7). */
 
-import { readProviderTag, tagProvider } from '../../canonical/provider-tag.ts';
+import { readProviderTag, tagProvider } from '../../canonical/reasoning-details.ts';
 import { type EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
 import { fromBase64, type ReasoningState, toBase64, withProviderTag } from '../shared/reasoning-state.ts';
 

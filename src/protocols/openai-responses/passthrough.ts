@@ -1,6 +1,6 @@
 /** What of Responses passes as it is where its provider speaks Responses, too (N1, N2). */
 
-import { readProviderTag } from '../../canonical/provider-tag.ts';
+import { readProviderTag } from '../../canonical/reasoning-details.ts';
 import { isObject, type JsonObject } from '../../shared/json.ts';
 import type { Passthrough } from '../shared/client-protocol.ts';
 import { isOwnReasoning } from './encrypted-content.ts';

@@ -34,7 +34,7 @@ export class ReasoningItem implements OpenItem {
 
   /** It has what its upstream wants back: whatever comes now belongs to another one. */
   get isSealed(): boolean {
-    return this.#callStates.length > 0 || this.#details.hasSealed;
+    return this.#callStates.length > 0 || this.#details.hasOpaqueData;
   }
 
   addText(text: string): void {

@@ -9,7 +9,7 @@ import {
   readName,
   type ToolCallPart,
 } from '../../canonical/part.ts';
-import { tagProvider } from '../../canonical/provider-tag.ts';
+import { tagProvider } from '../../canonical/reasoning-details.ts';
 import { findUpstreamError, readUpstreamError } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';

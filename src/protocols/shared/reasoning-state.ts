@@ -1,6 +1,6 @@
 /** Carries what an upstream wants back through clients that have one opaque text for it, tagged with its maker (I7). */
 
-import { readProviderTag, tagProvider } from '../../canonical/provider-tag.ts';
+import { readProviderTag, tagProvider } from '../../canonical/reasoning-details.ts';
 import { decodeBase64, encodeBase64 } from '../../shared/encoding.ts';
 import { type EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
 

@@ -14,7 +14,7 @@ import type { JsonObject } from '../shared/json.ts';
 export async function handleKey(request: Request, context: RequestContext): Promise<Response> {
   const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return errorResponse(identified.error);
-  const { key, keyId, models } = identified.caller;
+  const { key, keyId, models } = identified.value;
   const unknown = { name: null, expires_at: null, created_at: null, limits: null };
   return showKey({ ...(key ?? unknown), id: keyId, models }, context);
 }

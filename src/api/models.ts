@@ -1,12 +1,13 @@
 /** `GET /v1/models`: what this deployment can reach, each model by the address that asks for it, in a list for both SDKs (I6). */
-import { type CallerResult, isAdmin, mayUse } from '../auth/caller.ts';
-import { apiError } from '../canonical/error.ts';
+import { type Caller, isAdmin, mayUse } from '../auth/caller.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { ADMIN, identifyCaller } from '../http/identify.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { isoTime } from '../metering/time.ts';
 import { isGlob } from '../routing/targets.ts';
 import { didYouMean } from '../shared/nearest.ts';
+import { ok, type Result } from '../shared/result.ts';
 import type { Model } from './model-lists.ts';
 
 export async function handleModels(request: Request, context: RequestContext): Promise<Response> {
@@ -48,14 +49,14 @@ function viewOf(model: Model) {
 type ModelsResult =
   /** `notice` says why there are none; null where there are some. SDKs ignore the field. */
   | { readonly kind: 'models'; readonly models: readonly Model[]; readonly notice: string | null }
-  | Extract<CallerResult, { kind: 'error' }>;
+  | { readonly kind: 'error'; readonly error: ApiError };
 
 /** Providers are asked side by side; one that fails or takes too long is left out, and logged. */
 async function findModels(request: Request, context: RequestContext): Promise<ModelsResult> {
   const { settings, ports } = context;
   const identified = await identifyReader(request, context);
   if (identified.kind === 'error') return identified;
-  const { caller } = identified;
+  const caller = identified.value;
   // A caller's own key belongs to one provider, and no other may see it: only the default one can be asked.
   const asked = [...settings.providers.values()].filter(
     ({ provider }) => caller.credential === null || provider.id === settings.defaultProvider,
@@ -97,11 +98,11 @@ function whyNone(asked: number, listed: number, failures: readonly string[]): st
 }
 
 /** Who may read the list: any caller, and the bearer of the admin token, who sees all of it. */
-async function identifyReader(request: Request, context: RequestContext): Promise<CallerResult> {
+async function identifyReader(request: Request, context: RequestContext): Promise<Result<Caller, ApiError>> {
   const { auth, adminToken } = context.settings;
   if (auth !== 'open' && (await isAdmin(adminToken, request.headers))) {
     context.known.keyId = ADMIN;
-    return { kind: 'caller', caller: { keyId: ADMIN, models: null, credential: null, key: null } };
+    return ok({ keyId: ADMIN, models: null, credential: null, key: null });
   }
   return identifyCaller(request, context);
 }

@@ -49,7 +49,7 @@ export async function readUsageScope(
   const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return identified;
   if (named !== null) return invalid('key is for the admin token: you see the usage of your own key', 'key');
-  const { keyId, credential } = identified.caller;
+  const { keyId, credential } = identified.value;
   const hasRecords = credential === null || (await context.knownCallers.has(keyId));
   return { kind: 'asker', isAdmin: false, keyId, hasRecords };
 }

@@ -1,30 +1,30 @@
-/** Who calls: what a request's Authorization header means under each AUTH mode (K1, K3). */
+/** Identifies the caller of a request by its credential, as the `AUTH` mode says (K1, K3). */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 import { callerId, type GatewayKey, type KnownKeys, sameDigest, sha256 } from './keys.ts';
 
-/** `keys`: a key of this deployment; `passthrough`: the caller's own provider key, sent on; `open`: none, for local runs. */
+/**
+ * `keys`: callers send a gateway key of this deployment. `passthrough`: callers send their own provider key, which is forwarded.
+ * `open`: callers send no key, for local runs.
+ */
 export type AuthMode = 'keys' | 'passthrough' | 'open';
 
 export interface Caller {
-  /** Under which usage is recorded: a key's id, the head of the hash of a caller's own credential, or `open`. */
+  /** Usage is recorded under this id: the gateway key's id, the start of the SHA-256 of the caller's own provider key, or `open`. */
   readonly keyId: string;
-  /** Globs over the model addresses it may use; null allows every one. */
+  /** Globs over the addresses of the models that the caller may use; null: all. */
   readonly models: readonly string[] | null;
-  /** Its gateway key; null under any other AUTH mode. */
+  /** The gateway key; null under other modes than `keys`. */
   readonly key: GatewayKey | null;
-  /** The caller's own provider key, to be sent on (AUTH=passthrough), or null. */
+  /** The caller's own provider key, under `passthrough`; otherwise null. */
   readonly credential: string | null;
 }
 
 const OPEN: Caller = { keyId: 'open', models: null, key: null, credential: null };
 
-export type CallerResult =
-  | { readonly kind: 'caller'; readonly caller: Caller }
-  | { readonly kind: 'error'; readonly error: ApiError };
-
 /**
- * The caller of a request, or a 401. No body is read and no upstream is asked before this.
+ * Returns the caller, or a 401. It runs before the body is read and before any upstream is called.
  * @param now in ms since the epoch
  */
 export async function identify(
@@ -33,34 +33,38 @@ export async function identify(
   headers: Headers,
   keys: Pick<KnownKeys, 'find'>,
   now: number,
-): Promise<CallerResult> {
-  if (mode === 'open') return { kind: 'caller', caller: OPEN };
+): Promise<Result<Caller, ApiError>> {
+  if (mode === 'open') return ok(OPEN);
   const token = callerToken(headers);
-  if (token === null) return refused('Send your key as "Authorization: Bearer <key>"');
+  if (token === null) return unauthorized('Send your key as "Authorization: Bearer <key>"');
   if (mode === 'passthrough') {
-    // It would be sent to the provider.
-    if (await isAdmin(adminToken, headers)) return refused("The admin token is not a provider's key");
-    return {
-      kind: 'caller',
-      caller: { keyId: callerId(await sha256(token)), models: null, key: null, credential: token },
-    };
+    // The credential is forwarded to the provider, and the admin token must not be.
+    if (await isAdmin(adminToken, headers)) return unauthorized("The admin token is not a provider's key");
+    return ok({ keyId: callerId(await sha256(token)), models: null, key: null, credential: token });
   }
   const key = await keys.find(token, now);
-  if (key === null) return refused('This key is unknown, revoked or expired');
-  return { kind: 'caller', caller: { keyId: key.id, models: key.models, key, credential: null } };
+  if (key === null) return unauthorized('This key is unknown, revoked or expired');
+  return ok({ keyId: key.id, models: key.models, key, credential: null });
 }
 
-/** Whether the request bears the deployment's admin token; never, where none is set. */
+function unauthorized(message: string): Result<Caller, ApiError> {
+  return failure(apiError('invalid_api_key', message));
+}
+
+/** Whether the request has the deployment's admin token; false if none is set. */
 export async function isAdmin(adminToken: string | null, headers: Headers): Promise<boolean> {
   const token = callerToken(headers);
-  return adminToken !== null && token !== null && isSameToken(adminToken, token);
+  if (adminToken === null || token === null) return false;
+  return sameDigest(await sha256(adminToken), await sha256(token));
 }
 
-async function isSameToken(a: string, b: string): Promise<boolean> {
-  return sameDigest(await sha256(a), await sha256(b));
+/** The credential of a request: a bearer token, or the header that clients of Azure (`api-key`) or Anthropic (`x-api-key`) send. */
+export function callerToken(headers: Headers): string | null {
+  const bearer = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1];
+  return bearer ?? headers.get('api-key') ?? headers.get('x-api-key');
 }
 
-/** Whether its key has limits, which its ledger object holds (G1). */
+/** Whether the caller's key has limits, which its ledger object enforces. */
 export function isLimited({ key }: Caller): boolean {
   return key !== null && key.limits !== null;
 }
@@ -68,14 +72,4 @@ export function isLimited({ key }: Caller): boolean {
 /** Whether the caller may use the model at this address. */
 export function mayUse(caller: Caller, address: string): boolean {
   return caller.models === null || matchesAnyGlob(caller.models, address);
-}
-
-/** As a bearer token, or in the headers that Azure's and Anthropic's clients send (Q12). */
-export function callerToken(headers: Headers): string | null {
-  const bearer = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1];
-  return bearer ?? headers.get('api-key') ?? headers.get('x-api-key');
-}
-
-function refused(message: string): CallerResult {
-  return { kind: 'error', error: apiError('invalid_api_key', message) };
 }

@@ -1,4 +1,4 @@
-/** Gateway keys: made, looked up, listed and revoked in KV, which holds nothing but their SHA-256 (K1, K2). */
+/** Gateway keys: creates, finds, lists and revokes them in KV, which stores only the SHA-256 of their tokens (K1, K2). */
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { KEY_TTL_MS, MAX_KNOWN_KEYS } from '../shared/limits.ts';
 
@@ -10,7 +10,7 @@ export interface GatewayKey {
   /** ISO 8601, or null: never. */
   readonly expires_at: string | null;
   readonly created_at: string;
-  /** A copy of what its ledger object holds, for listings; null: it has none, and no object is asked before its requests (G1). */
+  /** A copy of the limits in the key's ledger object, for listings. Null: no limits, so requests do not call the object. */
   readonly limits: JsonObject | null;
 }
 
@@ -20,21 +20,21 @@ export type NewKey = Pick<GatewayKey, 'name' | 'models' | 'expires_at' | 'limits
 export type KeyStore = Pick<KVNamespace, 'get' | 'put' | 'list' | 'delete'>;
 
 /**
- * A key as it was made. Nothing writes this entry again: once it is deleted, no change that is under way, and no order of writes,
- * brings the key back.
+ * The key as it was created. This entry is written once: after it is deleted, no concurrent change can restore the key, in whichever
+ * order KV applies the writes.
  */
 const PREFIX = 'key/';
-/** What a key is since its last change; without the key's own entry it has no meaning. */
+/** The key after its last change. Ignored if the key has no entry under {@link PREFIX}. */
 const CHANGE_PREFIX = 'key-change/';
 const TOKEN_PREFIX = 'weir_';
 const TOKEN_RANDOM_BYTES = 32;
-/** Listings (of 1,000 keys each) in one answer. */
+/** KV pages, of 1,000 keys each, that one listing reads. */
 const MAX_LISTINGS = 10;
-/** KV metadata, in which keys are listed, holds 1,024 bytes; the rest of a key takes 150 of them, and its limits up to 200. */
+/** KV metadata, from which keys are listed, has at most 1,024 bytes. A key's other fields take 150 of them, its limits up to 200. */
 const MAX_KEY_BYTES = 850;
 const MAX_LIMITED_KEY_BYTES = 650;
 
-/** What is wrong with a key's size, or null. */
+/** A message if the key is too large for KV metadata, or null. */
 export function sizeProblem({ name, models, limits }: NewKey): string | null {
   const maxBytes = limits === null ? MAX_KEY_BYTES : MAX_LIMITED_KEY_BYTES;
   const bytes = new TextEncoder().encode(JSON.stringify([name, models])).length;
@@ -43,37 +43,37 @@ export function sizeProblem({ name, models, limits }: NewKey): string | null {
   return `name and models${which} must not take more than ${maxBytes} bytes`;
 }
 
-/** A caller's id: the head of its token's SHA-256. It names the key in KV, and in records, without revealing the token. */
+/** A caller's id: the first 16 hexadecimal digits of its token's SHA-256. It identifies the key in KV and in records. */
 export function callerId(digest: string): string {
   return digest.slice(0, 16);
 }
 
-/** Whether a word is a key of this or another deployment, or was meant as one. */
-function isToken(word: string): boolean {
-  return word.startsWith(TOKEN_PREFIX);
+/** Whether a text has the form of a gateway key, of this or another deployment. */
+function isToken(text: string): boolean {
+  return text.startsWith(TOKEN_PREFIX);
 }
 
-/** A key that is not in the store yet. */
-export interface MadeKey {
+/** A new key that is not stored yet. */
+export interface NewGatewayKey {
   readonly key: GatewayKey;
   readonly token: string;
   readonly digest: string;
 }
 
-/** Makes a key. The token is in this answer and nowhere else. */
-export async function makeKey(asked: NewKey, now: Date): Promise<MadeKey> {
+/** Creates a key. The token is returned only here. */
+export async function makeKey(fields: NewKey, now: Date): Promise<NewGatewayKey> {
   const random = crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES));
   const token = TOKEN_PREFIX + random.toHex();
   const digest = await sha256(token);
-  return { key: { id: callerId(digest), ...asked, created_at: now.toISOString() }, token, digest };
+  return { key: { id: callerId(digest), ...fields, created_at: now.toISOString() }, token, digest };
 }
 
-/** Puts a new key into the store. */
+/** Stores a new key. */
 export async function putKey(store: KeyStore, key: GatewayKey, digest: string): Promise<void> {
   await store.put(PREFIX + key.id, JSON.stringify({ ...key, digest }), { metadata: key });
 }
 
-/** Puts a key's changed form into the store. */
+/** Stores a changed key. */
 export async function putChange(store: KeyStore, key: GatewayKey): Promise<void> {
   await store.put(CHANGE_PREFIX + key.id, JSON.stringify(key), { metadata: key });
 }
@@ -82,7 +82,10 @@ export async function deleteChange(store: KeyStore, id: string): Promise<void> {
   await store.delete(CHANGE_PREFIX + id);
 }
 
-/** The key of this id, with its token's digest, or null where there is none. */
+/**
+ * The key with this id and the digest of its token, or null without one.
+ * @param cacheTtl for how many seconds KV may return a cached value
+ */
 export async function readKey(
   store: Pick<KeyStore, 'get'>,
   id: string,
@@ -90,29 +93,16 @@ export async function readKey(
 ): Promise<{ readonly key: GatewayKey; readonly digest: string } | null> {
   const options = { type: 'json', ...(cacheTtl && { cacheTtl }) } as const;
   const read = (name: string): Promise<unknown> => store.get(name, options);
-  const [made, changed] = await Promise.all([read(PREFIX + id), read(CHANGE_PREFIX + id)]);
-  const key = decodeKey(made);
-  const digest = isObject(made) ? readText(made.digest) : undefined;
+  const [created, changed] = await Promise.all([read(PREFIX + id), read(CHANGE_PREFIX + id)]);
+  const key = decodeKey(created);
+  const digest = isObject(created) ? readText(created.digest) : undefined;
   return key === null || digest === undefined ? null : { key: decodeKey(changed) ?? key, digest };
 }
 
-/**
- * The key whose token has this digest, or null where there is none (K3).
- * @param cacheSeconds for so long KV may answer what it answered before
- */
-async function readKeyOf(
-  store: Pick<KeyStore, 'get'>,
-  digest: string,
-  cacheSeconds: number,
-): Promise<GatewayKey | null> {
-  const found = await readKey(store, callerId(digest), cacheSeconds);
-  return found !== null && sameDigest(found.digest, digest) ? found.key : null;
-}
-
 export async function listKeys(store: KeyStore): Promise<GatewayKey[]> {
-  const [made, changed] = await Promise.all([list(store, PREFIX), list(store, CHANGE_PREFIX)]);
+  const [created, changed] = await Promise.all([list(store, PREFIX), list(store, CHANGE_PREFIX)]);
   const changes = new Map(changed.map((key) => [key.id, key]));
-  return made.map((key) => changes.get(key.id) ?? key);
+  return created.map((key) => changes.get(key.id) ?? key);
 }
 
 async function list(store: KeyStore, prefix: string): Promise<GatewayKey[]> {
@@ -131,8 +121,8 @@ async function list(store: KeyStore, prefix: string): Promise<GatewayKey[]> {
 }
 
 /**
- * Revokes a key for good, whatever is written of it later. What is left of it is {@link deleteChange}'s.
- * @returns false where there is no such key
+ * Revokes a key for good. The caller deletes the entry of its last change with {@link deleteChange}.
+ * @returns false if there is no such key
  */
 export async function revokeKey(store: KeyStore, id: string): Promise<boolean> {
   if ((await store.get(PREFIX + id)) === null) return false;
@@ -140,7 +130,7 @@ export async function revokeKey(store: KeyStore, id: string): Promise<boolean> {
   return true;
 }
 
-/** A key as it is stored; null where it is none. */
+/** Reads a stored key; null if the value is no key. */
 export function decodeKey(stored: unknown): GatewayKey | null {
   if (!isObject(stored)) return null;
   const id = readText(stored.id);
@@ -157,9 +147,10 @@ export function decodeKey(stored: unknown): GatewayKey | null {
   };
 }
 
+/** Caches the gateway keys that this isolate has read, so that most requests do not wait for KV. */
 export class KnownKeys {
   readonly #store: Pick<KeyStore, 'get'>;
-  /** By their tokens' digests, which a caller can't choose; those that were read longest ago come first. */
+  /** By the digest of the token, in the order in which they were read. A digest cannot be chosen by a caller, unlike an id. */
   readonly #known = new Map<string, { readonly key: GatewayKey; readonly until: number }>();
 
   constructor(store: Pick<KeyStore, 'get'>) {
@@ -167,8 +158,8 @@ export class KnownKeys {
   }
 
   /**
-   * The key of a token, or null where there is none, it was revoked or it has expired. What another isolate revoked or changed
-   * may be unknown here for {@link KEY_TTL_MS}, and for as long again in KV's own cache. A token without a key is never remembered.
+   * The key of a token, or null if the token is unknown, revoked or expired. A change in another isolate may take
+   * {@link KEY_TTL_MS} to arrive here, and the same time again in KV's own cache. Unknown tokens are not cached.
    * @param now in ms since the epoch
    */
   async find(token: string, now: number): Promise<GatewayKey | null> {
@@ -180,20 +171,22 @@ export class KnownKeys {
     return key.expires_at !== null && Date.parse(key.expires_at) <= now ? null : key;
   }
 
-  /** The id of the key that has this token, expired or not, where this isolate has read it: no KV is asked. */
+  /** The id of the key with this token, expired or not, if this isolate has read it. It does not read KV. */
   async idOf(token: string): Promise<string | null> {
     return isToken(token) ? (this.#known.get(await sha256(token))?.key.id ?? null) : null;
   }
 
-  /** It was revoked or changed here. */
+  /** Removes a key from the cache after this isolate revoked or changed it. */
   forget(id: string): void {
     for (const digest of this.#known.keys()) if (callerId(digest) === id) this.#known.delete(digest);
   }
 
   async #read(digest: string, now: number): Promise<GatewayKey | null> {
     this.#known.delete(digest);
-    const key = await readKeyOf(this.#store, digest, KEY_TTL_MS / 1000);
-    if (key === null) return null;
+    const found = await readKey(this.#store, callerId(digest), KEY_TTL_MS / 1000);
+    // The id is only the start of the digest.
+    if (found === null || !sameDigest(found.digest, digest)) return null;
+    const { key } = found;
     const [oldest] = this.#known.size >= MAX_KNOWN_KEYS ? this.#known.keys() : [];
     if (oldest !== undefined) this.#known.delete(oldest);
     this.#known.set(digest, { key, until: now + KEY_TTL_MS });
@@ -203,12 +196,12 @@ export class KnownKeys {
 
 const encoder = new TextEncoder();
 
-/** The digest in small hexadecimal digits. */
+/** The SHA-256 of a text in lowercase hexadecimal digits. */
 export async function sha256(text: string): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text))).toHex();
 }
 
-/** Whether two digests are the same; the time it takes does not reveal where they differ. */
+/** Compares two digests in constant time. */
 export function sameDigest(a: string, b: string): boolean {
   return a.length === b.length && crypto.subtle.timingSafeEqual(encoder.encode(a), encoder.encode(b));
 }

@@ -1,32 +1,32 @@
-/** Finds Weir's own credentials in a request that may go elsewhere, in any form in which clients write them (E4, W1). */
+/** Finds Weir's own credentials in a request, so that a proxied request does not carry them to another server (E4, W1). */
 import { decodeBase64 } from '../shared/encoding.ts';
 
-/** A gateway key, or so much of one that it is no other word. */
+/** A gateway key, or enough of one to rule out another word. */
 const KEY = /weir_[0-9a-f]{16}/i;
-/** Where credentials stand, its beginning is enough. */
+/** In a place for credentials the prefix is enough. */
 const KEY_START = /(?<!\w)weir_/i;
 
 const CREDENTIAL_HEADERS = ['authorization', 'proxy-authorization', 'api-key', 'x-api-key', 'x-goog-api-key'];
 const CREDENTIAL_PARAMS = ['key', 'api_key', 'api-key', 'apikey', 'access_token', 'token'];
 
-/** What was percent-encoded more often than this is no credential for anyone. */
+/** A credential that is percent-encoded more often is useless to any server. */
 const MAX_DECODINGS = 4;
 
-/** Whether a gateway key or the admin token stands in the request's URL or in any of its headers. */
+/** Whether a gateway key or the admin token is in the request's URL or headers, plain, percent-encoded or in base64. */
 export function containsOwnCredential({ url, headers }: Request, adminToken: string | null): boolean {
   const { searchParams } = new URL(url);
   const credentials = [
     ...CREDENTIAL_HEADERS.flatMap((name) => headers.get(name) ?? []),
     ...CREDENTIAL_PARAMS.flatMap((name) => searchParams.getAll(name)),
   ];
-  if (credentials.flatMap(readings).some((text) => KEY_START.test(text))) return true;
+  if (credentials.flatMap(decodings).some((text) => KEY_START.test(text))) return true;
   return [url, ...headers.values()]
-    .flatMap(readings)
-    .some((text) => KEY.test(text) || (adminToken !== null && holdsWord(text, adminToken)));
+    .flatMap(decodings)
+    .some((text) => KEY.test(text) || (adminToken !== null && containsWord(text, adminToken)));
 }
 
-/** A text as it is written, and as it reads without percent signs, and without base64 (`Basic`). */
-function readings(text: string): string[] {
+/** The text, its percent-decoded forms, and the base64 words in them, as `Basic` credentials have. */
+function decodings(text: string): string[] {
   const texts = [text];
   for (
     let decoded = decodeAsciiPercent(text);
@@ -39,7 +39,7 @@ function readings(text: string): string[] {
   return [...texts, ...texts.flatMap(base64Words)];
 }
 
-/** Decodes percent-encoded ASCII and keeps everything else, so that a malformed escape hides no credential behind it. */
+/** Decodes percent-encoded ASCII and keeps malformed escapes, so that an escape cannot hide a credential after it. */
 export function decodeAsciiPercent(text: string): string {
   if (!text.includes('%')) return text;
   return text.replace(/%([0-7][0-9a-f])/gi, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16)));
@@ -50,11 +50,11 @@ function base64Words(text: string): string[] {
   return words.flatMap((word) => decodeBase64(word.replaceAll('-', '+').replaceAll('_', '/')) ?? []);
 }
 
-/** Whether the word stands in the text between others. The time that it takes shows the text and the word's length, not what matches (K3). */
-function holdsWord(text: string, word: string): boolean {
+/** Whether the text contains the word between other characters than letters and digits. The time depends only on the text and the word's length. */
+function containsWord(text: string, word: string): boolean {
   let found = false;
   for (let start = 0; start + word.length <= text.length; start++) {
-    if (isLetter(text, start - 1) || isLetter(text, start + word.length)) continue;
+    if (isLetterOrDigit(text, start - 1) || isLetterOrDigit(text, start + word.length)) continue;
     let difference = 0;
     for (let at = 0; at < word.length; at++) difference |= text.charCodeAt(start + at) ^ word.charCodeAt(at);
     found = difference === 0 || found;
@@ -62,6 +62,6 @@ function holdsWord(text: string, word: string): boolean {
   return found;
 }
 
-function isLetter(text: string, at: number): boolean {
+function isLetterOrDigit(text: string, at: number): boolean {
   return /[a-z0-9]/i.test(text.charAt(at));
 }

@@ -87,7 +87,7 @@ export async function prepareCompletion<Session>(
   const { lease } = read;
   let result: PrepareResult | undefined;
   try {
-    const { caller } = identified;
+    const caller = identified.value;
     result = await prepare(read, {
       route: clientRoute.route,
       context,

@@ -1,8 +1,9 @@
 /** Identifies the caller of a request, behind the rate limiter where one is bound. */
-import { type CallerResult, callerToken, identify } from '../auth/caller.ts';
+import { type Caller, callerToken, identify } from '../auth/caller.ts';
 import { callerId, sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { NO_KEY } from '../metering/refusals.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 import type { Ports, RequestContext } from './context.ts';
 
 /** Stands for the bearer of the admin token where a key's id is expected. */
@@ -12,27 +13,29 @@ export const ADMIN = 'admin';
 const RETRY_AFTER_SECONDS = 10;
 
 /** The caller of a request, or the error to respond with: 401, or 429 from `LIMITER`. Sets the key id for the log and the counts. */
-export async function identifyCaller(request: Request, context: RequestContext): Promise<CallerResult> {
+export async function identifyCaller(
+  request: Request,
+  context: RequestContext,
+): Promise<Result<Caller, ApiError>> {
   const identified = await findCaller(request, context);
   context.known.keyId = (await countedKeyId(identified, request, context)) ?? NO_KEY;
   return identified;
 }
 
-async function findCaller(request: Request, context: RequestContext): Promise<CallerResult> {
+async function findCaller(request: Request, context: RequestContext): Promise<Result<Caller, ApiError>> {
   const { settings, knownKeys, arrivedAt } = context;
   const { limiter } = context.ports;
   // Before KV is read, so that a flood of requests costs no KV reads.
   if (limiter !== null && (await isOverLimit(request, limiter, context))) {
     const error = apiError('rate_limited', 'Requests come too fast: wait, then send fewer');
-    return { kind: 'error', error: { ...error, retryAfterSeconds: RETRY_AFTER_SECONDS } };
+    return failure({ ...error, retryAfterSeconds: RETRY_AFTER_SECONDS });
   }
-  if (context.hostCaller !== null) return { kind: 'caller', caller: context.hostCaller };
+  if (context.hostCaller !== null) return ok(context.hostCaller);
   const { auth, adminToken } = settings;
   const identified = identify(auth, adminToken, request.headers, knownKeys, arrivedAt);
-  return await context.deadline.bound<CallerResult>(identified, () => ({
-    kind: 'error',
-    error: storeTooSlow(context),
-  }));
+  return await context.deadline.bound<Result<Caller, ApiError>>(identified, () =>
+    failure(storeTooSlow(context)),
+  );
 }
 
 function storeTooSlow({ settings }: RequestContext): ApiError {
@@ -67,13 +70,13 @@ async function limiterKey({ headers }: Request): Promise<string> {
  * so that made-up credentials create no rows.
  */
 async function countedKeyId(
-  identified: CallerResult,
+  identified: Result<Caller, ApiError>,
   { headers }: Request,
   { hostCaller, knownKeys, knownCallers }: RequestContext,
 ): Promise<string | null> {
   if (hostCaller !== null) return hostCaller.keyId;
-  if (identified.kind === 'caller') {
-    const { keyId, credential } = identified.caller;
+  if (identified.kind === 'ok') {
+    const { keyId, credential } = identified.value;
     return credential === null || knownCallers.isRemembered(keyId) ? keyId : null;
   }
   const token = callerToken(headers);

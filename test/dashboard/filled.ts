@@ -6,7 +6,7 @@ import { ADMIN_TOKEN, type Gateway, type GatewayOptions, startGateway } from '..
 
 export const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
 
-export interface MadeKey {
+export interface NewGatewayKey {
   readonly id: string;
   readonly token: string;
 }
@@ -15,7 +15,7 @@ export interface Filled extends AsyncDisposable {
   readonly gateway: Gateway;
   readonly page: string;
   /** With a budget and limits, and two with none. */
-  readonly keys: readonly [web: MadeKey, agents: MadeKey, evals: MadeKey];
+  readonly keys: readonly [web: NewGatewayKey, agents: NewGatewayKey, evals: NewGatewayKey];
 }
 
 export const RECORDS = 400;
@@ -49,7 +49,7 @@ export async function startFilled(options: GatewayOptions = {}): Promise<Filled>
   };
 }
 
-export async function makeKey(gateway: Gateway, body: JsonObject, base = ''): Promise<MadeKey> {
+export async function makeKey(gateway: Gateway, body: JsonObject, base = ''): Promise<NewGatewayKey> {
   const response = await gateway.post(`${base}/admin/keys`, body, { headers: ADMIN });
   const made = decodeObject(await response.text());
   return { id: textOf(made?.id), token: textOf(made?.key) };

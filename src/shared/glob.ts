@@ -1,8 +1,8 @@
-/** Matches names against patterns in which `*` stands for any characters (vendor events, a key's models). */
+/** Matches names against glob patterns, in which `*` stands for any characters. */
 
 /**
- * Whether the name fits the pattern. Two cursors and one way back instead of a regular expression: patterns come in a
- * request header, and a hostile one would make a backtracking engine take for ever.
+ * Whether the name matches the pattern. It is not a regular expression, because a pattern may come from a request header, and a hostile
+ * one would take a backtracking engine exponential time.
  */
 export function matchesGlob(pattern: string, name: string): boolean {
   let p = 0;
@@ -31,19 +31,19 @@ export function matchesAnyGlob(patterns: readonly string[], name: string): boole
   return patterns.some((pattern) => matchesGlob(pattern, name));
 }
 
-/** Whether there is a name that fits both patterns. Each pair of places in them is looked at once. */
+/** Whether some name matches both patterns. Each pair of positions is tried once. */
 export function globsOverlap(a: string, b: string): boolean {
   const failed = new Set<number>();
-  const meet = (i: number, j: number): boolean => {
+  const overlap = (i: number, j: number): boolean => {
     if (i === a.length && j === b.length) return true;
-    const place = i * (b.length + 1) + j;
-    if (failed.has(place)) return false;
-    const isMet =
-      (a[i] === '*' && (meet(i + 1, j) || (j < b.length && meet(i, j + 1)))) ||
-      (b[j] === '*' && (meet(i, j + 1) || (i < a.length && meet(i + 1, j)))) ||
-      (i < a.length && a[i] === b[j] && meet(i + 1, j + 1));
-    if (!isMet) failed.add(place);
-    return isMet;
+    const pair = i * (b.length + 1) + j;
+    if (failed.has(pair)) return false;
+    const doOverlap =
+      (a[i] === '*' && (overlap(i + 1, j) || (j < b.length && overlap(i, j + 1)))) ||
+      (b[j] === '*' && (overlap(i, j + 1) || (i < a.length && overlap(i + 1, j)))) ||
+      (i < a.length && a[i] === b[j] && overlap(i + 1, j + 1));
+    if (!doOverlap) failed.add(pair);
+    return doOverlap;
   };
-  return meet(0, 0);
+  return overlap(0, 0);
 }

@@ -1,17 +1,18 @@
-/** Says what is wrong with a text that should hold a JSON object or list: it is empty, is not JSON at a place, or holds something else. */
+/** Describes why a text is not the expected JSON object or list: it is empty, invalid at a line and column, or of another kind. */
 
-/** In a longer text the place is not looked for. */
+/** A longer text is not searched for the position of the error. */
 const MAX_SEARCHED_CHARS = 1024 * 1024;
 
 /**
- * `is empty`, `is not valid JSON: the error is at line 2, column 7`, or `is a list`. It contains nothing of the text, which may be a secret.
- * @param value what the text was parsed to; undefined where that failed
+ * Returns `is empty`, `is not valid JSON: the error is at line 2, column 7`, or `is a list`. The result contains nothing of the text,
+ * which may be a secret.
+ * @param value the parsed text, or undefined if it is not JSON
  */
 export function jsonFault(text: string, value: unknown): string {
   if (value !== undefined) return `is ${kindOf(value)}`;
   if (text.trim() === '') return 'is empty';
   if (text.length > MAX_SEARCHED_CHARS) return 'is not valid JSON';
-  const before = text.slice(0, faultIndex(text));
+  const before = text.slice(0, errorIndex(text));
   const lines = before.split('\n');
   const at = `line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}`;
   return before === text
@@ -19,7 +20,7 @@ export function jsonFault(text: string, value: unknown): string {
     : `is not valid JSON: the error is at ${at}`;
 }
 
-/** The kind of a JSON value, with its article. */
+/** The kind of a JSON value, with an article. */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
@@ -32,8 +33,8 @@ type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end';
 const SPACE = /[ \t\n\r]*/y;
 const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-/** Where the text stops being JSON; its length where more is missing. */
-function faultIndex(text: string): number {
+/** The index of the first character that is not valid JSON, or the text's length if it ends too early. */
+function errorIndex(text: string): number {
   const closers: string[] = [];
   let expected: Expected = 'value';
   let at = 0;
@@ -55,7 +56,7 @@ function faultIndex(text: string): number {
       at++;
     } else if (char === '"') {
       const string = readString(text, at + 1);
-      if (!string.isWhole) return string.at;
+      if (!string.isValid) return string.at;
       expected = expected.startsWith('key') ? ':' : ', or end';
       at = string.at;
     } else if (expected.startsWith('key')) {
@@ -75,22 +76,22 @@ function faultIndex(text: string): number {
 
 const ESCAPE = /["\\/bfnrt]|u[\da-fA-F]{4}/y;
 
-/** @returns the index behind the closing quote, or that of the fault */
-function readString(text: string, from: number): { readonly at: number; readonly isWhole: boolean } {
+/** @returns the index after the closing quote, or the index of the error */
+function readString(text: string, from: number): { readonly at: number; readonly isValid: boolean } {
   let at = from;
   for (; at < text.length; at++) {
     const char = text[at] ?? '';
-    if (char === '"') return { at: at + 1, isWhole: true };
+    if (char === '"') return { at: at + 1, isValid: true };
     if (char < ' ') break;
     if (char !== '\\') continue;
     const end = endOf(ESCAPE, text, at + 1);
-    if (end === at + 1) return { at: end, isWhole: false };
+    if (end === at + 1) return { at: end, isValid: false };
     at = end - 1;
   }
-  return { at, isWhole: false };
+  return { at, isValid: false };
 }
 
-/** The end of what the sticky pattern matches there. */
+/** The end of the sticky pattern's match at `from`, or `from` if it does not match. */
 function endOf(pattern: RegExp, text: string, from: number): number {
   pattern.lastIndex = from;
   return pattern.test(text) ? pattern.lastIndex : from;

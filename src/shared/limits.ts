@@ -124,9 +124,6 @@ export const LEDGER_TIMEOUT_MS = 5000;
 export const RESERVATION_GRACE_MS = 60_000;
 export const MAX_HELD_MS = 24 * 60 * 60 * 1000;
 
-/** The most that one request can cost, in 10^-9 of a currency: a million units. A higher amount is a mistake and counts as unknown. */
-export const MAX_COST_NANO = 1_000_000 * 1e9;
-
 /** Prices that a deployment may have of its own, and models in each: every record looks through them. */
 export const MAX_OWN_PRICES = 500;
 export const MAX_PRICE_MODELS = 50;

@@ -1,12 +1,13 @@
-/** Money: integers of 10^-9 of a currency, so that sums are exact (P4). */
-import { MAX_COST_NANO } from './limits.ts';
+/** Amounts of money: integers of 10^-9 of a currency unit, so that sums are exact (P4). */
 
-/** What of a currency's unit is one of these integers. */
 const NANO_PER_UNIT = 1e9;
 
+/** The upper bound of one request's cost: a million units of the currency. A higher amount is a mistake and counts as unknown. */
+export const MAX_COST_NANO = 1_000_000 * NANO_PER_UNIT;
+
 /**
- * An amount that an upstream told, as an integer of 10^-9 of the currency, or undefined where it is none.
- * @param unitsPerWhole how many of the amount's own units make one of the currency: 1 where it is told in dollars
+ * Reads an amount that an upstream reported, or undefined if it is not a valid amount.
+ * @param unitsPerWhole the number of the amount's units in one unit of the currency: 1 for dollars
  */
 export function readAmount(value: unknown, unitsPerWhole = 1): number | undefined {
   if (typeof value !== 'number' || !(value >= 0)) return undefined;
@@ -14,7 +15,7 @@ export function readAmount(value: unknown, unitsPerWhole = 1): number | undefine
   return nano <= MAX_COST_NANO ? nano : undefined;
 }
 
-/** The amount in units of the currency, as JSON has it. */
+/** The amount in units of the currency, for JSON. */
 export function wholeAmount(nano: number): number {
   return nano / NANO_PER_UNIT;
 }

@@ -1,12 +1,12 @@
-/** Finds the known name that a misspelt one is likely to mean. */
+/** Suggests the known name for a misspelled one. */
 
-/** Longer names are compared with nothing: the work for one pair is the product of their lengths. */
+/** Longer names get no suggestion: comparing two names takes the product of their lengths. */
 const MAX_NAME_CHARS = 64;
 const MAX_EDITS = 2;
-/** One edit for so many characters of the known name, so that PATH and AUTHOR are not taken for AUTH. */
+/** One edit is allowed for this many characters of the known name, so that PATH and AUTHOR do not suggest AUTH. */
 const CHARS_PER_EDIT = 3;
 
-/** The known name with the fewest edits from this one (two at most, one in three characters), or undefined. */
+/** The known name with the fewest edits (at most two, and one for three characters), or undefined. */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   let nearest: string | undefined;
   let fewest = MAX_EDITS + 1;
@@ -21,13 +21,13 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   return nearest;
 }
 
-/** `: did you mean <name>?`, or nothing where no known name is near. */
+/** `: did you mean <name>?`, or `''` if no known name is near. */
 export function didYouMean(name: string, known: Iterable<string>): string {
   const nearest = nearestName(name, known);
   return nearest === undefined ? '' : `: did you mean ${nearest}?`;
 }
 
-/** Insertions, deletions, substitutions and swaps of neighbours that make one text the other. */
+/** The number of insertions, deletions, substitutions and swaps of neighbors that turn one text into the other. */
 function countEdits(a: string, b: string): number {
   if (a.length > MAX_NAME_CHARS || b.length > MAX_NAME_CHARS) return Number.POSITIVE_INFINITY;
   let before: readonly number[] = [];

@@ -1,4 +1,4 @@
-/** The outcome of an operation that can fail: a value, or the reason why there is none. Expected failures are values, never exceptions. */
+/** The result of an operation that can fail: a value, or an error. Expected failures are values, never exceptions. */
 export type Result<Value, Failure> =
   | { readonly kind: 'ok'; readonly value: Value }
   | { readonly kind: 'error'; readonly error: Failure };

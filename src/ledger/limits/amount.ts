@@ -1,6 +1,5 @@
 /** Amounts of a budget: integers of tokens, or of 10^-9 of a currency, so that sums never round (P4). */
-import { MAX_COST_NANO } from '../../shared/limits.ts';
-import { wholeAmount } from '../../shared/money.ts';
+import { MAX_COST_NANO, wholeAmount } from '../../shared/money.ts';
 
 /** What a budget is counted in: `tokens`, or a currency's ISO 4217 code. */
 export type Unit = string;

@@ -1,7 +1,7 @@
 /** Computes what a request costs: finds the price in force and applies its rates to the tokens. */
 import type { BilledUsage } from '../../canonical/usage.ts';
 import { matchesAnyGlob } from '../../shared/glob.ts';
-import { MAX_COST_NANO } from '../../shared/limits.ts';
+import { MAX_COST_NANO } from '../../shared/money.ts';
 import { type Calendar, type Peak, type Price, type PriceTable, RATES, type Rates } from './price.ts';
 
 export interface Cost {

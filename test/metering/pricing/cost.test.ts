@@ -9,7 +9,7 @@ import {
 } from '../../../src/metering/pricing/cost.ts';
 import type { Price } from '../../../src/metering/pricing/price.ts';
 import { SHIPPED_PRICES } from '../../../src/metering/pricing/price-book.ts';
-import { MAX_COST_NANO } from '../../../src/shared/limits.ts';
+import { MAX_COST_NANO } from '../../../src/shared/money.ts';
 import { NOON, price, SINCE, usage } from './prices.ts';
 
 const FLAT = price({ input: 1, cached_input: 0.1, cache_write: 1.25, output: 4 });

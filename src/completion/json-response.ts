@@ -2,7 +2,7 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { deadlineExceeded } from '../canonical/upstream-error.ts';
 import { clientError, JSON_TYPE } from '../http/respond.ts';
-import { PassthroughJsonWriter } from '../protocols/shared/passthrough-json-writer.ts';
+import { PassthroughJsonWriter } from '../protocols/shared/passthrough-writer.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { SMALL_BYTES } from '../shared/limits.ts';
 import { EventReader } from '../stream/event-reader.ts';

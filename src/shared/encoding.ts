@@ -1,4 +1,4 @@
-/** Encodes text as base64, and decodes base64 and percent-encoded text, all with UTF-8. */
+/** Encodes text as base64 and base64url, and decodes both and percent-encoded text, all with UTF-8. */
 
 const encoder = new TextEncoder();
 const base64Decoder = new TextDecoder();
@@ -30,6 +30,16 @@ export function decodeBase64(base64: string): string | null {
   } catch {
     return null;
   }
+}
+
+/** Without padding: the characters may stand in an id or a URL. */
+export function encodeBase64Url(text: string): string {
+  return encodeBase64(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+/** `""` if the text is not base64url. */
+export function decodeBase64Url(text: string): string {
+  return decodeBase64(text.replaceAll('-', '+').replaceAll('_', '/')) ?? '';
 }
 
 const percentDecoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });

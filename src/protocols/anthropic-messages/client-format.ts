@@ -1,14 +1,11 @@
 /** Builds what clients of Messages receive: the message object, its content blocks, stream events and tool-use ids. */
+
 import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { Usage } from '../../canonical/usage.ts';
+import { decodeBase64Url, encodeBase64Url } from '../../shared/encoding.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
-import {
-  encodeReasoningState,
-  fromBase64,
-  type ReasoningState,
-  toBase64,
-} from '../shared/reasoning-state.ts';
+import { encodeReasoningState, type ReasoningState } from '../shared/reasoning-state.ts';
 
 export type StopReason = 'end_turn' | 'max_tokens' | 'tool_use' | 'refusal';
 
@@ -129,12 +126,12 @@ const ENCODED_PREFIX = 'toolu_weirb_';
 /** An id that clients of Messages accept, from which `fromToolUseId` restores the upstream's id. */
 function toToolUseId(id: string): string {
   if (TOOL_USE_ID.test(id)) return id;
-  return VALID_ID.test(id) ? PREFIX + id : ENCODED_PREFIX + toBase64(id);
+  return VALID_ID.test(id) ? PREFIX + id : ENCODED_PREFIX + encodeBase64Url(id);
 }
 
 export function fromToolUseId(id: string): string {
   if (id.startsWith(PREFIX)) return id.slice(PREFIX.length);
-  return (id.startsWith(ENCODED_PREFIX) && fromBase64(id.slice(ENCODED_PREFIX.length))) || id;
+  return (id.startsWith(ENCODED_PREFIX) && decodeBase64Url(id.slice(ENCODED_PREFIX.length))) || id;
 }
 
 /** The start of a frame, before its JSON. */

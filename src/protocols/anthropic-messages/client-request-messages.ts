@@ -2,12 +2,7 @@
 
 import { ReportedFields } from '../../canonical/reported-fields.ts';
 import { EmbeddedJson, isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
-import {
-  decodeReasoningState,
-  hasReasoningState,
-  type ReasoningState,
-  withProviderTag,
-} from '../shared/reasoning-state.ts';
+import { decodeReasoningState, hasReasoningState, type ReasoningState } from '../shared/reasoning-state.ts';
 import { fromToolUseId } from './client-format.ts';
 
 /**
@@ -159,9 +154,9 @@ function readAssistantBlock(block: JsonObject, parts: AssistantParts, embedded: 
       readThinking(block, parts, embedded);
       return true;
     case 'redacted_thinking': {
-      const decoded = decodeReasoningState(block.data, embedded);
-      if (decoded !== null) addReasoningState(decoded.token, decoded.provider, parts);
-      return decoded !== null;
+      const state = decodeReasoningState(block.data, embedded);
+      if (state !== null) addReasoningState(state, parts);
+      return state !== null;
     }
     case 'tool_use':
       parts.calls.push(readCall(block));
@@ -188,17 +183,17 @@ function readThinking(
 ): void {
   const text = readText(thinking);
   if (text !== undefined) parts.thoughts.push(text);
-  const decoded = decodeReasoningState(signature, embedded);
-  if (decoded === null || !('detail' in decoded.token)) return;
-  const { type = 'reasoning.text', ...rest } = decoded.token.detail;
+  const state = decodeReasoningState(signature, embedded);
+  if (state === null || !('detail' in state)) return;
+  const { type = 'reasoning.text', ...rest } = state.detail;
   if (!hasReasoningState(rest)) return;
   const detail = text === undefined ? { type, ...rest } : { type, text, ...rest };
-  addReasoningState({ detail }, decoded.provider, parts);
+  addReasoningState({ detail }, parts);
 }
 
-function addReasoningState(state: ReasoningState, provider: string, parts: AssistantParts): void {
-  if ('detail' in state) parts.details.push(withProviderTag(state.detail, provider));
-  else parts.extras.set(state.call, { ...state.extra_content, weir: { provider } });
+function addReasoningState(state: ReasoningState, parts: AssistantParts): void {
+  if ('detail' in state) parts.details.push(state.detail);
+  else parts.extras.set(state.call, state.extra_content);
 }
 
 function readCall({ id, name, input }: JsonObject): JsonObject {

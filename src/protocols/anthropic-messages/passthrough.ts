@@ -31,11 +31,11 @@ export const messagesPassthrough: Passthrough = {
   withoutReasoningStates,
   streamWriter: (options) =>
     new PassthroughWriter(
-      {
+      () => ({
         heartbeat: (hasBegun) => (hasBegun ? PING_FRAME : COMMENT_FRAME),
         failure: (failure) => `${ERROR}${errorEvent(failure, options.requestId)}\n\n`,
-        data: (name, data) => writeData(name, data, options),
-      },
+        eventData: (name, data) => writeData(name, data, options),
+      }),
       options.maxEventBytes,
     ),
   writeJson: (answer, options) => (answer.type === 'message' ? writeMessage(answer, options) : answer),

@@ -1,16 +1,16 @@
-/** Errors in the words that Responses' clients go by, before the head and in a stream (I1, I4). */
+/** Errors with the codes by which Responses clients decide whether and when to retry: HTTP responses, and the last events of a stream. */
 import { type ApiError, errorBody } from '../../canonical/error.ts';
 import type { StreamFailure } from '../../stream/types.ts';
 import type { ErrorResponse } from '../shared/client-protocol.ts';
 
 /**
- * Codex 0.169 asks 25 times after a 503 with any other code (tried 2026-11-22). Providers have codes of their own for it: DeepSeek's is
- * `invalid_request_error`, Mistral's `5030`.
+ * Codex 0.169 retries a 503 with any other code 25 times (tried 2026-11-22). Providers send codes of their own with a 503: DeepSeek
+ * `invalid_request_error`, Mistral `5030`.
  */
 const OVERLOADED = 'server_is_overloaded';
 const OVERLOADED_STATUSES: readonly (number | undefined)[] = [503, 529];
 
-/** OpenAI's words for Weir's codes: Codex decides by them whether and when it tries again. */
+/** OpenAI's codes for Weir's. */
 const CODES: Readonly<Record<string, string>> = {
   rate_limited: 'rate_limit_exceeded',
   rate_limit_error: 'rate_limit_exceeded',
@@ -18,9 +18,15 @@ const CODES: Readonly<Record<string, string>> = {
   overloaded_error: OVERLOADED,
 };
 
+export function responsesError(error: ApiError): ErrorResponse {
+  const { status } = error;
+  const code = OVERLOADED_STATUSES.includes(status) ? OVERLOADED : (CODES[error.code] ?? error.code);
+  return { status, body: errorBody({ ...error, code }) };
+}
+
 /**
- * Words that end a turn, or that say when to try again: codex-rs, codex-api/src/sse/responses.rs (read 2026-11). Behind them those of
- * the protocol that blame the request: openai-node 7.55 `ResponseError`.
+ * Codes that end a Codex turn or delay its retry: codex-rs, codex-api/src/sse/responses.rs (read 2026-11). The others
+ * are the protocol's codes for invalid requests: openai-node 7.55 `ResponseError`.
  */
 const STREAM_CODES: readonly string[] = [
   'context_length_exceeded',
@@ -36,17 +42,11 @@ const STREAM_CODES: readonly string[] = [
   'data_residency_mismatch',
   'vector_store_timeout',
 ];
-/** What is wrong with an image has thirteen codes. */
+/** The protocol has thirteen codes for invalid images. */
 const IMAGE_CODE = /image/;
 
-/** In a stream every other code is a server's error: none that is a client's would be true of an answer that had begun. */
+/** For all other codes: once a response has begun, a client's error can't be the cause. */
 const SERVER_ERROR = 'server_error';
-
-export function responsesError(error: ApiError): ErrorResponse {
-  const { status } = error;
-  const code = OVERLOADED_STATUSES.includes(status) ? OVERLOADED : (CODES[error.code] ?? error.code);
-  return { status, body: errorBody({ ...error, code }) };
-}
 
 export interface StreamError {
   readonly type: string;
@@ -55,11 +55,11 @@ export interface StreamError {
   readonly param: string | null;
 }
 
-/** The error with which a stream ends. */
 export function streamErrorOf({ error, upstreamError }: StreamFailure): StreamError {
-  const { code, message, param, status } = error;
+  const { message, param, status } = error;
   const isOverload = OVERLOADED_STATUSES.includes(upstreamError?.status ?? status);
-  const word = isOverload ? OVERLOADED : (CODES[code] ?? code);
-  const isKnown = STREAM_CODES.includes(word) || IMAGE_CODE.test(word);
-  return { type: isKnown ? word : SERVER_ERROR, code: isKnown ? word : SERVER_ERROR, message, param };
+  const ownCode = isOverload ? OVERLOADED : (CODES[error.code] ?? error.code);
+  const isKnown = STREAM_CODES.includes(ownCode) || IMAGE_CODE.test(ownCode);
+  const code = isKnown ? ownCode : SERVER_ERROR;
+  return { type: code, code, message, param };
 }

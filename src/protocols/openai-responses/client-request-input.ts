@@ -2,9 +2,10 @@
 
 import { ReportedFields } from '../../canonical/reported-fields.ts';
 import { EmbeddedJson, isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
+import { decodeReasoningStates } from '../shared/reasoning-state.ts';
 import { asContent, readContent, textOf } from './client-request-content.ts';
 import { flatName } from './client-request-tools.ts';
-import { isOwnReasoning, readTokens } from './encrypted-content.ts';
+import { isOwnReasoningId } from './items.ts';
 
 export type ReadInput =
   | {
@@ -150,11 +151,11 @@ class InputReader {
     const step = this.#openStep();
     // Its provider keeps the reasoning itself: what is here is no more than a reference to it.
     const isKept = readText(encrypted_content) === undefined && readReasoning(content) === '';
-    if (isKept && readText(id) !== undefined && !isOwnReasoning(id)) this.dropped.add('input.reasoning');
+    if (isKept && readText(id) !== undefined && !isOwnReasoningId(id)) this.dropped.add('input.reasoning');
     // Where the whole reasoning is told, its summary repeats it.
     const told = readText(readReasoning(content)) ?? readText(readReasoning(summary));
     if (told !== undefined) step.reasoning.push(told);
-    for (const token of readTokens(encrypted_content, this.#embedded)) {
+    for (const token of decodeReasoningStates(encrypted_content, this.#embedded)) {
       if ('detail' in token) step.details.push(token.detail);
       else step.extraContents.set(token.call, token.extra_content);
     }

@@ -3,7 +3,7 @@ import { type ApiError, apiError } from '../../canonical/error.ts';
 import { ReportedFields } from '../../canonical/reported-fields.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
-import type { ToolOrigin } from './request-session.ts';
+import type { ToolOrigin } from './session.ts';
 
 /** OpenAI's bound on a function's name: https://platform.openai.com/docs/api-reference/chat/create (2026-11-22). */
 const MAX_FUNCTION_NAME_CHARS = 64;

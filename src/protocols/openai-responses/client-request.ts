@@ -9,8 +9,8 @@ import type { ClientRequest } from '../shared/client-protocol.ts';
 import { isString, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
 import { readInput } from './client-request-input.ts';
 import { charsOfOrigins, type ReadTools, readToolChoice, readTools } from './client-request-tools.ts';
-import { readName, writeEcho } from './request-echo.ts';
-import type { ResponsesSession } from './request-session.ts';
+import type { ResponsesSession } from './session.ts';
+import { readShortText, writeEcho } from './session.ts';
 
 type Translation = Pick<ClientRequest<ResponsesSession>, 'body' | 'dropped' | 'session'>;
 
@@ -125,7 +125,7 @@ function sessionOf(body: JsonObject, tools: ReadTools): ResponsesSession {
     echo: writeEcho(body, tools.echo),
     tools: tools.origins,
     wantsEncrypted: readArray(body.include).includes(ENCRYPTED),
-    serviceTier: readName(body.service_tier) ?? 'default',
+    serviceTier: readShortText(body.service_tier) ?? 'default',
   };
 }
 

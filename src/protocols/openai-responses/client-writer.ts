@@ -1,4 +1,4 @@
-/** Writes a Responses stream: named events with their numbers, the answer's items one after the other, and `[DONE]` (I4). */
+/** Writes canonical chunks as a Responses stream: named, numbered events, then `[DONE]`. */
 import type { ChatChunk, Chunk } from '../../canonical/chunk.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { MAX_REPEATED_ANSWER_CHARS } from '../../shared/limits.ts';
@@ -6,23 +6,32 @@ import { FrameBuffer } from '../../stream/buffers.ts';
 import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import { streamErrorOf } from './client-errors.ts';
-import { DONE_FRAME, eventFrame, HEARTBEAT_FRAME } from './client-events.ts';
-import type { ResponsesSession } from './request-session.ts';
+import { BEFORE_NUMBER, type OpenText } from './items.ts';
 import { ResponseObject } from './response-object.ts';
+import type { ResponsesSession } from './session.ts';
 
-/** A number of at most 16 digits, and what ends a frame behind it. */
-const NUMBER_END = new TextEncoder().encode('0000000000000000}\n\n');
-const MAX_DIGITS = 16;
-const ZERO = 0x30;
+/** A comment, because clients fail on events that they do not know. */
+export const HEARTBEAT_FRAME = ': heartbeat\n\n';
+/** Open Responses requires it. OpenAI does not send it, and clients stop at it or before. */
+export const DONE_FRAME = 'data: [DONE]\n\n';
+
+/**
+ * An event's frame.
+ * @param type the full type, with `response.`
+ * @param members the JSON members between the type and the number, without braces
+ */
+export function eventFrame(type: string, members: string, number: number): string {
+  return `event: ${type}\ndata: {"type":"${type}",${members}${BEFORE_NUMBER}${number}}\n\n`;
+}
 
 export class ResponsesWriter implements StreamWriter {
   readonly output: FrameBuffer;
   readonly #session: ResponsesSession;
   readonly #options: WriterOptions;
-  #answer: ResponseObject | null = null;
+  #response: ResponseObject | null = null;
   #nextNumber = 0;
-  /** Of answers that were thrown away. */
-  #revisionsBefore = 0;
+  /** The sum of the revisions of discarded responses. */
+  #discardedRevisions = 0;
 
   constructor(session: ResponsesSession, options: WriterOptions) {
     this.#session = session;
@@ -32,22 +41,23 @@ export class ResponsesWriter implements StreamWriter {
 
   chunk(chunk: Chunk): boolean {
     if (chunk.object !== 'chat.completion.chunk') return true;
-    const answer = this.#answer ?? this.#begin(chunk);
-    answer.add(chunk);
+    const response = this.#response ?? this.#begin(chunk);
+    response.add(chunk);
     return !this.#isFull;
   }
 
+  /** The protocol has no place for vendor events. */
   vendor(): void {}
 
   end(failure: StreamFailure | null): void {
-    const answer = this.#answer ?? this.#begin(null);
+    const response = this.#response ?? this.#begin(null);
     if (failure === null) {
-      const { status, json } = answer.ending;
+      const { status, json } = response.ending;
       this.#event(`response.${status}`, `"response":${json}`);
     } else {
       const error = streamErrorOf(this.#isFull ? { error: TOO_LONG, upstreamError: null } : failure);
       this.#event('error', `"error":${JSON.stringify(error)}`);
-      this.#event('response.failed', `"response":${answer.failed(error)}`);
+      this.#event('response.failed', `"response":${response.failed(error)}`);
     }
     this.output.text(DONE_FRAME);
   }
@@ -57,53 +67,51 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   restart(): void {
-    this.#revisionsBefore = this.revision + 1;
-    this.#answer = null;
+    this.#discardedRevisions = this.revision + 1;
+    this.#response = null;
     this.#nextNumber = 0;
   }
 
-  /** Changes with the place that texts go to, and when no more of them may come. */
   get revision(): number {
-    const changes = this.#answer?.output.revision ?? 0;
-    return this.#revisionsBefore + changes + (this.#isFull ? 1 : 0);
+    const changes = this.#response?.output.revision ?? 0;
+    return this.#discardedRevisions + changes + (this.#isFull ? 1 : 0);
   }
 
   textFrame(chunk: Chunk): string | null {
-    const open = this.#answer?.output.openText ?? null;
-    const text = onlyText(chunk);
-    if (open === null || text === null || text.of !== open.of || this.#isFull) return null;
-    return `${open.head}${JSON.stringify(text.text).slice(1, -1)}${open.tail}`;
+    const open = this.#response?.output.openText ?? null;
+    const only = onlyText(chunk);
+    if (open === null || only === null || only.of !== open.of || this.#isFull) return null;
+    return `${open.head}${JSON.stringify(only.text).slice(1, -1)}${open.tail}`;
   }
 
   splice(literals: readonly Uint8Array[], source: Uint8Array, from: number, to: number): void {
     this.output.splice(literals, source, from, to);
     this.#writeNumber();
-    const output = this.#answer?.output;
+    const output = this.#response?.output;
     if (output === undefined) return;
-    output.openText?.held.addRaw(source, from, to);
+    output.openText?.text.addRaw(source, from, to);
     output.heldChars += to - from;
   }
 
   get #isFull(): boolean {
-    return (this.#answer?.output.heldChars ?? 0) > MAX_REPEATED_ANSWER_CHARS;
+    return (this.#response?.output.heldChars ?? 0) > MAX_REPEATED_ANSWER_CHARS;
   }
 
   #begin(first: ChatChunk | null): ResponseObject {
     const events = { event: (type: string, members: string) => this.#event(`response.${type}`, members) };
-    const answer = new ResponseObject({ session: this.#session, writer: this.#options, events }, first);
-    this.#answer = answer;
+    const response = new ResponseObject({ session: this.#session, writer: this.#options, events }, first);
+    this.#response = response;
     for (const type of ['response.created', 'response.in_progress']) {
-      this.#event(type, `"response":${answer.inProgress}`);
+      this.#event(type, `"response":${response.inProgress}`);
     }
-    return answer;
+    return response;
   }
 
-  /** @param type the whole of it */
   #event(type: string, members: string): void {
     this.output.text(eventFrame(type, members, this.#nextNumber++));
   }
 
-  /** As bytes: a call into the encoder costs as much as the frame. */
+  /** Writes bytes: a call of the encoder would cost as much as the rest of the frame. */
   #writeNumber(): void {
     let at = MAX_DIGITS;
     let rest = this.#nextNumber++;
@@ -115,8 +123,13 @@ export class ResponsesWriter implements StreamWriter {
   }
 }
 
-/** The text of a chunk that holds nothing else. */
-function onlyText(chunk: Chunk): { readonly of: 'message' | 'reasoning'; readonly text: string } | null {
+/** Space for a number, and the end of a frame after it. */
+const NUMBER_END = new TextEncoder().encode('0000000000000000}\n\n');
+const MAX_DIGITS = 16;
+const ZERO = 0x30;
+
+/** The text of a chunk that has nothing else, or null. */
+function onlyText(chunk: Chunk): { readonly of: OpenText['of']; readonly text: string } | null {
   if (chunk.object !== 'chat.completion.chunk' || chunk.usage !== undefined) return null;
   const [choice, ...others] = chunk.choices;
   if (choice?.index !== 0 || others.length > 0) return null;
@@ -131,5 +144,5 @@ function onlyText(chunk: Chunk): { readonly of: 'message' | 'reasoning'; readonl
 
 const TOO_LONG: ApiError = apiError(
   'upstream_event_too_large',
-  `The answer is longer than the ${MAX_REPEATED_ANSWER_CHARS} characters that a Responses stream may have, as it repeats them: ask for less at once, or use /v1/chat/completions`,
+  `The output is longer than ${MAX_REPEATED_ANSWER_CHARS} characters, the limit of a Responses stream, whose last event repeats it: request a shorter output, or use /v1/chat/completions`,
 );

@@ -1,15 +1,15 @@
-/** Puts a Responses answer together into its one object, for a request that is not streamed (I4). */
+/** Collects the canonical chunks of a non-streaming response into one response object. */
 import type { Chunk } from '../../canonical/chunk.ts';
 import { MAX_ANSWER_BYTES } from '../../shared/limits.ts';
 import type { JsonWriter, StreamFailure } from '../../stream/types.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
-import type { ResponsesSession } from './request-session.ts';
 import { ResponseObject } from './response-object.ts';
+import type { ResponsesSession } from './session.ts';
 
 export class ResponsesJsonWriter implements JsonWriter {
   readonly #session: ResponsesSession;
   readonly #options: WriterOptions;
-  #answer: ResponseObject | null = null;
+  #response: ResponseObject | null = null;
   failure: StreamFailure | null = null;
 
   constructor(session: ResponsesSession, options: WriterOptions) {
@@ -18,17 +18,18 @@ export class ResponsesJsonWriter implements JsonWriter {
   }
 
   get heldChars(): number {
-    return this.#answer?.output.heldChars ?? 0;
+    return this.#response?.output.heldChars ?? 0;
   }
 
   chunk(chunk: Chunk): boolean {
     if (chunk.object !== 'chat.completion.chunk') return true;
     const options = { session: this.#session, writer: this.#options, events: null };
-    this.#answer ??= new ResponseObject(options, chunk);
-    this.#answer.add(chunk);
+    this.#response ??= new ResponseObject(options, chunk);
+    this.#response.add(chunk);
     return this.heldChars <= MAX_ANSWER_BYTES;
   }
 
+  /** The protocol has no place for vendor events. */
   vendor(): void {}
 
   end(failure: StreamFailure | null): void {
@@ -36,6 +37,6 @@ export class ResponsesJsonWriter implements JsonWriter {
   }
 
   take(): string {
-    return this.#answer?.ending.json ?? '';
+    return this.#response?.ending.json ?? '';
   }
 }

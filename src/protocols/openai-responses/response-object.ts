@@ -1,62 +1,60 @@
-/** One Responses answer as it is put together: its items, and the response object that tells how it stands. */
-import type { ChatChunk } from '../../canonical/chunk.ts';
+/** A response while it is written: its output items, one open at a time, and the response object. */
+import type { ChatChoice, ChatChunk, ToolCallDelta } from '../../canonical/chunk.ts';
 import type { FinishReason } from '../../canonical/finish-reason.ts';
+import { type ChatLogprobs, sizeOfLogprobs } from '../../canonical/logprobs.ts';
+import { toolCallId } from '../../canonical/tool-call-id.ts';
 import type { Usage } from '../../canonical/usage.ts';
+import { type BlockPiece, BlockSequencer, type BlockWriter } from '../shared/block-sequencer.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
+import type { ReasoningState } from '../shared/reasoning-state.ts';
 import type { StreamError } from './client-errors.ts';
-import type { EventSink } from './client-events.ts';
-import { OutputItems } from './output-items.ts';
-import type { ResponsesSession } from './request-session.ts';
+import {
+  CallItem,
+  type EventSink,
+  type ItemPlace,
+  MessageItem,
+  type OpenText,
+  ReasoningItem,
+} from './items.ts';
+import type { ResponsesSession } from './session.ts';
 
-/** Why an answer that was not whole ended, in Responses' words. */
-const INCOMPLETE: { readonly [R in FinishReason]?: string } = {
-  length: 'max_output_tokens',
-  content_filter: 'content_filter',
-};
+interface ResponseObjectOptions {
+  readonly session: ResponsesSession;
+  readonly writer: Pick<WriterOptions, 'requestId' | 'model' | 'now'>;
+  /** What the upstream's own response object says, on the passthrough. */
+  readonly upstream?: UpstreamResponse;
+  readonly events: EventSink | null;
+}
 
-/** What an upstream says of its own response. */
 export interface UpstreamResponse {
   readonly id?: string | undefined;
-  /** Seconds. */
+  /** In seconds. */
   readonly created?: number | undefined;
   readonly model?: string | undefined;
 }
 
-interface ResponsesAnswerOptions {
-  readonly session: ResponsesSession;
-  readonly writer: Pick<WriterOptions, 'requestId' | 'model' | 'now'>;
-  /** Of a response that its upstream wrote itself. */
-  readonly known?: UpstreamResponse;
-  readonly events: EventSink | null;
-}
-
 export class ResponseObject {
-  readonly #options: ResponsesAnswerOptions;
-  readonly #base: string;
+  readonly #options: ResponseObjectOptions;
   readonly #id: string;
-  readonly output: OutputItems;
   readonly #created: number;
+  readonly output: OutputItems;
   #model: string;
   #serviceTier: string;
   #usage: Usage | null = null;
   #finish: FinishReason | null = null;
 
-  /** @param first the answer's first chunk, or null where it failed before there was one */
-  constructor(options: ResponsesAnswerOptions, first: ChatChunk | null) {
-    const { session, writer, known = {}, events } = options;
+  /** @param first the first chunk, or null if the response failed before it */
+  constructor(options: ResponseObjectOptions, first: ChatChunk | null) {
+    const { session, writer, upstream = {}, events } = options;
     const { requestId, model, now } = writer;
     this.#options = options;
-    this.#base = requestId.replaceAll('-', '');
-    this.#id = known.id ?? `resp_${this.#base}`;
-    this.#created = known.created ?? first?.created ?? now();
-    this.#model = known.model ?? first?.model ?? model;
+    const idBase = requestId.replaceAll('-', '');
+    this.#id = upstream.id ?? `resp_${idBase}`;
+    this.#created = upstream.created ?? first?.created ?? now();
+    this.#model = upstream.model ?? first?.model ?? model;
     this.#serviceTier = first?.service_tier ?? session.serviceTier;
-    this.output = new OutputItems({
-      idBase: `${this.#base}_`,
-      session,
-      provider: this.#model.split('/', 1)[0] ?? '',
-      events,
-    });
+    const provider = this.#model.split('/', 1)[0] ?? '';
+    this.output = new OutputItems({ idBase: `${idBase}_`, session, provider, events });
   }
 
   add({ model, service_tier, choices, usage }: ChatChunk): void {
@@ -64,32 +62,33 @@ export class ResponseObject {
     this.#serviceTier = service_tier ?? this.#serviceTier;
     this.#usage = usage ?? this.#usage;
     for (const choice of choices) {
-      // A Responses answer is one: further choices were not asked for. One chunk may hold several pieces of the one.
+      // The protocol has one choice. A chunk may update it several times.
       if (choice.index !== 0) continue;
       this.#finish ??= choice.finish_reason;
       this.output.add(choice);
     }
   }
 
-  /** The whole answer's object: `completed` or `incomplete`. */
+  /** The object at the end of a response without a failure. */
   get ending(): { readonly status: 'completed' | 'incomplete'; readonly json: string } {
-    const reason = this.#finish === null ? undefined : INCOMPLETE[this.#finish];
+    const reason = this.#finish === null ? undefined : INCOMPLETE_REASONS[this.#finish];
     const status = reason === undefined ? 'completed' : 'incomplete';
     return { status, json: this.#json(status, { reason, hasOutput: true }) };
   }
 
+  /** The object at the beginning of a stream. */
   get inProgress(): string {
     return this.#json('in_progress', { hasOutput: false });
   }
 
-  /** The object with what there is of the answer. */
+  /** The object of a failed response, with its output so far. */
   failed({ code, message }: StreamError): string {
     return this.#json('failed', { hasOutput: true, error: { code, message } });
   }
 
   #json(
     status: string,
-    how: {
+    state: {
       readonly hasOutput: boolean;
       readonly reason?: string | undefined;
       readonly error?: { readonly code: string; readonly message: string };
@@ -103,18 +102,24 @@ export class ResponseObject {
       created_at: this.#created,
       status,
       completed_at: completedAt,
-      error: how.error ?? null,
-      incomplete_details: how.reason === undefined ? null : { reason: how.reason },
+      error: state.error ?? null,
+      incomplete_details: state.reason === undefined ? null : { reason: state.reason },
       model: this.#model,
       service_tier: this.#serviceTier,
-      usage: how.hasOutput && this.#usage !== null ? writeUsage(this.#usage) : null,
+      usage: state.hasOutput && this.#usage !== null ? writeUsage(this.#usage) : null,
     };
-    const output = how.hasOutput ? this.output.json : '';
+    const output = state.hasOutput ? this.output.json : '';
     return `${JSON.stringify(head).slice(0, -1)},"output":[${output}],${session.echo}}`;
   }
 }
 
-/** The two details are always there: clients with a schema demand them, and 0 is what they know for none. */
+/** Why an incomplete response ended, in the protocol's words. */
+const INCOMPLETE_REASONS: { readonly [R in FinishReason]?: string } = {
+  length: 'max_output_tokens',
+  content_filter: 'content_filter',
+};
+
+/** Both details are always present, with 0 for none: clients with a schema require them. */
 function writeUsage({
   prompt_tokens,
   completion_tokens,
@@ -135,4 +140,202 @@ function writeUsage({
     total_tokens,
     ...(cost === undefined ? {} : { cost }),
   };
+}
+
+/** OpenAI's bound on a call's id: https://platform.openai.com/docs/api-reference/responses (2026-11-22). */
+const MAX_CALL_ID_CHARS = 64;
+
+/** The estimated size of an item or a part besides its text, in UTF-16 units. */
+const ENTRY_CHARS = 256;
+
+/** A part of a delta that belongs to one item. */
+type Piece = BlockPiece &
+  (
+    | { readonly kind: 'reasoning' | 'refusal'; readonly call: null }
+    | { readonly kind: 'text'; readonly call: null; readonly logprobs: ChatLogprobs | null }
+    | { readonly kind: 'call'; readonly call: Call }
+  );
+
+/** A tool call, with the id that the client receives. */
+interface Call {
+  readonly id: string;
+  readonly name: string;
+}
+
+type Open =
+  | { readonly kind: 'reasoning'; readonly item: ReasoningItem }
+  | { readonly kind: 'message'; readonly item: MessageItem }
+  | { readonly kind: 'call'; readonly call: Call; readonly item: CallItem };
+
+interface OutputOptions {
+  /** The common part of the items' ids. */
+  readonly idBase: string;
+  readonly session: ResponsesSession;
+  /** The id of the provider that produces the output. */
+  readonly provider: string;
+  readonly events: EventSink | null;
+}
+
+/** The output items, in the order in which they begin. */
+class OutputItems implements BlockWriter<Piece> {
+  readonly #options: OutputOptions;
+  readonly #sequencer = new BlockSequencer<Piece>(this);
+  /** The closed items, as JSON. */
+  readonly #items: string[] = [];
+  /** By the index of their fragments. */
+  readonly #calls = new Map<number, Call>();
+  readonly #callIds = new Set<string>();
+  #open: Open | null = null;
+  /** Reasoning states that the open item can't hold. */
+  #states: ReasoningState[] = [];
+  /** The kind of the last piece. A piece of another kind begins an item or a part. */
+  #lastKind: Piece['kind'] | null = null;
+  /** Whether the items that are open at the end are incomplete. */
+  #isTruncated = false;
+  /** The estimated size of the output so far, in UTF-16 units. */
+  heldChars = 0;
+  /** Changes whenever `openText` does. */
+  revision = 0;
+
+  constructor(options: OutputOptions) {
+    this.#options = options;
+  }
+
+  /** The open text, if a further piece of it is a single event. */
+  get openText(): OpenText | null {
+    return this.#open?.item.openText ?? null;
+  }
+
+  /** The items as JSON, without brackets. An open item is included as it stands. */
+  get json(): string {
+    return [...this.#items, ...(this.#open === null ? [] : [this.#open.item.snapshot()])].join(',');
+  }
+
+  get openCall(): Call | null {
+    return this.#open?.kind === 'call' ? this.#open.call : null;
+  }
+
+  get isCallComplete(): boolean {
+    return this.#open?.kind === 'call' && this.#open.item.isComplete;
+  }
+
+  /** Adds a chunk's update of the choice. */
+  add({ delta, logprobs, finish_reason }: ChatChoice): void {
+    const before = this.openText;
+    this.heldChars += sizeOfLogprobs(logprobs);
+    const { reasoning_content = '', reasoning_details = [], content = '', refusal = '' } = delta;
+    if (reasoning_content !== '') this.#add({ kind: 'reasoning', call: null, text: reasoning_content });
+    for (const detail of reasoning_details) this.#addState({ detail });
+    // Only a message has a place for logprobs: those of a call's tokens are dropped.
+    const hasLogprobs = logprobs?.content != null && this.#open?.kind === 'message';
+    if (content !== '' || hasLogprobs) this.#add({ kind: 'text', call: null, text: content, logprobs });
+    if (refusal !== '') this.#add({ kind: 'refusal', call: null, text: refusal });
+    for (const fragment of delta.tool_calls ?? []) this.#addFragment(fragment);
+    if (finish_reason !== null) this.#finish(finish_reason);
+    if (this.openText !== before) this.revision++;
+  }
+
+  write(piece: Piece): void {
+    if (!this.#isOpenFor(piece)) {
+      this.#close();
+      this.#flushStates();
+      this.#open = this.#openItem(piece);
+    }
+    const open = this.#open;
+    if (open?.kind === 'reasoning') open.item.addText(piece.text);
+    else if (open?.kind === 'call') open.item.addArguments(piece.text);
+    else if (piece.kind === 'refusal') open?.item.addRefusal(piece.text);
+    else open?.item.addText(piece.text, piece.kind === 'text' ? piece.logprobs : null);
+  }
+
+  /** Many short pieces would take more memory than their text. */
+  canJoin(last: Piece, next: Piece): boolean {
+    return (
+      last.kind === next.kind &&
+      [last, next].every((piece) => piece.kind !== 'text' || piece.logprobs === null)
+    );
+  }
+
+  #addFragment(fragment: ToolCallDelta): void {
+    const { index, extra_content } = fragment;
+    if ('id' in fragment) this.#calls.set(index, this.#newCall(fragment.id, fragment.function.name));
+    const call = this.#calls.get(index);
+    if (call === undefined) return;
+    if (extra_content !== undefined) this.#addState({ call: call.id, extra_content });
+    this.#add({ kind: 'call', call, text: fragment.function.arguments });
+  }
+
+  /** An id that is too long for clients or that another call has is replaced. */
+  #newCall(upstreamId: string, name: string): Call {
+    const isValid = upstreamId.length <= MAX_CALL_ID_CHARS && !this.#callIds.has(upstreamId);
+    const id = isValid ? upstreamId : toolCallId(`${upstreamId} ${this.#callIds.size}`);
+    this.#callIds.add(id);
+    return { id, name };
+  }
+
+  #addState(state: ReasoningState): void {
+    this.heldChars += ENTRY_CHARS + JSON.stringify(state).length;
+    const open = this.#open;
+    if (open?.kind === 'reasoning' && !open.item.isSealed) open.item.addState(state);
+    else this.#states.push(state);
+  }
+
+  #add(piece: Piece): void {
+    this.heldChars += piece.text.length + (piece.kind === this.#lastKind ? 0 : ENTRY_CHARS);
+    this.#lastKind = piece.kind;
+    this.#sequencer.add(piece);
+  }
+
+  #isOpenFor(piece: Piece): boolean {
+    const open = this.#open;
+    if (open === null) return false;
+    if (open.kind === 'call') return piece.call === open.call;
+    if (open.kind === 'reasoning') return piece.kind === 'reasoning' && !open.item.isSealed;
+    return piece.kind === 'text' || piece.kind === 'refusal';
+  }
+
+  #openItem({ kind, call }: Piece): Open {
+    const { session, events } = this.#options;
+    if (kind === 'reasoning') return { kind, item: this.#openReasoning() };
+    if (call === null) return { kind: 'message', item: new MessageItem(this.#place, events) };
+    const tool = session.tools.get(call.name) ?? { kind: 'function', name: call.name, namespace: undefined };
+    return { kind: 'call', call, item: new CallItem(this.#place, call.id, tool, events) };
+  }
+
+  #openReasoning(): ReasoningItem {
+    const { session, provider, events } = this.#options;
+    const encryption = { provider, isAlwaysEncrypted: session.wantsEncrypted };
+    return new ReasoningItem(this.#place, encryption, events);
+  }
+
+  get #place(): ItemPlace {
+    return { idBase: this.#options.idBase, index: this.#items.length };
+  }
+
+  #close(isTruncated = this.#isTruncated): void {
+    const open = this.#open;
+    if (open === null) return;
+    const json = open.item.close(isTruncated);
+    this.#options.events?.event('output_item.done', `"output_index":${this.#items.length},"item":${json}`);
+    this.#items.push(json);
+    this.#open = null;
+  }
+
+  /** States that belong to no text, or to a call, become a reasoning item of their own. */
+  #flushStates(): void {
+    if (this.#states.length === 0) return;
+    const item = this.#openReasoning();
+    for (const state of this.#states) item.addState(state);
+    this.#states = [];
+    this.#open = { kind: 'reasoning', item };
+    this.#close(false);
+  }
+
+  #finish(reason: FinishReason): void {
+    this.#isTruncated = reason === 'length' || reason === 'content_filter';
+    this.#sequencer.finish();
+    this.#close();
+    this.#flushStates();
+    this.#isTruncated = false;
+  }
 }

@@ -1,64 +1,124 @@
-/** Writes an upstream's events as they came, for a client that speaks its dialect: only what ends a stream early is Weir's own (N1, N2). */
+/** Writes an upstream's events and JSON responses as they came, for clients that speak the same protocol. */
 import type { Chunk } from '../../canonical/chunk.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { FrameBuffer } from '../../stream/buffers.ts';
-import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
+import type { JsonWriter, StreamFailure, StreamWriter } from '../../stream/types.ts';
 
-/** What a dialect says where its upstream says nothing. */
+/** What a protocol adds to a stream or changes in it. It may keep state for one stream. */
 export interface PassthroughFormat {
-  /** @param hasBegun the client has had an event */
-  readonly heartbeat: (hasBegun: boolean) => string;
-  /** The frames that end a stream that failed. */
-  readonly failure: (failure: StreamFailure) => string;
-  /** An event's data, where it is another for this client; null: it gets none. */
-  readonly data?: (name: string, data: string) => string | null;
+  /**
+   * The frame that keeps the connection open.
+   * @param hasBegun whether the client has received an event
+   */
+  heartbeat(hasBegun: boolean): string;
+  /** The frames that end a failed stream. */
+  failure(failure: StreamFailure): string;
+  /** An event's data as the client receives it. Null: the client does not receive the event. Absent: data is unchanged. */
+  eventData?(name: string, data: string, event: JsonObject): string | null;
+  /** Called for each event that the fast path copied. */
+  eventCopied?(): void;
+  /** Whether the fast path may copy events of text. Absent: it may. */
+  readonly canCopyEvents?: boolean;
 }
 
 export class PassthroughWriter implements StreamWriter {
   readonly output: FrameBuffer;
-  readonly revision = 0;
-  readonly #form: PassthroughFormat;
+  readonly #createFormat: () => PassthroughFormat;
+  #format: PassthroughFormat;
   #hasBegun = false;
 
-  constructor(form: PassthroughFormat, maxEventBytes: number) {
-    this.#form = form;
+  constructor(createFormat: () => PassthroughFormat, maxEventBytes: number) {
+    this.#createFormat = createFormat;
+    this.#format = createFormat();
     this.output = new FrameBuffer(maxEventBytes);
   }
 
-  readonly event = (name: string, data: string): boolean => {
+  get revision(): number {
+    return this.#canCopyEvents ? 0 : 1;
+  }
+
+  readonly event = (name: string, data: string, event: JsonObject): boolean => {
     this.#hasBegun = true;
-    const own = this.#form.data === undefined ? data : this.#form.data(name, data);
+    const own = this.#format.eventData === undefined ? data : this.#format.eventData(name, data, event);
     if (own === null) return true;
     const head = name === '' ? 'data: ' : `event: ${name}\ndata: `;
-    // Data of several lines is as many lines again.
+    // SSE has one `data:` line for each line of the data.
     return this.output.frame(head, own.replaceAll('\n', '\ndata: '));
   };
 
-  /** What the events say is counted, and not sent again. */
+  /** Chunks only count usage here: the client receives the events. */
   chunk(): boolean {
     return true;
   }
 
-  /** It has passed as an event. */
+  /** Already written as an event. */
   vendor(): void {}
 
   end(failure: StreamFailure | null): void {
-    if (failure !== null) this.output.text(this.#form.failure(failure));
+    if (failure !== null) this.output.text(this.#format.failure(failure));
   }
 
   heartbeat(isHeld: boolean): void {
-    this.output.text(this.#form.heartbeat(this.#hasBegun && !isHeld));
+    this.output.text(this.#format.heartbeat(this.#hasBegun && !isHeld));
   }
 
   restart(): void {
     this.#hasBegun = false;
+    this.#format = this.#createFormat();
   }
 
-  /** Any text that depends on the chunk's alone: what is learned by it is only which events have no more than a text. */
-  textFrame(chunk: Chunk): string {
-    return JSON.stringify(chunk);
+  /** Any text that depends only on the chunk: the fast path compares it to learn which events have nothing but a text. */
+  textFrame(chunk: Chunk): string | null {
+    return this.#canCopyEvents ? JSON.stringify(chunk) : null;
   }
 
   splice(literals: readonly Uint8Array[], source: Uint8Array, from: number, to: number): void {
+    this.#format.eventCopied?.();
     this.output.splice(literals, source, from, to);
+  }
+
+  get #canCopyEvents(): boolean {
+    return this.#format.canCopyEvents ?? true;
+  }
+}
+
+/** Passes a non-streaming response on. Where the upstream streams nevertheless, the protocol's own writer collects the chunks. */
+export class PassthroughJsonWriter implements JsonWriter {
+  readonly #collector: JsonWriter;
+  readonly #convert: (response: JsonObject) => JsonObject;
+  #response: JsonObject | null = null;
+
+  /** @param convert the response as the client receives it */
+  constructor(collector: JsonWriter, convert: (response: JsonObject) => JsonObject) {
+    this.#collector = collector;
+    this.#convert = convert;
+  }
+
+  get heldChars(): number {
+    return this.#collector.heldChars;
+  }
+
+  get failure(): StreamFailure | null {
+    return this.#collector.failure;
+  }
+
+  readonly answer = (response: JsonObject): void => {
+    this.#response = this.#convert(response);
+  };
+
+  chunk(chunk: Chunk): boolean {
+    return this.#collector.chunk(chunk);
+  }
+
+  vendor(json: string, name: string): void {
+    this.#collector.vendor(json, name);
+  }
+
+  end(failure: StreamFailure | null): void {
+    this.#collector.end(failure);
+  }
+
+  take(): string {
+    return this.#response === null ? this.#collector.take() : JSON.stringify(this.#response);
   }
 }

@@ -1,51 +1,55 @@
-/** Carries what an upstream wants back through clients that have one opaque text for it, tagged with its maker (I7). */
+/** Encodes what a provider wants back with its reasoning as one opaque text, for client protocols that have a field for such a text. */
 
 import { readProviderTag, tagProvider } from '../../canonical/reasoning-details.ts';
-import { decodeBase64, encodeBase64 } from '../../shared/encoding.ts';
+import { decodeBase64Url, encodeBase64Url } from '../../shared/encoding.ts';
 import { type EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
 
-/** A detail of the reasoning, signed or encrypted, or what a call bears beside its arguments. */
+/** What a provider wants back: a signed or encrypted entry of `reasoning_details`, or the `extra_content` of a tool call. */
 export type ReasoningState =
   | { readonly detail: JsonObject }
   | { readonly call: string; readonly extra_content: JsonObject };
 
-/** Whether a detail has anything that its upstream wants back: a text alone it has not. */
+/** Whether an entry of `reasoning_details` has state, and not only text. */
 export function hasReasoningState({ signature, data }: JsonObject): boolean {
   return readText(signature) !== undefined || readText(data) !== undefined;
 }
 
-/** `weir1:<provider>:<the token>`. */
-export function encodeReasoningState(provider: string, token: ReasoningState): string {
-  return tagProvider({ provider, payload: toBase64(JSON.stringify(token)) });
+/** `weir1:<provider>:<base64url of the state's JSON>`. */
+export function encodeReasoningState(provider: string, state: ReasoningState): string {
+  return tagProvider({ provider, payload: encodeBase64Url(JSON.stringify(state)) });
 }
 
-/** The token, or null where the text is none of Weir's, or no longer whole. */
-export function decodeReasoningState(
-  text: unknown,
-  embedded: EmbeddedJson,
-): { readonly provider: string; readonly token: ReasoningState } | null {
-  const marked = readProviderTag(text);
-  const read = marked === null ? undefined : embedded.object(fromBase64(marked.payload));
-  if (marked === null || read === undefined) return null;
-  const { provider } = marked;
-  const { detail, extra_content } = read;
-  const call = readText(read.call);
-  if (isObject(detail)) return { provider, token: { detail } };
-  return call !== undefined && isObject(extra_content) ? { provider, token: { call, extra_content } } : null;
+/** The canonical form, tagged with its provider. Null if the text has another origin or was damaged. */
+export function decodeReasoningState(text: unknown, embedded: EmbeddedJson): ReasoningState | null {
+  const tagged = readProviderTag(text);
+  const state = tagged === null ? undefined : embedded.object(decodeBase64Url(tagged.payload));
+  return tagged === null || state === undefined ? null : readState(state, tagged.provider);
 }
 
-/** The detail with its maker's mark, which stands before an id of its own: it goes to no other provider (I7). */
-export function withProviderTag(detail: JsonObject, provider: string): JsonObject {
+/** All states of one reasoning item in one text. */
+export function encodeReasoningStates(provider: string, states: readonly ReasoningState[]): string {
+  return tagProvider({ provider, payload: encodeBase64Url(JSON.stringify(states)) });
+}
+
+/** The canonical forms, tagged with their provider. Empty if the text has another origin or was damaged. */
+export function decodeReasoningStates(text: unknown, embedded: EmbeddedJson): readonly ReasoningState[] {
+  const tagged = readProviderTag(text);
+  if (tagged === null) return [];
+  return embedded
+    .list(decodeBase64Url(tagged.payload))
+    .filter(isObject)
+    .flatMap((state) => readState(state, tagged.provider) ?? []);
+}
+
+function readState({ detail, call, extra_content }: JsonObject, provider: string): ReasoningState | null {
+  if (isObject(detail)) return { detail: withProviderTag(detail, provider) };
+  const id = readText(call);
+  if (id === undefined || !isObject(extra_content)) return null;
+  return { call: id, extra_content: { ...extra_content, weir: { provider } } };
+}
+
+/** The tag stands before the detail's id. Request translation drops a detail that another provider's tag marks. */
+function withProviderTag(detail: JsonObject, provider: string): JsonObject {
   if (readProviderTag(detail.id) !== null) return detail;
   return { ...detail, id: tagProvider({ provider, payload: readText(detail.id) ?? '' }) };
-}
-
-/** In the letters that an id or a URL may have. */
-export function toBase64(text: string): string {
-  return encodeBase64(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
-}
-
-/** `""` where it is no base64. */
-export function fromBase64(text: string): string {
-  return decodeBase64(text.replaceAll('-', '+').replaceAll('_', '/')) ?? '';
 }

@@ -1,8 +1,8 @@
 /** Tests what a Responses request is as a chat request (I2), and what is refused by name (I5). */
 import { describe, expect, test } from 'vitest';
 import { readResponsesRequest } from '../../../src/protocols/openai-responses/client-request.ts';
-import { toBase64 } from '../../../src/protocols/shared/reasoning-state.ts';
 import { withDetailsOfProvider } from '../../../src/request-translation/messages.ts';
+import { encodeBase64Url } from '../../../src/shared/encoding.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { objectsOf } from '../../../tools/simulator/json.ts';
 
@@ -284,7 +284,7 @@ describe('I7 tokens', () => {
         {
           type: 'reasoning',
           summary: [],
-          encrypted_content: `weir1:anthropic:${toBase64(JSON.stringify(payload))}`,
+          encrypted_content: `weir1:anthropic:${encodeBase64Url(JSON.stringify(payload))}`,
         },
         { type: 'function_call', call_id: 'a', name: 'tide', arguments: '{}' },
       ]),
@@ -308,7 +308,7 @@ describe('I7 tokens', () => {
         {
           type: 'reasoning',
           summary: [],
-          encrypted_content: `weir1:openrouter:${toBase64(JSON.stringify([{ detail }]))}`,
+          encrypted_content: `weir1:openrouter:${encodeBase64Url(JSON.stringify([{ detail }]))}`,
         },
         { type: 'message', role: 'assistant', content: 'High.' },
       ]),

@@ -1,6 +1,6 @@
 /** A Responses client's stream in the form of the contract's readings, so that nothing of an upstream's recording is lost unseen. */
 
-import { readTokens } from '../../../src/protocols/openai-responses/encrypted-content.ts';
+import { decodeReasoningStates } from '../../../src/protocols/shared/reasoning-state.ts';
 import { EmbeddedJson } from '../../../src/shared/json.ts';
 import { type JsonObject, listOf, objectOf, textOf } from '../../contract/json.ts';
 import { emptyChoice, emptyReading, type Reading } from '../../contract/reading.ts';
@@ -32,7 +32,7 @@ export function readResponse(response: JsonObject): Reading {
       choice.logprobTokens += listOf(part.logprobs).length;
     }
     for (const part of listOf(item.summary).map(objectOf)) choice.reasoning += textOf(part.text);
-    for (const token of readTokens(item.encrypted_content, new EmbeddedJson())) {
+    for (const token of decodeReasoningStates(item.encrypted_content, new EmbeddedJson())) {
       if ('detail' in token) choice.details.push(JSON.parse(JSON.stringify(token.detail)));
     }
     if (typeof item.call_id !== 'string') continue;

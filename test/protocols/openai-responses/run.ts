@@ -4,7 +4,7 @@ import { UsageAccumulator } from '../../../src/metering/request-meter.ts';
 import { readResponsesRequest } from '../../../src/protocols/openai-responses/client-request.ts';
 import { ResponsesWriter } from '../../../src/protocols/openai-responses/client-writer.ts';
 import { ResponsesJsonWriter } from '../../../src/protocols/openai-responses/json-writer.ts';
-import type { ResponsesSession } from '../../../src/protocols/openai-responses/request-session.ts';
+import type { ResponsesSession } from '../../../src/protocols/openai-responses/session.ts';
 import type { WriterOptions } from '../../../src/protocols/shared/client-protocol.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { EventReader } from '../../../src/stream/event-reader.ts';

@@ -13,7 +13,7 @@ import { compareWays } from '../../stream/both-ways.ts';
 
 const encoder = new TextEncoder();
 
-const FORM = {
+const FORMAT = {
   heartbeat: (hasBegun: boolean) => (hasBegun ? 'event: ping\n\n' : ': ping\n\n'),
   failure: ({ error }: StreamFailure) => `event: error\ndata: ${error.code}\n\n`,
 };
@@ -24,7 +24,7 @@ function conversionOf(provider: string): Conversion {
     route: 'chat',
     model: 'asked-for',
     usageChunk: true,
-    openWriter: ({ maxEventBytes }) => new PassthroughWriter(FORM, maxEventBytes),
+    openWriter: ({ maxEventBytes }) => new PassthroughWriter(() => FORMAT, maxEventBytes),
   };
 }
 
@@ -236,11 +236,11 @@ describe('N2 a stream on the passthrough', () => {
   });
 
   test('T1 heartbeats: by whether the client has had an event', () => {
-    const writer = new PassthroughWriter(FORM, 1000);
+    const writer = new PassthroughWriter(() => FORMAT, 1000);
     const taken = () => new TextDecoder().decode(writer.output.take());
     writer.heartbeat(false);
     expect(taken()).toBe(': ping\n\n');
-    writer.event('a', '{}');
+    writer.event('a', '{}', {});
     expect(taken()).toBe('event: a\ndata: {}\n\n');
     writer.heartbeat(true);
     expect(taken()).toBe(': ping\n\n');

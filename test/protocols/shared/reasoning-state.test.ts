@@ -24,12 +24,18 @@ function sentBack(provider: string, maker: string, detail: object): unknown {
 
 describe('I7 sealToken, openToken', () => {
   test.each([
-    [{ detail: { type: 'reasoning.encrypted', data: 'é🌊'.repeat(9000), id: null } }],
-    [{ call: 'c', extra_content: { google: { thought_signature: 't' } } }],
-  ])('a token comes back as it was', (token) => {
-    const sealed = encodeReasoningState('a-b', token);
-    expect(sealed).toMatch(/^weir1:a-b:[\w-]+$/);
-    expect(decodeReasoningState(sealed, new EmbeddedJson())).toEqual({ provider: 'a-b', token });
+    [
+      { detail: { type: 'reasoning.encrypted', data: 'é🌊'.repeat(9000), id: null } },
+      { detail: { type: 'reasoning.encrypted', data: 'é🌊'.repeat(9000), id: 'weir1:a-b:' } },
+    ],
+    [
+      { call: 'c', extra_content: { google: { thought_signature: 't' } } },
+      { call: 'c', extra_content: { google: { thought_signature: 't' }, weir: { provider: 'a-b' } } },
+    ],
+  ])('a state is decoded as it was encoded, tagged with its provider', (state, tagged) => {
+    const encoded = encodeReasoningState('a-b', state);
+    expect(encoded).toMatch(/^weir1:a-b:[\w-]+$/);
+    expect(decodeReasoningState(encoded, new EmbeddedJson())).toEqual(tagged);
   });
 
   test.each(['EqQB', 'weir1:a', 'weir1:a:', 'weir1:a:!!', 'weir1:a:bm9wZQ', 7, null])(

@@ -17,7 +17,7 @@ export interface EventSink {
   event(type: string, members: string): void;
 }
 
-export interface OpenItem {
+interface OpenItem {
   /** The item's open text, if a further piece of it is a single event. */
   readonly openText: OpenText | null;
   /**
@@ -41,7 +41,7 @@ export interface OpenText {
 }
 
 /** Collects a text, because the protocol repeats it. Pieces are strings, or the bytes of JSON strings that are decoded only when read. */
-export class TextAccumulator {
+class TextAccumulator {
   #text = '';
   /** The bytes since the last string. */
   readonly #raw = new ByteBuffer();

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../shared/json.ts';
 import type { TranslationReport } from './dropped-fields.ts';
 import { isFromResponse } from './dropped-fields.ts';
 
-function isSystemMessage({ role }: JsonObject): boolean {
+export function isSystemMessage({ role }: JsonObject): boolean {
   return role === 'system' || role === 'developer';
 }
 

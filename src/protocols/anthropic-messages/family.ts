@@ -1,35 +1,35 @@
-/** What a family of Claude models takes in a request: the form of the table in the provider's file, which this folder reads (A2, Q9). */
+/** The capabilities of a family of Claude models, as the table in the provider's file states them, and the lookup by model. */
 import { matchesAnyGlob } from '../../shared/glob.ts';
 
 export interface ClaudeFamily {
-  /** Globs of its models' names. */
+  /** Globs of the models. */
   readonly models: readonly string[];
-  /** The most tokens that one of its answers can have. */
+  /** The maximum of `max_tokens`. */
   readonly maxTokens: number;
-  /** The kinds of thinking that it can be told: with a budget of tokens (`enabled`), as it sees fit (`adaptive`), or neither. */
+  /** The supported types of thinking: with a budget in tokens (`enabled`), or chosen by the model (`adaptive`). */
   readonly thinking: readonly ('enabled' | 'adaptive')[];
-  /** How no thinking is said: by leaving the field out, by a word, or not at all, as it always thinks. */
+  /** How to turn thinking off: without the field, by a type, or never. */
   readonly noThinking: 'absent' | 'disabled' | 'between_tools' | 'never';
-  /** Thinking is not shown unless it is asked for. */
+  /** Thinking is hidden unless the request sets `display`. */
   readonly hidesThinking: boolean;
-  /** It takes `thinking.display`. */
+  /** `thinking.display` is supported. */
   readonly takesDisplay: boolean;
-  /** The words of `output_config.effort`, the lowest first. */
+  /** The values of `output_config.effort`, the lowest first. */
   readonly efforts: readonly string[];
-  /** `temperature`, `top_p` and `top_k`: all, one of the first two, or none of them. */
+  /** Supported sampling: all of `temperature`, `top_p` and `top_k`; `one`: not both of the first two; or `none`. */
   readonly sampling: 'all' | 'one' | 'none';
-  /** It answers by a schema (`output_config.format`), and has strict tools. */
+  /** `output_config.format` and strict tools are supported. */
   readonly takesSchemas: boolean;
-  /** It takes a turn of the role `system` behind one of the user's. */
+  /** A `system` turn after a user turn is supported. */
   readonly takesSystemTurns: boolean;
-  /** It finds the longest prefix to cache by itself (`cache_control` at the top). */
+  /** The top-level `cache_control` is supported, which caches the longest prefix. */
   readonly cachesPrefixes: boolean;
 }
 
-/** The newest first, which also stands for models that no glob names. */
+/** The newest family first. It also applies to models that no glob matches. */
 export type ClaudeFamilies = readonly [ClaudeFamily, ...ClaudeFamily[]];
 
-/** The first that names the model. */
+/** The first family that matches the model. */
 export function familyOf(families: ClaudeFamilies, model: string): ClaudeFamily {
   return families.find(({ models }) => matchesAnyGlob(models, model)) ?? families[0];
 }

@@ -1,83 +1,59 @@
 /**
- * Writes a JSON schema as Anthropic takes it where an answer must keep to it: objects are closed, and what it refuses stands in the
- * description. https://platform.claude.com/docs/en/build-with-claude/structured-outputs (2026-11-22)
+ * Writes a JSON schema as Anthropic takes it for strict tools and response formats: objects are closed, and unsupported keywords move
+ * into the description. https://platform.claude.com/docs/en/build-with-claude/structured-outputs (2026-11-22)
  */
 import { isObject, type JsonObject, omit, readArray } from '../../shared/json.ts';
 
-/** 400 "For 'integer' type, properties maximum, minimum are not supported": BerriAI/litellm#21045, 2026-02-12. */
-const BOUNDS = [
-  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
-  ...['minLength', 'maxLength', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties'],
-  // Anthropic's own SDK describes these as well (anthropic-sdk-typescript@2a2978f, src/lib/transform-json-schema.ts, read 2026-11-22).
-  ...['contains', 'minContains', 'maxContains', 'patternProperties', 'propertyNames'],
-  ...['not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas'],
-];
-
-/** Of strings: all that it knows, by the same file. */
-const FORMATS = [
-  ...['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'],
-];
-
-/**
- * Groups that begin with `?`, references back, boundaries of words and classes of Unicode: 400 "Invalid regex in pattern field:
- * Quantifier '?' without preceding element". Zod's e-mail addresses and times have them (Dokploy/mcp#45, 2026-05-25).
- */
-const UNKNOWN_REGEX = /\(\?|\\[bBpPk1-9]/;
-
-/** Of a keyword's value: what it says beyond that is not described. */
-const MAX_DESCRIBED_CHARS = 4096;
-
-/** @param onBound called where something is no longer enforced, but only described */
-export function claudeSchema(schema: JsonObject, onBound: () => void): JsonObject {
-  // What is described is not written as a schema, too: a description within another one would double its escapes at every level.
+/** @param onChange called if the schema no longer enforces a keyword, but only describes it */
+export function claudeSchema(schema: JsonObject, onChange: () => void): JsonObject {
+  // Described keywords are removed before the inner schemas are written: nested descriptions would double their escapes at each level.
   const described = describedKeys(schema);
   const inner = Object.fromEntries(
-    Object.entries(omit(schema, ...described)).map(([key, value]) => [key, innerSchema(key, value, onBound)]),
+    Object.entries(omit(schema, ...described)).map(([key, value]) => [
+      key,
+      innerSchema(key, value, onChange),
+    ]),
   );
-  const written = closed(withAnyOf(inner, onBound));
+  const written = closed(withAnyOf(inner, onChange));
   if (described.length === 0) return written;
-  onBound();
-  const said = described.map((key) => `${key}: ${textOf(schema[key])}`).join(', ');
-  const description = [schema.description, `{${said}}`]
+  onChange();
+  const keywords = described.map((key) => `${key}: ${shortJson(schema[key])}`).join(', ');
+  const description = [schema.description, `{${keywords}}`]
     .filter((text) => typeof text === 'string')
     .join('\n\n');
   return { ...written, description };
 }
 
-function textOf(value: unknown): string {
-  const text = JSON.stringify(value);
-  return text.length <= MAX_DESCRIBED_CHARS ? text : `${text.slice(0, MAX_DESCRIBED_CHARS)}…`;
+/** Keywords that map names to schemas, and keywords that hold a schema or a list of schemas. */
+const SCHEMA_MAPS = ['properties', '$defs', 'definitions'];
+const SCHEMA_LISTS = ['items', 'anyOf', 'allOf', 'oneOf', 'prefixItems'];
+
+/** The direct subschemas of a schema. */
+export function subschemas(schema: JsonObject): readonly JsonObject[] {
+  const mapped = SCHEMA_MAPS.flatMap((key) => (isObject(schema[key]) ? Object.values(schema[key]) : []));
+  const listed = SCHEMA_LISTS.flatMap((key) =>
+    isObject(schema[key]) ? [schema[key]] : readArray(schema[key]),
+  );
+  return [...mapped, ...listed].filter(isObject);
 }
 
-/** Keywords whose members are schemas by a name of their own, and keywords that hold a schema or a list of them. */
-const NAMED = ['properties', '$defs', 'definitions'];
-const HELD = ['items', 'anyOf', 'allOf', 'oneOf', 'prefixItems'];
-
-/** The schemas that stand within one. */
-export function schemasWithin(schema: JsonObject): readonly JsonObject[] {
-  const named = NAMED.flatMap((key) => (isObject(schema[key]) ? Object.values(schema[key]) : []));
-  const held = HELD.flatMap((key) => (isObject(schema[key]) ? [schema[key]] : readArray(schema[key])));
-  return [...named, ...held].filter(isObject);
-}
-
-function innerSchema(key: string, value: unknown, onBound: () => void): unknown {
-  const write = (inner: unknown) => (isObject(inner) ? claudeSchema(inner, onBound) : inner);
-  if (NAMED.includes(key) && isObject(value)) {
+function innerSchema(key: string, value: unknown, onChange: () => void): unknown {
+  const write = (inner: unknown) => (isObject(inner) ? claudeSchema(inner, onChange) : inner);
+  if (SCHEMA_MAPS.includes(key) && isObject(value)) {
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, write(inner)]));
   }
-  if (!HELD.includes(key)) return value;
+  if (!SCHEMA_LISTS.includes(key)) return value;
   return Array.isArray(value) ? value.map(write) : write(value);
 }
 
 /** 400 "Schema type 'oneOf' is not supported", which Zod writes for a union with a discriminator: @ai-sdk/anthropic's changelog, 2026. */
-function withAnyOf(schema: JsonObject, onBound: () => void): JsonObject {
-  if (!isUnion(schema)) return schema;
-  onBound();
+function withAnyOf(schema: JsonObject, onChange: () => void): JsonObject {
+  if (!canBeAnyOf(schema)) return schema;
+  onChange();
   return { ...omit(schema, 'oneOf'), anyOf: schema.oneOf };
 }
 
-/** It can be said with `anyOf`. */
-function isUnion({ oneOf, anyOf }: JsonObject): boolean {
+function canBeAnyOf({ oneOf, anyOf }: JsonObject): boolean {
   return Array.isArray(oneOf) && anyOf === undefined;
 }
 
@@ -89,14 +65,42 @@ function closed(schema: JsonObject): JsonObject {
   return isOpen ? { ...schema, additionalProperties: false } : schema;
 }
 
-/** The keywords of a schema that Anthropic refuses, as the caller sent it. */
+/** 400 "For 'integer' type, properties maximum, minimum are not supported": BerriAI/litellm#21045, 2026-02-12. */
+const UNSUPPORTED_KEYWORDS = [
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  ...['minLength', 'maxLength', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties'],
+  // Anthropic's own SDK describes these as well (anthropic-sdk-typescript@2a2978f, src/lib/transform-json-schema.ts, read 2026-11-22).
+  ...['contains', 'minContains', 'maxContains', 'patternProperties', 'propertyNames'],
+  ...['not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas'],
+];
+
+/** The supported formats of strings, from the same file. */
+const FORMATS = [
+  ...['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'],
+];
+
+/**
+ * Groups that begin with `?`, backreferences, word boundaries and Unicode classes: 400 "Invalid regex in pattern field: Quantifier '?'
+ * without preceding element". Zod's e-mail addresses and times have them (Dokploy/mcp#45, 2026-05-25).
+ */
+const UNSUPPORTED_REGEX = /\(\?|\\[bBpPk1-9]/;
+
+/** The keywords of a schema that Anthropic refuses. */
 function describedKeys(schema: JsonObject): string[] {
   const { minItems, format, pattern, oneOf } = schema;
-  const keys = BOUNDS.filter((key) => schema[key] !== undefined);
-  // Lists may be told to be empty or not.
+  const keys = UNSUPPORTED_KEYWORDS.filter((key) => schema[key] !== undefined);
+  // `minItems` may be 0 or 1.
   if (typeof minItems === 'number' && minItems > 1) keys.push('minItems');
   if (typeof format === 'string' && !FORMATS.includes(format)) keys.push('format');
-  if (typeof pattern === 'string' && UNKNOWN_REGEX.test(pattern)) keys.push('pattern');
-  if (oneOf !== undefined && !isUnion(schema)) keys.push('oneOf');
+  if (typeof pattern === 'string' && UNSUPPORTED_REGEX.test(pattern)) keys.push('pattern');
+  if (oneOf !== undefined && !canBeAnyOf(schema)) keys.push('oneOf');
   return keys;
+}
+
+/** The bound on the described value of a keyword. */
+const MAX_DESCRIBED_CHARS = 4096;
+
+function shortJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length <= MAX_DESCRIBED_CHARS ? text : `${text.slice(0, MAX_DESCRIBED_CHARS)}…`;
 }

@@ -1,4 +1,4 @@
-/** Writes how much Claude is to think, in the words of its family; what the caller already says in those words stays (A2). */
+/** Writes thinking, effort and sampling as the model family takes them. */
 
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { EFFORT_BUDGETS, requestedEffort } from '../../request-translation/effort.ts';
@@ -8,10 +8,10 @@ import type { ClaudeFamily } from './family.ts';
 /** 400 "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024": themaximalist/llm.js#30, 2026-08-19. */
 const MIN_BUDGET_TOKENS = 1024;
 
-/** What the answer needs besides its thinking. */
+/** The part of `max_tokens` that stays for the answer. */
 const ANSWER_TOKENS = 1024;
 
-/** `thinking` and `output_config`, as far as the request has them. */
+/** `thinking` and `output_config`. What the client set in Anthropic's own form is kept. */
 export function claudeThinking(
   body: JsonObject,
   family: ClaudeFamily,
@@ -19,7 +19,7 @@ export function claudeThinking(
   report: TranslationReport,
 ): JsonObject {
   const config = objectOf(body.output_config);
-  const { thinking, effort } = ownThinking(body, family, maxTokens, report);
+  const { thinking, effort } = thinkingAndEffort(body, family, maxTokens, report);
   const word = readText(config.effort) ?? effort;
   const output = word === undefined ? config : { ...config, effort: word };
   return {
@@ -28,50 +28,50 @@ export function claudeThinking(
   };
 }
 
-interface OwnThinking {
+interface ThinkingAndEffort {
   readonly thinking?: JsonObject;
   readonly effort?: string | undefined;
 }
 
-function ownThinking(
+function thinkingAndEffort(
   body: JsonObject,
   family: ClaudeFamily,
   maxTokens: number,
   report: TranslationReport,
-): OwnThinking {
-  const asked = requestedEffort(body);
+): ThinkingAndEffort {
+  const requested = requestedEffort(body);
   const given = body.thinking;
-  if (isObject(given) && isTaken(given, family)) {
+  if (isObject(given) && isSupported(given, family)) {
     const thinking = withinLimit(given, maxTokens, report);
-    return { ...thinking, effort: adaptiveEffort(readText(body.reasoning_effort), family) };
+    return { ...thinking, effort: familyEffort(readText(body.reasoning_effort), family) };
   }
-  if (asked === undefined) return {};
-  if (asked.effort === 'none') return noThinking(family, report);
+  if (requested === undefined) return {};
+  if (requested.effort === 'none') return noThinking(family, report);
   const [kind] = family.thinking;
   if (kind === undefined) {
     report.drop('reasoning_effort');
     return {};
   }
-  if (kind === 'enabled') return withBudget(asked, maxTokens, report);
-  // What is not shown unless it is asked for would leave a caller who wants to see it think with nothing.
+  if (kind === 'enabled') return withBudget(requested, maxTokens, report);
+  // Without `display` some families hide their thinking, and the client would receive no reasoning.
   const display = family.hidesThinking ? { display: 'summarized' } : {};
   const config = isObject(given) && given.display !== undefined ? { display: given.display } : display;
-  // `adaptive` and `enabled` without a budget name no effort: the model's own default holds.
-  const isNamed = body.reasoning_effort !== undefined || asked.budget !== undefined || !isObject(given);
+  // `adaptive`, and `enabled` without a budget, name no effort: the model's default applies.
+  const isNamed = body.reasoning_effort !== undefined || requested.budget !== undefined || !isObject(given);
   return {
     thinking: { type: 'adaptive', ...config },
-    effort: isNamed ? adaptiveEffort(asked.effort, family) : undefined,
+    effort: isNamed ? familyEffort(requested.effort, family) : undefined,
   };
 }
 
-/** DeepSeek's `enabled` names no budget: 400 "thinking.enabled.budget_tokens: Field required". */
-function isTaken({ type, budget_tokens }: JsonObject, { thinking, noThinking }: ClaudeFamily): boolean {
+/** DeepSeek's `enabled` has no budget: 400 "thinking.enabled.budget_tokens: Field required". */
+function isSupported({ type, budget_tokens }: JsonObject, { thinking, noThinking }: ClaudeFamily): boolean {
   if (type === 'enabled' && budget_tokens === undefined) return false;
   return thinking.some((kind) => kind === type) || type === noThinking;
 }
 
-/** A limit of the key's or of the model's may have cut the answer below the budget that the caller chose for a longer one. */
-function withinLimit(given: JsonObject, maxTokens: number, report: TranslationReport): OwnThinking {
+/** The limit of a gateway key or of the model may be lower than the budget that the client chose. */
+function withinLimit(given: JsonObject, maxTokens: number, report: TranslationReport): ThinkingAndEffort {
   const budget = readCount(given.budget_tokens);
   if (given.type !== 'enabled' || budget === undefined || budget < maxTokens) return { thinking: given };
   report.change('thinking');
@@ -79,7 +79,7 @@ function withinLimit(given: JsonObject, maxTokens: number, report: TranslationRe
   return tokens < MIN_BUDGET_TOKENS ? {} : { thinking: { ...given, budget_tokens: tokens } };
 }
 
-function noThinking(family: ClaudeFamily, report: TranslationReport): OwnThinking {
+function noThinking(family: ClaudeFamily, report: TranslationReport): ThinkingAndEffort {
   switch (family.noThinking) {
     case 'absent':
       return {};
@@ -96,7 +96,7 @@ function withBudget(
   { effort, budget }: { readonly effort: string; readonly budget?: number },
   maxTokens: number,
   report: TranslationReport,
-): OwnThinking {
+): ThinkingAndEffort {
   const wanted = budget ?? budgetOf(effort);
   const tokens = Math.min(Math.max(wanted, MIN_BUDGET_TOKENS), maxTokens - ANSWER_TOKENS);
   if (tokens >= MIN_BUDGET_TOKENS) return { thinking: { type: 'enabled', budget_tokens: tokens } };
@@ -104,7 +104,7 @@ function withBudget(
   return {};
 }
 
-/** A word that nobody knows asks for as much as the middle one. */
+/** An unknown effort word counts as `medium`. */
 function budgetOf(effort: string): number {
   const known =
     EFFORT_BUDGETS.find(([, word]) => word === effort) ??
@@ -112,8 +112,8 @@ function budgetOf(effort: string): number {
   return known?.[0] ?? MIN_BUDGET_TOKENS;
 }
 
-/** The family's own word, or the next lower one that it has: nobody pays for more thinking than was asked for. */
-function adaptiveEffort(effort: string | undefined, { efforts }: ClaudeFamily): string | undefined {
+/** The same effort if the family has it, or the next lower one, so that thinking never costs more than requested. */
+function familyEffort(effort: string | undefined, { efforts }: ClaudeFamily): string | undefined {
   if (efforts.length === 0 || effort === 'none') return undefined;
   const at = EFFORT_BUDGETS.findIndex(([, word]) => word === effort);
   if (at < 0) return effort;
@@ -121,12 +121,60 @@ function adaptiveEffort(effort: string | undefined, { efforts }: ClaudeFamily): 
 }
 
 /**
- * The request with its thinking kept from the answer, whose signature has all of it and is good for the next step. A signature whose
- * text a gateway takes away is not: 400 "blocks in the latest assistant message cannot be modified", router-for-me/CLIProxyAPI#3663,
- * 2026-06-01. https://platform.claude.com/docs/en/build-with-claude/thinking (2026-11-22)
+ * Sets `display: "omitted"`, so that thinking is hidden and its signature is still valid in the next step. A gateway can't remove the
+ * text itself: 400 "blocks in the latest assistant message cannot be modified", router-for-me/CLIProxyAPI#3663, 2026-06-01.
+ * https://platform.claude.com/docs/en/build-with-claude/thinking (2026-11-22)
  */
 export function withHiddenThinking(body: JsonObject, { takesDisplay }: ClaudeFamily): JsonObject {
   const { thinking } = body;
-  const isOn = isObject(thinking) && (thinking.type === 'enabled' || thinking.type === 'adaptive');
-  return takesDisplay && isOn ? { ...body, thinking: { ...thinking, display: 'omitted' } } : body;
+  return takesDisplay && isObject(thinking) && isThinkingOn(thinking)
+    ? { ...body, thinking: { ...thinking, display: 'omitted' } }
+    : body;
+}
+
+function isThinkingOn(thinking: unknown): boolean {
+  return isObject(thinking) && (thinking.type === 'enabled' || thinking.type === 'adaptive');
+}
+
+const SAMPLING = ['temperature', 'top_p', 'top_k'] as const;
+
+/** OpenAI allows up to 2. */
+const MAX_TEMPERATURE = 1;
+
+/** The lowest `top_p` with thinking. https://platform.claude.com/docs/en/build-with-claude/extended-thinking (2026-11-22) */
+const MIN_TOP_P_THINKING = 0.95;
+
+/**
+ * `temperature`, `top_p` and `top_k`. Unsupported ones are dropped and reported: clients send them by default, so an error would break
+ * those clients. A temperature or `top_p` of 1 is the default and is not sent.
+ */
+export function claudeSampling(
+  body: JsonObject,
+  { thinking }: JsonObject,
+  { sampling }: ClaudeFamily,
+  report: TranslationReport,
+): JsonObject {
+  const isThinking = isThinkingOn(thinking);
+  const sent: Record<string, unknown> = {};
+  for (const field of SAMPLING) {
+    const value = body[field];
+    if (value === undefined || (value === 1 && field !== 'top_k')) continue;
+    const isTaken = sampling !== 'none' && (!isThinking || isTakenWithThinking(field, value));
+    // 400 "`temperature` and `top_p` cannot both be specified for this model": SalesforceAIResearch/MCP-Universe#49, 2026-01-26.
+    const isSecond = sampling === 'one' && field === 'top_p' && sent.temperature !== undefined;
+    if (!isTaken || isSecond) report.drop(field);
+    else sent[field] = field === 'temperature' ? limitTemperature(value, report) : value;
+  }
+  return sent;
+}
+
+/** 400 "`temperature` may only be set to 1 when thinking is enabled". */
+function isTakenWithThinking(field: (typeof SAMPLING)[number], value: unknown): boolean {
+  return field === 'top_p' && typeof value === 'number' && value >= MIN_TOP_P_THINKING;
+}
+
+function limitTemperature(temperature: unknown, report: TranslationReport): unknown {
+  if (typeof temperature !== 'number' || temperature <= MAX_TEMPERATURE) return temperature;
+  report.change('temperature');
+  return MAX_TEMPERATURE;
 }

@@ -1,22 +1,18 @@
-/** Writes tools and their choice as Anthropic has them (A2). */
+/** Writes `tools` and `tool_choice` as Anthropic takes them, within its limits on strict tools. */
 
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { isForcedTool } from '../../request-translation/rules.ts';
 import { isObject, type JsonObject, objectOf, omit, readArray, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
-import { claudeSchema } from './request-schema.ts';
-import { StrictSchemas } from './request-strict-tools.ts';
+import { claudeSchema, subschemas } from './request-schema.ts';
 
-const NO_PARAMETERS = { type: 'object', properties: {} };
-
-/** `tools` and `tool_choice` of a body in OpenAI's form, as far as it has them. */
 export function claudeTools(body: JsonObject, family: ClaudeFamily, report: TranslationReport): JsonObject {
   const choice = objectOf(body.tool_choice);
   const allowed =
     choice.type === 'allowed_tools' && isObject(choice.allowed_tools) ? choice.allowed_tools : null;
   const names = allowed === null ? null : new Set(readArray(allowed.tools).map(nameOf));
   const offered = readArray(body.tools).filter((tool) => names?.has(nameOf(tool)) ?? true);
-  // 400 "tool_choice may only be specified while providing tools": a choice among no tools says nothing.
+  // 400 "tool_choice may only be specified while providing tools".
   if (offered.length === 0) return Array.isArray(body.tools) && body.tools.length > 0 ? { tools: [] } : {};
   const { schema } = objectOf(objectOf(body.response_format).json_schema);
   const strict = new StrictSchemas(objectOf(schema));
@@ -24,11 +20,11 @@ export function claudeTools(body: JsonObject, family: ClaudeFamily, report: Tran
   const toolChoice = claudeChoice(allowed === null ? body.tool_choice : (allowed.mode ?? 'auto'));
   const type = toolChoice?.type ?? 'auto';
   const isSerial = body.parallel_tool_calls === false && type !== 'none';
-  const choosing = isSerial ? { type, ...toolChoice, disable_parallel_tool_use: true } : toolChoice;
-  return { tools, ...(choosing === undefined ? {} : { tool_choice: choosing }) };
+  const written = isSerial ? { type, ...toolChoice, disable_parallel_tool_use: true } : toolChoice;
+  return { tools, ...(written === undefined ? {} : { tool_choice: written }) };
 }
 
-/** Whether a choice that was so written demands a call. */
+/** Whether a written `tool_choice` requires a call. */
 export function forcesCall({ tool_choice }: JsonObject): boolean {
   return isObject(tool_choice) && isForcedTool(tool_choice.type === 'tool' ? tool_choice : tool_choice.type);
 }
@@ -38,17 +34,19 @@ function nameOf(tool: unknown): unknown {
   return isObject(tool.function) ? tool.function.name : tool.name;
 }
 
+const NO_PARAMETERS = { type: 'object', properties: {} };
+
 function claudeTool(
   tool: JsonObject,
   family: ClaudeFamily,
-  schemas: StrictSchemas,
+  strictSchemas: StrictSchemas,
   report: TranslationReport,
 ): JsonObject {
-  // A tool of another kind is Anthropic's own, or its answer says what it does not know.
+  // A tool without `function` may be one of Anthropic's own. It is sent unchanged, and Anthropic refuses unknown ones.
   if (!isObject(tool.function)) return tool;
   const { name, description, parameters, strict, cache_control: inner } = tool.function;
   const schema = { ...NO_PARAMETERS, ...objectOf(parameters) };
-  const isStrict = strict === true && family.takesSchemas && schemas.takes(schema);
+  const isStrict = strict === true && family.takesSchemas && strictSchemas.add(schema);
   if (strict === true && !isStrict) report.drop('tools.function.strict');
   const cacheControl = tool.cache_control ?? inner;
   return {
@@ -67,4 +65,49 @@ function claudeChoice(choice: unknown): JsonObject | undefined {
   if (isObject(choice.function)) return { type: 'tool', name: choice.function.name };
   if (choice.type === 'function') return { ...omit(choice, 'type'), type: 'tool' };
   return choice;
+}
+
+/**
+ * 400 "Too many strict tools (22). The maximum number of strict tools supported is 20", "Schemas contains too many parameters with
+ * union types (24 parameters with type arrays or anyOf) … limit: 16", "too many optional parameters (25) … limit: 24"
+ * (camel-ai/camel#4171, 2026-07-13; elizaOS/eliza#16499, 2026-07-16). Agents that mark every tool, as OpenAI's own do, reach them.
+ */
+const STRICT_LIMITS = { tools: 20, unions: 16, optional: 24 } as const;
+
+type Counts = { readonly [L in keyof typeof STRICT_LIMITS]: number };
+
+/** Counts the strict schemas of one request. A tool beyond the limits is sent without `strict`. */
+class StrictSchemas {
+  #counts: Counts;
+
+  /** @param format the schema of the response format, which counts too */
+  constructor(format: JsonObject) {
+    this.#counts = { tools: 0, ...countsOf(format) };
+  }
+
+  /** @returns false if the schema would exceed the limits; it is then not counted */
+  add(schema: JsonObject): boolean {
+    const { unions, optional } = countsOf(schema);
+    const counts = {
+      tools: this.#counts.tools + 1,
+      unions: this.#counts.unions + unions,
+      optional: this.#counts.optional + optional,
+    };
+    const fits =
+      counts.tools <= STRICT_LIMITS.tools &&
+      counts.unions <= STRICT_LIMITS.unions &&
+      counts.optional <= STRICT_LIMITS.optional;
+    if (fits) this.#counts = counts;
+    return fits;
+  }
+}
+
+function countsOf(schema: JsonObject): Omit<Counts, 'tools'> {
+  const isUnion = Array.isArray(schema.anyOf) || readArray(schema.type).length > 1;
+  const required = new Set(readArray(schema.required));
+  const names = isObject(schema.properties) ? Object.keys(schema.properties) : [];
+  const own = { unions: isUnion ? 1 : 0, optional: names.filter((name) => !required.has(name)).length };
+  return subschemas(schema)
+    .map(countsOf)
+    .reduce((a, b) => ({ unions: a.unions + b.unions, optional: a.optional + b.optional }), own);
 }

@@ -1,4 +1,4 @@
-/** Writes a chat request as one of Anthropic Messages that means the same (A2). https://platform.claude.com/docs/en/api/messages (2026-11-22) */
+/** Writes a chat request as a Messages request with the same meaning. https://platform.claude.com/docs/en/api/messages (2026-11-22) */
 
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { TranslationReport } from '../../request-translation/dropped-fields.ts';
@@ -24,13 +24,12 @@ import {
 import { failure, ok } from '../../shared/result.ts';
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from './family.ts';
 import { type Conversation, claudeConversation, type Turn } from './request-messages.ts';
-import { claudeSampling } from './request-sampling.ts';
 import { claudeSchema } from './request-schema.ts';
-import { claudeThinking, withHiddenThinking } from './request-thinking.ts';
+import { claudeSampling, claudeThinking, withHiddenThinking } from './request-thinking.ts';
 import { claudeTools, forcesCall } from './request-tools.ts';
 
-/** Fields that become others here. What is not among them goes the way of all fields: dropped, refused by Anthropic itself, or sent on. */
-const WRITTEN = [
+/** Fields that this folder translates. The rules below apply to the others. */
+const TRANSLATED = [
   ...[
     'model',
     'messages',
@@ -44,8 +43,8 @@ const WRITTEN = [
   ...['response_format', 'user', 'safety_identifier', 'metadata', 'service_tier', 'seed'],
 ];
 
-/** Unknown fields are 400 "Extra inputs are not permitted": recorded by many, among them anthropics/claude-code#11678, 2026-02. */
-const FIELDS: RequestRules = {
+/** Anthropic answers unknown fields with 400 "Extra inputs are not permitted": anthropics/claude-code#11678, 2026-02, and others. */
+const OTHER_FIELDS: RequestRules = {
   fields: {
     n: REFUSED,
     logprobs: REFUSED,
@@ -67,25 +66,22 @@ const FIELDS: RequestRules = {
   streamUsage: 'always',
 };
 
-/**
- * The form of a provider whose models are of these families.
- * @param toolNames the form of tools' names
- */
+/** @param toolNames the names that the provider accepts for tools */
 export function claudeForm(families: ClaudeFamilies, toolNames: RegExp): RequestForm {
   return {
     kind: 'native',
     toolNames,
     write: (body, options) => writeMessages(body, options, familyOf(families, options.model)),
-    // 0 is no limit of an answer that is reserved for.
+    // 0 is no usable limit, so it counts as none.
     outputLimit: (body) => readCount(body.max_tokens) || null,
-    // Other names are 400 here, and rivals at servers that are like it.
+    // Anthropic refuses other names of the limit, but compatible servers may read them.
     withLimit: (body, tokens) => withOnlyLimit(body, 'max_tokens', tokens, COMPETING_LIMITS),
   };
 }
 
 function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeFamily): TranslatedRequest {
   const body = convertLegacyFunctions(withoutNulls(given));
-  const rest = translateRequest(omit(body, ...WRITTEN), FIELDS, options);
+  const rest = translateRequest(omit(body, ...TRANSLATED), OTHER_FIELDS, options);
   if (rest.kind === 'error') return rest;
   const report = new TranslationReport(options.provider, options.unsupported);
   const conversation = claudeConversation(readArray(body.messages), {
@@ -95,7 +91,7 @@ function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeF
   });
   const limit = outputLimit(body, family, report);
   const tools = claudeTools(body, family, report);
-  const thinking = withLoop(
+  const thinking = withoutRefusedThinking(
     claudeThinking(body, family, readCount(limit) || family.maxTokens, report),
     conversation.messages,
     tools,
@@ -115,36 +111,36 @@ function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeF
   };
   const { error, dropped, changed } = report;
   if (error !== null) return failure(error);
-  const own = options.hidesReasoning === true ? withHiddenThinking(sent, family) : sent;
+  const written = options.hidesReasoning === true ? withHiddenThinking(sent, family) : sent;
   return ok({
-    body: options.promptCache === 'auto' ? withPromptCache(own, conversation, family) : own,
+    body: options.promptCache === 'auto' ? withPromptCache(written, conversation, family) : written,
     dropped: [...rest.value.dropped, ...dropped],
     changed: [...rest.value.changed, ...changed],
   });
 }
 
-/** It is required: a caller without a limit of its own gets the model's, as everywhere else. What is no limit is Anthropic's to refuse. */
+/** `max_tokens` is required. The default is the model's maximum. An invalid limit is sent for Anthropic to refuse. */
 function outputLimit(body: JsonObject, { maxTokens }: ClaudeFamily, report: TranslationReport): unknown {
-  const asked = readOutputLimit(body);
-  if (asked === undefined) return body.max_completion_tokens ?? body.max_tokens;
+  const requested = readOutputLimit(body);
+  if (requested === undefined) return body.max_completion_tokens ?? body.max_tokens;
   // 400 "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens".
-  if (asked !== null && asked > maxTokens) report.change('max_tokens');
-  return Math.min(asked ?? maxTokens, maxTokens);
+  if (requested !== null && requested > maxTokens) report.change('max_tokens');
+  return Math.min(requested ?? maxTokens, maxTokens);
 }
 
 /**
- * Thinking with a budget is refused beside a forced call, and in a tool loop whose last step came without its own thinking: from
- * another provider, or through a client that lost it. Then the step is taken without. Adaptive thinking demands neither:
+ * Turns thinking with a budget off where Anthropic refuses it: beside a forced call, and in a tool loop whose last step has no
+ * thinking, because another provider made it or the client lost it. Adaptive thinking is not refused:
  * https://platform.claude.com/docs/en/build-with-claude/thinking-tool-workflows (2026-11-22).
  */
-function withLoop(
+function withoutRefusedThinking(
   thinking: JsonObject,
   turns: readonly Turn[],
   tools: JsonObject,
   report: TranslationReport,
 ): JsonObject {
-  const isBudget = isObject(thinking.thinking) && thinking.thinking.type === 'enabled';
-  if (!isBudget || !(forcesCall(tools) || isStepWithoutThinking(turns))) return thinking;
+  const hasBudget = isObject(thinking.thinking) && thinking.thinking.type === 'enabled';
+  if (!hasBudget || !(forcesCall(tools) || isStepWithoutThinking(turns))) return thinking;
   report.change('thinking');
   return omit(thinking, 'thinking');
 }
@@ -158,47 +154,47 @@ function isStepWithoutThinking(turns: readonly Turn[]): boolean {
   return !['thinking', 'redacted_thinking'].includes(readText(step.content[0]?.type) ?? '');
 }
 
-/** `json_object` promises JSON and names no schema: Anthropic has no such promise. */
+/** Anthropic has no equivalent of `json_object`, which has no schema. */
 function withFormat(thinking: JsonObject, format: unknown, report: TranslationReport): JsonObject {
   if (!isObject(format) || format.type === 'text') return thinking;
-  const named = objectOf(format.json_schema);
+  const { schema } = objectOf(format.json_schema);
   const config = objectOf(thinking.output_config);
   if (config.format !== undefined) return thinking;
-  if (!isObject(named.schema)) {
+  if (!isObject(schema)) {
     report.refuse('response_format');
     return thinking;
   }
-  const schema = claudeSchema(named.schema, () => report.change('response_format'));
-  return { ...thinking, output_config: { ...config, format: { type: 'json_schema', schema } } };
+  const written = claudeSchema(schema, () => report.change('response_format'));
+  return { ...thinking, output_config: { ...config, format: { type: 'json_schema', schema: written } } };
 }
 
-/** 400 "stop_sequences: each stop sequence must contain non-whitespace": an empty one says nothing. */
+/** 400 "stop_sequences: each stop sequence must contain non-whitespace". Empty ones have no effect and are not reported. */
 function stopSequences(stop: unknown, report: TranslationReport): JsonObject {
-  const asked = (Array.isArray(stop) ? stop : [stop]).filter((word) => word !== undefined && word !== '');
-  const words = asked.filter((word) => typeof word !== 'string' || word.trim() !== '');
-  if (words.length < asked.length) report.drop('stop');
+  const given = (Array.isArray(stop) ? stop : [stop]).filter((word) => word !== undefined && word !== '');
+  const words = given.filter((word) => typeof word !== 'string' || word.trim() !== '');
+  if (words.length < given.length) report.drop('stop');
   return words.length === 0 ? {} : { stop_sequences: words };
 }
 
-/** Opaque ids alone: 400 "user_id appears to contain an email address", BerriAI/litellm#10106, 2025-04-17; 256 characters at most. */
+/** Only opaque ids are accepted: 400 "user_id appears to contain an email address", BerriAI/litellm#10106, 2025-04-17; 256 characters at most. */
 const OPAQUE_ID = /^[\w-]*[a-z_][\w-]*$/i;
 const MAX_USER_CHARS = 256;
 
-/** Tiers by Anthropic's names. https://platform.claude.com/docs/en/api/service-tiers (2026-11-22) */
+/** OpenAI's tiers in Anthropic's names. https://platform.claude.com/docs/en/api/service-tiers (2026-11-22) */
 const TIERS: Readonly<Record<string, string>> = { default: 'standard_only', standard_only: 'standard_only' };
 
 function aboutRequest(body: JsonObject, report: TranslationReport): JsonObject {
   const { metadata = {}, service_tier: tier } = body;
-  const own = isObject(metadata) ? readText(metadata.user_id) : undefined;
+  const userId = isObject(metadata) ? readText(metadata.user_id) : undefined;
   const others = isObject(metadata) ? Object.keys(metadata).filter((key) => key !== 'user_id') : [];
   if (others.length > 0) report.drop('metadata');
   if (body.seed !== undefined) report.drop('seed');
-  const user = own ?? readText(body.safety_identifier) ?? readText(body.user);
-  const known = typeof tier === 'string' ? TIERS[tier] : undefined;
-  if (tier !== undefined && tier !== 'auto' && known === undefined) report.drop('service_tier');
+  const user = userId ?? readText(body.safety_identifier) ?? readText(body.user);
+  const serviceTier = typeof tier === 'string' ? TIERS[tier] : undefined;
+  if (tier !== undefined && tier !== 'auto' && serviceTier === undefined) report.drop('service_tier');
   return {
-    ...(user === undefined ? {} : { metadata: { user_id: own ?? opaque(user) } }),
-    ...(known === undefined ? {} : { service_tier: known }),
+    ...(user === undefined ? {} : { metadata: { user_id: userId ?? opaque(user) } }),
+    ...(serviceTier === undefined ? {} : { service_tier: serviceTier }),
   };
 }
 
@@ -207,7 +203,7 @@ function opaque(user: string): string {
 }
 
 /**
- * A caller who sets no mark of its own pays the full price of its whole history at every turn (A9).
+ * Adds the automatic cache mark if the client set none. Without it, each turn pays the full price of the whole history.
  * https://platform.claude.com/docs/en/build-with-claude/prompt-caching#automatic-caching (2026-11-22)
  */
 function withPromptCache(

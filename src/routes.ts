@@ -10,9 +10,9 @@ import {
 import { handleCountTokens } from './api/count-tokens.ts';
 import { handleKey } from './api/key.ts';
 import { handleModel, handleModels } from './api/models.ts';
-import { handleUsage } from './api/usage.ts';
+import { handleRefusals, handleUsage } from './api/usage.ts';
 import { handleFindRecord, handleListRecords } from './api/usage-records.ts';
-import { handleRefusals } from './api/usage-refusals.ts';
+
 import { apiError } from './canonical/error.ts';
 import { handleCompletion } from './completion/handler.ts';
 import type { ClientRoute } from './completion/request.ts';

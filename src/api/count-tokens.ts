@@ -1,4 +1,4 @@
-/** Counts a request's tokens without sending it on: for the routes by which clients ask before they send (I1). */
+/** Estimates the tokens of a prompt without sending it to a provider, for the token-counting routes of Messages and Responses. */
 
 import { type ClientRoute, readCompletionRequest } from '../completion/request.ts';
 import type { RequestContext } from '../http/context.ts';
@@ -6,7 +6,7 @@ import { identifyCaller } from '../http/identify.ts';
 import { clientError, jsonResponse } from '../http/respond.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
 
-/** @param view the answer, as the client's dialect has it */
+/** @param view the response's body in the client protocol */
 export async function handleCountTokens<Session>(
   request: Request,
   clientRoute: ClientRoute<Session>,

@@ -1,34 +1,28 @@
-/** Reports as CSV (RFC 4180), for spreadsheets: plain decimals, and no cell that is taken for a formula (L7). */
-import { COUNTS, type Group, type Row } from '../metering/report.ts';
-import { csvLine, decimalText } from './csv-line.ts';
+/** CSV (RFC 4180) for spreadsheets: plain decimals, and no cell that a spreadsheet reads as a formula. */
 
-const MEDIANS = ['median_first_token_ms', 'median_tokens_per_second'] as const;
-
-/** A line each row, without their total; a column each currency there is. */
-export function csvResponse(rows: readonly Row[], groups: readonly Group[], name: string): Response {
-  const currencies = [...new Set(rows.flatMap((row) => Object.keys(row.cost)))].sort();
-  const money = ['cost', 'estimated_cost'] as const;
-  const header = [
-    ...groups,
-    ...COUNTS,
-    ...MEDIANS,
-    ...money.flatMap((field) => currencies.map((currency) => `${field}_${currency}`)),
-  ];
-  const lines = rows.map((row) => [
-    ...groups.map((group) => row[group] ?? ''),
-    ...COUNTS.map((count) => String(row[count])),
-    ...MEDIANS.map((median) => String(row[median] ?? '')),
-    ...money.flatMap((field) => currencies.map((currency) => decimalText(row[field][currency]))),
-  ]);
-  return linesResponse([header, ...lines], name);
-}
-
-/** @param lines the first has the columns' names */
-export function linesResponse(lines: readonly (readonly string[])[], name: string): Response {
+/** @param lines the first one has the names of the columns */
+export function csvResponse(lines: readonly (readonly string[])[], name: string): Response {
   return new Response(lines.map(csvLine).join(''), {
     headers: {
       'content-type': 'text/csv; charset=utf-8; header=present',
       'content-disposition': `attachment; filename="${name}.csv"`,
     },
   });
+}
+
+export function csvLine(cells: readonly string[]): string {
+  return `${cells.map(writeCell).join(',')}\r\n`;
+}
+
+const NUMBER = /^-?\d+(\.\d+)?$/;
+
+/** Text that begins like a formula gets an apostrophe before it, which spreadsheets read as "this is text". */
+function writeCell(text: string): string {
+  const plain = /^[=+\-@\t\r]/.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+}
+
+/** An amount without an exponent, exact to 10^-9. Empty for a missing amount. */
+export function decimalText(amount: number | null | undefined): string {
+  return amount === null || amount === undefined ? '' : amount.toFixed(9).replace(/\.?0+$/, '');
 }

@@ -1,11 +1,11 @@
-/** A record as answers show it: its cost is in units of its currency (L2). */
+/** A usage record as responses show it. A file of its own, because the dashboard's page imports it without the Worker's types. */
 
 import type { ListedRecord } from '../metering/ledger.ts';
 import { wholeAmount } from '../shared/money.ts';
 
 export type RecordView = Omit<ListedRecord, 'cost_nanos'> & { readonly cost: number | null };
 
-/** What a list does not know is absent. An upstream's address is for the admin alone (E4). */
+/** Writes the cost in units of its currency. Fields that a list does not have are absent. Only the admin sees upstream addresses. */
 export function viewRecord(record: ListedRecord, isAdmin: boolean): RecordView {
   const { cost_nanos, currency, cost_source, price_since, cost_estimated, ...rest } = record;
   const { attempts, dropped, changed, ...facts } = rest;

@@ -1,20 +1,13 @@
-/** `GET /v1/usage/records` and `/v1/usage/records/:id`: single records, the caller's own, or anyone's for the admin (L2). */
-import { apiError } from '../canonical/error.ts';
+/** `GET /v1/usage/records` and `/v1/usage/records/:id`: usage records of the calling key, or of any key for the admin. */
+import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import type { RecordQuery } from '../metering/ledger.ts';
 import { firstIdAt, isPosition, isRequestId } from '../metering/time.ts';
 import { MAX_LIST_RECORDS } from '../shared/limits.ts';
-import { ok } from '../shared/result.ts';
+import { ok, type Result } from '../shared/result.ts';
 import { viewRecord } from './record-view.ts';
-import {
-  invalid,
-  type QueryRefusal,
-  readStatuses,
-  readTimeSpan,
-  readUsageScope,
-  type UsageScope,
-} from './usage-query.ts';
+import { invalid, readStatuses, readTimeSpan, readUsageScope, type UsageScope } from './usage.ts';
 
 const DEFAULT_LIMIT = 100;
 
@@ -22,14 +15,15 @@ export async function handleListRecords(request: Request, context: RequestContex
   const params = new URL(request.url).searchParams;
   const scope = await readUsageScope(request, params, context);
   if (scope.kind === 'error') return errorResponse(scope.error);
-  const read = readQuery(params, context.arrivedAt, scope);
-  if (read.kind === 'error') return errorResponse(read.error);
-  const page = scope.hasRecords ? await context.ledger.list(read.query) : ok({ records: [], next: null });
+  const { isAdmin, hasRecords } = scope.value;
+  const query = readRecordQuery(params, context.arrivedAt, scope.value);
+  if (query.kind === 'error') return errorResponse(query.error);
+  const page = hasRecords ? await context.ledger.list(query.value) : ok({ records: [], next: null });
   if (page.kind === 'error') return errorResponse(page.error);
   const { records, next } = page.value;
   return jsonResponse({
     object: 'list',
-    data: records.map((record) => viewRecord(record, scope.isAdmin)),
+    data: records.map((record) => viewRecord(record, isAdmin)),
     has_more: next !== null,
     next_cursor: next,
   });
@@ -42,31 +36,31 @@ export async function handleFindRecord(
 ): Promise<Response> {
   const scope = await readUsageScope(request, new URL(request.url).searchParams, context);
   if (scope.kind === 'error') return errorResponse(scope.error);
-  const found = scope.hasRecords && isRequestId(id) ? await context.ledger.find(id, scope.keyId) : ok(null);
+  const { isAdmin, keyId, hasRecords } = scope.value;
+  const found = hasRecords && isRequestId(id) ? await context.ledger.find(id, keyId) : ok(null);
   if (found.kind === 'error') return errorResponse(found.error);
   if (found.value === null)
     return errorResponse(apiError('not_found', 'There is no record of such a request'));
-  return jsonResponse(viewRecord(found.value, scope.isAdmin));
+  return jsonResponse(viewRecord(found.value, isAdmin));
 }
 
-function readQuery(
+function readRecordQuery(
   params: URLSearchParams,
   nowMs: number,
   { keyId }: UsageScope,
-): { readonly kind: 'query'; readonly query: RecordQuery } | QueryRefusal {
+): Result<RecordQuery, ApiError> {
   const span = readTimeSpan(params, nowMs);
   if (span.kind === 'error') return span;
-  const read = readStatuses(params);
-  if (read.kind === 'error') return read;
-  const { statuses } = read;
+  const statuses = readStatuses(params);
+  if (statuses.kind === 'error') return statuses;
   const limit = Number(params.get('limit') ?? DEFAULT_LIMIT);
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > MAX_LIST_RECORDS)
     return invalid(`limit must be a whole number from 1 to ${MAX_LIST_RECORDS}`, 'limit');
   const cursor = params.get('cursor');
   if (cursor !== null && !isPosition(cursor))
     return invalid('cursor must be the next_cursor of the page before', 'cursor');
-  const fromId = firstIdAt(span.fromMs);
-  const end = firstIdAt(span.toMs);
+  const fromId = firstIdAt(span.value.fromMs);
+  const end = firstIdAt(span.value.toMs);
   const beforeId = cursor !== null && cursor < end ? cursor : end;
-  return { kind: 'query', query: { fromId, beforeId, keyId, model: params.get('model'), statuses, limit } };
+  return ok({ fromId, beforeId, keyId, model: params.get('model'), statuses: statuses.value, limit });
 }

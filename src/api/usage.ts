@@ -1,60 +1,219 @@
-/** `GET /v1/usage`: the calling key's metered usage, or everyone's for the admin, as JSON or CSV (M5, L7). */
-
+/** `GET /v1/usage` and `GET /v1/usage/refusals`: reports of metered usage and of refused requests, as JSON or CSV. */
+import { isAdmin } from '../auth/caller.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
+import { ADMIN, identifyCaller } from '../http/identify.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
-import { FILTERS, GROUPS, Report, type ReportFilter } from '../metering/report.ts';
-import { MAX_REPORT_ROWS } from '../shared/limits.ts';
-import { ok } from '../shared/result.ts';
-import { csvResponse } from './csv.ts';
+import { STATUSES } from '../metering/record.ts';
+import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';
 import {
-  invalid,
-  type QueryRefusal,
-  readFormat,
-  readGroups,
-  readStatuses,
-  readTimeSpan,
-  readUsageScope,
-} from './usage-query.ts';
+  COUNTS,
+  FILTERS,
+  GROUPS,
+  type Group,
+  Report,
+  type ReportFilter,
+  type Row,
+} from '../metering/report.ts';
+import { DAY_MS, HOUR_MS, isoDay } from '../metering/time.ts';
+import { MAX_REPORT_DAYS, MAX_REPORT_ROWS } from '../shared/limits.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
+import { csvResponse, decimalText } from './csv.ts';
 
+/** The usage of the calling key, or of all keys for the admin. */
 export async function handleUsage(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
   const scope = await readUsageScope(request, params, context);
   if (scope.kind === 'error') return errorResponse(scope.error);
-  const read = readGroups(params, GROUPS, 'day', scope.isAdmin);
-  if (read.kind === 'error') return errorResponse(read.error);
-  const span = readTimeSpan(params, context.arrivedAt);
-  if (span.kind === 'error') return errorResponse(span.error);
-  const form = readFormat(params);
-  if (form.kind === 'error') return errorResponse(form.error);
-  const filtered = readFilter(params);
-  if (filtered.kind === 'error') return errorResponse(filtered.error);
-  const { only } = filtered;
-  const { from, to, fromMs, toMs } = span;
-  const { groups } = read;
-  const result = scope.hasRecords
-    ? await context.ledger.report({ fromMs, toMs, keyId: scope.keyId, groups, only })
+  const { keyId, hasRecords } = scope.value;
+  const query = readReportQuery(params, GROUPS, 'day', scope.value, context.arrivedAt);
+  if (query.kind === 'error') return errorResponse(query.error);
+  const filter = readFilter(params);
+  if (filter.kind === 'error') return errorResponse(filter.error);
+  const { groups, from, to, fromMs, toMs, format, days } = query.value;
+  const report = hasRecords
+    ? await context.ledger.report({ fromMs, toMs, keyId, groups, only: filter.value })
     : ok(new Report(groups));
-  if (result.kind === 'error') return errorResponse(result.error);
-  const { rows, total, isTooLarge } = result.value;
-  if (isTooLarge) return errorResponse(TOO_LARGE.error);
-  return form.format === 'csv'
-    ? csvResponse(rows, groups, `usage-${from.slice(0, 10)}-${to.slice(0, 10)}`)
+  if (report.kind === 'error') return errorResponse(report.error);
+  const { rows, total, isTooLarge } = report.value;
+  if (isTooLarge) return errorResponse(TOO_LARGE);
+  return format === 'csv'
+    ? csvResponse(csvLines(rows, groups), `usage-${days}`)
     : jsonResponse({ object: 'list', from, to, group_by: groups, data: rows, total });
 }
 
-const TOO_LARGE = invalid(`A report has at most ${MAX_REPORT_ROWS} rows: group by less`, 'group_by');
+/** The counts of requests that were refused before they were sent to an upstream. */
+export async function handleRefusals(request: Request, context: RequestContext): Promise<Response> {
+  const params = new URL(request.url).searchParams;
+  const scope = await readUsageScope(request, params, context);
+  if (scope.kind === 'error') return errorResponse(scope.error);
+  const { keyId, hasRecords } = scope.value;
+  const query = readReportQuery(params, REFUSAL_GROUPS, 'code', scope.value, context.arrivedAt);
+  if (query.kind === 'error') return errorResponse(query.error);
+  const { groups, from, to, fromMs, toMs, format, days } = query.value;
+  // Refusals are counted by the hour, so an hour that is partly in the time span counts in full.
+  const hours = { fromHour: Math.floor(fromMs / HOUR_MS), toHour: Math.ceil(toMs / HOUR_MS) };
+  const found = hasRecords ? await context.ledger.refusals({ ...hours, keyId, groups }) : ok([]);
+  if (found.kind === 'error') return errorResponse(found.error);
+  const report = new RefusalReport(groups);
+  for (const row of found.value) report.add(row);
+  if (report.isTooLarge) return errorResponse(TOO_LARGE);
+  const { rows, total } = report;
+  if (format === 'json') {
+    const sums = { data: rows, total: { refused_requests: total } };
+    return jsonResponse({ object: 'list', from, to, group_by: groups, ...sums });
+  }
+  const columns = [...groups, 'refused_requests'] as const;
+  const lines = rows.map((row) => columns.map((column) => String(row[column])));
+  return csvResponse([columns, ...lines], `refusals-${days}`);
+}
 
-/** Each filter takes one value, as the rows have it. */
-function readFilter(
+const TOO_LARGE = apiError(
+  'invalid_request',
+  `A report has at most ${MAX_REPORT_ROWS} rows: group by less`,
+  'group_by',
+);
+
+const MEDIANS = ['median_first_token_ms', 'median_tokens_per_second'] as const;
+const MONEY = ['cost', 'estimated_cost'] as const;
+
+/** A line for each row, without the total. Money has a column for each currency in the rows. */
+function csvLines(rows: readonly Row[], groups: readonly Group[]): readonly (readonly string[])[] {
+  const currencies = [...new Set(rows.flatMap((row) => Object.keys(row.cost)))].sort();
+  const header = [
+    ...groups,
+    ...COUNTS,
+    ...MEDIANS,
+    ...MONEY.flatMap((field) => currencies.map((currency) => `${field}_${currency}`)),
+  ];
+  const lines = rows.map((row) => [
+    ...groups.map((group) => row[group] ?? ''),
+    ...COUNTS.map((count) => String(row[count])),
+    ...MEDIANS.map((median) => String(row[median] ?? '')),
+    ...MONEY.flatMap((field) => currencies.map((currency) => decimalText(row[field][currency]))),
+  ]);
+  return [header, ...lines];
+}
+
+/** Whose usage a request may read. */
+export interface UsageScope {
+  readonly isAdmin: boolean;
+  /** One key's usage; null for all, which only the admin may read. */
+  readonly keyId: string | null;
+  /** False: there are no records of this caller, so the response is empty and no store is read. */
+  readonly hasRecords: boolean;
+}
+
+/** The admin may select a key with `key`. Every other caller reads the usage of its own key. */
+export async function readUsageScope(
+  request: Request,
   params: URLSearchParams,
-): { readonly kind: 'filter'; readonly only: ReportFilter } | QueryRefusal {
-  const read = readStatuses(params);
-  if (read.kind === 'error') return read;
-  if (read.statuses !== null && read.statuses.length > 1)
-    return invalid('A report is narrowed to one status: group_by=status has each', 'status');
+  context: RequestContext,
+): Promise<Result<UsageScope, ApiError>> {
+  const { adminToken } = context.settings;
+  const key = params.get('key');
+  if (await isAdmin(adminToken, request.headers)) {
+    context.known.keyId = ADMIN;
+    if (key !== null && !KEY_ID.test(key)) return invalid('key must be the id of a key', 'key');
+    return ok({ isAdmin: true, keyId: key, hasRecords: true });
+  }
+  const identified = await identifyCaller(request, context);
+  if (identified.kind === 'error') return identified;
+  if (key !== null) return invalid('key is for the admin token: you see the usage of your own key', 'key');
+  const { keyId, credential } = identified.value;
+  const hasRecords = credential === null || (await context.knownCallers.has(keyId));
+  return ok({ isAdmin: false, keyId, hasRecords });
+}
+
+/** The key id of a gateway key, a host's caller or a hashed credential. */
+const KEY_ID = /^[\w-]{1,64}$/;
+
+interface ReportQuery<Group> extends TimeSpan {
+  readonly groups: readonly Group[];
+  readonly format: 'json' | 'csv';
+  /** The days of the time span, for the name of a CSV file. */
+  readonly days: string;
+}
+
+/** @param byDefault the group of a report without `group_by` */
+function readReportQuery<Group extends string>(
+  params: URLSearchParams,
+  known: readonly Group[],
+  byDefault: Group,
+  { isAdmin }: UsageScope,
+  nowMs: number,
+): Result<ReportQuery<Group>, ApiError> {
+  const groups: Group[] = [];
+  for (const word of (params.get('group_by') ?? byDefault).split(',')) {
+    const group = known.find((name) => name === word.trim());
+    if (group === undefined) return invalid(`group_by takes ${known.join(', ')}`, 'group_by');
+    if (groups.includes(group)) return invalid(`group_by names ${group} twice`, 'group_by');
+    if (group === 'key' && !isAdmin) return invalid('group_by=key is for the admin token', 'group_by');
+    groups.push(group);
+  }
+  const span = readTimeSpan(params, nowMs);
+  if (span.kind === 'error') return span;
+  const { from, to } = span.value;
+  const format = params.get('format') ?? 'json';
+  if (format !== 'json' && format !== 'csv') return invalid('format must be json or csv', 'format');
+  return ok({ ...span.value, groups, format, days: `${from.slice(0, 10)}-${to.slice(0, 10)}` });
+}
+
+export interface TimeSpan {
+  /** As the client wrote them. */
+  readonly from: string;
+  readonly to: string;
+  /** In ms since the epoch. `toMs` is exclusive. */
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Default: from the first of this month to the end of today, in UTC. */
+export function readTimeSpan(params: URLSearchParams, nowMs: number): Result<TimeSpan, ApiError> {
+  const from = params.get('from') ?? `${isoDay(nowMs).slice(0, 7)}-01`;
+  const to = params.get('to') ?? isoDay(nowMs + DAY_MS);
+  const fromMs = parseTime(from);
+  const toMs = parseTime(to);
+  if (Number.isNaN(fromMs))
+    return invalid('from must be a day or a UTC time, as 2026-11-01 or 2026-11-01T12:00:00Z', 'from');
+  if (Number.isNaN(toMs))
+    return invalid('to must be a day or a UTC time, as 2026-12-01 or 2026-12-01T12:00:00Z', 'to');
+  if (toMs <= fromMs)
+    return invalid('to must be later than from, and is exclusive: for one day it is the next day', 'to');
+  if (toMs - fromMs > MAX_REPORT_DAYS * DAY_MS)
+    return invalid(`At most ${MAX_REPORT_DAYS} days are read at once`, 'from');
+  return ok({ from, to, fromMs, toMs });
+}
+
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/;
+
+/** In ms since the epoch; NaN for text that is not an ISO 8601 time, or for a day that its month does not have. */
+function parseTime(text: string): number {
+  const ms = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) || isoDay(ms) !== text.slice(0, 10) ? Number.NaN : ms;
+}
+
+/** Reads the filters of a usage report, which take one value each. */
+function readFilter(params: URLSearchParams): Result<ReportFilter, ApiError> {
+  const statuses = readStatuses(params);
+  if (statuses.kind === 'error') return statuses;
+  if (statuses.value !== null && statuses.value.length > 1)
+    return invalid('A report takes one status: group_by=status has all of them', 'status');
   const given = FILTERS.flatMap((name) => {
     const value = params.get(name);
     return value === null ? [] : [[name, value] as const];
   });
-  return { kind: 'filter', only: Object.fromEntries(given) };
+  return ok(Object.fromEntries(given));
+}
+
+/** The statuses of records, separated by commas; null for all. */
+export function readStatuses(params: URLSearchParams): Result<readonly string[] | null, ApiError> {
+  const statuses = params.get('status')?.split(',') ?? null;
+  return statuses?.some((status) => !STATUSES.some((known) => known === status))
+    ? invalid(`status must be one of: ${STATUSES.join(', ')}`, 'status')
+    : ok(statuses);
+}
+
+export function invalid(message: string, param: string) {
+  return failure(apiError('invalid_request', message, param));
 }

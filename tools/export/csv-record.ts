@@ -1,5 +1,5 @@
 /** A usage record as a line of CSV: the columns of an export. */
-import { csvLine, decimalText } from '../../src/api/csv-line.ts';
+import { csvLine, decimalText } from '../../src/api/csv.ts';
 import type { JsonObject } from '../simulator/json.ts';
 
 const COLUMNS = [

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { csvLine, decimalText } from '../../src/api/csv-line.ts';
+import { csvLine, decimalText } from '../../src/api/csv.ts';
 import { chat } from '../../test/e2e/client.ts';
 import { ADMIN_TOKEN, startGateway } from '../../test/e2e/gateway.ts';
 import { type ExportOptions, exportRecords } from './export-records.ts';

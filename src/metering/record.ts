@@ -178,7 +178,7 @@ const encoder = new TextEncoder();
 /** Printable ASCII that JSON writes without escapes: nearly every name. */
 const SIMPLE = /^[ !#-[\]-~]*$/;
 
-/** Removes control characters and lone surrogates, and truncates the text where its JSON would take more than `maxBytes`. */
+/** Removes control characters, replaces lone surrogates, and truncates the text where its JSON would take more than `maxBytes`. */
 export function boundName(text: string, maxBytes: number): string {
   if (text.length <= maxBytes && SIMPLE.test(text)) return text;
   const plain = text.toWellFormed().replace(/[^\x20-\u{10ffff}]|\x7f/gu, '');

@@ -37,8 +37,9 @@ export interface RefusalQuery {
   readonly groups: readonly RefusalGroup[];
 }
 
-/** The key id of unknown callers, and of further keys if a batch is full. */
+/** The key id of unknown callers. */
 export const NO_KEY = 'none';
+/** The key id of further keys if a batch is full. */
 const OTHER_KEY = '(other)';
 
 export interface RefusalPorts {

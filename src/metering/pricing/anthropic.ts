@@ -15,7 +15,7 @@ const PAGE = {
  */
 const V52 = {
   ...PAGE,
-  source: `${PAGE.source}, as @earendil-works/pi-ai 1.5.2 and https://docs.laozhang.ai/en/announcements/claude-fable-5-2-2026-11 read it`,
+  source: `${PAGE.source}, cited by @earendil-works/pi-ai 1.5.2 and https://docs.laozhang.ai/en/announcements/claude-fable-5-2-2026-11`,
   checked: '2026-11-22',
 } as const;
 
@@ -23,7 +23,7 @@ const V52 = {
  * Models that are newer than the copy of the page that was read. Not verified on the provider's page; sources: TheKrush/PromptFuel v1.0.21 to
  * v1.0.23 and synaps 0.10.2.
  */
-const NEWER = { ...PAGE, source: `${PAGE.source}, as TheKrush/PromptFuel v1.0.23 read it` } as const;
+const NEWER = { ...PAGE, source: `${PAGE.source}, cited by TheKrush/PromptFuel v1.0.23` } as const;
 
 const SONNET_55 = {
   ...NEWER,

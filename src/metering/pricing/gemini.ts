@@ -8,7 +8,7 @@ const PAGE = {
   provider: 'gemini',
   currency: 'USD',
   since: '2026-05-01T00:00:00Z',
-  source: 'https://ai.google.dev/gemini-api/docs/pricing, as @pydantic/genai-prices 0.1.8 read it',
+  source: 'https://ai.google.dev/gemini-api/docs/pricing, cited by @pydantic/genai-prices 0.1.8',
   checked: '2026-11-21',
 } as const;
 
@@ -31,7 +31,7 @@ const FLASH_LITE: Rates = { input: 0.3, cached_input: 0.03, output: 2.5, audio_i
 const ARGON = {
   ...PAGE,
   models: named('gemini-4-argon*'),
-  source: 'https://ai.google.dev/gemini-api/docs/pricing, as BerriAI/litellm#46238 read it',
+  source: 'https://ai.google.dev/gemini-api/docs/pricing, cited by BerriAI/litellm#46238',
   checked: '2026-11-22',
 } as const;
 
@@ -43,7 +43,7 @@ const RETIRED_25 = {
   ...PAGE,
   since: '2026-12-01T00:00:00Z',
   source:
-    'https://ai.google.dev/gemini-api/docs/deprecations, as https://dev.to/aideprecations read it (2026-11-10)',
+    'https://ai.google.dev/gemini-api/docs/deprecations, cited by https://dev.to/aideprecations (2026-11-10)',
   checked: '2026-11-22',
 } as const;
 

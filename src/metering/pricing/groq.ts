@@ -5,7 +5,7 @@ const PAGE = {
   provider: 'groq',
   currency: 'USD',
   since: '2026-05-01T00:00:00Z',
-  source: 'https://console.groq.com/docs/models, as @pydantic/genai-prices 0.1.8 read it',
+  source: 'https://console.groq.com/docs/models, cited by @pydantic/genai-prices 0.1.8',
   checked: '2026-11-21',
 } as const;
 
@@ -19,7 +19,7 @@ export const GROQ: readonly ShippedPrice[] = [
     input: 0.6,
     cached_input: 0.3,
     output: 3,
-    source: 'https://api.groq.com/openai/v1/models, whose answer anomalyco/models.dev#3761 cites',
+    source: 'https://api.groq.com/openai/v1/models, cited by anomalyco/models.dev#3761',
   },
   {
     ...PAGE,
@@ -28,7 +28,7 @@ export const GROQ: readonly ShippedPrice[] = [
     since: '2026-08-17T00:00:00Z',
     input: 0.8,
     output: 4,
-    source: 'https://console.groq.com/docs/models, as @earendil-works/pi-ai 1.5.2 (2026-11-10) read it',
+    source: 'https://console.groq.com/docs/models, cited by @earendil-works/pi-ai 1.5.2 (2026-11-10)',
     checked: '2026-11-22',
   },
   { ...PAGE, models: ['qwen/qwen3-32b'], input: 0.29, output: 0.59 },

@@ -9,7 +9,7 @@ const PAGE = {
   currency: 'USD',
   since: '2026-07-01T00:00:00Z',
   source:
-    'https://mistral.ai/pricing/api, as @pydantic/genai-prices 0.1.8 and promptfoo/promptfoo#9929 read it',
+    'https://mistral.ai/pricing/api, cited by @pydantic/genai-prices 0.1.8 and promptfoo/promptfoo#9929',
   checked: '2026-11-21',
 } as const;
 
@@ -23,7 +23,7 @@ export const CODESTRAL: readonly ShippedPrice[] = [
     input: 0.3,
     cached_input: 0.03,
     output: 0.9,
-    source: 'https://docs.mistral.ai/inference/pricing, as models.dev cites it (2026-09-29)',
+    source: 'https://docs.mistral.ai/inference/pricing, cited by models.dev (2026-09-29)',
     checked: '2026-11-21',
   },
 ];
@@ -39,7 +39,7 @@ export const MISTRAL: readonly ShippedPrice[] = [
     input: 1.36,
     output: 4.18,
     source:
-      'https://docs.mistral.ai/inference/pricing, as https://vercel.com/ai-gateway/models/mistral-large-4 has it',
+      'https://docs.mistral.ai/inference/pricing, cited by https://vercel.com/ai-gateway/models/mistral-large-4',
   },
   {
     ...PAGE,
@@ -48,7 +48,7 @@ export const MISTRAL: readonly ShippedPrice[] = [
     input: 0.5,
     cached_input: 0.05,
     output: 1.5,
-    source: 'https://mistral.ai/pricing/#api, as simonw/llm-prices#63 read it by hand (2026-06-17)',
+    source: 'https://mistral.ai/pricing/#api, cited by simonw/llm-prices#63 (read by hand, 2026-06-17)',
   },
   {
     ...PAGE,
@@ -57,7 +57,7 @@ export const MISTRAL: readonly ShippedPrice[] = [
     input: 1.5,
     cached_input: 0.15,
     output: 7.5,
-    source: 'https://mistral.ai/pricing/api, as promptfoo/promptfoo#9929 read it (2026-07-01)',
+    source: 'https://mistral.ai/pricing/api, cited by promptfoo/promptfoo#9929 (2026-07-01)',
   },
   {
     ...PAGE,
@@ -73,7 +73,7 @@ export const MISTRAL: readonly ShippedPrice[] = [
     input: 0.15,
     cached_input: 0.015,
     output: 0.6,
-    source: 'https://mistral.ai/pricing, as promptfoo/promptfoo#9929 read it (2026-07-01)',
+    source: 'https://mistral.ai/pricing, cited by promptfoo/promptfoo#9929 (2026-07-01)',
   },
   { ...PAGE, models: ['magistral-medium-latest', 'magistral-medium-2509'], input: 2, output: 5 },
   { ...PAGE, models: ['devstral-latest', 'devstral-2512'], input: 0.4, cached_input: 0.04, output: 2 },

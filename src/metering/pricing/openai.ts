@@ -8,7 +8,7 @@ const PAGE = {
   provider: 'openai',
   currency: 'USD',
   since: '2026-01-01T00:00:00Z',
-  source: 'https://developers.openai.com/api/docs/pricing, as @pydantic/genai-prices 0.1.8 read it',
+  source: 'https://developers.openai.com/api/docs/pricing, cited by @pydantic/genai-prices 0.1.8',
   checked: '2026-11-21',
 } as const;
 
@@ -44,7 +44,7 @@ const PRICES: readonly ShippedPrice[] = [
     since: '2026-11-17T00:00:00Z',
     ...longContext(cached(8, 0.4, 40)),
     source:
-      'https://developers.openai.com/api/docs/models/gpt-6.2-astra, as BerriAI/litellm#52347 and https://vercel.com/ai-gateway/models/gpt-6.2-astra read it',
+      'https://developers.openai.com/api/docs/models/gpt-6.2-astra, cited by BerriAI/litellm#52347 and https://vercel.com/ai-gateway/models/gpt-6.2-astra',
     checked: '2026-11-22',
   },
   {
@@ -68,8 +68,7 @@ const PRICES: readonly ShippedPrice[] = [
     models: snapshots('gpt-6.1-sol'),
     since: '2026-09-29T00:00:00Z',
     ...longContext(cached(2, 0.1, 10)),
-    source:
-      'https://developers.openai.com/api/docs/models/gpt-6.1-sol, as TheKrush/PromptFuel v1.0.22 read it',
+    source: 'https://developers.openai.com/api/docs/models/gpt-6.1-sol, cited by TheKrush/PromptFuel v1.0.22',
   },
   {
     ...PAGE,

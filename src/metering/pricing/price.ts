@@ -66,7 +66,10 @@ export interface Price extends Rates {
   /** The rates of the whole request if its prompt has more than `prompt_tokens`. A price has `above` or `peak`, not both. */
   readonly above?: Rates & { readonly prompt_tokens: number };
   readonly peak?: Peak;
-  /** Where the price was read, and on which day. */
+  /**
+   * Where the price was read, and on which day. `<page>, cited by <other>`: read at the other one, and not verified on the provider's
+   * page.
+   */
   readonly source?: string;
   readonly checked?: string;
 }

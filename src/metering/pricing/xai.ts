@@ -5,7 +5,7 @@ const PAGE = {
   provider: 'xai',
   currency: 'USD',
   since: '2026-01-01T00:00:00Z',
-  source: 'https://docs.x.ai/developers/pricing, as @pydantic/genai-prices 0.1.8 read it',
+  source: 'https://docs.x.ai/developers/pricing, cited by @pydantic/genai-prices 0.1.8',
   checked: '2026-11-21',
 } as const;
 
@@ -31,7 +31,7 @@ const PRICES: readonly ShippedPrice[] = [
     since: '2026-09-21T00:00:00Z',
     ...longContext({ input: 2, cached_input: 0.5, output: 6 }),
     source:
-      'https://docs.x.ai/developers/pricing, as https://apidog.com/blog/how-to-use-grok-4-7-api (2026-09-29) and @earendil-works/pi-ai 1.5.2 read it',
+      'https://docs.x.ai/developers/pricing, cited by https://apidog.com/blog/how-to-use-grok-4-7-api (2026-09-29) and @earendil-works/pi-ai 1.5.2',
     checked: '2026-11-22',
   },
   {
@@ -46,7 +46,7 @@ const PRICES: readonly ShippedPrice[] = [
     models: ['grok-4.5', 'grok-4.5-latest'],
     since: '2026-07-08T00:00:00Z',
     ...longContext({ input: 2, cached_input: 0.5, output: 6 }),
-    source: 'https://docs.x.ai/developers/pricing, as Zoo-Code-Org/Zoo-Code#866 (2026-07) read it',
+    source: 'https://docs.x.ai/developers/pricing, cited by Zoo-Code-Org/Zoo-Code#866 (2026-07)',
   },
   {
     ...PAGE,
@@ -59,7 +59,7 @@ const PRICES: readonly ShippedPrice[] = [
     models: ['grok-4-latest'],
     since: '2026-08-01T00:00:00Z',
     ...longContext({ input: 1.25, cached_input: 0.2, output: 2.5 }),
-    source: 'the ticks of the answers in BerriAI/litellm#36281 (2026-08): it is served by a newer model',
+    source: 'the ticks of responses in BerriAI/litellm#36281 (2026-08): a newer model serves this name',
   },
   {
     ...PAGE,

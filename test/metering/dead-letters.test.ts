@@ -1,10 +1,10 @@
-/** Tests records whose ledger can't be reached (L5): they wait in KV, and are brought in once. */
+/** Tests records whose ledger cannot be reached (L5): they wait in KV and are replayed once. */
 import { describe, expect, test } from 'vitest';
 import { DeadLetters } from '../../src/metering/dead-letters.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { MemoryStore, record } from './records.ts';
 
-/** A ledger of records by their ids, which can be out of reach for some keys. */
+/** A ledger that can be unreachable for some keys. */
 class FakeLedger {
   readonly records = new Map<string, UsageRecord>();
   readonly unreachable = new Set<string>();
@@ -25,8 +25,8 @@ function bench() {
 
 const of = (key_id: string, n: number) => record({ key_id }, n);
 
-describe('StrandedRecords', () => {
-  test('L5 a stranded record: is in KV, whole', async () => {
+describe('DeadLetters', () => {
+  test('L5 a stranded record is in KV completely', async () => {
     const { store, deadLetters } = bench();
     await deadLetters.put([of('a', 1)]);
     const [[name, { value }] = ['', { value: '' }]] = [...store.entries];
@@ -34,7 +34,7 @@ describe('StrandedRecords', () => {
     expect(JSON.parse(value)).toEqual(of('a', 1));
   });
 
-  test("L5 the key's next settling: takes along what is left of this key alone, in the same call", async () => {
+  test('L5 the next settlement of a key includes the remembered records of that key only, in the same call', async () => {
     const { store, ledger, deadLetters } = bench();
     await deadLetters.put([of('a', 1), of('a', 2), of('b', 3)]);
     await deadLetters.ledger.put([of('a', 4)]);
@@ -43,7 +43,7 @@ describe('StrandedRecords', () => {
     expect([ledger.calls, ledger.records.size, store.entries.size]).toEqual([2, 4, 1]);
   });
 
-  test('L5 a settling that fails: leaves everything where it was', async () => {
+  test('L5 a failed settlement leaves everything in KV', async () => {
     const { store, ledger, deadLetters } = bench();
     await deadLetters.put([of('a', 1)]);
     ledger.unreachable.add('a');
@@ -53,7 +53,7 @@ describe('StrandedRecords', () => {
     expect([ledger.records.size, store.entries.size]).toEqual([2, 0]);
   });
 
-  test('L5 the daily run, in another isolate: brings in every key whose ledger can be reached, and leaves the others', async () => {
+  test('L5 the daily run, in another isolate, replays every key whose ledger is reachable and keeps the others', async () => {
     const { store, ledger, deadLetters } = bench();
     const records = Array.from({ length: 250 }, (_, n) => of(`k${n % 3}`, n));
     await deadLetters.put(records);
@@ -67,7 +67,7 @@ describe('StrandedRecords', () => {
     expect([ledger.records.size, store.entries.size]).toEqual([250, 0]);
   });
 
-  test('L5 an entry that KV lists and has no longer, or that is no record: is passed over', async () => {
+  test('L5 entries that are deleted or not records are skipped', async () => {
     const { store, ledger, deadLetters } = bench();
     await store.put('stranded/a/gone', 'null');
     await store.put('stranded/a/text', '"text"');
@@ -76,7 +76,7 @@ describe('StrandedRecords', () => {
     expect(ledger.records.size).toBe(1);
   });
 
-  test('L5 an outage of many records: an isolate remembers no more than a bound, and the daily run has the rest', async () => {
+  test('L5 a long outage: an isolate remembers a bounded number of records, and the daily run replays the rest', async () => {
     const { store, ledger, deadLetters } = bench();
     for (let n = 0; n < 1500; n += 100)
       await deadLetters.put(Array.from({ length: 100 }, (_, i) => of('a', n + i)));

@@ -7,7 +7,7 @@ import { eventsOf } from '../contract/reading.ts';
 import { type Recording, readRecordings, recordingsNote } from '../contract/recordings.ts';
 
 const MAX_MEDIAN_ERROR = 0.15;
-/** Fewer would mean little, and that the usage is no longer found. */
+/** Fewer recordings would mean that their usage is no longer found. */
 const MIN_RECORDINGS = 60;
 
 const encoder = new TextEncoder();

@@ -1,4 +1,4 @@
-/** Tests the ledger in KV (M1, M4, L2, L3): a key of its own a record, reports and lists that omit none. */
+/** Tests the ledger in KV (M1, M4, L2, L3): each record has its own key, and reports and lists omit none. */
 import { describe, expect, test } from 'vitest';
 import type { ApiError } from '../../src/canonical/error.ts';
 import { dayPrefix, KvLedger, recordKey } from '../../src/metering/kv-ledger.ts';
@@ -21,7 +21,7 @@ async function fill(store: MemoryStore, count: number, fields: Partial<UsageReco
   return records;
 }
 
-/** The requests of a report over days, or the message of its refusal. */
+/** The number of requests in a report over days, or the error message. */
 async function count(store: MemoryStore, from: number, to: number, keyId: string | null = null) {
   const result = await new KvLedger(store.asStore).report({
     fromMs: ms(from),
@@ -32,15 +32,15 @@ async function count(store: MemoryStore, from: number, to: number, keyId: string
   return result.kind === 'ok' ? result.value.total.requests : result.error.message;
 }
 
-/** Every page of a list, and their sizes. */
+/** The ids of all pages of a list, and the sizes of the pages. */
 async function listAll(store: MemoryStore, query: Partial<RecordQuery> = {}) {
   const ledger = new KvLedger(store.asStore);
   const ids: string[] = [];
   const sizes: number[] = [];
   let beforeId: string | null = query.beforeId ?? firstIdAt(ms(32));
   while (beforeId !== null && sizes.length < 100) {
-    const asked = { fromId: firstIdAt(ms(1)), keyId: null, model: null, statuses: null, limit: 10 };
-    const page = await ledger.list({ ...asked, ...query, beforeId });
+    const defaults = { fromId: firstIdAt(ms(1)), keyId: null, model: null, statuses: null, limit: 10 };
+    const page = await ledger.list({ ...defaults, ...query, beforeId });
     if (page.kind === 'error') throw new Error(page.error.message);
     const { records, next } = page.value;
     ids.push(...records.map(({ request_id }) => request_id));
@@ -57,7 +57,7 @@ const newestFirst = (records: readonly UsageRecord[]) =>
     .reverse();
 
 describe('recordKey and dayPrefix', () => {
-  test('M4 L2 a key: follows from the request id, and begins with the prefixes of its day, and of its day and key', () => {
+  test('M4 L2 a KV key follows from the request id, and begins with the prefixes of its day and of its key', () => {
     const { request_id, key_id, time } = record();
     const key = recordKey({ request_id, key_id });
     expect(key).toBe(`usage/2026-11-20/0123456789abcdef/${time.slice(11)}-${request_id}`);
@@ -68,18 +68,18 @@ describe('recordKey and dayPrefix', () => {
     expect(new TextEncoder().encode(key).length).toBeLessThanOrEqual(512);
   });
 
-  test('M4 two requests of one millisecond and key: two keys', () => {
+  test('M4 two requests of the same millisecond and key have two KV keys', () => {
     expect(recordKey(record({}, 1))).not.toBe(recordKey(record({}, 2)));
   });
 
-  test('M4 keys of one day and key: sort by their time', () => {
+  test('M4 KV keys of one day and key sort by time', () => {
     const early = recordKey(record({ time: '2026-11-20T09:59:59.999Z' }, 9));
     expect(early < recordKey(record({ time: '2026-11-20T10:00:00.000Z' }, 1))).toBe(true);
   });
 });
 
 describe('KvLedger.put', () => {
-  test('M1 M4 a record: one write, its value is the whole record, its metadata what reports need', async () => {
+  test('M1 M4 one write for a record: the value is the record, the metadata its summary', async () => {
     const store = new MemoryStore();
     await new KvLedger(store.asStore).put([record()]);
     expect([...store.entries.keys()]).toEqual([recordKey(record())]);
@@ -89,47 +89,47 @@ describe('KvLedger.put', () => {
 });
 
 describe('KvLedger.report', () => {
-  test('M5 one key: its records and those of no other key, not even of a longer one', async () => {
+  test('M5 a report for one key has only its records, also if another id begins with it', async () => {
     const store = new MemoryStore();
     for (const key_id of ['a', 'ab', 'b']) await fill(store, 2, { key_id, time: noon(1) });
     expect([await count(store, 1, 2, 'a'), await count(store, 1, 2)]).toEqual([2, 6]);
   });
 
-  test('M4 more records than a page holds, on several days: every one, once', async () => {
+  test('M4 more records than a page holds, on several days: each counts once', async () => {
     const store = new MemoryStore(3);
     for (const number of [1, 2, 3]) await fill(store, 7, { key_id: `k${number}`, time: noon(number) });
     expect(await count(store, 1, 4)).toBe(21);
     expect(store.listings).toBe(9);
   });
 
-  test('M5 days that were not asked for: are not read', async () => {
+  test('M5 other days are not read', async () => {
     const store = new MemoryStore();
     for (const number of [1, 2, 3]) await fill(store, 1, { key_id: `k${number}`, time: noon(number) });
     expect([await count(store, 2, 3), store.listings]).toEqual([1, 1]);
   });
 
-  test('M4 many days: read side by side, no more at once than the bound', async () => {
+  test('M4 many days are read concurrently, up to the bound', async () => {
     const store = new MemoryStore();
     await count(store, 1, 31);
     expect(store.listings).toBe(30);
     expect(store.mostAtOnce).toBe(REPORT_LISTINGS_AT_ONCE);
   });
 
-  test('L3 exactly as many listings as the bound: all is read', async () => {
+  test('L3 exactly as many listings as allowed: everything is read', async () => {
     const store = new MemoryStore(1);
     await fill(store, MAX_REPORT_LISTINGS - 9, { key_id: 'k', time: noon(1) });
     expect(await count(store, 1, 11)).toBe(MAX_REPORT_LISTINGS - 9);
     expect(store.listings).toBe(MAX_REPORT_LISTINGS);
   });
 
-  test('L3 one listing more than the bound: stops there, says so, and names LEDGER=object', async () => {
+  test('L3 one listing more than allowed: an error that names LEDGER=object', async () => {
     const store = new MemoryStore(1);
     await fill(store, MAX_REPORT_LISTINGS - 8, { key_id: 'k', time: noon(1) });
     expect(await count(store, 1, 11)).toMatch(/LEDGER=object/);
     expect(store.listings).toBe(MAX_REPORT_LISTINGS);
   });
 
-  test("M4 metadata that is not a record's: is left out, and the rest is read", async () => {
+  test('M4 metadata that is not a record is skipped', async () => {
     const store = new MemoryStore();
     await fill(store, 2, { key_id: 'k', time: noon(1) });
     for (const [i, metadata] of [null, undefined, 'text', {}, { s: 'finished' }].entries()) {
@@ -140,7 +140,7 @@ describe('KvLedger.report', () => {
 });
 
 describe('KvLedger.list', () => {
-  test('L2 records of several keys and days: the latest first, each once, page after page', async () => {
+  test('L2 records of several keys and days: the latest first, each once over all pages', async () => {
     const store = new MemoryStore(7);
     const records = [];
     for (const number of [1, 2, 9, 20, 31])
@@ -155,13 +155,13 @@ describe('KvLedger.list', () => {
     expect(own.ids).toEqual(newestFirst(records.filter(({ key_id }) => key_id === 'a')));
   });
 
-  test('L2 more records of a day than it keeps in memory at once: still the latest', async () => {
+  test('L2 more records in a day than are kept in memory: the latest are listed', async () => {
     const store = new MemoryStore();
     const records = await fill(store, 100, { key_id: 'k', time: noon(3) });
     expect((await listAll(store, { limit: 3 })).ids).toEqual(newestFirst(records));
   });
 
-  test('L2 by model and status: those alone, by the name asked for or the address that served', async () => {
+  test('L2 filters by status, and by the requested model or the address that served', async () => {
     const store = new MemoryStore();
     await fill(store, 3, { key_id: 'a', time: noon(1) });
     await fill(store, 2, { key_id: 'b', time: noon(1), asked: 'fast', model: 'm', provider: 'p' });
@@ -175,7 +175,7 @@ describe('KvLedger.list', () => {
     expect(await length({ statuses: ['finished', 'failed'], model: 'fast' })).toBe(3);
   });
 
-  test('L2 its time: from `fromId` on, and before `beforeId`', async () => {
+  test('L2 `fromId` is inclusive, `beforeId` exclusive', async () => {
     const store = new MemoryStore();
     const records = [];
     for (const number of [1, 2, 3, 4])
@@ -185,7 +185,7 @@ describe('KvLedger.list', () => {
     expect((await listAll(store, { fromId, beforeId })).ids).toEqual(newestFirst(records.slice(1, 3)));
   });
 
-  test('L3 a day of more records than may be listed: what is read whole is given, and then it says so', async () => {
+  test('L3 a day with too many records: a page with the complete days first, then an error', async () => {
     const store = new MemoryStore(1);
     const late = await fill(store, 2, { key_id: 'k', time: noon(20) });
     await fill(store, MAX_REPORT_LISTINGS + 1, { key_id: 'k', time: noon(2) });
@@ -194,14 +194,14 @@ describe('KvLedger.list', () => {
     const first: Result<RecordPage, ApiError> = await ledger.list({ ...query, beforeId: firstIdAt(ms(32)) });
     if (first.kind === 'error') throw new Error(first.error.message);
     expect(first.value.records.map(({ request_id }) => request_id)).toEqual(newestFirst(late));
-    // The day itself comes alone, in a page of its own.
+    // The next page begins with that day.
     let page: Result<RecordPage, ApiError> = first;
     for (let pages = 0; page.kind === 'ok' && pages < 31; pages++)
       page = await ledger.list({ ...query, beforeId: page.value.next ?? '' });
     expect(page).toMatchObject({ kind: 'error', error: { code: 'invalid_request' } });
   });
 
-  test('L2 a listed record: whole, and without its attempts where KV does not show its value yet', async () => {
+  test('L2 a listed record is complete, or a summary if KV does not return its value yet', async () => {
     const store = new MemoryStore();
     const [one, other] = await fill(store, 2, { key_id: 'k', time: noon(1), dropped: ['user'] });
     if (one === undefined || other === undefined) throw new Error();
@@ -221,7 +221,7 @@ describe('KvLedger.list', () => {
 });
 
 describe('KvLedger.find', () => {
-  test('L2 a record of the key: one read and no listing', async () => {
+  test('L2 a record of the given key: one read and no listing', async () => {
     const store = new MemoryStore();
     await fill(store, 3, { key_id: 'k', time: noon(1), dropped: ['user'] });
     const wanted = record({ key_id: 'k', time: noon(1), dropped: ['user'] }, 1);
@@ -236,7 +236,7 @@ describe('KvLedger.find', () => {
     expect(found).toEqual(ok(null));
   });
 
-  test('L2 anyone’s, by the id alone: found in its day', async () => {
+  test('L2 without a key: found by its day', async () => {
     const store = new MemoryStore(2);
     await fill(store, 5, { key_id: 'a', time: noon(1) });
     const [wanted] = await fill(store, 1, { key_id: 'b', time: noon(1) });

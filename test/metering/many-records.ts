@@ -1,4 +1,4 @@
-/** Makes many unlike records from a seed: every status, price and currency, over hours and days. */
+/** Generates many different records from a seed: every status, price and currency, over hours and days. */
 import { boundRecord, type UsageRecord } from '../../src/metering/record.ts';
 import { requestId } from '../../src/metering/time.ts';
 import { seeded } from '../random.ts';

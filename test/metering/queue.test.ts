@@ -1,11 +1,11 @@
-/** Tests the queue's two ends (L6): what goes in comes out as it was, batches are settled a call a key, and nothing is dropped. */
+/** Tests the Queue's producer and consumer (L6): records arrive unchanged, one call settles the records of a key, and none is lost. */
 import { describe, expect, test } from 'vitest';
 import { consumeRecords, QueueSink } from '../../src/metering/queue.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import type { RecordSink } from '../../src/metering/record-writer.ts';
 import { record } from './records.ts';
 
-/** What became of a message. */
+/** The result of a message. */
 function message(body: unknown) {
   const ends: string[] = [];
   return {
@@ -30,7 +30,7 @@ class Sink implements RecordSink {
 const of = (key_id: string, n: number) => record({ key_id }, n);
 
 describe('QueueSink', () => {
-  test('L6 records: sent as JSON, each a message', async () => {
+  test('L6 sends each record as one JSON message', async () => {
     const sent: unknown[] = [];
     const queue = { sendBatch: async (messages: Iterable<unknown>) => sent.push(...messages) };
     await new QueueSink(queue as never).put([of('a', 1), of('a', 2)]);
@@ -39,7 +39,7 @@ describe('QueueSink', () => {
 });
 
 describe('consumeRecords', () => {
-  test('L6 a batch of several keys: one call for each, every message acknowledged', async () => {
+  test('L6 a batch with several keys: one call for each key, and every message is acknowledged', async () => {
     const sink = new Sink();
     const messages = Array.from({ length: 100 }, (_, n) => message(of(`k${n % 3}`, n)));
     await consumeRecords(messages, { sinks: [sink], log: () => {} });
@@ -47,7 +47,7 @@ describe('consumeRecords', () => {
     expect(messages.every(({ ends }) => ends.join() === 'ack')).toBe(true);
   });
 
-  test('L5 L6 a ledger that is out of reach: its records go to the next place, the others are settled', async () => {
+  test('L5 L6 an unreachable ledger: its records go to the next sink, the others are settled', async () => {
     const [first, second] = [new Sink(), new Sink()];
     first.refuses = (keyId) => keyId === 'b';
     const messages = [message(of('a', 1)), message(of('b', 2))];
@@ -56,7 +56,7 @@ describe('consumeRecords', () => {
     expect(messages.map(({ ends }) => ends.join())).toEqual(['ack', 'ack']);
   });
 
-  test('L6 no place that takes them: the messages of this key alone come again', async () => {
+  test('L6 no sink takes the records of a key: only its messages are retried', async () => {
     const sink = new Sink();
     sink.refuses = (keyId) => keyId === 'b';
     const messages = [message(of('a', 1)), message(of('b', 2))];
@@ -64,7 +64,7 @@ describe('consumeRecords', () => {
     expect(messages.map(({ ends }) => ends.join())).toEqual(['ack', 'retry in 60 s']);
   });
 
-  test('L6 a message that is no record: logged whole, and does not come again', async () => {
+  test('L6 a message that is not a record: logged completely, and not retried', async () => {
     const logged: unknown[] = [];
     const strange = [null, 'text', {}, { request_id: 'x', key_id: 'a' }].map(message);
     await consumeRecords(strange, { sinks: [new Sink()], log: (entry) => logged.push(entry) });

@@ -1,4 +1,4 @@
-/** Tests the writing of records (M1): retried, and logged whole where KV never accepts it. */
+/** Tests the delivery of records (M1): with retries, and logged completely if no sink takes a record. */
 import { describe, expect, test } from 'vitest';
 import { KvLedger } from '../../src/metering/kv-ledger.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
@@ -47,14 +47,14 @@ function bench(...stores: readonly BadStore[]) {
 }
 
 describe('RecordWriter.write', () => {
-  test('M1 a store that takes it: one try, no timer is left, nothing is logged', async () => {
+  test('M1 a sink that takes the record: one try, no remaining timer, no log line', async () => {
     const store = new BadStore(0, 'refuses');
     const { clock, logged, write } = bench(store);
     expect(await write(0)).toBe(true);
     expect([store.tries, store.entries.size, clock.running, logged]).toEqual([1, 1, 0, []]);
   });
 
-  test('M1 a store that refuses at first: tried again until it takes it, once', async () => {
+  test('M1 a sink that rejects at first: retried until it takes the record', async () => {
     const store = new BadStore(3, 'refuses');
     const { logged, write } = bench(store);
     expect(await write(10)).toBe(true);
@@ -62,7 +62,7 @@ describe('RecordWriter.write', () => {
   });
 
   test.each(['refuses', 'hangs'] as const)(
-    'M1 a store that %s for ever: given up in 30 s, and logged whole',
+    'M1 a sink that %s forever: the record is logged completely within 30 s',
     async (kind) => {
       const store = new BadStore(Number.POSITIVE_INFINITY, kind);
       const { logged, write, clock } = bench(store);
@@ -72,7 +72,7 @@ describe('RecordWriter.write', () => {
     },
   );
 
-  test('M1 several records lost: each is logged, and they are counted', async () => {
+  test('M1 several lost records: each is logged and counted', async () => {
     const { logged, write } = bench(new BadStore(Number.POSITIVE_INFINITY, 'refuses'));
     await write(29);
     await write(29);
@@ -80,7 +80,7 @@ describe('RecordWriter.write', () => {
   });
 
   test.each(['refuses', 'hangs'] as const)(
-    'L5 a first place that %s for ever: the record is in the second one in 15 s, and nothing is lost',
+    'L5 a first sink that %s forever: the second one has the record within 15 s',
     async (kind) => {
       const first = new BadStore(Number.POSITIVE_INFINITY, kind);
       const second = new BadStore(0, 'refuses');
@@ -90,7 +90,7 @@ describe('RecordWriter.write', () => {
     },
   );
 
-  test('L5 places that hang, all of them: given up in 30 s, and logged whole', async () => {
+  test('L5 all sinks hang: the record is logged completely within 30 s', async () => {
     const hanging = () => new BadStore(Number.POSITIVE_INFINITY, 'hangs');
     const { logged, write, clock } = bench(hanging(), hanging(), hanging());
     expect(await write(29)).toBe(true);
@@ -98,7 +98,7 @@ describe('RecordWriter.write', () => {
     expect(clock.running).toBe(0);
   });
 
-  test('L5 a first place that takes it: the second is never asked', async () => {
+  test('L5 a first sink that takes the record: the second one is not called', async () => {
     const second = new BadStore(0, 'refuses');
     const { write } = bench(new BadStore(2, 'refuses'), second);
     expect(await write(10)).toBe(true);
@@ -106,7 +106,7 @@ describe('RecordWriter.write', () => {
   });
 });
 
-test('record_lost of a record with a charge: the line has the record without it', async () => {
+test('record_lost has the record without its charge', async () => {
   const clock = new FakeClock();
   const logged: Readonly<Record<string, unknown>>[] = [];
   const writer = new RecordWriter([], (entry) => void logged.push(entry));

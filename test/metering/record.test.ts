@@ -1,4 +1,4 @@
-/** Tests the compact form of a record (M2, M4): nothing is lost, and it always fits into KV metadata. */
+/** Tests the compact form of a record (M2, M4) and its bounds: nothing is lost, and it always fits into KV metadata. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -12,13 +12,13 @@ import {
 import { isoTime } from '../../src/metering/time.ts';
 import { record } from './records.ts';
 
-/** Cloudflare KV's bound on the metadata of a key, as JSON. */
+/** The limit of KV metadata, as JSON. */
 const KV_MAX_METADATA_BYTES = 1024;
 const MAX = Number.MAX_SAFE_INTEGER;
 
 const bytesOf = (one: UsageRecord) => new TextEncoder().encode(JSON.stringify(encodeRecord(one))).length;
 
-/** The largest value of every field: ids and routes are Weir's own, a provider's name comes from a setting, the rest is arbitrary. */
+/** The largest value of every field. Ids and routes are Weir's own, a provider's name comes from a setting, and the rest is arbitrary. */
 function worst(text: string): UsageRecord {
   return boundRecord({
     ...record({ key_id: `host_${'k'.repeat(36)}` }),
@@ -97,7 +97,7 @@ describe('encodeRecord and decodeRecord', () => {
     );
   });
 
-  test('M4 what is absent: takes no space in the metadata', () => {
+  test('M4 absent fields take no space in the metadata', () => {
     const encoded: unknown = JSON.parse(
       JSON.stringify(encodeRecord(record({ cached_tokens: null, first_token_ms: null }))),
     );
@@ -108,7 +108,7 @@ describe('encodeRecord and decodeRecord', () => {
     ).toEqual([]);
   });
 
-  test('M2 a zero and a null: stay distinct', () => {
+  test('M2 zero and null stay distinct', () => {
     for (const cached_tokens of [0, null]) {
       expect(decodeRecord(encodeRecord(record({ cached_tokens })))?.cached_tokens).toBe(cached_tokens);
     }
@@ -119,17 +119,17 @@ describe('encodeRecord and decodeRecord', () => {
     ['letters of two bytes', 'é'],
     ['letters of three bytes', '日'],
     ['letters of four bytes', '𝄞'],
-    ['halves of letters', '\uD834'],
+    ['lone surrogates', '\uD834'],
     ['quotes', '"'],
     ['backslashes', '\\'],
     ['control characters', '\u0001'],
     ['line separators', '\u2028'],
     ['deletes', '\x7f'],
-  ])('M4 L1 a record of long texts in %s and the largest numbers: fits into the metadata', (_, char) => {
+  ])('M4 L1 a record with long texts of %s and the largest numbers fits into the metadata', (_, char) => {
     expect(bytesOf(worst(char.repeat(2_000)))).toBeLessThanOrEqual(KV_MAX_METADATA_BYTES);
   });
 
-  test('M4 L1 any texts: fit into the metadata, and read as a record again', () => {
+  test('M4 L1 a record with any texts fits into the metadata and can be read back', () => {
     const texts = fc.string({ unit: 'binary', minLength: 200, maxLength: 300 });
     fc.assert(
       fc.property(texts, (text) => {
@@ -143,7 +143,7 @@ describe('encodeRecord and decodeRecord', () => {
     );
   });
 
-  test('M2 the names of models as providers write them: stay whole', () => {
+  test('M2 real model names are not truncated', () => {
     const model = 'accounts/fireworks/models/llama-v3p1-405b-instruct@2026-01-01:free';
     expect(decodeRecord(encodeRecord(record({ model })))?.model).toBe(model);
   });
@@ -158,12 +158,12 @@ describe('decodeRecord, what is not a record', () => {
     ['an unknown status', { id: 'a', t: '2026-11-20T10:20:30.456Z', s: 'done' }],
     ['no time', { id: 'a', s: 'finished' }],
     ['no id', { t: '2026-11-20T10:20:30.456Z', s: 'finished' }],
-    ['a time that is none', { id: 'a', t: 'noon', s: 'finished' }],
+    ['an invalid time', { id: 'a', t: 'noon', s: 'finished' }],
   ])('M4 %s: null', (_, metadata) => {
     expect(decodeRecord(metadata)).toBeNull();
   });
 
-  test('M4 invalid numbers: count as absent, and the record stays', () => {
+  test('M4 invalid numbers count as absent', () => {
     const broken = { ...encodeRecord(record()), pt: 'many', ca: -1, ms: 1.5 };
     expect(decodeRecord(broken)).toMatchObject({ prompt_tokens: 0, cached_tokens: null, total_ms: 0 });
   });
@@ -184,7 +184,7 @@ test.each([
   expect(boundName(text, 20)).toBe(bound);
 });
 
-test('L1 boundName of any text: within its bytes, well-formed, and the beginning of it where nothing was left out', () => {
+test('L1 boundName of any text: within the bytes, well-formed, and a prefix of the cleaned text', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 60 }), fc.nat(40), (text, maxBytes) => {
       const bound = boundName(text, maxBytes);

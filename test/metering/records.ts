@@ -1,4 +1,4 @@
-/** A short builder for records, and a KV namespace in memory that pages as the real one does: shared by the tests of metering. */
+/** A builder of records and a KV namespace in memory with pages, for tests. */
 
 import type { DeadLetterStore } from '../../src/metering/dead-letters.ts';
 import type { LedgerStore } from '../../src/metering/kv-ledger.ts';
@@ -7,7 +7,7 @@ import { requestId } from '../../src/metering/time.ts';
 
 const RANDOM = '3f2c9d0e-8a41-4b7e-9c55-0d6a1f2b3c4d';
 
-/** Its id is of its time: the same for each of a millisecond, unless `n` numbers them. */
+/** The id contains the record's time; `n` distinguishes records of the same millisecond. */
 export function record(fields: Partial<UsageRecord> = {}, n = 0): UsageRecord {
   const time = fields.time ?? '2026-11-20T10:20:30.456Z';
   const random = RANDOM.slice(0, -8) + n.toString(16).padStart(8, '0');
@@ -97,7 +97,7 @@ export class MemoryStore {
     await new Promise(setImmediate);
     this.#atOnce--;
     const names = [...this.entries.keys()].filter((name) => name.startsWith(prefix)).sort();
-    // The name that the cursor is may have been deleted since.
+    // The key that the cursor names may have been deleted.
     const start = cursor === null ? 0 : names.filter((name) => name <= cursor).length;
     const page = names.slice(start, start + Math.min(limit, this.#pageSize));
     const keys = page.map((name) => ({ name, metadata: this.entries.get(name)?.metadata }));

@@ -1,4 +1,4 @@
-/** Tests the counts of refused requests: when an isolate writes them, how often at most, and what a store makes of them (M6). */
+/** Tests the counts of refused requests: when and how often an isolate writes them, and how KV stores them (M6). */
 import { describe, expect, test } from 'vitest';
 import { KvLedger } from '../../src/metering/kv-ledger.ts';
 import {
@@ -13,7 +13,7 @@ import { MemoryStore } from './records.ts';
 const HOUR = 3_600_000;
 const START = Date.parse('2026-11-22T10:00:00Z');
 
-/** An isolate whose time passes as the test says. */
+/** An isolate with a clock that the test advances. */
 class Isolate {
   now = START;
   readonly batches: RefusalBatch[] = [];
@@ -36,7 +36,7 @@ class Isolate {
     });
   }
 
-  /** A request that is refused, or with no code one that is answered. */
+  /** A refused request, or without a code one that is served. */
   request(keyId: string, code?: string): void {
     if (code !== undefined) this.counts.add(keyId, code);
     this.counts.writeWhenDue({
@@ -67,7 +67,7 @@ class Isolate {
 }
 
 describe('M6 the counts of an isolate', () => {
-  test('a burst of refusals becomes one write, a second later, with a row for each key and code', async () => {
+  test('a burst of refusals is one write, a second later, with a row for each key and code', async () => {
     const isolate = new Isolate();
     for (let n = 0; n < 500; n++) isolate.request(n % 2 === 0 ? 'a' : 'b', 'rate_limited');
     isolate.request('a', 'model_not_found');
@@ -85,15 +85,15 @@ describe('M6 the counts of an isolate', () => {
   });
 
   test.each([
-    ['a flood of ten a second', 100],
-    ['a trickle of one a minute', 60_000],
+    ['ten a second', 100],
+    ['one a minute', 60_000],
     ['one every quarter of an hour', 15 * 60_000],
   ])(
-    'a day of refusals, %s, causes at most 180 writes, and none is lost',
+    'a day of refusals (%s) causes at most 180 writes, and all are counted',
     async (_, everyMs) => {
       const isolate = new Isolate();
-      let asked = 0;
-      for (let ms = 0; ms < 24 * HOUR; ms += everyMs, asked++) {
+      let refused = 0;
+      for (let ms = 0; ms < 24 * HOUR; ms += everyMs, refused++) {
         isolate.request('none', 'invalid_api_key');
         await isolate.pass(everyMs);
       }
@@ -101,12 +101,12 @@ describe('M6 the counts of an isolate', () => {
       isolate.request('a');
       await isolate.pass(HOUR);
       expect(isolate.batches.length).toBeLessThanOrEqual(180);
-      expect(isolate.written).toBe(asked);
+      expect(isolate.written).toBe(refused);
     },
     60_000,
   );
 
-  test('keys without end share one row for each code beyond the bound', async () => {
+  test('keys beyond the bound share one row for each code', async () => {
     const isolate = new Isolate();
     for (let n = 0; n < 5000; n++) isolate.request(`key-${n}`, 'model_not_found');
     await isolate.pass(2000);
@@ -115,7 +115,7 @@ describe('M6 the counts of an isolate', () => {
     expect(rows.at(-1)).toMatchObject({ keyId: '(other)', requests: 5000 - MAX_REFUSAL_ROWS });
   });
 
-  test('a store that fails gets the same batch again, and the log says so', async () => {
+  test('a failed write is logged and repeated with the same batch', async () => {
     const isolate = new Isolate();
     isolate.isBroken = true;
     isolate.request('a', 'rate_limited');
@@ -133,7 +133,7 @@ describe('M6 the counts of an isolate', () => {
     expect(isolate.written).toBe(3);
   });
 
-  test('a write that hangs is made again by a later request, with the same id', async () => {
+  test('a later request repeats a hanging write with the same id', async () => {
     const isolate = new Isolate();
     isolate.isHung = true;
     isolate.request('a', 'rate_limited');
@@ -159,7 +159,7 @@ describe('M6 LEDGER=kv', () => {
     })),
   };
 
-  test('a batch takes few entries whose metadata fits, and a repeated one changes nothing', async () => {
+  test('a batch is a few entries within the limit of metadata, and a repeated batch has no effect', async () => {
     const store = new MemoryStore();
     const ledger = new KvLedger(store.asStore);
     await ledger.putRefusals(batch);
@@ -175,7 +175,7 @@ describe('M6 LEDGER=kv', () => {
     ['one day', NOW - 23, NOW + 1, 20],
     ['the next', NOW + 1, NOW + 25, 40],
     ['a year', NOW - 24 * 360, NOW + 48, 60],
-  ])('the counts of %s are read, of all and of one key', async (_, fromHour, toHour, count) => {
+  ])('reads the counts of %s, for all keys and for one', async (_, fromHour, toHour, count) => {
     const store = new MemoryStore();
     const ledger = new KvLedger(store.asStore);
     await ledger.putRefusals(batch);

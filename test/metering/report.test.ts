@@ -1,4 +1,4 @@
-/** Tests the usage report (M5): its groups, their sums, and what counts as a failure. */
+/** Tests the usage report (M5): groups, sums, and which requests count as failed. */
 import { describe, expect, test } from 'vitest';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { type Group, Report } from '../../src/metering/report.ts';
@@ -11,7 +11,7 @@ function reportOf(groups: readonly Group[], ...records: Partial<UsageRecord>[]):
 }
 
 describe('Report', () => {
-  test('M5 the sums of a row: every number of its records, nulls as nothing', () => {
+  test('M5 a row sums up every number of its records, with null as zero', () => {
     const { rows, total } = reportOf(
       ['route'],
       {
@@ -77,13 +77,13 @@ describe('Report', () => {
     ['route', [{ route: 'fim' }, { route: 'chat' }], ['chat', 'fim']],
     ['status', [{ status: 'finished' }, { status: 'failed' }], ['failed', 'finished']],
     ['key', [{ key_id: 'b' }, { key_id: 'a' }], ['a', 'b']],
-  ])('M5 grouped by %s: a row for each value, in the order of the values', (group, records, values) => {
+  ])('M5 grouped by %s: a row for each value, sorted by value', (group, records, values) => {
     const { rows } = reportOf([group], ...records, ...records);
     expect(rows.map((row) => row[group])).toEqual(values);
     expect(rows.map((row) => row.requests)).toEqual([2, 2]);
   });
 
-  test('M5 two groups: a row for each pair, in the order in which they were asked for', () => {
+  test('M5 two groups: a row for each pair, in the order of the query', () => {
     const records = [
       { route: 'chat', key_id: 'b' },
       { route: 'chat', key_id: 'a' },
@@ -100,7 +100,7 @@ describe('Report', () => {
     expect(byKey.map(({ key }) => key)).toEqual(['a', 'b', 'b']);
   });
 
-  test('M5 values that only look the same when joined: are two rows', () => {
+  test('M5 values that are equal only when joined are two rows', () => {
     const records = [
       { provider: 'a', route: 'b,c' },
       { provider: 'a,b', route: 'c' },
@@ -108,7 +108,7 @@ describe('Report', () => {
     expect(reportOf(['provider', 'route'], ...records).rows).toHaveLength(2);
   });
 
-  test('M5 no groups: one row of all', () => {
+  test('M5 no groups: one row for all records', () => {
     const { rows, total } = reportOf([], { key_id: 'a' }, { key_id: 'b' });
     expect(rows).toEqual([total]);
   });
@@ -118,16 +118,16 @@ describe('Report', () => {
     expect([rows, total.requests, total.total_tokens, total.cost]).toEqual([[], 0, 0, {}]);
   });
 
-  test('M5 failed_requests: failed and timed out, but not a client that disconnected', () => {
+  test('M5 failed_requests counts failed and timed_out, and not cancelled', () => {
     const records = (['finished', 'failed', 'timed_out', 'cancelled'] as const).map((status) => ({ status }));
     expect(reportOf([], ...records).total).toMatchObject({ requests: 4, failed_requests: 2 });
   });
 
-  test('M3 estimated_requests: those whose tokens are an estimate', () => {
+  test('M3 estimated_requests counts requests with estimated tokens', () => {
     expect(reportOf([], { estimated: true }, { estimated: false }).total.estimated_requests).toBe(1);
   });
 
-  test('P5 cost: a sum each currency, in its units, and what of it is an estimate', () => {
+  test('P5 cost and estimated_cost: one sum for each currency, in whole units', () => {
     const { total } = reportOf(
       [],
       { cost_nanos: 128_000, currency: 'USD' },
@@ -143,22 +143,22 @@ describe('Report', () => {
     expect(Object.keys(total.cost)).toEqual(['CNY', 'EUR', 'USD']);
   });
 
-  test('P5 unpriced_requests: those with tokens and no price, but not those that used nothing', () => {
+  test('P5 unpriced_requests counts requests with tokens and without a price', () => {
     const none = { total_tokens: 0, prompt_tokens: 0, completion_tokens: 0 };
     expect(reportOf([], {}, none, { cost_nanos: 5, currency: 'USD' }).total.unpriced_requests).toBe(1);
   });
 
-  test('P4 more money than a number of JavaScript holds: summed to the last digit', () => {
+  test('P4 sums beyond the integers that a double holds exactly are exact', () => {
     const cost = { cost_nanos: Number.MAX_SAFE_INTEGER, currency: 'USD' };
     const { total } = reportOf([], ...Array.from({ length: 1000 }, () => cost), {
       cost_nanos: 9_000,
       currency: 'USD',
     });
-    // 1,000 × 9,007,199.254740991 and 0.000009: a sum of numbers would be 9007199254.74.
+    // 1,000 × 9,007,199.254740991 and 0.000009: a sum of doubles would be 9007199254.74.
     expect(total.cost).toEqual({ USD: 9_007_199_254.741 });
   });
 
-  test('M5 counts beyond the numbers that are exact: stay at the largest of them, in any order', () => {
+  test('M5 counts beyond the largest safe integer stay there, in any order', () => {
     const huge = { total_tokens: Number.MAX_SAFE_INTEGER };
     for (const records of [
       [huge, {}, huge],

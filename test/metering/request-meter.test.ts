@@ -1,4 +1,4 @@
-/** Tests the meter of one request (M1): one record, whatever the end. */
+/** Tests the meter of a request (M1): it writes one record for every end. */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import type { UsageReport } from '../../src/canonical/usage.ts';
@@ -55,7 +55,7 @@ const recordIn = (store: MemoryStore): unknown => JSON.parse([...store.entries.v
 const error = apiError('upstream_truncated', 'P ended the stream');
 
 describe('RequestMeter.settle', () => {
-  test('M2 L1 a finished request: every fact, count and time of it', async () => {
+  test('M2 L1 a finished request: the record has all facts, counts and times', async () => {
     const { meter, store, advance } = bench();
     advance(50);
     meter.current.accumulator.delta(choice({ content: 'a' }));
@@ -107,7 +107,7 @@ describe('RequestMeter.settle', () => {
     [{ kind: 'failed', error }, 'failed', 'upstream_truncated', 7],
     [{ kind: 'timed_out', error: apiError('timeout', 'P') }, 'timed_out', 'timeout', 7],
     [{ kind: 'refused', error: apiError('rate_limited', 'P') }, 'failed', 'rate_limited', 0],
-  ])('M1 M3 %j: its status, its code, and what it used', async (end, status, code, prompt) => {
+  ])('M1 M3 %j: the record has its status, error code and usage', async (end, status, code, prompt) => {
     const { meter, store } = bench();
     meter.settle(end);
     await meter.settled;
@@ -120,7 +120,7 @@ describe('RequestMeter.settle', () => {
     });
   });
 
-  test('Q5 Q6 what was dropped and changed: in the record and in the log, and absent where nothing was', async () => {
+  test('Q5 Q6 dropped and changed fields are in the record and in the log, and absent if there are none', async () => {
     const { meter, store, logged } = bench(undefined, { dropped: ['user', 'seed'], changed: ['max_tokens'] });
     meter.settle({ kind: 'finished' });
     await meter.settled;
@@ -134,7 +134,7 @@ describe('RequestMeter.settle', () => {
     expect(Object.keys(Object(recordIn(unchanged.store)))).not.toContain('changed');
   });
 
-  test('M1 settled more than once: the first end counts, with one record and one line of log', async () => {
+  test('M1 settled twice: the first end counts, with one record and one log line', async () => {
     const { meter, store, logged } = bench();
     meter.settle({ kind: 'cancelled' });
     meter.settle({ kind: 'finished' });
@@ -164,12 +164,12 @@ describe('RequestMeter.settle', () => {
     }
     const byTable = { currency: 'EUR', cost_source: 'table', price_since: '2026-11-01T00:00:00.000Z' };
 
-    test("L1 P4 of tokens that the upstream told: the table's, and no estimate", async () => {
+    test('L1 P4 of reported tokens: computed from the table, not an estimate', async () => {
       const cost = { ...byTable, cost_nanos: 20_000 + 15_000, cost_estimated: false };
       expect(await costOf({ kind: 'finished' }, { prompt: 10, completion: 5 })).toEqual(cost);
     });
 
-    test('P5 M3 of estimated tokens: an estimate', async () => {
+    test('P5 M3 of estimated tokens: marked as an estimate', async () => {
       expect(await costOf({ kind: 'cancelled' })).toEqual({
         ...byTable,
         cost_nanos: 14_000,
@@ -177,18 +177,18 @@ describe('RequestMeter.settle', () => {
       });
     });
 
-    test("P3 that the upstream told: the upstream's, and no estimate, whatever its tokens are", async () => {
-      const told = {
+    test('P3 reported by the upstream: taken as it is, not an estimate even with estimated tokens', async () => {
+      const reported = {
         cost_nanos: 77,
         currency: 'USD',
         cost_source: 'upstream',
         price_since: null,
         cost_estimated: false,
       };
-      expect(await costOf({ kind: 'cancelled' }, { cost: 77 })).toEqual(told);
+      expect(await costOf({ kind: 'cancelled' }, { cost: 77 })).toEqual(reported);
     });
 
-    test('P4 of a request that the upstream refused: nothing', async () => {
+    test('P4 of a request that the upstream refused: zero', async () => {
       const end: RequestEnd = { kind: 'refused', error };
       expect(await costOf(end)).toEqual({ ...byTable, cost_nanos: 0, cost_estimated: false });
     });
@@ -199,7 +199,7 @@ describe('R8 RequestMeter, several attempts', () => {
   const SECOND: AttemptFacts = { ...FIRST, provider: 'q', model: 'n', priceIds: ['q'], dropped: ['seed'] };
   const SKIPPED = { provider: 's', model: 'o', status: null, error_code: 'model_not_allowed', ms: null };
 
-  test('the record names who served, tells each attempt in order, and sums up what all of them used', async () => {
+  test('the record names the last target, lists the attempts in order and sums up their usage', async () => {
     const { meter, store, advance } = bench();
     const first = meter.current;
     first.accumulator.usage({ prompt: 10, completion: 0, cached: 4 });
@@ -244,7 +244,7 @@ describe('R8 RequestMeter, several attempts', () => {
     });
   });
 
-  test('one that was refused used nothing, one that was given up for its time is estimated', async () => {
+  test('a refused attempt has no usage, and the usage of one that timed out is estimated', async () => {
     for (const [isRefused, prompt] of [
       [true, 11],
       [false, 18],
@@ -258,7 +258,7 @@ describe('R8 RequestMeter, several attempts', () => {
     }
   });
 
-  test('A5 one that was refused and reported what it used: so much, and no estimate; then the next one’s', async () => {
+  test('A5 a refused attempt that reported usage: that usage is added without an estimate', async () => {
     const { meter, store } = bench();
     const extraBilled = { prompt: 2, completion: 1, cached: 0, cacheWrite: 0, cacheWriteLong: 0 };
     meter.current.accumulator.usage({ prompt: 7, extraBilled });
@@ -270,7 +270,7 @@ describe('R8 RequestMeter, several attempts', () => {
     expect(recordIn(store)).toMatchObject(used);
   });
 
-  test('P1 its record names what is paid for beside the tokens, and has no such field where there is none', async () => {
+  test('P1 the record has long cache writes and searches only if there are any', async () => {
     const { meter, store } = bench();
     meter.current.accumulator.usage({
       prompt: 7,
@@ -289,7 +289,7 @@ describe('R8 RequestMeter, several attempts', () => {
     expect(Object.keys(recordIn(plain.store) ?? {})).not.toEqual(expect.arrayContaining(['searches']));
   });
 
-  test('the last one failed, too: its error is the record’s, and it ends but once', async () => {
+  test('if the last attempt fails, too, its error is the record’s, and it ends only once', async () => {
     const { meter, store, advance } = bench();
     meter.current.end({ errorCode: 'upstream_overloaded', isRefused: true });
     const second = meter.begin(SECOND);
@@ -305,7 +305,7 @@ describe('R8 RequestMeter, several attempts', () => {
     });
   });
 
-  test('P1 the last service tier that the upstream named decides the price', async () => {
+  test('P1 the last service tier that the upstream names decides the price', async () => {
     const table: PriceTable = [
       [
         {
@@ -343,7 +343,7 @@ describe('R8 RequestMeter, several attempts', () => {
     }
   });
 
-  describe('R8 the cost is the sum', () => {
+  describe('R8 the cost of several attempts', () => {
     const price = { models: ['*'], since: '2026-11-01T00:00:00Z', input: 2, output: 3 };
     const P = { ...price, provider: 'p', currency: 'EUR' };
     const Q = { ...price, provider: 'q', currency: 'EUR' };
@@ -351,7 +351,7 @@ describe('R8 RequestMeter, several attempts', () => {
     const COST = 20_000 + 15_000;
     const UNKNOWN = { cost_nanos: null, currency: null, cost_source: 'none', price_since: null };
 
-    /** The record of two attempts that both told what they used. */
+    /** The record of two attempts that both report usage. */
     async function costOf(table: PriceTable, first: UsageReport | null, second: UsageReport) {
       const { meter, store } = bench(undefined, {}, table);
       if (first !== null) meter.current.accumulator.usage(first);
@@ -362,7 +362,7 @@ describe('R8 RequestMeter, several attempts', () => {
       return recordIn(store);
     }
 
-    test('of what both used, at each one’s price', async () => {
+    test('is the sum, each at its own price', async () => {
       const table: PriceTable = [[{ ...P, input: 4 }, Q]];
       expect(await costOf(table, USED, USED)).toMatchObject({
         cost_nanos: 2 * COST + 20_000,
@@ -372,27 +372,27 @@ describe('R8 RequestMeter, several attempts', () => {
       });
     });
 
-    test('of what the upstreams tell, or of that and the table’s', async () => {
-      const told = { ...USED, cost: 77 };
-      expect(await costOf([], told, told)).toMatchObject({
+    test('is the sum of reported costs, or of reported and computed ones', async () => {
+      const reported = { ...USED, cost: 77 };
+      expect(await costOf([], reported, reported)).toMatchObject({
         cost_nanos: 154,
         currency: 'USD',
         cost_source: 'upstream',
         price_since: null,
       });
       const dollars: PriceTable = [[{ ...Q, currency: 'USD' }]];
-      expect(await costOf(dollars, told, USED)).toMatchObject({
+      expect(await costOf(dollars, reported, USED)).toMatchObject({
         cost_nanos: 77 + COST,
         cost_source: 'table',
       });
     });
 
-    test('unknown where one is unknown, or another currency’s', async () => {
+    test('is unknown if one cost is unknown or in another currency', async () => {
       expect(await costOf([[Q]], USED, USED)).toMatchObject(UNKNOWN);
       expect(await costOf([[{ ...P, currency: 'USD' }, Q]], USED, USED)).toMatchObject(UNKNOWN);
     });
 
-    test('of those alone that used something', async () => {
+    test('needs no price for an attempt without usage', async () => {
       expect(await costOf([[Q]], null, USED)).toMatchObject({ cost_nanos: COST, currency: 'EUR' });
     });
   });

@@ -1,4 +1,4 @@
-/** Medians of how fast answers came, out of counts in steps (M5). */
+/** Tests medians of time to first token and of tokens per second, from histograms (M5). */
 import { describe, expect, test } from 'vitest';
 import { Report } from '../../src/metering/report.ts';
 import { mediansOf, SPEED_COUNTS } from '../../src/metering/speeds.ts';
@@ -17,7 +17,7 @@ function exactMedian(values: readonly number[]): number {
 }
 
 describe('M5 medians', () => {
-  test('of many answers: within a tenth of the exact ones, at any speed', () => {
+  test('of many requests: within a tenth of the exact ones, at any speed', () => {
     const random = seeded(14);
     for (const scale of [15, 200, 3_000, 40_000]) {
       const records = Array.from({ length: 400 }, () => {
@@ -35,7 +35,7 @@ describe('M5 medians', () => {
     }
   });
 
-  test('null where no answer had a text; no rate of one that was whole at once', () => {
+  test('null without any text; no rate for an output that arrived at once', () => {
     expect(totalOf({ first_token_ms: null })).toMatchObject({
       median_first_token_ms: null,
       median_tokens_per_second: null,
@@ -44,7 +44,7 @@ describe('M5 medians', () => {
     expect(totalOf({ first_token_ms: 890, total_ms: 900 }).median_first_token_ms).not.toBeNull();
   });
 
-  test('values beyond every step are numbers all the same', () => {
+  test('values beyond all buckets still have medians', () => {
     const far = [{ first_token_ms: 0, total_ms: 10 ** 9, completion_tokens: 2 }, { first_token_ms: 10 ** 9 }];
     for (const one of far) {
       const { median_first_token_ms, median_tokens_per_second } = totalOf(one);
@@ -55,7 +55,7 @@ describe('M5 medians', () => {
   });
 });
 
-test('M5 cut_requests: answers that began and failed; cancelled_requests: those whose client left', () => {
+test('M5 cut_requests counts outputs that began and failed, cancelled_requests disconnected clients', () => {
   const total = totalOf(
     { status: 'failed', first_token_ms: 5 },
     { status: 'timed_out', first_token_ms: 5 },

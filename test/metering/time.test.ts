@@ -1,4 +1,4 @@
-/** Tests request ids (L2): UUIDv7, whose time can be read back, and which sort by it. */
+/** Tests request ids (L2): UUIDv7 that contain their time and sort by it; and times in ISO 8601. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { firstIdAt, idTime, isoTime, isPosition, isRequestId, requestId } from '../../src/metering/time.ts';
@@ -7,7 +7,7 @@ const time = fc.nat(2 ** 48 - 1);
 const uuid = fc.uuid({ version: 4 });
 
 describe('requestId', () => {
-  test('L2 any time and chance: a UUIDv7 with the time and the random bits', () => {
+  test('L2 any time and random UUID: a UUIDv7 with that time and the random bits', () => {
     fc.assert(
       fc.property(time, uuid, (ms, random) => {
         const id = requestId(ms, random);
@@ -18,11 +18,11 @@ describe('requestId', () => {
     );
   });
 
-  test('L2 the example of RFC 9562: its time', () => {
+  test('L2 reads the time of the example in RFC 9562', () => {
     expect(idTime('017f22e2-79b0-7cc3-98c4-dc0c0c07398f')).toBe(Date.parse('2022-02-22T19:22:22Z'));
   });
 
-  test('L2 ids of two times: sort as the times do, and firstIdAt lies between them', () => {
+  test('L2 ids sort by time, and firstIdAt sorts between ids of two times', () => {
     fc.assert(
       fc.property(time, time, uuid, uuid, (a, b, first, second) => {
         fc.pre(a < b);
@@ -55,11 +55,11 @@ test.each([
   ['its first and its last ms', [NOW - 123, NOW + 876, NOW - 124]],
   ['an hour before and after', [NOW, NOW - 3_600_000, NOW + 3_600_000]],
   ['1970, and before it', [0, 999, -1, -1000, -1001]],
-  ['the latest time that there is', [8.64e15 - 1, 8.64e15]],
-])('L1 isoTime of %s: as a Date has it', (_, times) => {
+  ['the latest time of a Date', [8.64e15 - 1, 8.64e15]],
+])('L1 isoTime of %s: equals Date.toISOString', (_, times) => {
   expect(times.map(isoTime)).toEqual(times.map((ms) => new Date(ms).toISOString()));
 });
 
-test('L1 isoTime of a time beyond: the latest that there is', () => {
+test('L1 isoTime of a later time: the latest time of a Date', () => {
   expect(isoTime(8.64e15 + 2)).toBe(new Date(8.64e15).toISOString());
 });

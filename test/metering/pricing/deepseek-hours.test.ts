@@ -1,4 +1,4 @@
-/** Tests DeepSeek's peak hours: every hour of plain weeks, of weeks with holidays and of those in which a rule changed (P1). */
+/** Tests DeepSeek's peak hours: every hour of normal weeks, of weeks with holidays, and of weeks in which a rule changed (P1). */
 import { describe, expect, test } from 'vitest';
 import { costAtPrice, findPrice, ratesInForce } from '../../../src/metering/pricing/cost.ts';
 import { SHIPPED_PRICES } from '../../../src/metering/pricing/price-book.ts';
@@ -7,14 +7,14 @@ import { price, usage } from './prices.ts';
 const HOUR_MS = 60 * 60 * 1000;
 const MILLION = usage({ prompt: 1_000_000 });
 
-/** What a million tokens of input cost, in thousandths of a dollar; `!` where that is an upper bound. */
+/** The cost of a million input tokens, in thousandths of a dollar, with `!` for an upper bound. */
 function inputAt(model: string, ms: number): string {
   const found = findPrice([SHIPPED_PRICES], ['deepseek'], model, ms);
   const cost = found === null ? null : costAtPrice(MILLION, found, ms);
   return cost === null ? 'none' : `${cost.nano / 1e6}${cost.isUpperBound ? '!' : ''}`;
 }
 
-/** A week's hours in Beijing: a letter an hour, a line a day. */
+/** The hours of a week in Beijing: one letter for each hour, one line for each day. */
 function weekOf(model: string, monday: string, letters: Readonly<Record<string, string>>): string[] {
   const start = Date.parse(`${monday}T00:00:00+08:00`);
   return Array.from({ length: 7 }, (_, day) =>
@@ -31,7 +31,7 @@ const OFF_ = '........................';
 const FLAT = 'ffffffffffffffffffffffff';
 const OLDP = '_________OOO__OOOO______';
 const OLD_ = '________________________';
-/** Noon in Beijing: the old price's last peak hour is the one before. */
+/** The price changes at noon in Beijing, after a peak hour at the old price. */
 const TURN = '_________OOO..PPPP......';
 const MAYB = '.........???..????......';
 
@@ -40,23 +40,23 @@ const PRO = { '435': 'f', '660': '.', '1320': 'P', '1320!': '?' };
 
 describe('DeepSeek, every hour of a week', () => {
   test.each<[what: string, monday: string, days: readonly string[]]>([
-    ['before peak prices: one price', '2026-08-10', [FLAT, FLAT, FLAT, FLAT, FLAT, FLAT, FLAT]],
+    ['before peak prices', '2026-08-10', [FLAT, FLAT, FLAT, FLAT, FLAT, FLAT, FLAT]],
     [
-      'of the first peak prices, and of the first free weekend day',
+      'with the first peak prices and the first weekend day without peak',
       '2026-08-17',
       [OLDP, OLDP, OLDP, OLDP, OLDP, OLDP, OLD_],
     ],
-    ['plain, at the old price', '2026-08-24', [OLDP, OLDP, OLDP, OLDP, OLDP, OLD_, OLD_]],
-    ['of the new price, from Thursday noon on', '2026-09-07', [OLDP, OLDP, OLDP, TURN, PEAK, OFF_, OFF_]],
-    ['of Mid-Autumn on its Friday', '2026-09-21', [PEAK, PEAK, PEAK, PEAK, OFF_, OFF_, OFF_]],
-    ['of the National Day', '2026-09-28', [PEAK, PEAK, PEAK, OFF_, OFF_, OFF_, OFF_]],
+    ['at the old price', '2026-08-24', [OLDP, OLDP, OLDP, OLDP, OLDP, OLD_, OLD_]],
+    ['with the new price from Thursday noon on', '2026-09-07', [OLDP, OLDP, OLDP, TURN, PEAK, OFF_, OFF_]],
+    ['with Mid-Autumn on Friday', '2026-09-21', [PEAK, PEAK, PEAK, PEAK, OFF_, OFF_, OFF_]],
+    ['with the National Day', '2026-09-28', [PEAK, PEAK, PEAK, OFF_, OFF_, OFF_, OFF_]],
     [
-      'after it: its holidays end on Wednesday, the worked Saturday is off-peak',
+      'after the National Day: holidays end on Wednesday, and the working Saturday is off-peak',
       '2026-10-05',
       [OFF_, OFF_, OFF_, PEAK, PEAK, OFF_, OFF_],
     ],
     ['plain', '2026-10-12', [PEAK, PEAK, PEAK, PEAK, PEAK, OFF_, OFF_]],
-    ['over the end of the list of holidays', '2026-12-28', [PEAK, PEAK, PEAK, PEAK, MAYB, OFF_, OFF_]],
+    ['across the end of the list of holidays', '2026-12-28', [PEAK, PEAK, PEAK, PEAK, MAYB, OFF_, OFF_]],
     ['past it', '2027-02-08', [MAYB, MAYB, MAYB, MAYB, MAYB, OFF_, OFF_]],
   ])('P1 Flash, a week %s (%s)', (_, monday, days) => {
     expect(weekOf('deepseek-v4-flash', monday, FLASH)).toEqual(days);
@@ -64,11 +64,11 @@ describe('DeepSeek, every hour of a week', () => {
 
   test.each<[what: string, monday: string, days: readonly string[]]>([
     ['before peak prices', '2026-08-10', [FLAT, FLAT, FLAT, FLAT, FLAT, FLAT, FLAT]],
-    ['of the first free weekend day', '2026-08-17', [PEAK, PEAK, PEAK, PEAK, PEAK, PEAK, OFF_]],
-    ["of Flash's new price", '2026-09-07', [PEAK, PEAK, PEAK, PEAK, PEAK, OFF_, OFF_]],
-    ['of the National Day', '2026-09-28', [PEAK, PEAK, PEAK, OFF_, OFF_, OFF_, OFF_]],
+    ['with the first weekend day without peak', '2026-08-17', [PEAK, PEAK, PEAK, PEAK, PEAK, PEAK, OFF_]],
+    ["with Flash's new price", '2026-09-07', [PEAK, PEAK, PEAK, PEAK, PEAK, OFF_, OFF_]],
+    ['with the National Day', '2026-09-28', [PEAK, PEAK, PEAK, OFF_, OFF_, OFF_, OFF_]],
     ['plain', '2026-10-12', [PEAK, PEAK, PEAK, PEAK, PEAK, OFF_, OFF_]],
-    ['past the list of holidays', '2027-02-08', [MAYB, MAYB, MAYB, MAYB, MAYB, OFF_, OFF_]],
+    ['after the list of holidays', '2027-02-08', [MAYB, MAYB, MAYB, MAYB, MAYB, OFF_, OFF_]],
   ])('P1 Pro, a week %s (%s)', (_, monday, days) => {
     expect(weekOf('deepseek-v4-pro', monday, PRO)).toEqual(days);
   });
@@ -87,12 +87,12 @@ describe('DeepSeek, every hour of a week', () => {
     ['at two', '2026-10-13T06:00:00.000Z', '300'],
     ['before six', '2026-10-13T09:59:59.999Z', '300'],
     ['at six', '2026-10-13T10:00:00.000Z', '150'],
-    ['before the first price that is known', '2026-04-26T12:14:59.999Z', 'none'],
+    ['before the first known price', '2026-04-26T12:14:59.999Z', 'none'],
   ])('P1 to the millisecond, %s', (_, at, input) => {
     expect(inputAt('deepseek-v4-flash', Date.parse(at))).toBe(input);
   });
 
-  test('P1 cached input and output double at peak, too', () => {
+  test('P1 cached input and output also double at peak', () => {
     const found = findPrice(
       [SHIPPED_PRICES],
       ['deepseek'],
@@ -107,8 +107,8 @@ describe('DeepSeek, every hour of a week', () => {
   });
 });
 
-describe("ratesInForce, hours in the vendor's zone", () => {
-  // DeepSeek's windows fall on the same weekday in UTC: only windows that do not can tell the zones apart.
+describe("ratesInForce, hours in the provider's zone", () => {
+  // DeepSeek's hours fall on the same weekday in UTC, so other hours test the zone.
   test.each<[zone: string, at: string, isPeak: boolean]>([
     ['+08:00', '2026-10-11T16:00:00Z', true],
     ['+08:00', '2026-10-11T15:59:59Z', false],

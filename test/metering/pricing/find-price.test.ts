@@ -1,4 +1,4 @@
-/** Tests which price is in force: layers, ids, exact names, globs and dates (P2). */
+/** Tests which price is in force: layers, ids, exact names, globs, tiers and dates (P2). */
 import { describe, expect, test } from 'vitest';
 import { findPrice } from '../../../src/metering/pricing/cost.ts';
 import type { Price } from '../../../src/metering/pricing/price.ts';
@@ -14,20 +14,20 @@ function named(name: string, fields: Partial<Price>): Price {
 
 describe('findPrice', () => {
   test.each<[what: string, layers: Price[][], found: string | null]>([
-    ['no price: none', [[], []], null],
-    ['another provider: none', [[named('a', { provider: 'q' })]], null],
-    ['another model: none', [[named('a', { models: ['n'] })]], null],
-    ['one that begins later: none', [[named('a', { since: LATER })]], null],
-    ['one that ended when another began: the other', [[named('a', {}), named('b', { since: JUNE })]], 'b'],
-    ['the order in the list decides nothing', [[named('b', { since: JUNE }), named('a', {})]], 'b'],
-    ['two that began at once: the first', [[named('a', {}), named('b', {})]], 'a'],
+    ['no price: null', [[], []], null],
+    ['another provider: null', [[named('a', { provider: 'q' })]], null],
+    ['another model: null', [[named('a', { models: ['n'] })]], null],
+    ['a price that begins later: null', [[named('a', { since: LATER })]], null],
+    ['two prices: the later', [[named('a', {}), named('b', { since: JUNE })]], 'b'],
+    ['two prices in the other order: the later', [[named('b', { since: JUNE }), named('a', {})]], 'b'],
+    ['two prices with the same since: the first', [[named('a', {}), named('b', {})]], 'a'],
     [
       'a later glob: the exact name',
       [[named('glob', { models: ['*'], since: JUNE }), named('exact', {})]],
       'exact',
     ],
     [
-      'an exact name that is yet to begin: the glob',
+      'an exact name that begins later: the glob',
       [[named('glob', { models: ['*'] }), named('exact', { since: LATER })]],
       'glob',
     ],
@@ -47,11 +47,11 @@ describe('findPrice', () => {
       'shipped',
     ],
     [
-      'a first layer that is yet to begin: the next',
+      'a first layer that begins later: the next',
       [[named('own', { since: LATER })], [named('shipped', {})]],
       'shipped',
     ],
-    ['the second id: where the first has none', [[named('host', { provider: 'host' })]], 'host'],
+    ['the second id, if the first has no price', [[named('host', { provider: 'host' })]], 'host'],
     ['both ids: the first', [[named('host', { provider: 'host' }), named('own', {})]], 'own'],
     [
       'own prices of the second id: before shipped ones of the first',
@@ -62,7 +62,7 @@ describe('findPrice', () => {
     expect(findPrice(layers, ['p', 'host'], 'm', NOON)?.source ?? null).toBe(found);
   });
 
-  test('P2 a price holds from the first millisecond of its since', () => {
+  test('P2 a price is in force from the first millisecond of its since', () => {
     const layers = [[price({ since: JUNE })]];
     expect(findPrice(layers, ['p'], 'm', Date.parse(JUNE) - 1)).toBeNull();
     expect(findPrice(layers, ['p'], 'm', Date.parse(JUNE))).not.toBeNull();
@@ -106,7 +106,7 @@ describe('findPrice', () => {
     ['xai', 'grok-4.6', 2],
     ['opentoken', 'google/gemini-3-flash', null],
     ['xerotier', 'llama-3.1-8b', null],
-  ])('P2 the shipped prices, %s/%s: %s a million of input', (provider, model, input) => {
+  ])('P2 the shipped prices, %s/%s: %s per million input tokens', (provider, model, input) => {
     expect(findPrice([SHIPPED_PRICES], [provider], model, NOON)?.input ?? null).toBe(input);
   });
 
@@ -117,7 +117,7 @@ describe('findPrice', () => {
     ['models/gemini-2.5-flash', '2026-11-30', 0.3],
     ['gemini-2.5-flash-lite', '2026-12-01', 0.1],
     ['gemini-4-argon', '2026-12-01', 4],
-  ])('P2 the shipped prices, gemini/%s on %s: %s a million of input', (model, day, input) => {
+  ])('P2 the shipped prices, gemini/%s on %s: %s per million input tokens', (model, day, input) => {
     expect(findPrice([SHIPPED_PRICES], ['gemini'], model, Date.parse(day))?.input).toBe(input);
   });
 
@@ -135,21 +135,21 @@ describe('findPrice', () => {
     expect(findPrice([SHIPPED_PRICES], [provider], model, Date.parse(day))?.web_search).toBe(search);
   });
 
-  test('P2 Gemini 2.5 Flash from 2026-12-01: every rate of 3.5 Flash-Lite, which answers', () => {
+  test('P2 Gemini 2.5 Flash has the rates of 3.5 Flash-Lite from 2026-12-01', () => {
     const at = (model: string) => findPrice([SHIPPED_PRICES], ['gemini'], model, Date.parse('2026-12-01'));
     const { input, cached_input, output, audio_input } = at('gemini-3.5-flash-lite') ?? {};
     expect(at('gemini-2.5-flash')).toMatchObject({ input, cached_input, output, audio_input });
     expect(at('gemini-2.5-pro')?.above).toBeUndefined();
   });
 
-  test('P1 OpenAI: a write that is kept for 12 hours is 2.5 times the input, in each tier and of long prompts', () => {
+  test('P1 OpenAI: a cache write for 12 hours costs 2.5 times the input, in each tier and for long prompts', () => {
     const at = (model: string, tier: string) => findPrice([SHIPPED_PRICES], ['openai'], model, NOON, tier);
     expect(at('gpt-6.2-sol', 'default')).toMatchObject({ cache_write: 2.5, cache_write_long: 5 });
     expect(at('gpt-6.2-sol', 'default')?.above).toMatchObject({ cache_write: 5, cache_write_long: 10 });
     expect(at('gpt-6.1-terra', 'flex')).toMatchObject({ cache_write: 0.625, cache_write_long: 1.25 });
   });
 
-  test('P2 of the tier that the answer names, before one of another in the same layer or one below', () => {
+  test('P2 a price of the response’s tier comes before others of the same layer and of later layers', () => {
     const own = [
       { ...price({ input: 2 }), service_tiers: ['priority'] },
       { ...price({ input: 1 }), service_tiers: ['default', 'auto'] },
@@ -157,7 +157,7 @@ describe('findPrice', () => {
     const below = [price({ input: 9 })];
     const inputAt = (tier?: string) => findPrice([own, below], ['p'], 'm', NOON, tier)?.input;
     expect([inputAt(), inputAt('auto'), inputAt('priority'), inputAt('other')]).toEqual([1, 1, 2, 9]);
-    // One of all tiers stands behind it, be it later; a model's exact name goes before both.
+    // It also comes before a later price for all tiers. An exact model name comes before both.
     const all = { ...price({ input: 3 }), since: JUNE };
     const glob = { ...price({ input: 4, models: ['m*'] }), service_tiers: ['other'] };
     const inputOf = (tier: string) => findPrice([[...own, all, glob]], ['p'], 'm', NOON, tier)?.input;
@@ -171,13 +171,13 @@ describe('findPrice', () => {
     ['gemini', 'gemini-2.5-pro', 'priority', null],
     ['groq', 'openai/gpt-oss-20b', 'on_demand', 0.075],
   ])(
-    'P1 P2 the shipped prices, %s/%s in the tier %s: %s a million of input',
+    'P1 P2 the shipped prices, %s/%s in the tier %s: %s per million input tokens',
     (provider, model, tier, input) => {
       expect(findPrice([SHIPPED_PRICES], [provider], model, NOON, tier)?.input ?? null).toBe(input);
     },
   );
 
-  test('P1 flex is half of every rate, long prompts among them', () => {
+  test('P1 flex is half of every rate, also for long prompts', () => {
     const at = (tier: string) => findPrice([SHIPPED_PRICES], ['openai'], 'gpt-6-sol', NOON, tier);
     expect(at('flex')).toMatchObject({ input: 1, cached_input: 0.1, cache_write: 1.25, output: 5 });
     expect(at('flex')?.above).toEqual({
@@ -190,7 +190,7 @@ describe('findPrice', () => {
     });
   });
 
-  test('P2 a price that is announced holds from its day on', () => {
+  test('P2 an announced price is in force from its day on', () => {
     const inputAt = (day: string) =>
       findPrice([SHIPPED_PRICES], ['gemini'], 'gemini-3.8-flash', Date.parse(day))?.input;
     expect(inputAt('2026-12-31T23:59:59.999Z')).toBe(0.75);

@@ -1,4 +1,4 @@
-/** Tests where a deployment's own prices come from, for how long KV's are remembered, and what a failing KV does (P2). */
+/** Tests the sources of a deployment's own prices, the cache of KV's, and a failing KV (P2). */
 import { describe, expect, test } from 'vitest';
 import { findPrice } from '../../../src/metering/pricing/cost.ts';
 import { PriceBook } from '../../../src/metering/pricing/price-book.ts';
@@ -7,18 +7,18 @@ import { price } from './prices.ts';
 
 type Answer = string | null | Error | 'hangs';
 
-/** A KV that holds one value, and a clock that stands. */
+/** A KV with one value, and a clock that the test sets. */
 function setUp(first: Answer = null) {
-  const state = { answer: first, now: 1_800_000_000_000, reads: 0 };
+  const state = { result: first, now: 1_800_000_000_000, reads: 0 };
   const logs: unknown[] = [];
   const timers = new Set<() => void>();
   const store = {
     get: async (key: string) => {
       expect(key).toBe('config/prices');
       state.reads++;
-      if (state.answer === 'hangs') return new Promise(() => {});
-      if (state.answer instanceof Error) throw state.answer;
-      return state.answer;
+      if (state.result === 'hangs') return new Promise(() => {});
+      if (state.result instanceof Error) throw state.result;
+      return state.result;
     },
   } as unknown as Pick<KVNamespace, 'get'>;
   const own = [price({ models: ['own'], input: 1 }), price({ models: ['both'], input: 1 })];
@@ -40,12 +40,12 @@ const KV = JSON.stringify([price({ models: ['kv'], input: 2 }), price({ models: 
 const LATER = JSON.stringify([price({ models: ['both'], since: '2026-06-01', input: 3 })]);
 
 describe('PriceBook', () => {
-  test("P2 before KV was read: the setting's prices over the shipped ones", () => {
+  test('P2 before KV is read: the prices of the setting before the shipped ones', () => {
     const { inputOf } = setUp(KV);
     expect([inputOf('own'), inputOf('kv'), inputOf('gpt-5', 'openai')]).toEqual([1, undefined, 1.25]);
   });
 
-  test("P2 with KV's: they lie over the shipped ones beside the setting's, which decide where both begin at once", async () => {
+  test('P2 after KV is read: its prices are in the same layer as those of the setting, which win with the same since', async () => {
     const { book, inputOf, logs, timers } = setUp(KV);
     await book.load();
     expect([inputOf('own'), inputOf('kv'), inputOf('both')]).toEqual([1, 2, 1]);
@@ -53,15 +53,15 @@ describe('PriceBook', () => {
     expect(timers.size).toBe(0);
   });
 
-  test('P2 the later of both: is in force', async () => {
+  test('P2 the later price of setting and KV is in force', async () => {
     const { book, inputOf } = setUp(LATER);
     await book.load();
     expect(inputOf('both')).toBe(3);
   });
 
-  test("P2 an isolate remembers KV's prices for a minute, and that there are none", async () => {
-    for (const answer of [KV, null]) {
-      const { book, state } = setUp(answer);
+  test('P2 an isolate caches the prices of KV, or their absence, for a minute', async () => {
+    for (const result of [KV, null]) {
+      const { book, state } = setUp(result);
       await book.load();
       state.now += PRICES_TTL_MS - 1;
       await book.load();
@@ -72,11 +72,11 @@ describe('PriceBook', () => {
     }
   });
 
-  test("P2 while the minute's reading is under way: others take what is known, and read nothing", async () => {
+  test('P2 while KV is being read, other requests use the last prices', async () => {
     const { book, state, inputOf } = setUp(KV);
     await book.load();
     state.now += PRICES_TTL_MS;
-    state.answer = null;
+    state.result = null;
     const first = book.load();
     await book.load();
     expect(state.reads).toBe(2);
@@ -85,7 +85,7 @@ describe('PriceBook', () => {
     expect(inputOf('kv')).toBeUndefined();
   });
 
-  test('P2 a KV that fails: the table alone, logged, and asked again after ten seconds', async () => {
+  test('P2 a KV that fails: logged, the other prices are used, and KV is read again after ten seconds', async () => {
     const { book, state, inputOf, logs } = setUp(new Error('KV is down'));
     await book.load();
     await book.load();
@@ -95,21 +95,21 @@ describe('PriceBook', () => {
     ]);
     expect(state.reads).toBe(1);
     state.now += 10_000;
-    state.answer = KV;
+    state.result = KV;
     await book.load();
     expect(inputOf('kv')).toBe(2);
   });
 
-  test('P2 a KV that fails later: the prices that are known', async () => {
+  test('P2 a KV that fails later: the last prices stay', async () => {
     const { book, state, inputOf } = setUp(KV);
     await book.load();
     state.now += PRICES_TTL_MS;
-    state.answer = new Error('KV is down');
+    state.result = new Error('KV is down');
     await book.load();
     expect(inputOf('kv')).toBe(2);
   });
 
-  test('P2 a KV that hangs: given up after two seconds', async () => {
+  test('P2 a KV that hangs: times out after two seconds', async () => {
     const { book, timers, logs } = setUp('hangs');
     const loading = book.load();
     for (const onFire of timers) onFire();
@@ -123,12 +123,12 @@ describe('PriceBook', () => {
     ['too large', `[${' '.repeat(MAX_PRICES_CHARS)}]`, /^must have at most 262144 characters$/],
     ['nested without end', '['.repeat(100_000), /at most|list/],
   ])(
-    "P2 a value that can't be read (%s): none of it, and the log names what is wrong",
+    'P2 an invalid value (%s): none of it is used, and the log names the problem',
     async (_, value, problem) => {
       const { book, state, inputOf, logs } = setUp(KV);
       await book.load();
       state.now += PRICES_TTL_MS;
-      state.answer = value;
+      state.result = value;
       await book.load();
       expect(inputOf('kv')).toBeUndefined();
       expect(logs).toMatchObject([{ event: 'prices_unreadable', problem: expect.stringMatching(problem) }]);

@@ -1,4 +1,4 @@
-/** Tests the reading of a deployment's own prices: what is taken, and what is said of what is not (P2). */
+/** Tests the parser of a deployment's own prices: valid prices, and the messages for invalid ones (P2). */
 import { describe, expect, test } from 'vitest';
 import { parsePrices } from '../../../src/metering/pricing/price.ts';
 import { MAX_OWN_PRICES } from '../../../src/shared/limits.ts';
@@ -9,8 +9,8 @@ const PEAK = { zone: '+08:00', days: [1, 5], hours: [['09:00', '24:00']], holida
 
 describe('parsePrices', () => {
   test.each<[what: string, price: Record<string, unknown>]>([
-    ['a day as its since', PRICE],
-    ['a time as its since', { ...PRICE, since: '2026-11-01T16:00:00Z' }],
+    ['since is a day', PRICE],
+    ['since is a time', { ...PRICE, since: '2026-11-01T16:00:00Z' }],
     [
       'every rate',
       {
@@ -24,45 +24,45 @@ describe('parsePrices', () => {
         audio_output: 4,
       },
     ],
-    ['a price of searches', { ...PRICE, web_search: 10 }],
+    ['a price for searches', { ...PRICE, web_search: 10 }],
     ['service tiers', { ...PRICE, service_tiers: ['priority', 'fast'] }],
-    ['a higher tier', { ...PRICE, above: { prompt_tokens: 200_000, input: 1 } }],
+    ['rates above a threshold', { ...PRICE, above: { prompt_tokens: 200_000, input: 1 } }],
     ['peak hours', { ...PRICE, peak: PEAK }],
-    ['peak hours on holidays, too', { ...PRICE, peak: { ...PEAK, holidays: undefined } }],
-  ])('P2 %s: is taken as it is', (_, price) => {
+    ['peak hours without holidays', { ...PRICE, peak: { ...PEAK, holidays: undefined } }],
+  ])('P2 %s: parsed unchanged', (_, price) => {
     expect(parsePrices([price, PRICE])).toEqual(ok([price, PRICE]));
   });
 
-  test('P2 source and checked: are for the reader of the list', () => {
+  test('P2 source and checked are ignored', () => {
     expect(parsePrices([{ ...PRICE, source: 'the contract', checked: '2026-11-01' }])).toEqual(ok([PRICE]));
   });
 
-  test('P1 a rate that is null: is unknown, as one that is absent', () => {
+  test('P1 a null rate counts as absent', () => {
     expect(parsePrices([{ ...PRICE, output: null }])).toEqual(ok([PRICE]));
   });
 
-  test('P2 no price at all: valid', () => {
+  test('P2 an empty list is valid', () => {
     expect(parsePrices([])).toEqual(ok([]));
   });
 
   test.each<[what: string, change: Record<string, unknown>, problem: RegExp]>([
     ['an unknown field', { hunter2: 1 }, /^price 2: takes nothing but provider, models, /],
     [
-      'searches at no number',
+      'searches without a number',
       { web_search: '10' },
       /web_search must be a number from 0 up, per thousand searches/,
     ],
     ['no provider', { provider: '' }, /^price 2: provider must be the id of a provider, as "deepseek"$/],
     ['no models', { models: [] }, /^price 2: models must be a list of 1 to 50 names or globs/],
-    ['models that are a text', { models: 'hunter2' }, /models must be a list/],
+    ['models as a text', { models: 'hunter2' }, /models must be a list/],
     ['a model that is a number', { models: ['a', 2] }, /models must be a list/],
     ['too many models', { models: Array(51).fill('m') }, /models must be a list/],
     [
-      'a day that there is not',
+      'a day that does not exist',
       { since: '2026-02-30' },
       /^price 2: since must be a day or a UTC time, as 2026-11-01 or/,
     ],
-    ['a time of another zone', { since: '2026-11-01T00:00:00+08:00' }, /since must be/],
+    ['a time in another zone', { since: '2026-11-01T00:00:00+08:00' }, /since must be/],
     ['no since', { since: undefined }, /since must be/],
     [
       'a currency in words',
@@ -79,25 +79,25 @@ describe('parsePrices', () => {
     ['a rate that is not a number', { cached_input: Number.NaN }, /cached_input must be a number/],
     ['a rate with seven decimals', { input: 0.0000001 }, /at most 6 decimals$/],
     [
-      'no service tier',
+      'an empty list of service tiers',
       { service_tiers: [] },
       /^price 2: service_tiers must be a list of 1 to 50 names, as \["priority"\]$/,
     ],
-    ['a service tier that is no list', { service_tiers: 'priority' }, /service_tiers must be a list/],
+    ['service tiers as a text', { service_tiers: 'priority' }, /service_tiers must be a list/],
     ['no rate', { input: undefined }, /^price 2: needs one of input, /],
     [
       'tier and peak',
       { above: { prompt_tokens: 1, input: 1 }, peak: PEAK },
       /^price 2: has above or peak, not both$/,
     ],
-    ['a tier that is a number', { above: 200_000 }, /^price 2: above must be an object$/],
+    ['above as a number', { above: 200_000 }, /^price 2: above must be an object$/],
     [
-      'a tier without its edge',
+      'above without prompt_tokens',
       { above: { input: 1 } },
       /^price 2: above.prompt_tokens must be a whole number$/,
     ],
     [
-      'a tier with a wrong rate',
+      'above with an invalid rate',
       { above: { prompt_tokens: 1, input: -1 } },
       /^price 2: above.input must be a number/,
     ],
@@ -117,14 +117,14 @@ describe('parsePrices', () => {
       { peak: { ...PEAK, hours: [['22:00', '06:00']] } },
       /^price 2: peak.hours must be a list of spans within a day/,
     ],
-    ['an hour that there is not', { peak: { ...PEAK, hours: [['09:00', '25:00']] } }, /peak.hours must be/],
+    ['an hour that does not exist', { peak: { ...PEAK, hours: [['09:00', '25:00']] } }, /peak.hours must be/],
     ['no hours', { peak: { ...PEAK, hours: [] } }, /peak.hours must be/],
     [
-      'holidays of nobody',
+      'an unknown calendar',
       { peak: { ...PEAK, holidays: 'hunter2' } },
       /^price 2: peak.holidays must be one of: cn$/,
     ],
-  ])('P2 %s: invalid, named without its value', (_, change, problem) => {
+  ])('P2 %s: invalid, with a message that does not contain the value', (_, change, problem) => {
     const parsed = parsePrices([PRICE, { ...PRICE, ...change }]);
     expect(parsed).toMatchObject(failure(expect.stringMatching(problem)));
     expect(JSON.stringify(parsed)).not.toContain('hunter2');
@@ -135,7 +135,7 @@ describe('parsePrices', () => {
     ['a text', 'hunter2', /^must be a list/],
     ['nothing', undefined, /^must be a list/],
     ['a list of texts', ['hunter2'], /^price 1: must be an object$/],
-    ['too long a list', Array(MAX_OWN_PRICES + 1).fill(PRICE), /^must be at most 500 prices$/],
+    ['a list that is too long', Array(MAX_OWN_PRICES + 1).fill(PRICE), /^must be at most 500 prices$/],
   ])('P2 %s: invalid', (_, value, problem) => {
     expect(parsePrices(value)).toMatchObject(failure(expect.stringMatching(problem)));
   });

@@ -1,4 +1,4 @@
-/** Tests the shipped prices as data: form, provenance, and that no name has two prices at once (P1, P2). */
+/** Tests the shipped prices as data: form, source, and that no name has two prices with the same since (P1, P2). */
 import { describe, expect, test } from 'vitest';
 import { type Price, parsePrices } from '../../../src/metering/pricing/price.ts';
 import { SHIPPED_PRICES } from '../../../src/metering/pricing/price-book.ts';
@@ -12,7 +12,7 @@ const ROWS = SHIPPED_PRICES.map(
 );
 
 describe('SHIPPED_PRICES', () => {
-  test('P2 prices of eight providers, under the ids by which they are addressed', () => {
+  test('P2 prices of eight providers, under the ids of their addresses', () => {
     const providers = [...new Set(SHIPPED_PRICES.map(({ provider }) => provider))];
     expect(providers.sort()).toEqual(
       ['anthropic', 'codestral', 'deepseek', 'gemini', 'groq', 'mistral', 'openai', 'xai'].sort(),
@@ -20,17 +20,17 @@ describe('SHIPPED_PRICES', () => {
     expect(providers.filter((id) => !IDS.includes(id))).toEqual([]);
   });
 
-  test.each(ROWS)("P1 %s: of the form that a deployment's own prices have", (_, price) => {
+  test.each(ROWS)('P1 %s: the parser of own prices accepts it', (_, price) => {
     expect(parsePrices([JSON.parse(JSON.stringify(price))])).toMatchObject({ kind: 'ok' });
   });
 
-  test.each(ROWS)('P1 %s: says where and when it was read', (_, price) => {
+  test.each(ROWS)('P1 %s: has a source and a day', (_, price) => {
     expect(price.source).toMatch(/https:\/\/|#\d+/);
     expect(price.checked).toMatch(/^2026-\d{2}-\d{2}$/);
     expect(Date.parse(price.checked)).toBeLessThanOrEqual(Date.now());
   });
 
-  test.each(ROWS)('P1 %s: rates that can be', (_, { above, peak, ...base }) => {
+  test.each(ROWS)('P1 %s: the rates are plausible', (_, { above, peak, ...base }) => {
     const { input = Number.NaN, cached_input = 0, cache_write = input, output = 0 } = base;
     expect(base.cache_write_long ?? cache_write * 2).toBeGreaterThan(cache_write);
     expect(cached_input).toBeLessThan(input);
@@ -41,13 +41,13 @@ describe('SHIPPED_PRICES', () => {
       expect(Object.keys(higher)).toEqual(expect.arrayContaining(['input', 'output']));
       expect(higher.input).toBeGreaterThan(input);
       expect(higher.output).toBeGreaterThan(output);
-      // A rate that the lower price has, and the higher one lacks, would be unknown there.
+      // A rate that only the base has would be unknown above the threshold or at peak hours.
       for (const rate of ['cached_input', 'cache_write', 'cache_write_long'] as const)
         expect(higher[rate] === undefined).toBe(base[rate] === undefined);
     }
   });
 
-  test.each(ROWS)('P2 %s: its names have no other price that begins at once', (_, price) => {
+  test.each(ROWS)('P2 %s: its names have no other price with the same since', (_, price) => {
     const others = SHIPPED_PRICES.filter(
       (other) =>
         other !== price &&

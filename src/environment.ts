@@ -1,9 +1,15 @@
 /** From a Worker's environment to its handlers: reads settings and bindings, and serves requests with the gateway they describe. */
 import { apiError } from './canonical/error.ts';
-import { createGateway, createOriginProxy, type Gateway, misconfiguredGateway } from './gateway.ts';
-import type { KeyObjects, Ports } from './http/context.ts';
+import {
+  createGateway,
+  createOriginProxy,
+  type Gateway,
+  type GatewayPorts,
+  misconfiguredGateway,
+} from './gateway.ts';
 import type { Hooks } from './http/hooks.ts';
 import { errorResponse } from './http/respond.ts';
+import type { LedgerNamespace } from './ledger/ledger-calls.ts';
 import type { RecordQueue } from './metering/queue.ts';
 import type { OriginProxy } from './origin-proxy/origin-proxy.ts';
 import { mountConfigOf } from './settings/mount-config.ts';
@@ -103,7 +109,7 @@ interface Bindings {
   /** Keys and usage records. */
   readonly WEIR_KV?: KVNamespace;
   /** The Durable Objects of gateway keys, for `LEDGER=object` and for keys with limits. */
-  readonly WEIR_LEDGER?: KeyObjects;
+  readonly WEIR_LEDGER?: LedgerNamespace;
   readonly USAGE_QUEUE?: RecordQueue;
   /** A rate limiter, called before KV is read. */
   readonly LIMITER?: RateLimit;
@@ -171,7 +177,7 @@ export class Environment {
     const random = () => crypto.randomUUID();
     if (this.#read.kind === 'invalid' || store === undefined || this.#problems.length > 0)
       return misconfiguredGateway(this.#problems, { clock, random });
-    const ports: Ports = {
+    const ports: GatewayPorts = {
       store,
       ledgers: WEIR_LEDGER ?? null,
       queue: USAGE_QUEUE ?? null,
@@ -206,7 +212,7 @@ function findProblems(read: SettingsResult, bindings: Bindings): SettingProblem[
 }
 
 /** Calls the global `fetch`, which throws when it is called as a method of another object. */
-const callFetch: Ports['fetch'] = (input, init) => fetch(input, init);
+const callFetch: GatewayPorts['fetch'] = (input, init) => fetch(input, init);
 
 function startTimer(ms: number, onFire: () => void): () => void {
   const timer = setTimeout(onFire, ms);

@@ -2,9 +2,10 @@
 import { ModelLists } from './api/model-lists.ts';
 import { KnownKeys } from './auth/keys.ts';
 import { apiError } from './canonical/error.ts';
+import type { CompletionContext } from './completion/admission.ts';
 import { handleDashboard } from './dashboard/dashboard.ts';
 import { Deadline, RequestClock } from './http/clock.ts';
-import type { Ports, RequestContext } from './http/context.ts';
+import type { Ports } from './http/context.ts';
 import { type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
 import {
   addCors,
@@ -14,6 +15,9 @@ import {
   jsonResponse,
   logRefusal,
 } from './http/respond.ts';
+import { createAdmit } from './ledger/admission.ts';
+import type { LedgerNamespace } from './ledger/ledger-calls.ts';
+import { LedgerClient } from './ledger/ledger-client.ts';
 import { ObjectLedger } from './ledger/records/object-ledger.ts';
 import { DeadLetters } from './metering/dead-letters.ts';
 import { KnownCallers } from './metering/known-callers.ts';
@@ -34,6 +38,11 @@ import { Memory } from './stream/memory.ts';
 /** Routes that the core does not know. */
 const FEATURE_ROUTES: readonly Route[] = [{ path: '/dashboard', methods: { GET: handleDashboard } }];
 
+export interface GatewayPorts extends Ports {
+  /** The ledger objects (`WEIR_LEDGER`), or null where none are bound. */
+  readonly ledgers: LedgerNamespace | null;
+}
+
 export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;
   /** Stores the usage records that arrive through the queue. */
@@ -43,7 +52,7 @@ export interface Gateway {
 }
 
 /** Creates the gateway of a deployment. */
-export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = NO_HOOKS): Gateway {
+export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Hooks = NO_HOOKS): Gateway {
   const router = new Router(settings.basePath, FEATURE_ROUTES);
   const { store, queue, random, log, clock } = ports;
   const ledger = openLedger(settings, ports);
@@ -61,6 +70,8 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
   const circuits = new CircuitBreakers();
   const modelLists = new ModelLists(ports);
   const knownKeys = new KnownKeys(store);
+  const keyObjects = new LedgerClient(ports.ledgers);
+  const admit = createAdmit(keyObjects);
   const knownCallers = new KnownCallers(store);
   const prices = new PriceBook(settings.prices, {
     store,
@@ -74,7 +85,7 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
       const arrivedAt = clock.now();
       const requestClock = new RequestClock(clock);
       const deadline = new Deadline(requestClock, arrivedAt, settings.timers.deadlineMs);
-      const requestContext: RequestContext = {
+      const requestContext: CompletionContext = {
         settings,
         ports: { ...ports, clock: requestClock },
         ledger,
@@ -83,6 +94,8 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
         client: clientOfPath(request),
         modelLists,
         knownKeys,
+        keyObjects,
+        admit,
         knownCallers,
         leaseMemory: (bytes) => memory.lease(bytes, waitUntil),
         requestId: requestId(arrivedAt, random()),
@@ -108,7 +121,7 @@ export function createGateway(settings: Settings, ports: Ports, hooks: Hooks = N
   };
 }
 
-function openLedger(settings: Settings, { store, ledgers, log }: Ports): Ledger {
+function openLedger(settings: Settings, { store, ledgers, log }: GatewayPorts): Ledger {
   return settings.ledger === 'kv' || ledgers === null
     ? new KvLedger(store)
     : new ObjectLedger({ ledgers, recordDays: settings.recordDays, log });
@@ -118,7 +131,7 @@ function openLedger(settings: Settings, { store, ledgers, log }: Ports): Ledger 
 async function respond(
   router: Router,
   request: Request,
-  context: RequestContext,
+  context: CompletionContext,
   hooks: Hooks,
 ): Promise<Response> {
   try {

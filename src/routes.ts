@@ -14,6 +14,7 @@ import { handleRefusals, handleUsage } from './api/usage.ts';
 import { handleFindRecord, handleListRecords } from './api/usage-records.ts';
 
 import { apiError } from './canonical/error.ts';
+import type { CompletionContext } from './completion/admission.ts';
 import { handleCompletion } from './completion/handler.ts';
 import type { ClientRoute } from './completion/request.ts';
 import type { ErrorClient, RequestContext } from './http/context.ts';
@@ -31,7 +32,7 @@ type PathParams = Readonly<Record<string, string | undefined>>;
 
 type Handler = (
   request: Request,
-  context: RequestContext,
+  context: CompletionContext,
   params: PathParams,
 ) => Response | Promise<Response>;
 
@@ -207,7 +208,7 @@ export class Router {
   }
 
   /** The response of the route that fits the request, or a 404 or 405. */
-  async handle(request: Request, context: RequestContext): Promise<Response> {
+  async handle(request: Request, context: CompletionContext): Promise<Response> {
     const normalized = normalizePath(request);
     const post = normalized.method === 'POST' ? this.#posts.get(pathOf(normalized.url)) : undefined;
     if (post !== undefined) return await post(normalized, context, {});
@@ -264,7 +265,7 @@ function postHandlers(basePath: string, routes: readonly Route[]): ReadonlyMap<s
 }
 
 function createRouter(basePath: string, routes: readonly Route[]) {
-  const router = IttyRouter<IRequest, [RequestContext], Response>({ base: basePath });
+  const router = IttyRouter<IRequest, [CompletionContext], Response>({ base: basePath });
   for (const { path, prefixes, methods } of routes) {
     const pattern = prefixes === undefined ? path : `(${prefixes.join('|')})${path}`;
     for (const method of METHODS) {

@@ -1,12 +1,11 @@
 /** `/admin/keys`: makes, lists, shows, changes and revokes gateway keys, for the bearer of the admin token (K2, G8). */
 import { isAdmin } from '../auth/caller.ts';
+import { LIMIT_FIELDS, readLimits, writeLimits } from '../auth/key-limits.ts';
 import {
-  deleteChange,
   type GatewayKey,
   listKeys,
   makeKey,
   type NewKey,
-  putChange,
   putKey,
   readKey,
   revokeKey,
@@ -17,9 +16,6 @@ import type { RequestContext } from '../http/context.ts';
 import { ADMIN } from '../http/identify.ts';
 import { readRequestBody } from '../http/request-body.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
-import { callLedger, changeLimits, unboundLimits } from '../ledger/call-ledger.ts';
-import type { KeyChange, KeyChangeResult } from '../ledger/held-key.ts';
-import { LIMIT_FIELDS, readLimits, writeLimits } from '../ledger/limits/limits.ts';
 import { isoDay } from '../metering/time.ts';
 import { type JsonObject, readArray, readText } from '../shared/json.ts';
 import { showKey } from './key.ts';
@@ -65,8 +61,8 @@ export const handleCreateKey = forAdmin(async (request, context) => {
   if (unpriced !== null) return errorResponse(unpriced);
   const { key, token, digest } = await makeKey(asked.key, new Date(context.arrivedAt));
   if (key.limits !== null) {
-    const changed = await changeLimits(context, key.id, key.limits);
-    if ('error' in changed) return errorResponse(changed.error);
+    const changed = await context.keyObjects.setLimits(context, key.id, key.limits);
+    if (changed.kind === 'error') return errorResponse(changed.error);
   }
   await putKey(context.ports.store, key, digest);
   const { id, name, ...rest } = writeKey(key);
@@ -108,43 +104,24 @@ export const handleChangeKey = forAdmin(async (request, context, id) => {
   if (unpriced !== null) return errorResponse(unpriced);
   const named = Object.entries(asked.key).filter(([field]) => field !== 'limits' && field in body);
   const limits = Object.fromEntries(Object.entries(body).filter(([field]) => !OWN_FIELDS.includes(field)));
-  const changed = await changeKey(context, { key: found.key, fields: Object.fromEntries(named), limits });
+  const change = { key: found.key, fields: Object.fromEntries(named), limits };
+  const result = await context.keyObjects.changeKey(context, change);
   context.knownKeys.forget(id);
-  if (changed.kind === 'error') return errorResponse(changed.error);
+  if (result.kind === 'error') return errorResponse(result.error);
+  const changed = result.value;
   if (changed.kind === 'revoked') return errorResponse(NO_SUCH_KEY);
   if (changed.kind === 'invalid') return errorResponse(invalid(changed.message, changed.param).error);
   return jsonResponse({ ...writeKey(changed.key), ...keyWarnings(changed.key, context, prices) });
 });
 
 export const handleRevokeKey = forAdmin(async (_request, context, id) => {
-  const { store, ledgers } = context.ports;
-  const revoked = KEY_ID.test(id) && (await revokeKey(store, id));
+  const revoked = KEY_ID.test(id) && (await revokeKey(context.ports.store, id));
   context.knownKeys.forget(id);
   if (!revoked) return errorResponse(NO_SUCH_KEY);
-  // It is revoked by now, whether its object is reached or not: that one refuses changes which are under way, and cleans up.
-  if (ledgers === null) await deleteChange(store, id);
-  else await callLedger(context, id, (ledger) => ledger.revokeKey(id));
+  // The key is already revoked, even if its object can't be reached: the object refuses concurrent changes and cleans up.
+  await context.keyObjects.revokeKey(context, id);
   return jsonResponse({ id, deleted: true });
 });
-
-/** In the key's object, where one is bound: there no two changes of a key lose each other. */
-async function changeKey(
-  context: RequestContext,
-  change: KeyChange,
-): Promise<KeyChangeResult | { readonly kind: 'error'; readonly error: ApiError }> {
-  const { key, fields, limits } = change;
-  const { store, ledgers } = context.ports;
-  if (ledgers !== null) {
-    const asked = await callLedger(context, key.id, (ledger) => ledger.changeKey(change));
-    return asked.kind === 'error' ? asked : asked.value;
-  }
-  if (Object.keys(limits).length > 0) return { kind: 'error', error: unboundLimits(limits) };
-  const changed = { ...key, ...fields };
-  const tooLarge = sizeProblem(changed);
-  if (tooLarge !== null) return { kind: 'invalid', message: tooLarge, param: 'models' };
-  await putChange(store, changed);
-  return { kind: 'changed', key: changed };
-}
 
 async function findKey({ ports }: RequestContext, id: string) {
   return KEY_ID.test(id) ? await readKey(ports.store, id) : null;

@@ -1,9 +1,8 @@
 /** What keeps a new or changed key from ever being of use: an error where nothing here could, else a warning beside the key (K4). */
+import { type Budget, readLimits, TOKENS } from '../auth/key-limits.ts';
 import type { GatewayKey } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import { TOKENS } from '../ledger/limits/amount.ts';
-import { type Budget, readLimits } from '../ledger/limits/limits.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { findAlias } from '../routing/targets.ts';

@@ -1,14 +1,15 @@
 /** `GET /v1/key`: the caller's own key, its limits and how it stands against them (G8). */
 import type { Caller } from '../auth/caller.ts';
+import {
+  type LimitStatus,
+  periodName,
+  type RateStatus,
+  writeAmount,
+  writeLimits,
+} from '../auth/key-limits.ts';
 import type { RequestContext } from '../http/context.ts';
 import { identifyCaller } from '../http/identify.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
-import { callLedger } from '../ledger/call-ledger.ts';
-import { writeAmount } from '../ledger/limits/amount.ts';
-import { writeLimits } from '../ledger/limits/limits.ts';
-import { periodName } from '../ledger/limits/period.ts';
-import type { Rate } from '../ledger/limits/sliding-window.ts';
-import type { LimitStatus } from '../ledger/limits/status.ts';
 import type { JsonObject } from '../shared/json.ts';
 
 export async function handleKey(request: Request, context: RequestContext): Promise<Response> {
@@ -30,28 +31,28 @@ export async function showKey(shown: ShownKey, context: RequestContext): Promise
   const { id, name, models, expires_at, created_at } = shown;
   const key = { object: 'key', id, name, models, expires_at, created_at };
   if (shown.limits === null) return jsonResponse({ ...key, limits: null });
-  const asked = await callLedger(context, id, (ledger) => ledger.standing());
-  if (asked.kind === 'error') return errorResponse(asked.error);
-  return jsonResponse({ ...key, ...writeStanding(asked.value, context.arrivedAt) });
+  const status = await context.keyObjects.readLimitStatus(context, id);
+  if (status.kind === 'error') return errorResponse(status.error);
+  return jsonResponse({ ...key, ...writeStatus(status.value, context.arrivedAt) });
 }
 
 /** What has no limit is null. Amounts are in the budget's own unit. */
-function writeStanding(standing: LimitStatus, now: number): JsonObject {
-  const { limits, requests, tokens, running } = standing;
+function writeStatus(status: LimitStatus, now: number): JsonObject {
+  const { limits, requests, tokens, running } = status;
   return {
     limits: writeLimits(limits),
-    budget: writeBudget(standing, now),
+    budget: writeBudget(status, now),
     requests: writeRate(limits.rpm, requests),
     tokens: writeRate(limits.tpm, tokens),
     concurrent: limits.maxConcurrent === null ? null : { limit: limits.maxConcurrent, running },
   };
 }
 
-function writeBudget({ limits, budget: standing }: LimitStatus, now: number): JsonObject | null {
+function writeBudget({ limits, budget: status }: LimitStatus, now: number): JsonObject | null {
   const { budget } = limits;
-  if (budget === null || standing === null) return null;
+  if (budget === null || status === null) return null;
   const { unit, amount, per } = budget;
-  const { spent, reserved, estimated, unreported, resetsAt } = standing;
+  const { spent, reserved, estimated, unreported, resetsAt } = status;
   return {
     unit,
     period: periodName(per, now),
@@ -67,7 +68,7 @@ function writeBudget({ limits, budget: standing }: LimitStatus, now: number): Js
   };
 }
 
-function writeRate(limit: number | null, rate: Rate | null): JsonObject | null {
+function writeRate(limit: number | null, rate: RateStatus | null): JsonObject | null {
   if (limit === null || rate === null) return null;
   return { limit, remaining: Math.max(0, limit - rate.used), resets_in_ms: rate.resetMs };
 }

@@ -16,6 +16,20 @@ export interface GatewayKey {
 
 export type NewKey = Pick<GatewayKey, 'name' | 'models' | 'expires_at' | 'limits'>;
 
+/** A change of an existing key. */
+export interface KeyChange {
+  /** The key as read from KV. */
+  readonly key: GatewayKey;
+  readonly fields: Partial<Omit<NewKey, 'limits'>>;
+  /** Limits to set; null removes a limit, an absent field keeps it. */
+  readonly limits: JsonObject;
+}
+
+export type KeyChangeResult =
+  | { readonly kind: 'changed'; readonly key: GatewayKey }
+  | { readonly kind: 'revoked' }
+  | { readonly kind: 'invalid'; readonly message: string; readonly param: string };
+
 /** The part of a KV namespace that keys use. */
 export type KeyStore = Pick<KVNamespace, 'get' | 'put' | 'list' | 'delete'>;
 

@@ -5,6 +5,7 @@ import { clientError, internalError } from '../http/respond.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
 import { skippedAttempt } from '../routing/attempt-summary.ts';
 import { endRequestSpan, inRequestSpan, type Span } from '../tracing/spans.ts';
+import type { CompletionContext } from './admission.ts';
 import { AttemptRunner, attemptFacts } from './attempt-runner.ts';
 import { respondWithJson } from './json-response.ts';
 import { type PreparedCompletion, type PrepareResult, prepareCompletion } from './prepare.ts';
@@ -17,7 +18,7 @@ type Opened = Extract<PrepareResult, { kind: 'exchange' }>;
 export async function handleCompletion<Session>(
   request: Request,
   clientRoute: ClientRoute<Session>,
-  context: RequestContext,
+  context: CompletionContext,
   pathModel?: string,
 ): Promise<Response> {
   const opened = await prepareCompletion(request, clientRoute, context, pathModel);

@@ -19,7 +19,7 @@ import {
 } from '../routing/targets.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
-import { type Admission, admit } from './admission.ts';
+import type { Admission, CompletionContext } from './admission.ts';
 import { ReplayableRequest, type TargetRequest } from './replayable-request.ts';
 import { type ClientRoute, type CompletionRequest, readCompletionRequest } from './request.ts';
 import { type RequestPolicies, readRequestPolicies } from './request-policies.ts';
@@ -75,7 +75,7 @@ interface Refused {
 export async function prepareCompletion<Session>(
   request: Request,
   clientRoute: ClientRoute<Session>,
-  context: RequestContext,
+  context: CompletionContext,
   pathModel?: string,
 ): Promise<PrepareResult> {
   const identified = await identifyCaller(request, context);
@@ -103,7 +103,7 @@ export async function prepareCompletion<Session>(
 
 interface Asker {
   readonly route: Route;
-  readonly context: RequestContext;
+  readonly context: CompletionContext;
   readonly caller: Caller;
   readonly asked: RequestPolicies;
   readonly signal: AbortSignal;
@@ -155,15 +155,15 @@ async function prepare(read: CompletionRequest, scope: Asker): Promise<PrepareRe
   const promptTokens = estimatePromptTokens(body);
   // A key without limits waits for nothing (G1).
   const admitted = isLimited(caller)
-    ? await admit({ context, keyId: caller.keyId, targets, first, replayable, promptTokens })
+    ? await context.admit({ context, keyId: caller.keyId, targets, first, replayable, promptTokens })
     : null;
-  if (admitted?.kind === 'refused') return refuse({ error: admitted.error, headers: admitted.headers });
+  if (admitted?.kind === 'error') return refuse(admitted.error);
   // Whoever asks from here on learns of a client that leaves; one that has left by now is asked for nobody (T4).
   if (signal.aborted) {
-    admitted?.admission.release();
+    admitted?.value.admission.release();
     return refuse({ error: apiError('invalid_request', 'The client left before its request was sent on') });
   }
-  if (admitted !== null) first = admitted.first;
+  if (admitted !== null) first = admitted.value.first;
   return {
     kind: 'exchange',
     first,
@@ -184,7 +184,7 @@ async function prepare(read: CompletionRequest, scope: Asker): Promise<PrepareRe
       asksCost: requestsCost(body),
       promptTokens,
       callerPays,
-      admission: admitted?.admission ?? null,
+      admission: admitted?.value.admission ?? null,
     },
   };
 }

@@ -2,9 +2,9 @@
 
 import type { ModelLists } from '../api/model-lists.ts';
 import type { Caller } from '../auth/caller.ts';
-import type { KeyStore, KnownKeys } from '../auth/keys.ts';
-import type { KeyCalls } from '../ledger/held-key.ts';
-import type { LimitsNamespace, LimitsStub } from '../ledger/limits/limit-calls.ts';
+import type { LimitStatus } from '../auth/key-limits.ts';
+import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/keys.ts';
+import type { ApiError } from '../canonical/error.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
 import type { LedgerStore } from '../metering/kv-ledger.ts';
 import type { Ledger } from '../metering/ledger.ts';
@@ -14,6 +14,8 @@ import type { RecordWriter } from '../metering/record-writer.ts';
 import type { ClientProtocol } from '../protocols/shared/client-protocol.ts';
 import type { CircuitBreakers } from '../routing/circuit-breaker.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { JsonObject } from '../shared/json.ts';
+import type { Result } from '../shared/result.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
 import type { Clock } from '../stream/timers.ts';
 import type { Tracing } from '../tracing/spans.ts';
@@ -27,6 +29,7 @@ export interface RequestContext {
   readonly records: Pick<RecordWriter, 'write'>;
   readonly modelLists: ModelLists;
   readonly knownKeys: KnownKeys;
+  readonly keyObjects: KeyObjects;
   readonly knownCallers: KnownCallers;
   readonly circuits: CircuitBreakers;
   readonly leaseMemory: LeaseMemory;
@@ -58,8 +61,6 @@ interface KnownFacts {
 export interface Ports {
   /** Keys and usage records (`WEIR_KV`). */
   readonly store: KeyStore & LedgerStore;
-  /** The ledger objects (`WEIR_LEDGER`), or null where none are bound. */
-  readonly ledgers: KeyObjects | null;
   /** The queue for usage records (`USAGE_QUEUE`), or null where none is bound. */
   readonly queue: RecordQueue | null;
   /** The rate limiter in front of the key store (`LIMITER`), or null where none is bound. */
@@ -73,10 +74,22 @@ export interface Ports {
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
 }
 
-/** The Durable Object namespace `WEIR_LEDGER`, or a test's stand-in. */
-export interface KeyObjects extends LimitsNamespace {
-  getByName(name: string): KeyObject;
+/** Reads and changes what the ledger object of a key holds. The feature `ledger` implements it. */
+export interface KeyObjects {
+  readLimitStatus(context: KeyCallContext, keyId: string): Promise<Result<LimitStatus, ApiError>>;
+  /**
+   * Sets the limits of a new key.
+   * @returns the limits that are now set, in the form in which requests set them
+   */
+  setLimits(
+    context: KeyCallContext,
+    keyId: string,
+    fields: JsonObject,
+  ): Promise<Result<JsonObject | null, ApiError>>;
+  /** Changes a key and its limits. Concurrent changes of one key are applied one after the other. */
+  changeKey(context: KeyCallContext, change: KeyChange): Promise<Result<KeyChangeResult, ApiError>>;
+  /** Makes the object refuse changes of a revoked key, and deletes the stored changes. */
+  revokeKey(context: KeyCallContext, keyId: string): Promise<void>;
 }
 
-/** The Durable Object of one gateway key: its records, its limits, and changes of the key. */
-export interface KeyObject extends LimitsStub, KeyCalls {}
+export type KeyCallContext = Pick<RequestContext, 'ports' | 'requestId'>;

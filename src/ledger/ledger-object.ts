@@ -1,38 +1,34 @@
-/** The Durable Object that is one key's ledger: what a request used and what its limits allow change in one transaction (L4). */
+/** The Durable Object of one gateway key: its limits, its usage records and the key itself. One object is the directory of all keys. */
 import { DurableObject } from 'cloudflare:workers';
-import type { KeyStore } from '../auth/keys.ts';
+import type { LimitStatus, LimitsResult } from '../auth/key-limits.ts';
+import type { KeyChange, KeyChangeResult, KeyStore } from '../auth/keys.ts';
 import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import { DAY_MS } from '../metering/time.ts';
 import { readRecordDays } from '../settings/settings.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { type KeyCalls, type KeyChange, type KeyChangeResult, LedgerKey } from './held-key.ts';
-import type { LimitsStub } from './limits/limit-calls.ts';
-import type { LimitsResult } from './limits/limits.ts';
-import { type Reservation, type ReserveRequest, reserve } from './limits/reserve.ts';
-import { expire, nextExpiry, settle, settleRecords, settleUnreserved } from './limits/settle.ts';
-import { type LimitStatus, readLimitStatus } from './limits/status.ts';
-import { changeLimits, createLimitTables } from './limits/tables.ts';
-import type { SumRow } from './records/columns.ts';
+import { DIRECTORY, type LedgerNamespace, type LedgerStub } from './ledger-calls.ts';
+import { changeLimits, createLimitTables, readLimitStatus } from './limits/limit-tables.ts';
+import {
+  expire,
+  nextExpiry,
+  type Reservation,
+  type ReserveRequest,
+  reserve,
+  settle,
+  settleRecords,
+  settleUnreserved,
+} from './limits/reservations.ts';
 import {
   type ActiveDays,
   activeDays,
   createDirectory,
-  DIRECTORY,
   directoryReport,
+  sumRefusals,
   takeDays,
+  takeRefusals,
 } from './records/directory.ts';
-import {
-  addToHours,
-  changedDays,
-  createSums,
-  type DayRow,
-  keepDays,
-  MAX_MESSAGE_ROWS,
-} from './records/hours.ts';
-import { keyReport, type RowsResult } from './records/key-report.ts';
-import type { LedgerNamespace } from './records/ledger-calls.ts';
 import {
   createRecords,
   deleteRecords,
@@ -41,11 +37,23 @@ import {
   isForgotten,
   type LedgerPage,
   listRecords,
+  readState,
+  setState,
 } from './records/records.ts';
-import { createRefusals, sumRefusals, takeRefusals } from './records/refusals.ts';
-import { createStateTable, readState, setState } from './records/settings-table.ts';
+import type { SumRow } from './records/sum-columns.ts';
+import {
+  addToHours,
+  changedDays,
+  createSums,
+  type DayRow,
+  keepDays,
+  keyReport,
+  MAX_MESSAGE_ROWS,
+  type RowsResult,
+} from './records/sums.ts';
+import { StoredKey } from './stored-key.ts';
 
-/** The part of an object's storage that is used. */
+/** The part of an object's storage that the class uses. */
 export type LedgerStorage = Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'getAlarm' | 'setAlarm'>;
 
 export interface LedgerEnv {
@@ -54,29 +62,29 @@ export interface LedgerEnv {
   readonly [name: string]: unknown;
 }
 
-/** An object has one alarm, which several jobs share: each does what is due and tells when it is needed next (ms), or null. */
+/** An object has one alarm, which several jobs share. Each does the work that is due, and returns when it is due next (ms since the epoch), or null. */
 type Job = (now: number) => number | null | Promise<number | null>;
 
-/** The directory has a ledger's sums within a minute. */
+/** The directory receives new sums within a minute. */
 const SEND_AFTER_MS = 30_000;
 const RETRY_AFTER_MS = 60_000;
-/** A directory that hangs holds up no other job. */
+/** A directory that does not respond must not delay the next alarm. */
 const MAX_SEND_MS = 10_000;
 
-export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub, KeyCalls {
+export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub {
   readonly #storage: LedgerStorage;
   readonly #sql: SqlStorage;
   readonly #keyId: string;
   readonly #jobs: readonly Job[];
-  readonly #key: LedgerKey;
+  readonly #key: StoredKey;
 
-  /** @param storage the object's own, or one around it */
+  /** @param storage the object's own, or a wrapper around it */
   constructor(context: DurableObjectState, env: LedgerEnv, storage: LedgerStorage = context.storage) {
     super(context, env);
     this.#storage = storage;
     this.#sql = storage.sql;
     this.#keyId = context.id.name ?? '';
-    this.#key = new LedgerKey({
+    this.#key = new StoredKey({
       sql: this.#sql,
       transaction: (act) => storage.transactionSync(act),
       store: env.WEIR_KV ?? null,
@@ -84,15 +92,13 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
     });
     if (this.#keyId === DIRECTORY) {
       createDirectory(this.#sql);
-      createRefusals(this.#sql);
       this.#jobs = [];
       return;
     }
-    createStateTable(this.#sql);
     createRecords(this.#sql);
     createSums(this.#sql);
     createLimitTables(this.#sql);
-    // The one that waits for another object comes last.
+    // The job that calls another object is last.
     this.#jobs = [
       (now) => this.#expireReservations(now),
       (now) => this.#deleteOld(now),
@@ -103,19 +109,19 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
   async settle(records: readonly ChargedRecord[], recordDays?: number): Promise<readonly string[]> {
     const alarm = await this.#storage.getAlarm();
     const forgotten = this.#storage.transactionSync(() => {
-      const marks = readState(this.#sql);
-      const days = recordDays ?? marks.record_days;
-      if (days !== marks.record_days) setState(this.#sql, 'record_days', days);
-      const old = records.filter((record) => isForgotten(record, marks));
-      const taken = insertRecords(
+      const state = readState(this.#sql);
+      const days = recordDays ?? state.record_days;
+      if (days !== state.record_days) setState(this.#sql, 'record_days', days);
+      const old = records.filter((record) => isForgotten(record, state));
+      const inserted = insertRecords(
         this.#sql,
         old.length === 0 ? records : records.filter((one) => !old.includes(one)),
       );
-      addToHours(this.#sql, taken, marks);
-      settleRecords(this.#sql, taken);
+      addToHours(this.#sql, inserted, state);
+      settleRecords(this.#sql, inserted);
       return old.map((record) => record.request_id);
     });
-    // In the turn of the transaction, so that there is never a record without an alarm.
+    // Without an await after the transaction, so that there is never a record without an alarm.
     const due = Date.now() + SEND_AFTER_MS;
     if (alarm === null || alarm > due) await this.#storage.setAlarm(due);
     return forgotten;
@@ -157,7 +163,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
     const alarm = await this.#storage.getAlarm();
     const now = Date.now();
     const reservation = this.#storage.transactionSync(() => reserve(this.#sql, request, now));
-    // In the turn of the transaction, so that there is never a reservation without an alarm.
+    // Without an await after the transaction, so that there is never a reservation without an alarm.
     const due = now + request.expiresAfterMs;
     if (reservation.kind === 'reserved' && (alarm === null || alarm > due)) await this.#storage.setAlarm(due);
     return reservation;
@@ -201,22 +207,22 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
       const time = await job(Date.now());
       if (time !== null) next.push(time);
     }
-    if (next.length > 0) await this.#wakeBy(Math.min(...next));
+    if (next.length > 0) await this.#setAlarmBy(Math.min(...next));
   }
 
-  /** Has the alarm go off at that time (ms since the epoch) or before. */
-  async #wakeBy(time: number): Promise<void> {
+  /** Sets the alarm to that time (ms since the epoch), unless it is already set to an earlier one. */
+  async #setAlarmBy(time: number): Promise<void> {
     const set = await this.#storage.getAlarm();
     if (set === null || set > time) await this.#storage.setAlarm(time);
   }
 
-  /** Sends sums of days to the directory. What can't be sent is sent later, and the ledger's own reports are exact meanwhile. */
+  /** Sends day sums to the directory, and retries later if that fails. The key's own reports do not depend on it. */
   async #sendDays(now: number): Promise<number | null> {
     const rows = changedDays(this.#sql, readState(this.#sql));
     if (rows.length === 0) return null;
     const directory = this.env.WEIR_LEDGER.getByName(DIRECTORY);
     if (!(await succeeds(directory.takeDays(this.#keyId, rows), MAX_SEND_MS))) return now + RETRY_AFTER_MS;
-    // Yesterday stays open, as a request may end on the day after its arrival.
+    // Yesterday stays open: a request counts on the day of its arrival and may end on the next.
     this.#storage.transactionSync(() => keepDays(this.#sql, rows, Math.floor(now / DAY_MS) - 1));
     return rows.length === MAX_MESSAGE_ROWS ? now : null;
   }
@@ -225,27 +231,27 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LimitsStub
     const keptMs = (readState(this.#sql).record_days || readRecordDays(this.env)) * DAY_MS;
     const oldest = this.#storage.transactionSync(() => deleteRecords(this.#sql, now - keptMs));
     if (oldest === null) return null;
-    // Once a day is enough for what falls due.
+    // Records are deleted once a day.
     return oldest < now - keptMs ? now : oldest + keptMs + DAY_MS;
   }
 }
 
-/** Whether the call succeeds within so many ms; never rejects. */
+/** Whether the call succeeds within the time. Never rejects. */
 async function succeeds(call: Promise<void>, ms: number): Promise<boolean> {
-  const late = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => late.resolve(false), ms);
-  const isDone = await Promise.race([
+  const timeout = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => timeout.resolve(false), ms);
+  const hasSucceeded = await Promise.race([
     call.then(
       () => true,
       () => false,
     ),
-    late.promise,
+    timeout.promise,
   ]);
   clearTimeout(timer);
-  return isDone;
+  return hasSucceeded;
 }
 
 function log(entry: Readonly<Record<string, unknown>>): void {
-  // biome-ignore lint/suspicious/noConsole: an object's log is its console, as a Worker's is.
+  // biome-ignore lint/suspicious/noConsole: the log of a Durable Object is its console.
   console.log(JSON.stringify(entry));
 }

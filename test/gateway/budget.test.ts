@@ -1,6 +1,6 @@
 /** Tests that a hard budget is hard, in the gateway: what nobody reported, prompts nobody sees, rival limits, tiers, further attempts (G2, G3). */
 import { describe, expect, test } from 'vitest';
-import { MAX_PROMPT_TOKENS } from '../../src/ledger/limits/prompt-bound.ts';
+import { MAX_PROMPT_TOKENS } from '../../src/ledger/limits/usage-upper-bound.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 import { event, json, type Play, ROLE, refuse, sse } from './upstreams.ts';

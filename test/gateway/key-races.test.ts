@@ -1,6 +1,6 @@
 /** Tests what becomes of a key whose changes and revocation meet: in KV alone, and in the key's object (K2, K3). */
 import { describe, expect, test } from 'vitest';
-import type { Ports } from '../../src/http/context.ts';
+import type { GatewayPorts } from '../../src/gateway.ts';
 import { decodeObject, type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { MemoryStore } from '../metering/records.ts';
 import { LimitedGateway } from './limited-gateway.ts';
@@ -55,11 +55,11 @@ class Keys {
   id = '';
   token = '';
 
-  private constructor(own: Partial<Ports>) {
-    this.gateway = new LimitedGateway({}, { store: this.store as unknown as Ports['store'], ...own });
+  private constructor(own: Partial<GatewayPorts>) {
+    this.gateway = new LimitedGateway({}, { store: this.store as unknown as GatewayPorts['store'], ...own });
   }
 
-  static async open(own: Partial<Ports> = {}): Promise<Keys> {
+  static async open(own: Partial<GatewayPorts> = {}): Promise<Keys> {
     const keys = new Keys(own);
     const made = await keys.gateway.post('/admin/keys', ADMIN_TOKEN, { name: 'before' });
     const { id, key } = decodeObject(await made.text()) ?? {};
@@ -93,7 +93,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise(setImmediate);
 }
 
-describe.each<[where: string, own: Partial<Ports>]>([
+describe.each<[where: string, own: Partial<GatewayPorts>]>([
   ['KV alone', { ledgers: null }],
   ["the key's object", {}],
 ])('finding 9, in %s', (_, own) => {

@@ -1,14 +1,11 @@
 /** A gateway in memory whose keys have limits: its ledger objects can be made to fail or hang, and every call is recorded. */
 import { timingSafeEqual } from 'node:crypto';
-import { createGateway } from '../../src/gateway.ts';
-import type { KeyObject, KeyObjects, Ports } from '../../src/http/context.ts';
+import { createGateway, type GatewayPorts } from '../../src/gateway.ts';
 import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';
-import { type KeyCalls, LedgerKey } from '../../src/ledger/held-key.ts';
-import type { LimitCalls } from '../../src/ledger/limits/limit-calls.ts';
-import { reserve } from '../../src/ledger/limits/reserve.ts';
-import { settle, settleUnreserved } from '../../src/ledger/limits/settle.ts';
-import { readLimitStatus } from '../../src/ledger/limits/status.ts';
-import { changeLimits } from '../../src/ledger/limits/tables.ts';
+import type { KeyCalls, LedgerNamespace, LedgerStub, LimitCalls } from '../../src/ledger/ledger-calls.ts';
+import { changeLimits, readLimitStatus } from '../../src/ledger/limits/limit-tables.ts';
+import { reserve, settle, settleUnreserved } from '../../src/ledger/limits/reservations.ts';
+import { StoredKey } from '../../src/ledger/stored-key.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
 import { MemorySql } from '../ledger/limits/memory-sql.ts';
@@ -50,11 +47,11 @@ export class LimitedGateway {
   readonly #work: Promise<unknown>[] = [];
   readonly #gateway: ReturnType<typeof createGateway>;
 
-  constructor(settings: JsonObject = {}, ports: Partial<Ports> = {}, hooks: Hooks = NO_HOOKS) {
+  constructor(settings: JsonObject = {}, ports: Partial<GatewayPorts> = {}, hooks: Hooks = NO_HOOKS) {
     const read = readSettings({ ADMIN_TOKEN, OPENAI_API_KEY: 'k', DEEPSEEK_API_KEY: 'k', ...settings });
     if (read.kind === 'invalid') throw new Error(JSON.stringify(read.problems));
-    const { store = new KeyedStore(this.calls) as unknown as Ports['store'] } = ports;
-    const own: Ports = {
+    const { store = new KeyedStore(this.calls) as unknown as GatewayPorts['store'] } = ports;
+    const own: GatewayPorts = {
       store,
       ledgers: this.#ledgers(store),
       limiter: null,
@@ -118,7 +115,7 @@ export class LimitedGateway {
     }
   }
 
-  #ledgers(store: Ports['store']): KeyObjects {
+  #ledgers(store: GatewayPorts['store']): LedgerNamespace {
     const { sql } = this;
     const call = async <Value>(name: string, act: () => Value): Promise<Value> => {
       this.calls.push(name);
@@ -139,7 +136,7 @@ export class LimitedGateway {
       standing: () => call('standing', () => readLimitStatus(sql, Date.now())),
       changeLimits: (fields) => call('changeLimits', () => changeLimits(sql, fields)),
     };
-    const key = new LedgerKey({
+    const key = new StoredKey({
       sql,
       transaction: (act) => act(),
       store,
@@ -150,7 +147,7 @@ export class LimitedGateway {
       revokeKey: async (id) => (await call('revokeKey', () => {})) ?? key.revokeKey(id),
     };
     // These tests have LEDGER=kv, and no object holds a record.
-    return { getByName: () => ({ ...stub, ...keyCalls }) as KeyObject };
+    return { getByName: () => ({ ...stub, ...keyCalls }) as LedgerStub };
   }
 }
 

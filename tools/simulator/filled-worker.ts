@@ -1,8 +1,7 @@
 /** The gateway, and one route more: records posted to it go into the ledger as its own would. For the demo and for tests of the page. */
 import worker from '../../src/index.ts';
+import type { LedgerStub } from '../../src/ledger/ledger-calls.ts';
 import { LedgerObject } from '../../src/ledger/ledger-object.ts';
-import type { LimitsStub } from '../../src/ledger/limits/limit-calls.ts';
-import type { LedgerStub } from '../../src/ledger/records/ledger-calls.ts';
 import { ObjectLedger } from '../../src/ledger/records/object-ledger.ts';
 import { KvLedger } from '../../src/metering/kv-ledger.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
@@ -18,7 +17,7 @@ export { FilledLedger as LedgerObject };
 
 interface Env {
   readonly WEIR_KV: KVNamespace;
-  readonly WEIR_LEDGER: { getByName(name: string): LedgerStub & LimitsStub & Pick<FilledLedger, 'sendSums'> };
+  readonly WEIR_LEDGER: { getByName(name: string): LedgerStub & Pick<FilledLedger, 'sendSums'> };
   readonly LEDGER?: string;
   readonly [name: string]: unknown;
 }

@@ -1,41 +1,40 @@
-/** The directory: one object that has every ledger's sums of days, so that a report over all keys asks it alone (L4). */
-
+/** The directory object: the day sums of all keys, so that a report over all keys is one call, and counts of refused requests. */
 import type { ReportQuery } from '../../metering/ledger.ts';
-import { DAY_MS } from '../../metering/time.ts';
-import { MAX_ASKED_LEDGERS } from '../../shared/limits.ts';
-import { AMOUNTS, rowsFrom, type SumRow, valuesOf } from './columns.ts';
-import type { DayRow } from './hours.ts';
-import { sumRows } from './sum-rows.ts';
-import { createSumTable } from './sum-table.ts';
-
-/** The directory's name among the ledgers: no key has such an id. */
-export const DIRECTORY = '*';
+import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refusals.ts';
+import { DAY_MS, firstIdAt, HOUR_MS, idTime } from '../../metering/time.ts';
+import { MAX_ASKED_LEDGERS, MAX_REPORT_ROWS, REFUSALS_KEPT_DAYS } from '../../shared/limits.ts';
+import { AMOUNTS, createSumTable, rowsFrom, type SumRow, valuesOf } from './sum-columns.ts';
+import { type DayRow, sumRows } from './sums.ts';
 
 export function createDirectory(sql: SqlStorage): void {
   createSumTable(sql, 'ledger_days', { day: 'INTEGER', key: 'TEXT' });
+  sql.exec(`CREATE TABLE IF NOT EXISTS refusals (
+    hour INTEGER NOT NULL, key TEXT NOT NULL, code TEXT NOT NULL, requests INTEGER NOT NULL, PRIMARY KEY (hour, key, code)
+  ) STRICT, WITHOUT ROWID`);
+  sql.exec('CREATE TABLE IF NOT EXISTS refusal_batches (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID');
 }
 
-/** A sum only ever grows by requests, so that a message which comes late, or again, changes nothing. */
-const TAKE = `INSERT INTO ledger_days ${rowsFrom(2)} ON CONFLICT DO UPDATE SET
+/** The number of requests of a sum only grows, so a late or repeated message changes nothing. */
+const REPLACE_DAYS = `INSERT INTO ledger_days ${rowsFrom(2)} ON CONFLICT DO UPDATE SET
   ${AMOUNTS.map((name) => `${name} = excluded.${name}`).join(', ')} WHERE excluded.requests > requests`;
 
-/** Takes a ledger's sums of days, in the place of those that it has. */
+/** Replaces day sums of a key. */
 export function takeDays(sql: SqlStorage, keyId: string, rows: readonly DayRow[]): void {
   sql.exec(
-    TAKE,
+    REPLACE_DAYS,
     JSON.stringify(
       rows.map(({ day, dimensions, columns }) => [day, keyId, ...dimensions, ...valuesOf(columns)]),
     ),
   );
 }
 
-/** Over all keys, of whole days. */
+/** Reports over all keys, for whole days. */
 export function directoryReport(sql: SqlStorage, query: ReportQuery): SumRow[] {
   const select = 'SELECT * FROM ledger_days WHERE day >= ? AND day < ?';
   return sumRows(sql, { select, bindings: [query.fromMs / DAY_MS, query.toMs / DAY_MS] }, query);
 }
 
-/** Who had requests on a day. */
+/** The keys that had requests on a day. */
 export interface ActiveDay {
   /** Days since the epoch. */
   readonly day: number;
@@ -45,13 +44,13 @@ export interface ActiveDay {
 export interface ActiveDays {
   /** The latest first. */
   readonly days: readonly ActiveDay[];
-  /** There are more ledgers than one answer asks: the days before these are left out. */
+  /** There are more keys than one response may read: earlier days are left out. */
   readonly isCut: boolean;
 }
 
 /**
- * The days from one to another, both within, on which there were requests, and whose they were.
- * @returns whole days, of no more ledgers than one answer asks: none where the latest day has more
+ * The days from `from` to `to`, both inclusive, on which there were requests.
+ * @returns whole days with together at most {@link MAX_ASKED_LEDGERS} keys: no day if the latest one has more
  */
 export function activeDays(sql: SqlStorage, from: number, to: number): ActiveDays {
   const select =
@@ -61,4 +60,43 @@ export function activeDays(sql: SqlStorage, from: number, to: number): ActiveDay
   const days = [...byDay].map(([day, pairs]) => ({ day, keyIds: pairs.map(([, key]) => String(key)) }));
   const isCut = rows.length > MAX_ASKED_LEDGERS;
   return { days: isCut ? days.slice(0, -1) : days, isCut };
+}
+
+/** How long a batch of refusals may be repeated. */
+const BATCHES_KEPT_MS = DAY_MS;
+
+const ADD_REFUSALS = `INSERT INTO refusals SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?) WHERE TRUE
+  ON CONFLICT DO UPDATE SET requests = requests + excluded.requests`;
+
+/** Adds a batch unless it is already counted. The caller wraps this in a transaction. */
+export function takeRefusals(sql: SqlStorage, { id, rows }: RefusalBatch): void {
+  const isNew = !sql.exec('INSERT OR IGNORE INTO refusal_batches VALUES (?) RETURNING id', id).next().done;
+  if (!isNew) return;
+  const values = rows.map(({ hour, keyId, code, requests }) => [hour, keyId, code, requests]);
+  sql.exec(ADD_REFUSALS, JSON.stringify(values));
+  const now = idTime(id);
+  sql.exec('DELETE FROM refusal_batches WHERE id < ?', firstIdAt(now - BATCHES_KEPT_MS));
+  sql.exec('DELETE FROM refusals WHERE hour < ?', Math.floor((now - REFUSALS_KEPT_DAYS * DAY_MS) / HOUR_MS));
+}
+
+/** Refusals summed by the query's groups. One row more than a report may have signals that there are too many. */
+export function sumRefusals(sql: SqlStorage, query: RefusalQuery): RefusalRow[] {
+  const { fromHour, toHour, keyId, groups } = query;
+  const day = groups.includes('day') ? 'hour / 24 * 24' : '0';
+  const columns = [
+    groups.includes('hour') ? 'hour' : day,
+    groups.includes('key') ? 'key' : "''",
+    groups.includes('code') ? 'code' : "''",
+  ];
+  const rows = sql.exec(
+    `SELECT ${columns.join(', ')}, SUM(requests) FROM refusals WHERE hour >= ? AND hour < ? AND (? IS NULL OR key = ?)
+      GROUP BY 1, 2, 3 LIMIT ${MAX_REPORT_ROWS + 1}`,
+    ...[fromHour, toHour, keyId, keyId],
+  );
+  return [...rows.raw()].map(([hour, key, code, requests]) => ({
+    hour: Number(hour),
+    keyId: String(key),
+    code: String(code),
+    requests: Number(requests),
+  }));
 }

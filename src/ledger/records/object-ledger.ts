@@ -1,4 +1,4 @@
-/** The ledger on Durable Objects, one a key, and a directory over all of them (LEDGER=object, L4). */
+/** The store of usage records on Durable Objects (`LEDGER=object`): one object for each key, and a directory over all of them. */
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { Ledger, ListedRecord, RecordPage, RecordQuery, ReportQuery } from '../../metering/ledger.ts';
 import type { UsageRecord } from '../../metering/record.ts';
@@ -12,15 +12,14 @@ import {
   SUMMED_LEDGERS_AT_ONCE,
 } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
-import { fromColumns, type SumRow } from './columns.ts';
-import { type ActiveDays, DIRECTORY } from './directory.ts';
-
-import type { LedgerNamespace, LedgerStub } from './ledger-calls.ts';
-import { listAll } from './list-all.ts';
+import { DIRECTORY, type LedgerNamespace, type LedgerStub } from '../ledger-calls.ts';
+import type { ActiveDay, ActiveDays } from './directory.ts';
+import type { LedgerPage } from './records.ts';
+import { fromColumns, type SumRow } from './sum-columns.ts';
 
 export interface ObjectLedgerPorts {
   readonly ledgers: LedgerNamespace;
-  /** For so many days each keeps single records; absent: as its own environment says. */
+  /** How many days objects keep single records; absent: as their own environment says. */
   readonly recordDays?: number;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
 }
@@ -32,12 +31,12 @@ export class ObjectLedger implements Ledger {
     this.#ports = ports;
   }
 
-  /** Always a new stub: one whose object was reset throws for ever. */
+  /** Always a new stub: the stub of an object that was reset fails forever. */
   #ledger(name: string): LedgerStub {
     return this.#ports.ledgers.getByName(name);
   }
 
-  /** Reads from an object, a second time where the first one fails: a deployment resets every object once. */
+  /** Reads from an object, with one retry: every deployment resets each object once. */
   async #read<T>(name: string, read: (ledger: LedgerStub) => Promise<T>): Promise<T> {
     try {
       return await read(this.#ledger(name));
@@ -75,7 +74,7 @@ export class ObjectLedger implements Ledger {
       : this.#reportEach(query);
   }
 
-  /** The directory has days alone: for hours, and for parts of days, the ledgers that it names are asked themselves. */
+  /** The directory has only days: for hours and parts of days, reads the objects of the keys that it lists. */
   async #reportEach(query: ReportQuery): Promise<Result<Report, ApiError>> {
     const { days, isCut } = await this.#activeDays(
       Math.floor(query.fromMs / DAY_MS),
@@ -101,11 +100,11 @@ export class ObjectLedger implements Ledger {
     const { keyId, fromId, beforeId } = query;
     if (keyId !== null) return ok(await this.#read(keyId, (ledger) => ledger.list(query)));
     const { days, isCut } = await this.#activeDays(dayOf(fromId), lastDayBefore(beforeId));
-    const earliest = days.at(-1);
-    if (isCut && earliest === undefined) return refuse(TOO_MANY_KEYS, 'key');
+    const earliestDay = days.at(-1);
+    if (isCut && earliestDay === undefined) return refuse(TOO_MANY_KEYS, 'key');
     const page = await listAll(query, days, (id, own) => this.#read(id, (ledger) => ledger.list(own)));
-    const isMore = page.next === null && isCut && earliest !== undefined;
-    return ok(isMore ? { ...page, next: firstIdAt(earliest.day * DAY_MS) } : page);
+    const hasMore = page.next === null && isCut && earliestDay !== undefined;
+    return ok(hasMore ? { ...page, next: firstIdAt(earliestDay.day * DAY_MS) } : page);
   }
 
   #activeDays(from: number, to: number): Promise<ActiveDays> {
@@ -145,7 +144,7 @@ function dayOf(id: string): number {
   return Math.floor(idTime(id) / DAY_MS);
 }
 
-/** The latest day of which an id can be before this one. */
+/** The latest day that has ids before this one. */
 function lastDayBefore(id: string): number {
   const day = dayOf(id);
   return id > firstIdAt(day * DAY_MS) ? day : day - 1;
@@ -171,4 +170,89 @@ function refuseParts(reason: 'too_many' | 'too_old'): Result<never, ApiError> {
 
 function refuse(message: string, param: string): Result<never, ApiError> {
   return failure(apiError('invalid_request', message, param));
+}
+
+/** The fewest records that one call reads from an object, however many objects there are. */
+const MIN_CHUNK = 20;
+
+type ListOne = (keyId: string, query: RecordQuery) => Promise<LedgerPage>;
+
+/**
+ * Merges the records of several keys, latest first. Reads each object only as far as its records are next.
+ * @param days the keys to read, latest day first
+ */
+async function listAll(
+  query: RecordQuery,
+  days: readonly ActiveDay[],
+  listOne: ListOne,
+): Promise<LedgerPage> {
+  const records: UsageRecord[] = [];
+  let calls = 0;
+  for (const { day, keyIds } of days) {
+    const fromId = latest(query.fromId, firstIdAt(day * DAY_MS));
+    const beforeId = earliest(query.beforeId, firstIdAt((day + 1) * DAY_MS));
+    const sources = keyIds.map((keyId) => new RecordSource(keyId, beforeId));
+    const share = Math.ceil((2 * query.limit) / sources.length);
+    const limit = Math.min(query.limit, Math.max(MIN_CHUNK, share));
+    const read = async (source: RecordSource) => {
+      calls++;
+      source.addPage(
+        await listOne(source.keyId, { ...query, fromId, beforeId: source.position ?? fromId, limit }),
+      );
+    };
+    for (let at = 0; at < sources.length; at += ASKED_LEDGERS_AT_ONCE)
+      await Promise.all(sources.slice(at, at + ASKED_LEDGERS_AT_ONCE).map(read));
+    for (let source = leading(sources); source !== undefined; source = leading(sources)) {
+      const last = records.at(-1);
+      if (records.length === query.limit && last !== undefined) return { records, next: last.request_id };
+      const record = source.shift();
+      if (record !== undefined) records.push(record);
+      else if (calls < 2 * MAX_ASKED_LEDGERS) await read(source);
+      else return { records, next: source.position };
+    }
+  }
+  return { records, next: null };
+}
+
+/** The records of one key: a page that was read, and where the next page begins. */
+class RecordSource {
+  readonly keyId: string;
+  #records: UsageRecord[] = [];
+  #next: string | null;
+
+  constructor(keyId: string, beforeId: string) {
+    this.keyId = keyId;
+    this.#next = beforeId;
+  }
+
+  /** The id of the next record, or an id before which the next record is; null where no record is left. */
+  get position(): string | null {
+    return this.#records[0]?.request_id ?? this.#next;
+  }
+
+  addPage({ records, next }: LedgerPage): void {
+    this.#records = [...records];
+    this.#next = next;
+  }
+
+  shift(): UsageRecord | undefined {
+    return this.#records.shift();
+  }
+}
+
+/** The source whose next record may be the latest of all. */
+function leading(sources: readonly RecordSource[]): RecordSource | undefined {
+  let best: RecordSource | undefined;
+  for (const source of sources) {
+    if (source.position !== null && source.position > (best?.position ?? '')) best = source;
+  }
+  return best;
+}
+
+function latest(a: string, b: string): string {
+  return a > b ? a : b;
+}
+
+function earliest(a: string, b: string): string {
+  return a < b ? a : b;
 }

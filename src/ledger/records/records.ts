@@ -1,45 +1,45 @@
-/** Single records in a key's ledger: each once, by its request id, listed, and gone after their time (L2, L4). */
-
+/** The single usage records of a key's ledger object: stored once by request id, listed, and deleted after `RECORD_DAYS`. */
 import { matchesQuery, type RecordQuery } from '../../metering/ledger.ts';
 import { type ChargedRecord, type UsageRecord, withoutCharges } from '../../metering/record.ts';
 import { firstIdAt, idTime } from '../../metering/time.ts';
 import { MAX_SCANNED_RECORDS } from '../../shared/limits.ts';
-import { type LedgerState, setState } from './settings-table.ts';
 
 /** Records that one alarm deletes. */
 const MAX_DELETED = 10_000;
 
-/** Request ids sort by time (L2), so that the primary key is the only index, and a record is one row written. */
+/** Request ids sort by time, so the primary key is the only index, and a record is one written row. */
 export function createRecords(sql: SqlStorage): void {
   sql.exec(
     'CREATE TABLE IF NOT EXISTS records (id TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT, WITHOUT ROWID',
+  );
+  sql.exec(
+    'CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID',
   );
 }
 
 const INSERT = `INSERT OR IGNORE INTO records SELECT value ->> 'request_id', value FROM json_each(?) RETURNING id`;
 
-/** @returns those that were not there before, each once */
+/** @returns the records that were not stored before, each once */
 export function insertRecords(sql: SqlStorage, records: readonly ChargedRecord[]): ChargedRecord[] {
   const inserted = [...sql.exec(INSERT, JSON.stringify(withoutCharges(records))).raw()].map(([id]) => id);
   return inserted.flatMap((id) => records.find(({ request_id }) => request_id === id) ?? []);
 }
 
-/** The record of a request, as it was settled, or null where there is none. */
 export function findRecord(sql: SqlStorage, id: string): UsageRecord | null {
   const [row] = sql.exec('SELECT record FROM records WHERE id = ?', id);
   return row === undefined ? null : decodeStored(row.record);
 }
 
-/** The records from one id up to another, which is not within. */
+/** The records from one id to another, which is excluded. */
 export function* eachRecord(sql: SqlStorage, fromId: string, toId: string): Iterable<UsageRecord> {
   const select = 'SELECT record FROM records WHERE id >= ? AND id < ?';
   for (const { record } of sql.exec(select, fromId, toId)) yield decodeStored(record);
 }
 
-/** Records of one ledger, the latest first. */
+/** Records of one ledger, latest first. */
 export interface LedgerPage {
   readonly records: readonly UsageRecord[];
-  /** All that are left are before this id; null where none are. */
+  /** All remaining records are before this id; null: there are none. */
   readonly next: string | null;
 }
 
@@ -58,14 +58,14 @@ export function listRecords(sql: SqlStorage, query: RecordQuery): LedgerPage {
   return { records, next: null };
 }
 
-/** Whether a record that comes now may have been here before: then it is not known whether it was counted. */
+/** Whether a record is so old that an earlier copy of it may have been deleted. It may have been counted then. */
 export function isForgotten({ request_id }: UsageRecord, { deleted_before }: LedgerState): boolean {
   return request_id < firstIdAt(deleted_before);
 }
 
 /**
  * Deletes records from before that time, in ms since the epoch.
- * @returns the time of the oldest that is left, or null
+ * @returns the time of the oldest remaining record, or null
  */
 export function deleteRecords(sql: SqlStorage, before: number): number | null {
   const oldest = `SELECT id FROM records WHERE id < ? ORDER BY id LIMIT ${MAX_DELETED}`;
@@ -75,7 +75,32 @@ export function deleteRecords(sql: SqlStorage, before: number): number | null {
   return typeof row?.id === 'string' ? idTime(row.id) : null;
 }
 
-/** Only this file writes them. */
+/** Only {@link insertRecords} writes these texts. */
 function decodeStored(text: unknown): UsageRecord {
   return JSON.parse(String(text)) as UsageRecord; // decode
+}
+
+/** Numbers that a ledger object stores about itself, in the table `marks`. Each is 0 until it is set. */
+export interface LedgerState {
+  /** Days since the epoch. The days before are closed: their sums are complete in `days`. */
+  readonly open_day: number;
+  /** Records from before this time (ms since the epoch) are deleted. */
+  readonly deleted_before: number;
+  /** How many days records are kept, as the gateway's last call set it. */
+  readonly record_days: number;
+}
+
+export function readState(sql: SqlStorage): LedgerState {
+  const rows = [...sql.exec('SELECT name, value FROM marks').raw()];
+  const values = new Map(rows.map(([name, value]) => [name, Number(value)]));
+  const read = (name: keyof LedgerState) => values.get(name) ?? 0;
+  return {
+    open_day: read('open_day'),
+    deleted_before: read('deleted_before'),
+    record_days: read('record_days'),
+  };
+}
+
+export function setState(sql: SqlStorage, name: keyof LedgerState, value: number): void {
+  sql.exec('INSERT INTO marks VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value', name, value);
 }

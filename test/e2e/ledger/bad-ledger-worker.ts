@@ -3,9 +3,8 @@
  * is put into KV as well, as the other store would have it.
  */
 import weir from '../../../src/index.ts';
+import type { LedgerNamespace, LedgerStub } from '../../../src/ledger/ledger-calls.ts';
 import type { LedgerEnv } from '../../../src/ledger/ledger-object.ts';
-import type { LimitsNamespace, LimitsStub } from '../../../src/ledger/limits/limit-calls.ts';
-import type { LedgerStub } from '../../../src/ledger/records/ledger-calls.ts';
 import { KvLedger } from '../../../src/metering/kv-ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import { seeded } from '../../random.ts';
@@ -43,7 +42,7 @@ async function disturbed<T>(call: () => Promise<T>, kill: (steps: number) => Pro
 }
 
 /** The same objects, the calls to which are disturbed. */
-function badLedgers(namespace: Env['WEIR_LEDGER'], store: KVNamespace | null): LimitsNamespace {
+function badLedgers(namespace: Env['WEIR_LEDGER'], store: KVNamespace | null): LedgerNamespace {
   return {
     getByName: (name) => {
       const stub = namespace.getByName(name);
@@ -60,7 +59,7 @@ function badLedgers(namespace: Env['WEIR_LEDGER'], store: KVNamespace | null): L
       };
       return new Proxy(stub, {
         get: (_, method) => Reflect.get(methods, method) ?? Reflect.get(stub, method),
-      }) as unknown as LimitsStub;
+      }) as unknown as LedgerStub;
     },
   };
 }

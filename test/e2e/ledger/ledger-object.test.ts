@@ -1,8 +1,12 @@
 /** The ledger objects under real workerd: records once, exact reports and lists, and a directory over all of them (L2, L4). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AMOUNTS, type Columns, DIMENSIONS } from '../../../src/ledger/records/columns.ts';
 import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
-import { MAX_SPEED_CHARS } from '../../../src/ledger/records/speed-text.ts';
+import {
+  AMOUNTS,
+  type Columns,
+  DIMENSIONS,
+  MAX_SPEED_CHARS,
+} from '../../../src/ledger/records/sum-columns.ts';
 import type { Ledger, RecordQuery, ReportQuery } from '../../../src/metering/ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import type { RefusalGroup } from '../../../src/metering/refusals.ts';

@@ -1,7 +1,7 @@
 /** Starts ledger objects in the workerd that wrangler runs, for tests that call their methods. */
 import { join } from 'node:path';
 import { createTestHarness, unstable_readConfig } from 'wrangler';
-import type { LedgerNamespace, LedgerStub } from '../../../src/ledger/records/ledger-calls.ts';
+import type { LedgerNamespace, LedgerStub } from '../../../src/ledger/ledger-calls.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 

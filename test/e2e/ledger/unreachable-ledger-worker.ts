@@ -1,12 +1,11 @@
 /** The gateway over ledger objects that a test puts out of reach and back. */
 import weir from '../../../src/index.ts';
-import type { LimitsNamespace } from '../../../src/ledger/limits/limit-calls.ts';
-import type { LedgerStub } from '../../../src/ledger/records/ledger-calls.ts';
+import type { LedgerNamespace, LedgerStub } from '../../../src/ledger/ledger-calls.ts';
 
 export { LedgerObject } from '../../../src/index.ts';
 
 interface Env {
-  readonly WEIR_LEDGER: LimitsNamespace;
+  readonly WEIR_LEDGER: LedgerNamespace;
   readonly [name: string]: unknown;
 }
 
@@ -15,7 +14,7 @@ const wrapped = new WeakMap<Env, Env>();
 
 /** The same environment, in which settling fails while the ledgers are down. */
 function wrap(env: Env): Env {
-  const WEIR_LEDGER: LimitsNamespace = {
+  const WEIR_LEDGER: LedgerNamespace = {
     getByName: (name) => {
       const stub = env.WEIR_LEDGER.getByName(name);
       const settle: LedgerStub['settle'] = async (records) => {

@@ -1,8 +1,8 @@
 /** The way of one request's body to an upstream, as the gateway goes it, and what each piece of work on it costs. */
 import { readFileSync } from 'node:fs';
 import { ReplayableRequest } from '../../../src/completion/replayable-request.ts';
-import { findUsageUpperBound } from '../../../src/completion/usage-upper-bound.ts';
 import { maxWrittenBytes } from '../../../src/completion/written-size.ts';
+import { findUsageUpperBound } from '../../../src/ledger/limits/usage-upper-bound.ts';
 import { estimatePromptTokens } from '../../../src/metering/estimate.ts';
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
 import { chat, completions, fim } from '../../../src/protocols/openai-chat/client-writer.ts';

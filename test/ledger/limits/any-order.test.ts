@@ -1,8 +1,8 @@
 /** Random sequences of what a key's object is asked: repeated, late and lost calls change no sum (G2, G3). */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { expire, settle, settleUnreserved } from '../../../src/ledger/limits/settle.ts';
-import { readLimitStatus } from '../../../src/ledger/limits/status.ts';
+import { readLimitStatus } from '../../../src/ledger/limits/limit-tables.ts';
+import { expire, settle, settleUnreserved } from '../../../src/ledger/limits/reservations.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 
 const CEILING = 100;

@@ -1,7 +1,7 @@
 /** Tests the price by which a request's ceiling is reserved: nothing that it can cost is above it (G2). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { highestPrice, type PricedModel } from '../../../src/ledger/limits/highest-price.ts';
+import { highestPrice, type PricedModel } from '../../../src/ledger/limits/usage-upper-bound.ts';
 import { costAtPrice } from '../../../src/metering/pricing/cost.ts';
 import type { Price } from '../../../src/metering/pricing/price.ts';
 import { NOW } from './memory-sql.ts';

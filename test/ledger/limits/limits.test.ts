@@ -1,8 +1,13 @@
 /** Tests limits as callers write them: what is taken, what is refused and how amounts are kept (G1). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatAmount, readAmount, writeAmount } from '../../../src/ledger/limits/amount.ts';
-import { readLimits, writeLimits } from '../../../src/ledger/limits/limits.ts';
+import {
+  formatAmount,
+  readAmount,
+  readLimits,
+  writeAmount,
+  writeLimits,
+} from '../../../src/auth/key-limits.ts';
 import { limitsOf } from './memory-sql.ts';
 
 describe('G1 readLimits', () => {

@@ -1,8 +1,8 @@
 /** A key's object in memory: SQLite as Durable Objects have it, and short builders of what is asked of it. */
 import { DatabaseSync } from 'node:sqlite';
-import { type LimitsResult, readLimits } from '../../../src/ledger/limits/limits.ts';
-import { type Reservation, type ReserveRequest, reserve } from '../../../src/ledger/limits/reserve.ts';
-import { changeLimits, createLimitTables, type Sql } from '../../../src/ledger/limits/tables.ts';
+import { type LimitsResult, readLimits } from '../../../src/auth/key-limits.ts';
+import { changeLimits, createLimitTables, type Sql } from '../../../src/ledger/limits/limit-tables.ts';
+import { type Reservation, type ReserveRequest, reserve } from '../../../src/ledger/limits/reservations.ts';
 import type { Charge } from '../../../src/metering/record.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';
 

@@ -3,7 +3,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MAX_PROMPT_TOKENS, maxPromptTokens, maxSearches } from '../../../src/ledger/limits/prompt-bound.ts';
+import {
+  MAX_PROMPT_TOKENS,
+  maxPromptTokens,
+  maxSearches,
+} from '../../../src/ledger/limits/usage-upper-bound.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';
 import { decodeObject } from '../../../tools/simulator/json.ts';
 

@@ -1,7 +1,7 @@
 /** Tests reservations: what is reserved, when a request is refused, and what it is told (G2, G4, G5). */
 import { describe, expect, test } from 'vitest';
-import { expire, settle } from '../../../src/ledger/limits/settle.ts';
-import { readLimitStatus } from '../../../src/ledger/limits/status.ts';
+import { readLimitStatus } from '../../../src/ledger/limits/limit-tables.ts';
+import { expire, settle } from '../../../src/ledger/limits/reservations.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 
 function admitted(sql: MemorySql, count: number, now = NOW): number {

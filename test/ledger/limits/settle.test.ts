@@ -1,13 +1,13 @@
 /** Tests the ends of reservations: settled with the truth, expired and charged, settled after all (G3). */
 import { describe, expect, test } from 'vitest';
+import { readLimitStatus } from '../../../src/ledger/limits/limit-tables.ts';
 import {
   expire,
   nextExpiry,
   settle,
   settleRecords,
   settleUnreserved,
-} from '../../../src/ledger/limits/settle.ts';
-import { readLimitStatus } from '../../../src/ledger/limits/status.ts';
+} from '../../../src/ledger/limits/reservations.ts';
 import { type Charge, withoutCharges } from '../../../src/metering/record.ts';
 import { record } from '../../metering/records.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';

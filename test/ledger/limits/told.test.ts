@@ -1,9 +1,7 @@
 /** Tests what answers tell of limits: headers in OpenAI's form, and refusals (G5). */
 import { describe, expect, test } from 'vitest';
-import { formatDuration, limitHeaders } from '../../../src/ledger/limits/headers.ts';
-import { refusedBy } from '../../../src/ledger/limits/refusal.ts';
-import type { ReserveRequest } from '../../../src/ledger/limits/reserve.ts';
-import { settle } from '../../../src/ledger/limits/settle.ts';
+import { formatDuration, limitHeaders, refusalResponse } from '../../../src/ledger/limits/limit-responses.ts';
+import { type ReserveRequest, settle } from '../../../src/ledger/limits/reservations.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';
 import { MemorySql, NOW, used } from './memory-sql.ts';
 
@@ -12,7 +10,7 @@ function refuse(limits: JsonObject, before: readonly string[] = [], fields: Part
   for (const id of before) sql.reserve(id);
   const answer = sql.reserve('refused', fields, NOW + 250);
   if (answer.kind === 'reserved') throw new Error('It was not refused');
-  return refusedBy(answer.refusal, answer.standing);
+  return refusalResponse(answer.refusal, answer.standing);
 }
 
 test('G5 the headers of an answer count the request itself', () => {
@@ -67,7 +65,7 @@ describe('G5 a refusal', () => {
     const answer = sql.reserve('b');
     if (answer.kind === 'reserved') throw new Error('It was not refused');
     const days = (Date.UTC(2026, 11, 1) - NOW) / 1000;
-    expect(refusedBy(answer.refusal, answer.standing).headers).toMatchObject({
+    expect(refusalResponse(answer.refusal, answer.standing).headers).toMatchObject({
       'retry-after': String(days),
       'x-should-retry': 'false',
     });

@@ -1,8 +1,8 @@
 /** Tests the sliding minute of rpm and tpm: exact under bursts, and the truth about when it resets (G2, G5). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { settle } from '../../../src/ledger/limits/settle.ts';
-import { readLimitStatus } from '../../../src/ledger/limits/status.ts';
+import { readLimitStatus } from '../../../src/ledger/limits/limit-tables.ts';
+import { settle } from '../../../src/ledger/limits/reservations.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 
 describe('G2 rpm', () => {

@@ -1,0 +1,71 @@
+/** The RPC methods of the ledger objects, as the gateway calls them through the binding `WEIR_LEDGER`. */
+import type { LimitStatus, LimitsResult } from '../auth/key-limits.ts';
+import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
+import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
+import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
+import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
+import type { JsonObject } from '../shared/json.ts';
+import type { Reservation, ReserveRequest } from './limits/reservations.ts';
+import type { ActiveDays } from './records/directory.ts';
+import type { LedgerPage } from './records/records.ts';
+import type { SumRow } from './records/sum-columns.ts';
+import type { DayRow, RowsResult } from './records/sums.ts';
+
+/** The Durable Object namespace of `LedgerObject`. */
+export interface LedgerNamespace {
+  /** @param name a key's id, or {@link DIRECTORY} */
+  getByName(name: string): LedgerStub;
+}
+
+/** A stub that has thrown may fail forever: get a new one from the namespace. */
+export interface LedgerStub extends RecordCalls, DirectoryCalls, LimitCalls, KeyCalls {}
+
+/** The usage records of one key. */
+export interface RecordCalls {
+  /**
+   * Stores records of this key, all or none. A record that is already stored changes nothing.
+   * @param recordDays how many days single records are kept from now on; absent: unchanged
+   * @returns the ids of records that are not stored because they are older than the kept ones and may have been counted
+   */
+  settle(records: readonly ChargedRecord[], recordDays?: number): Promise<readonly string[]>;
+  find(requestId: string): Promise<UsageRecord | null>;
+  list(query: RecordQuery): Promise<LedgerPage>;
+  report(query: ReportQuery): Promise<RowsResult>;
+}
+
+/** The directory's name among the objects: no key has this id. */
+export const DIRECTORY = '*';
+
+/** The sums over all keys. Only the object named {@link DIRECTORY} has them. */
+export interface DirectoryCalls {
+  /** Stores a key's day sums. */
+  takeDays(keyId: string, rows: readonly DayRow[]): Promise<void>;
+  /** Reports over all keys, for whole days. */
+  reportAll(query: ReportQuery): Promise<readonly SumRow[]>;
+  /** The keys that had requests on these days (since the epoch, both inclusive), latest day first. */
+  activeDays(from: number, to: number): Promise<ActiveDays>;
+  /** Adds counts of refused requests. A repeated batch changes nothing. */
+  takeRefusals(batch: RefusalBatch): Promise<void>;
+  /** The counts of one key or of all. */
+  refusals(query: RefusalQuery): Promise<readonly RefusalRow[]>;
+}
+
+/** The limits of one key. */
+export interface LimitCalls {
+  /** Admits or refuses a request: one call checks all limits. */
+  reserve(request: ReserveRequest): Promise<Reservation>;
+  /** Settles a request whose record is stored elsewhere (LEDGER=kv), or that was not sent. A repeated call changes nothing. */
+  settleReservation(id: string, charge: Charge): Promise<void>;
+  /** Settles a request that may have no reservation; it then counts on that UTC day. A repeated call changes nothing. */
+  settleUnreserved(id: string, charge: Charge, day: string): Promise<void>;
+  standing(): Promise<LimitStatus>;
+  /** Sets the limits that the fields name, as `readLimits` reads them. Invalid fields change nothing. */
+  changeLimits(fields: JsonObject): Promise<LimitsResult>;
+}
+
+/** The key itself. Repeated calls change nothing. */
+export interface KeyCalls {
+  changeKey(change: KeyChange): Promise<KeyChangeResult>;
+  /** Refuses every later change, and deletes the stored ones. */
+  revokeKey(id: string): Promise<void>;
+}

@@ -1,0 +1,101 @@
+/** Calls the ledger objects of keys: with a timeout, one retry, and an API error where an object can't be reached. */
+import { LIMIT_FIELDS, writeLimits } from '../auth/key-limits.ts';
+import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
+import { deleteChange, putChange, sizeProblem } from '../auth/keys.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
+import type { KeyCallContext, KeyObjects } from '../http/context.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { LEDGER_TIMEOUT_MS } from '../shared/limits.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
+import type { LedgerNamespace, LedgerStub } from './ledger-calls.ts';
+
+export class LedgerClient implements KeyObjects {
+  readonly #ledgers: LedgerNamespace | null;
+
+  /** @param ledgers null where `WEIR_LEDGER` is not bound: calls then fail, except changes of keys without limits */
+  constructor(ledgers: LedgerNamespace | null) {
+    this.#ledgers = ledgers;
+  }
+
+  /** @param send calls the object. It runs a second time after a failure, so repeating it must change nothing. */
+  async call<Value>(
+    { ports: { clock, log }, requestId }: KeyCallContext,
+    keyId: string,
+    send: (ledger: LedgerStub) => Promise<Value>,
+  ): Promise<Result<Value, ApiError>> {
+    const ledgers = this.#ledgers;
+    const timeout = Promise.withResolvers<never>();
+    const cancelTimer = clock.startTimer(LEDGER_TIMEOUT_MS, () =>
+      timeout.reject(new Error(`No answer within ${LEDGER_TIMEOUT_MS} ms`)),
+    );
+    try {
+      if (ledgers === null) throw new Error('WEIR_LEDGER is not bound');
+      return ok(await Promise.race([sendTwice(ledgers, keyId, send), timeout.promise]));
+    } catch (error) {
+      log({ event: 'ledger_unreachable', request_id: requestId, key_id: keyId, reason: String(error) });
+      const message = "This key's ledger object (WEIR_LEDGER) can't be reached: try again";
+      return failure(apiError('ledger_unreachable', message));
+    } finally {
+      cancelTimer();
+    }
+  }
+
+  readLimitStatus(context: KeyCallContext, keyId: string) {
+    return this.call(context, keyId, (ledger) => ledger.standing());
+  }
+
+  async setLimits(
+    context: KeyCallContext,
+    keyId: string,
+    fields: JsonObject,
+  ): Promise<Result<JsonObject | null, ApiError>> {
+    if (this.#ledgers === null) return failure(unboundLimits(fields));
+    const changed = await this.call(context, keyId, (ledger) => ledger.changeLimits(fields));
+    if (changed.kind === 'error') return changed;
+    const { value } = changed;
+    if (value.kind === 'limits') return ok(writeLimits(value.limits));
+    return failure(apiError('invalid_request', value.message, value.param));
+  }
+
+  async changeKey(context: KeyCallContext, change: KeyChange): Promise<Result<KeyChangeResult, ApiError>> {
+    const { key, fields, limits } = change;
+    if (this.#ledgers !== null) return this.call(context, key.id, (ledger) => ledger.changeKey(change));
+    if (Object.keys(limits).length > 0) return failure(unboundLimits(limits));
+    const changed = { ...key, ...fields };
+    const tooLarge = sizeProblem(changed);
+    if (tooLarge !== null) return ok({ kind: 'invalid', message: tooLarge, param: 'models' });
+    await putChange(context.ports.store, changed);
+    return ok({ kind: 'changed', key: changed });
+  }
+
+  async revokeKey(context: KeyCallContext, keyId: string): Promise<void> {
+    if (this.#ledgers === null) await deleteChange(context.ports.store, keyId);
+    else await this.call(context, keyId, (ledger) => ledger.revokeKey(keyId));
+  }
+}
+
+async function sendTwice<Value>(
+  ledgers: LedgerNamespace,
+  keyId: string,
+  send: (ledger: LedgerStub) => Promise<Value>,
+): Promise<Value> {
+  try {
+    return await send(ledgers.getByName(keyId));
+  } catch (error) {
+    // A second call would make the overload worse.
+    if (isOverloaded(error)) throw error;
+    // A stub that has thrown may fail forever, so the second call gets a new one.
+    return await send(ledgers.getByName(keyId));
+  }
+}
+
+function isOverloaded(error: unknown): boolean {
+  return error instanceof Error && 'overloaded' in error && error.overloaded === true;
+}
+
+/** The error for limits in a deployment without ledger objects. */
+function unboundLimits(fields: JsonObject): ApiError {
+  const message =
+    'Limits need the ledger object: bind WEIR_LEDGER to the class LedgerObject ([[durable_objects.bindings]] in wrangler.toml)';
+  return apiError('invalid_request', message, LIMIT_FIELDS.find((field) => field in fields) ?? null);
+}

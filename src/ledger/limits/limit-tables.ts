@@ -1,0 +1,211 @@
+/** The SQL tables in which a key's ledger object stores its limits and their use, and the key's status against them. */
+import {
+  type Budget,
+  type BudgetStatus,
+  type LimitStatus,
+  type Limits,
+  type LimitsResult,
+  NO_LIMITS,
+  periodEnd,
+  periodPrefix,
+  type RateStatus,
+  readLimits,
+  TOKENS,
+  writeLimits,
+} from '../../auth/key-limits.ts';
+import { type JsonObject, objectOf, parseJson } from '../../shared/json.ts';
+
+/** The part of a Durable Object's SQL storage that limits use. */
+export interface Sql {
+  exec<Row extends Record<string, SqlStorageValue>>(
+    query: string,
+    ...bindings: readonly SqlStorageValue[]
+  ): { toArray(): Row[] };
+}
+
+/**
+ * - `reservations`: running requests. Each status sums them again, because a separate counter could drift.
+ * - `spent`: one row for each UTC day and currency (`''`: no known price); months and totals are sums of days.
+ * - `unreported`: the part of `spent` that was charged at its upper bound because no provider reported it.
+ * - `expired`: reservations that were charged because nothing settled them in time. A late settlement replaces the charge.
+ * - `unreserved`: ids of requests that were settled without a reservation, so that each counts once.
+ * - `seconds`: requests and expected tokens of each of the last 61 seconds, in slots that are reused.
+ */
+const TABLES = [
+  'CREATE TABLE IF NOT EXISTS limits (only INTEGER PRIMARY KEY CHECK (only = 1), json TEXT NOT NULL)',
+  `CREATE TABLE IF NOT EXISTS reservations (
+    id TEXT PRIMARY KEY, day TEXT NOT NULL, second INTEGER NOT NULL, expires_at INTEGER NOT NULL,
+    tokens INTEGER NOT NULL, expected_tokens INTEGER NOT NULL, currency TEXT NOT NULL, cost INTEGER NOT NULL,
+    output_tokens INTEGER
+  ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS spent (
+    day TEXT NOT NULL, currency TEXT NOT NULL, tokens INTEGER NOT NULL, cost INTEGER NOT NULL,
+    PRIMARY KEY (day, currency)
+  ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS unreported (
+    day TEXT NOT NULL, currency TEXT NOT NULL, tokens INTEGER NOT NULL, cost INTEGER NOT NULL,
+    PRIMARY KEY (day, currency)
+  ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS expired (
+    id TEXT PRIMARY KEY, day TEXT NOT NULL, tokens INTEGER NOT NULL, currency TEXT NOT NULL, cost INTEGER NOT NULL,
+    expired_at INTEGER NOT NULL
+  ) WITHOUT ROWID`,
+  'CREATE TABLE IF NOT EXISTS unreserved (id TEXT PRIMARY KEY, settled_at INTEGER NOT NULL) WITHOUT ROWID',
+  `CREATE TABLE IF NOT EXISTS seconds (
+    slot INTEGER PRIMARY KEY, second INTEGER NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL
+  )`,
+];
+
+export function createLimitTables(sql: Sql): void {
+  for (const table of TABLES) sql.exec(table);
+}
+
+/** The key's limits; {@link NO_LIMITS} itself where none were ever set. */
+export function storedLimits(sql: Sql): Limits {
+  const [row] = sql.exec<{ json: string }>('SELECT json FROM limits').toArray();
+  if (row === undefined) return NO_LIMITS;
+  const read = readLimits(objectOf(parseJson(row.json)));
+  return read.kind === 'limits' ? read.limits : NO_LIMITS;
+}
+
+/** Whether limits were ever set. Before that, nothing is counted. */
+export function hadLimits(sql: Sql): boolean {
+  return sql.exec('SELECT 1 FROM limits').toArray().length > 0;
+}
+
+/** Sets the limits that the fields name. What was spent and is reserved stays: the next request is checked against the new limits. */
+export function changeLimits(sql: Sql, fields: JsonObject): LimitsResult {
+  const read = readLimits(fields, storedLimits(sql));
+  if (read.kind === 'limits') {
+    const json = JSON.stringify(writeLimits(read.limits) ?? {});
+    sql.exec('INSERT INTO limits VALUES (1, ?) ON CONFLICT DO UPDATE SET json = excluded.json', json);
+  }
+  return read;
+}
+
+/** @param now in ms since the epoch */
+export function readLimitStatus(sql: Sql, now: number): LimitStatus {
+  const limits = storedLimits(sql);
+  const { budget, rpm, tpm, maxConcurrent } = limits;
+  const window = rpm === null && tpm === null ? null : SlidingWindow.read(sql, now);
+  return {
+    limits,
+    budget: budget === null ? null : readBudgetStatus(sql, budget, now),
+    requests: rpm === null || window === null ? null : window.rate('requests'),
+    tokens: tpm === null || window === null ? null : window.rate('tokens'),
+    running: maxConcurrent === null ? null : countRunning(sql),
+  };
+}
+
+function countRunning(sql: Sql): number {
+  const [row] = sql.exec<{ running: number }>('SELECT count(*) AS running FROM reservations').toArray();
+  return row?.running ?? 0;
+}
+
+function readBudgetStatus(sql: Sql, budget: Budget, now: number): BudgetStatus {
+  return {
+    spent: sumOfPeriod(sql, 'spent', budget, now),
+    reserved: budget.mode === 'hard' ? sumOfPeriod(sql, 'reservations', budget, now) : 0,
+    estimated: sumOfPeriod(sql, 'expired', budget, now),
+    unreported: sumOfPeriod(sql, 'unreported', budget, now),
+    resetsAt: periodEnd(budget.per, now),
+  };
+}
+
+/** Sums the rows of the budget's current period, in its unit. The days of a period share a text prefix. */
+function sumOfPeriod(
+  sql: Sql,
+  table: 'spent' | 'unreported' | 'reservations' | 'expired',
+  { unit, per }: Budget,
+  now: number,
+): number {
+  const prefix = periodPrefix(per, now);
+  const days = `FROM ${table} WHERE day >= ?1 AND day <= ?1 || '~'`;
+  const sum =
+    unit === TOKENS
+      ? sql.exec<{ sum: number }>(`SELECT coalesce(sum(tokens), 0) AS sum ${days}`, prefix)
+      : sql.exec<{ sum: number }>(
+          `SELECT coalesce(sum(cost), 0) AS sum ${days} AND currency = ?2`,
+          prefix,
+          unit,
+        );
+  return sum.toArray()[0]?.sum ?? 0;
+}
+
+/** The current second and the 60 before it: a request counts for 60 to 61 seconds. */
+const WINDOW_SECONDS = 61;
+
+interface Second {
+  readonly second: number;
+  readonly requests: number;
+  readonly tokens: number;
+}
+
+/** The sliding minute of `rpm` and `tpm`. No 60 seconds contain more than the limit, including a burst around a full minute. */
+export class SlidingWindow {
+  /** The oldest second first. */
+  readonly #seconds: readonly Second[];
+  readonly #now: number;
+
+  private constructor(seconds: readonly Second[], now: number) {
+    this.#seconds = seconds;
+    this.#now = now;
+  }
+
+  /** @param now in ms since the epoch */
+  static read(sql: Sql, now: number): SlidingWindow {
+    const query = 'SELECT second, requests, tokens FROM seconds WHERE second > ? ORDER BY second';
+    const lastExpired = secondOf(now) - WINDOW_SECONDS;
+    const rows = sql.exec<{ second: number; requests: number; tokens: number }>(query, lastExpired);
+    return new SlidingWindow(rows.toArray(), now);
+  }
+
+  rate(counted: 'requests' | 'tokens'): RateStatus {
+    const used = this.#seconds.reduce((sum, second) => sum + second[counted], 0);
+    const last = this.#seconds.findLast((second) => second[counted] > 0);
+    return { used, resetMs: last === undefined ? 0 : msUntilExpiry(last.second, this.#now) };
+  }
+
+  /** ms until at most `atMost` count. */
+  waitFor(counted: 'requests' | 'tokens', atMost: number): number {
+    let { used } = this.rate(counted);
+    for (const second of this.#seconds) {
+      if (used <= atMost) break;
+      used -= second[counted];
+      if (used <= atMost) return msUntilExpiry(second.second, this.#now);
+    }
+    return 0;
+  }
+}
+
+/** ms until requests of that second no longer count. */
+export function msUntilExpiry(second: number, now: number): number {
+  return (second + WINDOW_SECONDS) * 1000 - now;
+}
+
+export function secondOf(ms: number): number {
+  return Math.floor(ms / 1000);
+}
+
+/** Counts a request in its second. */
+export function addToWindow(sql: Sql, second: number, tokens: number): void {
+  sql.exec(
+    `INSERT INTO seconds VALUES (?1, ?2, 1, ?3) ON CONFLICT DO UPDATE SET
+      requests = CASE WHEN second = ?2 THEN requests + 1 ELSE 1 END,
+      tokens = CASE WHEN second = ?2 THEN tokens + ?3 ELSE ?3 END,
+      second = ?2`,
+    second % WINDOW_SECONDS,
+    second,
+    tokens,
+  );
+}
+
+/** Replaces the expected tokens of a request by its actual ones, while its second still counts. */
+export function correctWindow(sql: Sql, second: number, moreTokens: number): void {
+  sql.exec(
+    'UPDATE seconds SET tokens = max(0, tokens + ?3) WHERE slot = ?1 AND second = ?2',
+    second % WINDOW_SECONDS,
+    second,
+    moreTokens,
+  );
+}

@@ -1,0 +1,368 @@
+/** Reserves what a request may use, in one transaction over all limits of its key, and settles or expires the reservation. */
+import {
+  dayOf,
+  type LimitStatus,
+  type Limits,
+  MAX_AMOUNT,
+  NO_LIMITS,
+  TOKENS,
+} from '../../auth/key-limits.ts';
+import { type Charge, type ChargedRecord, chargeOfRecord } from '../../metering/record.ts';
+import {
+  addToWindow,
+  correctWindow,
+  hadLimits,
+  msUntilExpiry,
+  readLimitStatus,
+  SlidingWindow,
+  type Sql,
+  secondOf,
+} from './limit-tables.ts';
+
+/** The highest prices that the request's tokens may have, as integers of 10^-12 of the currency per token. */
+export interface HighestPrice {
+  readonly currency: string;
+  readonly prompt: number;
+  readonly output: number;
+  /** Of one web search; absent: none is billed. */
+  readonly search?: number;
+}
+
+export interface ReserveRequest {
+  /** The request's id. A repeated call with the same id and `attempts` reserves nothing more. */
+  readonly id: string;
+  /** The upper bound of the prompt. */
+  readonly promptTokens: number;
+  /** What `tpm` counts until the actual prompt is known. */
+  readonly estimatedPromptTokens: number;
+  /** The client's own output limit of one choice, or null. */
+  readonly outputTokens: number | null;
+  /** The most web searches of one choice; null: only its output limits them; absent: none. */
+  readonly searches?: number | null;
+  /** Tokens that are billed as output of each choice in addition to it, such as a rejected prediction; absent: none. */
+  readonly extraOutputTokens?: number;
+  /** How many choices are requested. Each may be as long as the limit. */
+  readonly choices: number;
+  /** How many attempts providers may bill; absent: one. A later call with more extends the reservation. */
+  readonly attempts?: number;
+  /** Null where the model's price is not known. */
+  readonly price: HighestPrice | null;
+  /** After this time without a settlement the reservation expires and is charged in full. */
+  readonly expiresAfterMs: number;
+}
+
+/** Why a request is refused. `waitMs`: when it would be admitted if no other request came; null: waiting does not help. */
+export type LimitRefusal =
+  | { readonly kind: 'budget'; readonly needed: number; readonly waitMs: number | null }
+  /** The budget is in money, and the price of the request is not known. */
+  | { readonly kind: 'unpriced' }
+  | { readonly kind: 'rpm' | 'tpm' | 'concurrency'; readonly needed: number; readonly waitMs: number | null };
+
+export type Reservation =
+  | {
+      readonly kind: 'reserved';
+      /** The output limit of one choice that must be sent upstream; null: none. */
+      readonly outputTokens: number | null;
+      readonly standing: LimitStatus;
+    }
+  | { readonly kind: 'refused'; readonly refusal: LimitRefusal; readonly standing: LimitStatus };
+
+/** The output of a request under a hard budget whose client sets no limit. */
+const DEFAULT_MAX_OUTPUT_TOKENS = 4096;
+
+/** A wait for running requests, whose end is not known. */
+const SOON_MS = 1000;
+
+/** How long a charge for an expired reservation waits for a late settlement: the default of `RECORD_DAYS`. */
+const LATE_SETTLEMENT_MS = 35 * 24 * 60 * 60 * 1000;
+
+/** What a request may use. */
+interface UpperBound {
+  readonly tokens: number;
+  /** What `tpm` counts. */
+  readonly expectedTokens: number;
+  readonly currency: string;
+  /** An integer of 10^-9 of the currency. */
+  readonly cost: number;
+}
+
+type Amounts = {
+  readonly day: string;
+  readonly tokens: number;
+  /** `''` where no price is known. */
+  readonly currency: string;
+  /** An integer of 10^-9 of the currency. */
+  readonly cost: number;
+};
+
+/** @param now in ms since the epoch */
+export function reserve(sql: Sql, request: ReserveRequest, now: number): Reservation {
+  const [known] = sql
+    .exec<KnownReservation>('SELECT output_tokens, tokens, cost FROM reservations WHERE id = ?', request.id)
+    .toArray();
+  const before = readLimitStatus(sql, now);
+  // KV may list limits that the object never received.
+  if (before.limits === NO_LIMITS) return { kind: 'reserved', outputTokens: null, standing: before };
+  if (known !== undefined) return extend(sql, request, known, before, now);
+  const outputTokens = outputLimit(before.limits, request.outputTokens);
+  const upperBound = upperBoundOf(request, outputTokens);
+  const refusal =
+    refusedByBudget(before, request, upperBound, now) ?? refusedByRates(sql, before, upperBound, now);
+  if (refusal !== null) return { kind: 'refused', refusal, standing: before };
+  const { id, expiresAfterMs } = request;
+  const { tokens, expectedTokens, currency, cost } = upperBound;
+  const second = secondOf(now);
+  sql.exec(
+    'INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    ...[id, dayOf(now), second, now + expiresAfterMs, tokens, expectedTokens, currency, cost, outputTokens],
+  );
+  if (before.requests !== null || before.tokens !== null) addToWindow(sql, second, expectedTokens);
+  return { kind: 'reserved', outputTokens, standing: withReservation(before, upperBound, now) };
+}
+
+type KnownReservation = {
+  readonly output_tokens: number | null;
+  readonly tokens: number;
+  readonly cost: number;
+};
+
+/** Reserves for further attempts. They belong to the same request, so no rate counts them. */
+function extend(
+  sql: Sql,
+  request: ReserveRequest,
+  known: KnownReservation,
+  before: LimitStatus,
+  now: number,
+): Reservation {
+  const outputTokens = known.output_tokens;
+  const all = upperBoundOf(request, outputTokens);
+  const more = {
+    ...all,
+    tokens: Math.max(0, all.tokens - known.tokens),
+    cost: Math.max(0, all.cost - known.cost),
+  };
+  if (more.tokens === 0 && more.cost === 0) return { kind: 'reserved', outputTokens, standing: before };
+  const refusal = refusedByBudget(before, request, more, now);
+  if (refusal !== null) return { kind: 'refused', refusal, standing: before };
+  const { tokens, cost } = all;
+  sql.exec('UPDATE reservations SET tokens = ?, cost = ? WHERE id = ?', ...[tokens, cost, request.id]);
+  return { kind: 'reserved', outputTokens, standing: withReserved(before, more) };
+}
+
+/** The status after the reservation, without reading it again. */
+function withReservation(before: LimitStatus, upperBound: UpperBound, now: number): LimitStatus {
+  const { requests, tokens, running } = before;
+  const resetMs = msUntilExpiry(secondOf(now), now);
+  return {
+    ...withReserved(before, upperBound),
+    requests: requests === null ? null : { used: requests.used + 1, resetMs },
+    tokens: tokens === null ? null : { used: tokens.used + upperBound.expectedTokens, resetMs },
+    running: running === null ? null : running + 1,
+  };
+}
+
+function withReserved(before: LimitStatus, upperBound: UpperBound): LimitStatus {
+  const { limits, budget } = before;
+  if (budget === null || limits.budget?.mode !== 'hard') return before;
+  const needed = limits.budget.unit === TOKENS ? upperBound.tokens : upperBound.cost;
+  return { ...before, budget: { ...budget, reserved: budget.reserved + needed } };
+}
+
+/** The client's limit, at most the key's. Under a hard budget there is always one. */
+function outputLimit({ budget, maxOutputTokens }: Limits, requested: number | null): number | null {
+  if (requested !== null) return Math.min(requested, maxOutputTokens ?? requested);
+  return maxOutputTokens ?? (budget?.mode === 'hard' ? DEFAULT_MAX_OUTPUT_TOKENS : null);
+}
+
+/** A search is a call that the model writes: at least its name and a word in a JSON object. */
+const MIN_TOKENS_PER_SEARCH = 8;
+
+function upperBoundOf(request: ReserveRequest, outputTokens: number | null): UpperBound {
+  const { promptTokens, estimatedPromptTokens, price, attempts = 1 } = request;
+  const output = maxOutput(request, outputTokens);
+  const searches = maxBilledSearches(request, output);
+  return {
+    tokens: clampAmount((promptTokens + output) * attempts),
+    expectedTokens: clampAmount(estimatedPromptTokens + output),
+    currency: price?.currency ?? '',
+    cost: clampAmount(maxCost(price, promptTokens, output, searches) * attempts),
+  };
+}
+
+/** The most output tokens of all choices of one attempt. */
+export function maxOutput(
+  { extraOutputTokens = 0, choices }: Pick<ReserveRequest, 'extraOutputTokens' | 'choices'>,
+  outputTokens: number | null,
+): number {
+  return clampAmount(((outputTokens ?? DEFAULT_MAX_OUTPUT_TOKENS) + extraOutputTokens) * choices);
+}
+
+/** The most web searches of all choices, whose output has at most `outputTokens`. */
+export function maxBilledSearches(
+  { searches = 0, choices }: Pick<ReserveRequest, 'searches' | 'choices'>,
+  outputTokens: number,
+): number {
+  const byOutput = Math.ceil(outputTokens / MIN_TOKENS_PER_SEARCH);
+  return searches === null ? byOutput : Math.min(byOutput, searches * choices);
+}
+
+/** An integer of 10^-9 of the currency; 0 where no price is known. */
+export function maxCost(
+  price: HighestPrice | null,
+  promptTokens: number,
+  outputTokens: number,
+  searches: number,
+): number {
+  const pico =
+    BigInt(promptTokens) * BigInt(price?.prompt ?? 0) +
+    BigInt(outputTokens) * BigInt(price?.output ?? 0) +
+    BigInt(searches) * BigInt(price?.search ?? 0);
+  return clampAmount(Number((pico + 999n) / 1000n));
+}
+
+/** Twice the largest budget exceeds every budget and is still an exact integer. */
+export function clampAmount(amount: number): number {
+  return Math.min(amount, 2 * MAX_AMOUNT);
+}
+
+function refusedByBudget(
+  { limits, budget: status }: LimitStatus,
+  { price }: ReserveRequest,
+  upperBound: UpperBound,
+  now: number,
+): LimitRefusal | null {
+  const { budget } = limits;
+  if (budget === null || status === null || budget.mode === 'warn') return null;
+  if (budget.unit !== TOKENS && budget.unit !== price?.currency) return { kind: 'unpriced' };
+  const needed = budget.unit === TOKENS ? upperBound.tokens : upperBound.cost;
+  const { spent, reserved, resetsAt } = status;
+  if (spent + reserved + needed <= budget.amount) return null;
+  if (needed > budget.amount) return { kind: 'budget', needed, waitMs: null };
+  // Only the running requests are in the way, and most of them use less than they reserve.
+  if (spent + needed <= budget.amount) return { kind: 'budget', needed, waitMs: SOON_MS };
+  return { kind: 'budget', needed, waitMs: resetsAt === null ? null : resetsAt - now };
+}
+
+function refusedByRates(
+  sql: Sql,
+  status: LimitStatus,
+  upperBound: UpperBound,
+  now: number,
+): LimitRefusal | null {
+  const { rpm, tpm, maxConcurrent } = status.limits;
+  const { requests, tokens, running } = status;
+  if (rpm !== null && requests !== null && requests.used + 1 > rpm) {
+    return { kind: 'rpm', needed: 1, waitMs: SlidingWindow.read(sql, now).waitFor('requests', rpm - 1) };
+  }
+  const needed = upperBound.expectedTokens;
+  if (tpm !== null && tokens !== null && tokens.used + needed > tpm) {
+    const waitMs = needed > tpm ? null : SlidingWindow.read(sql, now).waitFor('tokens', tpm - needed);
+    return { kind: 'tpm', needed, waitMs };
+  }
+  if (maxConcurrent !== null && running !== null && running >= maxConcurrent) {
+    return { kind: 'concurrency', needed: 1, waitMs: SOON_MS };
+  }
+  return null;
+}
+
+type ReservationRow = Amounts & { readonly second: number; readonly expected_tokens: number };
+
+/**
+ * Charges what a request used, on the day of its reservation, and deletes the reservation. Replaces the charge if the reservation
+ * has expired. A repeated call changes nothing.
+ * @returns false where there is no reservation, running or expired
+ */
+export function settle(sql: Sql, id: string, charge: Charge): boolean {
+  const [reserved] = sql
+    .exec<ReservationRow>('DELETE FROM reservations WHERE id = ? RETURNING *', id)
+    .toArray();
+  if (reserved !== undefined) {
+    addCharge(sql, charge, reserved);
+    const { recordedTokens = charge.tokens } = charge;
+    correctWindow(sql, reserved.second, recordedTokens - reserved.expected_tokens);
+    return true;
+  }
+  const [expired] = sql.exec<Amounts>('DELETE FROM expired WHERE id = ? RETURNING *', id).toArray();
+  if (expired === undefined) return false;
+  addTo(sql, 'spent', { ...expired, tokens: -expired.tokens, cost: -expired.cost });
+  addCharge(sql, charge, expired);
+  return true;
+}
+
+/** Settles requests by their newly stored records. Those without a reservation are charged as well. */
+export function settleRecords(sql: Sql, records: readonly ChargedRecord[]): void {
+  // A key that never had limits has nothing to settle: its records cost only this query.
+  if (!hadLimits(sql)) return;
+  for (const record of records) {
+    settleNew(sql, record.request_id, record.charge ?? chargeOfRecord(record), record.time.slice(0, 10));
+  }
+}
+
+/**
+ * Settles a request that may have no reservation. A repeated call changes nothing.
+ * @param day the UTC day on which it counts if it has none
+ * @param now in ms since the epoch
+ */
+export function settleUnreserved(sql: Sql, id: string, charge: Charge, day: string, now: number): void {
+  const insert = 'INSERT OR IGNORE INTO unreserved VALUES (?, ?) RETURNING id';
+  const isFirst = sql.exec(insert, id, now).toArray().length > 0;
+  if (isFirst) settleNew(sql, id, charge, day);
+}
+
+function settleNew(sql: Sql, id: string, charge: Charge, day: string): void {
+  if (!settle(sql, id, charge)) addCharge(sql, charge, { day, tokens: 0, currency: '', cost: 0 });
+}
+
+/** @param reserved charged in place of an unknown cost of used tokens, so that a budget in money holds */
+function addCharge(sql: Sql, charge: Charge, reserved: Amounts): void {
+  const { tokens, cost, unreported } = charge;
+  const { day } = reserved;
+  const isUnpriced = cost === null && tokens > 0;
+  const currency = isUnpriced ? reserved.currency : (cost?.currency ?? '');
+  addTo(sql, 'spent', { day, currency, tokens, cost: isUnpriced ? reserved.cost : (cost?.nano ?? 0) });
+  if (unreported === undefined) return;
+  const unreportedCost = isUnpriced ? reserved.cost : unreported.nano;
+  addTo(sql, 'unreported', { day, currency, tokens: unreported.tokens, cost: unreportedCost });
+}
+
+function addTo(sql: Sql, table: 'spent' | 'unreported', { day, currency, tokens, cost }: Amounts): void {
+  if (tokens === 0 && cost === 0) return;
+  sql.exec(
+    `INSERT INTO ${table} VALUES (?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost`,
+    ...[day, currency, tokens, cost],
+  );
+}
+
+export type ExpiredReservation = Amounts & { readonly id: string };
+
+/**
+ * Charges every overdue reservation in full: its upstream may have used all of it, and a hard budget must hold. Deletes
+ * charges and ids whose settlement can no longer come.
+ * @param now in ms since the epoch
+ */
+export function expire(sql: Sql, now: number): readonly ExpiredReservation[] {
+  const overdue = sql
+    .exec<ExpiredReservation>(
+      'DELETE FROM reservations WHERE expires_at <= ? RETURNING id, day, tokens, currency, cost',
+      now,
+    )
+    .toArray();
+  for (const { id, day, tokens, currency, cost } of overdue) {
+    addTo(sql, 'spent', { day, tokens, currency, cost });
+    sql.exec('INSERT INTO expired VALUES (?, ?, ?, ?, ?, ?)', ...[id, day, tokens, currency, cost, now]);
+  }
+  sql.exec('DELETE FROM expired WHERE expired_at <= ?', now - LATE_SETTLEMENT_MS);
+  sql.exec('DELETE FROM unreserved WHERE settled_at <= ?', now - LATE_SETTLEMENT_MS);
+  return overdue;
+}
+
+/** When {@link expire} has work next, in ms since the epoch; null: there is none. */
+export function nextExpiry(sql: Sql): number | null {
+  const query = `SELECT min(at) AS at FROM (
+    SELECT min(expires_at) AS at FROM reservations
+    UNION ALL SELECT min(expired_at) + ?1 FROM expired
+    UNION ALL SELECT min(settled_at) + ?1 FROM unreserved
+  )`;
+  return sql.exec<{ at: number | null }>(query, LATE_SETTLEMENT_MS).toArray()[0]?.at ?? null;
+}

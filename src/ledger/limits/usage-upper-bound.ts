@@ -1,0 +1,356 @@
+/**
+ * The upper bound of what a request may use, for every target that may serve it: prompt and output tokens, web searches and prices.
+ * A hard budget reserves it, so it must not rest on an estimate.
+ */
+import { type ApiError, apiError } from '../../canonical/error.ts';
+import type { ReplayableRequest, TargetRequest } from '../../completion/replayable-request.ts';
+import { costOfSearches, costUpperBound, findPrice } from '../../metering/pricing/cost.ts';
+import type { Price, PriceTable } from '../../metering/pricing/price.ts';
+import { limitName, readOutputLimit, readWrittenLimit } from '../../request-translation/output-limit.ts';
+import { withoutNulls } from '../../request-translation/translate.ts';
+import { addressesOf, type Target } from '../../routing/targets.ts';
+import { matchesAnyGlob } from '../../shared/glob.ts';
+import { isObject, type JsonObject, readArray, readCount, readText } from '../../shared/json.ts';
+import { failure, ok, type Result } from '../../shared/result.ts';
+import type { HighestPrice } from './reservations.ts';
+
+interface UsageUpperBound {
+  readonly promptTokens: number;
+  readonly choices: number;
+  /** The most web searches of one choice; null: nothing limits them. */
+  readonly searches: number | null;
+  /** Of one choice; null where the request for a target has no output limit. */
+  readonly outputTokens: number | null;
+  /** Tokens that are billed as output in addition to those of each choice. */
+  readonly extraOutputTokens: number;
+  /** Each model that may serve the request. */
+  readonly models: readonly PricedModel[];
+}
+
+/**
+ * The maximum over all targets, as any of them may serve the request.
+ * @param first the request for the first target; those for the others are written here only to measure them
+ */
+export async function findUsageUpperBound(
+  targets: readonly Target[],
+  first: TargetRequest,
+  replayable: ReplayableRequest,
+): Promise<Result<UsageUpperBound, ApiError>> {
+  let highest = upperBoundOf(first);
+  for (const target of targets) {
+    if (highest.kind === 'error') return highest;
+    if (target === first.facts.target) continue;
+    const written = await replayable.writeFor(target);
+    // A target whose provider does not take the request is not called.
+    if (written.kind === 'error') continue;
+    const next = upperBoundOf(written.value);
+    highest = next.kind === 'error' ? next : ok(maximum(highest.value, next.value));
+  }
+  return highest;
+}
+
+function maximum(a: UsageUpperBound, b: UsageUpperBound): UsageUpperBound {
+  const isLimited = a.outputTokens !== null && b.outputTokens !== null;
+  return {
+    promptTokens: Math.max(a.promptTokens, b.promptTokens),
+    choices: Math.max(a.choices, b.choices),
+    searches: a.searches === null || b.searches === null ? null : Math.max(a.searches, b.searches),
+    outputTokens: isLimited ? Math.max(a.outputTokens, b.outputTokens) : null,
+    extraOutputTokens: Math.max(a.extraOutputTokens, b.extraOutputTokens),
+    models: [...a.models, ...b.models],
+  };
+}
+
+function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError> {
+  const { body, form, chat, prompts, facts, detachedField } = request;
+  const { provider, priceIds: providers } = facts.target;
+  // A limit that only the provider's form demands, as Messages does, is not the client's own.
+  const limit = form.kind === 'native' ? readOutputLimit(withoutNulls(chat)) : undefined;
+  const outputTokens = limit === null ? null : readWrittenLimit(form, body);
+  const choices = readChoices(chat);
+  if (detachedField !== null) return failure(notCounted(detachedField));
+  if (outputTokens === undefined) return failure(notWhole(limitName(form)));
+  if (choices === undefined) return failure(notWhole('n'));
+  const sent = facts.passthrough === null ? chat : body;
+  const models = addressesOf(facts.target, sent).map((address) => address.slice(provider.id.length + 1));
+  const searches = maxSearches(body);
+  const shared = {
+    providers,
+    tier: premiumTier(sent),
+    hasDefaultCache: !CACHE_TIMES.test(request.json),
+    searches: searches !== 0,
+  };
+  const times = provider.billsFallbacks === true ? models.length : 1;
+  return ok({
+    promptTokens: promptTokensOf(request, models) * times,
+    choices: prompts * choices * times,
+    searches,
+    outputTokens,
+    // Rejected predicted tokens are billed as output: https://platform.openai.com/docs/guides/predicted-outputs.
+    extraOutputTokens: sent.prediction === undefined ? 0 : maxTokensOf(sent.prediction),
+    models: models.map((model) => ({ ...shared, model })),
+  });
+}
+
+function notWhole(param: string): ApiError {
+  const message = `Because this key has limits, ${param} must be a whole number of at least 1`;
+  return apiError('invalid_request', message, param);
+}
+
+function notCounted(param: string): ApiError {
+  const message = `This key has limits, and the usage of a request with ${param} can't be counted: remove ${param}`;
+  return apiError('invalid_request', message, param);
+}
+
+/** How many choices each prompt is billed for; undefined where that is not a whole number of at least 1. */
+function readChoices({ n, best_of }: JsonObject): number | undefined {
+  const counts = [readCount(n ?? 1) ?? 0, readCount(best_of ?? 1) ?? 0];
+  return Math.min(...counts) < 1 ? undefined : Math.max(...counts);
+}
+
+/** The body of a passthrough is measured itself; a translated one by the chat, whose size is about the same. */
+function promptTokensOf(
+  { json, form, chat, facts, hasWholePrompt }: TargetRequest,
+  models: readonly string[],
+): number {
+  const { imageTokens, searchingModels = [] } = facts.target.provider;
+  const canSearch = models.some((model) => matchesAnyGlob(searchingModels, model));
+  if (!hasWholePrompt || canSearch) return MAX_PROMPT_TOKENS;
+  const isRewritten = form.kind === 'native' && facts.passthrough === null;
+  return maxPromptTokens(chat, isRewritten ? JSON.stringify(chat) : json, imageTokens);
+}
+
+/** The largest context window of a public model with known prices (xAI's grok-4-fast; checked 2026-11-22). */
+export const MAX_PROMPT_TOKENS = 2 * 1024 * 1024;
+
+/** Hidden system prompts, mostly for tools: Anthropic documents up to 735 tokens (2026-11-22). */
+const ADDED_TOKENS = 1024;
+
+/** Fields that chat templates write in another form: with indents, or with `\u` escapes. */
+const REWRITTEN_FIELDS = ['tools', 'functions', 'response_format'];
+
+/** Fields that make the provider search, read, or continue from what it stores. */
+const READING_FIELDS = [
+  ...['web_search_options', 'search_parameters', 'plugins', 'agent_id', 'preset', 'data_sources'],
+  ...['previous_response_id', 'conversation', 'thread', 'container', 'mcp_servers', 'context_management'],
+  // Google's fields for stored contents, and fields that may contain them.
+  ...['cached_content', 'cachedContent', 'extra_body', 'contents', 'system_instruction', 'systemInstruction'],
+];
+/** Tools that the client runs. The provider runs all others, and what they read becomes part of the prompt. */
+const CLIENT_TOOLS = ['function', 'custom'];
+
+/** Parts whose own text contains all of their tokens. */
+const TEXT_PARTS = ['text', 'refusal', 'thinking', 'reasoning'];
+/** A part without a type that has only these fields is a text. */
+const TEXT_FIELDS = ['text', 'cache_control'];
+
+/** The default of Qwen's vision models, the highest among self-hosted models (model cards, 2026-11-22). */
+const MAX_IMAGE_TOKENS = 16_384;
+
+const encoder = new TextEncoder();
+
+/**
+ * The most tokens that a prompt can have with any tokenizer. All tokenizers in use fall back to bytes, so a token is at least one
+ * byte of UTF-8. The body's JSON contains every text of the prompt, with more bytes around a message than a chat template adds
+ * tokens. What templates rewrite counts twice, and an allowance covers what providers add. Content that the body does not show,
+ * such as pages of a file or content at a URL, counts as the largest context window.
+ * @param body as it is sent
+ * @param json the body's JSON text
+ * @param imageTokens the most tokens of one image at this provider, where it is known
+ */
+export function maxPromptTokens(
+  body: JsonObject,
+  json: string,
+  imageTokens: number | undefined = MAX_IMAGE_TOKENS,
+): number {
+  const prompts = Math.max(1, readArray(body.prompt).length);
+  const media = mediaOf(body);
+  if (media.isUnbounded || isReading(body)) return prompts * MAX_PROMPT_TOKENS;
+  const rewritten = REWRITTEN_FIELDS.map((field) => body[field]).filter((value) => value !== undefined);
+  const bytes = bytesOf(json) + bytesOf(JSON.stringify(rewritten)) - media.imageBytes;
+  const tokens = bytes + ADDED_TOKENS + media.images * imageTokens;
+  return Math.min(tokens, prompts * MAX_PROMPT_TOKENS);
+}
+
+function bytesOf(text: string): number {
+  return encoder.encode(text).length;
+}
+
+/** The most tokens of a value whose texts a provider reads. */
+function maxTokensOf(value: unknown): number {
+  return bytesOf(JSON.stringify(value));
+}
+
+function isReading(body: JsonObject): boolean {
+  const isReadingField = (field: string) => body[field] !== undefined && body[field] !== null;
+  // A prompt that is an object refers to one that the provider stores.
+  return (
+    isObject(body.prompt) || !readArray(body.tools).every(isClientTool) || READING_FIELDS.some(isReadingField)
+  );
+}
+
+function isClientTool(tool: unknown): boolean {
+  if (!isObject(tool)) return true;
+  const type =
+    readText(tool.type) ?? (tool.function === undefined && tool.name === undefined ? '' : 'function');
+  return CLIENT_TOOLS.includes(type);
+}
+
+interface Media {
+  readonly images: number;
+  /** The bytes of images inside the body: their tokens follow from their pixels instead. */
+  readonly imageBytes: number;
+  /** The body has a part whose size it does not show. */
+  readonly isUnbounded: boolean;
+}
+
+/**
+ * Only an image inside the body has a bound. A URL may refer to anything, and documents and audio may have more tokens than bytes:
+ * a PDF of 1,000 pages can have 10 KB, and Gemini bills 258 tokens for each page.
+ */
+function mediaOf(body: JsonObject): Media {
+  let images = 0;
+  let imageBytes = 0;
+  let isUnbounded = false;
+  for (const message of readArray(body.messages)) {
+    if (!isObject(message)) continue;
+    // Refers to audio output that the provider stores.
+    if (isObject(message.audio)) isUnbounded = true;
+    for (const part of readArray(message.content)) {
+      if (!isObject(part) || isTextPart(part)) continue;
+      const bytes = part.type === 'image_url' ? inlineImageBytes(part.image_url) : null;
+      if (bytes === null) isUnbounded = true;
+      images++;
+      imageBytes += bytes ?? 0;
+    }
+  }
+  return { images, imageBytes, isUnbounded };
+}
+
+function isTextPart(part: JsonObject): boolean {
+  const type = readText(part.type);
+  if (type !== undefined) return TEXT_PARTS.includes(type);
+  return Object.keys(part).every((field) => TEXT_FIELDS.includes(field));
+}
+
+const IMAGE_DATA = /^data:image\//i;
+
+/** OpenAI's form is `{"url"}`, Mistral's also the URL alone. Null where the image is not inside the body. */
+function inlineImageBytes(image: unknown): number | null {
+  const url = readText(isObject(image) ? image.url : image) ?? '';
+  return IMAGE_DATA.test(url) ? url.length : null;
+}
+
+/** The search tools of OpenAI, Anthropic, DeepSeek and xAI (`web_search_20250305`, `web_search_preview`, …), and of Google. */
+const SEARCH_TOOLS = /^(?:web_search|x_search|google_?search)/i;
+
+/** Fields of a chat that enable searches. */
+const SEARCH_FIELDS = ['web_search_options', 'search_parameters'];
+
+/**
+ * The most searches that the provider may run and bill: 0 without a search tool, null where nothing limits them.
+ * The limits are `max_uses` of Anthropic's tools (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool) and
+ * `max_tool_calls` of Responses (openai 7.57.0), both read on 2026-11-22.
+ */
+export function maxSearches(body: JsonObject): number | null {
+  const tools = readArray(body.tools).filter(isObject).filter(isSearch);
+  if (SEARCH_FIELDS.some((field) => body[field] !== undefined)) return null;
+  if (tools.length === 0) return 0;
+  const uses = tools.map(({ max_uses }) => readCount(max_uses));
+  const all = uses.some((count) => count === undefined)
+    ? undefined
+    : uses.reduce<number>((sum, count) => sum + (count ?? 0), 0);
+  const limits = [all, readCount(body.max_tool_calls)].filter((limit) => limit !== undefined);
+  return limits.length === 0 ? null : Math.min(...limits);
+}
+
+function isSearch(tool: JsonObject): boolean {
+  return [readText(tool.type) ?? '', ...Object.keys(tool)].some((name) => SEARCH_TOOLS.test(name));
+}
+
+/**
+ * A field that may set a longer lifetime of cached prompts: `cache_control.ttl` at Anthropic, `prompt_cache_options.ttl` and
+ * `prompt_cache_retention` at OpenAI. Quotes inside a JSON text are escaped and do not match.
+ */
+const CACHE_TIMES = /"(?:ttl|prompt_cache_retention)"/;
+
+/**
+ * Fields that change the price of a token, with the values that cost at most the table's price: from the pages of OpenAI, Groq and
+ * Anthropic, for the last two https://platform.claude.com/docs/en/build-with-claude/fast-mode and /docs/en/manage-claude/data-residency
+ * (2026-11-22).
+ */
+const TIER_FIELDS: Readonly<Record<string, readonly string[]>> = {
+  service_tier: ['auto', 'default', 'standard', 'standard_only', 'flex', 'on_demand'],
+  speed: ['standard'],
+  inference_geo: ['global'],
+};
+
+/**
+ * The requested tier that may cost more than the table's price, such as OpenAI's `priority`, under its name in prices and responses.
+ * Several are joined by a plus.
+ */
+function premiumTier(body: JsonObject): string | undefined {
+  const tiers = Object.entries(TIER_FIELDS).flatMap(([field, listed]) => {
+    const tier = body[field] ?? undefined;
+    if (tier === undefined) return [];
+    if (typeof tier !== 'string') return ['unknown'];
+    return listed.includes(tier) ? [] : [tier];
+  });
+  return tiers.length === 0 ? undefined : tiers.join('+');
+}
+
+/** A model that may serve the request. */
+export interface PricedModel {
+  /** The provider ids under which its price may be listed. */
+  readonly providers: readonly string[];
+  /** The model's name at its provider. */
+  readonly model: string;
+  /** The requested premium tier, if any. Only a price that names it counts. */
+  readonly tier?: string | undefined;
+  /** The request sets no cache lifetime, so cache writes have the default's price. */
+  readonly hasDefaultCache?: boolean;
+  /** Its provider may run web searches for the request. */
+  readonly searches?: boolean;
+}
+
+/**
+ * The highest price of each kind of token over all models and end times.
+ * @param models every model that may serve the request
+ * @param fromMs the earliest end of the request, in ms since the epoch
+ * @param toMs the latest end: a price that begins before it counts, too
+ * @returns null where a price is not known, or prices are in different currencies
+ */
+export function highestPrice(
+  table: PriceTable,
+  models: readonly PricedModel[],
+  fromMs: number,
+  toMs: number,
+): HighestPrice | null {
+  const prices: HighestPrice[] = [];
+  for (const { providers, model, tier, hasDefaultCache = false, searches = false } of models) {
+    for (const ms of [fromMs, toMs]) {
+      const price = findPrice(table, providers, model, ms, tier);
+      const isOfTier = tier === undefined || price?.service_tiers?.includes(tier) === true;
+      const rates = price === null || !isOfTier ? null : highestRates(price, !hasDefaultCache);
+      const search = price === null || !searches ? 0n : costOfSearches(1, price);
+      if (rates === null || search === null) return null;
+      prices.push({ ...rates, search: Number(search) });
+    }
+  }
+  const currency = prices[0]?.currency;
+  if (currency === undefined || prices.some((price) => price.currency !== currency)) return null;
+  const prompt = Math.max(...prices.map((price) => price.prompt));
+  const output = Math.max(...prices.map((price) => price.output));
+  const search = Math.max(...prices.map((price) => price.search ?? 0));
+  return { currency, prompt, output, ...(search === 0 ? {} : { search }) };
+}
+
+const MILLION = 1_000_000;
+
+/** The cost of a million tokens in 10^-9, divided by 1,000, is the cost of one token in 10^-12. */
+function highestRates(price: Price, mayCacheLonger: boolean): HighestPrice | null {
+  const prompt = costUpperBound(price, MILLION, 0, mayCacheLonger);
+  const output = costUpperBound(price, 0, MILLION);
+  if (prompt === null || output === null) return null;
+  return { currency: price.currency, prompt: Math.ceil(prompt / 1000), output: Math.ceil(output / 1000) };
+}

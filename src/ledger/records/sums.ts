@@ -1,0 +1,309 @@
+/** A key's usage sums: hours, which each record updates, days, which are summed from hours, and reports over both. */
+import type { ReportQuery } from '../../metering/ledger.ts';
+import type { RecordSummary } from '../../metering/record.ts';
+import { amountsOf, FILTERS, type Group, groupValues, matchesFilter } from '../../metering/report.ts';
+import { DAY_MS, firstIdAt, HOUR_MS, isoDay, isoTime } from '../../metering/time.ts';
+import { MAX_DAY_GROUPS, MAX_PART_RECORDS, MAX_REPORT_ROWS } from '../../shared/limits.ts';
+import { eachRecord, type LedgerState, readState, setState } from './records.ts';
+import {
+  AMOUNTS,
+  addColumns,
+  addition,
+  type Columns,
+  createSumTable,
+  DIMENSIONS,
+  MAX_SPEED_CHARS,
+  readColumns,
+  readSums,
+  rowsFrom,
+  SUMS,
+  type SumRow,
+  shortenSpeeds,
+  toColumns,
+  valuesOf,
+} from './sum-columns.ts';
+
+const HOURS_PER_DAY = 24;
+
+/** The sums of one group of requests on one day. */
+export interface DayRow {
+  /** Days since the epoch. */
+  readonly day: number;
+  /** In the order of {@link DIMENSIONS}. */
+  readonly dimensions: readonly string[];
+  readonly columns: Columns;
+}
+
+/** Clients choose model names, so a day has at most so many groups: further models are summed under this name. */
+const OTHER_MODEL = '(other)';
+
+/** Rows of one message to the directory. */
+export const MAX_MESSAGE_ROWS = 2000;
+
+/** Later than every day that a date can have. */
+const LAST_DAY = 100_000_001;
+
+const MODEL = DIMENSIONS.indexOf('model');
+const KEYS = DIMENSIONS.join(', ');
+const SAME = DIMENSIONS.map((name) => `${name} = ?`).join(' AND ');
+
+export function createSums(sql: SqlStorage): void {
+  createSumTable(sql, 'hours', { hour: 'INTEGER' });
+  createSumTable(sql, 'days', { day: 'INTEGER' });
+}
+
+/** A group of requests of one hour. */
+interface HourGroup {
+  /** Hours since the epoch. */
+  readonly hour: number;
+  /** In the order of {@link DIMENSIONS}. */
+  readonly dimensions: readonly string[];
+}
+
+interface HourRow extends HourGroup {
+  readonly columns: Columns;
+}
+
+/** Adds records to the hours in which their requests arrived. */
+export function addToHours(
+  sql: SqlStorage,
+  records: readonly RecordSummary[],
+  { open_day }: LedgerState,
+): void {
+  if (records.length === 0) return;
+  const rows = records.map(hourRow);
+  for (const group of addRows(sql, rows)) if (isTooMany(sql, group)) moveToOther(sql, group);
+  // A record of a closed day opens the day again.
+  const firstDay = Math.min(...rows.map(dayOf));
+  if (firstDay < open_day) setState(sql, 'open_day', firstDay);
+}
+
+function hourRow(record: RecordSummary): HourRow {
+  const amounts = amountsOf(record);
+  const { provider, model, route, status } = record;
+  return {
+    hour: Math.floor(Date.parse(record.time) / HOUR_MS),
+    dimensions: [provider, model, route, status, amounts.currency ?? ''],
+    columns: toColumns(amounts),
+  };
+}
+
+function dayOf({ hour }: HourGroup): number {
+  return Math.floor(hour / HOURS_PER_DAY);
+}
+
+const ADD = `INSERT INTO hours ${rowsFrom(1)}
+  ON CONFLICT DO UPDATE SET ${addition((name) => `excluded.${name}`)}
+  RETURNING requests, LENGTH(speeds), hour, ${KEYS}`;
+
+/** Adds each request to its hour, and returns the groups that had no request before. */
+function addRows(sql: SqlStorage, rows: readonly HourRow[]): HourGroup[] {
+  const json = JSON.stringify(
+    rows.map(({ hour, dimensions, columns }) => [hour, ...dimensions, ...valuesOf(columns)]),
+  );
+  const created: HourGroup[] = [];
+  for (const [requests, speedChars, hour, ...dimensions] of [...sql.exec(ADD, json).raw()]) {
+    const group = { hour: Number(hour), dimensions: dimensions.map(String) };
+    if (requests === 1) created.push(group);
+    if (Number(speedChars) > MAX_SPEED_CHARS) shortenGroup(sql, group);
+  }
+  return created;
+}
+
+const SPEEDS = `SELECT speeds FROM hours WHERE hour = ? AND ${SAME}`;
+const SET_SPEEDS = `UPDATE hours SET speeds = ? WHERE hour = ? AND ${SAME}`;
+
+function shortenGroup(sql: SqlStorage, { hour, dimensions }: HourGroup): void {
+  const speeds = String(sql.exec(SPEEDS, hour, ...dimensions).one().speeds);
+  // A batch may contain the group several times: after the first it is short.
+  if (speeds.length > MAX_SPEED_CHARS) sql.exec(SET_SPEEDS, shortenSpeeds(speeds), hour, ...dimensions);
+}
+
+const REMOVE = `DELETE FROM hours WHERE hour = ? AND ${SAME} RETURNING ${AMOUNTS.join(', ')}`;
+
+function moveToOther(sql: SqlStorage, { hour, dimensions }: HourGroup): void {
+  const [removed = []] = sql.exec(REMOVE, hour, ...dimensions).raw();
+  addRows(sql, [{ hour, dimensions: dimensions.with(MODEL, OTHER_MODEL), columns: readColumns(removed) }]);
+}
+
+const OTHER_HOURS = Array.from({ length: HOURS_PER_DAY - 1 }, () => '?').join(', ');
+const IS_IN_DAY = `SELECT 1 FROM hours WHERE hour IN (${OTHER_HOURS}) AND ${SAME} LIMIT 1`;
+const COUNT_GROUPS = `SELECT COUNT(*) AS groups FROM (SELECT DISTINCT ${KEYS} FROM hours WHERE hour >= ? AND hour < ?)`;
+
+/** Whether a new group exceeds the number of groups of its day. */
+function isTooMany(sql: SqlStorage, group: HourGroup): boolean {
+  if (group.dimensions[MODEL] === OTHER_MODEL) return false;
+  const first = dayOf(group) * HOURS_PER_DAY;
+  const others = Array.from({ length: HOURS_PER_DAY }, (_, i) => first + i).filter(
+    (hour) => hour !== group.hour,
+  );
+  // Most groups of an hour exist in another hour of the day, which is cheaper to look up than to count the groups.
+  const isKnown = !sql.exec(IS_IN_DAY, ...others, ...group.dimensions).next().done;
+  if (isKnown) return false;
+  const { groups } = sql.exec(COUNT_GROUPS, first, first + HOURS_PER_DAY).one();
+  return Number(groups) > MAX_DAY_GROUPS;
+}
+
+const CHANGED = `SELECT hour / ${HOURS_PER_DAY} AS day, ${KEYS}, ${SUMS} FROM hours WHERE hour >= ? AND hour < ?
+  GROUP BY day, ${KEYS}
+  HAVING TOTAL(requests) > COALESCE((SELECT requests FROM days WHERE day = hour / ${HOURS_PER_DAY}
+    AND ${DIMENSIONS.map((name) => `days.${name} = hours.${name}`).join(' AND ')}), 0)
+  LIMIT ${MAX_MESSAGE_ROWS}`;
+
+/** Day sums before `until` that have grown since they were stored in `days`: at most as many as one message holds. */
+export function changedDays(sql: SqlStorage, { open_day }: LedgerState, until = LAST_DAY): DayRow[] {
+  const rows = sql.exec(CHANGED, open_day * HOURS_PER_DAY, until * HOURS_PER_DAY).raw();
+  return [...rows].map(([day, ...rest]) => ({
+    day: Number(day),
+    dimensions: rest.slice(0, DIMENSIONS.length).map(String),
+    columns: readSums(rest.slice(DIMENSIONS.length)),
+  }));
+}
+
+const KEEP = `INSERT INTO days ${rowsFrom(1)} ON CONFLICT DO UPDATE SET
+  ${AMOUNTS.map((name) => `${name} = excluded.${name}`).join(', ')}`;
+
+/** Stores day sums that the directory has received, and closes the days before `day` that are completely stored. */
+export function keepDays(sql: SqlStorage, rows: readonly DayRow[], day: number): void {
+  sql.exec(KEEP, JSON.stringify(rows.map((row) => [row.day, ...row.dimensions, ...valuesOf(row.columns)])));
+  const state = readState(sql);
+  if (state.open_day < day && changedDays(sql, state, day).length === 0) setState(sql, 'open_day', day);
+}
+
+/** An object returns it by RPC. */
+export type RowsResult =
+  | { readonly kind: 'rows'; readonly rows: readonly SumRow[] }
+  /** The parts of hours at the ends of the time have too many records, or their records are deleted. */
+  | { readonly kind: 'parts'; readonly reason: 'too_many' | 'too_old' };
+
+interface Span {
+  readonly from: number;
+  /** Exclusive. */
+  readonly to: number;
+}
+
+/** A report of one key: closed days and hours from their sums, parts of hours from single records. */
+export function keyReport(sql: SqlStorage, query: ReportQuery, keyId: string): RowsResult {
+  const { fromMs, toMs, groups, only = {} } = query;
+  const hours = { from: Math.ceil(fromMs / HOUR_MS), to: Math.floor(toMs / HOUR_MS) };
+  const parts = partsOfHours({ from: fromMs, to: toMs }, hours);
+  const state = readState(sql);
+  if (parts.some(({ from }) => from < state.deleted_before)) return { kind: 'parts', reason: 'too_old' };
+  const records = [];
+  let read = 0;
+  for (const { from, to } of parts) {
+    for (const record of eachRecord(sql, firstIdAt(from), firstIdAt(to))) {
+      if (++read > MAX_PART_RECORDS) return { kind: 'parts', reason: 'too_many' };
+      if (matchesFilter(record, only)) records.push(record);
+    }
+  }
+  // A report by hour can't use day sums.
+  const openDay = groups.includes('hour') ? 0 : state.open_day;
+  const sums = hours.from < hours.to ? sumRows(sql, sourceOf(hours, openDay, keyId), query) : [];
+  return { kind: 'rows', rows: [...sums, ...sumRecords(records, groups)] };
+}
+
+/** The parts of the time that are not in whole hours. */
+function partsOfHours({ from, to }: Span, hours: Span): Span[] {
+  if (hours.from > hours.to) return [{ from, to }];
+  const parts = [
+    { from, to: hours.from * HOUR_MS },
+    { from: hours.to * HOUR_MS, to },
+  ];
+  return parts.filter((part) => part.from < part.to);
+}
+
+const COLUMNS = [...DIMENSIONS, ...AMOUNTS].join(', ');
+
+/** Closed whole days come from `days`, which has fewer rows; all other hours come from `hours`. */
+function sourceOf(hours: Span, openDay: number, keyId: string): SumSource {
+  const days = {
+    from: Math.ceil(hours.from / HOURS_PER_DAY),
+    to: Math.min(Math.floor(hours.to / HOURS_PER_DAY), openDay),
+  };
+  const hasDays = days.from < days.to;
+  const before = hasDays ? days.from * HOURS_PER_DAY : hours.to;
+  const after = hasDays ? days.to * HOURS_PER_DAY : hours.to;
+  return {
+    select: `SELECT NULL AS hour, day, ? AS key, ${COLUMNS} FROM days WHERE day >= ? AND day < ?
+      UNION ALL SELECT hour, hour / ${HOURS_PER_DAY} AS day, ? AS key, ${COLUMNS} FROM hours
+      WHERE (hour >= ? AND hour < ?) OR (hour >= ? AND hour < ?)`,
+    bindings: [
+      ...[keyId, hasDays ? days.from : 0, hasDays ? days.to : 0],
+      ...[keyId, hours.from, before, after, hours.to],
+    ],
+  };
+}
+
+/** A report with more rows is refused. The same group may occur in several currencies. */
+const MAX_ROWS = 4 * MAX_REPORT_ROWS;
+
+/** Characters of speeds that SQLite concatenates into one value, which is limited to two million bytes. */
+const MAX_JOINED_CHARS = 1_000_000;
+
+const EXPRESSIONS: { readonly [G in Group]: string } = {
+  day: 'day',
+  hour: 'hour',
+  provider: 'provider',
+  model: "provider || '/' || model",
+  route: 'route',
+  status: 'status',
+  key: 'key',
+};
+
+/** A SELECT whose rows have `day`, `key`, `hour` where a report groups by it, the dimensions and the amounts. */
+interface SumSource {
+  readonly select: string;
+  readonly bindings: readonly (string | number)[];
+}
+
+/** Sums the rows of tables of sums by the groups of a report. */
+export function sumRows(
+  sql: SqlStorage,
+  source: SumSource,
+  { groups, only = {} }: Pick<ReportQuery, 'groups' | 'only'>,
+): SumRow[] {
+  const values = groups.map((group, i) => `${EXPRESSIONS[group]} AS value${i}`);
+  const by = [...groups.map((_, i) => `value${i}`), 'currency'];
+  const filters = FILTERS.flatMap((name) => (only[name] === undefined ? [] : [[name, only[name]] as const]));
+  const conditions = ['TRUE', ...filters.map(([name]) => `${EXPRESSIONS[name]} = ?`)];
+  const rest = [...source.bindings, ...filters.map(([, value]) => value)];
+  const where = `FROM (${source.select}) WHERE ${conditions.join(' AND ')}`;
+  const { chars } = sql.exec(`SELECT TOTAL(LENGTH(speeds)) AS chars ${where}`, ...rest).one();
+  const parts = Math.floor(Number(chars) / MAX_JOINED_CHARS);
+  // A group whose speeds exceed one value is returned in several rows.
+  const part = `SUM(LENGTH(speeds)) OVER (PARTITION BY ${by.join(', ')} ROWS UNBOUNDED PRECEDING) / ${MAX_JOINED_CHARS}`;
+  const rows = sql.exec(
+    parts === 0
+      ? `SELECT ${[...values, 'currency', SUMS].join(', ')} ${where} GROUP BY ${by.join(', ')} LIMIT ${MAX_ROWS}`
+      : `SELECT ${by.join(', ')}, ${SUMS} FROM (SELECT *, ${part} AS part FROM (SELECT ${values.join(', ')}, * ${where}))
+          GROUP BY ${by.join(', ')}, part LIMIT ${MAX_ROWS + parts}`,
+    ...rest,
+  );
+  return [...rows.raw()].map((row) => ({
+    values: groups.map((group, i) => readGroupValue(group, row[i])),
+    currency: String(row[groups.length]),
+    columns: readSums(row.slice(groups.length + 1)),
+  }));
+}
+
+function readGroupValue(group: Group, value: SqlStorageValue | undefined): string {
+  if (group === 'day') return isoDay(Number(value) * DAY_MS);
+  if (group === 'hour') return `${isoTime(Number(value) * HOUR_MS).slice(0, 13)}:00Z`;
+  return String(value);
+}
+
+/** Sums single records by the groups of a report. */
+function sumRecords(records: Iterable<RecordSummary>, groups: readonly Group[]): SumRow[] {
+  const rows = new Map<string, SumRow>();
+  for (const record of records) {
+    const amounts = amountsOf(record);
+    const values = groupValues(record, groups);
+    const currency = amounts.currency ?? '';
+    const id = JSON.stringify([values, currency]);
+    const columns = toColumns(amounts);
+    const known = rows.get(id)?.columns;
+    rows.set(id, { values, currency, columns: known === undefined ? columns : addColumns(known, columns) });
+  }
+  return [...rows.values()];
+}

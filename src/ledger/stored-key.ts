@@ -1,0 +1,109 @@
+/** A gateway key in its ledger object: changes are applied one after the other, and refused once the key is revoked. */
+import { readLimits, writeLimits } from '../auth/key-limits.ts';
+import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
+import {
+  decodeKey,
+  deleteChange,
+  type GatewayKey,
+  type KeyStore,
+  putChange,
+  sizeProblem,
+} from '../auth/keys.ts';
+import { isObject, parseJson } from '../shared/json.ts';
+import type { KeyCalls } from './ledger-calls.ts';
+import { changeLimits, type Sql, storedLimits } from './limits/limit-tables.ts';
+
+export interface StoredKeyPorts {
+  readonly sql: Sql;
+  readonly transaction: <Value>(act: () => Value) => Value;
+  /** Null where it is not bound. */
+  readonly store: KeyStore | null;
+  readonly wait: (ms: number) => Promise<void>;
+}
+
+/** KV accepts one write per second to one entry. */
+const RETRY_DELAYS_MS = [1100, 1100];
+
+/** `json` is null for a revoked key. */
+const TABLE =
+  'CREATE TABLE IF NOT EXISTS held_key (only INTEGER PRIMARY KEY CHECK (only = 1), json TEXT) STRICT';
+
+export class StoredKey implements KeyCalls {
+  readonly #ports: StoredKeyPorts;
+  /** The last write to KV. The next one waits for it. */
+  #lastWrite: Promise<void> = Promise.resolve();
+  /** The stored key has changed since the last write to KV began. */
+  #isUnwritten = false;
+
+  constructor(ports: StoredKeyPorts) {
+    this.#ports = ports;
+    ports.sql.exec(TABLE);
+  }
+
+  async changeKey(change: KeyChange): Promise<KeyChangeResult> {
+    const result = this.#ports.transaction(() => this.#change(change));
+    if (result.kind === 'changed') await this.#writeToKv(change.key.id);
+    return result;
+  }
+
+  async revokeKey(id: string): Promise<void> {
+    this.#store(null);
+    await this.#writeToKv(id);
+  }
+
+  #change({ key, fields, limits }: KeyChange): KeyChangeResult {
+    const { sql } = this.#ports;
+    const stored = this.#read();
+    if (stored === null) return { kind: 'revoked' };
+    const read = readLimits(limits, storedLimits(sql));
+    if (read.kind === 'invalid') return read;
+    const changed = { ...(stored ?? key), ...fields, limits: writeLimits(read.limits) };
+    const tooLarge = sizeProblem(changed);
+    if (tooLarge !== null) return { kind: 'invalid', message: tooLarge, param: 'models' };
+    if (Object.keys(limits).length > 0) changeLimits(sql, limits);
+    this.#store(changed);
+    return { kind: 'changed', key: changed };
+  }
+
+  /** Undefined where the key was never changed; null where it was revoked. */
+  #read(): GatewayKey | null | undefined {
+    const [row] = this.#ports.sql.exec<{ json: string | null }>('SELECT json FROM held_key').toArray();
+    if (row === undefined) return undefined;
+    const stored = row.json === null ? null : parseJson(row.json);
+    return isObject(stored) ? decodeKey(stored) : null;
+  }
+
+  #store(key: GatewayKey | null): void {
+    const json = key === null ? null : JSON.stringify(key);
+    this.#ports.sql.exec(
+      'INSERT INTO held_key VALUES (1, ?) ON CONFLICT DO UPDATE SET json = excluded.json',
+      json,
+    );
+  }
+
+  /** Writes the stored key to KV after any earlier write, so that KV ends with the last change. */
+  #writeToKv(id: string): Promise<void> {
+    this.#isUnwritten = true;
+    const written = this.#lastWrite.then(() => this.#writeWithRetries(id));
+    this.#lastWrite = written.catch(() => {});
+    return written;
+  }
+
+  async #writeWithRetries(id: string): Promise<void> {
+    const { store, wait } = this.#ports;
+    if (store === null) throw new Error('WEIR_KV is not bound in the Worker that has LedgerObject');
+    // An earlier write has already written this state.
+    if (!this.#isUnwritten) return;
+    for (const delay of [...RETRY_DELAYS_MS, null]) {
+      this.#isUnwritten = false;
+      const key = this.#read();
+      try {
+        return key ? await putChange(store, key) : await deleteChange(store, id);
+      } catch (error) {
+        this.#isUnwritten = true;
+        if (delay === null) throw error;
+        await wait(delay);
+      }
+    }
+  }
+}

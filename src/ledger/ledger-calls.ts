@@ -21,7 +21,7 @@ export interface LedgerNamespace {
 export interface LedgerStub extends RecordCalls, DirectoryCalls, LimitCalls, KeyCalls {}
 
 /** The usage records of one key. */
-export interface RecordCalls {
+interface RecordCalls {
   /**
    * Stores records of this key, all or none. A record that is already stored changes nothing.
    * @param recordDays how many days single records are kept from now on; absent: unchanged
@@ -37,7 +37,7 @@ export interface RecordCalls {
 export const DIRECTORY = '*';
 
 /** The sums over all keys. Only the object named {@link DIRECTORY} has them. */
-export interface DirectoryCalls {
+interface DirectoryCalls {
   /** Stores a key's day sums. */
   takeDays(keyId: string, rows: readonly DayRow[]): Promise<void>;
   /** Reports over all keys, for whole days. */

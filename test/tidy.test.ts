@@ -123,6 +123,7 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
   http: ['api', 'tracing'],
   // What it implements: the admission of completions.
   ledger: ['completion'],
+  'gateway.ts': ['completion'],
   'environment.ts': ['ledger'],
 };
 

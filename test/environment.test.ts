@@ -58,7 +58,7 @@ describe('W2 weir().fetch', () => {
     const { status, text } = await call(weir(options).fetch, request, {}, ctx);
     expect(status).toBe(500);
     expect(text).toMatch(
-      /the option basepath is none that Weir knows: did you mean basePath\?; WEIR_KV must be bound/,
+      /the option basepath does not exist: did you mean basePath\?; WEIR_KV must be bound/,
     );
     expect(logged.join()).toContain('"event":"misconfigured"');
   });

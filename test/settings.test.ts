@@ -214,27 +214,27 @@ describe('readSettings, quirks of an entry of PROVIDERS', () => {
   const own = { base_url: 'https://acme.example/v1' };
 
   test.each<[entry: Record<string, unknown>, message: string]>([
-    [{ rename: ['hunter2'] }, 'rename must be an object of names of fields'],
-    [{ rename: { seed: 7 } }, 'rename must be an object of names of fields'],
-    [{ rename: { 'hunter 2': 'a' } }, 'rename must be an object of names of fields'],
+    [{ rename: ['hunter2'] }, 'rename must be an object of field names'],
+    [{ rename: { seed: 7 } }, 'rename must be an object of field names'],
+    [{ rename: { 'hunter 2': 'a' } }, 'rename must be an object of field names'],
     [{ rename: { model: 'hunter2' } }, "rename can't name model, models, messages"],
     [{ rename: { seed: 'stream' } }, "rename can't name model, models, messages"],
     [
       { rename: { seed: 'max_tokens' } },
-      'rename can make max_tokens or max_completion_tokens only of the other',
+      'rename can map to max_tokens or max_completion_tokens only from the other',
     ],
-    [{ rename: { a: 'b', b: 'c' } }, 'rename must lead to names that are neither renamed nor dropped'],
+    [{ rename: { a: 'b', b: 'c' } }, 'rename must not map to a name that is renamed or dropped'],
     [{ rename: { a: 'b' }, drop: ['a'] }, "rename and drop can't name the same field"],
-    [{ rename: { a: 'b' }, drop: ['b'] }, 'rename must lead to names that are neither renamed nor dropped'],
-    [{ drop: 'hunter2' }, 'drop must be a list of names of fields'],
-    [{ drop: [{}] }, 'drop must be a list of names of fields'],
-    [{ drop: Array(65).fill('a') }, 'drop must be a list of names of fields'],
+    [{ rename: { a: 'b' }, drop: ['b'] }, 'rename must not map to a name that is renamed or dropped'],
+    [{ drop: 'hunter2' }, 'drop must be a list of field names'],
+    [{ drop: [{}] }, 'drop must be a list of field names'],
+    [{ drop: Array(65).fill('a') }, 'drop must be a list of field names'],
     [{ drop: ['max_tokens'] }, "drop can't name model, models, messages"],
-    [{ roles: { developer: '' } }, 'roles must be an object of names of roles'],
-    [{ effort: 'hunter2' }, 'effort must be an object of words'],
+    [{ roles: { developer: '' } }, 'roles must be an object of role names'],
+    [{ effort: 'hunter2' }, 'effort must be an object of values'],
     [{ reasoning: 'hunter2' }, 'reasoning must be one of: reasoning_content, reasoning, both'],
-    [{ like: 'anthropic', drop: ['seed'] }, 'are for chat completions, and anthropic has another API'],
-    [{ renmae: {} }, 'takes nothing but base_url, api_key, like'],
+    [{ like: 'anthropic', drop: ['seed'] }, 'apply to chat completions, and anthropic has another API'],
+    [{ renmae: {} }, 'accepts only base_url, api_key, like'],
     [{ renmae: {} }, ': did you mean rename?'],
   ])('%j: invalid, and the message says what to write', (entry, message) => {
     const env = { PROVIDERS: { acme: { ...own, ...entry } } };
@@ -327,19 +327,22 @@ describe('readSettings, models', () => {
     [' ', 'must be a JSON object, and is empty'],
     ['[]', 'must be a JSON object, and is a list'],
     [[], 'must be a JSON object, and is a list'],
-    [{ fast: 'mistrall/b' }, 'of a provider that is set up here: mistral, codestral: did you mean mistral?'],
+    [
+      { fast: 'mistrall/b' },
+      'with a provider that is set up here: mistral, codestral: did you mean mistral?',
+    ],
     [{ fast: 1 }, 'fast: must name a model'],
     [{ fast: '' }, 'fast: must name a model'],
     [{ fast: [] }, 'fast: must have 1 to 8 steps'],
     [{ fast: Array.from({ length: 9 }, () => 'mistral/a') }, 'fast: must have 1 to 8 steps'],
     [
       { fast: ['mistral/a', 'hunter2/b'] },
-      'fast step 2: must be <provider>/<model>, of a provider that is set up',
+      'fast step 2: must be <provider>/<model> with a provider that is set up',
     ],
-    [{ fast: 'openai/b' }, 'fast: must be <provider>/<model>, of a provider that is set up'],
+    [{ fast: 'openai/b' }, 'fast: must be <provider>/<model> with a provider that is set up'],
     [{ fast: 'mistral/' }, 'fast: must be <provider>/<model>'],
     [{ fast: 'mistral/a', faster: 'fast' }, 'faster: must be <provider>/<model>'],
-    [{ fast: { model: 'mistral/a', weight: -1 } }, 'fast: weight must be a number from 0 up'],
+    [{ fast: { model: 'mistral/a', weight: -1 } }, 'fast: weight must be a number, at least 0'],
     [{ fast: { model: 'mistral/a', weight: '1' } }, 'fast: weight must be'],
     [{ fast: { model: 'mistral/a', timeout_seconds: 0 } }, 'fast: timeout_seconds must be'],
     [{ fast: { model: 'mistral/a', set: { model: 'hunter2' } } }, 'fast: set must be an object'],
@@ -350,7 +353,7 @@ describe('readSettings, models', () => {
       'fast: on must be a list of: context_length, content_filter',
     ],
     [{ fast: { model: 'mistral/a', on: 'content_filter' } }, 'fast: on must be a list'],
-    [{ fast: { model: 'mistral/a', hunter2: 1 } }, 'fast: takes nothing but model, weight'],
+    [{ fast: { model: 'mistral/a', hunter2: 1 } }, 'fast: accepts only model, weight'],
     [{ 'hunter 2 with spaces': 1 }, 'an alias: must name a model'],
   ])('R2 ALIASES %j is misconfigured, by name', (ALIASES, message) => {
     expect(invalid({ ...MISTRAL, ALIASES })).toEqual(['ALIASES']);
@@ -518,7 +521,7 @@ describe('readSettings, PRICES', () => {
     [
       'more than 5 KB',
       Array(60).fill(PRICE),
-      'holds at most 5 KB: put longer lists under the key config/prices in WEIR_KV',
+      'holds at most 5 KB: store longer lists under the key config/prices in WEIR_KV',
     ],
   ])('P2 PRICES with %s: invalid, and the message says what is wrong', (_, value, message) => {
     expect(invalid({ PRICES: value })).toEqual(['PRICES']);

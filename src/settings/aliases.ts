@@ -1,4 +1,4 @@
-/** Reads `ALIASES`: names of the deployment's own, each for one model or for several that are tried in order (R2). */
+/** Reads `ALIASES`: names for one model, or for several models that are tried in order (R2). */
 
 import type { RefusalKind } from '../providers/refusals.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
@@ -7,19 +7,20 @@ import { didYouMean } from '../shared/nearest.ts';
 import type { ConfiguredProvider } from './providers.ts';
 import type { SettingsReader } from './reader.ts';
 
-/** What an alias may add to what makes the next step be asked (R2). */
+/** The refusals that a step may name in `on`, to move on to the next step. */
 const REFUSALS = ['context_length', 'content_filter'] as const satisfies readonly RefusalKind[];
 
-/** One of the models that an alias stands for. */
+/** One model of an alias. */
 export interface AliasTarget {
   /** `<provider>/<model>`. */
   readonly address: string;
-  /** Its share of being the first: 0 where none is set. */
+  /** Its share of the requests that try it first. Default: 0. */
   readonly weight: number;
-  /** What it has until its first output, in ms; null: as long as any request. */
+  /** Time until its first output, in ms; null: only the limits of the request. */
   readonly timeoutMs: number | null;
-  /** Fields of the body that lie over the caller's. */
+  /** Fields that replace those of the request body. */
   readonly set: JsonObject;
+  /** Refusals that move on to the next target, as failures do. */
   readonly on: readonly RefusalKind[];
 }
 
@@ -44,7 +45,7 @@ export function providerOf(address: string): string {
   return address.slice(0, Math.max(0, address.indexOf('/')));
 }
 
-/** @param defaultProvider where a bare name goes, or null */
+/** @param defaultProvider the provider of model names without `<provider>/`, or null */
 export function readAliases(
   reader: SettingsReader,
   providers: Providers,
@@ -62,23 +63,23 @@ export function readAliases(
 
 const PRINTED_NAME = /^[\w.*:/@-]{1,64}$/;
 const STEP_FIELDS = ['model', 'weight', 'timeout_seconds', 'set', 'on'];
-/** What decides where a request goes, and how it is answered, is not the step's to say. */
-const OWN_FIELDS = ['model', 'models', 'route', 'agent_id', 'stream'];
+/** `set` must not change where a request goes, or whether it is a stream. */
+const FIXED_FIELDS = ['model', 'models', 'route', 'agent_id', 'stream'];
 const MAX_STEP_SECONDS = 86_400;
 
 interface StepContext {
-  /** Of all aliases. */
+  /** The names of all aliases. */
   readonly names: readonly string[];
   readonly providers: Providers;
   readonly defaultProvider: string | null;
 }
 
-/** Reads the steps of one alias; messages name the alias and the step, and contain no value. */
+/** Reads the steps of one alias. Messages name the alias and the step, and contain no value, which may be a secret. */
 class StepReader {
   readonly #reader: SettingsReader;
   readonly #alias: string;
   readonly #context: StepContext;
-  #place = '';
+  #position = '';
 
   constructor(reader: SettingsReader, alias: string, context: StepContext) {
     this.#reader = reader;
@@ -86,7 +87,7 @@ class StepReader {
     this.#context = context;
   }
 
-  /** @returns null where one of them is invalid */
+  /** @returns null if a step is invalid */
   read(value: unknown): readonly AliasTarget[] | null {
     const entries = Array.isArray(value) ? value : [value];
     if (entries.length === 0 || entries.length > MAX_TARGETS) {
@@ -94,7 +95,7 @@ class StepReader {
     }
     const steps: AliasTarget[] = [];
     for (const [i, entry] of entries.entries()) {
-      this.#place = Array.isArray(value) ? ` step ${i + 1}` : '';
+      this.#position = Array.isArray(value) ? ` step ${i + 1}` : '';
       const step = isObject(entry) ? this.#readStep(entry) : this.#readStep({ model: entry });
       if (step === null) return null;
       steps.push(step);
@@ -106,20 +107,23 @@ class StepReader {
     const { weight = 0, timeout_seconds, set = NO_FIELDS, on = [] } = entry;
     const model = readText(entry.model);
     if (Object.keys(entry).some((field) => !STEP_FIELDS.includes(field))) {
-      return this.#invalid(`takes nothing but ${STEP_FIELDS.join(', ')}`);
+      return this.#invalid(`accepts only ${STEP_FIELDS.join(', ')}`);
     }
-    if (model === undefined) return this.#invalid('must name a model, as "mistral/mistral-small-latest"');
+    if (model === undefined)
+      return this.#invalid('must name a model, such as "mistral/mistral-small-latest"');
     const address = this.#addressOf(model);
     if (address === null) return null;
     if (!isNumberWithin(weight, 0, Number.MAX_SAFE_INTEGER)) {
-      return this.#invalid('weight must be a number from 0 up');
+      return this.#invalid('weight must be a number, at least 0');
     }
     const isTimed = timeout_seconds !== undefined;
     if (isTimed && (timeout_seconds === 0 || !isNumberWithin(timeout_seconds, 0, MAX_STEP_SECONDS))) {
       return this.#invalid(`timeout_seconds must be greater than 0, and at most ${MAX_STEP_SECONDS}`);
     }
-    if (!isObject(set) || OWN_FIELDS.some((field) => Object.hasOwn(set, field))) {
-      return this.#invalid(`set must be an object of the body's fields, without ${OWN_FIELDS.join(', ')}`);
+    if (!isObject(set) || FIXED_FIELDS.some((field) => Object.hasOwn(set, field))) {
+      return this.#invalid(
+        `set must be an object with fields of the body, but not ${FIXED_FIELDS.join(', ')}`,
+      );
     }
     const kinds = readArray(on).flatMap((kind) => REFUSALS.find((known) => known === kind) ?? []);
     if (!Array.isArray(on) || kinds.length < on.length) {
@@ -131,18 +135,18 @@ class StepReader {
   #addressOf(model: string): string | null {
     const { names, providers, defaultProvider } = this.#context;
     const isBare = !model.includes('/') && defaultProvider !== null;
-    if (isBare && names.includes(model)) return this.#invalid('names an alias, and must name a model');
+    if (isBare && names.includes(model)) return this.#invalid('must name a model, not another alias');
     const address = isBare ? `${defaultProvider}/${model}` : model;
     const provider = providerOf(address);
     if (providers.has(provider) && address.length > provider.length + 1) return address;
     const ids = [...providers.keys()];
     const known = ids.join(', ') || 'none yet';
     const hint = didYouMean(provider, ids);
-    return this.#invalid(`must be <provider>/<model>, of a provider that is set up here: ${known}${hint}`);
+    return this.#invalid(`must be <provider>/<model> with a provider that is set up here: ${known}${hint}`);
   }
 
   #invalid(message: string): null {
-    this.#reader.invalid('ALIASES', `${this.#alias}${this.#place}: ${message}`);
+    this.#reader.invalid('ALIASES', `${this.#alias}${this.#position}: ${message}`);
     return null;
   }
 }

@@ -1,27 +1,27 @@
-/** Reads where Weir lives: its base path, and what a request gets that is not Weir's. */
+/** Reads where Weir is mounted: its base path, and where requests for other paths go. */
 import type { JsonObject } from '../shared/json.ts';
 import { SettingsReader } from './reader.ts';
 
-/** Who answers what is not Weir's. */
+/** Where a request for another path goes. */
 type Origin =
-  /** Nobody: it gets a 404. */
+  /** Nowhere: the response is a 404. */
   | { readonly kind: 'none' }
-  /** The zone's own origin, by the request's own host, which must be one of these: `example.com`, `*.example.com`. */
+  /** To the zone's own origin. The request's host must match one of these: `example.com`, `*.example.com`. */
   | { readonly kind: 'zone'; readonly hosts: readonly string[] }
-  /** This one: scheme, host and port, without a slash at its end. */
+  /** To this origin: scheme, host and port, without a trailing slash. */
   | { readonly kind: 'url'; readonly url: string };
 
 export interface MountConfig {
-  /** `""`, or a path that begins with a slash and has none at its end. */
+  /** `""`, or a path with a leading and no trailing slash. */
   readonly basePath: string;
   readonly origin: Origin;
-  /** Here because nothing that bears it goes to the origin. */
+  /** Part of this configuration because a request that contains it must not be forwarded to the origin. */
   readonly adminToken: string | null;
 }
 
 const HOST = /^(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*(?::\d{1,5})?$/;
 
-/** A deployment's placement, which holds whatever else is wrong with its settings; null where it is invalid itself (W1). */
+/** Reads the mount alone, so that it works while other settings are invalid. Null if it is invalid itself. */
 export function mountConfigOf(env: JsonObject): MountConfig | null {
   const reader = new SettingsReader(env);
   const mount = readMountConfig(reader);
@@ -54,8 +54,8 @@ function readOrigin(reader: SettingsReader): Origin {
 }
 
 /**
- * Nothing in a request tells the edge, where a zone's routes decide which hosts arrive, from a runtime that takes any
- * `Host`: wrangler dev invents `request.cf` and the edge's headers, or takes the client's. So the hosts are named.
+ * The hosts must be listed. At Cloudflare's edge a zone's routes decide which hosts arrive, but other runtimes accept any `Host`, and
+ * a request does not show where it runs: wrangler dev adds `request.cf` and the edge's headers, or takes them from the client.
  */
 function readHosts(reader: SettingsReader, text: string): readonly string[] {
   const entries = text.toLowerCase().split(',');
@@ -63,7 +63,7 @@ function readHosts(reader: SettingsReader, text: string): readonly string[] {
   if (hosts.length === 0 || !hosts.every((host) => HOST.test(host)))
     reader.invalid(
       'ORIGIN_HOSTS',
-      'must name the hosts whose own origin may be asked, such as example.com, *.example.com, with commas between',
+      'must list the hosts that are forwarded to their own origin, separated by commas: example.com, *.example.com',
     );
   return hosts;
 }

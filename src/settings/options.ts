@@ -1,49 +1,49 @@
-/** Settings as the options of `weir()`: each under its name in the environment, in camel case, and over the environment's. */
+/** Settings as options of `weir()`: `basePath` is `BASE_PATH`. An option takes precedence over the variable of the environment. */
 
 import { PROVIDERS, type ProviderSetting } from '../providers/index.ts';
 import { isObject, type JsonObject, objectOf } from '../shared/json.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import type { SettingProblem } from './reader.ts';
 
-/** A step of an alias (R2). */
+/** One model of an alias, and when to use it. */
 export interface AliasStep {
   /** `<provider>/<model>`, or a model of `defaultProvider`. */
   readonly model: string;
-  /** Its share of being the first that is asked. */
+  /** Its share of the requests that try it first. Default: 0. */
   readonly weight?: number | undefined;
-  /** What it has until its first output. */
+  /** Seconds until its first output. Default: no limit besides those of the request. */
   readonly timeout_seconds?: number | undefined;
-  /** Fields of the body that lie over the caller's; null takes one away. */
+  /** Fields that replace those of the request body; null removes a field. */
   readonly set?: Readonly<Record<string, unknown>> | undefined;
-  /** What moves on to the next step, besides failures. */
+  /** Refusals that move on to the next step, as failures do. */
   readonly on?: readonly ('context_length' | 'content_filter')[] | undefined;
 }
 
-/** A provider that is compatible with OpenAI. */
+/** A provider with an API that is compatible with OpenAI's. */
 export interface ProviderEntry {
-  /** Its API's address, up to where `/chat/completions` follows: `https://api.groq.com/openai/v1`. */
+  /** The URL of its API, without `/chat/completions`: `https://api.groq.com/openai/v1`. */
   readonly base_url: string;
-  /** The name of a secret, in the environment or in the option `secrets`. */
+  /** The name of the secret with its key, in the environment or in the option `secrets`. */
   readonly api_key?: string | undefined;
-  /** Whose table of fields it takes; absent: the one of its host. */
+  /** The provider whose rules for requests apply. Default: the provider with its host, or `tolerant`. */
   readonly like?: string | undefined;
-  /** False for a server that refuses `stream_options`. */
+  /** `false` for a server that refuses `stream_options`. */
   readonly stream_usage?: boolean | undefined;
-  /** It speaks Responses itself (N1). */
+  /** The server has the Responses API itself, so Responses requests pass through unchanged. */
   readonly responses?: boolean | undefined;
-  /** Fields of a chat's body that its server names otherwise: `{ seed: 'random_seed' }`. */
+  /** The server's names for fields of the chat body: `{ seed: 'random_seed' }`. */
   readonly rename?: Readonly<Record<string, string>> | undefined;
-  /** Fields of a chat's body that its server does not take: they are left out, and named in `x-weir-dropped`. */
+  /** Fields of the chat body that the server does not support: they are dropped, and reported in `x-weir-dropped`. */
   readonly drop?: readonly string[] | undefined;
-  /** Roles that its server names otherwise: `{ developer: 'system' }`. */
+  /** The server's names for message roles: `{ developer: 'system' }`. */
   readonly roles?: Readonly<Record<string, string>> | undefined;
-  /** Words of `reasoning_effort` that its server names otherwise: `{ minimal: 'low' }`. */
+  /** The server's values of `reasoning_effort`: `{ minimal: 'low' }`. */
   readonly effort?: Readonly<Record<string, string>> | undefined;
-  /** Under which name the reasoning of earlier answers goes back. */
+  /** The field in which reasoning of earlier turns is sent back. */
   readonly reasoning?: 'reasoning_content' | 'reasoning' | 'both' | 'thinking_parts' | 'none' | undefined;
-  /** Headers of each request; a text `$NAME` stands for that secret. */
+  /** Headers of each request. The value `$NAME` stands for the secret NAME. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Query parameters of each URL, as `headers`. */
+  /** Query parameters of each URL. The value `$NAME` stands for the secret NAME. */
   readonly query?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -52,70 +52,70 @@ type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Lowercase<Head>}${Capitalize<CamelCase<Tail>>}`
   : Lowercase<Name>;
 
-/** Each known provider's credential and base URL, such as `deepseekApiKey` and `mistralBaseUrl`. */
+/** The key and base URL of each built-in provider, such as `deepseekApiKey` and `mistralBaseUrl`. */
 export type ProviderOptions = { readonly [Option in CamelCase<ProviderSetting>]?: string | undefined };
 
-/** Every setting as an option. One that is left out is read from the environment. */
+/** Every setting as an option. An absent option is read from the environment. */
 export interface SettingOptions extends ProviderOptions {
-  /** Who may call: `keys` (the default) takes gateway keys, `passthrough` sends the caller's own provider key on, `open` takes anyone. */
+  /** Who may call: `keys` (the default) requires a gateway key, `passthrough` forwards the caller's own provider key, `open` allows anyone. */
   readonly auth?: 'keys' | 'passthrough' | 'open' | undefined;
-  /** Opens `/admin/keys`, all of `/v1/usage`, and `/v1/models`: a long random text. */
+  /** A long random secret that gives access to `/admin/keys`, all of `/v1/usage`, and `/v1/models`. */
   readonly adminToken?: string | undefined;
-  /** The path below which it is mounted, such as `/ai`. Default: `/`. */
+  /** The path below which Weir is mounted, such as `/ai`. Default: `/`. */
   readonly basePath?: string | undefined;
-  /** What a path that is not Weir's gets: `404` (the default), an origin such as `https://www.example.com`, or `pass` to the zone's own origin. */
+  /** Where requests for other paths go: `404` (the default) for an error, an origin such as `https://www.example.com`, or `pass` for the zone's own origin. */
   readonly origin?: string | undefined;
-  /** The hosts whose origin `origin: 'pass'` may ask, such as `*.example.com`. */
+  /** The hosts that `origin: 'pass'` forwards to their own origin, such as `*.example.com`. */
   readonly originHosts?: string | readonly string[] | undefined;
-  /** Origins whose pages may call it; `*` is any. Default: none. */
+  /** Origins whose web pages may call Weir; `*` allows any. Default: none. */
   readonly corsOrigins?: string | readonly string[] | undefined;
-  /** More providers, by the name that stands before the slash in their models' addresses. */
+  /** More providers, by name. A model's address is `<name>/<model>`. */
   readonly providers?: Readonly<Record<string, ProviderEntry>> | undefined;
-  /** The secrets that entries of `providers` name, by these names: `{ GROQ_API_KEY: '…' }`. */
+  /** The secrets that `providers` refers to, by name: `{ GROQ_API_KEY: '…' }`. */
   readonly secrets?: Readonly<Record<string, string | undefined>> | undefined;
-  /** The provider that bare names of models go to. Default: none. */
+  /** The provider of model names without `<provider>/`. Default: none. */
   readonly defaultProvider?: string | undefined;
-  /** Names for models, or for lists of models that are tried in order: `{ fast: 'mistral/mistral-small-latest' }`. */
+  /** Names for models, or for lists of models to try in order: `{ fast: 'mistral/mistral-small-latest' }`. */
   readonly aliases?:
     | Readonly<Record<string, string | AliasStep | readonly (string | AliasStep)[]>>
     | undefined;
-  /** Further passes over the targets that may recover, 0 to 5. Default: 1. */
+  /** Further rounds over the targets that may recover, 0 to 5. Default: 1. */
   readonly retries?: number | undefined;
-  /** Where usage records are: in KV (`kv`, the default), or in Durable Objects, one for each key. */
+  /** Where usage records are stored: in KV (`kv`, the default), or in Durable Objects (`object`), one for each key. */
   readonly ledger?: 'kv' | 'object' | undefined;
-  /** For how many days a ledger object keeps single records, 15 to 3650. Default: 35. */
+  /** How many days a ledger object keeps individual records, 15 to 3650. Default: 35. */
   readonly recordDays?: number | undefined;
-  /** A limited key's request while its ledger object can't be reached: `closed` (the default) refuses it, `open` lets it pass. */
+  /** Requests of a key with limits while its ledger object is unavailable: `closed` (the default) refuses them, `open` allows them. */
   readonly budgetFail?: 'closed' | 'open' | undefined;
-  /** Your own prices, at most 5 KB, which come before the shipped ones. */
+  /** Your own prices, at most 5 KB. They take precedence over the built-in prices. */
   readonly prices?: readonly Readonly<Record<string, unknown>>[] | undefined;
-  /** Vendor events (`x_*`) in streams: `strip` (the default), `pass`, or globs that pass. */
+  /** Vendor events (`x_*`) in streams: `strip` (the default) removes them, `pass` keeps them, globs keep those that match. */
   readonly vendorEvents?: string | readonly string[] | undefined;
-  /** Whether clients get the reasoning: `pass` (the default) or `strip`. It is metered either way. */
+  /** Whether clients receive reasoning: `pass` (the default) or `strip`. It is metered in both cases. */
   readonly reasoning?: 'pass' | 'strip' | undefined;
-  /** Where usage comes in a stream whose client did not ask for it: on the last `finish` chunk (the default), nowhere, or `always` on a chunk of its own. */
+  /** Usage in streams whose client did not ask for it: on the `finish` chunk (the default), not at all (`on_request`), or `always` in a separate chunk. */
   readonly usageChunk?: 'finish' | 'on_request' | 'always' | undefined;
-  /** Fields that a provider does not take: `auto` (the default), `drop` all of them, or `refuse` the request. */
+  /** Fields that a provider does not support: `auto` (the default) drops those that do not change the output, `drop` drops all, `refuse` refuses the request. */
   readonly unsupported?: 'auto' | 'drop' | 'refuse' | undefined;
-  /** Whether a conversation without cache marks gets one, where its provider caches nothing else. Default: `auto`. */
+  /** `auto` (the default) marks a conversation for the prompt cache of providers that need a mark, if the client set none. `off` never does. */
   readonly promptCache?: 'auto' | 'off' | undefined;
-  /** `event` puts `event: error` before an error frame's data. Default: `data`. */
+  /** `event` adds the line `event: error` to error frames. Default: `data`. */
   readonly errorFrames?: 'data' | 'event' | undefined;
-  /** A stream without output sends a heartbeat after so many seconds; 0: never. Default: 15. */
+  /** Seconds without output after which a stream sends a heartbeat; 0: never. Default: 15. */
   readonly heartbeatSeconds?: number | undefined;
-  /** A stream fails whose upstream is silent for so many seconds; 0: never. Default: 120. */
+  /** Seconds after which a stream fails if its provider sends nothing; 0: never. Default: 120. */
   readonly idleTimeoutSeconds?: number | undefined;
-  /** A request fails that takes so many seconds; 0: never. Default: 600. */
+  /** Seconds after which a request fails; 0: never. Default: 600. */
   readonly deadlineSeconds?: number | undefined;
-  /** The largest event of an upstream's stream. Default: 1 MiB. */
+  /** The largest event of a provider's stream, in bytes. Default: 1 MiB. */
   readonly maxEventBytes?: number | undefined;
-  /** The largest body of a request. Default: 10 MiB. */
+  /** The largest request body, in bytes. Default: 10 MiB. */
   readonly maxRequestBytes?: number | undefined;
 }
 
 type OwnName = Exclude<keyof SettingOptions, keyof ProviderOptions>;
 
-/** The same for callers that are not typed; true for each, so that none is forgotten. */
+/** The names at run time. The type requires every name, so that none is forgotten. */
 const NAMES: { readonly [Name in OwnName]-?: true } = {
   auth: true,
   adminToken: true,
@@ -152,17 +152,19 @@ const KNOWN_OPTIONS: ReadonlySet<string> = new Set([
   ),
 ]);
 
-/** The environment that settings are read from, where these options lie over it; an option that is undefined is left out. */
+/** The environment with the options in it. An undefined option does not replace a variable. */
 export function withOptions(env: JsonObject, options: JsonObject): JsonObject {
   const { secrets, ...settings } = options;
-  const named = Object.entries(settings).map(([option, value]) => [settingName(option), settingValue(value)]);
-  const over = [...Object.entries(objectOf(secrets)), ...named].filter(([, value]) => value !== undefined);
-  return { ...env, ...Object.fromEntries(over) };
+  const given = Object.entries(settings).map(([option, value]) => [settingName(option), settingValue(value)]);
+  const overrides = [...Object.entries(objectOf(secrets)), ...given].filter(
+    ([, value]) => value !== undefined,
+  );
+  return { ...env, ...Object.fromEntries(overrides) };
 }
 
 /**
- * The options that there are not, each with the one that it resembles.
- * @param names of all settings, as they were read; null where some were not read because others are invalid
+ * Reports unknown options, with the most similar known name, and unused secrets.
+ * @param names the names of all settings that were read; null if some were not read because of an error
  */
 export function optionProblems(
   { secrets = {}, ...options }: JsonObject,
@@ -171,18 +173,18 @@ export function optionProblems(
   const unknown = Object.keys(options).filter((option) => !KNOWN_OPTIONS.has(option));
   const problems = unknown.map((option) => {
     const nearest = didYouMean(option, KNOWN_OPTIONS);
-    const place = /ApiKey$/.test(option) ? '; what providers names as api_key belongs in secrets' : '';
-    return { setting: `the option ${option}`, message: `is none that Weir knows${nearest || place}` };
+    const hint = /ApiKey$/.test(option) ? ': put the keys of your own providers into secrets' : '';
+    return { setting: `the option ${option}`, message: `does not exist${nearest || hint}` };
   });
   if (!isObject(secrets)) {
-    return [...problems, { setting: 'the option secrets', message: 'must be an object of texts' }];
+    return [...problems, { setting: 'the option secrets', message: 'must be an object of strings' }];
   }
   const unused = names === null ? [] : Object.keys(secrets).filter((name) => !names.has(name));
   return [
     ...problems,
     ...unused.map((name) => ({
       setting: `the option secrets.${name}`,
-      message: `is named by no entry of providers${didYouMean(name, names ?? [])}`,
+      message: `is not used by providers${didYouMean(name, names ?? [])}`,
     })),
   ];
 }
@@ -196,9 +198,9 @@ function optionName(setting: string): string {
   return setting.toLowerCase().replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** In the form in which the environment has it: texts, and objects as they are. */
+/** The value as the environment has it: numbers and lists of strings as text, objects unchanged. */
 function settingValue(value: unknown): unknown {
   if (typeof value === 'number') return String(value);
-  const isTexts = Array.isArray(value) && value.every((item) => typeof item === 'string');
-  return isTexts ? value.join(',') : value;
+  const isTextList = Array.isArray(value) && value.every((item) => typeof item === 'string');
+  return isTextList ? value.join(',') : value;
 }

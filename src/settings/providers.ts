@@ -1,4 +1,4 @@
-/** Reads which providers a deployment can reach: those whose key is set, and the entries of `PROVIDERS`. */
+/** Reads the providers of a deployment: built-in providers whose key is set, and the entries of `PROVIDERS`. */
 import type { AuthMode } from '../auth/caller.ts';
 import {
   type ChatChanges,
@@ -13,40 +13,41 @@ import type { Profile, Provider } from '../providers/provider.ts';
 import { type FieldRule, REASONING_FORMS, renamed } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, readText } from '../shared/json.ts';
 import { didYouMean } from '../shared/nearest.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 import type { SettingsReader } from './reader.ts';
 
-/** A provider that this deployment can reach. */
+/** A provider that this deployment can call. */
 export interface ConfiguredProvider {
   readonly provider: Provider;
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string;
-  /** `""` where there is none: a provider of one's own, or a deployment that sends the caller's. */
+  /** `""` if no key is set: the server needs none, or the deployment forwards the caller's. */
   readonly apiKey: string;
-  /** Where an operator sets the key and the base URL, for messages; null where the base URL is the provider's default. */
+  /** The settings with the key and the base URL, for messages; null for the provider's default URL. */
   readonly keySetting: string;
   readonly urlSetting: string | null;
-  /** Static headers of every request to it. */
+  /** Headers of every request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Static query parameters of its URLs, such as Azure's `api-version`. */
+  /** Query parameters of every URL, such as Azure's `api-version`. */
   readonly query: Readonly<Record<string, string>>;
-  /** The ids under which its prices may stand: its own, then that of the provider whose host it is (P2). */
+  /** The provider ids under which its prices are looked up, in order: its own, then that of the built-in provider with its host. */
   readonly priceIds: readonly string[];
 }
 
 const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
-/** A name of words and short numbers, as `GROQ_API_KEY` and `ACME2_TOKEN`. */
+/** A name of words and short numbers, such as `GROQ_API_KEY` and `ACME2_TOKEN`. A secret does not have this form. */
 const WORDS_NAME = /^[A-Z]{1,16}\d{0,2}(?:_(?:[A-Z]{1,16}\d{0,2}|\d{1,3})){1,8}$/;
 const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
-/** The fields of an entry that this file reads. */
+/** The fields of an entry that change how its chat requests are translated. */
 const RULE_FIELDS = ['rename', 'drop', 'roles', 'effort', 'reasoning'] as const;
 const ENTRY_FIELDS: readonly string[] = [
   ...['base_url', 'api_key', 'like', 'stream_usage', 'responses', 'headers', 'query'],
   ...RULE_FIELDS,
 ];
 
-/** A provider is enabled by its key; where callers bring their own keys, by its base URL. */
+/** A built-in provider is enabled by its key. Under `AUTH=passthrough` callers send the key, so a base URL is enough. */
 export function readProviders(
   reader: SettingsReader,
   auth: AuthMode,
@@ -91,7 +92,7 @@ function firstText(
   return undefined;
 }
 
-/** Reads the fields of one entry of `PROVIDERS`; messages name the entry and never contain a value, which may be a secret. */
+/** Reads the fields of one entry of `PROVIDERS`. Messages name the entry and never contain a value, which may be a secret. */
 class EntryReader {
   readonly #reader: SettingsReader;
   readonly #id: string;
@@ -111,25 +112,25 @@ class EntryReader {
     return this.#reader.url('PROVIDERS', readText(value));
   }
 
-  /** The secret's value, `""` where no secret is named. */
+  /** The value of a secret; `""` if the entry names none. */
   secret(field: string, name: string | undefined): string | undefined {
     if (name === undefined) return '';
     const text = this.#reader.text(name);
     if (text !== undefined) return text;
-    // The name may be a secret, put in the wrong place, which a message must not contain: one in words is none.
-    const which = WORDS_NAME.test(name) ? `: ${name}` : '';
-    return this.invalid(`${field} names a secret that is not set${which}`);
+    // An operator may have put the secret itself in place of its name. Only a name of words is safe to print.
+    const printed = WORDS_NAME.test(name) ? `: ${name}` : '';
+    return this.invalid(`${field} names a secret that is not set${printed}`);
   }
 
-  /** An object of texts; a text `$NAME` stands for that secret. */
+  /** An object of strings. The value `$NAME` stands for the secret NAME. */
   texts(field: string, value: unknown): Readonly<Record<string, string>> | undefined {
     if (value === undefined) return {};
-    if (!isObject(value)) return this.invalid(`${field} must be an object of texts`);
+    if (!isObject(value)) return this.invalid(`${field} must be an object of strings`);
     const texts: Record<string, string> = {};
     for (const [name, given] of Object.entries(value)) {
       const secretName = typeof given === 'string' && given.startsWith('$') ? given.slice(1) : undefined;
       if (typeof given !== 'string' || (secretName !== undefined && !SECRET_NAME.test(secretName))) {
-        return this.invalid(`${field} must be an object of texts, where "$NAME" stands for a secret`);
+        return this.invalid(`${field} must be an object of strings, where "$NAME" stands for a secret`);
       }
       const text = secretName === undefined ? given : this.secret(field, secretName);
       if (text === undefined) return undefined;
@@ -142,7 +143,7 @@ class EntryReader {
 function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredProvider | undefined {
   if (!PROVIDER_ID.test(id) || PROVIDERS.some((known) => known.id === id)) {
     return reader.invalid(
-      "can't be a provider's name: small letters, digits, - and _, and none that Weir knows",
+      "can't be a provider's name: use lowercase letters, digits, - and _, and no name of a built-in provider",
     );
   }
   if (!isObject(entry))
@@ -150,19 +151,19 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
   const unknown = Object.keys(entry).find((field) => !ENTRY_FIELDS.includes(field));
   if (unknown !== undefined) {
     const hint = didYouMean(unknown, ENTRY_FIELDS);
-    return reader.invalid(`takes nothing but ${ENTRY_FIELDS.join(', ')}${hint}`);
+    return reader.invalid(`accepts only ${ENTRY_FIELDS.join(', ')}${hint}`);
   }
   const baseUrl = reader.url(entry.base_url);
   const secretName = readText(entry.api_key);
   if (secretName !== undefined && !SECRET_NAME.test(secretName)) {
-    return reader.invalid('api_key must be the name of a secret, as GROQ_API_KEY');
+    return reader.invalid('api_key must be the name of a secret, such as GROQ_API_KEY');
   }
   const apiKey = reader.secret('api_key', secretName);
   const profile = readProfile(reader, entry, baseUrl);
   const headers = reader.texts('headers', entry.headers);
   const query = reader.texts('query', entry.query);
   if (headers !== undefined && !Object.entries(headers).every(isHeader)) {
-    return reader.invalid('headers must have names and values that HTTP takes');
+    return reader.invalid('headers must have names and values that HTTP allows');
   }
   if (baseUrl === undefined || apiKey === undefined || profile === undefined) return undefined;
   if (headers === undefined || query === undefined) return undefined;
@@ -178,7 +179,7 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
   };
 }
 
-/** Whoever is like a provider at another host has prices of its own. */
+/** The provider with this host, whose prices apply. An entry that is only `like` a provider has prices of its own. */
 function hostIds(baseUrl: string): string[] {
   const { id, hosts } = profileOfHost(new URL(baseUrl).hostname);
   return hosts.length === 0 ? [] : [id];
@@ -188,7 +189,7 @@ function isHeader([name, value]: [string, string]): boolean {
   return HEADER_NAME.test(name) && HEADER_VALUE.test(value);
 }
 
-/** What the entry's API is like: as it names, or as its host is known to be. */
+/** The profile of an entry: the one it names in `like`, or the one of its host, with the entry's changes. */
 function readProfile(
   reader: EntryReader,
   entry: JsonObject,
@@ -206,18 +207,18 @@ function readProfile(
   const profile = like ?? (baseUrl === undefined ? tolerant : profileOfUrl(new URL(baseUrl)));
   const host = baseUrl === undefined ? '' : new URL(baseUrl).hostname;
   const changes = readChatChanges(entry);
-  if (typeof changes === 'string') return reader.invalid(changes);
-  const own = changes === null ? profile : withChatChanges(profile, changes);
+  if (changes.kind === 'error') return reader.invalid(changes.error);
+  const own = changes.value === null ? profile : withChatChanges(profile, changes.value);
   if (own === null) {
     return reader.invalid(
-      `${RULE_FIELDS.join(', ')} are for chat completions, and ${profile.id} has another API`,
+      `${RULE_FIELDS.join(', ')} apply to chat completions, and ${profile.id} has another API`,
     );
   }
-  return readLanes(reader, entry, entry.stream_usage === false ? withoutStreamUsage(own) : own, host);
+  return withPassthrough(reader, entry, entry.stream_usage === false ? withoutStreamUsage(own) : own, host);
 }
 
-/** A server that is like a provider need not have all of its APIs: it speaks Responses where the entry says so, or is the provider's own. */
-function readLanes(
+/** A server that is like a provider may lack its other APIs. It gets their passthrough if it is the provider's own host, or as `responses` says. */
+function withPassthrough(
   reader: EntryReader,
   { responses }: JsonObject,
   { passthrough, ...profile }: Profile,
@@ -231,36 +232,37 @@ function readLanes(
   return isOwn && passthrough !== undefined ? { ...profile, passthrough } : profile;
 }
 
-/** More are a mistake. */
+/** A larger number is a mistake. */
 const MAX_RULES = 64;
 const NAME = /^[A-Za-z_][\w-]{0,63}$/;
-/** What Weir itself writes or reads. */
+/** Fields that Weir itself reads or writes. */
 const FIXED = ['model', 'models', 'messages', 'prompt', 'stream', 'stream_options', 'tools'];
-/** An answer's limit may have either name, and must not be lost: a key's budget rests on it. */
+/** The output limit may have either name, and must not be dropped: a key's budget depends on it. */
 const LIMITS = ['max_tokens', 'max_completion_tokens'];
 
-/** @returns null where the entry says nothing; a text: what is wrong, which contains no value */
-function readChatChanges(entry: JsonObject): ChatChanges | null | string {
-  if (RULE_FIELDS.every((field) => entry[field] === undefined)) return null;
-  const rename = readWords(entry.rename, NAME);
-  if (rename === null) return 'rename must be an object of names of fields: {"seed": "random_seed"}';
+/** The changes that an entry makes to its profile's rules for chat; null without any. Messages contain no value. */
+function readChatChanges(entry: JsonObject): Result<ChatChanges | null, string> {
+  if (RULE_FIELDS.every((field) => entry[field] === undefined)) return ok(null);
+  const rename = readNameMap(entry.rename);
+  if (rename === null) return failure('rename must be an object of field names: {"seed": "random_seed"}');
   const drop = readNames(entry.drop);
-  if (drop === null) return 'drop must be a list of names of fields: ["logit_bias"]';
-  const roles = readWords(entry.roles, NAME);
-  if (roles === null) return 'roles must be an object of names of roles: {"developer": "system"}';
-  const effort = readWords(entry.effort, NAME);
-  if (effort === null) return 'effort must be an object of words of reasoning_effort: {"minimal": "low"}';
+  if (drop === null) return failure('drop must be a list of field names: ["logit_bias"]');
+  const roles = readNameMap(entry.roles);
+  if (roles === null) return failure('roles must be an object of role names: {"developer": "system"}');
+  const effort = readNameMap(entry.effort);
+  if (effort === null)
+    return failure('effort must be an object of values of reasoning_effort: {"minimal": "low"}');
   const reasoning = REASONING_FORMS.find((form) => form === entry.reasoning);
   if (entry.reasoning !== undefined && reasoning === undefined) {
-    return `reasoning must be one of: ${REASONING_FORMS.join(', ')}`;
+    return failure(`reasoning must be one of: ${REASONING_FORMS.join(', ')}`);
   }
   const problem = renameProblem(rename, drop) ?? dropProblem(drop);
-  if (problem !== null) return problem;
+  if (problem !== null) return failure(problem);
   const fields: [string, FieldRule][] = [
     ...Object.entries(rename).map(([from, to]): [string, FieldRule] => [from, renamed(to)]),
     ...drop.map((name): [string, FieldRule] => [name, { kind: 'dropped' }]),
   ];
-  return { fields: Object.fromEntries(fields), roles, effort, reasoning };
+  return ok({ fields: Object.fromEntries(fields), roles, effort, reasoning });
 }
 
 function renameProblem(rename: Readonly<Record<string, string>>, drop: readonly string[]): string | null {
@@ -268,10 +270,10 @@ function renameProblem(rename: Readonly<Record<string, string>>, drop: readonly 
     if ([from, to].some((name) => FIXED.includes(name))) return `rename can't name ${FIXED.join(', ')}`;
     if (drop.includes(from)) return "rename and drop can't name the same field";
     if (drop.includes(to) || Object.hasOwn(rename, to)) {
-      return 'rename must lead to names that are neither renamed nor dropped themselves';
+      return 'rename must not map to a name that is renamed or dropped itself';
     }
     if (LIMITS.includes(to) && !LIMITS.includes(from)) {
-      return `rename can make ${LIMITS.join(' or ')} only of the other one`;
+      return `rename can map to ${LIMITS.join(' or ')} only from the other one`;
     }
   }
   return null;
@@ -282,17 +284,17 @@ function dropProblem(drop: readonly string[]): string | null {
   return drop.some((name) => kept.includes(name)) ? `drop can't name ${kept.join(', ')}` : null;
 }
 
-/** @returns null where it is anything but an object of words */
-function readWords(value: unknown, form: RegExp): Readonly<Record<string, string>> | null {
+/** @returns null if the value is no object of names */
+function readNameMap(value: unknown): Readonly<Record<string, string>> | null {
   if (value === undefined) return {};
   if (!isObject(value)) return null;
-  const words: Record<string, string> = {};
+  const names: Record<string, string> = {};
   for (const [from, to] of Object.entries(value)) {
-    const word = readText(to);
-    if (!form.test(from) || word === undefined || !form.test(word)) return null;
-    words[from] = word;
+    const name = readText(to);
+    if (!NAME.test(from) || name === undefined || !NAME.test(name)) return null;
+    names[from] = name;
   }
-  return Object.keys(words).length > MAX_RULES ? null : words;
+  return Object.keys(names).length > MAX_RULES ? null : names;
 }
 
 function readNames(value: unknown): readonly string[] | null {

@@ -1,19 +1,19 @@
-/** Reads one typed value at a time out of the Worker's variables and secrets, and keeps what is invalid. */
+/** Reads typed values from the Worker's variables and secrets, and collects the invalid ones. */
 import { isObject, type JsonObject, parseJson, readText } from '../shared/json.ts';
 import { jsonFault, kindOf } from '../shared/json-fault.ts';
 
-/** An invalid setting, and what it should be. Never contains its value, which may be a secret. */
+/** An invalid setting and what it must be. Never contains the value, which may be a secret. */
 export interface SettingProblem {
   readonly setting: string;
   readonly message: string;
 }
 
-/** A day: a timer takes no more than 24, and no answer takes that long. */
+/** A day. Timers accept at most 24 days, and no response takes a day. */
 const MAX_SECONDS = 86_400;
 
 export class SettingsReader {
   readonly problems: SettingProblem[] = [];
-  /** Every name that was read, set or not: the settings that there are. */
+  /** Every name that was read, whether it is set or not. */
   readonly names = new Set<string>();
   readonly #env: JsonObject;
 
@@ -21,7 +21,7 @@ export class SettingsReader {
     this.#env = env;
   }
 
-  /** A variable's text; undefined where it is not set or empty. */
+  /** The text of a variable without surrounding spaces; undefined if it is not set or empty. */
   text(name: string): string | undefined {
     const value = this.#valueOf(name);
     if (value === undefined || typeof value === 'string') return readText(value?.trim());
@@ -29,7 +29,7 @@ export class SettingsReader {
     return undefined;
   }
 
-  /** One of a few words, the first of which is the default. */
+  /** One of these words. The first is the default. */
   choice<Word extends string>(name: string, words: readonly [Word, ...Word[]]): Word {
     const text = this.text(name);
     if (text === undefined) return words[0];
@@ -47,7 +47,7 @@ export class SettingsReader {
     return byDefault;
   }
 
-  /** Seconds, with fractions, as ms; 0 turns the clock off. */
+  /** Seconds, with fractions, in ms. 0 turns the timer off. */
   seconds(name: string, byDefault: number): number {
     const seconds = Number(this.text(name) ?? byDefault);
     if (seconds >= 0 && seconds <= MAX_SECONDS) return seconds * 1000;
@@ -55,23 +55,23 @@ export class SettingsReader {
     return byDefault * 1000;
   }
 
-  /** A JSON object: as text, or as wrangler hands on a table of its own file. */
+  /** A JSON object: as text, or as an object, which wrangler makes of a table in its configuration. */
   object(name: string): JsonObject {
     const value = this.#valueOf(name);
     if (value === undefined || value === '') return {};
     const object = typeof value === 'string' ? parseJson(value) : value;
     if (isObject(object)) return object;
-    this.invalid(name, `must be a JSON object, and ${faultOf(value, object)}`);
+    this.invalid(name, `must be a JSON object, and ${describeFault(value, object)}`);
     return {};
   }
 
-  /** A JSON list, as `object` reads an object. */
+  /** A JSON list: as text, or as an array. */
   list(name: string): readonly unknown[] {
     const value = this.#valueOf(name);
     if (value === undefined || value === '') return [];
     const list = typeof value === 'string' ? parseJson(value) : value;
     if (Array.isArray(list)) return list;
-    this.invalid(name, `must be a JSON list, and ${faultOf(value, list)}`);
+    this.invalid(name, `must be a JSON list, and ${describeFault(value, list)}`);
     return [];
   }
 
@@ -94,7 +94,7 @@ export class SettingsReader {
   }
 }
 
-/** @param value as the environment has it, a JSON text or a table; `parsed`: what it holds */
-function faultOf(value: unknown, parsed: unknown): string {
+/** @param value the variable: JSON text or an object; `parsed`: its JSON value */
+function describeFault(value: unknown, parsed: unknown): string {
   return typeof value === 'string' ? jsonFault(value, parsed) : `is ${kindOf(parsed)}`;
 }

@@ -1,4 +1,4 @@
-/** The one place that reads the Worker's variables and secrets: typed settings out, or the invalid ones by name. */
+/** Reads the Worker's variables and secrets into typed settings, or reports every invalid one by name. */
 import type { AuthMode } from '../auth/caller.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import { type Price, parsePrices } from '../metering/pricing/price.ts';
@@ -23,25 +23,25 @@ export type { SettingProblem } from './reader.ts';
 export interface Settings extends MountConfig {
   readonly providers: ReadonlyMap<string, ConfiguredProvider>;
   readonly defaultProvider: string | null;
-  /** In the order in which they are written. */
+  /** In the order of the setting. */
   readonly aliases: readonly Alias[];
-  /** Further passes over the targets that may recover (R6). */
+  /** Further rounds over the targets that may recover. */
   readonly retries: number;
   readonly auth: AuthMode;
-  /** Where usage records are: in KV, or in Durable Objects, one a key (L3, L4). */
+  /** Where usage records are stored: in KV, or in Durable Objects, one for each key. */
   readonly ledger: 'kv' | 'object';
-  /** For so many days a ledger object keeps single records (L4). */
+  /** How many days a ledger object keeps individual records. */
   readonly recordDays: number;
-  /** What becomes of a limited key's requests while its ledger object can't be reached (G6). */
+  /** Whether a key with limits is refused (`closed`) or allowed (`open`) while its ledger object is unavailable. */
   readonly budgetFail: 'closed' | 'open';
-  /** The deployment's own prices, which lie over the shipped ones (P2). */
+  /** The deployment's own prices, which take precedence over the built-in prices. */
   readonly prices: readonly Price[];
   readonly policies: Policies;
-  /** What becomes of a request's fields that its provider does not take (Q8). */
+  /** What happens to fields that a provider does not support. */
   readonly unsupported: Unsupported;
-  /** Whether callers who set no marks for a prompt cache get one where their provider caches nothing else (A9). */
+  /** Whether a provider that caches only marked prompts gets a mark when the client set none. */
   readonly promptCache: PromptCache;
-  /** Heartbeats and timeouts (T1-T3). */
+  /** Heartbeats and timeouts. */
   readonly timers: TimerLimits;
   readonly maxEventBytes: number;
   readonly maxRequestBytes: number;
@@ -49,7 +49,7 @@ export interface Settings extends MountConfig {
 }
 
 export type SettingsResult = {
-  /** The names of all settings that there are, with the secrets that `PROVIDERS` names. */
+  /** The names of all settings, including the secrets that `PROVIDERS` refers to. */
   readonly names: ReadonlySet<string>;
 } & (
   | { readonly kind: 'valid'; readonly settings: Settings }
@@ -59,7 +59,7 @@ export type SettingsResult = {
 const DEFAULT_MAX_EVENT_BYTES = 1024 * 1024;
 const DEFAULT_MAX_REQUEST_BYTES = 10 * 1024 * 1024;
 
-/** Reads every setting, so that all invalid ones are reported at once. */
+/** Reads every setting, also after an invalid one, so that all of them are reported at once. */
 export function readSettings(env: JsonObject): SettingsResult {
   const reader = new SettingsReader(env);
   const auth = reader.choice('AUTH', ['keys', 'passthrough', 'open']);
@@ -92,7 +92,7 @@ export function readSettings(env: JsonObject): SettingsResult {
   return problems.length > 0 ? { kind: 'invalid', names, problems } : { kind: 'valid', names, settings };
 }
 
-/** A record must be known for longer than a Queue keeps what it redelivers, which is 14 days at most. */
+/** A Queue redelivers for at most 14 days. A record must be stored for longer, so that a redelivery is recognized. */
 const MIN_RECORD_DAYS = 15;
 const MAX_RECORD_DAYS = 3650;
 const DEFAULT_RECORD_DAYS = 35;
@@ -100,11 +100,14 @@ const DEFAULT_RECORD_DAYS = 35;
 function readDays(reader: SettingsReader): number {
   const days = Number(reader.text('RECORD_DAYS') ?? DEFAULT_RECORD_DAYS);
   if (Number.isSafeInteger(days) && days >= MIN_RECORD_DAYS && days <= MAX_RECORD_DAYS) return days;
-  reader.invalid('RECORD_DAYS', `must be whole days, from ${MIN_RECORD_DAYS} to ${MAX_RECORD_DAYS}`);
+  reader.invalid(
+    'RECORD_DAYS',
+    `must be a whole number of days from ${MIN_RECORD_DAYS} to ${MAX_RECORD_DAYS}`,
+  );
   return DEFAULT_RECORD_DAYS;
 }
 
-/** For the ledger objects, which need nothing else; the default where the setting is invalid, which the gateway reports. */
+/** Reads `RECORD_DAYS` for ledger objects, which need no other setting. Invalid: the default, because the gateway reports the error. */
 export function readRecordDays(env: JsonObject): number {
   return readDays(new SettingsReader(env));
 }
@@ -135,7 +138,7 @@ function readRetries(reader: SettingsReader): number {
 function readPrices(reader: SettingsReader): readonly Price[] {
   const list = reader.list('PRICES');
   if (new TextEncoder().encode(JSON.stringify(list)).length > MAX_PRICES_SETTING_BYTES)
-    reader.invalid('PRICES', 'holds at most 5 KB: put longer lists under the key config/prices in WEIR_KV');
+    reader.invalid('PRICES', 'holds at most 5 KB: store longer lists under the key config/prices in WEIR_KV');
   const parsed = parsePrices(list);
   if (parsed.kind === 'ok') return parsed.value;
   reader.invalid('PRICES', parsed.error);
@@ -159,16 +162,14 @@ function readCorsOrigins(reader: SettingsReader): readonly string[] {
   const origins = entries.filter((origin) => origin !== '');
   const isOrigin = (text: string) => text === '*' || (URL.canParse(text) && new URL(text).origin === text);
   if (!origins.every(isOrigin))
-    reader.invalid(
-      'CORS_ORIGINS',
-      'must be * or origins such as https://app.example.com, with commas between',
-    );
+    reader.invalid('CORS_ORIGINS', 'must be * or origins, separated by commas: https://app.example.com');
   return origins;
 }
 
 /**
- * Variables that are no setting, and whose name resembles that of one that is not set: each is likely to be misspelt.
- * @param settings the environment with what lies over it; `names`: those of all settings
+ * Unknown variables with a name similar to a setting that is not set: probably misspelt.
+ * @param settings the environment with the options in it
+ * @param names the names of all settings
  */
 export function misspeltSettings(
   env: JsonObject,
@@ -183,15 +184,15 @@ export function misspeltSettings(
   });
 }
 
-/** What a valid deployment still lacks to be of use to anyone. */
+/** Settings without which a valid deployment serves no request. */
 export function missingSettings({ providers, auth, adminToken }: Settings): readonly SettingProblem[] {
   const missing: SettingProblem[] = [];
   if (providers.size === 0) {
-    const message = 'is not set, nor the key of another provider: there is no model to ask';
+    const message = 'is not set, and no key of another provider is: no model is available';
     missing.push({ setting: 'DEEPSEEK_API_KEY', message });
   }
   if (auth === 'keys' && adminToken === null) {
-    const message = 'is not set: no gateway key can be made or listed, and AUTH=keys takes nothing else';
+    const message = 'is not set: no gateway key can be made, and AUTH=keys accepts only gateway keys';
     missing.push({ setting: 'ADMIN_TOKEN', message });
   }
   return missing;

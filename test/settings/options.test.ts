@@ -93,12 +93,12 @@ describe('W2 options', () => {
   });
 
   test.each<[option: string, value: unknown, message: RegExp]>([
-    ['basepath', '/ai', /none that Weir knows: did you mean basePath\?$/],
-    ['deepseekApikey', 'k', /none that Weir knows: did you mean deepseekApiKey\?$/],
-    ['depseekApiKey', 'k', /none that Weir knows: did you mean deepseekApiKey\?$/],
-    ['mistralBaseURL', 'k', /none that Weir knows: did you mean mistralBaseUrl\?$/],
-    ['groqApiKey', 'k', /none that Weir knows; what providers names as api_key belongs in secrets$/],
-    ['temperature', 1, /none that Weir knows$/],
+    ['basepath', '/ai', /^does not exist: did you mean basePath\?$/],
+    ['deepseekApikey', 'k', /^does not exist: did you mean deepseekApiKey\?$/],
+    ['depseekApiKey', 'k', /^does not exist: did you mean deepseekApiKey\?$/],
+    ['mistralBaseURL', 'k', /^does not exist: did you mean mistralBaseUrl\?$/],
+    ['groqApiKey', 'k', /^does not exist: put the keys of your own providers into secrets$/],
+    ['temperature', 1, /^does not exist$/],
   ])('%s is reported by name, without its value', (option, value, message) => {
     expect(optionProblems({ [option]: value }, null)).toEqual([
       { setting: `the option ${option}`, message: expect.stringMatching(message) },
@@ -111,13 +111,13 @@ describe('W2 options', () => {
     const read = settingsOf(options);
     expect(read).toMatchObject({ kind: 'valid' });
     expect(optionProblems(options, read.names)).toEqual([
-      { setting: 'the option secrets.GROQ_API_KEY', message: 'is named by no entry of providers' },
+      { setting: 'the option secrets.GROQ_API_KEY', message: 'is not used by providers' },
     ]);
     const misspelt = { ...options, secrets: { ACNE_TOKEN: 'a' } };
     const { names, kind } = settingsOf(misspelt);
     expect(kind).toBe('invalid');
     expect(optionProblems(misspelt, names)).toMatchObject([
-      { message: 'is named by no entry of providers: did you mean ACME_TOKEN?' },
+      { message: 'is not used by providers: did you mean ACME_TOKEN?' },
     ]);
     expect(optionProblems({ secrets: 7 }, null)).toMatchObject([{ setting: 'the option secrets' }]);
   });

@@ -1,4 +1,4 @@
-/** Anthropic Messages: events that open, fill and close one block after the other. https://platform.claude.com/docs/en/build-with-claude/streaming */
+/** Reads Anthropic Messages responses into canonical parts. https://platform.claude.com/docs/en/build-with-claude/streaming */
 import type { UpstreamError } from '../../canonical/error.ts';
 import {
   type ChoicePart,
@@ -8,42 +8,42 @@ import {
   readName,
   type ToolCallPart,
 } from '../../canonical/part.ts';
+import { signaturePayload, tagProvider } from '../../canonical/reasoning-details.ts';
 import { findUpstreamError } from '../../canonical/upstream-error.ts';
-import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText, writeJson } from '../../shared/json.ts';
 import { MAX_TOOL_CALLS } from '../../shared/limits.ts';
 import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
-import { type ClaudeBlock, readBlock } from './upstream-blocks.ts';
 import { ClaudeUsage } from './upstream-usage.ts';
 
 export const anthropicMessages: UpstreamProtocol = {
   open: (_, provider) => new MessageReader(provider),
 };
 
-/** Events and blocks that are not read here carry nothing for a chat: the document wants new ones ignored. */
+/** Skips unknown events and blocks, as Anthropic's document requires. */
 class MessageReader implements ProtocolReader {
   readonly #provider: string;
   readonly #usage = new ClaudeUsage();
-  /** Tool calls that began: a call's index counts them, not the blocks. */
+  /** The number of tool calls so far, which is the next call's index. Blocks of other types do not count. */
   #calls = 0;
   /**
-   * The calls whose blocks are open, by their block. Anthropic opens one at a time (362 of 362 recorded streams); others that speak
-   * Messages may not.
+   * The open tool calls by their block's index. Anthropic opens one block at a time (362 of 362 recorded streams); compatible servers
+   * may open several.
    */
   readonly #openCalls = new Map<unknown, OpenCall>();
-  /** Of the message whose blocks have begun, where it has one. */
+  /** The message's id, if it has one. */
   #id: string | undefined;
   #hasBlocks = false;
-  /** The thinking block that is open has a text. */
-  #hasThought = false;
+  /** Whether the open thinking block has had text. */
+  #hasThinkingText = false;
   #searchResults = 0;
-  /** Held until the message has ended: one that is cut before has none. */
+  /** Reported at `message_stop`, because a truncated message must not have a finish. */
   #finishWord: string | null = null;
 
   constructor(provider: string) {
     this.#provider = provider;
   }
 
-  /** By the event's `type`, which its name always equals (recorded: 362 of 362 streams, 2026-11). */
+  /** Uses the event's `type`, which always equals its SSE name (recorded: 362 of 362 streams, 2026-11). */
   event(event: JsonObject): ChunkPart | null {
     switch (event.type) {
       case 'message_start':
@@ -53,11 +53,11 @@ class MessageReader implements ProtocolReader {
       case 'content_block_delta':
         return this.#delta(objectOf(event.delta), event.index);
       case 'content_block_stop':
-        return this.#closeCalls(event.index);
+        return this.#closeBlock(event.index);
       case 'message_delta':
         return this.#messageDelta(event);
       case 'message_stop': {
-        const toolCalls = this.#closeAll();
+        const toolCalls = this.#closeAllCalls();
         const choice = { ...EMPTY_CHOICE, toolCalls, finishWord: this.#finishWord };
         return { ...EMPTY_PART, choices: [choice], ends: true };
       }
@@ -71,11 +71,11 @@ class MessageReader implements ProtocolReader {
     }
   }
 
-  plain(answer: JsonObject): ChunkPart {
+  plain(response: JsonObject): ChunkPart {
     const choice: Writable<ChoicePart> = { ...EMPTY_CHOICE, hasRole: true, hasContent: true };
     const toolCalls: ToolCallPart[] = [];
-    for (const [index, value] of readArray(answer.content).filter(isObject).entries()) {
-      this.#countResult(value);
+    for (const [index, value] of readArray(response.content).filter(isObject).entries()) {
+      this.#countSearchResult(value);
       const block = readBlock(value, index, this.#provider);
       choice.content += block.text;
       choice.reasoning += block.reasoning;
@@ -83,20 +83,20 @@ class MessageReader implements ProtocolReader {
       if (block.call !== null)
         toolCalls.push(callPart(toolCalls.length, block.call, block.call.input || '{}'));
     }
-    const isMessage = answer.type === 'message' || Array.isArray(answer.content);
-    const usage = this.#usage.latest(answer.usage, this.#searchResults);
-    const finished = { ...choice, toolCalls, finishWord: readText(answer.stop_reason) ?? 'end_turn' };
+    const isMessage = response.type === 'message' || Array.isArray(response.content);
+    const usage = this.#usage.latest(response.usage, this.#searchResults);
+    const finished = { ...choice, toolCalls, finishWord: readText(response.stop_reason) ?? 'end_turn' };
     return {
       ...EMPTY_PART,
-      ...headOf(answer),
+      ...idAndModel(response),
       choices: isMessage ? [finished] : [],
       usage,
       serviceTier: this.#usage.serviceTier,
-      error: findUpstreamError(answer),
+      error: findUpstreamError(response),
     };
   }
 
-  /** A proxy that tries again within a stream would make one answer of two: vercel/ai#18402. */
+  /** A second message is an error: a proxy that retries within a stream would mix two messages (vercel/ai#18402). */
   #start(message: JsonObject): ChunkPart {
     const id = readName(message.id);
     if (this.#hasBlocks && id !== this.#id) return { ...EMPTY_PART, error: SECOND_MESSAGE };
@@ -104,31 +104,31 @@ class MessageReader implements ProtocolReader {
     const usage = this.#usage.start(message.usage);
     const { serviceTier } = this.#usage;
     const choices = [{ ...EMPTY_CHOICE, hasRole: true }];
-    return { ...EMPTY_PART, ...headOf(message), choices, usage, serviceTier };
+    return { ...EMPTY_PART, ...idAndModel(message), choices, usage, serviceTier };
   }
 
   #openBlock({ content_block, index }: JsonObject): ChunkPart | null {
     this.#hasBlocks = true;
-    this.#countResult(objectOf(content_block));
+    this.#countSearchResult(objectOf(content_block));
     const block = readBlock(objectOf(content_block), index, this.#provider);
-    this.#hasThought = block.reasoning !== '';
-    return block.call === null ? choicePart(choiceOf(block)) : this.#openToolCall(block.call, index);
+    this.#hasThinkingText = block.reasoning !== '';
+    return block.call === null ? choicePart(choiceOf(block)) : this.#openCall(block.call, index);
   }
 
-  /** One without results is an empty list, one that failed an object: neither is billed where results are (DeepSeek). */
-  #countResult({ type, content }: JsonObject): void {
+  /** Searches without results (an empty list) and failed ones (an object) are not billed where results are counted (DeepSeek). */
+  #countSearchResult({ type, content }: JsonObject): void {
     if (type === 'web_search_tool_result' && readArray(content).length > 0) this.#searchResults++;
   }
 
-  #openToolCall(call: NonNullable<ClaudeBlock['call']>, block: unknown): ChunkPart | null {
-    // Some compatible server may leave out the end of a block.
-    const closed = this.#close(block);
+  #openCall(call: BlockCall, block: unknown): ChunkPart | null {
+    // A compatible server may omit `content_block_stop`.
+    const closed = this.#closeCall(block);
     const index = Math.min(this.#calls++, MAX_TOOL_CALLS);
-    this.#openCalls.set(block, { index, has: call.input === '' ? 'nothing' : 'all' });
+    this.#openCalls.set(block, { index, arguments: call.input === '' ? 'none' : 'complete' });
     return choicePart({ toolCalls: [...closed, callPart(index, call, call.input)] });
   }
 
-  /** Texts are read without a memory: the fast path reads them again. */
+  /** Text deltas must not change the state, because the fast path reads them again. */
   #delta(delta: JsonObject, index: unknown): ChunkPart | null {
     switch (delta.type) {
       case 'text_delta':
@@ -137,9 +137,9 @@ class MessageReader implements ProtocolReader {
       case 'signature_delta': {
         const { thinking, signature } = delta;
         const block = { type: 'thinking', thinking, signature };
-        const part = choicePart(choiceOf(readBlock(block, index, this.#provider, this.#hasThought)));
-        if (this.#hasThought || readText(thinking) === undefined) return part;
-        this.#hasThought = true;
+        const part = choicePart(choiceOf(readBlock(block, index, this.#provider, this.#hasThinkingText)));
+        if (this.#hasThinkingText || readText(thinking) === undefined) return part;
+        this.#hasThinkingText = true;
         return part === null ? null : { ...part, isRemembered: true };
       }
       case 'input_json_delta':
@@ -149,35 +149,35 @@ class MessageReader implements ProtocolReader {
     }
   }
 
-  /** Server tools have such fragments, too: they are no calls of the client's. */
+  /** Fragments of server tools are skipped, because the client does not see those calls. */
   #arguments(text: string, block: unknown): ChunkPart | null {
     const call = this.#openCalls.get(block);
-    // Fragments behind an input that was said at once would say it again.
-    if (call === undefined || call.has === 'all' || text === '') return null;
-    call.has = 'pieces';
+    // Fragments after a complete input would repeat it.
+    if (call === undefined || call.arguments === 'complete' || text === '') return null;
+    call.arguments = 'fragments';
     return choicePart({ toolCalls: [fragment(call.index, text)] });
   }
 
-  #closeCalls(block: unknown): ChunkPart | null {
-    const toolCalls = this.#close(block);
+  #closeBlock(block: unknown): ChunkPart | null {
+    const toolCalls = this.#closeCall(block);
     return toolCalls.length === 0 ? null : choicePart({ toolCalls });
   }
 
-  #closeAll(): ToolCallPart[] {
-    return [...this.#openCalls.keys()].flatMap((block) => this.#close(block));
+  #closeAllCalls(): ToolCallPart[] {
+    return [...this.#openCalls.keys()].flatMap((block) => this.#closeCall(block));
   }
 
-  /** A call without arguments gets one empty fragment and no more: its arguments are an empty object. */
-  #close(block: unknown): ToolCallPart[] {
+  /** A call without arguments has only one empty fragment. Its arguments are an empty object. */
+  #closeCall(block: unknown): ToolCallPart[] {
     const call = this.#openCalls.get(block);
     this.#openCalls.delete(block);
-    return call?.has === 'nothing' ? [fragment(call.index, '{}')] : [];
+    return call?.arguments === 'none' ? [fragment(call.index, '{}')] : [];
   }
 
-  /** The document allows several: the last one counts. */
+  /** Anthropic's document allows several: the last one counts. */
   #messageDelta(event: JsonObject): ChunkPart {
     this.#finishWord = readText(objectOf(event.delta).stop_reason) ?? this.#finishWord;
-    const toolCalls = this.#closeAll();
+    const toolCalls = this.#closeAllCalls();
     const choices = toolCalls.length === 0 ? [] : [{ ...EMPTY_CHOICE, toolCalls }];
     const usage = this.#usage.latest(event.usage, this.#searchResults);
     return { ...EMPTY_PART, choices, usage, serviceTier: this.#usage.serviceTier };
@@ -194,33 +194,115 @@ const SECOND_MESSAGE: UpstreamError = {
 
 interface OpenCall {
   readonly index: number;
-  /** What came of its arguments: all of them with the block's beginning, or pieces. */
-  has: 'nothing' | 'pieces' | 'all';
+  /** What has been received of the arguments: all of them in the block's start, or fragments. */
+  arguments: 'none' | 'fragments' | 'complete';
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-function headOf(message: JsonObject): Pick<ChunkPart, 'id' | 'model'> {
+function idAndModel(message: JsonObject): Pick<ChunkPart, 'id' | 'model'> {
   return { id: readName(message.id), model: readName(message.model) };
-}
-
-function choiceOf({ text, reasoning, details }: ClaudeBlock): ChoicePart | null {
-  if (text === '' && reasoning === '' && details.length === 0) return null;
-  return { ...EMPTY_CHOICE, content: text, reasoning, reasoningDetails: details };
 }
 
 function choicePart(choice: Partial<ChoicePart> | null): ChunkPart | null {
   return choice === null ? null : { ...EMPTY_PART, choices: [{ ...EMPTY_CHOICE, ...choice }] };
 }
 
-function callPart(
-  index: number,
-  { id, name }: NonNullable<ClaudeBlock['call']>,
-  input: string,
-): ToolCallPart {
+function callPart(index: number, { id, name }: BlockCall, input: string): ToolCallPart {
   return { index, id, name, arguments: input, extraContent: undefined };
 }
 
 function fragment(index: number, text: string): ToolCallPart {
   return { index, id: undefined, name: undefined, arguments: text, extraContent: undefined };
+}
+
+/** A complete content block, or the start of one. */
+interface ClaudeBlock {
+  readonly text: string;
+  readonly reasoning: string;
+  /** The thinking with its signature, in OpenRouter's form. */
+  readonly details: readonly JsonObject[];
+  /** A call of one of the client's tools, not of a tool that the provider runs. */
+  readonly call: BlockCall | null;
+}
+
+interface BlockCall {
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  /** JSON text, or `""` if the block has no arguments. */
+  readonly input: string;
+}
+
+const DETAIL_FORMAT = 'anthropic-claude-v1';
+
+const EMPTY_BLOCK: ClaudeBlock = { text: '', reasoning: '', details: [], call: null };
+
+function choiceOf({ text, reasoning, details }: ClaudeBlock): ChoicePart | null {
+  if (text === '' && reasoning === '' && details.length === 0) return null;
+  return { ...EMPTY_CHOICE, content: text, reasoning, reasoningDetails: details };
+}
+
+/**
+ * @param index the block's index, which identifies its reasoning details
+ * @param provider the id of the provider that made the block
+ * @param hasThinkingText text of the same thinking block came before
+ */
+function readBlock(
+  block: JsonObject,
+  index: unknown,
+  provider: string,
+  hasThinkingText = false,
+): ClaudeBlock {
+  switch (block.type) {
+    case 'text':
+      return { ...EMPTY_BLOCK, text: readText(block.text) ?? '' };
+    case 'thinking':
+      return readThinking(block, index, provider, hasThinkingText);
+    case 'redacted_thinking': {
+      const data = readText(block.data);
+      if (data === undefined) return EMPTY_BLOCK;
+      const detail = { type: 'reasoning.encrypted', data, ...providerTag(index, provider, false) };
+      return { ...EMPTY_BLOCK, details: [detail] };
+    }
+    case 'tool_use':
+      return {
+        ...EMPTY_BLOCK,
+        call: { id: readName(block.id), name: readName(block.name), input: inputJson(block.input) },
+      };
+    default:
+      return EMPTY_BLOCK;
+  }
+}
+
+/**
+ * Only the signed detail has the provider's tag: clients that join the fragments of a detail concatenate all their strings. A signature
+ * without text is from hidden thinking.
+ */
+function readThinking(
+  block: JsonObject,
+  index: unknown,
+  provider: string,
+  hasThinkingText: boolean,
+): ClaudeBlock {
+  const text = readText(block.thinking) ?? '';
+  const signature = readText(block.signature);
+  if (text === '' && signature === undefined) return EMPTY_BLOCK;
+  const detail = {
+    type: 'reasoning.text',
+    ...(text === '' ? {} : { text }),
+    ...(signature === undefined
+      ? { index }
+      : { signature, ...providerTag(index, provider, hasThinkingText || text !== '') }),
+  };
+  return { ...EMPTY_BLOCK, reasoning: text, details: [detail] };
+}
+
+function providerTag(index: unknown, provider: string, isOfText: boolean): JsonObject {
+  const id = tagProvider({ provider, payload: signaturePayload(index, isOfText) });
+  return { id, format: DETAIL_FORMAT, index };
+}
+
+function inputJson(input: unknown): string {
+  const isEmpty = !isObject(input) || Object.keys(input).length === 0;
+  return isEmpty ? '' : (writeJson(input) ?? '');
 }

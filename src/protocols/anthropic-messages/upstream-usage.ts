@@ -1,4 +1,4 @@
-/** Counts an Anthropic message's tokens: the last said count of each field, and what is billed beside the message (A5). */
+/** Accumulates the usage of a Messages response: the last reported count of each field, and tokens billed besides the message. */
 
 import { readName } from '../../canonical/part.ts';
 import type { ExtraBilledTokens, UsageReport } from '../../canonical/usage.ts';
@@ -10,65 +10,65 @@ const FIELDS = [
   'cache_creation_input_tokens',
   'output_tokens',
 ] as const;
-type Said = { readonly [F in (typeof FIELDS)[number]]?: number } & {
-  /** Of what was written to a cache, what it keeps for an hour. */
+type Counts = { readonly [F in (typeof FIELDS)[number]]?: number } & {
+  /** The part of the cache writes that is kept for an hour. */
   readonly hour?: number;
   readonly searches?: number;
 };
 
 /**
- * Where they cost no more: https://platform.claude.com/docs/en/build-with-claude/fast-mode and /docs/en/manage-claude/data-residency
- * (2026-11-22); models before Opus 4.6 say `not_available` of their place (recorded in 2026).
+ * Speeds and regions without an extra price: https://platform.claude.com/docs/en/build-with-claude/fast-mode and
+ * /docs/en/manage-claude/data-residency (2026-11-22). Models before Opus 4.6 report the region `not_available` (recorded in 2026).
  */
 const STANDARD: readonly string[] = ['standard', 'global', 'not_available'];
 
-/** Totals of the whole message that are left out where they don't apply: one that is there takes the place of the one before. */
+/** Each report has totals of the whole message and may omit some. A reported total replaces the earlier one. */
 export class ClaudeUsage {
-  #said: Said = {};
+  #counts: Counts = {};
   #speed: string | undefined;
-  #place: string | undefined;
-  #wasDearer = false;
+  #region: string | undefined;
+  #hadPremium = false;
 
   /**
-   * The speed and the place that the message was made with, as prices name them (`fast`, `us`, `fast+us`): `default` where an
-   * earlier report named dearer ones, undefined where none did.
+   * The speed and the region with an extra price, as the price tables name them (`fast`, `us`, `fast+us`). Without one: `default` if an
+   * earlier report had one, otherwise undefined.
    */
   get serviceTier(): string | undefined {
-    const dearer = [this.#speed, this.#place].filter(
+    const premium = [this.#speed, this.#region].filter(
       (name) => name !== undefined && !STANDARD.includes(name),
     );
-    if (dearer.length === 0) return this.#wasDearer ? 'default' : undefined;
-    this.#wasDearer = true;
-    return dearer.join('+');
+    if (premium.length === 0) return this.#hadPremium ? 'default' : undefined;
+    this.#hadPremium = true;
+    return premium.join('+');
   }
 
   #readTier({ speed, inference_geo }: JsonObject): void {
     this.#speed = readName(speed) ?? this.#speed;
-    this.#place = readName(inference_geo) ?? this.#place;
+    this.#region = readName(inference_geo) ?? this.#region;
   }
 
-  /** Of `message_start`, whose output count is of no more than the beginning: a stream that is cut has none. */
+  /** The usage of `message_start`. Its output count is only that of the first tokens, so it is skipped: a truncated stream has none. */
   start(usage: unknown): UsageReport | null {
     if (!isObject(usage)) return null;
     this.#readTier(usage);
-    const { output_tokens: _, ...said } = saidIn(usage);
-    this.#said = said;
-    return { ...tokensOf(said), isLatest: true };
+    const { output_tokens: _, ...counts } = countsIn(usage);
+    this.#counts = counts;
+    return { ...tokensOf(counts), isLatest: true };
   }
 
   /**
-   * Of `message_delta`, and of a plain answer.
-   * @param searchResults searches that had results: they count where an upstream's usage names no number
+   * The usage of `message_delta` or of a non-streaming response.
+   * @param searchResults the number of searches with results, for upstreams whose usage does not count searches
    */
   latest(usage: unknown, searchResults: number): UsageReport | null {
     if (!isObject(usage)) return null;
     this.#readTier(usage);
-    this.#said = { ...this.#said, ...saidIn(usage) };
+    this.#counts = { ...this.#counts, ...countsIn(usage) };
     const details = objectOf(usage.output_tokens_details);
     const extraBilled = readExtraBilled(usage.iterations);
     return {
-      ...tokensOf(this.#said),
-      searches: this.#said.searches ?? (searchResults === 0 ? undefined : searchResults),
+      ...tokensOf(this.#counts),
+      searches: this.#counts.searches ?? (searchResults === 0 ? undefined : searchResults),
       reasoning: readCount(details.thinking_tokens),
       ...(extraBilled === null ? {} : { extraBilled }),
       isLatest: true,
@@ -76,24 +76,24 @@ export class ClaudeUsage {
   }
 }
 
-/** What was read from a cache and written to one is part of the prompt, as everywhere else. */
-function tokensOf(said: Said) {
-  const { input_tokens, cache_read_input_tokens: cached, cache_creation_input_tokens: cacheWrite } = said;
+/** The prompt includes tokens read from and written to a cache, as in the canonical usage. */
+function tokensOf(counts: Counts) {
+  const { input_tokens, cache_read_input_tokens: cached, cache_creation_input_tokens: cacheWrite } = counts;
   const prompt = input_tokens === undefined ? undefined : input_tokens + (cached ?? 0) + (cacheWrite ?? 0);
-  return { prompt, completion: said.output_tokens, cached, cacheWrite, cacheWriteLong: said.hour };
+  return { prompt, completion: counts.output_tokens, cached, cacheWrite, cacheWriteLong: counts.hour };
 }
 
 /**
- * The message's own count is the sum of its `message` iterations alone: compaction and advisors are billed besides. Where another
- * model took over, it is that of the model that wrote the message, and one that declined is billed besides if it had begun to answer.
+ * The message's count is the sum of its `message` iterations. Compaction and advisors are billed besides. After a fallback it is the
+ * count of the model that wrote the message, and the model that declined is billed besides if it had produced output.
  * https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback#billing-and-rate-limits (2026-11-22)
  */
 function readExtraBilled(iterations: unknown): ExtraBilledTokens | null {
   const all = readArray(iterations).filter(isObject);
   const fallback = all.findLast(({ type }) => type === 'fallback_message');
-  const others = all.filter((iteration) => isBeside(iteration, fallback));
+  const others = all.filter((iteration) => isExtra(iteration, fallback));
   if (others.length === 0) return null;
-  const counts = others.map((iteration) => tokensOf(saidIn(iteration)));
+  const counts = others.map((iteration) => tokensOf(countsIn(iteration)));
   const sum = (count: (tokens: ReturnType<typeof tokensOf>) => number | undefined) =>
     counts.reduce((total, tokens) => total + (count(tokens) ?? 0), 0);
   return {
@@ -105,13 +105,13 @@ function readExtraBilled(iterations: unknown): ExtraBilledTokens | null {
   };
 }
 
-function isBeside({ type, model, output_tokens }: JsonObject, fallback: JsonObject | undefined): boolean {
+function isExtra({ type, model, output_tokens }: JsonObject, fallback: JsonObject | undefined): boolean {
   if (type === 'fallback_message') return false;
   if (type !== 'message' && type !== undefined) return true;
   return fallback !== undefined && model !== fallback.model && (readCount(output_tokens) ?? 0) > 0;
 }
 
-function saidIn(usage: JsonObject): Said {
+function countsIn(usage: JsonObject): Counts {
   const counts: (readonly [string, number | undefined])[] = FIELDS.map((field) => [
     field,
     readCount(usage[field]),

@@ -1,4 +1,4 @@
-/** Asks providers for their models, and remembers for a minute what each listed: the question costs the deployment's own limits. */
+/** Fetches the providers' lists of models and caches each for a minute, because fetching one counts against its rate limits. */
 
 import { apiHeaders, type ModelsEndpoint, type Provider } from '../providers/provider.ts';
 import { apiUrl } from '../routing/targets.ts';
@@ -11,12 +11,13 @@ import {
   MODEL_LIST_TIMEOUT_MS,
   MODEL_LIST_TTL_MS,
 } from '../shared/limits.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
 import { readBodyText } from '../stream/read-body.ts';
 import type { Clock } from '../stream/timers.ts';
 import { causeOf, type Fetch, reasonOf } from '../upstream/fetch.ts';
 
-/** One model in OpenAI's list shape, by the address that asks for it. */
+/** A model in the form of OpenAI's list. The id is the model's address. */
 export interface Model {
   readonly id: string;
   readonly object: 'model';
@@ -24,10 +25,14 @@ export interface Model {
   readonly owned_by: string;
 }
 
-/** A provider's models; or why it listed none, in a word for clients and with its address for the log (E4). */
-export type ModelList =
-  | { readonly kind: 'models'; readonly models: readonly Model[] }
-  | { readonly kind: 'failed'; readonly reason: string; readonly cause: string };
+interface ListFailure {
+  /** For clients: it does not name the provider's URL. */
+  readonly reason: string;
+  /** For the log, with the URL. */
+  readonly cause: string;
+}
+
+type ModelList = Result<readonly Model[], ListFailure>;
 
 interface ModelListPorts {
   readonly fetch: Fetch;
@@ -43,8 +48,8 @@ export class ModelLists {
   }
 
   /**
-   * Asks a provider for its models.
-   * @param credential the caller's own, whose list is the caller's alone and is not remembered; null for the deployment's
+   * The models of a provider.
+   * @param credential the caller's own provider key, whose list is not cached; null: the deployment's key is used
    */
   async list(
     configured: ConfiguredProvider,
@@ -55,26 +60,25 @@ export class ModelLists {
     const now = this.#ports.clock.now();
     const known = this.#lists.get(id);
     if (credential === null && known !== undefined && known.until > now) return known.list;
-    const list = await this.#ask(configured, credential ?? configured.apiKey, leaseMemory);
-    // Only what has arrived is remembered: one request can't wait for what another one asked.
-    const ttl = list.kind === 'failed' ? MODEL_LIST_FAILURE_TTL_MS : MODEL_LIST_TTL_MS;
+    const list = await this.#fetch(configured, credential ?? configured.apiKey, leaseMemory);
+    // A list is cached when it has arrived: in Workers, a request must not wait for a promise of another request.
+    const ttl = list.kind === 'error' ? MODEL_LIST_FAILURE_TTL_MS : MODEL_LIST_TTL_MS;
     if (credential === null) this.#lists.set(id, { list, until: now + ttl });
     return list;
   }
 
-  /** Names of models from the last list of a provider that is still remembered. Makes no request. */
-  remembered(id: string): readonly string[] {
+  /** The names in a provider's cached list, for suggestions. Sends no request. */
+  cachedNames(id: string): readonly string[] {
     const list = this.#lists.get(id)?.list;
-    return list?.kind === 'models' ? list.models.map((model) => model.id.slice(id.length + 1)) : [];
+    return list?.kind === 'ok' ? list.value.map((model) => model.id.slice(id.length + 1)) : [];
   }
 
-  async #ask(configured: ConfiguredProvider, secret: string, leaseMemory: LeaseMemory): Promise<ModelList> {
+  async #fetch(configured: ConfiguredProvider, secret: string, leaseMemory: LeaseMemory): Promise<ModelList> {
     const { provider, headers } = configured;
     const { path } = provider.models ?? OPENAI_MODELS;
     const url = apiUrl(configured, path);
-    const fail = (reason: string, what = reason): ModelList => {
-      return { kind: 'failed', reason, cause: causeOf(url, secret, what) };
-    };
+    const fail = (reason: string, details = reason) =>
+      failure({ reason, cause: causeOf(url, secret, details) });
     try {
       const response = await this.#ports.fetch(url, {
         headers: { accept: 'application/json', ...apiHeaders(provider, secret, headers) },
@@ -87,7 +91,7 @@ export class ModelLists {
       const { text, lease } = read;
       const models = isWithinJsonBounds(text) ? readList(parseJson(text), provider) : null;
       lease.release();
-      return models === null ? fail('did not send a list') : { kind: 'models', models };
+      return models === null ? fail('did not send a list') : ok(models);
     } catch (error) {
       return fail('could not be reached', reasonOf(error));
     }

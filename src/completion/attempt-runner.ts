@@ -202,7 +202,7 @@ function withNearestModel(
   if (error.status !== 404) return error;
   const { priceIds, provider, model } = target;
   // A list is that of the deployment's credential.
-  const listed = callerPays ? [] : context.modelLists.remembered(provider.id);
+  const listed = callerPays ? [] : context.modelLists.cachedNames(provider.id);
   const names = [...listed, ...pricedModels(context.prices.table, priceIds)];
   const usable = names.filter((name) => name !== model && mayUse(caller, `${provider.id}/${name}`));
   const hint = didYouMean(model, usable);

@@ -203,7 +203,7 @@ describe('an empty list of models says why', () => {
       'no provider',
       { OPENAI_API_KEY: '' },
       async () => Response.json({}),
-      'No provider is asked: its operator has',
+      'No provider is called: the operator has',
     ],
     [
       'a provider that can’t be reached',

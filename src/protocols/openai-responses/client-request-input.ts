@@ -1,101 +1,98 @@
-/** Reads a Responses request's items into chat's messages: items of one step become one assistant message, each result stands behind its call (I2). */
+/** Translates the input of a Responses request into chat messages: the items of one step become one assistant message. */
 
+import { type ApiError, apiError } from '../../canonical/error.ts';
 import { ReportedFields } from '../../canonical/reported-fields.ts';
+import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { EmbeddedJson, isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
+import { failure, ok, type Result } from '../../shared/result.ts';
 import { decodeReasoningStates } from '../shared/reasoning-state.ts';
-import { asContent, readContent, textOf } from './client-request-content.ts';
-import { flatName } from './client-request-tools.ts';
 import { isOwnReasoningId } from './items.ts';
 
-export type ReadInput =
-  | {
-      readonly kind: 'messages';
-      readonly messages: readonly JsonObject[];
-      /** Tools that came with the items: codex sends all of them so (0.169, 2026-11-22). */
-      readonly tools: readonly unknown[];
-      /** Kinds of items and parts that were left out. */
-      readonly dropped: readonly string[];
-    }
-  | {
-      readonly kind: 'error';
-      readonly code: 'invalid_request' | 'unsupported_parameter';
-      readonly message: string;
-    };
-
-/** What stands for the text of a result that has none. */
-const IMAGE_NOTE = '(The result is in the next message.)';
-
-const BETWEEN_TEXTS = '\n\n';
-
-const ROLES = ['user', 'system', 'developer'];
-
-const ITEM_REFERENCE =
-  'This gateway keeps no items, so an item_reference leads nowhere: send the items themselves (SDKs do with store: false)';
-
-/** @param input a text, or a list of items */
-export function readInput(input: unknown): ReadInput {
-  if (typeof input === 'string') {
-    return { kind: 'messages', messages: [{ role: 'user', content: input }], tools: [], dropped: [] };
-  }
-  if (!Array.isArray(input)) {
-    return { kind: 'error', code: 'invalid_request', message: 'input must be a text or a list of items' };
-  }
-  const reader = new InputReader();
-  for (const item of input) {
-    const problem = isObject(item) ? reader.read(item) : 'Every item of input must be an object';
-    if (problem === null) continue;
-    const code = problem === ITEM_REFERENCE ? 'unsupported_parameter' : 'invalid_request';
-    return { kind: 'error', code, message: problem };
-  }
-  return { kind: 'messages', messages: reader.messages(), tools: reader.tools, dropped: reader.dropped.list };
+export interface ReadInput {
+  readonly messages: readonly JsonObject[];
+  /** Tools that are items of the input: Codex sends all of its tools so (0.169, 2026-11-22). */
+  readonly tools: readonly unknown[];
+  /** The types of items and parts that are dropped, as paths. */
+  readonly dropped: readonly string[];
 }
 
-/** What one step of the model brought: its texts, its reasoning and its calls. */
+/** @param input a text, or a list of items */
+export function readInput(input: unknown): Result<ReadInput, ApiError> {
+  if (typeof input === 'string') {
+    return ok({ messages: [{ role: 'user', content: input }], tools: [], dropped: [] });
+  }
+  if (!Array.isArray(input)) return failure(invalidInput('input must be a text or a list of items'));
+  const reader = new InputReader();
+  for (const item of input) {
+    const error = isObject(item) ? reader.read(item) : invalidInput('Every item of input must be an object');
+    if (error !== null) return failure(error);
+  }
+  return ok({ messages: reader.messages(), tools: reader.tools, dropped: reader.dropped.list });
+}
+
+function invalidInput(message: string): ApiError {
+  return apiError('invalid_request', message, 'input');
+}
+
+const ITEM_REFERENCE = apiError(
+  'unsupported_parameter',
+  "This gateway keeps no items, so it can't resolve an item_reference: send the items themselves (SDKs do with store: false)",
+  'input',
+);
+
+/** What the model produced in one step. */
 interface Step {
   readonly kind: 'step';
   readonly texts: string[];
   readonly reasoning: string[];
   readonly details: JsonObject[];
   readonly calls: JsonObject[];
-  /** What the upstream wants back with a call, by the call's id. */
+  /** The `extra_content` of the calls, by their id. */
   readonly extraContents: Map<string, JsonObject>;
 }
 
-/** Of the calls of one id. */
+/** The results of all calls with one id. */
 interface Results {
-  /** The messages of each. */
+  /** The messages of each result. */
   readonly all: (readonly JsonObject[])[];
-  /** How many stand behind their call. */
+  /** How many results already follow their call. */
   taken: number;
 }
 
 type Entry = Step | { readonly kind: 'message'; readonly message: JsonObject };
+
+const ROLES = ['user', 'system', 'developer'];
+
+const PARAGRAPH_BREAK = '\n\n';
+
+/** The text of a tool message whose result has no text. */
+const NO_TEXT_NOTE = '(The result is in the next message.)';
 
 class InputReader {
   readonly dropped = new ReportedFields();
   readonly tools: unknown[] = [];
   readonly #embedded = new EmbeddedJson();
   readonly #entries: Entry[] = [];
-  /** By their call's id, which some models give to a call of every step: those of an earlier step come first. */
+  /** By their call's id, in order: some models use the same id in several steps. */
   readonly #results = new Map<string, Results>();
   /** The step that further items belong to. */
   #step: Step | null = null;
 
-  /** @returns why the item can't be read, or null */
-  read(item: JsonObject): string | null {
+  /** @returns why the item is invalid, or null */
+  read(item: JsonObject): ApiError | null {
     switch (item.type ?? (item.role === undefined ? 'item_reference' : 'message')) {
       case 'message':
         return this.#message(item);
       case 'reasoning':
         return this.#reasoning(item);
       case 'function_call':
-        return isTextual(item.arguments)
+        return isOptionalText(item.arguments)
           ? this.#call(item, readText(item.arguments) ?? '{}')
-          : 'The arguments of a function_call must be JSON text';
+          : invalidInput('The arguments of a function_call must be JSON text');
       case 'custom_tool_call':
-        return isTextual(item.input)
+        return isOptionalText(item.input)
           ? this.#call(item, JSON.stringify({ input: readText(item.input) ?? '' }))
-          : 'The input of a custom_tool_call must be a text';
+          : invalidInput('The input of a custom_tool_call must be a text');
       case 'function_call_output':
       case 'custom_tool_call_output':
         return this.#result(item);
@@ -105,7 +102,7 @@ class InputReader {
       case 'item_reference':
         return ITEM_REFERENCE;
       default:
-        this.dropped.add(`input.${itemType(item)}`);
+        this.dropped.add(`input.${typeName(item)}`);
         return null;
     }
   }
@@ -115,14 +112,14 @@ class InputReader {
       if (entry.kind === 'message') return [entry.message];
       const results = entry.calls.flatMap(({ id }) => this.#takeResult(String(id)));
       const isTool = ({ role }: JsonObject) => role === 'tool';
-      // Right behind calls no provider takes anything but their results: what else those hold comes after the last.
+      // Providers require all results directly after the calls: user messages with images follow the last result.
       return [
         ...stepMessage(entry),
         ...results.filter(isTool),
         ...results.filter((message) => !isTool(message)),
       ];
     });
-    // A result without its call is for the provider to refuse.
+    // The provider rejects results without a call.
     const left = [...this.#results.values()].flatMap(({ all, taken }) => all.slice(taken));
     return [...messages, ...left.flat()];
   }
@@ -132,53 +129,59 @@ class InputReader {
     return results?.all[results.taken++] ?? [];
   }
 
-  #message({ role: asked, content }: JsonObject): string | null {
-    const read = readContent(content, this.dropped);
-    if (read.kind === 'error') return read.message;
-    if (asked === 'assistant') {
-      const text = textOf(read.parts);
+  #message({ role: given, content }: JsonObject): ApiError | null {
+    const parts = readContent(content, this.dropped);
+    if (parts.kind === 'error') return parts.error;
+    if (given === 'assistant') {
+      const text = joinTexts(parts.value);
       if (text !== '') this.#openStep().texts.push(text);
       return null;
     }
-    const role = ROLES.find((known) => known === asked);
-    if (role === undefined) return `A message's role must be one of: assistant, ${ROLES.join(', ')}`;
+    const role = ROLES.find((known) => known === given);
+    if (role === undefined) {
+      return invalidInput(`A message's role must be one of: assistant, ${ROLES.join(', ')}`);
+    }
     this.#step = null;
-    this.#entries.push({ kind: 'message', message: { role, content: asContent(read.parts) } });
+    this.#entries.push({ kind: 'message', message: { role, content: asContent(parts.value) } });
     return null;
   }
 
   #reasoning({ id, summary, content, encrypted_content }: JsonObject): null {
     const step = this.#openStep();
-    // Its provider keeps the reasoning itself: what is here is no more than a reference to it.
-    const isKept = readText(encrypted_content) === undefined && readReasoning(content) === '';
-    if (isKept && readText(id) !== undefined && !isOwnReasoningId(id)) this.dropped.add('input.reasoning');
-    // Where the whole reasoning is told, its summary repeats it.
-    const told = readText(readReasoning(content)) ?? readText(readReasoning(summary));
-    if (told !== undefined) step.reasoning.push(told);
-    for (const token of decodeReasoningStates(encrypted_content, this.#embedded)) {
-      if ('detail' in token) step.details.push(token.detail);
-      else step.extraContents.set(token.call, token.extra_content);
+    // Some providers keep the reasoning themselves, and the item only refers to it.
+    const isReference = readText(encrypted_content) === undefined && readReasoning(content) === '';
+    if (isReference && readText(id) !== undefined && !isOwnReasoningId(id)) {
+      this.dropped.add('input.reasoning');
+    }
+    // The summary only repeats the full reasoning, where that is present.
+    const text = readText(readReasoning(content)) ?? readText(readReasoning(summary));
+    if (text !== undefined) step.reasoning.push(text);
+    for (const state of decodeReasoningStates(encrypted_content, this.#embedded)) {
+      if ('detail' in state) step.details.push(state.detail);
+      else step.extraContents.set(state.call, state.extra_content);
     }
     return null;
   }
 
-  #call(item: JsonObject, args: string): string | null {
+  #call(item: JsonObject, args: string): ApiError | null {
     const id = readText(item.call_id);
     const name = readText(item.name);
-    if (id === undefined || name === undefined) return `A ${itemType(item)} needs its call_id and its name`;
-    const called = { name: flatName(name, readText(item.namespace)), arguments: args };
+    if (id === undefined || name === undefined) {
+      return invalidInput(`A ${typeName(item)} needs its call_id and its name`);
+    }
+    const called = { name: functionName(name, readText(item.namespace)), arguments: args };
     this.#openStep().calls.push({ id, type: 'function', function: called });
     return null;
   }
 
-  #result(item: JsonObject): string | null {
+  #result(item: JsonObject): ApiError | null {
     const id = readText(item.call_id);
-    if (id === undefined) return `A ${itemType(item)} needs its call_id`;
-    const read = readContent(item.output, this.dropped);
-    if (read.kind === 'error') return read.message;
-    const text = textOf(read.parts);
-    const others = read.parts.filter(({ type }) => type !== 'text');
-    const content = text === '' && others.length > 0 ? IMAGE_NOTE : text;
+    if (id === undefined) return invalidInput(`A ${typeName(item)} needs its call_id`);
+    const parts = readContent(item.output, this.dropped);
+    if (parts.kind === 'error') return parts.error;
+    const text = joinTexts(parts.value);
+    const others = parts.value.filter(({ type }) => type !== 'text');
+    const content = text === '' && others.length > 0 ? NO_TEXT_NOTE : text;
     const shown = others.length === 0 ? [] : [{ role: 'user', content: others }];
     const results = this.#results.get(id) ?? { all: [], taken: 0 };
     this.#results.set(id, results);
@@ -195,35 +198,137 @@ class InputReader {
   }
 }
 
-/** The step's one message; none where it brought nothing but reasoning: no provider takes that alone. */
+/** The step's message. None for a step with only reasoning, because no provider accepts that. */
 function stepMessage({ texts, reasoning, details, calls, extraContents }: Step): readonly JsonObject[] {
   if (texts.length === 0 && calls.length === 0) return [];
-  const signed = calls.map((call) => {
+  const tool_calls = calls.map((call) => {
     const extra_content = extraContents.get(String(call.id));
     return extra_content === undefined ? call : { ...call, extra_content };
   });
   return [
     {
       role: 'assistant',
-      content: texts.length === 0 ? null : texts.join(BETWEEN_TEXTS),
-      ...(reasoning.length === 0 ? {} : { reasoning_content: reasoning.join(BETWEEN_TEXTS) }),
+      content: texts.length === 0 ? null : texts.join(PARAGRAPH_BREAK),
+      ...(reasoning.length === 0 ? {} : { reasoning_content: reasoning.join(PARAGRAPH_BREAK) }),
       ...(details.length === 0 ? {} : { reasoning_details: details }),
-      ...(calls.length === 0 ? {} : { tool_calls: signed }),
+      ...(calls.length === 0 ? {} : { tool_calls }),
     },
   ];
 }
 
 function readReasoning(parts: unknown): string {
   const texts = readArray(parts).map((part) => (isObject(part) ? readText(part.text) : undefined));
-  return texts.filter((text) => text !== undefined).join(BETWEEN_TEXTS);
+  return texts.filter((text) => text !== undefined).join(PARAGRAPH_BREAK);
 }
 
-/** A text, or none. */
-function isTextual(value: unknown): boolean {
+function isOptionalText(value: unknown): boolean {
   return typeof value === 'string' || value === undefined || value === null;
 }
 
-function itemType(item: JsonObject): string {
-  const type = readText(item.type) ?? 'untyped';
+/** The value's type, if it is short and plain enough for a message or a header. */
+export function typeName(value: JsonObject): string {
+  const type = readText(value.type) ?? 'untyped';
   return /^[\w.-]{1,64}$/.test(type) ? type : 'unknown';
+}
+
+/** OpenAI's bound on a function's name: https://platform.openai.com/docs/api-reference/chat/create (2026-11-22). */
+export const MAX_FUNCTION_NAME_CHARS = 64;
+
+/** The function that stands for a tool, in the definitions and in the calls of the history. */
+export function functionName(tool: string, namespace: string | undefined): string {
+  if (namespace === undefined) return tool;
+  const name = namespace.endsWith('__') ? `${namespace}${tool}` : `${namespace}__${tool}`;
+  if (name.length <= MAX_FUNCTION_NAME_CHARS) return name;
+  const hash = toolCallId(name);
+  return `${name.slice(0, MAX_FUNCTION_NAME_CHARS - hash.length - 1)}_${hash}`;
+}
+
+/**
+ * Chat's content parts.
+ * @param content empty if it is absent or null
+ * @param dropped receives the paths of parts of unknown types
+ */
+function readContent(content: unknown, dropped: ReportedFields): Result<readonly JsonObject[], ApiError> {
+  if (typeof content === 'string') return ok([textPart(content)]);
+  const given = content ?? [];
+  if (!Array.isArray(given) || !given.every(isObject)) return failure(NO_CONTENT);
+  const parts: JsonObject[] = [];
+  for (const value of given) {
+    const part = readPart(value);
+    if (part.kind === 'error') return part;
+    if (part.value === null) dropped.add(`input.content.${typeName(value)}`);
+    else parts.push(part.value);
+  }
+  return ok(parts);
+}
+
+const NO_CONTENT = invalidInput(
+  'A content or an output must be a text or a list of parts: send any other value as JSON text',
+);
+
+/** Null for a part of an unknown type. */
+function readPart(part: JsonObject): Result<JsonObject | null, ApiError> {
+  switch (part.type) {
+    case 'input_text':
+    case 'output_text':
+    case 'summary_text':
+    case 'reasoning_text':
+    case 'text':
+      return ok(typeof part.text === 'string' ? textPart(part.text) : null);
+    case 'refusal':
+      return ok(typeof part.refusal === 'string' ? textPart(part.refusal) : null);
+    case 'input_image':
+      return readImage(part);
+    case 'input_file':
+      return readFile(part);
+    case 'input_audio':
+      return ok(isObject(part.input_audio) ? { type: 'input_audio', input_audio: part.input_audio } : null);
+    default:
+      return ok(null);
+  }
+}
+
+function textPart(text: string): JsonObject {
+  return { type: 'text', text };
+}
+
+function readImage({ image_url, file_id, detail }: JsonObject): Result<JsonObject, ApiError> {
+  const url = readText(image_url);
+  if (url !== undefined) {
+    const wanted = readText(detail);
+    return ok({ type: 'image_url', image_url: { url, ...(wanted === undefined ? {} : { detail: wanted }) } });
+  }
+  return failure(file_id === undefined ? NO_IMAGE_URL : IMAGE_FILE_ID);
+}
+
+const NO_IMAGE_URL = invalidInput('An input_image needs its image_url');
+const IMAGE_FILE_ID = invalidInput(
+  "This gateway can't read an image by its file_id: send image_url, a URL or a data: URL",
+);
+
+function readFile({ file_data, filename, file_id, file_url }: JsonObject): Result<JsonObject, ApiError> {
+  const file = Object.fromEntries(
+    Object.entries({ file_data, filename, file_id }).filter(([, value]) => readText(value) !== undefined),
+  );
+  if (file.file_data !== undefined || file.file_id !== undefined) return ok({ type: 'file', file });
+  return failure(file_url === undefined ? NO_FILE_DATA : FILE_URL);
+}
+
+const NO_FILE_DATA = invalidInput('An input_file needs its file_data');
+const FILE_URL = invalidInput(
+  'This gateway does not fetch a file by its file_url: send file_data, a data: URL',
+);
+
+/** A single text becomes a string, which every provider accepts. */
+function asContent(parts: readonly JsonObject[]): string | readonly JsonObject[] {
+  const [first, ...others] = parts;
+  if (first === undefined) return '';
+  return others.length === 0 && typeof first.text === 'string' ? first.text : parts;
+}
+
+function joinTexts(parts: readonly JsonObject[]): string {
+  return parts
+    .map(({ text }) => readText(text))
+    .filter((text) => text !== undefined)
+    .join(PARAGRAPH_BREAK);
 }

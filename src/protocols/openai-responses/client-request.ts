@@ -1,4 +1,4 @@
-/** Reads a Responses request into the canonical chat request; what only a keeper of responses could answer is refused by name (I2, I5). */
+/** Translates a Responses request into the canonical request: its fields, its tools and the choice of a tool. */
 
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { ReportedFields } from '../../canonical/reported-fields.ts';
@@ -7,14 +7,56 @@ import { MAX_TOOL_NAMES_CHARS } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import type { ClientRequest } from '../shared/client-protocol.ts';
 import { isString, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
-import { readInput } from './client-request-input.ts';
-import { charsOfOrigins, type ReadTools, readToolChoice, readTools } from './client-request-tools.ts';
-import type { ResponsesSession } from './session.ts';
-import { readShortText, writeEcho } from './session.ts';
+import { functionName, MAX_FUNCTION_NAME_CHARS, readInput, typeName } from './client-request-input.ts';
+import { type ResponsesSession, readShortText, type ToolOrigin, writeEcho } from './session.ts';
+
+/** What can't be translated has a `translationError`, and may still pass to a provider of the same protocol. */
+export function readResponsesRequest(body: JsonObject): ClientRequest<ResponsesSession> {
+  const translated = translate(body);
+  const isOk = translated.kind === 'ok';
+  return {
+    ...(isOk ? translated.value : untranslated(body)),
+    translationError: isOk ? null : translated.error,
+    isPinned: isPresent(body.previous_response_id) || isPresent(body.conversation),
+  };
+}
 
 type Translation = Pick<ClientRequest<ResponsesSession>, 'body' | 'dropped' | 'session'>;
 
-/** Fields of Responses that chat has under another name, or that are answered here: every other one goes on as it is (Q7). */
+function translate(body: JsonObject): Result<Translation, ApiError> {
+  const stateful = findStateful(body);
+  if (stateful !== null) return failure(stateful);
+  const input = readInput(body.input);
+  if (input.kind === 'error') return input;
+  const mismatch = validateTypes(body, FIELD_TYPES);
+  if (mismatch !== null) return failure(mismatch);
+  const tools = readTools([...readArray(body.tools), ...input.value.tools]);
+  if (charsOfOrigins(tools.origins) > MAX_TOOL_NAMES_CHARS) return failure(TOO_MANY_TOOLS);
+  const choice = readToolChoice(body.tool_choice, tools);
+  if (choice.kind === 'error') return choice;
+  const instructions = readText(body.instructions);
+  const system = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
+  const messages = [...system, ...input.value.messages];
+  if (messages.length === 0) return failure(NO_MESSAGE);
+  const chat: JsonObject = {
+    ...Object.fromEntries(
+      Object.entries(body).filter(([name, value]) => !OWN_FIELDS.has(name) && value !== null),
+    ),
+    messages,
+    ...toolFields(choice.value, body.parallel_tool_calls),
+    ...textFields(body.text),
+    ...reasoningFields(body.reasoning),
+    ...logprobsFields(body),
+    ...(body.max_output_tokens == null ? {} : { max_completion_tokens: body.max_output_tokens }),
+    // The last event of a Responses stream has the usage.
+    ...(body.stream === true ? { stream_options: { include_usage: true } } : {}),
+  };
+  const dropped = new ReportedFields();
+  dropped.addAll([...input.value.dropped, ...tools.dropped]);
+  return ok({ body: chat, dropped: dropped.list, session: sessionOf(body, tools) });
+}
+
+/** Fields that are translated or handled here. All others are copied. */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
   'input',
   'instructions',
@@ -40,84 +82,25 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
   'image',
 ]);
 
-/** What can't be told in chat's words is for a provider that speaks Responses itself, and an error for each other (N1). */
-export function readResponsesRequest(body: JsonObject): ClientRequest<ResponsesSession> {
-  const translated = translate(body);
-  const translationError = translated.kind === 'error' ? translated.error : null;
-  const read = translated.kind === 'error' ? untranslated(body) : translated.value;
-  const isPinned = isThere(body.previous_response_id) || isThere(body.conversation);
-  return { ...read, translationError, isPinned };
-}
-
-/** Enough to find its targets, and to count its tokens: its texts stand in one message. */
-function untranslated(body: JsonObject): Translation {
-  const { model, models, route, stream, max_output_tokens, service_tier, input, instructions, tools } = body;
-  const content = JSON.stringify([instructions, input, tools]);
-  const chat = { model, models, route, stream, service_tier, max_completion_tokens: max_output_tokens };
-  const asked = Object.entries(chat).filter(([, value]) => isThere(value));
-  return {
-    body: { ...Object.fromEntries(asked), messages: [{ role: 'user', content }] },
-    dropped: [],
-    session: sessionOf(body, readTools([])),
-  };
-}
-
-function translate(body: JsonObject): Result<Translation, ApiError> {
-  const stateful = findStateful(body);
-  if (stateful !== null) return failure(stateful);
-  const read = readInput(body.input);
-  if (read.kind === 'error') return failure(apiError(read.code, read.message, 'input'));
-  const mismatch = validateTypes(body, KINDS);
-  if (mismatch !== null) return failure(mismatch);
-  const tools = readTools([...readArray(body.tools), ...read.tools]);
-  if (charsOfOrigins(tools.origins) > MAX_TOOL_NAMES_CHARS) return failure(TOO_MANY_TOOLS);
-  const choice = readToolChoice(body.tool_choice, tools);
-  if (choice.kind === 'error') return choice;
-  const instructions = readText(body.instructions);
-  const system = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
-  const messages = [...system, ...read.messages];
-  if (messages.length === 0) return failure(NOTHING_SAID);
-  const chat: JsonObject = {
-    ...Object.fromEntries(
-      Object.entries(body).filter(([name, value]) => !OWN_FIELDS.has(name) && value !== null),
-    ),
-    messages,
-    ...toolFields(choice.tools, choice.choice, body.parallel_tool_calls),
-    ...textFields(body.text),
-    ...reasoningFields(body.reasoning),
-    ...logprobsFields(body),
-    ...(body.max_output_tokens == null ? {} : { max_completion_tokens: body.max_output_tokens }),
-    // The answer's last event has the usage.
-    ...(body.stream === true ? { stream_options: { include_usage: true } } : {}),
-  };
-  const dropped = new ReportedFields();
-  dropped.addAll([...read.dropped, ...tools.dropped]);
-  return ok({ body: chat, dropped: dropped.list, session: sessionOf(body, tools) });
-}
-
 const TOO_MANY_TOOLS = apiError(
   'invalid_request',
   `The names of custom tools and of tools in namespaces have more than ${MAX_TOOL_NAMES_CHARS} characters together: send fewer`,
   'tools',
 );
 
-const NOTHING_SAID = apiError('invalid_request', 'input must hold at least one message', 'input');
+const NO_MESSAGE = apiError('invalid_request', 'input must have at least one message', 'input');
 
-/** Of the fields that are read here. */
-const KINDS: ValueTypes = {
-  stream: { name: 'true or false', fits: (value) => typeof value === 'boolean' },
-  instructions: { name: 'a text: send items in input', fits: isString },
-  tools: { name: 'a list of tools; a function has its name beside its type', fits: isTools },
-  text: { name: 'an object, as {"format":…}', fits: isObject },
-  reasoning: { name: 'an object, as {"effort":"low"}', fits: isObject },
-};
-
-/** Chat's own form of a function has its name further in. */
-function isTools(value: unknown): boolean {
-  return (
-    Array.isArray(value) &&
-    value.every((tool) => isObject(tool) && (tool.type !== 'function' || readText(tool.name) !== undefined))
-  );
+/** Enough to select the targets and to count the tokens: all texts of the prompt are in one message. */
+function untranslated(body: JsonObject): Translation {
+  const { model, models, route, stream, max_output_tokens, service_tier, input, instructions, tools } = body;
+  const content = JSON.stringify([instructions, input, tools]);
+  const chat = { model, models, route, stream, service_tier, max_completion_tokens: max_output_tokens };
+  const present = Object.entries(chat).filter(([, value]) => isPresent(value));
+  return {
+    body: { ...Object.fromEntries(present), messages: [{ role: 'user', content }] },
+    dropped: [],
+    session: sessionOf(body, readTools([])),
+  };
 }
 
 function sessionOf(body: JsonObject, tools: ReadTools): ResponsesSession {
@@ -129,33 +112,50 @@ function sessionOf(body: JsonObject, tools: ReadTools): ResponsesSession {
   };
 }
 
-/** What would need an earlier response, or one that is kept for later (I5). */
-const STATEFUL: Readonly<Record<string, (value: unknown) => boolean>> = {
-  previous_response_id: isThere,
-  conversation: isThere,
-  prompt: isThere,
-  background: (value) => value === true,
-};
-
+/** A request for state that this gateway does not keep: an earlier response, or one to be fetched later (I5). */
 function findStateful(body: JsonObject): ApiError | null {
   const name = Object.keys(STATEFUL).find((field) => STATEFUL[field]?.(body[field]));
   if (name === undefined) return null;
-  const message = `This gateway keeps no responses, so it can't take ${name}: ${WAYS_OUT[name] ?? SEND_ITEMS}`;
+  const message = `This gateway keeps no responses, so it can't take ${name}: ${ALTERNATIVES[name] ?? SEND_ITEMS}`;
   return apiError('unsupported_parameter', message, name);
 }
 
-const SEND_ITEMS =
-  'send the items of the whole conversation in input, and store: false to an SDK that would refer to them';
-const WAYS_OUT: Readonly<Record<string, string>> = {
-  prompt: 'send its text in instructions and input',
-  background: 'leave it out, and read the answer as it comes',
+const STATEFUL: Readonly<Record<string, (value: unknown) => boolean>> = {
+  previous_response_id: isPresent,
+  conversation: isPresent,
+  prompt: isPresent,
+  background: (value) => value === true,
 };
 
-function isThere(value: unknown): boolean {
+const SEND_ITEMS =
+  'send the items of the whole conversation in input, and store: false to an SDK that would refer to them';
+const ALTERNATIVES: Readonly<Record<string, string>> = {
+  prompt: 'send its text in instructions and input',
+  background: 'leave it out, and read the response while it is open',
+};
+
+/** The types of the fields that are read here. */
+const FIELD_TYPES: ValueTypes = {
+  stream: { name: 'true or false', fits: (value) => typeof value === 'boolean' },
+  instructions: { name: 'a text: send items in input', fits: isString },
+  tools: { name: 'a list of tools; a function has its name beside its type', fits: isToolList },
+  text: { name: 'an object, as {"format":…}', fits: isObject },
+  reasoning: { name: 'an object, as {"effort":"low"}', fits: isObject },
+};
+
+/** A function in the form of Chat Completions is an error: its name is in an inner object. */
+function isToolList(value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every((tool) => isObject(tool) && (tool.type !== 'function' || readText(tool.name) !== undefined))
+  );
+}
+
+function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-function toolFields(tools: readonly JsonObject[], choice: unknown, parallel: unknown): JsonObject {
+function toolFields({ tools, choice }: ToolChoice, parallel: unknown): JsonObject {
   if (tools.length === 0) return {};
   return {
     tools,
@@ -177,7 +177,7 @@ function formatField(format: unknown): JsonObject {
   return { response_format: { type, json_schema } };
 }
 
-/** A summary's length is no request of chat's: the reasoning comes as its upstream tells it. */
+/** Chat has no field for `reasoning.summary`: the reasoning is returned as the upstream sends it. */
 function reasoningFields(reasoning: unknown): JsonObject {
   const effort = isObject(reasoning) ? readText(reasoning.effort) : undefined;
   return effort === undefined ? {} : { reasoning_effort: effort };
@@ -190,4 +190,143 @@ function logprobsFields({ include, top_logprobs }: JsonObject): JsonObject {
   const tops = readCount(top_logprobs) ?? 0;
   if (tops === 0 && !readArray(include).includes(LOGPROBS)) return {};
   return { logprobs: true, ...(tops === 0 ? {} : { top_logprobs: tops }) };
+}
+
+interface ReadTools {
+  /** Chat's functions. */
+  readonly tools: readonly JsonObject[];
+  /** The tools that are not plain functions, by the name of their function. */
+  readonly origins: ReadonlyMap<string, ToolOrigin>;
+  /** The tools without the dropped ones, as a response object repeats them. */
+  readonly echo: readonly JsonObject[];
+  /** The types of the tools that a provider would have to run, as paths. */
+  readonly dropped: readonly string[];
+}
+
+/** Translates functions, custom tools, and namespaces of both. */
+function readTools(given: readonly unknown[]): ReadTools {
+  // The last of several tools with one name counts.
+  const tools = new Map<string, JsonObject>();
+  const origins = new Map<string, ToolOrigin>();
+  const echo: JsonObject[] = [];
+  const dropped = new ReportedFields();
+  const add = (tool: JsonObject, namespace?: string, namespaceDescription?: string): boolean => {
+    const name = readText(tool.name);
+    const kind = tool.type === 'function' || tool.type === 'custom' ? tool.type : null;
+    if (name === undefined || kind === null) return false;
+    const flatName = functionName(name, namespace);
+    tools.set(flatName, { type: 'function', function: toFunction(tool, flatName, namespaceDescription) });
+    if (kind === 'function' && namespace === undefined) origins.delete(flatName);
+    else origins.set(flatName, { kind, name, namespace });
+    return true;
+  };
+  for (const tool of given.filter(isObject)) {
+    if (tool.type === 'namespace') {
+      const [first, ...others] = readArray(tool.tools).filter(isObject);
+      const namespace = readText(tool.name);
+      // Only the first tool has the description of the namespace.
+      const isAdded = first !== undefined && add(first, namespace, readText(tool.description));
+      for (const other of others) add(other, namespace);
+      if (isAdded) echo.push(tool);
+    } else if (add(tool)) echo.push(tool.type === 'function' ? echoFunction(tool) : tool);
+    else dropped.add(`tools.${typeName(tool)}`);
+  }
+  return { tools: [...tools.values()], origins, echo, dropped: dropped.list };
+}
+
+/** An estimate of what stays in memory until the response ends, in UTF-16 units. */
+function charsOfOrigins(origins: ReadonlyMap<string, ToolOrigin>): number {
+  let chars = 0;
+  for (const [flatName, { name, namespace = '' }] of origins) {
+    chars += ENTRY_CHARS + flatName.length + name.length + namespace.length;
+  }
+  return chars;
+}
+
+const ENTRY_CHARS = 32;
+
+function toFunction(tool: JsonObject, name: string, namespaceDescription: string | undefined): JsonObject {
+  const grammar = tool.type === 'custom' ? grammarOf(tool.format) : undefined;
+  const description = [namespaceDescription, readText(tool.description), grammar]
+    .filter(Boolean)
+    .join('\n\n');
+  const head = { name, ...(description === '' ? {} : { description }) };
+  if (tool.type === 'custom') return { ...head, parameters: CUSTOM_TOOL_PARAMETERS };
+  return {
+    ...head,
+    ...(isObject(tool.parameters) ? { parameters: tool.parameters } : {}),
+    ...(typeof tool.strict === 'boolean' ? { strict: tool.strict } : {}),
+  };
+}
+
+/** The input of a custom tool is one text. */
+const CUSTOM_TOOL_PARAMETERS = {
+  type: 'object',
+  properties: { input: { type: 'string', description: 'All of the input: plain text' } },
+  required: ['input'],
+  additionalProperties: false,
+};
+
+function grammarOf(format: unknown): string | undefined {
+  if (!isObject(format)) return undefined;
+  const grammar = isObject(format.grammar) ? format.grammar : format;
+  const definition = readText(grammar.definition);
+  if (definition === undefined) return undefined;
+  return `The input must follow this ${readText(grammar.syntax) ?? ''} grammar:\n${definition}`;
+}
+
+/** Open Responses requires all keys. */
+function echoFunction({ name, description, parameters, strict }: JsonObject): JsonObject {
+  return {
+    type: 'function',
+    name,
+    description: readText(description) ?? null,
+    parameters: isObject(parameters) ? parameters : null,
+    strict: typeof strict === 'boolean' ? strict : null,
+  };
+}
+
+interface ToolChoice {
+  /** Chat's `tool_choice`, or undefined if there are no tools. */
+  readonly choice: unknown;
+  /** The allowed tools. */
+  readonly tools: readonly JsonObject[];
+}
+
+/** A choice that requires a dropped tool is an error: without the tool the output would not be what the client requires. */
+function readToolChoice(value: unknown, { tools }: ReadTools): Result<ToolChoice, ApiError> {
+  if (value === undefined || value === null || value === 'auto' || value === 'none') {
+    return ok({ choice: tools.length === 0 ? undefined : (value ?? undefined), tools });
+  }
+  if (value === 'required') return tools.length > 0 ? ok({ choice: value, tools }) : unavailableTool(value);
+  if (!isObject(value)) return unavailableTool('unknown');
+  if (value.type === 'allowed_tools') return readAllowedTools(value, tools);
+  const name = chosenFunction(value);
+  return name !== undefined && tools.some((tool) => isNamed(tool, name))
+    ? ok({ choice: { type: 'function', function: { name } }, tools })
+    : unavailableTool(readText(value.name) ?? typeName(value));
+}
+
+function readAllowedTools(choice: JsonObject, tools: readonly JsonObject[]): Result<ToolChoice, ApiError> {
+  const names = new Set<unknown>(readArray(choice.tools).filter(isObject).map(chosenFunction));
+  names.delete(undefined);
+  const allowed = tools.filter(({ function: called }) => isObject(called) && names.has(called.name));
+  const mode = readText(choice.mode) ?? 'auto';
+  if (allowed.length === 0 && mode === 'required') return unavailableTool('allowed_tools');
+  return ok({ choice: allowed.length === 0 ? undefined : mode, tools: allowed });
+}
+
+function chosenFunction({ type, name, namespace }: JsonObject): string | undefined {
+  const tool = readText(name);
+  const isTranslated = type === 'function' || type === 'custom';
+  return isTranslated && tool !== undefined ? functionName(tool, readText(namespace)) : undefined;
+}
+
+function isNamed(tool: JsonObject, name: string): boolean {
+  return isObject(tool.function) && tool.function.name === name;
+}
+
+function unavailableTool(name: string): { readonly kind: 'error'; readonly error: ApiError } {
+  const message = `tool_choice requires ${name.slice(0, MAX_FUNCTION_NAME_CHARS)}, which is not available here: only functions and custom tools are, whose calls your client runs`;
+  return failure(apiError('unsupported_parameter', message, 'tool_choice'));
 }

@@ -1,10 +1,10 @@
-/** Takes a custom tool's input out of the arguments `{"input":"…"}` as they come in pieces (I4). */
+/** Extracts the input of a custom tool from the arguments `{"input":"…"}`, which come in pieces. */
 import { EmbeddedJson, readText } from '../../shared/json.ts';
 
-/** What comes before the input, without white space. */
+/** The text before the input, without white space. */
 const PREFIX = '{"input":"';
-const WHOLE_PREFIX = /^\s*\{\s*"input"\s*:\s*"/;
-/** White space that a model puts there is short. */
+const PREFIX_PATTERN = /^\s*\{\s*"input"\s*:\s*"/;
+/** Models write little white space. */
 const MAX_PREFIX_CHARS = 256;
 
 const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
@@ -12,67 +12,70 @@ const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r
 const MAX_ESCAPE_CHARS = 6;
 
 export class CustomToolInput {
-  /** `unknown`: the arguments are not what was asked for, and are held until their end. */
-  #state: 'prefix' | 'text' | 'whole' | 'unknown' = 'prefix';
-  #held = '';
+  /** `unknown`: the arguments have another form, and are kept until their end. */
+  #state: 'prefix' | 'text' | 'complete' | 'unknown' = 'prefix';
+  #pending = '';
 
-  /** The input has ended. */
+  /** Whether the input has ended. */
   get isComplete(): boolean {
-    return this.#state === 'whole';
+    return this.#state === 'complete';
   }
 
-  /** @returns what of the input is known by this piece of the arguments */
+  /** @returns the part of the input that this piece of the arguments adds */
   push(piece: string): string {
-    if (this.#state === 'whole') return '';
-    this.#held += piece;
+    if (this.#state === 'complete') return '';
+    this.#pending += piece;
     if (this.#state === 'prefix') this.#readPrefix();
     return this.#state === 'text' ? this.#readText() : '';
   }
 
-  /** @returns the rest of the input, when no further piece comes */
+  /** @returns the rest of the input, after the last piece */
   end(): string {
-    // Of an input that was cut within an escape the escape is lost: it stands for no character.
-    if (this.#state === 'text' || this.#state === 'whole') return '';
-    const held = this.#held;
-    this.#held = '';
-    const args = new EmbeddedJson().object(held);
-    if (args === undefined) return held;
+    // A truncated escape at the end is dropped: it stands for no character.
+    if (this.#state === 'text' || this.#state === 'complete') return '';
+    const pending = this.#pending;
+    this.#pending = '';
+    const args = new EmbeddedJson().object(pending);
+    if (args === undefined) return pending;
     const texts = Object.values(args);
-    return readText(args.input) ?? (texts.length === 1 ? readText(texts[0]) : undefined) ?? held;
+    return readText(args.input) ?? (texts.length === 1 ? readText(texts[0]) : undefined) ?? pending;
   }
 
   #readPrefix(): void {
-    const prefix = WHOLE_PREFIX.exec(this.#held)?.[0];
+    const prefix = PREFIX_PATTERN.exec(this.#pending)?.[0];
     if (prefix !== undefined) {
       this.#state = 'text';
-      this.#held = this.#held.slice(prefix.length);
-    } else if (this.#held.length > MAX_PREFIX_CHARS || !PREFIX.startsWith(this.#held.replaceAll(/\s/g, ''))) {
+      this.#pending = this.#pending.slice(prefix.length);
+    } else if (
+      this.#pending.length > MAX_PREFIX_CHARS ||
+      !PREFIX.startsWith(this.#pending.replaceAll(/\s/g, ''))
+    ) {
       this.#state = 'unknown';
     }
   }
 
   #readText(): string {
-    const held = this.#held;
+    const pending = this.#pending;
     let text = '';
     let at = 0;
-    // The next quote is not searched for again before it is passed: a long piece of escapes would cost its square.
+    // The position of the next quote is kept until it is passed: a search at each escape would be quadratic.
     let end = -1;
-    while (at < held.length) {
-      if (end < at) end = indexOrEnd(held, '"', at);
-      const next = Math.min(end, indexOrEnd(held, '\\', at));
-      text += held.slice(at, next);
+    while (at < pending.length) {
+      if (end < at) end = indexOrEnd(pending, '"', at);
+      const next = Math.min(end, indexOrEnd(pending, '\\', at));
+      text += pending.slice(at, next);
       at = next;
-      if (held[at] === '"') {
-        this.#state = 'whole';
-        at = held.length;
-      } else if (held[at] === '\\') {
-        const escaped = readEscape(held, at);
+      if (pending[at] === '"') {
+        this.#state = 'complete';
+        at = pending.length;
+      } else if (pending[at] === '\\') {
+        const escaped = readEscape(pending, at);
         if (escaped === null) break;
         text += escaped.text;
         at += escaped.length;
       }
     }
-    this.#held = held.slice(at);
+    this.#pending = pending.slice(at);
     return text;
   }
 }
@@ -82,7 +85,7 @@ function indexOrEnd(text: string, sign: string, from: number): number {
   return at < 0 ? text.length : at;
 }
 
-/** What an escape stands for, or null where its end is yet to come. */
+/** What an escape stands for, or null if its end is missing. */
 function readEscape(text: string, at: number): { readonly text: string; readonly length: number } | null {
   const sign = text[at + 1];
   if (sign === undefined) return null;

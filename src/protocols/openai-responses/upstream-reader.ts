@@ -1,4 +1,4 @@
-/** OpenAI's Responses as an upstream speaks it: items that are announced, told in deltas and closed, then the whole response (N1, N2). */
+/** OpenAI's Responses as a provider protocol: reads its events, or a non-streaming response, into canonical parts. */
 import type { UpstreamError } from '../../canonical/error.ts';
 import { readLogprobs } from '../../canonical/logprobs.ts';
 import {
@@ -19,7 +19,7 @@ export const openaiResponses: UpstreamProtocol = {
   open: (quirks, provider) => new ResponsesReader(quirks, provider),
 };
 
-/** The events that carry a piece of a text. */
+/** The events with a piece of text. */
 const TEXTS: Readonly<Record<string, (delta: string) => Partial<ChoicePart>>> = {
   'response.output_text.delta': (content) => ({ content }),
   'response.refusal.delta': (refusal) => ({ refusal }),
@@ -29,14 +29,14 @@ const TEXTS: Readonly<Record<string, (delta: string) => Partial<ChoicePart>>> = 
 
 const ARGUMENTS = ['response.function_call_arguments.delta', 'response.custom_tool_call_input.delta'];
 
-/** After them nothing comes but `[DONE]`, where the upstream has one. */
+/** The last events. Some upstreams send `[DONE]` after them. */
 const ENDINGS: readonly string[] = ['response.completed', 'response.incomplete', 'response.failed'];
 
 const DETAIL_FORMAT = 'openai-responses-v1';
 
-/** A call of a tool of the client's own: those that the provider runs are none of its business (A3). */
+/** A call of a client's tool. Calls of the provider's own tools are skipped. */
 interface Call {
-  /** Its place among the calls. */
+  /** The index among the calls. */
   readonly index: number;
   readonly isCustom: boolean;
   hasArguments: boolean;
@@ -45,7 +45,7 @@ interface Call {
 class ResponsesReader implements ProtocolReader {
   readonly #quirks: ProtocolQuirks;
   readonly #provider: string;
-  /** By its item's place in the output: some change an item's id within it. */
+  /** By `output_index`: some upstreams change an item's id within the item. */
   readonly #calls = new Map<unknown, Call>();
   #searches = 0;
 
@@ -72,12 +72,11 @@ class ResponsesReader implements ProtocolReader {
     return ENDINGS.includes(type) ? { ...state, ends: true } : state;
   }
 
-  /** A plain answer: all of its items at once. */
-  plain(answer: JsonObject): ChunkPart {
-    const items = readArray(answer.output).filter(isObject);
-    const told = items.flatMap((item, at) => [textsOf(item), this.#open(item, at), this.#close(item, at)]);
-    const state = this.#state(answer);
-    const choices = told.flatMap((choice) => (choice === null ? [] : [{ ...EMPTY_CHOICE, ...choice }]));
+  plain(response: JsonObject): ChunkPart {
+    const items = readArray(response.output).filter(isObject);
+    const updates = items.flatMap((item, at) => [textsOf(item), this.#open(item, at), this.#close(item, at)]);
+    const state = this.#state(response);
+    const choices = updates.flatMap((choice) => (choice === null ? [] : [{ ...EMPTY_CHOICE, ...choice }]));
     return { ...state, choices: [...choices, ...state.choices] };
   }
 
@@ -87,7 +86,7 @@ class ResponsesReader implements ProtocolReader {
     const call = { index: this.#calls.size, isCustom, hasArguments: false };
     this.#calls.set(at, call);
     const head = { id: readName(item.call_id), name: readName(item.name) };
-    // A custom tool's input is one text: in a chat it is the one argument of a function.
+    // The input of a custom tool is one text. In the canonical form it is the only argument of a function.
     return { toolCalls: [{ ...fragment(call, isCustom ? '{"input":"' : ''), ...head }] };
   }
 
@@ -98,7 +97,7 @@ class ResponsesReader implements ProtocolReader {
     return { toolCalls: [fragment(call, call.isCustom ? insideJson(delta) : delta)] };
   }
 
-  /** What the item's deltas have not told. */
+  /** What the item's deltas did not have. */
   #close(item: JsonObject, at: unknown): Partial<ChoicePart> | null {
     if (item.type === 'web_search_call' && item.status !== 'failed') {
       this.#searches += (this.#quirks.searchesOf ?? oneSearch)(objectOf(item.action));
@@ -116,13 +115,13 @@ class ResponsesReader implements ProtocolReader {
     return call.hasArguments ? null : { toolCalls: [fragment(call, readText(item.arguments) ?? '{}')] };
   }
 
-  /** "Counts billable searches": openai 7.57.0, `Response.ToolUsage` (2026-11-13). */
+  /** `tool_usage` "counts billable searches": openai 7.57.0, `Response.ToolUsage` (2026-11-13). */
   #searchesIn({ tool_usage }: JsonObject): number | undefined {
-    const told = readCount(objectOf(objectOf(tool_usage).web_search).num_requests);
-    return told ?? (this.#searches === 0 ? undefined : this.#searches);
+    const reported = readCount(objectOf(objectOf(tool_usage).web_search).num_requests);
+    return reported ?? (this.#searches === 0 ? undefined : this.#searches);
   }
 
-  /** A response object as its stream's events repeat it: the items in it are told by events of their own. */
+  /** Reads a response object without its items, which have events of their own. */
   #state(response: JsonObject): ChunkPart {
     const { id, model, service_tier, usage, error, status } = response;
     const report = isObject(usage) ? { ...readUsage(usage), searches: this.#searchesIn(response) } : null;
@@ -139,18 +138,18 @@ class ResponsesReader implements ProtocolReader {
   }
 }
 
-/** Pages that were opened are not billed: https://developers.openai.com/api/docs/guides/tools-web-search (2026-11-22). */
+/** Opened pages are not billed: https://developers.openai.com/api/docs/guides/tools-web-search (2026-11-22). */
 function oneSearch({ type }: JsonObject): number {
   return type === 'search' || type === undefined ? 1 : 0;
 }
 
-/** A failed response may name no error: it is a failure all the same, and no status that its provider answered. */
+/** A failed response may have no error. It has no HTTP status either. */
 function failureOf(error: JsonObject): UpstreamError {
   const read = readUpstreamError(error);
   return { ...read, message: read.message ?? 'the response failed, and names no error' };
 }
 
-/** What a whole item says in words. */
+/** The texts of a complete item. */
 function textsOf(item: JsonObject): Partial<ChoicePart> {
   const parts = [...readArray(item.content), ...readArray(item.summary)].filter(isObject);
   const texts = (key: string) => parts.map((part) => readText(part[key]) ?? '').join('');
@@ -163,7 +162,7 @@ function logprobsOf({ logprobs }: JsonObject): ChoicePart['logprobs'] {
   return readArray(logprobs).length === 0 ? null : readLogprobs({ content: logprobs });
 }
 
-/** `completed`, or why the answer is not whole; null while there is no end, and for a failure. */
+/** `completed`, or the reason of an incomplete response. Null for a response that has not ended or that failed. */
 function finishOf({ status, incomplete_details }: JsonObject): string | null {
   if (status === 'completed') return status;
   if (status !== 'incomplete') return null;
@@ -178,7 +177,7 @@ function fragment({ index }: Call, args: string): ToolCallPart {
   return { index, id: undefined, name: undefined, arguments: args, extraContent: undefined };
 }
 
-/** A text as it stands between the quotes of a JSON string. */
+/** The text as the content of a JSON string. */
 function insideJson(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }

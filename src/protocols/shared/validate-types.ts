@@ -1,22 +1,25 @@
-/** Finds what of a request is of another kind than its API has it: nothing of it would be left in a chat, and nobody be told (I2). */
+/** Checks the types of a request's fields. A field of the wrong type would be dropped without notice, so it is an error. */
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
-/** What a value must be, in the words behind "must be", and whether it is. */
 export interface ValueType {
+  /** What the value must be: the error message says `<field> must be <name>`. */
   readonly name: string;
   readonly fits: (value: unknown) => boolean;
 }
 
 export type ValueTypes = Readonly<Record<string, ValueType>>;
 
-/** The first field whose value does not fit, by its path; null where all do. What is absent or null fits. */
-export function validateTypes(object: JsonObject, kinds: ValueTypes, prefix = ''): ApiError | null {
-  for (const [field, kind] of Object.entries(kinds)) {
+/**
+ * The error of the first field of the wrong type, or null. Absent and null fields are valid.
+ * @param prefix the path of the object, with a dot at its end
+ */
+export function validateTypes(object: JsonObject, types: ValueTypes, prefix = ''): ApiError | null {
+  for (const [field, type] of Object.entries(types)) {
     const value = object[field];
-    if (value === undefined || value === null || kind.fits(value)) continue;
+    if (value === undefined || value === null || type.fits(value)) continue;
     const path = prefix + field;
-    return apiError('invalid_request', `${path} must be ${kind.name}`, path);
+    return apiError('invalid_request', `${path} must be ${type.name}`, path);
   }
   return null;
 }

@@ -1,7 +1,7 @@
 /**
- * Writes every usage record of a deployment to a file, through its public routes: npm run export -- --url URL --from DAY --to DAY
- * [--format ndjson|csv] [--key ID] [--out FILE] [--page RECORDS]. The token is in ADMIN_TOKEN, or in WEIR_KEY for one key's own
- * records. Begun again after an end of any kind, it goes on where it was.
+ * Writes all usage records of a time range to a file, through a deployment's public routes: npm run export -- --url URL --from DAY
+ * --to DAY [--format ndjson|csv] [--key ID] [--out FILE] [--page RECORDS]. The token is in ADMIN_TOKEN, or in WEIR_KEY for one key's
+ * own records. After an interruption, the same command continues.
  */
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -32,7 +32,7 @@ function readOptions(): ExportOptions {
     });
     const { url, from, to, format, key, page } = values;
     const token = process.env.ADMIN_TOKEN ?? process.env.WEIR_KEY;
-    if (url === undefined || !URL.canParse(url)) fail(`--url must be where the deployment is\n${USAGE}`, 2);
+    if (url === undefined || !URL.canParse(url)) fail(`--url must be the URL of the deployment\n${USAGE}`, 2);
     if (from === undefined || to === undefined)
       fail(`--from and --to must be days or UTC times\n${USAGE}`, 2);
     if (format !== 'ndjson' && format !== 'csv') fail(`--format must be ndjson or csv\n${USAGE}`, 2);
@@ -60,6 +60,6 @@ try {
   progress.end(`${count} records are in ${options.out}`);
 } catch (error) {
   const reason = error instanceof Error ? error.message : String(error);
-  progress.end(`${reason}\nThe same command goes on from here.`);
+  progress.end(`${reason}\nRun the same command again to continue.`);
   process.exitCode = 1;
 }

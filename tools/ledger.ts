@@ -1,4 +1,4 @@
-/** `npm run ledger`: fills ledger objects with a million records in real workerd and prints what settling and reports cost. */
+/** `npm run ledger`: fills ledger objects with a million records in workerd, and measures the CPU time of settlements and reports. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -10,7 +10,7 @@ import type { Job } from './ledger/scale-worker.ts';
 const DAY_MS = 86_400_000;
 const DAYS = 31;
 const CHUNK = 20_000;
-/** Records of a settling: as many as a Queue's batch has while it is measured, more while it is not, as each is a write to the disk. */
+/** Records of a call: a Queue's batch while it is measured; otherwise more, because each call is a write to disk. */
 const BATCH = 100;
 const LARGE_BATCH = 2000;
 const DIRECTORY = '*';
@@ -51,7 +51,7 @@ async function run(job: Job): Promise<unknown> {
   return response.json();
 }
 
-/** CPU of workerd's processes so far, of all their threads, in ms. */
+/** CPU time of all threads of workerd's processes so far, in ms. */
 function cpuMs(): number {
   const threads = workerdIds().flatMap((id) =>
     readdirSync(`/proc/${id}/task`).map((task) => `/proc/${id}/task/${task}/schedstat`),
@@ -65,7 +65,7 @@ async function cpuOf(work: () => Promise<unknown>): Promise<number> {
   return cpuMs() - before;
 }
 
-/** CPU of one call of a method, above that of a call which does nothing. */
+/** CPU time of a method call, minus that of a call that does nothing. */
 async function cpuOfCall(
   key: string,
   call: 'report' | 'reportAll',
@@ -107,7 +107,7 @@ await fill('one', records - 2 * CHUNK);
 const after = residentBytes(workerdIds());
 const settled = await cpuOf(() => fill('one', CHUNK, BATCH));
 print(
-  `settling, in batches of 100 (records made and called included)`,
+  `settling, in batches of 100 (including the generation of records)`,
   `${((settled * 1000) / CHUNK).toFixed(0)} µs a record`,
 );
 print(

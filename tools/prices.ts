@@ -1,6 +1,6 @@
 /**
- * Compares the shipped prices with `@pydantic/genai-prices` and lists what differs, what is unpriced here, and what nobody looked at
- * for 60 days: npm run prices. Exits with 1 where something is that old: look at its `source`, then change its `checked`.
+ * Compares the shipped prices with `@pydantic/genai-prices` and lists differences, models that only one side has, and prices that were
+ * not checked for 60 days: npm run prices. Exits with 1 if there are such old prices: read their `source`, and update `checked`.
  */
 import { findPrice } from '../src/metering/pricing/cost.ts';
 import { SHIPPED_PRICES } from '../src/metering/pricing/price-book.ts';
@@ -17,7 +17,7 @@ function lineOf(finding: Finding): string {
   if (finding.kind === 'old')
     return `${price.provider}/${price.models[0]}: checked ${finding.days} days ago; read ${price.source}`;
   const address = `${price.provider}/${finding.model}`;
-  if (finding.kind === 'unknown there') return address;
+  if (finding.kind === 'not there') return address;
   const when = finding.when === '' ? '' : ` (${finding.when})`;
   return `${address}${when}: ${ratesText(finding.here)}, there ${ratesText(finding.there)}\n    ${price.source}`;
 }
@@ -43,7 +43,7 @@ print(
   'Differs from genai-prices (input / cached input / cache write / output, per million)',
   ofKind('differs'),
 );
-print('Not in genai-prices', ofKind('unknown there'));
-print('Priced there alone', unpriced);
+print('Not in genai-prices', ofKind('not there'));
+print('Only in genai-prices', unpriced);
 print(`Checked more than ${MAX_CHECKED_DAYS} days ago`, ofKind('old'));
 if (ofKind('old').length > 0) process.exitCode = 1;

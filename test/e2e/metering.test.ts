@@ -1,4 +1,4 @@
-/** Usage records in KV: one for each request that reached an upstream, exact, however it ends (M1 to M4). */
+/** Tests usage records in KV: one exact record for each request that reached an upstream, for every end (M1 to M4). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordSummary } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject } from '../../tools/simulator/json.ts';
@@ -14,7 +14,7 @@ afterAll(() => gateway[Symbol.asyncDispose]());
 
 const CHAT = '/v1/chat/completions';
 
-/** What the simulator bills, as its scene files document: prompt tokens are words, cached ones those of the system. */
+/** What the simulator bills, as its scene files document: prompt tokens are words, and cached ones are words of the system message. */
 interface Kind {
   readonly path: string;
   readonly model: string;
@@ -26,48 +26,48 @@ interface Kind {
   readonly caches: boolean;
 }
 
-function answered(model: string, stream: boolean, completion: number, reasoning: number | null): Kind {
+function finished(model: string, stream: boolean, completion: number, reasoning: number | null): Kind {
   return { path: CHAT, model, stream, status: 'finished', completion, reasoning, caches: true };
 }
 
 const KINDS: readonly Kind[] = [
-  answered('deepseek/deepseek-chat', true, 16, null),
-  answered('deepseek/deepseek-reasoner', false, 20, 9),
-  answered('mistral/mistral-small-latest', true, 12, null),
-  answered('mistral/magistral-medium-latest', false, 15, null),
-  answered('opentoken/google/gemini-3-pro', true, 31, 24),
-  answered('xerotier/llama-3.1-8b', true, 13, null),
-  answered('openai/o4-mini', false, 37, 32),
-  { ...answered('compatible/openai/gpt-oss-20b', true, 14, 8), caches: false },
-  { ...answered('codestral/codestral-latest', true, 7, null), path: '/v1/fim/completions' },
-  { ...answered('openai/gpt-3.5-turbo-instruct', false, 7, 0), path: '/v1/completions' },
-  { ...answered('deepseek/deepseek-chat-busy', true, 6, null), status: 'failed' },
-  { ...answered('deepseek/deepseek-chat:status-500', true, 0, null), status: 'failed', caches: false },
+  finished('deepseek/deepseek-chat', true, 16, null),
+  finished('deepseek/deepseek-reasoner', false, 20, 9),
+  finished('mistral/mistral-small-latest', true, 12, null),
+  finished('mistral/magistral-medium-latest', false, 15, null),
+  finished('opentoken/google/gemini-3-pro', true, 31, 24),
+  finished('xerotier/llama-3.1-8b', true, 13, null),
+  finished('openai/o4-mini', false, 37, 32),
+  { ...finished('compatible/openai/gpt-oss-20b', true, 14, 8), caches: false },
+  { ...finished('codestral/codestral-latest', true, 7, null), path: '/v1/fim/completions' },
+  { ...finished('openai/gpt-3.5-turbo-instruct', false, 7, 0), path: '/v1/completions' },
+  { ...finished('deepseek/deepseek-chat-busy', true, 6, null), status: 'failed' },
+  { ...finished('deepseek/deepseek-chat:status-500', true, 0, null), status: 'failed', caches: false },
 ];
 
-interface Asked {
+interface Sent {
   readonly kind: Kind;
   readonly id: string | null;
   readonly words: number;
   readonly systemWords: number;
 }
 
-/** Sends one request, reads the whole answer and returns what its record must contain. */
-async function ask(kind: Kind, turn: number): Promise<Asked> {
+/** Sends one request, reads the response and returns what its record must contain. */
+async function send(kind: Kind, turn: number): Promise<Sent> {
   const { path, model, stream } = kind;
   const words = 1 + (turn % 7);
   const systemWords = path === CHAT ? turn % 4 : 0;
   const prompt = 'word '.repeat(words);
   const system = { role: 'system', content: 'rule '.repeat(systemWords) };
-  const asked = path === CHAT ? { messages: [system, { role: 'user', content: prompt }] } : { prompt };
-  const response = await gateway.post(path, { model, stream, ...asked });
+  const sent = path === CHAT ? { messages: [system, { role: 'user', content: prompt }] } : { prompt };
+  const response = await gateway.post(path, { model, stream, ...sent });
   await response.text();
   return { kind, id: response.headers.get('x-weir-request-id'), words, systemWords };
 }
 
-function expectedOf({ kind, id, words, systemWords }: Asked) {
+function expectedOf({ kind, id, words, systemWords }: Sent) {
   const { completion, reasoning, status, caches } = kind;
-  // A refused request cost nothing.
+  // A refused request costs nothing.
   const prompt = completion === 0 ? 0 : words + systemWords;
   return {
     request_id: id,
@@ -97,18 +97,18 @@ describe('many at a time', () => {
 
   test(`M1 M4: ${REQUESTS} requests, ${AT_A_TIME} at a time, leave exactly ${REQUESTS} exact records`, async () => {
     const turns = Array.from({ length: REQUESTS }, (_, turn) => turn).values();
-    const asked: Asked[] = [];
-    async function askOneByOne(): Promise<void> {
+    const sent: Sent[] = [];
+    async function sendOneByOne(): Promise<void> {
       for (const turn of turns) {
         const kind = KINDS[turn % KINDS.length];
-        if (kind !== undefined) asked.push(await ask(kind, turn));
+        if (kind !== undefined) sent.push(await send(kind, turn));
       }
     }
-    await Promise.all(Array.from({ length: AT_A_TIME }, askOneByOne));
+    await Promise.all(Array.from({ length: AT_A_TIME }, sendOneByOne));
     const records = await gateway.records(REQUESTS);
-    expect(records.map(pick).sort(byId)).toEqual(asked.map(expectedOf).sort(byId));
+    expect(records.map(pick).sort(byId)).toEqual(sent.map(expectedOf).sort(byId));
     const logged = gateway.logs().map((line) => decodeObject(line)?.request_id);
-    expect(logged.sort()).toEqual(asked.map(({ id }) => id).sort());
+    expect(logged.sort()).toEqual(sent.map(({ id }) => id).sort());
   });
 });
 
@@ -120,7 +120,7 @@ describe('one record', () => {
     return { value: decodeObject(entry?.value ?? ''), key: entry?.name ?? '' };
   }
 
-  test('M2 L1: of a finished stream it has every field, in its value and in its metadata', async () => {
+  test('M2 L1 a finished stream: the record has every field, in its value and in its metadata', async () => {
     const before = Date.now();
     const model = 'deepseek/deepseek-reasoner';
     const response = await gateway.post(CHAT, streamedChat(model));
@@ -131,7 +131,7 @@ describe('one record', () => {
     expect(rest).toEqual({
       request_id: response.headers.get('x-weir-request-id'),
       key_id: 'open',
-      asked: model,
+      sent: model,
       provider: 'deepseek',
       model: 'deepseek-reasoner',
       route: 'chat',
@@ -173,14 +173,14 @@ describe('one record', () => {
     expect(total_ms).toBeGreaterThanOrEqual(first_token_ms ?? Number.POSITIVE_INFINITY);
   });
 
-  test("M2: of a plain answer it counts the body's bytes", async () => {
+  test('M2 a non-streaming response: bytes_out are the bytes of the body', async () => {
     const response = await gateway.post(CHAT, chat('mistral/open-mistral-7b'));
     const bytes = (await response.arrayBuffer()).byteLength;
     const record = await gateway.record(response);
     expect(record).toMatchObject({ bytes_out: bytes, finish_reason: 'model_length', completion_tokens: 8 });
   });
 
-  test('M3: of a truncated stream it is failed, with an estimate of what was forwarded', async () => {
+  test('M3 a truncated stream: failed, with an estimate of the forwarded text', async () => {
     const response = await gateway.post(CHAT, streamedChat('deepseek/deepseek-chat:cut'));
     const bytes = (await response.arrayBuffer()).byteLength;
     const record = await gateway.record(response);
@@ -191,15 +191,15 @@ describe('one record', () => {
       bytes_out: bytes,
       estimated: true,
     });
-    // Eight of the answer's sixteen words were forwarded.
+    // Eight of sixteen words were forwarded.
     expect(record.completion_tokens).toBeGreaterThanOrEqual(8);
     expect(record.completion_tokens).toBeLessThan(16);
     expect(record.prompt_tokens).toBeGreaterThanOrEqual(2);
     expect(record.total_tokens).toBe(record.prompt_tokens + record.completion_tokens);
   });
 
-  test('M1 M3 T4: of a stream whose client disconnects it is cancelled, and so is the upstream', async () => {
-    const asked = gateway.simulator.requests.length;
+  test('M1 M3 T4 a stream whose client disconnects: the record is cancelled, and the upstream, too', async () => {
+    const sent = gateway.simulator.requests.length;
     const abort = new AbortController();
     const body = streamedChat('openai/gpt-4o-mini:flood');
     const response = await gateway.post(CHAT, body, { signal: abort.signal });
@@ -207,7 +207,7 @@ describe('one record', () => {
     await reader?.read();
     await reader?.read();
     abort.abort();
-    const upstream = await gateway.simulator.request(asked);
+    const upstream = await gateway.simulator.request(sent);
     expect(await upstream.closed).toBe('disconnected');
     const record = await gateway.record(response);
     expect(record).toMatchObject({ status: 'cancelled', error_code: null, estimated: true });
@@ -217,29 +217,26 @@ describe('one record', () => {
   test.each([
     ['422', 'invalid_request_error'],
     ['401', 'upstream_credential'],
-  ])(
-    'M1: of a request that the upstream refused with %s it is failed, with no tokens',
-    async (status, code) => {
-      const model = `deepseek/deepseek-chat:status-${status}`;
-      const response = await gateway.post(CHAT, streamedChat(model));
-      await response.text();
-      expect(await gateway.record(response)).toMatchObject({
-        status: 'failed',
-        error_code: code,
-        prompt_tokens: 0,
-        completion_tokens: 0,
-        total_tokens: 0,
-        first_token_ms: null,
-        bytes_out: 0,
-        estimated: false,
-      });
-    },
-  );
+  ])('M1 a request that the upstream refused with %s: failed, without tokens', async (status, code) => {
+    const model = `deepseek/deepseek-chat:status-${status}`;
+    const response = await gateway.post(CHAT, streamedChat(model));
+    await response.text();
+    expect(await gateway.record(response)).toMatchObject({
+      status: 'failed',
+      error_code: code,
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      total_tokens: 0,
+      first_token_ms: null,
+      bytes_out: 0,
+      estimated: false,
+    });
+  });
 
   test.each([
     ['no model', { messages: [] }],
     ['an unknown model', chat('nowhere/model')],
-  ])('M1: a request that reached no upstream (%s) has none', async (_, body) => {
+  ])('M1 a request that reached no upstream (%s) has no record', async (_, body) => {
     const refused = await gateway.post(CHAT, body);
     await refused.text();
     const served = await gateway.post(CHAT, chat('deepseek/deepseek-chat'));
@@ -252,21 +249,18 @@ describe('one record', () => {
   test.each([
     ['deep-think', 6, 200 + 75],
     ['research', 4, 0],
-  ])(
-    'V3: of a %s answer it counts the vendor events and the tokens they report',
-    async (name, events, tokens) => {
-      for (const policy of ['strip', 'pass']) {
-        const headers = { 'x-weir-vendor-events': policy };
-        const body = streamedChat(`xerotier/llama-3.1-8b-${name}`);
-        const response = await gateway.post(CHAT, body, { headers });
-        const text = await response.text();
-        expect(text.includes('"type":"x_')).toBe(policy === 'pass');
-        expect(await gateway.record(response)).toMatchObject({
-          vendor_events: events,
-          vendor_tokens: tokens,
-          completion_tokens: 13,
-        });
-      }
-    },
-  );
+  ])('V3 a %s response: the record has the vendor events and their tokens', async (name, events, tokens) => {
+    for (const policy of ['strip', 'pass']) {
+      const headers = { 'x-weir-vendor-events': policy };
+      const body = streamedChat(`xerotier/llama-3.1-8b-${name}`);
+      const response = await gateway.post(CHAT, body, { headers });
+      const text = await response.text();
+      expect(text.includes('"type":"x_')).toBe(policy === 'pass');
+      expect(await gateway.record(response)).toMatchObject({
+        vendor_events: events,
+        vendor_tokens: tokens,
+        completion_tokens: 13,
+      });
+    }
+  });
 });

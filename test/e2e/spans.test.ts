@@ -1,4 +1,4 @@
-/** The spans of the gateway as the runtime itself traces them: a tail Worker beside it tells every one (W4). */
+/** Tests the spans that the runtime records, as a tail Worker receives them (W4). */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
@@ -17,12 +17,12 @@ const PLAYS: Readonly<Record<string, Play>> = {
   'words-then-nothing': { chunks: [event('word ')], ending: 'hang' },
 };
 
-/** Logs each event, with the span that it is of. The runtime's own figures are big integers. */
+/** Logs each event with its span. The runtime's own numbers are big integers. */
 const TAIL = `
 const plain = (_, value) => (typeof value === 'bigint' ? Number(value) : value);
-const tell = ({ event, spanContext }) =>
+const log = ({ event, spanContext }) =>
   console.log(JSON.stringify({ traced: event, span: spanContext.spanId }, plain));
-export default { tailStream: (onset) => (tell(onset), tell) };
+export default { tailStream: (onset) => (log(onset), log) };
 `;
 const POLL_MS = 10;
 
@@ -35,7 +35,7 @@ beforeAll(async () => {
   const base = (provider: 'openai' | 'mistral') => simulator.url + basePaths[provider];
   const vars = {
     ...CLOCKS_OFF,
-    // A client that left is noticed at a write.
+    // A disconnected client is noticed at a write.
     HEARTBEAT_SECONDS: '0.3',
     AUTH: 'open',
     RETRIES: '0',
@@ -58,7 +58,7 @@ interface Traced {
   readonly hasError: boolean;
 }
 
-/** The closed spans, by their ids. */
+/** The closed spans by id. */
 function closedSpans(): Map<string, Traced> {
   const events = workerd.logged.flatMap(({ traced, span }) =>
     traced ? [{ ...objectOf(traced), span }] : [],
@@ -69,18 +69,18 @@ function closedSpans(): Map<string, Traced> {
   for (const opened of events as JsonObject[]) {
     const { type, name, spanId, span } = opened;
     if (type !== 'spanOpen' || of(spanId, 'spanClose').length !== 1) continue;
-    const told = of(spanId, 'attributes').flatMap(({ info }: JsonObject) => objectsOf(info));
+    const attributes = of(spanId, 'attributes').flatMap(({ info }: JsonObject) => objectsOf(info));
     spans.set(textOf(spanId), {
       name: textOf(name),
       parent: textOf(span),
-      attributes: Object.fromEntries(told.map(({ name: key, value }) => [textOf(key), value])),
+      attributes: Object.fromEntries(attributes.map(({ name: key, value }) => [textOf(key), value])),
       hasError: of(spanId, 'spanUpdate').length > 0,
     });
   }
   return spans;
 }
 
-/** The request's closed span of that name, what stands below it, and below that. */
+/** The closed request span of this name, its attempts, and the names of their calls. */
 async function treeOf(name: string) {
   for (;;) {
     const spans = closedSpans();
@@ -107,7 +107,7 @@ function post(body: JsonObject, signal?: AbortSignal): Promise<Response> {
   });
 }
 
-test('W4 a stream that falls back: a span for it, one below it for each target, and the call to it below that', async () => {
+test('W4 a stream with a fallback: a span for the request, below it one for each attempt, below that the fetch', async () => {
   const response = await post(streamedChat('openai/busy', { models: [GOOD] }));
   await response.text();
   const { attributes, attempts, hasError } = await treeOf('chat openai/busy');
@@ -127,7 +127,7 @@ test('W4 a stream that falls back: a span for it, one below it for each target, 
   expect(JSON.stringify([attributes, attempts])).not.toContain('Hello there');
 });
 
-test('W4 T4 a client that leaves: both spans end', async () => {
+test('W4 T4 a client that disconnects: both spans end', async () => {
   const leaving = new AbortController();
   const response = await post(streamedChat('openai/words-then-nothing'), leaving.signal);
   await response.body?.getReader().read();

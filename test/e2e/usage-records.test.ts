@@ -1,4 +1,4 @@
-/** `GET /v1/usage/records`, one record, and CSV, over real HTTP in either store: the caller's own, or anyone's for the admin (L2, L7). */
+/** Tests `GET /v1/usage/records`, single records and CSV in both stores, for a key and for the admin (L2, L7). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, streamedChat } from './client.ts';
@@ -10,7 +10,7 @@ const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
 const DAY_MS = 86_400_000;
 const day = (fromNow: number) => new Date(Date.now() + fromNow * DAY_MS).toISOString().slice(0, 10);
 const AROUND = `from=${day(-1)}&to=${day(2)}`;
-/** A settled record is there in the turn after its log line; after this many reads it counts as lost. */
+/** A record is readable soon after its log line. After this many reads it counts as lost. */
 const MAX_READS = 500;
 
 interface Owner {
@@ -22,7 +22,7 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
   let gateway: Gateway;
   let ann: Owner;
   let bob: Owner;
-  /** The ids of ann's requests and of bob's, the latest first. */
+  /** Request ids, the latest first. */
   const ids: { ann: string[]; bob: string[] } = { ann: [], bob: [] };
 
   beforeAll(async () => {
@@ -49,7 +49,7 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
     return { id: textOf(id), headers: { authorization: `Bearer ${textOf(key)}` } };
   }
 
-  /** Sends a request, and resolves with its id when its record can be read. */
+  /** Sends a request, and returns its id when its record is readable. */
   async function send(owner: Owner, body: JsonObject): Promise<string> {
     const response = await gateway.post(CHAT, body, { headers: owner.headers });
     await response.text();
@@ -69,7 +69,7 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
     return { ...rest, ids: objectsOf(data).map(({ request_id }) => textOf(request_id)) };
   }
 
-  test('L1 L2 one record by its id: all that is known of the request', async () => {
+  test('L1 L2 one record by its id has all fields', async () => {
     const response = await gateway.fetch(`${RECORDS}/${ids.ann[1]}`, { headers: ann.headers });
     const record = await jsonOf(response);
     expect(record).toMatchObject({
@@ -81,7 +81,7 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
       status: 'finished',
       prompt_tokens: 2,
       completion_tokens: 12,
-      // At 0.15 and 0.6 dollars a million tokens.
+      // At 0.15 and 0.6 dollars per million tokens.
       cost: 0.0000075,
       currency: 'USD',
       cost_source: 'table',
@@ -92,14 +92,14 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
     expect(Date.parse(textOf(record.ended)) - Date.parse(textOf(record.time))).toBe(record.total_ms);
   });
 
-  test('L2 the list of a key: its own, the latest first, and the same without /v1', async () => {
+  test('L2 a key lists its own records, the latest first, also without /v1', async () => {
     const all = { ids: ids.ann, object: 'list', has_more: false, next_cursor: null };
     expect(await list('', ann.headers)).toEqual(all);
     const response = await gateway.fetch(`/usage/records?${AROUND}`, { headers: ann.headers });
     expect(objectsOf((await jsonOf(response)).data)).toHaveLength(5);
   });
 
-  test('L2 page by page: each record once, until there is no cursor', async () => {
+  test('L2 pages have each record once, until there is no cursor', async () => {
     const first = await list('limit=2', ann.headers);
     expect(first).toMatchObject({ ids: ids.ann.slice(0, 2), has_more: true });
     const second = await list(`limit=2&cursor=${textOf(first.next_cursor)}`, ann.headers);
@@ -117,18 +117,18 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
     ['status=finished&model=fast', [1, 3]],
     ['status=cancelled', []],
     ['model=nothing', []],
-  ])('L2 %s: the records of this alone', async (query, places) => {
+  ])('L2 %s: only matching records', async (query, places) => {
     expect((await list(query, ann.headers)).ids).toEqual(places.map((place) => ids.ann[place]));
   });
 
-  test('L2 of a time in which there was nothing: none', async () => {
+  test('L2 a range without records is empty', async () => {
     const response = await gateway.fetch(`${RECORDS}?from=2026-01-01&to=2026-02-01`, {
       headers: ann.headers,
     });
     expect(await jsonOf(response)).toEqual({ object: 'list', data: [], has_more: false, next_cursor: null });
   });
 
-  test('L2 for the admin: of every key in one order, of one that it names, and any record by its id', async () => {
+  test('L2 the admin lists all keys in one order, or one key, and finds any record', async () => {
     expect((await list('', ADMIN)).ids).toEqual([...ids.bob, ...ids.ann]);
     expect((await list(`key=${bob.id}`, ADMIN)).ids).toEqual(ids.bob);
     expect((await list('key=nobody', ADMIN)).ids).toEqual([]);
@@ -140,7 +140,7 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
     expect(elsewhere.status).toBe(404);
   });
 
-  test('M5 L4 for the admin: a report over all keys, and of one that it names', async () => {
+  test('M5 L4 the admin gets a report over all keys, or over one', async () => {
     for (const [query, requests] of [
       ['', 7],
       [`&key=${bob.id}`, 2],
@@ -150,7 +150,7 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
     }
   });
 
-  test("L2 another key's records: not by any parameter", async () => {
+  test('L2 a key cannot read records of another key with any parameter', async () => {
     const [foreign] = ids.bob;
     const { headers } = ann;
     const paths = [
@@ -209,7 +209,7 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
     expect(error).toMatchObject({ code: 'invalid_request', param });
   });
 
-  test.each(['*', 'a/b', '', 'x'.repeat(65)])('L2 the admin names the key %j: refused', async (key) => {
+  test.each(['*', 'a/b', '', 'x'.repeat(65)])('L2 the admin passes the key %j: refused', async (key) => {
     const path = `${RECORDS}?key=${encodeURIComponent(key)}`;
     const { status, error } = await errorOf(await gateway.fetch(path, { headers: ADMIN }));
     expect([status, error.param]).toEqual([400, 'key']);
@@ -231,7 +231,7 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
     },
   );
 
-  test('L7 a report as CSV: a line each row, and a header', async () => {
+  test('L7 a report as CSV has a header and one line for each row', async () => {
     const response = await gateway.fetch(`/v1/usage?${AROUND}&group_by=model,status&format=csv`, {
       headers: bob.headers,
     });

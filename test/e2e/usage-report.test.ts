@@ -1,4 +1,4 @@
-/** `GET /v1/usage` over real records, for a key and for the admin (M5), and the bound on a record's metadata (M4). */
+/** Tests `GET /v1/usage` over real records, for a key and for the admin (M5), and the limit of a record's metadata (M4). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
@@ -64,7 +64,7 @@ function day(daysFromNow: number): string {
 const AROUND = `from=${day(-1)}&to=${day(2)}`;
 
 describe('GET /v1/usage', () => {
-  test("M5 P5: for a key, it sums that key's records alone, in the contract's shape", async () => {
+  test('M5 P5 a key gets the sums of its own records', async () => {
     const { data, ...rest } = await report(`${AROUND}&group_by=model`, bob.headers);
     const sums = {
       requests: 2,
@@ -80,9 +80,9 @@ describe('GET /v1/usage', () => {
       cancelled_requests: 0,
       cut_requests: 0,
       median_first_token_ms: expect.any(Number),
-      // An answer that is whole at once tells no rate.
+      // There is no rate for an output that arrived at once.
       median_tokens_per_second: null,
-      // At 1.1 and 4.4 dollars a million tokens.
+      // At 1.1 and 4.4 dollars per million tokens.
       cost: { USD: 0.000165 },
       estimated_cost: {},
     };
@@ -101,12 +101,12 @@ describe('GET /v1/usage', () => {
     ]);
   });
 
-  test('M5: the same answers without /v1', async () => {
+  test('M5 the same reports without /v1', async () => {
     const response = await gateway.fetch(`/usage?${AROUND}`, { headers: ann.headers });
     expect(objectOf((await jsonOf(response)).total)).toMatchObject({ requests: 3, estimated_requests: 1 });
   });
 
-  test('M5: for the admin, it sums all keys and groups by key', async () => {
+  test('M5 the admin gets the sums of all keys, grouped by key', async () => {
     const { data, total } = await report(`${AROUND}&group_by=key`, ADMIN);
     const rows = objectsOf(data).map(({ key, requests, failed_requests }) => [
       key,
@@ -122,7 +122,7 @@ describe('GET /v1/usage', () => {
     expect(total).toMatchObject({ requests: 5, failed_requests: 2, reasoning_tokens: 9 + 32 });
   });
 
-  test('M5: rows are grouped by several fields, in the requested order', async () => {
+  test('M5 rows are grouped by several fields, in the requested order', async () => {
     const { data, group_by } = await report(`${AROUND}&group_by=provider,status`, ADMIN);
     expect(group_by).toEqual(['provider', 'status']);
     const rows = objectsOf(data).map(({ provider, status, requests }) => [provider, status, requests]);
@@ -134,7 +134,7 @@ describe('GET /v1/usage', () => {
     ]);
   });
 
-  test('M5: hours, and the narrowing to a provider, a model, a route and a status', async () => {
+  test('M5 groups by hour, and filters by provider, model, route and status', async () => {
     const of = async (query: string) => (await report(`${AROUND}&group_by=hour&${query}`, ADMIN)).total;
     expect(await of('provider=openai')).toMatchObject({ requests: 2, failed_requests: 1 });
     expect(await of('provider=openai&status=failed')).toMatchObject({ requests: 1, cut_requests: 0 });
@@ -153,11 +153,11 @@ describe('GET /v1/usage', () => {
     ['days after', () => `from=${day(2)}&to=${day(9)}`, 0],
     ['a span that contains today', () => `from=${day(-9)}&to=${day(9)}`, 3],
     ['no span: this month', () => '', 3],
-  ])('M5: it counts from `from`, inclusive, to `to`, exclusive (%s)', async (_, query, requests) => {
+  ])('M5 `from` is inclusive, `to` exclusive (%s)', async (_, query, requests) => {
     expect((await report(query(), ann.headers)).total).toMatchObject({ requests });
   });
 
-  test("M5: a record's own millisecond is within `from` and not within `to`", async () => {
+  test('M5 `from` includes and `to` excludes the millisecond of a record', async () => {
     const { time } = await send(ann, chat('mistral/mistral-small-latest'));
     const next = new Date(Date.parse(time) + 1).toISOString();
     const before = new Date(Date.parse(time) - 1).toISOString();
@@ -180,7 +180,7 @@ describe('GET /v1/usage', () => {
     ['status=broken', 'status'],
     ['format=xml', 'format'],
     ['key=0123456789abcdef', 'key'],
-  ])('M5: %s is refused for a key, with the expected values', async (query, param) => {
+  ])('M5 %s is refused for a key, with a message that names the valid values', async (query, param) => {
     const { status, error } = await errorOf(
       await gateway.fetch(`/v1/usage?${query}`, { headers: ann.headers }),
     );
@@ -193,13 +193,13 @@ describe('GET /v1/usage', () => {
     ['no key', {}],
     ['an unknown key', { authorization: 'Bearer weir_0123456789abcdef' }],
     ['a token that is almost the admin token', { authorization: `Bearer ${ADMIN_TOKEN}x` }],
-  ])('K3: %s gets 401', async (_, headers) => {
+  ])('K3 %s gets 401', async (_, headers) => {
     const { status, error } = await errorOf(await gateway.fetch('/v1/usage', { headers }));
     expect([status, error.code]).toEqual([401, 'invalid_api_key']);
   });
 });
 
-/** An answer with texts and numbers of the greatest length, for models whose name begins with 水. */
+/** A response with the longest texts and numbers, for models whose name begins with 水. */
 function replay({ body }: RecordedRequest): Replay | undefined {
   const model = textOf(body?.model);
   if (!model.startsWith('水')) return undefined;
@@ -222,7 +222,7 @@ describe('metadata', () => {
     ['wide characters', '水'.repeat(256)],
     ['surrogate pairs', '水' + '🌊'.repeat(127)],
     ['what JSON escapes', '水' + '"\\'.repeat(127)],
-  ])('M4: it has at most 1,024 bytes with texts and numbers of the greatest length (%s)', async (_, name) => {
+  ])('M4 has at most 1,024 bytes with the longest texts and numbers (%s)', async (_, name) => {
     for (const provider of [LONG_PROVIDER, 'xerotier']) {
       const record = await send(ann, streamedChat(`${provider}/${name}`.slice(0, 256)));
       expect(record).toMatchObject({ status: 'failed', provider, prompt_tokens: HUGE, estimated: false });

@@ -1,4 +1,4 @@
-/** Tracing as the runtime has it: spans know which one they began in, and how often each was ended. */
+/** A fake of the runtime's tracing that records each span, its parent, and how often it was ended. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Span, Tracing } from '../../src/tracing/spans.ts';
 
@@ -40,7 +40,7 @@ export class FakeTracing implements Tracing {
     return this.spans.filter((span) => span.parent === parent);
   }
 
-  /** The span that is active, as whatever the runtime itself traces stands below it. */
+  /** The active span, which would be the parent of the runtime's own spans. */
   get active(): FakeSpan | null {
     return this.#active.getStore() ?? null;
   }

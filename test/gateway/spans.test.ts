@@ -1,4 +1,4 @@
-/** Tests the spans of a request (W4): their names, what they stand below, what they tell, and that each ends once, whatever happens. */
+/** Tests the spans of a request (W4): names, parents, attributes, and that each ends exactly once. */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { type FakeSpan, FakeTracing } from './fake-tracing.ts';
@@ -26,7 +26,7 @@ function expectEnded({ spans, ended }: FakeTracing, count: number): void {
 }
 
 describe.each(WAYS)('W4 %s', (_, stream) => {
-  test('one span a request and one below it for each target tried, with the names of the conventions', async () => {
+  test('one span for the request and one below it for each attempt, with the conventions’ names', async () => {
     const { tracing, gateway } = traced({ first: [refuse(503)], second: [says('Hello')] });
     await read(await gateway.ask({ ...BOTH, stream }));
     await gateway.gateway.idle();
@@ -76,7 +76,7 @@ describe.each(WAYS)('W4 %s', (_, stream) => {
     expectEnded(tracing, 3);
   });
 
-  test('what the runtime traces of a call stands below the attempt that makes it', async () => {
+  test('the runtime’s span of a fetch is a child of the attempt’s span', async () => {
     const { tracing, gateway } = traced({ first: [refuse(503)], second: [says('Hello')] });
     const callers: (FakeSpan | null)[] = [];
     gateway.onAsk = () => callers.push(tracing.active);
@@ -84,7 +84,7 @@ describe.each(WAYS)('W4 %s', (_, stream) => {
     expect(callers).toEqual(tracing.spans.slice(1));
   });
 
-  test('all fail: each attempt has its error, and the request the last one', async () => {
+  test('all attempts fail: each span has its error, and the request’s span the last one', async () => {
     const { tracing, gateway } = traced({ first: [{ kind: 'unreachable' }], second: [refuse(429)] });
     await read(await gateway.ask({ ...BOTH, stream }));
     const told = tracing.spans.map(({ error, attributes }) => [error, attributes['error.type']]);
@@ -119,7 +119,7 @@ describe.each(WAYS)('W4 %s', (_, stream) => {
         ending: 'hang',
       },
     ],
-  ])('T4 a client that leaves %s ends both, and neither is an error', async (_when, play) => {
+  ])('T4 a client that disconnects %s ends both, without an error', async (_when, play) => {
     const { tracing, gateway } = traced({ first: [play] });
     const leaving = new AbortController();
     gateway.ask({ model: 'deepseek/first', stream }, { signal: leaving.signal }).catch(() => {});
@@ -131,7 +131,7 @@ describe.each(WAYS)('W4 %s', (_, stream) => {
     expectEnded(tracing, 2);
   });
 
-  test('a span that nobody sees is told nothing, and has none below it', async () => {
+  test('a span that is not recorded gets no attributes and has no children', async () => {
     const { tracing, gateway } = traced({ first: [says('Hello')] }, {}, new FakeTracing(false));
     const got = await read(await gateway.ask({ model: 'deepseek/first', stream }));
     expect(got.text).toBe('Hello');
@@ -139,7 +139,7 @@ describe.each(WAYS)('W4 %s', (_, stream) => {
   });
 });
 
-test('W4 each route has its operation, and tokens that were cached or spent on reasoning are told', async () => {
+test('W4 each route has its operation; cached and reasoning tokens are attributes', async () => {
   const usage = {
     prompt_tokens: 5,
     completion_tokens: 3,
@@ -167,13 +167,13 @@ test('W4 each route has its operation, and tokens that were cached or spent on r
   expect(tracing.spans.every(({ ends }) => ends === 1)).toBe(true);
 });
 
-test('W4 M1 a request that is refused before any upstream is asked has no span, as it has no record', async () => {
+test('W4 M1 a request that is refused before any upstream is called has neither span nor record', async () => {
   const { tracing, gateway } = traced({});
   expect((await gateway.ask({ model: 'nowhere/m' })).status).toBe(404);
   expect(tracing.spans).toEqual([]);
 });
 
-test('W4 R5 an answer that is whole and has no text ends its spans', async () => {
+test('W4 R5 a complete output without text ends its spans', async () => {
   const { tracing, gateway } = traced({ first: [sse(ROLE, event({}, 'stop'), DONE)] });
   await read(await gateway.ask({ model: 'deepseek/first', stream: true }));
   expectEnded(tracing, 2);

@@ -1,4 +1,4 @@
-/** A usage record as a line of CSV: the columns of an export. */
+/** Writes a usage record as a line of CSV. */
 import { csvLine, decimalText } from '../../src/api/csv.ts';
 import type { JsonObject } from '../simulator/json.ts';
 
@@ -46,6 +46,6 @@ export function csvRecord(record: JsonObject): string {
 function cellOf(column: (typeof COLUMNS)[number], value: unknown): string {
   if (value === null || value === undefined) return '';
   if (column === 'cost') return decimalText(Number(value));
-  // Of the attempts, how many there were.
+  // `attempts`: their number.
   return Array.isArray(value) ? String(value.length) : String(value);
 }

@@ -1,20 +1,20 @@
-/** Reads single records page by page, and keeps with each page where the next one begins, so that an export can go on. */
+/** Reads records page by page into a file, and stores the position after each page, so that an export can continue. */
 import { open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { decodeObject, type JsonObject, objectOf, objectsOf } from '../simulator/json.ts';
 import { csvHeader, csvRecord } from './csv-record.ts';
 import type { Progress } from './progress.ts';
 
 export interface ExportOptions {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly url: string;
   readonly token: string;
   readonly from: string;
   readonly to: string;
   readonly format: 'ndjson' | 'csv';
-  /** One key's records, or all that the token may see (null). */
+  /** Null: all records that the token may read. */
   readonly key: string | null;
   readonly out: string;
-  /** Records a page. */
+  /** Records for each request. */
   readonly page: number;
 }
 
@@ -24,20 +24,20 @@ export interface ExportPorts {
   readonly progress: Pick<Progress, 'show'>;
 }
 
-/** The waits before the second try of a request and each one after it. */
+/** The waits before the retries of a request. */
 const RETRY_DELAYS_MS = [1000, 2000, 4000, 8000, 16_000];
 
-/** Where an export is: what was written of it, and what comes next. */
+/** What was written, and where the next page begins. */
 interface Position {
-  /** What was asked for; another export must not go on here. */
+  /** The options that select the records: another export must not continue here. */
   readonly of: string;
   readonly cursor: string | null;
-  /** Bytes of the file that are whole records. */
+  /** Bytes of the file with complete pages. */
   readonly bytes: number;
   readonly records: number;
 }
 
-/** @returns how many records are in the file, which is complete */
+/** @returns the number of records in the complete file */
 export async function exportRecords(options: ExportOptions, ports: ExportPorts): Promise<number> {
   const { format, out } = options;
   const state = `${out}.position`;
@@ -47,11 +47,11 @@ export async function exportRecords(options: ExportOptions, ports: ExportPorts):
   try {
     const total = await countRecords(options, ports);
     let position = resumed ?? { of, cursor: null, bytes: 0, records: 0 };
-    // What an interrupted write left behind the last whole page.
+    // Removes the rest of an interrupted write after the last complete page.
     await file.truncate(position.bytes);
     for (let isMore = true; isMore; ) {
       ports.progress.show(position.records, total);
-      const page = await ask(recordsPath(options, position.cursor), options, ports);
+      const page = await get(recordsPath(options, position.cursor), options, ports);
       const records = objectsOf(page.data);
       const head = position.bytes === 0 && format === 'csv' ? csvHeader() : '';
       const text = head + records.map(format === 'csv' ? csvRecord : ndjsonRecord).join('');
@@ -83,13 +83,13 @@ async function readPosition(path: string, of: string): Promise<Position | null> 
   if (text === null) return null;
   const read = decodeObject(text);
   if (read?.of !== of) {
-    throw new Error(`${path} is of another export: finish that one, or delete the file`);
+    throw new Error(`${path} belongs to another export: finish that one, or delete the file`);
   }
   const cursor = typeof read.cursor === 'string' ? read.cursor : null;
   return { of, cursor, bytes: Number(read.bytes), records: Number(read.records) };
 }
 
-/** Whole or not at all, whenever this process ends. */
+/** Writes atomically: the process may end at any time. */
 async function writePosition(path: string, position: Position): Promise<void> {
   await writeFile(`${path}.new`, JSON.stringify(position));
   await rename(`${path}.new`, path);
@@ -102,18 +102,18 @@ function recordsPath({ from, to, key, page }: ExportOptions, cursor: string | nu
   return `/v1/usage/records?${query}`;
 }
 
-/** How many there are, for the bar alone: null where the deployment can't sum up that time. */
+/** The number of records, for the progress bar only; null if the deployment cannot report on the range. */
 async function countRecords(options: ExportOptions, ports: ExportPorts): Promise<number | null> {
   const { from, to, key } = options;
   const query = new URLSearchParams({ from, to, group_by: 'status' });
   if (key !== null) query.set('key', key);
-  const report = await ask(`/v1/usage?${query}`, options, ports).catch(() => null);
+  const report = await get(`/v1/usage?${query}`, options, ports).catch(() => null);
   const requests = objectOf(report?.total).requests;
   return typeof requests === 'number' ? requests : null;
 }
 
-/** A refusal is final; whatever may pass is tried again. */
-async function ask(path: string, { url, token }: ExportOptions, ports: ExportPorts): Promise<JsonObject> {
+/** Retries network errors, 429 and 5xx. Other errors are final. */
+async function get(path: string, { url, token }: ExportOptions, ports: ExportPorts): Promise<JsonObject> {
   let reason = '';
   for (const delay of [0, ...RETRY_DELAYS_MS]) {
     if (delay > 0) await ports.wait(delay);

@@ -1,4 +1,4 @@
-/** Tests the export (L7): every record once, also after it was interrupted anywhere, and texts that no spreadsheet runs. */
+/** Tests the export (L7): each record once, also after interruptions, and no cell that a spreadsheet takes for a formula. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -24,11 +24,11 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** A deployment whose answers break as `answer` says: a status, or null for a connection that ends. */
+/** A fake deployment. `answer` returns a status, or null for a connection error. */
 function bench(answer: (request: number) => number | null, given: Partial<ExportOptions> = {}) {
   let requests = 0;
   const waits: number[] = [];
-  const asked: string[] = [];
+  const requested: string[] = [];
   const options: ExportOptions = {
     url: 'https://weir.example',
     token: 'token',
@@ -42,7 +42,7 @@ function bench(answer: (request: number) => number | null, given: Partial<Export
   };
   async function fakeFetch(input: string | URL | Request): Promise<Response> {
     const url = new URL(String(input));
-    asked.push(url.pathname + url.search);
+    requested.push(url.pathname + url.search);
     const status = answer(requests++);
     if (status === null) throw new Error('The connection ended');
     if (status !== 200) return Response.json({ error: { message: 'broken' } }, { status });
@@ -61,56 +61,56 @@ function bench(answer: (request: number) => number | null, given: Partial<Export
     wait: async (ms: number) => waits.push(ms),
     progress: { show: () => {} },
   };
-  return { options, asked, waits, run: () => exportRecords(options, ports) };
+  return { options, requested, waits, run: () => exportRecords(options, ports) };
 }
 
 const read = () => readFile(join(folder, 'records'), 'utf8');
 const whole = RECORDS.map((one) => `${JSON.stringify(one)}\n`).join('');
 
 describe('exportRecords', () => {
-  test('L7 a deployment that answers: every record once, in its order, and nothing else in the folder', async () => {
-    const { run, asked } = bench(() => 200);
+  test('L7 writes each record once, in order, and leaves no other file', async () => {
+    const { run, requested } = bench(() => 200);
     expect(await run()).toBe(RECORDS.length);
     expect(await read()).toBe(whole);
     expect(await readdir(folder)).toEqual(['records']);
-    expect(asked).toHaveLength(11);
+    expect(requested).toHaveLength(11);
   });
 
-  test.each([500, 503, 429, null])('L7 answers that break now and then (%s): asked again', async (status) => {
+  test.each([500, 503, 429, null])('L7 retries intermittent errors (%s)', async (status) => {
     const { run, waits } = bench((request) => (request % 3 === 1 ? status : 200));
     await run();
     expect(await read()).toBe(whole);
     expect(new Set(waits)).toEqual(new Set([1000]));
   });
 
-  test('L7 interrupted before each page: goes on from there, and the file is the same in the end', async () => {
+  test('L7 continues after an interruption before each page, with the same file in the end', async () => {
     for (let page = 1; page < 10; page++) {
       const broken = bench((request) => (request > page ? null : 200));
       await expect(broken.run()).rejects.toThrow('does not answer');
-      // An interrupted write leaves a part of a page behind.
+      // An interrupted write leaves a part of a page.
       await writeFile(join(folder, 'records'), `${await read()}{"request_id":"ha`);
-      const { run, asked } = bench(() => 200);
+      const { run, requested } = bench(() => 200);
       await run();
       expect(await read()).toBe(whole);
-      expect(asked).toHaveLength(11 - page);
+      expect(requested).toHaveLength(11 - page);
       await rm(join(folder, 'records'));
     }
   });
 
-  test('L7 a refusal: final, with what the deployment says', async () => {
+  test('L7 a refusal is final and its message is reported', async () => {
     const { run, waits } = bench((request) => (request > 0 ? 401 : 200));
     await expect(run()).rejects.toThrow('401 broken');
     expect(waits).toEqual([]);
   });
 
-  test('L7 the file of another export that was interrupted: not touched', async () => {
+  test('L7 does not overwrite the file of another interrupted export', async () => {
     await expect(bench((request) => (request > 2 ? null : 200)).run()).rejects.toThrow();
     const before = await read();
     await expect(bench(() => 200, { from: '2026-10-01' }).run()).rejects.toThrow('another export');
     expect(await read()).toBe(before);
   });
 
-  test('L7 CSV, interrupted: one header, and a line each record', async () => {
+  test('L7 an interrupted CSV export has one header, and a line for each record', async () => {
     await expect(bench((request) => (request > 4 ? null : 200), { format: 'csv' }).run()).rejects.toThrow();
     await bench(() => 200, { format: 'csv' }).run();
     const lines = (await read()).split('\r\n');
@@ -121,7 +121,7 @@ describe('exportRecords', () => {
 });
 
 describe('Progress', () => {
-  test('L7 in a terminal: one line with a bar; elsewhere: some lines', () => {
+  test('L7 shows one line with a bar in a terminal, and some lines elsewhere', () => {
     const shown = (isTTY: boolean) => {
       const lines: string[] = [];
       const progress = new Progress({ isTTY, write: (line: string) => lines.push(line) });

@@ -1,4 +1,4 @@
-/** A line that tells how far a long run is: over and over in a terminal, now and then in a file. */
+/** Shows the progress of a long run: one line that is updated in a terminal, or some lines in a file. */
 
 const WIDTH = 30;
 const LINES_IN_A_FILE = 20;
@@ -18,13 +18,13 @@ export class Progress {
     this.#output = output;
   }
 
-  /** @param total null where it is not known */
+  /** @param total null if unknown */
   show(done: number, total: number | null): void {
     this.#first ??= done;
     const seconds = Math.max(1, (Date.now() - this.#startedAt) / 1000);
     const speed = `${Math.round((done - this.#first) / seconds)} a second`;
     if (total === null) return this.#line(`${done} records, ${speed}`, true);
-    // Records may have come since the total was asked for.
+    // There may be new records since the total was read.
     const share = total === 0 ? 1 : Math.min(1, done / total);
     const bar = '#'.repeat(Math.round(share * WIDTH)).padEnd(WIDTH, '.');
     const isDue = share * LINES_IN_A_FILE >= this.#linesWritten;

@@ -1,4 +1,4 @@
-/** A Worker that fills a ledger object with many records, and calls a method of one: for `npm run ledger`. */
+/** A Worker for `npm run ledger` that fills a ledger object with many records, or calls one of its methods. */
 import { type LedgerEnv, LedgerObject } from '../../src/ledger/ledger-object.ts';
 import { requestId } from '../../src/metering/time.ts';
 import { record } from '../../test/metering/records.ts';
@@ -6,7 +6,7 @@ import { seeded } from '../../test/random.ts';
 
 const MODELS = 10;
 
-/** What is posted: records to be made and settled, or a method to be called so many times. */
+/** The posted job: generate and settle records, or call a method several times. */
 export type Job =
   | {
       readonly fill: number;
@@ -24,12 +24,12 @@ export type Job =
     };
 
 class ScaleLedger extends LedgerObject {
-  /** Does what the alarm would, as often as it takes. */
+  /** Runs the alarm handler several times. */
   async fireAlarms(times: number): Promise<void> {
     for (let i = 0; i < times; i++) await this.alarm();
   }
 
-  /** What a call costs that does nothing. */
+  /** For the cost of a call itself. */
   async nothing(): Promise<void> {}
 }
 
@@ -40,10 +40,10 @@ export default {
     const job = await request.json<Job>();
     if ('fill' in job) return Response.json(await fill(job, env));
     const stub: object = env.WEIR_LEDGER.getByName(job.key);
-    let answer: unknown;
+    let result: unknown;
     for (let i = 0; i < job.times; i++)
-      answer = await Reflect.apply(Reflect.get(stub, job.call), stub, job.args);
-    return Response.json(answer ?? null);
+      result = await Reflect.apply(Reflect.get(stub, job.call), stub, job.args);
+    return Response.json(result ?? null);
   },
 } satisfies ExportedHandler<LedgerEnv>;
 

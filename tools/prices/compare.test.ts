@@ -1,4 +1,4 @@
-/** Tests the comparison of the shipped prices with another source, and that this source is in no bundle (P6). */
+/** Tests the comparison of the shipped prices with another source, and that this source is not bundled (P6). */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -32,29 +32,29 @@ function kinds(prices: readonly ShippedPrice[], there: ComparedRates | null): st
 describe('compare', () => {
   const SAME = { input: 1, output: 2 };
   test.each<[what: string, prices: ShippedPrice[], there: ComparedRates | null, found: string[]]>([
-    ['the same rates: nothing', [shipped()], SAME, []],
+    ['the same rates', [shipped()], SAME, []],
     ['another rate', [shipped()], { input: 1, output: 3 }, ['differs']],
-    ['a rate that only one has', [shipped()], { ...SAME, cached_input: 0.1 }, ['differs']],
+    ['a rate that only one side has', [shipped()], { ...SAME, cached_input: 0.1 }, ['differs']],
     [
-      'the last decimal of a double: nothing',
+      'a difference in the last decimal of a double',
       [shipped({ output: 1.8 })],
       { input: 1, output: 1.2 * 1.5 },
       [],
     ],
-    ['a model that it does not know', [shipped()], null, ['unknown there']],
-    ['a glob: has no name to compare', [shipped({ models: ['m*'] })], null, []],
-    ['one that is yet to begin', [shipped({ since: '2027-01-01T00:00:00Z' })], null, []],
-    ['one that has ended', [shipped({ input: 9 }), shipped({ since: '2026-06-01T00:00:00Z' })], SAME, []],
-    ['checked 60 days ago: nothing', [shipped({ checked: '2026-09-22' })], SAME, []],
+    ['a model that the other source does not have', [shipped()], null, ['not there']],
+    ['a glob, which has no name to compare', [shipped({ models: ['m*'] })], null, []],
+    ['a price that begins later', [shipped({ since: '2027-01-01T00:00:00Z' })], null, []],
+    ['a price that has ended', [shipped({ input: 9 }), shipped({ since: '2026-06-01T00:00:00Z' })], SAME, []],
+    ['checked 60 days ago', [shipped({ checked: '2026-09-22' })], SAME, []],
     ['checked 61 days ago', [shipped({ checked: '2026-09-21' })], SAME, ['old']],
     [
-      'a higher tier that it does not have',
+      'rates above a threshold that the other source does not have',
       [shipped({ above: { prompt_tokens: 10, input: 2, output: 3 } })],
       SAME,
       ['differs'],
     ],
     [
-      'peak hours that it does not have',
+      'peak hours that the other source does not have',
       [
         shipped({
           peak: { zone: '+08:00', days: [1, 2, 3, 4, 5], hours: [['09:00', '12:00']], input: 2, output: 4 },
@@ -67,7 +67,7 @@ describe('compare', () => {
     expect(kinds(prices, there)).toEqual(found);
   });
 
-  test('P6 the shipped prices and genai-prices: what is known to differ there is found, and most agree', () => {
+  test('P6 the shipped prices and genai-prices: known differences are found, and most prices agree', () => {
     const findings = compare(SHIPPED_PRICES, genai, NOW);
     const differing = findings.flatMap((finding) => (finding.kind === 'differs' ? [finding.model] : []));
     expect(differing).toEqual(expect.arrayContaining(['deepseek-v4-flash', 'mistral-large-latest']));
@@ -85,12 +85,12 @@ describe('compare', () => {
 });
 
 describe('the bundle', () => {
-  test('P6 has the shipped prices in it, and nothing of genai-prices', async () => {
+  test('P6 has the shipped prices and nothing of genai-prices', async () => {
     const row = ROWS.find(({ name }) => name === 'weir');
     const built = row === undefined ? null : await bundle(row);
     const text = readFileSync(join(built?.directory ?? '', built?.file ?? ''), 'utf8');
     expect(text).toContain('deepseek-v4-flash-vision-exp');
-    // Wrangler names each file of a package in a comment before it; the second is one of its exports.
+    // Wrangler writes the path of each file in a comment before it; `calcPrice` is one of the package's exports.
     expect(text).not.toContain('node_modules/@pydantic');
     expect(text).not.toContain('calcPrice');
   });

@@ -1,4 +1,4 @@
-/** Compares the shipped prices with those of another source, and finds the ones that nobody looked at for long (P6). */
+/** Compares the shipped prices with another source, and finds prices that were not checked for long. */
 
 import { findPrice, ratesInForce } from '../../src/metering/pricing/cost.ts';
 import type { Rates, ShippedPrice } from '../../src/metering/pricing/price.ts';
@@ -6,11 +6,11 @@ import type { Rates, ShippedPrice } from '../../src/metering/pricing/price.ts';
 const DAY_MS = 24 * 60 * 60 * 1000;
 export const MAX_CHECKED_DAYS = 60;
 
-/** The rates that both sources state. */
+/** The rates that both sources have. */
 const COMPARED = ['input', 'cached_input', 'cache_write', 'output'] as const;
 export type ComparedRates = Pick<Rates, (typeof COMPARED)[number]>;
 
-/** What the other source says of one model at one moment, for a prompt of so many tokens; null where it does not know it. */
+/** The other source's rates of a model at a moment, for a prompt of this size; null if it does not have the model. */
 export type Reference = (
   provider: string,
   model: string,
@@ -18,7 +18,7 @@ export type Reference = (
 ) => ComparedRates | null;
 
 export type Finding =
-  | { readonly kind: 'unknown there'; readonly price: ShippedPrice; readonly model: string }
+  | { readonly kind: 'not there'; readonly price: ShippedPrice; readonly model: string }
   | {
       readonly kind: 'differs';
       readonly price: ShippedPrice;
@@ -29,7 +29,7 @@ export type Finding =
     }
   | { readonly kind: 'old'; readonly price: ShippedPrice; readonly days: number };
 
-/** @param nowMs prices that begin later, or have ended, are left out */
+/** @param nowMs only prices in force at this moment are compared */
 export function compare(prices: readonly ShippedPrice[], reference: Reference, nowMs: number): Finding[] {
   return prices.flatMap((price) => {
     const names = price.models.filter((name) => !name.includes('*'));
@@ -49,7 +49,7 @@ function compareModel(price: ShippedPrice, model: string, reference: Reference, 
   ];
   for (const { when, ms, promptTokens } of moments) {
     const there = reference(price.provider, model, { ms, promptTokens });
-    if (there === null) return [{ kind: 'unknown there', price, model }];
+    if (there === null) return [{ kind: 'not there', price, model }];
     const here = ratesInForce(price, promptTokens, ms).rates;
     if (COMPARED.some((rate) => !isSame(here[rate], there[rate])))
       return [{ kind: 'differs', price, model, when, here, there }];
@@ -62,7 +62,7 @@ function isSame(a: number | undefined, b: number | undefined): boolean {
   return a === undefined || b === undefined ? a === b : Math.abs(a - b) < 1e-7;
 }
 
-/** Now, or the last two Wednesdays that were a peak hour and none. */
+/** Now, or an off-peak hour and a peak hour of the last Wednesday. */
 function momentsOf({ peak }: ShippedPrice, nowMs: number): { readonly when: string; readonly ms: number }[] {
   if (peak === undefined) return [{ when: '', ms: nowMs }];
   const wednesday = new Date(nowMs);

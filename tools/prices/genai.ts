@@ -1,8 +1,8 @@
-/** `@pydantic/genai-prices` as a source to compare with: a devDependency, never in the bundle (P6). */
+/** Reads `@pydantic/genai-prices`, a devDependency that is never bundled, as the source to compare with. */
 import { calcPrice, findProvider, type ModelPrice } from '@pydantic/genai-prices';
 import type { ComparedRates, Reference } from './compare.ts';
 
-/** Its ids of the providers whose prices are shipped. */
+/** The package's ids of the providers whose prices are shipped. */
 export const GENAI_IDS: Readonly<Record<string, string>> = {
   deepseek: 'deepseek',
   mistral: 'mistral',
@@ -24,7 +24,7 @@ const NAMES: Readonly<Record<keyof ComparedRates, string>> = {
 export const genai: Reference = (provider, model, { ms, promptTokens }) => {
   const providerId = GENAI_IDS[provider];
   if (providerId === undefined) return null;
-  // Gemini's names may have a prefix, which it does not know.
+  // Gemini's names may have a prefix, which the package does not know.
   const found = calcPrice({ input_tokens: 1 }, model.replace(/^models\//, ''), {
     providerId,
     timestamp: new Date(ms),
@@ -32,7 +32,7 @@ export const genai: Reference = (provider, model, { ms, promptTokens }) => {
   return found === null ? null : ratesOf(found.model_price, promptTokens);
 };
 
-/** Its chat models of a provider: those with a price for what is read and for what is written. */
+/** The package's chat models of a provider: those with a price for input and output. */
 export function genaiModels(provider: string): string[] {
   const found = findProvider({ providerId: GENAI_IDS[provider] ?? provider });
   return (found?.models ?? [])

@@ -1,11 +1,11 @@
-/** Tests what a client is told of a request's cost, through the deployed gateway: the upstream's, else the table's (P2, P3, P5). */
+/** Tests the cost in a response's usage, through the deployed gateway: reported by the upstream, else from the table (P2, P3, P5). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf } from '../../tools/simulator/json.ts';
 import { chat, framesOf, jsonOf, streamedChat } from './client.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 
 const CHAT = '/v1/chat/completions';
-const ASKED = { usage: { include: true } };
+const WITH_COST = { usage: { include: true } };
 const OWN = { provider: 'compatible', since: '2026-01-01', currency: 'USD', output: 0 };
 const PRICES = [
   { ...OWN, models: ['llama-*'], input: 100_000 },
@@ -19,25 +19,25 @@ let gateway: Gateway;
 beforeAll(async () => {
   gateway = await startGateway({ vars: { PRICES: JSON.stringify(PRICES) } });
   await gateway.put('config/prices', JSON.stringify(IN_KV));
-  // A fresh isolate reads KV beside its first request.
+  // A new isolate reads KV concurrently with its first request.
   const first = await gateway.post(CHAT, chat('openai/gpt-4o-mini'));
   await first.text();
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-interface Answer {
+interface Sent {
   readonly usage: JsonObject;
-  /** What the upstream received. */
+  /** The body that the upstream received. */
   readonly sent: JsonObject;
 }
 
-/** Asks once streamed and once whole; the stream's usage must be on its last chunk alone (U1). */
-async function ask(model: string, isStreamed: boolean, more: JsonObject = ASKED): Promise<Answer> {
-  const asked = gateway.simulator.requests.length;
+/** Sends a request. A stream's usage must be only in its last chunk (U1). */
+async function send(model: string, isStreamed: boolean, more: JsonObject = WITH_COST): Promise<Sent> {
+  const count = gateway.simulator.requests.length;
   const response = await gateway.post(CHAT, isStreamed ? streamedChat(model, more) : chat(model, more));
   expect(response.status).toBe(200);
   const usage = isStreamed ? streamedUsage(await response.text()) : objectOf((await jsonOf(response)).usage);
-  return { usage, sent: (await gateway.simulator.request(asked)).body ?? {} };
+  return { usage, sent: (await gateway.simulator.request(count)).body ?? {} };
 }
 
 function streamedUsage(text: string): JsonObject {
@@ -50,22 +50,22 @@ function streamedUsage(text: string): JsonObject {
 
 describe.each([
   ['a stream', true],
-  ['a plain answer', false],
-])('%s that was asked for its cost', (_, isStreamed) => {
-  test('P3 P5 OpenRouter: gets the word, and its own cost is in the usage', async () => {
-    const { usage, sent } = await ask('openrouter/moonshotai/kimi-k2.5', isStreamed);
+  ['a non-streaming response', false],
+])('%s with usage.include', (_, isStreamed) => {
+  test('P3 P5 OpenRouter gets the field, and its reported cost is in the usage', async () => {
+    const { usage, sent } = await send('openrouter/moonshotai/kimi-k2.5', isStreamed);
     expect(usage.cost).toBe(0.00004025);
     expect(sent.usage).toEqual({ include: true });
   });
 
-  test('P3 P5 xAI: its ticks are dollars', async () => {
-    const { usage, sent } = await ask('xai/grok-4.6', isStreamed);
+  test('P3 P5 xAI’s ticks are converted to dollars', async () => {
+    const { usage, sent } = await send('xai/grok-4.6', isStreamed);
     expect(usage.cost).toBe(0.0000739);
     expect(sent).not.toHaveProperty('usage');
   });
 
-  test('P5 OpenAI: the shipped price of its tokens', async () => {
-    const { usage, sent } = await ask('openai/gpt-4o-mini', isStreamed);
+  test('P5 OpenAI: the cost at the shipped price', async () => {
+    const { usage, sent } = await send('openai/gpt-4o-mini', isStreamed);
     const cached = Number(objectOf(usage.prompt_tokens_details).cached_tokens ?? 0);
     const fresh = Number(usage.prompt_tokens) - cached;
     const nano = fresh * 150 + cached * 75 + Number(usage.completion_tokens) * 600;
@@ -77,27 +77,27 @@ describe.each([
 
   test.each([
     ['a model of the setting PRICES', 'compatible/llama-3.3-70b-versatile', 0.1],
-    ['a shipped price that it lies over', 'openai/o4-mini', 0.2],
+    ['a model with a price in PRICES and a shipped one', 'openai/o4-mini', 0.2],
     ['a model of the KV key config/prices', 'compatible/openai/gpt-oss-20b', 0.3],
-  ])('P2 P5 %s: that price', async (__, model, dollarsAToken) => {
-    const { usage } = await ask(model, isStreamed);
+  ])('P2 P5 %s: own prices apply', async (__, model, dollarsAToken) => {
+    const { usage } = await send(model, isStreamed);
     expect(usage.cost).toBeCloseTo(Number(usage.prompt_tokens) * dollarsAToken, 9);
   });
 
   test.each([
     ['a model without a price', 'opentoken/google/gemini-3-flash'],
     ['a price in another currency than dollars', 'xerotier/llama-3.1-8b'],
-  ])('P5 %s: no cost, and not 0', async (__, model) => {
-    const { usage } = await ask(model, isStreamed);
+  ])('P5 %s: no cost, which is not zero', async (__, model) => {
+    const { usage } = await send(model, isStreamed);
     expect(usage).not.toHaveProperty('cost');
     expect(usage.total_tokens).toBeGreaterThan(0);
   });
 
-  test('C1 P5 the same models, not asked: no cost', async () => {
-    const unasked = { stream_options: { include_usage: true } };
+  test('C1 P5 without usage.include: no cost', async () => {
+    const without = { stream_options: { include_usage: true } };
     for (const model of ['openrouter/moonshotai/kimi-k2.5', 'xai/grok-4.6', 'openai/gpt-4o-mini']) {
-      expect((await ask(model, isStreamed, unasked)).usage).not.toHaveProperty('cost');
-      const declined = await ask(model, isStreamed, { ...unasked, usage: { include: false } });
+      expect((await send(model, isStreamed, without)).usage).not.toHaveProperty('cost');
+      const declined = await send(model, isStreamed, { ...without, usage: { include: false } });
       expect(declined.usage).not.toHaveProperty('cost');
     }
   });

@@ -1,4 +1,4 @@
-/** What one call may cost the deployment, whoever makes it: KV calls and reports (M5, findings 8 and 13). */
+/** Tests the bounds of what one request can cause, from any caller: KV calls, and the size of reports (M5). */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
@@ -30,7 +30,7 @@ function bearer(token: string): { authorization: string } {
 
 let marks = 0;
 
-/** Makes a KV call that nothing else makes; resolves with all calls up to it, as soon as it is in the log, which is in order. */
+/** Makes a unique KV call, waits until it is in the log, and returns all calls before it. The log is in order. */
 async function mark(): Promise<string[]> {
   const token = `mark-${++marks}`;
   await gateway.fetch('/v1/usage', { headers: bearer(token) });
@@ -41,27 +41,27 @@ async function mark(): Promise<string[]> {
     before = calls.slice(0, at);
     return at >= 0;
   });
-  // Prices are the isolate's, which reads them once a minute.
+  // An isolate reads prices once a minute.
   return before.filter((call) => call !== 'get config/prices');
 }
 
 async function kvCallsDuring(run: () => Promise<void>): Promise<string[]> {
   const before = (await mark()).length;
   await run();
-  // The first one after the mark is the mark's own.
+  // The first call after the mark is the mark itself.
   return (await mark()).slice(before + 1);
 }
 
-/** Sends a chat with that credential, and awaits its record. */
-async function ask(token: string, body: JsonObject): Promise<number> {
+/** Sends a chat with this credential, and waits for its record. */
+async function send(token: string, body: JsonObject): Promise<number> {
   const response = await gateway.post(CHAT, body, { headers: bearer(token) });
   await response.text();
   await gateway.record(response);
   return response.status;
 }
 
-describe('AUTH=passthrough, finding 8', () => {
-  test('M5 a made-up credential that asks for a year: nothing is listed', async () => {
+describe('AUTH=passthrough', () => {
+  test('M5 a report with an invented credential lists no records', async () => {
     const calls = await kvCallsDuring(async () => {
       const query = 'from=2025-01-01&to=2026-01-01&group_by=model';
       const report = await jsonOf(await gateway.fetch(`/v1/usage?${query}`, { headers: bearer('made-up') }));
@@ -72,17 +72,20 @@ describe('AUTH=passthrough, finding 8', () => {
 
   test.each([
     ['a stream', streamedChat],
-    ['a plain answer', chat],
-  ])('M1 a made-up credential that its provider refuses, %s: one write, its record', async (_, body) => {
-    const calls = await kvCallsDuring(async () => {
-      expect(await ask('made-up', body(MODEL))).toBe(401);
-    });
-    expect(calls).toEqual([expect.stringMatching(/^put usage\//)]);
-  });
+    ['a non-streaming response', chat],
+  ])(
+    'M1 an invented credential that the provider refuses (%s) causes one write, its record',
+    async (_, body) => {
+      const calls = await kvCallsDuring(async () => {
+        expect(await send('made-up', body(MODEL))).toBe(401);
+      });
+      expect(calls).toEqual([expect.stringMatching(/^put usage\//)]);
+    },
+  );
 
-  test('M5 a credential that was served once: is remembered once, and its records are listed', async () => {
+  test('M5 a credential that was served is remembered with one write, and its records are listed', async () => {
     const served = await kvCallsDuring(async () => {
-      for (const body of [chat(MODEL), streamedChat(MODEL)]) expect(await ask('sim-own', body)).toBe(200);
+      for (const body of [chat(MODEL), streamedChat(MODEL)]) expect(await send('sim-own', body)).toBe(200);
     });
     expect(served.filter((call) => !call.startsWith('put usage/'))).toEqual([`put ${callerKey('sim-own')}`]);
     expect(served).toHaveLength(3);
@@ -91,7 +94,7 @@ describe('AUTH=passthrough, finding 8', () => {
   });
 });
 
-describe('reports, finding 13', () => {
+describe('reports', () => {
   const DAY = 'from=2026-11-01&to=2026-11-02';
 
   async function report(query: string): Promise<Response> {
@@ -108,7 +111,7 @@ describe('reports, finding 13', () => {
   });
 
   test.each(['from=2026-02-30', 'from=2026-02-29T00:00:00Z', 'to=2026-11-31', 'from=2026-13-01'])(
-    'M5 %s, a day that there is not: refused',
+    'M5 %s, a day that does not exist: refused',
     async (query) => {
       const response = await gateway.fetch(`/v1/usage?${query}`, { headers: ADMIN });
       const { status, error } = await errorOf(response);
@@ -116,7 +119,7 @@ describe('reports, finding 13', () => {
     },
   );
 
-  test("M5 10,000 models of the callers' own are 10,000 rows, and one more is refused, which grouped by day is one row", async () => {
+  test('M5 a report with 10,000 rows succeeds, and one with 10,001 is refused', async () => {
     await gateway.set({ AUTH: 'keys', LISTED_RECORDS: '10000' });
     expect(objectsOf((await jsonOf(await report('group_by=model'))).data)).toHaveLength(10_000);
     await gateway.set({ AUTH: 'keys', LISTED_RECORDS: '10001' });

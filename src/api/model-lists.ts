@@ -5,17 +5,23 @@ import { apiUrl } from '../routing/targets.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, isWithinJsonBounds, parseJson, readArray, readCount, readText } from '../shared/json.ts';
-import {
-  MAX_MODEL_LIST_BYTES,
-  MODEL_LIST_FAILURE_TTL_MS,
-  MODEL_LIST_TIMEOUT_MS,
-  MODEL_LIST_TTL_MS,
-} from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
 import { readBodyText } from '../stream/read-body.ts';
 import type { Clock } from '../stream/timers.ts';
 import { causeOf, type Fetch, reasonOf } from '../upstream/fetch.ts';
+
+/** A provider's model list. The longest known, OpenRouter's, has less than 1 MiB (2026-11-21). */
+const MAX_MODEL_LIST_BYTES = 4 * 1024 * 1024;
+
+/** How long an isolate caches a provider's model list. */
+const MODEL_LIST_TTL_MS = 60_000;
+
+/** How long an isolate caches a failure to list models, so that not every caller repeats the call. */
+const MODEL_LIST_FAILURE_TTL_MS = 10_000;
+
+/** How long `/v1/models` waits for the providers' lists before it responds with those that are there. */
+const MODEL_LIST_TIMEOUT_MS = 5000;
 
 /** A model in the form of OpenAI's list. The id is the model's address. */
 export interface Model {

@@ -4,10 +4,12 @@ import type { RequestContext } from '../http/context.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import type { RecordQuery } from '../metering/ledger.ts';
 import { firstIdAt, isPosition, isRequestId } from '../metering/time.ts';
-import { MAX_LIST_RECORDS } from '../shared/limits.ts';
 import { ok, type Result } from '../shared/result.ts';
 import { viewRecord } from './record-view.ts';
 import { invalid, readStatuses, readTimeSpan, readUsageScope, type UsageScope } from './usage.ts';
+
+/** Records in one page of a list. */
+const MAX_LIST_RECORDS = 1000;
 
 const DEFAULT_LIMIT = 100;
 

@@ -16,9 +16,12 @@ import {
   type Row,
 } from '../metering/report.ts';
 import { DAY_MS, HOUR_MS, isoDay } from '../metering/time.ts';
-import { MAX_REPORT_DAYS, MAX_REPORT_ROWS } from '../shared/limits.ts';
+import { MAX_REPORT_ROWS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { csvResponse, decimalText } from './csv.ts';
+
+/** Days in one usage report. Each day takes at least one KV listing. */
+const MAX_REPORT_DAYS = 366;
 
 /** The usage of the calling key, or of all keys for the admin. */
 export async function handleUsage(request: Request, context: RequestContext): Promise<Response> {

@@ -1,6 +1,11 @@
 /** Gateway keys: creates, finds, lists and revokes them in KV, which stores only the SHA-256 of their tokens (K1, K2). */
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
-import { KEY_TTL_MS, MAX_KNOWN_KEYS } from '../shared/limits.ts';
+
+/** How long an isolate caches a gateway key. KV's own cache has the same minimum. */
+export const KEY_TTL_MS = 30_000;
+
+/** Gateway keys that an isolate caches. */
+const MAX_KNOWN_KEYS = 1000;
 
 export interface GatewayKey {
   readonly id: string;

@@ -9,12 +9,15 @@ import {
   MAX_JSON_VALUES,
   parseJsonExactly,
 } from '../shared/json.ts';
-import { MAX_ANSWER_BYTES, MAX_COLLECTED_STREAM_BYTES, SMALL_BYTES } from '../shared/limits.ts';
+import { MAX_RESPONSE_BYTES } from '../shared/limits.ts';
 import type { EventReader } from '../stream/event-reader.ts';
-import type { Lease, LeaseMemory } from '../stream/memory.ts';
+import { type Lease, type LeaseMemory, SMALL_BYTES } from '../stream/memory.ts';
 import { YieldBudget } from '../stream/pipeline.ts';
 import { readBodyText } from '../stream/read-body.ts';
 import type { Clock } from '../stream/timers.ts';
+
+/** A stream that is collected into one response: most of its bytes are the frames around the text. */
+const MAX_COLLECTED_STREAM_BYTES = 64 * 1024 * 1024;
 
 /** Whether an answer is an event stream; one that calls itself neither that nor JSON nor a page is taken for what was asked. */
 export function isEventStream(response: Response, isAskedFor: boolean): boolean {
@@ -35,7 +38,7 @@ export async function readPlainAnswer(
   upstream: Upstream,
   leaseMemory: LeaseMemory,
 ): Promise<PlainResult> {
-  const read = await readBodyText({ message: response, maxBytes: MAX_ANSWER_BYTES }, leaseMemory);
+  const read = await readBodyText({ message: response, maxBytes: MAX_RESPONSE_BYTES }, leaseMemory);
   if (read.kind === 'too_large') return { kind: 'error', error: tooLarge(upstream) };
   if (read.kind === 'memory_exhausted') return { kind: 'error', error: crowded(upstream) };
   if (read.kind !== 'text') return { kind: 'error', error: brokenConnection(upstream) };
@@ -76,7 +79,7 @@ export async function readStreamedAnswer(
       reader.push(chunk);
       if (reader.isOver) return lease;
       if (lease === null && heldChars() > SMALL_BYTES) {
-        lease = await leaseMemory(MAX_ANSWER_BYTES);
+        lease = await leaseMemory(MAX_RESPONSE_BYTES);
         lease?.markReceived();
         if (lease === null) reader.fail(crowded(upstream));
       }
@@ -92,7 +95,7 @@ export async function readStreamedAnswer(
 function tooLarge(upstream: Upstream): ApiError {
   return apiError(
     'upstream_event_too_large',
-    `${upstream.name} sent an answer larger than ${MAX_ANSWER_BYTES} bytes`,
+    `${upstream.name} sent an answer larger than ${MAX_RESPONSE_BYTES} bytes`,
   );
 }
 

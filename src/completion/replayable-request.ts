@@ -1,8 +1,8 @@
 /** The caller's request, held until no other target may be asked: each target gets it in its provider's words (R10). */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { ReportedFields } from '../canonical/reported-fields.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import type { PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
+import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropped-fields.ts';
 import {
   limitName,
   readOutputLimit,
@@ -22,7 +22,6 @@ import {
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { type JsonObject, omit, readArray, readCount } from '../shared/json.ts';
-import { MAX_REPORTED_NAMES } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { Lease } from '../stream/memory.ts';
 import { writeBody } from './written-size.ts';

@@ -1,7 +1,10 @@
 /** Holds what is sent to a provider against what came: no request grows on its way without a bound (B2). */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type JsonObject, writeJson } from '../shared/json.ts';
-import { MAX_WRITTEN_FACTOR, SMALL_BYTES } from '../shared/limits.ts';
+import { SMALL_BYTES } from '../stream/memory.ts';
+
+/** A request for a provider has at most this many times the bytes of the client's request, plus {@link SMALL_BYTES} that Weir adds. */
+const MAX_WRITTEN_FACTOR = 4;
 
 const MAX_BYTES_A_UNIT = 3;
 

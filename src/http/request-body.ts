@@ -9,11 +9,13 @@ import {
   parseJsonExactly,
 } from '../shared/json.ts';
 import { jsonFault } from '../shared/json-fault.ts';
-import { MAX_BODY_FIELDS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { Lease } from '../stream/memory.ts';
 import { readBodyText, type TextRead } from '../stream/read-body.ts';
 import type { RequestContext } from './context.ts';
+
+/** Fields of a request's body. Providers have some dozens, and each field is copied several times. */
+export const MAX_BODY_FIELDS = 1000;
 
 export interface RequestBody {
   readonly body: JsonObject;

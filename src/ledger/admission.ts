@@ -16,7 +16,6 @@ import {
   type MeteredRecords,
   type Unreported,
 } from '../metering/request-meter.ts';
-import { MAX_HELD_MS, RESERVATION_GRACE_MS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { LedgerClient } from './ledger-client.ts';
 import { limitHeaders, overdraft, refusalResponse } from './limits/limit-responses.ts';
@@ -29,6 +28,12 @@ import {
   type ReserveRequest,
 } from './limits/reservations.ts';
 import { findUsageUpperBound, highestPrice, MAX_PROMPT_TOKENS } from './limits/usage-upper-bound.ts';
+
+/** A reservation that is never settled is charged this long after its request's deadline. */
+const RESERVATION_GRACE_MS = 60_000;
+
+/** The latest time of that charge if no deadline is set. */
+const MAX_HELD_MS = 24 * 60 * 60 * 1000;
 
 /** The reservation of one request. */
 interface Held {

@@ -5,9 +5,11 @@ import { deleteChange, putChange, sizeProblem } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { KeyCallContext, KeyObjects } from '../http/context.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { LEDGER_TIMEOUT_MS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { LedgerNamespace, LedgerStub } from './ledger-calls.ts';
+
+/** How long a request waits for its key's ledger object before `BUDGET_FAIL` decides. */
+const LEDGER_TIMEOUT_MS = 5000;
 
 export class LedgerClient implements KeyObjects {
   readonly #ledgers: LedgerNamespace | null;

@@ -1,7 +1,7 @@
 /** The ledger in KV (`LEDGER=kv`): each record is an immutable entry of its own, and queries read the entries' metadata. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, readArray, readCount, readText } from '../shared/json.ts';
-import { MAX_REPORT_LISTINGS, REFUSALS_KEPT_DAYS, REPORT_LISTINGS_AT_ONCE } from '../shared/limits.ts';
+import { REFUSALS_KEPT_DAYS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import {
   type Ledger,
@@ -21,6 +21,12 @@ import {
 import type { RefusalBatch, RefusalQuery, RefusalRow } from './refusals.ts';
 import { matchesFilter, Report } from './report.ts';
 import { DAY_MS, daysBetween, firstIdAt, HOUR_MS, idTime, isoDay, isoTime } from './time.ts';
+
+/** KV listings of 1,000 records each in one usage report: below the subrequest limit of Workers Free. */
+export const MAX_REPORT_LISTINGS = 900;
+
+/** Concurrent KV listings: a Worker may have six open connections. */
+export const REPORT_LISTINGS_AT_ONCE = 6;
 
 /** The part of a KV namespace that the ledger uses. */
 export type LedgerStore = Pick<KVNamespace, 'get' | 'put' | 'list'>;

@@ -1,14 +1,22 @@
 /** Counts refused requests by hour, key and code. Each isolate buffers its counts and writes them rarely, at any rate of refusals. */
-import {
-  FIRST_REFUSALS_WAIT_MS,
-  MAX_REFUSAL_ROWS,
-  MAX_REFUSALS_RUN_MS,
-  MAX_REFUSALS_WAIT_MS,
-  MAX_REPORT_ROWS,
-  REFUSALS_WAIT_GROWTH,
-} from '../shared/limits.ts';
+import { MAX_REPORT_ROWS } from '../shared/limits.ts';
 import type { StartTimer } from './record-writer.ts';
 import { HOUR_MS, isoDay, isoTime, requestId } from './time.ts';
+
+/** Counts of refused requests, by hour, key and code, that wait to be written. Further keys are counted together. */
+export const MAX_REFUSAL_ROWS = 60;
+
+/** The wait before the counts are written first. */
+const FIRST_REFUSALS_WAIT_MS = 1000;
+
+/** The factor by which the wait grows with each write. */
+const REFUSALS_WAIT_GROWTH = 1.25;
+
+/** The longest wait between two writes. */
+const MAX_REFUSALS_WAIT_MS = 10 * 60 * 1000;
+
+/** How long one request keeps writing counts: a Worker runs for 30 s after its response. */
+const MAX_REFUSALS_RUN_MS = 25_000;
 
 export interface RefusalRow {
   /** Hours since the epoch. */

@@ -1,6 +1,5 @@
 /** Which fields of a request may be dropped without changing the output, and the report of what a translation dropped or changed. */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { ReportedFields, reportedField } from '../canonical/reported-fields.ts';
 import { isObject, type JsonObject, ownValue } from '../shared/json.ts';
 import { hasItems, type Unsupported } from './rules.ts';
 
@@ -142,3 +141,29 @@ const FROM_RESPONSES: ReadonlySet<string> = new Set([
   'tool_calls',
   'index',
 ]);
+
+/** Names of dropped or changed request fields in a response header, its record and its log. Clients choose the names. */
+export const MAX_REPORTED_NAMES = 100;
+const MAX_REPORTED_NAME_CHARS = 128;
+
+/** Collects names of fields, each once and in order, up to {@link MAX_REPORTED_NAMES}. */
+export class ReportedFields {
+  readonly #names = new Set<string>();
+
+  add(name: string): void {
+    if (this.#names.size < MAX_REPORTED_NAMES) this.#names.add(reportedField(name));
+  }
+
+  addAll(names: readonly string[]): void {
+    for (const name of names) this.add(name);
+  }
+
+  get list(): readonly string[] {
+    return [...this.#names];
+  }
+}
+
+/** The name as it is reported: truncated. */
+export function reportedField(name: string): string {
+  return name.slice(0, MAX_REPORTED_NAME_CHARS);
+}

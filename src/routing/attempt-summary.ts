@@ -1,8 +1,10 @@
 /** Tells what was tried for a request: in a header, in the message of the last error, and in the record (R8). */
 import type { ApiError } from '../canonical/error.ts';
 import type { Attempt } from '../metering/record.ts';
-import { MAX_ATTEMPTS_CHARS } from '../shared/limits.ts';
 import type { SkippedTarget } from './targets.ts';
+
+/** The summary of attempts in a header or a message. */
+export const MAX_ATTEMPTS_CHARS = 1024;
 
 /** A target that was not asked, as one of the attempts. */
 export function skippedAttempt({ target, reason }: SkippedTarget): Attempt {

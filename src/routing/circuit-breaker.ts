@@ -1,6 +1,17 @@
 /** Circuit breakers: skip a target for some seconds after repeated failures. Each isolate has its own. */
-import { CIRCUIT_FAILURES, CIRCUIT_OPEN_MS, CIRCUIT_REFUSED_MS, MAX_CIRCUITS } from '../shared/limits.ts';
 import type { Verdict } from './failures.ts';
+
+/** This many consecutive failures open a target's circuit. */
+export const CIRCUIT_FAILURES = 5;
+
+/** How long a circuit stays open after failures. */
+export const CIRCUIT_OPEN_MS = 10_000;
+
+/** How long a circuit stays open after a refusal of the deployment's key, balance or model. */
+export const CIRCUIT_REFUSED_MS = 60_000;
+
+/** Targets whose failures an isolate stores. Callers choose the model names. */
+export const MAX_CIRCUITS = 1000;
 
 interface Circuit {
   /** Consecutive failures. */

@@ -2,10 +2,15 @@
  * Schedules attempts: every target once without delay, then up to `RETRIES` rounds over the targets whose failure is recoverable, with
  * exponential backoff or the provider's `retry-after`.
  */
-import { FIRST_BACKOFF_MS, MAX_RETRY_AFTER_MS } from '../shared/limits.ts';
 import type { CircuitBreakers } from './circuit-breaker.ts';
 import type { Failure, Verdict } from './failures.ts';
 import type { SkippedTarget, Target } from './targets.ts';
+
+/** A target whose `retry-after` is longer is not retried. */
+const MAX_RETRY_AFTER_MS = 5000;
+
+/** The longest wait before the first retry round without a `retry-after`. It doubles with each round. */
+const FIRST_BACKOFF_MS = 250;
 
 /** A scheduled attempt. All times are in ms since the epoch. */
 export interface ScheduledTarget {

@@ -9,13 +9,18 @@ import {
   type Unsupported,
 } from '../request-translation/rules.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { MAX_PRICES_SETTING_BYTES, MAX_RETRIES } from '../shared/limits.ts';
 import { didYouMean, nearestName } from '../shared/nearest.ts';
 import type { TimerLimits } from '../stream/timers.ts';
 import { type Alias, readAliases } from './aliases.ts';
 import { type MountConfig, readMountConfig } from './mount-config.ts';
 import { type ConfiguredProvider, readProviders } from './providers.ts';
 import { type SettingProblem, SettingsReader } from './reader.ts';
+
+/** The setting `PRICES`. A Worker's variable holds no more. */
+const MAX_PRICES_SETTING_BYTES = 5 * 1024;
+
+/** The highest value of `RETRIES`. */
+const MAX_RETRIES = 5;
 
 export type { ConfiguredProvider } from './providers.ts';
 export type { SettingProblem } from './reader.ts';

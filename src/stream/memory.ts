@@ -1,13 +1,23 @@
 /** The memory that all requests of an isolate share: large bodies and events lease their bytes, and wait if there is no room (B3). */
-import {
-  LARGE_BYTES,
-  MAX_MEMORY_BYTES,
-  MAX_MEMORY_WAIT_MS,
-  MAX_TURN_MS,
-  SMALL_BYTES,
-  TURN_PAUSE_MS,
-} from '../shared/limits.ts';
 import type { Clock } from './timers.ts';
+
+/** What large bodies and events may hold in one isolate at a time. Further ones wait. */
+export const MAX_MEMORY_BYTES = 20 * 1024 * 1024;
+
+/** Up to this size nothing is counted and nothing waits: the number of concurrent requests bounds the sum. */
+export const SMALL_BYTES = 128 * 1024;
+
+/** Above this size only one body is worked on at a time, and in pieces: parsing and writing take some ms for each MiB. */
+export const LARGE_BYTES = 1024 * 1024;
+
+/** The longest wait for room. A lease that is this old and whose body was not received is revoked for others. */
+export const MAX_MEMORY_WAIT_MS = 10_000;
+
+/** The pause between the work on two large bodies, in which other requests run. */
+export const PAUSE_BETWEEN_TURNS_MS = 10;
+
+/** After this time a turn no longer delays the next one. */
+export const MAX_TURN_MS = 5000;
 
 /** The share of one body or event, from before it is read until nothing of it is held. */
 export interface Lease {
@@ -160,7 +170,7 @@ export class Memory {
     const cancelTimer = this.#clock.startTimer(MAX_TURN_MS, timeout.resolve);
     await Promise.race([before, timeout.promise]);
     cancelTimer();
-    await this.#pause(isFirst ? 0 : TURN_PAUSE_MS);
+    await this.#pause(isFirst ? 0 : PAUSE_BETWEEN_TURNS_MS);
     return () => {
       this.#turns--;
       turn.resolve();

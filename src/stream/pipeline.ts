@@ -8,19 +8,25 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { brokenConnection, deadlineExceeded, type Upstream } from '../canonical/upstream-error.ts';
 import type { JsonObject } from '../shared/json.ts';
-import {
-  MAX_HELD_OUTPUT_BYTES,
-  MAX_OUTPUT_FACTOR,
-  MAX_SILENT_BYTES,
-  SILENT_EVENT_BYTES,
-  SMALL_BYTES,
-} from '../shared/limits.ts';
+import { MAX_OUTPUT_FACTOR } from '../shared/limits.ts';
 import { ByteBuffer } from './buffers.ts';
 import { EventReader, type EventReaderOptions } from './event-reader.ts';
-import type { Lease, LeaseMemory } from './memory.ts';
+import { type Lease, type LeaseMemory, SMALL_BYTES } from './memory.ts';
 import { LF } from './sse-parser.ts';
 import { type Clock, StreamTimers, type TimerLimits } from './timers.ts';
 import type { ChunkSink, StreamFailure, StreamWriter } from './types.ts';
+
+/** After this much input without output a stream yields. As short lines it takes some ms. */
+const MAX_SILENT_BYTES = 64 * 1024;
+
+/**
+ * An event without output counts like this many bytes of blank lines. Time cannot be measured instead: the clock stands still in
+ * synchronous code.
+ */
+const SILENT_EVENT_BYTES = 512;
+
+/** What is written before the first output is held up to this size while another attempt may follow. */
+export const MAX_HELD_OUTPUT_BYTES = 64 * 1024;
 
 /** How a stream ended. `isOpen`: the headers were sent, and the error was a frame. */
 export type StreamEnd =

@@ -1,6 +1,5 @@
 /** Reads a complete body up to a bound: a request, a non-streaming response, a model list. */
-import { SMALL_BYTES } from '../shared/limits.ts';
-import { type Lease, type LeaseMemory, SMALL_LEASE } from './memory.ts';
+import { type Lease, type LeaseMemory, SMALL_BYTES, SMALL_LEASE } from './memory.ts';
 
 /** The first buffer for a body of unknown length: most fit. */
 const FIRST_BYTES = 16 * 1024;

@@ -2,9 +2,17 @@
 import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { removeSecret } from '../canonical/upstream-error.ts';
-import { MAX_CAUSE_CHARS, MAX_ERROR_BODY_BYTES, MAX_ERROR_BODY_MS } from '../shared/limits.ts';
 import type { Clock } from '../stream/timers.ts';
 import { checkHint, classifyRefusal, readRetryDelay, type UpstreamErrorContext } from './errors.ts';
+
+/** At most this much of an upstream's error body is read. */
+const MAX_ERROR_BODY_BYTES = 64 * 1024;
+
+/** The rest of an error body is awaited for this long: the status alone decides whether to retry. */
+const MAX_ERROR_BODY_MS = 5000;
+
+/** The cause of a failed connection, in the log and the record. */
+const MAX_CAUSE_CHARS = 300;
 
 export type Fetch = (input: Request | string, init?: RequestInit) => Promise<Response>;
 

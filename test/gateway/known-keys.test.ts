@@ -1,7 +1,7 @@
 /** Tests for how long a gateway goes on knowing a key that it has read (K3). */
 import { expect, test } from 'vitest';
+import { KEY_TTL_MS } from '../../src/auth/keys.ts';
 import type { Ports } from '../../src/http/context.ts';
-import { KEY_TTL_MS } from '../../src/shared/limits.ts';
 import { decodeObject, type JsonObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { MemoryStore } from '../metering/records.ts';
 import { FakeClock } from '../stream/fake-clock.ts';

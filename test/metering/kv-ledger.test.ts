@@ -1,11 +1,16 @@
 /** Tests the ledger in KV (M1, M4, L2, L3): each record has its own key, and reports and lists omit none. */
 import { describe, expect, test } from 'vitest';
 import type { ApiError } from '../../src/canonical/error.ts';
-import { dayPrefix, KvLedger, recordKey } from '../../src/metering/kv-ledger.ts';
+import {
+  dayPrefix,
+  KvLedger,
+  MAX_REPORT_LISTINGS,
+  REPORT_LISTINGS_AT_ONCE,
+  recordKey,
+} from '../../src/metering/kv-ledger.ts';
 import type { RecordPage, RecordQuery } from '../../src/metering/ledger.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { firstIdAt } from '../../src/metering/time.ts';
-import { MAX_REPORT_LISTINGS, REPORT_LISTINGS_AT_ONCE } from '../../src/shared/limits.ts';
 import { ok, type Result } from '../../src/shared/result.ts';
 import { MemoryStore, record } from './records.ts';
 

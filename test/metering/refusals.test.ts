@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { KvLedger } from '../../src/metering/kv-ledger.ts';
 import {
+  MAX_REFUSAL_ROWS,
   type RefusalBatch,
   RefusalCounts,
   type RefusalGroup,
   RefusalReport,
 } from '../../src/metering/refusals.ts';
-import { MAX_REFUSAL_ROWS } from '../../src/shared/limits.ts';
 import { MemoryStore } from './records.ts';
 
 const HOUR = 3_600_000;

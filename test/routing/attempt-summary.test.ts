@@ -1,8 +1,12 @@
 /** Tests how attempts are told: in `x-weir-attempts` and in the message of the last error (R8). */
 import { expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
-import { attemptsHeader, lastError, skippedAttempt } from '../../src/routing/attempt-summary.ts';
-import { MAX_ATTEMPTS_CHARS } from '../../src/shared/limits.ts';
+import {
+  attemptsHeader,
+  lastError,
+  MAX_ATTEMPTS_CHARS,
+  skippedAttempt,
+} from '../../src/routing/attempt-summary.ts';
 import { targetsOf } from './targets.ts';
 
 const DOWN = {

@@ -1,12 +1,12 @@
 /** Tests which targets an isolate leaves out, and for how long (R7). */
 import { expect, test } from 'vitest';
-import { CircuitBreakers } from '../../src/routing/circuit-breaker.ts';
 import {
   CIRCUIT_FAILURES,
   CIRCUIT_OPEN_MS,
   CIRCUIT_REFUSED_MS,
+  CircuitBreakers,
   MAX_CIRCUITS,
-} from '../../src/shared/limits.ts';
+} from '../../src/routing/circuit-breaker.ts';
 
 const NOW = 1_790_000_000_000;
 

@@ -1,10 +1,9 @@
 /** Tests which target is asked when: the first pass, further ones, their waits, circuits and the deadline (R6, R7). */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
-import { CircuitBreakers } from '../../src/routing/circuit-breaker.ts';
+import { CIRCUIT_FAILURES, CIRCUIT_OPEN_MS, CircuitBreakers } from '../../src/routing/circuit-breaker.ts';
 import { type Failure, judge } from '../../src/routing/failures.ts';
 import { RetrySchedule, type RetryScheduleOptions } from '../../src/routing/retry-schedule.ts';
-import { CIRCUIT_FAILURES, CIRCUIT_OPEN_MS } from '../../src/shared/limits.ts';
 import { targetsOf } from './targets.ts';
 
 const NOW = 1_790_000_000_000;

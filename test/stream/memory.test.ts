@@ -2,13 +2,14 @@
 import { describe, expect, test } from 'vitest';
 import {
   LARGE_BYTES,
+  type Lease,
   MAX_MEMORY_BYTES,
   MAX_MEMORY_WAIT_MS,
   MAX_TURN_MS,
+  Memory,
+  PAUSE_BETWEEN_TURNS_MS,
   SMALL_BYTES,
-  TURN_PAUSE_MS,
-} from '../../src/shared/limits.ts';
-import { type Lease, Memory } from '../../src/stream/memory.ts';
+} from '../../src/stream/memory.ts';
 import { FakeClock } from './fake-clock.ts';
 import { settle } from './stream-bench.ts';
 
@@ -127,7 +128,7 @@ describe('Lease.begin', () => {
     expect(await hasBegun(work)).toBe(false);
     first.endWork();
     expect(await hasBegun(work)).toBe(false);
-    bench.clock.advance(TURN_PAUSE_MS);
+    bench.clock.advance(PAUSE_BETWEEN_TURNS_MS);
     expect(await hasBegun(work)).toBe(true);
     second.release();
     expect(await hasBegun((await bench.room(LARGE)).startWork())).toBe(true);
@@ -147,7 +148,7 @@ describe('Lease.begin', () => {
     const work = second.startWork();
     first.release();
     await settle();
-    bench.clock.advance(TURN_PAUSE_MS);
+    bench.clock.advance(PAUSE_BETWEEN_TURNS_MS);
     expect(await hasBegun(work)).toBe(true);
   });
 
@@ -159,7 +160,7 @@ describe('Lease.begin', () => {
     expect(await hasBegun(work)).toBe(false);
     bench.clock.advance(1);
     await settle();
-    bench.clock.advance(TURN_PAUSE_MS);
+    bench.clock.advance(PAUSE_BETWEEN_TURNS_MS);
     expect(await hasBegun(work)).toBe(true);
   });
 });

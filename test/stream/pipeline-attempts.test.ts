@@ -2,8 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { UsageAccumulator } from '../../src/metering/request-meter.ts';
-import { MAX_HELD_OUTPUT_BYTES } from '../../src/shared/limits.ts';
-import type { AttemptCallbacks, EmptyEnd } from '../../src/stream/pipeline.ts';
+import { type AttemptCallbacks, type EmptyEnd, MAX_HELD_OUTPUT_BYTES } from '../../src/stream/pipeline.ts';
 import type { TimerLimits } from '../../src/stream/timers.ts';
 import type { StreamFailure } from '../../src/stream/types.ts';
 import { optionsOf } from '../contract/convert.ts';

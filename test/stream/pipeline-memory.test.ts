@@ -1,7 +1,6 @@
 /** Tests what a stream does with large events in an isolate whose memory others hold: it waits, or ends honestly (B3). */
 import { describe, expect, test } from 'vitest';
-import { MAX_MEMORY_BYTES, MAX_MEMORY_WAIT_MS, SMALL_BYTES } from '../../src/shared/limits.ts';
-import { Memory } from '../../src/stream/memory.ts';
+import { MAX_MEMORY_BYTES, MAX_MEMORY_WAIT_MS, Memory, SMALL_BYTES } from '../../src/stream/memory.ts';
 import { FakeClock } from './fake-clock.ts';
 import { bodyOf, DONE, HELLO, readAll, run, STOP, settle } from './stream-bench.ts';
 

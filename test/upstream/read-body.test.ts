@@ -1,7 +1,6 @@
 /** Tests the reading of bodies that have to be whole: their bounds, their ends, and the memory they are given (B2, B3, T3). */
 import { describe, expect, test } from 'vitest';
-import { MAX_MEMORY_BYTES, MAX_MEMORY_WAIT_MS, SMALL_BYTES } from '../../src/shared/limits.ts';
-import { Memory } from '../../src/stream/memory.ts';
+import { MAX_MEMORY_BYTES, MAX_MEMORY_WAIT_MS, Memory, SMALL_BYTES } from '../../src/stream/memory.ts';
 import {
   announcedLength,
   type BodyRead,

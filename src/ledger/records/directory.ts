@@ -2,7 +2,7 @@
 import type { ReportQuery } from '../../metering/ledger.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refusals.ts';
 import { DAY_MS, firstIdAt, HOUR_MS, idTime } from '../../metering/time.ts';
-import { MAX_ASKED_LEDGERS, MAX_REPORT_ROWS, REFUSALS_KEPT_DAYS } from '../../shared/limits.ts';
+import { MAX_QUERIED_LEDGERS, MAX_REPORT_ROWS, REFUSALS_KEPT_DAYS } from '../../shared/limits.ts';
 import { AMOUNTS, createSumTable, rowsFrom, type SumRow, valuesOf } from './sum-columns.ts';
 import { type DayRow, sumRows } from './sums.ts';
 
@@ -50,15 +50,15 @@ export interface ActiveDays {
 
 /**
  * The days from `from` to `to`, both inclusive, on which there were requests.
- * @returns whole days with together at most {@link MAX_ASKED_LEDGERS} keys: no day if the latest one has more
+ * @returns whole days with together at most {@link MAX_QUERIED_LEDGERS} keys: no day if the latest one has more
  */
 export function activeDays(sql: SqlStorage, from: number, to: number): ActiveDays {
   const select =
     'SELECT DISTINCT day, key FROM ledger_days WHERE day >= ? AND day <= ? ORDER BY day DESC LIMIT ?';
-  const rows = [...sql.exec(select, from, to, MAX_ASKED_LEDGERS + 1).raw()];
+  const rows = [...sql.exec(select, from, to, MAX_QUERIED_LEDGERS + 1).raw()];
   const byDay = Map.groupBy(rows, ([day]) => Number(day));
   const days = [...byDay].map(([day, pairs]) => ({ day, keyIds: pairs.map(([, key]) => String(key)) }));
-  const isCut = rows.length > MAX_ASKED_LEDGERS;
+  const isCut = rows.length > MAX_QUERIED_LEDGERS;
   return { days: isCut ? days.slice(0, -1) : days, isCut };
 }
 

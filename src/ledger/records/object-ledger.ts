@@ -5,17 +5,15 @@ import type { UsageRecord } from '../../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refusals.ts';
 import { Report } from '../../metering/report.ts';
 import { DAY_MS, firstIdAt, idTime } from '../../metering/time.ts';
-import {
-  ASKED_LEDGERS_AT_ONCE,
-  MAX_ASKED_LEDGERS,
-  MAX_PART_RECORDS,
-  SUMMED_LEDGERS_AT_ONCE,
-} from '../../shared/limits.ts';
+import { MAX_PART_RECORDS, MAX_QUERIED_LEDGERS, QUERIED_LEDGERS_AT_ONCE } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import { DIRECTORY, type LedgerNamespace, type LedgerStub } from '../ledger-calls.ts';
 import type { ActiveDay, ActiveDays } from './directory.ts';
 import type { LedgerPage } from './records.ts';
 import { fromColumns, type SumRow } from './sum-columns.ts';
+
+/** Ledgers whose sums are held at a time. Each may have thousands of rows. */
+const SUMMED_LEDGERS_AT_ONCE = 6;
 
 export interface ObjectLedgerPorts {
   readonly ledgers: LedgerNamespace;
@@ -117,8 +115,8 @@ export class ObjectLedger implements Ledger {
     const { days, isCut } = await this.#activeDays(day, day);
     if (isCut) return refuse(TOO_MANY_KEYS, 'key');
     const keyIds = days.flatMap((active) => active.keyIds);
-    for (let at = 0; at < keyIds.length; at += ASKED_LEDGERS_AT_ONCE) {
-      const some = keyIds.slice(at, at + ASKED_LEDGERS_AT_ONCE);
+    for (let at = 0; at < keyIds.length; at += QUERIED_LEDGERS_AT_ONCE) {
+      const some = keyIds.slice(at, at + QUERIED_LEDGERS_AT_ONCE);
       const found = await Promise.all(some.map((id) => this.#read(id, (ledger) => ledger.find(requestId))));
       const record = found.find((one) => one !== null);
       if (record !== undefined) return ok(record);
@@ -135,9 +133,9 @@ export class ObjectLedger implements Ledger {
   }
 }
 
-const TOO_MANY_KEYS = `More than ${MAX_ASKED_LEDGERS} keys had requests on that day: name one with key=`;
+const TOO_MANY_KEYS = `More than ${MAX_QUERIED_LEDGERS} keys had requests on that day: name one with key=`;
 
-const TOO_MANY_LEDGERS = `Over all keys hours and parts of days are read of at most ${MAX_ASKED_LEDGERS} keys with requests on a day: ask for whole days (UTC) without hours, or name a key with key=`;
+const TOO_MANY_LEDGERS = `Over all keys hours and parts of days are read of at most ${MAX_QUERIED_LEDGERS} keys with requests on a day: ask for whole days (UTC) without hours, or name a key with key=`;
 
 /** The day of an id, in days since the epoch. */
 function dayOf(id: string): number {
@@ -200,14 +198,14 @@ async function listAll(
         await listOne(source.keyId, { ...query, fromId, beforeId: source.position ?? fromId, limit }),
       );
     };
-    for (let at = 0; at < sources.length; at += ASKED_LEDGERS_AT_ONCE)
-      await Promise.all(sources.slice(at, at + ASKED_LEDGERS_AT_ONCE).map(read));
+    for (let at = 0; at < sources.length; at += QUERIED_LEDGERS_AT_ONCE)
+      await Promise.all(sources.slice(at, at + QUERIED_LEDGERS_AT_ONCE).map(read));
     for (let source = leading(sources); source !== undefined; source = leading(sources)) {
       const last = records.at(-1);
       if (records.length === query.limit && last !== undefined) return { records, next: last.request_id };
       const record = source.shift();
       if (record !== undefined) records.push(record);
-      else if (calls < 2 * MAX_ASKED_LEDGERS) await read(source);
+      else if (calls < 2 * MAX_QUERIED_LEDGERS) await read(source);
       else return { records, next: source.position };
     }
   }

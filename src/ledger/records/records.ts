@@ -2,7 +2,9 @@
 import { matchesQuery, type RecordQuery } from '../../metering/ledger.ts';
 import { type ChargedRecord, type UsageRecord, withoutCharges } from '../../metering/record.ts';
 import { firstIdAt, idTime } from '../../metering/time.ts';
-import { MAX_SCANNED_RECORDS } from '../../shared/limits.ts';
+
+/** Records that are scanned for the matching ones of one page. */
+const MAX_SCANNED_RECORDS = 10_000;
 
 /** Records that one alarm deletes. */
 const MAX_DELETED = 10_000;

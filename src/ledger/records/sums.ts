@@ -3,7 +3,7 @@ import type { ReportQuery } from '../../metering/ledger.ts';
 import type { RecordSummary } from '../../metering/record.ts';
 import { amountsOf, FILTERS, type Group, groupValues, matchesFilter } from '../../metering/report.ts';
 import { DAY_MS, firstIdAt, HOUR_MS, isoDay, isoTime } from '../../metering/time.ts';
-import { MAX_DAY_GROUPS, MAX_PART_RECORDS, MAX_REPORT_ROWS } from '../../shared/limits.ts';
+import { MAX_PART_RECORDS, MAX_REPORT_ROWS } from '../../shared/limits.ts';
 import { eachRecord, type LedgerState, readState, setState } from './records.ts';
 import {
   AMOUNTS,
@@ -22,6 +22,9 @@ import {
   toColumns,
   valuesOf,
 } from './sum-columns.ts';
+
+/** Groups of one key's day sums, by provider, model, route, status and currency. Callers choose the model names. */
+export const MAX_DAY_GROUPS = 1000;
 
 const HOURS_PER_DAY = 24;
 

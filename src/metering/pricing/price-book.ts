@@ -1,12 +1,6 @@
 /** The price table of a deployment: its own prices, from the setting `PRICES` and from KV, before the shipped ones. */
 import { isWithinJsonBounds, parseJson } from '../../shared/json.ts';
 import { jsonFault } from '../../shared/json-fault.ts';
-import {
-  MAX_PRICES_CHARS,
-  PRICES_FAILURE_TTL_MS,
-  PRICES_TIMEOUT_MS,
-  PRICES_TTL_MS,
-} from '../../shared/limits.ts';
 import type { StartTimer } from '../record-writer.ts';
 import { ANTHROPIC } from './anthropic.ts';
 import { DEEPSEEK } from './deepseek.ts';
@@ -16,6 +10,18 @@ import { CODESTRAL, MISTRAL } from './mistral.ts';
 import { OPENAI } from './openai.ts';
 import { type Price, type PriceTable, parsePrices, type ShippedPrice } from './price.ts';
 import { XAI } from './xai.ts';
+
+/** The KV value `config/prices`. */
+export const MAX_PRICES_CHARS = 256 * 1024;
+
+/** How long an isolate caches the prices in KV. */
+export const PRICES_TTL_MS = 60_000;
+
+/** How long an isolate waits after it could not read the prices in KV. */
+const PRICES_FAILURE_TTL_MS = 10_000;
+
+/** If KV takes longer, the known prices are used. */
+const PRICES_TIMEOUT_MS = 2000;
 
 export const SHIPPED_PRICES: readonly ShippedPrice[] = [
   ...DEEPSEEK,

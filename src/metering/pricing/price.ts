@@ -1,7 +1,12 @@
 /** The form of a price, in the shipped tables, in the setting `PRICES` and in the KV key `config/prices`, and its parser. */
 import { isObject, type JsonObject, objectOf, readText } from '../../shared/json.ts';
-import { MAX_OWN_PRICES, MAX_PRICE_MODELS } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
+
+/** Prices in a deployment's own list. Every record searches it. */
+export const MAX_OWN_PRICES = 500;
+
+/** Models of one price. */
+const MAX_PRICE_MODELS = 50;
 
 /**
  * Units of the currency per million tokens, with at most six decimals. An absent rate is unknown, which does not mean free. Two have a

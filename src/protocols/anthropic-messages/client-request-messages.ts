@@ -1,6 +1,6 @@
 /** Translates the system and the messages of a Messages request into chat messages, with reasoning and its encoded states. */
 
-import { ReportedFields } from '../../canonical/reported-fields.ts';
+import { ReportedFields } from '../../request-translation/dropped-fields.ts';
 import { EmbeddedJson, isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import { decodeReasoningState, hasReasoningState, type ReasoningState } from '../shared/reasoning-state.ts';
 import { fromToolUseId } from './client-format.ts';

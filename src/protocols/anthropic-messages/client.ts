@@ -1,7 +1,7 @@
 /** Anthropic Messages as a client protocol: checks a request's body and translates its fields and tools into the canonical request. */
 import { type ApiError, apiError } from '../../canonical/error.ts';
-import { ReportedFields } from '../../canonical/reported-fields.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
+import { ReportedFields } from '../../request-translation/dropped-fields.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import type { ClientProtocol, ClientRequest } from '../shared/client-protocol.ts';

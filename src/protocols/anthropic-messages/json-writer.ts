@@ -3,7 +3,7 @@ import type { Chunk } from '../../canonical/chunk.ts';
 import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { Usage } from '../../canonical/usage.ts';
 import { EmbeddedJson, type JsonObject } from '../../shared/json.ts';
-import { MAX_ANSWER_BYTES } from '../../shared/limits.ts';
+import { MAX_RESPONSE_BYTES } from '../../shared/limits.ts';
 import type { JsonWriter, StreamFailure } from '../../stream/types.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import type { ReasoningState } from '../shared/reasoning-state.ts';
@@ -27,7 +27,7 @@ type Options = Pick<WriterOptions, 'requestId' | 'model'>;
 export class MessagesJsonWriter implements JsonWriter, BlockSink {
   failure: StreamFailure | null = null;
   readonly #options: Options;
-  readonly #blocks = new MessageBlocks(this, MAX_ANSWER_BYTES);
+  readonly #blocks = new MessageBlocks(this, MAX_RESPONSE_BYTES);
   readonly #content: JsonObject[] = [];
   readonly #embedded = new EmbeddedJson();
   #open: OpenBlock = { kind: 'text' };
@@ -54,7 +54,7 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
     for (const { index, delta, finish_reason } of chunk.choices) {
       if (index !== 0) continue;
       this.#chars += JSON.stringify(delta).length;
-      if (this.#chars > MAX_ANSWER_BYTES || !this.#blocks.read(delta)) return false;
+      if (this.#chars > MAX_RESPONSE_BYTES || !this.#blocks.read(delta)) return false;
       this.#finish ??= finish_reason;
     }
     return true;

@@ -1,8 +1,7 @@
 /** Writes a chat conversation as Gemini's `contents` and `systemInstruction`, with thought signatures on the parts they belong to. */
 
 import { readProviderTag } from '../../canonical/reasoning-details.ts';
-import { reportedField } from '../../canonical/reported-fields.ts';
-import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { reportedField, type TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { PLACEHOLDER_SIGNATURE, providerOfExtra } from '../../request-translation/messages.ts';
 import {
   append,

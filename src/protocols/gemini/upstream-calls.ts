@@ -9,7 +9,9 @@ import {
   readArray,
   readText,
 } from '../../shared/json.ts';
-import { MAX_PARTIAL_KEYS_CHARS } from '../../shared/limits.ts';
+
+/** The keys in a call's arguments that Vertex streams by path. They are kept until the call ends. */
+const MAX_PARTIAL_KEYS_CHARS = 64 * 1024;
 
 /** The calls of one candidate. */
 export class GeminiCalls {

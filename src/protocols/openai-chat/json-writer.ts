@@ -12,7 +12,7 @@ import type { FinishReason } from '../../canonical/finish-reason.ts';
 import { type ChatLogprobs, sizeOfLogprobs, type TextLogprobs } from '../../canonical/logprobs.ts';
 import { ReasoningDetails } from '../../canonical/reasoning-details.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { MAX_ANSWER_BYTES } from '../../shared/limits.ts';
+import { MAX_RESPONSE_BYTES } from '../../shared/limits.ts';
 import type { JsonWriter, StreamFailure } from '../../stream/types.ts';
 
 interface ToolCall {
@@ -52,7 +52,7 @@ export class ChatJsonWriter implements JsonWriter {
   chunk(chunk: Chunk): boolean {
     this.#last = chunk;
     this.#chars += sizeOf(chunk);
-    if (this.#chars > MAX_ANSWER_BYTES) return false;
+    if (this.#chars > MAX_RESPONSE_BYTES) return false;
     if (chunk.object === 'chat.completion.chunk') for (const choice of chunk.choices) this.#addChat(choice);
     else for (const choice of chunk.choices) this.#addText(choice);
     return true;

@@ -1,8 +1,8 @@
 /** Translates the input of a Responses request into chat messages: the items of one step become one assistant message. */
 
 import { type ApiError, apiError } from '../../canonical/error.ts';
-import { ReportedFields } from '../../canonical/reported-fields.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
+import { ReportedFields } from '../../request-translation/dropped-fields.ts';
 import { EmbeddedJson, isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import { decodeReasoningStates } from '../shared/reasoning-state.ts';

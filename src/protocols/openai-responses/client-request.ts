@@ -1,7 +1,7 @@
 /** Translates a Responses request into the canonical request: its fields, its tools and the choice of a tool. */
 
 import { type ApiError, apiError } from '../../canonical/error.ts';
-import { ReportedFields } from '../../canonical/reported-fields.ts';
+import { ReportedFields } from '../../request-translation/dropped-fields.ts';
 import { isObject, type JsonObject, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_TOOL_NAMES_CHARS } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';

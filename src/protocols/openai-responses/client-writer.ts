@@ -1,7 +1,6 @@
 /** Writes canonical chunks as a Responses stream: named, numbered events, then `[DONE]`. */
 import type { ChatChunk, Chunk } from '../../canonical/chunk.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
-import { MAX_REPEATED_ANSWER_CHARS } from '../../shared/limits.ts';
 import { FrameBuffer } from '../../stream/buffers.ts';
 import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
@@ -9,6 +8,12 @@ import { streamErrorOf } from './client-errors.ts';
 import { BEFORE_NUMBER, type OpenText } from './items.ts';
 import { ResponseObject } from './response-object.ts';
 import type { ResponsesSession } from './session.ts';
+
+/**
+ * The text that Responses repeats at the end, which is held for it: 8 times the text of 64,000 tokens. In UTF-16 units, or in bytes of
+ * JSON if it was never decoded.
+ */
+export const MAX_REPEATED_TEXT_CHARS = 2 * 1024 * 1024;
 
 /** A comment, because clients fail on events that they do not know. */
 export const HEARTBEAT_FRAME = ': heartbeat\n\n';
@@ -94,7 +99,7 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   get #isFull(): boolean {
-    return (this.#response?.output.heldChars ?? 0) > MAX_REPEATED_ANSWER_CHARS;
+    return (this.#response?.output.heldChars ?? 0) > MAX_REPEATED_TEXT_CHARS;
   }
 
   #begin(first: ChatChunk | null): ResponseObject {
@@ -144,5 +149,5 @@ function onlyText(chunk: Chunk): { readonly of: OpenText['of']; readonly text: s
 
 const TOO_LONG: ApiError = apiError(
   'upstream_event_too_large',
-  `The output is longer than ${MAX_REPEATED_ANSWER_CHARS} characters, the limit of a Responses stream, whose last event repeats it: request a shorter output, or use /v1/chat/completions`,
+  `The output is longer than ${MAX_REPEATED_TEXT_CHARS} characters, the limit of a Responses stream, whose last event repeats it: request a shorter output, or use /v1/chat/completions`,
 );

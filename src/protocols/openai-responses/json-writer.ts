@@ -1,6 +1,6 @@
 /** Collects the canonical chunks of a non-streaming response into one response object. */
 import type { Chunk } from '../../canonical/chunk.ts';
-import { MAX_ANSWER_BYTES } from '../../shared/limits.ts';
+import { MAX_RESPONSE_BYTES } from '../../shared/limits.ts';
 import type { JsonWriter, StreamFailure } from '../../stream/types.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import { ResponseObject } from './response-object.ts';
@@ -26,7 +26,7 @@ export class ResponsesJsonWriter implements JsonWriter {
     const options = { session: this.#session, writer: this.#options, events: null };
     this.#response ??= new ResponseObject(options, chunk);
     this.#response.add(chunk);
-    return this.heldChars <= MAX_ANSWER_BYTES;
+    return this.heldChars <= MAX_RESPONSE_BYTES;
   }
 
   /** The protocol has no place for vendor events. */

@@ -1,6 +1,9 @@
 /** What a response needs of its request: the fields that it repeats, and the tool that each function stands for. */
 import { isObject, type JsonObject, objectOf, omit, readCount, readText } from '../../shared/json.ts';
-import { MAX_ECHO_CHARS, MAX_NAME_CHARS } from '../../shared/limits.ts';
+import { MAX_NAME_CHARS } from '../../shared/limits.ts';
+
+/** The request's fields that a response object repeats, as JSON. Beyond it the largest fields are dropped. */
+const MAX_ECHO_CHARS = 64 * 1024;
 
 export interface ResponsesSession {
   /** The members of each response object that depend only on the request, as JSON text without braces. */

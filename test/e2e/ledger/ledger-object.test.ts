@@ -7,12 +7,12 @@ import {
   DIMENSIONS,
   MAX_SPEED_CHARS,
 } from '../../../src/ledger/records/sum-columns.ts';
+import { MAX_DAY_GROUPS } from '../../../src/ledger/records/sums.ts';
 import type { Ledger, RecordQuery, ReportQuery } from '../../../src/metering/ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import type { RefusalGroup } from '../../../src/metering/refusals.ts';
 import { type Group, Report } from '../../../src/metering/report.ts';
 import { firstIdAt, requestId } from '../../../src/metering/time.ts';
-import { MAX_DAY_GROUPS } from '../../../src/shared/limits.ts';
 import { manyRecords } from '../../metering/many-records.ts';
 import { record } from '../../metering/records.ts';
 import { type Ledgers, startLedgers } from './ledgers.ts';

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { ReplayableRequest } from '../../../src/completion/replayable-request.ts';
 import { maxWrittenBytes } from '../../../src/completion/written-size.ts';
+import { MAX_BODY_FIELDS } from '../../../src/http/request-body.ts';
 import { findUsageUpperBound } from '../../../src/ledger/limits/usage-upper-bound.ts';
 import { estimatePromptTokens } from '../../../src/metering/estimate.ts';
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
@@ -12,8 +13,7 @@ import { PROFILES } from '../../../src/providers/index.ts';
 import type { Route } from '../../../src/providers/provider.ts';
 import type { Target } from '../../../src/routing/targets.ts';
 import { isObject, isWithinJsonBounds, type JsonObject, parseJsonExactly } from '../../../src/shared/json.ts';
-import { LARGE_BYTES, MAX_BODY_FIELDS } from '../../../src/shared/limits.ts';
-import { SMALL_LEASE } from '../../../src/stream/memory.ts';
+import { LARGE_BYTES, SMALL_LEASE } from '../../../src/stream/memory.ts';
 import { settingsWith, targetsOf } from '../../routing/targets.ts';
 import type { Sample } from './samples.ts';
 

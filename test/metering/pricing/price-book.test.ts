@@ -1,8 +1,7 @@
 /** Tests the sources of a deployment's own prices, the cache of KV's, and a failing KV (P2). */
 import { describe, expect, test } from 'vitest';
 import { findPrice } from '../../../src/metering/pricing/cost.ts';
-import { PriceBook } from '../../../src/metering/pricing/price-book.ts';
-import { MAX_PRICES_CHARS, PRICES_TTL_MS } from '../../../src/shared/limits.ts';
+import { MAX_PRICES_CHARS, PRICES_TTL_MS, PriceBook } from '../../../src/metering/pricing/price-book.ts';
 import { price } from './prices.ts';
 
 type Answer = string | null | Error | 'hangs';

@@ -1,7 +1,6 @@
 /** Tests the parser of a deployment's own prices: valid prices, and the messages for invalid ones (P2). */
 import { describe, expect, test } from 'vitest';
-import { parsePrices } from '../../../src/metering/pricing/price.ts';
-import { MAX_OWN_PRICES } from '../../../src/shared/limits.ts';
+import { MAX_OWN_PRICES, parsePrices } from '../../../src/metering/pricing/price.ts';
 import { failure, ok } from '../../../src/shared/result.ts';
 
 const PRICE = { provider: 'groq', models: ['llama-*'], since: '2026-11-01', currency: 'USD', input: 0.5 };

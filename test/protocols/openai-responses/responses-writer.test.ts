@@ -1,8 +1,10 @@
 /** Tests the Responses stream of answers that no recording shows: interleaved calls, custom tools, cuts, bounds (I4). */
 import { describe, expect, test } from 'vitest';
-import { ResponsesWriter } from '../../../src/protocols/openai-responses/client-writer.ts';
+import {
+  MAX_REPEATED_TEXT_CHARS,
+  ResponsesWriter,
+} from '../../../src/protocols/openai-responses/client-writer.ts';
 import { ResponsesJsonWriter } from '../../../src/protocols/openai-responses/json-writer.ts';
-import { MAX_REPEATED_ANSWER_CHARS } from '../../../src/shared/limits.ts';
 import type { StreamFailure } from '../../../src/stream/types.ts';
 import { convertStream } from '../../contract/convert.ts';
 import { checkResponses, eventsIn, valuesIn } from './check.ts';
@@ -369,7 +371,7 @@ describe('I4 the answer is held once, within a bound', () => {
   const line = (content: string) =>
     `data: ${JSON.stringify({ id: 'c', created: 1_790_000_000, model: 'm', choices: [{ index: 0, delta: { content } }] })}\n\n`;
   const piece = 'x'.repeat(1000);
-  const count = Math.ceil(MAX_REPEATED_ANSWER_CHARS / piece.length) + 5;
+  const count = Math.ceil(MAX_REPEATED_TEXT_CHARS / piece.length) + 5;
   const conversion = { provider: 'openai', route: 'chat', model: 'm', usageChunk: true } as const;
 
   test.each([true, false])('beyond it the answer fails and says why, fast path %s', (fastPath) => {

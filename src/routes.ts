@@ -1,18 +1,17 @@
 /** The table of routes, and the router made from it: methods, preflights, 404s, log names and error forms follow from the table. */
 import { type IRequest, IttyRouter } from 'itty-router';
+import { handleCountTokens } from './api/count-tokens.ts';
 import {
   handleChangeKey,
   handleCreateKey,
   handleListKeys,
+  handleOwnKey,
   handleRevokeKey,
   handleShowKey,
-} from './api/admin-keys.ts';
-import { handleCountTokens } from './api/count-tokens.ts';
-import { handleKey } from './api/key.ts';
+} from './api/keys.ts';
 import { handleModel, handleModels } from './api/models.ts';
 import { handleRefusals, handleUsage } from './api/usage.ts';
 import { handleFindRecord, handleListRecords } from './api/usage-records.ts';
-
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
 import { handleCompletion } from './completion/handler.ts';
@@ -145,7 +144,7 @@ const ROUTES: readonly Route[] = [
     methods: { GET: (request, context, { id }) => handleFindRecord(request, context, id ?? '') },
   },
   { prefixes: V1, path: '/usage/refusals', methods: { GET: handleRefusals } },
-  { name: 'key', prefixes: V1, path: '/key', methods: { GET: handleKey } },
+  { name: 'key', prefixes: V1, path: '/key', methods: { GET: handleOwnKey } },
   {
     name: 'admin',
     path: '/admin/keys',

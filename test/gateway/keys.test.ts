@@ -1,4 +1,4 @@
-/** Tests that a key which could never be used is refused, or made with a warning that says why (K4). */
+/** Tests that a key that could never be used is refused, or created with a warning that says why. */
 import { describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
@@ -7,7 +7,7 @@ async function read(response: Response): Promise<JsonObject> {
   return decodeObject(await response.text()) ?? {};
 }
 
-async function make(gateway: LimitedGateway, body: JsonObject) {
+async function create(gateway: LimitedGateway, body: JsonObject) {
   const response = await gateway.post('/admin/keys', 'admin', { name: 'test', ...body });
   return { status: response.status, ...(await read(response)) } as JsonObject;
 }
@@ -17,20 +17,20 @@ const ALIASES = { fast: ['openai/gpt-4o-mini', 'deepseek/deepseek-flash'] };
 describe('K4 a new key', () => {
   test.each<[string, JsonObject]>([
     ['no limits', {}],
-    ['globs that fit', { models: ['deepseek/*', 'open*/gpt-4o*', '*', 'openai/made-up'] }],
+    ['globs that match', { models: ['deepseek/*', 'open*/gpt-4o*', '*', 'openai/made-up'] }],
     ['a budget in dollars', { models: ['openai/*'], budget: { USD: 5 } }],
     ['a budget in tokens, of any model', { models: ['openai/made-up'], budget: { tokens: 5 } }],
-  ])('%s: is made without a warning', async (_, body) => {
-    const made = await make(new LimitedGateway({ ALIASES }), body);
-    expect(made.status).toBe(201);
-    expect(made).not.toHaveProperty('warnings');
+  ])('%s: is created without a warning', async (_, body) => {
+    const created = await create(new LimitedGateway({ ALIASES }), body);
+    expect(created.status).toBe(201);
+    expect(created).not.toHaveProperty('warnings');
   });
 
   test.each(['hard', 'warn'])(
     'a %s budget in a currency without any price: 400, and no key',
     async (mode) => {
       const gateway = new LimitedGateway();
-      const { status, error } = await make(gateway, { budget: { EUR: 5, mode } });
+      const { status, error } = await create(gateway, { budget: { EUR: 5, mode } });
       expect(status).toBe(400);
       expect(error).toMatchObject({ param: 'budget', message: expect.stringContaining('USD, tokens') });
       const { data } = await read(await gateway.fetch('/admin/keys', 'admin'));
@@ -38,7 +38,7 @@ describe('K4 a new key', () => {
     },
   );
 
-  test('a currency that the deployment has prices in is taken, and listed among the units', async () => {
+  test('a budget in a currency of the deployment’s own prices is accepted, and the currency is listed as a unit', async () => {
     const price = {
       provider: 'openai',
       models: ['*'],
@@ -48,8 +48,8 @@ describe('K4 a new key', () => {
       output: 2,
     };
     const gateway = new LimitedGateway({ PRICES: [price] });
-    const made = await make(gateway, { budget: { EUR: 5 } });
-    expect([made.status, made.warnings]).toEqual([201, undefined]);
+    const created = await create(gateway, { budget: { EUR: 5 } });
+    expect([created.status, created.warnings]).toEqual([201, undefined]);
     const { budget_units } = await read(await gateway.fetch('/admin/keys', 'admin'));
     expect(budget_units).toEqual(['USD', 'EUR', 'tokens']);
   });
@@ -66,14 +66,14 @@ describe('K4 a new key', () => {
     ],
     [{ models: ['openai/made-up'], budget: { USD: 5 } }, 'budget', /has a price in USD/],
     [{ budget: { tokens: 0 } }, 'budget', /A hard budget of 0/],
-  ])('%j: is made, with a warning about %s', async (body, param, message) => {
-    const made = await make(new LimitedGateway({ ALIASES }), body);
-    expect(made.status).toBe(201);
-    expect(objectsOf(made.warnings)).toEqual([{ param, message: expect.stringMatching(message) }]);
+  ])('%j: is created, with a warning about %s', async (body, param, message) => {
+    const created = await create(new LimitedGateway({ ALIASES }), body);
+    expect(created.status).toBe(201);
+    expect(objectsOf(created.warnings)).toEqual([{ param, message: expect.stringMatching(message) }]);
   });
 
-  test('where AUTH takes no gateway keys: is made, with a warning', async () => {
-    const { warnings } = await make(new LimitedGateway({ AUTH: 'open' }), {});
+  test('where AUTH takes no gateway keys: is created, with a warning', async () => {
+    const { warnings } = await create(new LimitedGateway({ AUTH: 'open' }), {});
     expect(warnings).toEqual([{ param: null, message: expect.stringContaining('AUTH=open') }]);
   });
 });
@@ -87,7 +87,7 @@ describe('K4 a changed key', () => {
 
   test('globs that match nothing and a currency without prices: a warning, and a 400 that changes nothing', async () => {
     const gateway = new LimitedGateway();
-    const { id } = await make(gateway, { models: ['openai/*'] });
+    const { id } = await create(gateway, { models: ['openai/*'] });
     const globbed = await change(gateway, id, { models: ['opnai/*'] });
     expect([globbed.status, objectsOf(globbed.warnings)]).toEqual([
       200,
@@ -103,11 +103,11 @@ describe('K4 a changed key', () => {
     expect([mended.status, mended.warnings]).toEqual([200, undefined]);
   });
 
-  test('that has expired: another change of it says so', async () => {
+  test('a change of an expired key: a warning says that it has expired', async () => {
     let now = Date.now();
     const clock = { now: () => now, startTimer: () => () => {} };
     const gateway = new LimitedGateway({}, { clock });
-    const { id } = await make(gateway, { expires_at: new Date(now + 1000).toISOString() });
+    const { id } = await create(gateway, { expires_at: new Date(now + 1000).toISOString() });
     now += 2000;
     const { warnings } = await change(gateway, id, { name: 'renamed' });
     expect(warnings).toEqual([{ param: 'expires_at', message: expect.stringContaining('expired') }]);

@@ -131,7 +131,7 @@ describe('one record', () => {
     expect(rest).toEqual({
       request_id: response.headers.get('x-weir-request-id'),
       key_id: 'open',
-      sent: model,
+      asked: model,
       provider: 'deepseek',
       model: 'deepseek-reasoner',
       route: 'chat',

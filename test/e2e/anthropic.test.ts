@@ -1,4 +1,4 @@
-/** Anthropic behind the deployed gateway, over real HTTP: its headers, its errors, its usage in the record (A1, A3-A6, A9). */
+/** Tests Anthropic behind the gateway over HTTP: headers, errors, and usage records (A1, A3-A6, A9). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { chat, contentOf, DONE, errorOf, finishesOf, framesOf, jsonOf, streamedChat } from './client.ts';
@@ -88,7 +88,7 @@ const ask = (model: string, more: JsonObject = {}) =>
   gateway.post(CHAT, streamedChat(`anthropic/${model}`, more));
 
 describe('Anthropic, requests', () => {
-  test('A1 H2 its own path, credential and version; no authorization', async () => {
+  test('A1 H2 sends Anthropic’s path, credential and version, and no authorization', async () => {
     await (await ask('claude-haiku-4-5')).text();
     const request = gateway.simulator.requests.at(-1);
     expect(request?.path).toBe('/anthropic/v1/messages');
@@ -99,7 +99,7 @@ describe('Anthropic, requests', () => {
     expect(request?.headers).not.toHaveProperty('authorization');
   });
 
-  test('A1 streamed and whole: the same answer', async () => {
+  test('A1 the same response, streamed and not', async () => {
     const streamed = await (await ask('claude-haiku-4-5')).text();
     const whole = await jsonOf(await gateway.post(CHAT, chat('anthropic/claude-haiku-4-5')));
     const [choice] = objectsOf(whole.choices);
@@ -108,7 +108,7 @@ describe('Anthropic, requests', () => {
     expect(whole.usage).toMatchObject({ prompt_tokens: 2, completion_tokens: 9, total_tokens: 11 });
   });
 
-  test('Q5 A2 what its family refuses is left out, and named in the header', async () => {
+  test('Q5 A2 drops what the family refuses, and names it in the header', async () => {
     const response = await ask('claude-opus-5-5', { temperature: 0.2, seed: 7 });
     await response.text();
     expect(response.status).toBe(200);
@@ -117,13 +117,13 @@ describe('Anthropic, requests', () => {
 });
 
 describe('Anthropic, usage', () => {
-  test('A5 caches are in the prompt, and what is billed besides is in the record and its cost alone', async () => {
+  test('A5 the prompt includes cache tokens; extra billed tokens are only in the record and its cost', async () => {
     const response = await ask('claude-sonnet-4-5', { stream_options: { include_usage: true } });
     const text = await response.text();
     expect(text).toContain(
       '"usage":{"prompt_tokens":3210,"completion_tokens":7,"total_tokens":3217,"prompt_tokens_details":{"cached_tokens":200,"cache_write_tokens":3000}}',
     );
-    // $3, $0.30 and $3.75 a million of the prompt, $15 of the completion.
+    // $3, $0.30 and $3.75 per million prompt tokens, $15 per million completion tokens.
     const nanos = 110 * 3000 + 50_200 * 300 + 3000 * 3750 + 27 * 15_000;
     expect(await gateway.record(response)).toMatchObject({
       prompt_tokens: 3210 + 50_100,
@@ -137,7 +137,7 @@ describe('Anthropic, usage', () => {
     });
   });
 
-  test('P1 P5 what the cache keeps for an hour costs twice the input; a client that asks is told the record’s cost', async () => {
+  test('P1 P5 one-hour cache writes cost twice the input; a client that asks for the cost gets the record’s', async () => {
     const nanos = 10 * 1000 + 200 * 100 + 1000 * 1250 + 2000 * 2000 + 7 * 5000;
     const response = await ask('claude-haiku-4-5-20251001', { usage: { include: true } });
     const text = await response.text();
@@ -148,7 +148,7 @@ describe('Anthropic, usage', () => {
     expect((await gateway.record(beside)).cost_nanos).toBe(Math.round(Number(told) * 1e9));
   });
 
-  test('A5 overloaded before the first block: an error, and the prompt that was reported', async () => {
+  test('A5 overloaded before the first block: an error, and the reported prompt', async () => {
     const response = await ask('claude-overloaded-start');
     expect(await response.text()).toContain('"code":"overloaded_error"');
     expect(await gateway.record(response)).toMatchObject({
@@ -159,7 +159,7 @@ describe('Anthropic, usage', () => {
     });
   });
 
-  test('A5 M3 a stream that is cut: the prompt as reported, the completion estimated', async () => {
+  test('A5 M3 a truncated stream has the reported prompt and an estimated completion', async () => {
     const response = await ask('claude-cut');
     const text = await response.text();
     expect(framesOf(text).slice(-2)).toEqual([expect.stringContaining('upstream_truncated'), DONE]);
@@ -188,7 +188,7 @@ describe('Anthropic, errors', () => {
     expect(textOf(told.message)).toContain(message);
   });
 
-  test('A3 E2 overloaded in the middle: an error frame, and no finish', async () => {
+  test('A3 E2 overloaded during the stream: an error frame without a finish', async () => {
     const response = await ask('claude-overloaded-mid');
     const text = await response.text();
     expect(contentOf(text)).toBe('A weir');
@@ -196,7 +196,7 @@ describe('Anthropic, errors', () => {
     expect(framesOf(text).slice(-2)).toEqual([expect.stringContaining('"code":"overloaded_error"'), DONE]);
   });
 
-  test('A3 R2 an error as the first event: the next of the models is asked', async () => {
+  test('A3 R2 an error as the first event: the next model is tried', async () => {
     const models = ['anthropic/claude-overloaded-first', 'anthropic/claude-haiku-4-5'];
     const response = await gateway.post(CHAT, { ...streamedChat(models[0] ?? ''), models });
     expect(finishesOf(await response.text())).toEqual(['stop']);
@@ -205,13 +205,13 @@ describe('Anthropic, errors', () => {
 });
 
 describe('Anthropic, settings', () => {
-  test('A6 T2 pings put the idle timeout off, also after the first event: a silent thinker is no dead one', async () => {
+  test('A6 T2 pings delay the idle timeout, also after the first event', async () => {
     await gateway.set({ ...CLOCKS_OFF, IDLE_TIMEOUT_SECONDS: '0.8' });
     const text = await (await ask('claude-thinks')).text();
     expect([contentOf(text), finishesOf(text)]).toEqual(['A weir', ['stop']]);
   });
 
-  test('A9 PROMPT_CACHE: a history is cached by default, and not where it is off', async () => {
+  test('A9 PROMPT_CACHE: a history is cached by default, and not if it is off', async () => {
     const messages = [
       { role: 'user', content: 'Hello' },
       { role: 'assistant', content: 'Hi' },
@@ -227,7 +227,7 @@ describe('Anthropic, settings', () => {
     expect(await sent()).toBeUndefined();
   });
 
-  test('A1 a base URL that ends in /v1, as other SDKs have it: the same paths', async () => {
+  test('A1 a base URL that ends in /v1, as in other SDKs, gives the same paths', async () => {
     await gateway.set({ ANTHROPIC_BASE_URL: `${gateway.simulator.url}/anthropic/v1` });
     expect((await ask('claude-haiku-4-5')).status).toBe(200);
     const models = objectsOf((await jsonOf(await gateway.fetch('/v1/models'))).data);

@@ -1,30 +1,30 @@
-/** An agent's work for the tests of Messages: the task of five steps, done by Anthropic's SDK and the AI SDK as their users write it. */
+/** Tool loops of five steps for the tests of Messages, written with Anthropic's SDK and with the AI SDK. */
 
 import { createAnthropic } from '@ai-sdk/anthropic';
 import type Anthropic from '@anthropic-ai/sdk';
 import { jsonSchema, stepCountIs, tool } from 'ai';
 import { askAiSdk, type Thoughtful } from './agent-loops.ts';
 
-/** The simulator's models call tools in so many turns, two at once in the first, and then answer. */
+/** The simulator's models call tools in this many turns, two in the first, and then answer. */
 export const STEPS = 5;
 export const CALLS = STEPS + 1;
 const TASK = `steps:${STEPS} How high is the river, and what will it do?`;
 const NAMES = ['gauge', 'forecast'] as const;
 const CITY = { type: 'object' as const, properties: { city: { type: 'string' as const } } };
 const MAX_TOKENS = 8192;
-/** They choose their budget themselves, and refuse one. */
+/** Models with adaptive thinking, which refuse a budget. */
 const ADAPTIVE = ['anthropic/claude-sonnet-5', 'anthropic/claude-opus-5-5'];
 
 export interface LoopResult {
   /** The text after the last step. */
   readonly text: string;
-  /** Results that the tools gave. */
+  /** The number of tool results. */
   readonly calls: number;
-  /** The last answer, as its client has it. */
+  /** The last response, as the client received it. */
   readonly last: Anthropic.Message | null;
 }
 
-/** A loop by hand with the SDK's stream helper or its plain answer: each message goes back whole, thinking and all. */
+/** A manual loop with the SDK: each message goes back complete, with its thinking. */
 export async function runByHand(
   client: Anthropic,
   model: string,

@@ -1,4 +1,4 @@
-/** Messages to Anthropic, under real workerd: what goes up is what came but for the model and the credential, and so are the events (N1, N2). */
+/** Tests passthrough of Messages to Anthropic: requests and events change only in the model and the credential (N1, N2). */
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, describe, expect, test } from 'vitest';
 import { refusal } from '../../tools/simulator/anthropic-check.ts';
@@ -19,7 +19,7 @@ const RECORDED = new Map(
 );
 const CUT = 'cut-behind-the-first-text';
 
-/** Whether Anthropic has lost the thread that is gone on with next: it keeps one for five minutes. */
+/** Whether Anthropic has lost the thread of the next request. It keeps one for five minutes. */
 let isThreadLost = false;
 
 function replay({ body }: RecordedRequest): Replay | undefined {
@@ -37,7 +37,7 @@ function replay({ body }: RecordedRequest): Replay | undefined {
   return { chunks: [Buffer.from(whole.slice(0, end))] };
 }
 
-/** The model that the recorded text names itself: an alias has the same name. */
+/** The model in the recorded text, which is also the name of an alias. */
 const OWN_NAME = 'claude-sonnet-4-20250514';
 const ALIASES = JSON.stringify({
   [OWN_NAME]: 'anthropic/replay-anthropic--text.sse',
@@ -61,20 +61,20 @@ async function ask(body: JsonObject, headers: Record<string, string> = {}) {
   return { response, text, upstream: gateway.simulator.requests[before] };
 }
 
-/** A recording with LF alone, to the end of the message. */
+/** A recording with LF line ends, up to the end of the message. */
 function wholeOf(name: string): string {
   const whole = (RECORDED.get(name) ?? '').replaceAll('\r\n', '\n');
   return whole.slice(0, whole.indexOf('\n\n', whole.indexOf('event: message_stop')) + 2);
 }
 
-/** The data of the first event, and the bytes behind it. */
+/** The data of the first event, and the bytes after it. */
 function withoutStart(text: string): [start: JsonObject, rest: string] {
   const [, json = '', rest = ''] = /^event: message_start\ndata: (.*)\n\n([\s\S]*)$/.exec(text) ?? [];
   return [decodeObject(json) ?? {}, rest];
 }
 
-describe('N1 the way up', () => {
-  test('the body as it came, with unknown fields and blocks, but for the model; its version and betas pass', async () => {
+describe('N1 requests', () => {
+  test('the body is unchanged except for the model, with unknown fields and blocks; version and betas pass', async () => {
     const sent = {
       system: [
         { type: 'text', text: 'x-anthropic-billing-header: cc', cache_control: { type: 'ephemeral' } },
@@ -107,15 +107,15 @@ describe('N1 the way up', () => {
     expect(upstream?.headers['x-api-key']).toMatch(/^sim-anthropic/);
   });
 
-  test('a thread passes, as Anthropic has them', async () => {
+  test('a thread passes', async () => {
     const { upstream } = await ask({ model: 'anthropic/replay-none', thread: { type: 'create' } });
     expect(upstream?.body?.thread).toEqual({ type: 'create' });
   });
 });
 
-describe.skipIf(recordingsNote !== '')(`N1 the way down${recordingsNote}`, () => {
+describe.skipIf(recordingsNote !== '')(`N1 responses${recordingsNote}`, () => {
   test.each([...RECORDED.keys()])(
-    '%s: each event as it was but for the model, counted for the record',
+    '%s: each event is unchanged except for the model, and metered',
     async (name) => {
       const model = `anthropic/replay-${name}`;
       const { response, text } = await ask({ model, stream: true });
@@ -131,7 +131,7 @@ describe.skipIf(recordingsNote !== '')(`N1 the way down${recordingsNote}`, () =>
     },
   );
 
-  test("P1 Claude's searches are in the record, as its usage names them", async () => {
+  test("P1 the record has the searches of Claude's usage", async () => {
     const { response } = await ask({
       model: 'anthropic/replay-anthropic--web-search-citations.sse',
       stream: true,
@@ -139,12 +139,12 @@ describe.skipIf(recordingsNote !== '')(`N1 the way down${recordingsNote}`, () =>
     expect(await wholeRecord(gateway, response)).toMatchObject({ searches: 1 });
   });
 
-  test('asked for by the name that the answer has: every byte as it was', async () => {
+  test('every byte is unchanged if the requested model is the reported one', async () => {
     const { text } = await ask({ model: OWN_NAME, stream: true });
     expect(text).toBe(wholeOf('anthropic--text.sse'));
   });
 
-  test('N2 a cut stream: what came, and Anthropic’s own error event', async () => {
+  test('N2 a truncated stream: the received events, and an error event in Anthropic’s form', async () => {
     const { response, text } = await ask({ model: `anthropic/replay-${CUT}`, stream: true });
     expect(checkMessages(text, true)).toEqual([]);
     expect(text).toMatch(/event: error\ndata: \{"type":"error","error":\{"type":"api_error"[^\n]*\n\n$/);
@@ -154,12 +154,12 @@ describe.skipIf(recordingsNote !== '')(`N1 the way down${recordingsNote}`, () =>
     });
   });
 
-  test('a whole answer is handed on as it is', async () => {
+  test('a non-streaming response is unchanged', async () => {
     const { response, text } = await ask({ model: 'anthropic/claude-haiku-4-5' });
     expect(decodeObject(text)).toMatchObject({
       id: expect.stringMatching(/^msg_sim/),
       type: 'message',
-      // Claude Code sends no thoughts back where this is another name than the one it asked for.
+      // Claude Code sends thinking back only if this is the requested name.
       model: 'anthropic/claude-haiku-4-5',
     });
     expect(await gateway.record(response)).toMatchObject({ completion_tokens: 9, client: 'messages' });
@@ -169,26 +169,27 @@ describe.skipIf(recordingsNote !== '')(`N1 the way down${recordingsNote}`, () =>
 describe('@anthropic-ai/sdk 1.12.0, which sends the version 2026-10-21 and its key as Bearer', () => {
   const body = { model: 'anthropic/claude-haiku-4-5', max_tokens: 64, messages: MESSAGES };
 
-  test.each([true, false])(
-    'N1 is passed as it is but for the credential, streamed: %s',
-    async (isStreamed) => {
-      const before = gateway.simulator.requests.length;
-      const message = isStreamed
-        ? await client.messages.stream(body).finalMessage()
-        : await client.messages.create(body);
-      expect(message).toMatchObject({ type: 'message', model: body.model, stop_reason: 'end_turn' });
-      const upstream = gateway.simulator.requests[before];
-      expect(upstream?.headers['anthropic-version']).toBe('2026-10-21');
-      expect(upstream?.headers['x-api-key']).toMatch(/^sim-anthropic/);
-      expect(upstream?.headers).not.toHaveProperty('authorization');
-      expect(upstream?.body).toMatchObject({ max_tokens: 64, messages: MESSAGES });
-    },
-  );
+  test.each([true, false])('N1 is unchanged except for the credential, streamed: %s', async (isStreamed) => {
+    const before = gateway.simulator.requests.length;
+    const message = isStreamed
+      ? await client.messages.stream(body).finalMessage()
+      : await client.messages.create(body);
+    expect(message).toMatchObject({ type: 'message', model: body.model, stop_reason: 'end_turn' });
+    const upstream = gateway.simulator.requests[before];
+    expect(upstream?.headers['anthropic-version']).toBe('2026-10-21');
+    expect(upstream?.headers['x-api-key']).toMatch(/^sim-anthropic/);
+    expect(upstream?.headers).not.toHaveProperty('authorization');
+    expect(upstream?.body).toMatchObject({ max_tokens: 64, messages: MESSAGES });
+  });
 
   test.each<[what: string, more: JsonObject, message: string]>([
-    ['sampling, be it the default', { temperature: 1 }, 'temperature: Extra inputs are not permitted'],
     [
-      'a document of the assistant',
+      'sampling, even with the default value',
+      { temperature: 1 },
+      'temperature: Extra inputs are not permitted',
+    ],
+    [
+      'an assistant’s document',
       { messages: [...MESSAGES, { role: 'assistant', content: [{ type: 'document' }] }, ...MESSAGES] },
       'messages.1.content.0: document blocks are not permitted here',
     ],
@@ -198,7 +199,7 @@ describe('@anthropic-ai/sdk 1.12.0, which sends the version 2026-10-21 and its k
     expect(String(error)).toContain(message);
   });
 
-  test('N1 a client of the version before keeps its sampling', async () => {
+  test('N1 a client of the earlier version keeps its sampling', async () => {
     const { response, upstream } = await ask(
       { model: body.model, temperature: 0.5 },
       { 'anthropic-version': '2023-06-01' },
@@ -207,8 +208,8 @@ describe('@anthropic-ai/sdk 1.12.0, which sends the version 2026-10-21 and its k
   });
 });
 
-describe('N1 errors keep their status and words', () => {
-  test('a refusal', async () => {
+describe('N1 errors keep their status and message', () => {
+  test('an invalid request', async () => {
     const { response, text } = await ask({ model: 'anthropic/claude-haiku-4-5', messages: [] });
     expect(response.status).toBe(400);
     expect(objectOf(decodeObject(text)?.error).type).toBe('invalid_request_error');
@@ -232,7 +233,7 @@ describe.each(['anthropic/claude-haiku-4-5'])('I7 N1 a tool loop with signed thi
     expect(JSON.stringify(sent)).not.toContain('weir1:');
   }
 
-  test.each([true, false])('by hand, streamed: %s', async (isStreamed) => {
+  test.each([true, false])('manual, streamed: %s', async (isStreamed) => {
     const before = gateway.simulator.requests.length;
     expect((await runByHand(client, model, isStreamed)).calls).toBe(CALLS);
     expectWholeLoop(before);
@@ -245,8 +246,8 @@ describe.each(['anthropic/claude-haiku-4-5'])('I7 N1 a tool loop with signed thi
   });
 });
 
-describe('N1 N2 the SDK’s own tool runner, which goes on with a thread', () => {
-  /** The requests of one loop, which ends in an answer after all of its calls. */
+describe('N1 N2 the SDK’s tool runner, which continues with a thread', () => {
+  /** The requests of one loop, which ends in a text after all of its calls. */
   async function run(model: string): Promise<readonly JsonObject[]> {
     const before = gateway.simulator.requests.length;
     const { text, calls } = await runWithToolRunner(client, model);
@@ -258,7 +259,7 @@ describe('N1 N2 the SDK’s own tool runner, which goes on with a thread', () =>
   const kindsOf = (bodies: readonly JsonObject[]) => bodies.map(({ thread }) => objectOf(thread).type);
 
   test.each(['claude-haiku-4-5', 'claude-sonnet-5', 'claude-opus-5-5'])(
-    '%s: each turn after the first sends its results alone',
+    '%s: each turn after the first sends only its results',
     async (model) => {
       const bodies = await run(`anthropic/${model}`);
       expect(kindsOf(bodies)).toEqual(['create', ...Array(STEPS).fill('continue')]);
@@ -269,32 +270,32 @@ describe('N1 N2 the SDK’s own tool runner, which goes on with a thread', () =>
     },
   );
 
-  test('a thread that Anthropic has lost: its own 404 comes down, and the runner sends the whole conversation', async () => {
+  test('a lost thread: Anthropic’s 404 reaches the runner, which sends the whole conversation', async () => {
     isThreadLost = true;
     const bodies = await run('anthropic/claude-haiku-4-5');
     expect(kindsOf(bodies)).toEqual(['create', 'continue', 'create', ...Array(STEPS - 1).fill('continue')]);
     expect(objectsOf(bodies[2]?.messages)).toHaveLength(3);
   });
 
-  test('a name that stands for several targets: the runner goes on without a thread', async () => {
+  test('an alias of several targets: the runner continues without a thread', async () => {
     const bodies = await run('either');
     expect(kindsOf(bodies)).toEqual(Array(STEPS + 1).fill(undefined));
     expect(objectsOf(bodies.at(-1)?.messages)).toHaveLength(1 + 2 * STEPS);
   });
 
-  test('a turn that was paused goes on without a message', async () => {
+  test('a paused turn continues without a message', async () => {
     const thread = { type: 'continue', previous_message_id: 'msg_paused' };
     const { upstream } = await ask({ model: 'anthropic/replay-none', messages: [], thread });
     expect(upstream?.body).toMatchObject({ messages: [], thread });
   });
 });
 
-describe('I7 a conversation that moves', () => {
+describe('I7 a conversation that changes its provider', () => {
   const tools = [{ name: 'gauge', input_schema: { type: 'object' as const, properties: {} } }];
   const thinking = { type: 'enabled' as const, budget_tokens: 2048 };
   const TASK = { role: 'user' as const, content: 'steps:1 How high is the river?' };
 
-  /** One turn after the other at each of the models, each of which is a step of one tool loop or a loop of its own. */
+  /** Sends one turn to each of the models: the steps of one tool loop, or a loop for each. */
   async function move(models: readonly string[], text: string | null): Promise<string[]> {
     const messages: Anthropic.MessageParam[] = [TASK];
     const sent: string[] = [];
@@ -316,12 +317,12 @@ describe('I7 a conversation that moves', () => {
 
   const MODELS = ['deepseek/deepseek-flash', 'anthropic/claude-haiku-4-5', 'deepseek/deepseek-flash'];
 
-  test('between turns: nobody gets a token of another’s', async () => {
+  test('between turns: no provider receives another’s reasoning state', async () => {
     const sent = await move(MODELS, 'steps:1 And now?');
     for (const messages of sent) expect(messages).not.toContain('weir1:');
   });
 
-  test('in the midst of a tool loop: the rest of it is translated', async () => {
+  test('within a tool loop: the rest of it is translated', async () => {
     const sent = await move(MODELS.slice(0, 2), null);
     for (const messages of sent) expect(messages).not.toContain('weir1:');
   });

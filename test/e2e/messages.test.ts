@@ -1,4 +1,4 @@
-/** Anthropic's own clients, unchanged, against the gateway: over providers that speak chat, as over Anthropic (I1-I3, I6, I7). */
+/** Tests Anthropic's clients against the gateway, with providers that speak chat and with Anthropic (I1-I3, I6, I7). */
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chatMessages } from '../../tools/simulator/gemini-conversation.ts';
@@ -13,7 +13,7 @@ const TEXT = 'Water over the crest, “unhurried”, and every drop of it counte
 const messages = [{ role: 'user' as const, content: 'Hello there' }];
 const BODY = { model: 'openai/gpt-4o-mini', max_tokens: 64, messages };
 
-/** Claude's models behind a step with a field of its own, which has no lane: a chat between two that speak Messages. */
+/** Aliases for Claude's models that set a field, which prevents passthrough: the request is translated to chat and back. */
 const TRANSLATED = Object.fromEntries(
   ['claude-haiku-4-5', 'claude-sonnet-5', 'claude-opus-5-5'].map((model) => [
     `translated/${model}`,
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-/** What the SDK throws. */
+/** The error that the SDK throws. */
 async function thrown(work: PromiseLike<unknown>): Promise<InstanceType<typeof Anthropic.APIError>> {
   const error = await Promise.resolve(work).catch((reason: unknown) => reason);
   if (!(error instanceof Anthropic.APIError)) throw new Error(`It threw ${String(error)}`);
@@ -51,7 +51,7 @@ describe('the version 2026-10-21, which the SDK sends', () => {
   test.each(
     MODELS_OF_OTHERS.flatMap((model) => [true, false].map((isStreamed) => [model, isStreamed] as const)),
   )(
-    'I1 %s, streamed: %s: translated, with a credential of its own and no word of that version',
+    'I1 %s, streamed: %s: translated, with the provider’s credential and without the version',
     async (model, isStreamed) => {
       const before = gateway.simulator.requests.length;
       const body = { ...BODY, model };
@@ -67,7 +67,7 @@ describe('the version 2026-10-21, which the SDK sends', () => {
 });
 
 describe('@anthropic-ai/sdk', () => {
-  test('I3 messages.stream: the text in pieces, and the final message with its true usage', async () => {
+  test('I3 messages.stream: text deltas, and the final message with the reported usage', async () => {
     const pieces: string[] = [];
     const stream = client.messages.stream(BODY).on('text', (piece) => pieces.push(piece));
     const message = await stream.finalMessage();
@@ -83,7 +83,7 @@ describe('@anthropic-ai/sdk', () => {
     });
   });
 
-  test('I1 messages.create: the same message whole, and a record that names the protocol', async () => {
+  test('I1 messages.create: the same message, and a record that names the protocol', async () => {
     const { data, response } = await client.messages.create(BODY).withResponse();
     expect(data).toMatchObject({ content: [{ type: 'text', text: TEXT }], stop_reason: 'end_turn' });
     expect(response.headers.get('request-id')).toBe(response.headers.get('x-weir-request-id'));
@@ -96,7 +96,7 @@ describe('@anthropic-ai/sdk', () => {
     });
   });
 
-  test('I3 reasoning of another provider: thinking blocks, apart from the text', async () => {
+  test('I3 reasoning of another provider becomes thinking blocks', async () => {
     const message = await client.messages
       .stream({ ...BODY, model: 'mistral/magistral-medium-latest' })
       .finalMessage();
@@ -106,20 +106,20 @@ describe('@anthropic-ai/sdk', () => {
     ]);
   });
 
-  test("I6 Claude Code's own names reach any provider through a glob", async () => {
+  test("I6 Claude Code's model names reach any provider through a glob", async () => {
     const { response } = await client.messages.create({ ...BODY, model: 'claude-sonnet-5' }).withResponse();
     expect(response.headers.get('x-weir-provider')).toBe('deepseek');
     expect(response.headers.get('x-weir-alias')).toBe('claude-sonnet-5');
   });
 
-  test('I1 messages.countTokens: an estimate, and no request to any upstream', async () => {
+  test('I1 messages.countTokens: an estimate, without a request to an upstream', async () => {
     const before = gateway.simulator.requests.length;
     const { input_tokens } = await client.messages.countTokens({ model: BODY.model, messages });
     expect(input_tokens).toBeGreaterThan(1);
     expect(gateway.simulator.requests).toHaveLength(before);
   });
 
-  test('I6 models.list: a page that the SDK walks to its end, without the globs', async () => {
+  test('I6 models.list: a page that the SDK reads to its end, without the globs', async () => {
     const ids: string[] = [];
     for await (const model of client.models.list({ limit: 1000 })) {
       expect(model).toMatchObject({ type: 'model', display_name: model.id });
@@ -144,7 +144,7 @@ describe('@anthropic-ai/sdk', () => {
     expect(error.type).toBe('not_found_error');
   });
 
-  test('I2 a thread: 400 with the code by which the tool runner sends the whole conversation', async () => {
+  test('I2 a thread: 400 with the code that makes the tool runner send the whole conversation', async () => {
     const error = await thrown(client.messages.create({ ...BODY, ...{ thread: { type: 'create' } } }));
     expect(error.status).toBe(400);
     expect(error.error).toMatchObject({ error: { details: { error_code: 'thread_unsupported_request' } } });
@@ -154,18 +154,21 @@ describe('@anthropic-ai/sdk', () => {
 describe('I1 the routes', () => {
   const headers = () => ({ 'x-api-key': client.apiKey ?? '', 'anthropic-version': '2023-06-01' });
 
-  test.each(['/v1/messages', '/messages', '/v1/messages?beta=true'])('%s answers', async (path) => {
+  test.each(['/v1/messages', '/messages', '/v1/messages?beta=true'])('%s is served', async (path) => {
     const response = await gateway.post(path, { ...BODY, stream: true }, { headers: headers() });
     expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     expect(checkMessages(await response.text())).toEqual([]);
   });
 
-  test.each(['/v1/messages/count_tokens', '/messages/count_tokens?beta=true'])('%s answers', async (path) => {
-    const response = await gateway.post(path, BODY, { headers: headers() });
-    expect(await response.json()).toEqual({ input_tokens: expect.any(Number) });
-  });
+  test.each(['/v1/messages/count_tokens', '/messages/count_tokens?beta=true'])(
+    '%s is served',
+    async (path) => {
+      const response = await gateway.post(path, BODY, { headers: headers() });
+      expect(await response.json()).toEqual({ input_tokens: expect.any(Number) });
+    },
+  );
 
-  test('a body that is no JSON, another method, an unknown path below: each in the form of the protocol', async () => {
+  test('invalid JSON, another method and an unknown path are errors in the form of the protocol', async () => {
     const broken = await gateway.fetch('/v1/messages', { method: 'POST', headers: headers(), body: '{' });
     const got = await gateway.fetch('/v1/messages', { headers: headers() });
     const batches = await gateway.post('/v1/messages/batches', {}, { headers: headers() });
@@ -179,20 +182,20 @@ describe('I1 the routes', () => {
     }
   });
 
-  test('HEAD / is cheap: an answer without a body', async () => {
+  test('HEAD / has a response without a body', async () => {
     const response = await gateway.fetch('/', { method: 'HEAD' });
     expect(response.status).toBe(404);
     expect(await response.text()).toBe('');
   });
 });
 
-/** Claude's have a lane, which has tests of its own. */
+/** Claude's models use passthrough, which has its own tests. */
 const LOOPED = [
   ...[...MODELS, ...SIGNING].filter((model) => !model.startsWith('anthropic/')),
   ...Object.keys(TRANSLATED),
 ];
 
-/** No request of the loop was refused, and the last holds every step. */
+/** No request of the loop was refused, and the last one has every step. */
 function expectWholeLoop(requestsBefore: number): void {
   const requests = gateway.simulator.requests.slice(requestsBefore);
   expect(requests).toHaveLength(STEPS + 1);
@@ -208,7 +211,7 @@ function expectWholeLoop(requestsBefore: number): void {
 }
 
 describe.each(Object.keys(TRANSLATED))('a tool loop with thinking at %s', (model) => {
-  test.each([true, false])('I7 by hand, streamed: %s', async (isStreamed) => {
+  test.each([true, false])('I7 manual, streamed: %s', async (isStreamed) => {
     const before = gateway.simulator.requests.length;
     const { text, calls } = await runByHand(client, model, isStreamed);
     expect(calls).toBe(CALLS);
@@ -223,8 +226,8 @@ describe.each([
   'deepseek/deepseek-flash',
   'compatible/Qwen/Qwen3.8-27B',
   'gemini/gemini-3-flash-preview',
-])('Q1 system messages behind the user’s and behind results, as Claude Code sends them, at %s', (model) => {
-  test('are taken, and each request begins as the one before', async () => {
+])('Q1 system messages after the user’s and after results, as Claude Code sends them, at %s', (model) => {
+  test('are accepted, and each request begins like the previous one', async () => {
     const before = gateway.simulator.requests.length;
     const history: Anthropic.MessageParam[] = [
       { role: 'user', content: 'steps:2 How high is the river?' },
@@ -251,9 +254,9 @@ describe.each([
   });
 });
 
-/** By hand: tools/matrix. */
+/** The manual loop is in tools/matrix. */
 describe.each(LOOPED)('a tool loop with thinking at %s', (model) => {
-  test('I2 I3 the SDK’s own tool runner', async () => {
+  test('I2 I3 the SDK’s tool runner', async () => {
     const before = gateway.simulator.requests.length;
     const { text, calls } = await runWithToolRunner(client, model);
     expect(calls).toBe(CALLS);

@@ -1,4 +1,4 @@
-/** Tests the form of errors by which Anthropic's clients decide what to do (5.10, 2.4, 2.7). */
+/** Tests errors in the form of the Messages API, by which clients decide what to do. */
 import { describe, expect, test } from 'vitest';
 import { apiError, type ErrorCode } from '../../../src/canonical/error.ts';
 import { errorResponse } from '../../../src/protocols/anthropic-messages/client-errors.ts';
@@ -30,7 +30,7 @@ describe('errorResponse', () => {
     });
   });
 
-  test("I1 a 503 with the provider's own code: overloaded_error under 529", () => {
+  test("I1 a 503 with the provider's own code becomes 529 overloaded_error", () => {
     const error = { ...apiError('upstream_overloaded', 'Busy'), code: 'invalid_request_error' };
     const { status, body } = errorResponse(error, 'r');
     expect([status, JSON.parse(body).error.type]).toEqual([529, 'overloaded_error']);
@@ -43,7 +43,7 @@ describe('errorResponse', () => {
     [
       'Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length',
     ],
-  ])('I1 a context that is too long, in the words %s: in those that Claude Code knows', (message) => {
+  ])('I1 a too long context, reported as %s, gets the words that Claude Code looks for', (message) => {
     const { body } = errorResponse({ ...apiError('invalid_request', message), code: 'whatever' }, 'r');
     expect(JSON.parse(body).error).toMatchObject({
       type: 'invalid_request_error',
@@ -51,7 +51,7 @@ describe('errorResponse', () => {
     });
   });
 
-  test('I1 the words are there already, or it is about another limit: the message as it is', () => {
+  test('I1 a message with these words, or about another limit, is unchanged', () => {
     const messageOf = (message: string) =>
       JSON.parse(errorResponse(apiError('invalid_request', message), 'r').body).error.message;
     expect(messageOf('prompt is too long: 9 tokens > 8 maximum')).toBe(

@@ -1,4 +1,4 @@
-/** Tests Anthropic's frames where upstreams do what none was recorded to do: interleaved calls, signatures, held and failed answers. */
+/** Tests the writers of Messages with streams that no recording has: interleaved calls, signatures, restarts and failures. */
 import { describe, expect, test } from 'vitest';
 import type { ChatChunk, Delta } from '../../../src/canonical/chunk.ts';
 import { apiError } from '../../../src/canonical/error.ts';
@@ -47,7 +47,7 @@ function taken({ output }: MessagesWriter): string {
   return decoder.decode(output.take());
 }
 
-/** The whole stream; null for a chunk that was refused. */
+/** The complete stream, which must be valid. */
 function write(...deltas: readonly (Delta | ChatChunk)[]): string {
   const stream = writer();
   for (const one of [...deltas, LAST]) stream.chunk('object' in one ? one : chunk(one));
@@ -57,7 +57,7 @@ function write(...deltas: readonly (Delta | ChatChunk)[]): string {
   return text;
 }
 
-/** The blocks by their types, each with what it holds. */
+/** The blocks as `type:content`. */
 function blocksOf(stream: string): string[] {
   const blocks: string[] = [];
   for (const [, json = ''] of stream.matchAll(/^data: (.+)$/gm)) {
@@ -70,14 +70,14 @@ function blocksOf(stream: string): string[] {
 }
 
 function build(...deltas: readonly (Delta | ChatChunk)[]): JsonObject {
-  const builder = new MessagesJsonWriter(OPTIONS);
-  for (const one of [...deltas, LAST]) builder.chunk('object' in one ? one : chunk(one));
-  builder.end(null);
-  return JSON.parse(builder.take());
+  const json = new MessagesJsonWriter(OPTIONS);
+  for (const one of [...deltas, LAST]) json.chunk('object' in one ? one : chunk(one));
+  json.end(null);
+  return JSON.parse(json.take());
 }
 
-describe('MessageBuilder, the keys of Anthropic’s schema', () => {
-  test('a message with a thought, a text and a call: each object has all of them, with null where nothing is known', () => {
+describe('MessagesJsonWriter, the keys of Anthropic’s schema', () => {
+  test('a message with thinking, text and a call has all keys, with null for unknown values', () => {
     const message = build({ reasoning_content: 'r' }, { content: 'x' }, begin(0, '{}'), STOP);
     expect(missingKeys('message', message)).toEqual([]);
     expect(missingKeys('usage', message.usage)).toEqual([]);
@@ -88,14 +88,14 @@ describe('MessageBuilder, the keys of Anthropic’s schema', () => {
   });
 });
 
-describe('MessageWriter, calls', () => {
-  test('I3 fragments of two calls by turns: each call has its own block, whole, one after the other', () => {
+describe('MessagesWriter, calls', () => {
+  test('I3 interleaved fragments of two calls become two complete blocks in sequence', () => {
     const deltas = [begin(0, '{"a"'), begin(1, '{"b"'), more(0, ':1}'), more(1, ':2}'), STOP] as const;
     expect(blocksOf(write(...deltas))).toEqual(['f0:{"a":1}', 'f1:{"b":2}']);
     expect(build(...deltas).content).toMatchObject([{ input: { a: 1 } }, { input: { b: 2 } }]);
   });
 
-  test('I3 a call whose turn has not come: nothing of it is sent before the open one is whole', () => {
+  test('I3 a second call waits until the open one is complete', () => {
     const stream = writer();
     for (const delta of [begin(0, '{"a":'), begin(1, '{}')]) stream.chunk(chunk(delta));
     expect(taken(stream)).not.toContain('"f1"');
@@ -104,11 +104,11 @@ describe('MessageWriter, calls', () => {
   });
 
   test.each<[what: string, deltas: Delta[], blocks: string[]]>([
-    ['in one piece', [begin(0, '{"a":1}{"b":2}')], ['f0:{"a":1}']],
-    ['in a piece of its own', [begin(0), more(0, '{"a":1}'), more(0, '{"b":2}')], ['f0:{"a":1}']],
-    ['of a call that waited', [begin(1, '{'), begin(0, '{"a":1} x'), more(1, '}')], ['f1:{}', 'f0:{"a":1}']],
+    ['in one fragment', [begin(0, '{"a":1}{"b":2}')], ['f0:{"a":1}']],
+    ['in a fragment of its own', [begin(0), more(0, '{"a":1}'), more(0, '{"b":2}')], ['f0:{"a":1}']],
+    ['of a waiting call', [begin(1, '{'), begin(0, '{"a":1} x'), more(1, '}')], ['f1:{}', 'f0:{"a":1}']],
   ])(
-    'I3 JSON behind the end of a call’s arguments, %s: left out, as Anthropic’s SDK throws the message away for it',
+    'I3 JSON after the end of a call’s arguments, %s, is dropped, because Anthropic’s SDK would reject the message',
     (_, deltas, blocks) => {
       expect(blocksOf(write(...deltas, STOP))).toEqual(blocks);
       expect(build(...deltas, STOP).content).toContainEqual(
@@ -117,19 +117,19 @@ describe('MessageWriter, calls', () => {
     },
   );
 
-  test('Q11 an integer beyond 2^53 in a call of a whole message: its digits as they were', () => {
-    const builder = new MessagesJsonWriter(OPTIONS);
-    for (const one of [chunk(begin(0, '{"id":1234567890123456789}')), STOP, LAST]) builder.chunk(one);
-    builder.end(null);
-    expect(builder.take()).toContain('"input":{"id":1234567890123456789}');
+  test('Q11 an integer above 2^53 in a call of a non-streaming message keeps its digits', () => {
+    const json = new MessagesJsonWriter(OPTIONS);
+    for (const one of [chunk(begin(0, '{"id":1234567890123456789}')), STOP, LAST]) json.chunk(one);
+    json.end(null);
+    expect(json.take()).toContain('"input":{"id":1234567890123456789}');
   });
 
-  test('I3 text while a call is open: behind it, where its arguments are not whole', () => {
+  test('I3 text while a call is open waits until the arguments are complete', () => {
     const deltas = [begin(0, '{"a":'), { content: 'x' }, { reasoning_content: 'y' }, more(0, '1}'), STOP];
     expect(blocksOf(write(...deltas))).toEqual(['f0:{"a":1}', 'text:x', 'thinking:y']);
   });
 
-  test('I3 calls that never become whole: all of them are sent when the answer has finished', () => {
+  test('I3 incomplete calls are sent when the response has finished', () => {
     const deltas = [begin(0, '{"a":'), begin(1), begin(2, '{"c":'), more(1, '{}'), chunk({}, 'length')];
     const text = write(...deltas);
     expect(blocksOf(text)).toEqual(['f0:{"a":', 'f1:{}', 'f2:{"c":']);
@@ -140,21 +140,21 @@ describe('MessageWriter, calls', () => {
     });
   });
 
-  test('B1 I3 more waits than an event may have: the answer fails', () => {
+  test('B1 I3 the response fails if more waits than the bound of an event', () => {
     const stream = writer();
     expect(stream.chunk(chunk(begin(0, '{"a":')))).toBe(true);
     expect(stream.chunk(chunk(begin(1, `"${'b'.repeat(MAX_EVENT_BYTES)}`)))).toBe(false);
   });
 
-  test('B3 blocks of one character each, in a whole message: each costs more than that, and the answer fails in time', () => {
-    const builder = new MessagesJsonWriter(OPTIONS);
+  test('B3 a non-streaming message of many blocks with one character each fails at the bound', () => {
+    const json = new MessagesJsonWriter(OPTIONS);
     const chunks = [chunk({ content: 'a' }), chunk({ reasoning_content: 'b' })];
     let taken = 0;
-    while (taken < 100_000 && chunks.every((one) => builder.chunk(one))) taken++;
+    while (taken < 100_000 && chunks.every((one) => json.chunk(one))) taken++;
     expect(taken).toBeLessThan(50_000);
   });
 
-  test('B1 I3 empty pieces that wait are counted, too', () => {
+  test('B1 I3 waiting pieces without text count too', () => {
     const stream = writer();
     stream.chunk(chunk(begin(0, '{"a":')));
     let index = 1;
@@ -162,11 +162,11 @@ describe('MessageWriter, calls', () => {
     expect(index).toBeLessThan(1000);
   });
 
-  test('I3 the upstream says stop after a call: tool_use', () => {
+  test('I3 the finish stop after a call becomes tool_use', () => {
     expect(readMessage(write(begin(0, '{}'), STOP)).stop).toBe('tool_use');
   });
 
-  test('I3 the upstream says tool_calls and sent none: end_turn', () => {
+  test('I3 the finish tool_calls without a call becomes end_turn', () => {
     expect(readMessage(write({ content: 'x' }, chunk({}, 'tool_calls'))).stop).toBe('end_turn');
   });
 
@@ -174,13 +174,13 @@ describe('MessageWriter, calls', () => {
     ['toolu_01A-b_', 'toolu_01A-b_'],
     ['call_1', 'toolu_weir_call_1'],
     ['functions.Bash:0', 'toolu_weirb_ZnVuY3Rpb25zLkJhc2g6MA'],
-  ])('Q3 the id %s goes out as %s', (id, expected) => {
+  ])('Q3 the id %s is sent as %s', (id, expected) => {
     const call = { index: 0, id, type: 'function', function: { name: 'f', arguments: '{}' } } as const;
     expect(build({ tool_calls: [call] }, STOP).content).toMatchObject([{ id: expected }]);
   });
 });
 
-describe('MessageWriter, reasoning', () => {
+describe('MessagesWriter, reasoning', () => {
   const signed = (signature: string, text?: string) => ({
     type: 'reasoning.text',
     ...(text === undefined ? {} : { text }),
@@ -188,7 +188,7 @@ describe('MessageWriter, reasoning', () => {
     id: 'weir1:anthropic:0',
   });
 
-  test('I3 I7 two thoughts, each with its signature: two blocks, none of them glued', () => {
+  test('I3 I7 two signed thoughts become two blocks', () => {
     const text = write(
       { reasoning_content: 'a' },
       { reasoning_details: [signed('s1')] },
@@ -203,14 +203,14 @@ describe('MessageWriter, reasoning', () => {
     ]);
   });
 
-  test('I7 a signature without a thought: a block of its own', () => {
+  test('I7 a signature without a thought gets its own block', () => {
     expect(blocksOf(write({ reasoning_details: [signed('s')] }, { content: 'x' }, STOP))).toEqual([
       'thinking:',
       'text:x',
     ]);
   });
 
-  test('I7 two signed thoughts in one chunk, as whole answers have them: each with its own text', () => {
+  test('I7 two signed thoughts in one chunk, as of non-streaming responses, keep their own texts', () => {
     const delta = { reasoning_content: 'ab', reasoning_details: [signed('s1', 'a'), signed('s2', 'b')] };
     expect(blocksOf(write(delta, STOP))).toEqual(['thinking:a', 'thinking:b']);
     expect(build(delta, STOP).content).toMatchObject([
@@ -219,7 +219,7 @@ describe('MessageWriter, reasoning', () => {
     ]);
   });
 
-  test('I7 encrypted reasoning and the signature of a call: redacted blocks, before what follows', () => {
+  test('I7 encrypted reasoning and the signature of a call become redacted blocks before the next block', () => {
     const call = { ...begin(0, '{}').tool_calls?.[0], extra_content: { google: { thought_signature: 't' } } };
     const text = write(
       { reasoning_content: 'a' },
@@ -234,7 +234,7 @@ describe('MessageWriter, reasoning', () => {
     ]);
   });
 
-  test('encrypted reasoning behind the last text is left out: clients take an answer’s last block for its text', () => {
+  test('encrypted reasoning after the last text is dropped, because clients take the last block for the result', () => {
     const encrypted = { reasoning_details: [{ type: 'reasoning.encrypted', data: 'd' }] };
     expect(blocksOf(write({ content: 'x' }, encrypted, STOP))).toEqual(['text:x']);
     expect(blocksOf(write({ content: 'x' }, encrypted, { content: 'y' }, STOP))).toEqual([
@@ -247,8 +247,8 @@ describe('MessageWriter, reasoning', () => {
   });
 });
 
-describe('MessageWriter, its frame', () => {
-  test('I3 message_start has an estimate of the prompt, message_delta the truth', () => {
+describe('MessagesWriter, message events', () => {
+  test('I3 message_start has an estimate of the prompt, message_delta the reported usage', () => {
     const details = { prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 2 } };
     const stream = writer();
     for (const one of [chunk({ content: 'x' }), STOP, { ...LAST, usage: { ...USAGE, ...details } }])
@@ -266,7 +266,7 @@ describe('MessageWriter, its frame', () => {
     });
   });
 
-  test('I3 T1 a heartbeat: a comment until the message has begun and was sent, then a ping', () => {
+  test('I3 T1 a heartbeat is a comment until message_start has been sent, then a ping', () => {
     const stream = writer();
     stream.heartbeat(false);
     expect(taken(stream)).toBe(': heartbeat\n\n');
@@ -278,7 +278,7 @@ describe('MessageWriter, its frame', () => {
     expect(taken(stream)).toBe('event: ping\ndata: {"type":"ping"}\n\n');
   });
 
-  test('R5 I3 an answer that was thrown away unsent: the next one begins with its own message_start', () => {
+  test('R5 I3 after a restart the next attempt begins with its own message_start', () => {
     const stream = writer();
     stream.chunk(chunk({ reasoning_content: '', role: 'assistant' }));
     taken(stream);
@@ -292,7 +292,7 @@ describe('MessageWriter, its frame', () => {
     expect(text).toContain('"signature":"weir1:b:');
   });
 
-  test('I7 the model is the one that was asked for, by which Claude Code keeps thoughts; who made them is the upstream', () => {
+  test('I7 the message has the requested model, so that Claude Code keeps thinking; signatures are tagged with the upstream’s provider', () => {
     const deltas = [{ reasoning_content: 'Hm' }, { content: 'x' }, STOP] as const;
     const text = write(...deltas);
     expect(text).toContain('"model":"claude-asked"');
@@ -302,7 +302,7 @@ describe('MessageWriter, its frame', () => {
     expect(JSON.stringify(message.content)).toContain('"signature":"weir1:anthropic:');
   });
 
-  test('I3 E2 a failure: an error event, and neither the block nor the message is ended as if it were whole', () => {
+  test('I3 E2 a failure is an error event without content_block_stop and message_stop', () => {
     const stream = writer();
     stream.chunk(chunk({ content: 'x' }));
     stream.end({ error: apiError('upstream_truncated', 'Cut'), upstreamError: null });
@@ -312,25 +312,25 @@ describe('MessageWriter, its frame', () => {
     expect(readMessage(text).error).toMatchObject({ type: 'api_error', message: 'Cut' });
   });
 
-  test('I3 vendor events: none', () => {
+  test('I3 writes no vendor events', () => {
     const stream = writer();
     stream.vendor();
     expect(taken(stream)).toBe('');
   });
 
-  test('I3 an answer without any text: no block, and an end', () => {
+  test('I3 a response without output has no block, and message_stop', () => {
     expect(blocksOf(write({ role: 'assistant', content: '' }, STOP))).toEqual([]);
   });
 
-  test('I3 a filtered answer: refusal', () => {
+  test('I3 the finish content_filter becomes refusal', () => {
     expect(readMessage(write({ content: 'x' }, chunk({}, 'content_filter'))).stop).toBe('refusal');
   });
 });
 
-describe('MessageWriter, the fast path', () => {
+describe('MessagesWriter, the fast path', () => {
   const BEFORE = 'data: {"id":"a","model":"m","choices":[{"index":0,"delta":';
 
-  /** Both ways, which must write the same. */
+  /** Writes the same deltas on both paths, which must give the same bytes. */
   function convert(...deltas: readonly object[]) {
     const frames = deltas.map((delta) => `${BEFORE}${JSON.stringify(delta)},"finish_reason":null}]}\n\n`);
     const bytes = new TextEncoder().encode(`${frames.join('')}data: [DONE]\n\n`);
@@ -343,7 +343,7 @@ describe('MessageWriter, the fast path', () => {
     return fast;
   }
 
-  test('I7 a chunk with a token is more than a text: it has no frame of its own', () => {
+  test('I7 a chunk with a reasoning state has no text frame', () => {
     const stream = writer();
     stream.chunk(chunk({ role: 'assistant', reasoning_content: 'a' }));
     expect(stream.textFrame(chunk({ reasoning_content: 'b' }))).toContain('"thinking":"b"');
@@ -352,7 +352,7 @@ describe('MessageWriter, the fast path', () => {
     expect(stream.textFrame(chunk({ content: 'b' }))).toBeNull();
   });
 
-  test('I3 texts and thoughts: each kind in the block that is open', () => {
+  test('I3 texts and thoughts have a text frame in the open block of their kind', () => {
     const { copiedEvents } = convert(
       ...['a', 'b', 'c'].map((reasoning_content) => ({ reasoning_content })),
       ...['d', 'e', 'f'].map((content) => ({ content })),
@@ -361,7 +361,7 @@ describe('MessageWriter, the fast path', () => {
     expect(copiedEvents).toBe(4);
   });
 
-  test('I7 thoughts that each bear a signature, be it the same one: none is lost', () => {
+  test('I7 repeated signatures are all written', () => {
     const signed = (text: string) => ({
       reasoning_content: text,
       reasoning_details: [{ type: 'reasoning.text', text, signature: 's' }],
@@ -370,7 +370,7 @@ describe('MessageWriter, the fast path', () => {
     expect(readMessage(text).tokens).toHaveLength(3);
   });
 
-  test('I3 text while a call is open: it waits on the fast path, too', () => {
+  test('I3 text while a call is open waits on the fast path too', () => {
     const call = { index: 0, id: 'c', function: { name: 'f', arguments: '{"a":' } };
     const more = { index: 0, function: { arguments: '1}' } };
     convert(

@@ -1,4 +1,4 @@
-/** Tests what Anthropic's requests become: each row of the mapping, and what of a request has no place in a chat (5.3). */
+/** Tests the translation of Messages requests into chat requests, and what is dropped. */
 import { describe, expect, test } from 'vitest';
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
 import { encodeReasoningState } from '../../../src/protocols/shared/reasoning-state.ts';
@@ -18,11 +18,11 @@ function messagesOf(...messages: readonly JsonObject[]): unknown {
 
 function refused(body: JsonObject) {
   const result = messages.readRequest({ model: 'm', messages: [USER], ...body });
-  if (result.kind !== 'error') throw new Error('It was taken');
+  if (result.kind !== 'error') throw new Error('The request was accepted');
   return result.error;
 }
 
-/** Why no provider but those that speak Messages can be asked. */
+/** Why only providers that speak Messages can serve the request. */
 function translationError(body: JsonObject) {
   const result = messages.readRequest({ model: 'm', messages: [USER], ...body });
   return result.kind === 'error' ? result.error : result.value.translationError;
@@ -32,8 +32,8 @@ const image = { type: 'image', source: { type: 'base64', media_type: 'image/png'
 const IMAGE = { type: 'image_url', image_url: { url: 'data:image/png;base64,aGk=' } };
 const cache_control = { type: 'ephemeral' };
 
-describe('I2 readRequest, the fields', () => {
-  test('what means the same goes on under its name; a stream is asked for its usage', () => {
+describe('I2 readRequest, fields', () => {
+  test('keeps fields of the same meaning, and requests usage for a stream', () => {
     const { body, dropped } = read({
       stream: true,
       temperature: 0.5,
@@ -55,7 +55,7 @@ describe('I2 readRequest, the fields', () => {
     expect(dropped).toEqual([]);
   });
 
-  test('what has no place in a chat is left out by name, and nothing of it is an error', () => {
+  test('drops and reports fields without an equivalent', () => {
     const { body, dropped } = read({
       context_management: {},
       mcp_servers: [],
@@ -97,7 +97,7 @@ describe('I2 readRequest, the fields', () => {
     expect(rest).toEqual(expected);
   });
 
-  test('a thread is for Anthropic alone: any other provider refuses it with the code that the SDK knows', () => {
+  test('a thread can’t be translated: the error has the code that the SDK handles', () => {
     expect(translationError({ thread: { type: 'create' } })).toMatchObject({
       status: 400,
       code: 'thread_unsupported_request',
@@ -132,15 +132,12 @@ describe('I2 readRequest, the fields', () => {
       'messages.1.content.0.content',
       says('user', [{ type: 'tool_result', tool_use_id: 't', content: { a: 1 } }]),
     ],
-  ])(
-    '%s of another kind: translated, nothing of it would be left, so it is refused by its path',
-    (path, body) => {
-      expect(translationError(body)).toMatchObject({ status: 400, code: 'invalid_request', param: path });
-      expect(translationError(body)?.message).toContain(`${path} must be `);
-    },
-  );
+  ])('%s of a wrong type can’t be translated: the error names its path', (path, body) => {
+    expect(translationError(body)).toMatchObject({ status: 400, code: 'invalid_request', param: path });
+    expect(translationError(body)?.message).toContain(`${path} must be `);
+  });
 
-  test('what is absent or null is no fault', () => {
+  test('absent and null values are valid', () => {
     const content = [{ ...tool, input: null }];
     const nothing = { system: null, tools: null, tool_choice: null, stop_sequences: null, thinking: null };
     const messages = [
@@ -153,8 +150,8 @@ describe('I2 readRequest, the fields', () => {
   });
 });
 
-describe('I2 readRequest, the system', () => {
-  test('blocks stay apart, with their cache marks; the billing header of Claude Code is left out', () => {
+describe('I2 readRequest, system', () => {
+  test('keeps blocks apart with their cache marks, and drops Claude Code’s billing header', () => {
     const system = [
       { type: 'text', text: 'x-anthropic-billing-header: cc_version=2.1.181' },
       { type: 'text', text: 'A' },
@@ -172,13 +169,13 @@ describe('I2 readRequest, the system', () => {
     ]);
   });
 
-  test('a text is a text', () => {
+  test('a string stays a string', () => {
     expect(read({ system: 'A' }).body.messages).toEqual([{ role: 'system', content: 'A' }, USER]);
   });
 });
 
-describe('I2 readRequest, what users send', () => {
-  test('results of tools come first, each as a message; then the text and the images', () => {
+describe('I2 readRequest, user messages', () => {
+  test('tool results come first, each as a message, then text and images', () => {
     const content = [
       { type: 'text', text: 'and?' },
       { type: 'tool_result', tool_use_id: 'toolu_weir_call_1', content: 'one' },
@@ -196,7 +193,7 @@ describe('I2 readRequest, what users send', () => {
     ]);
   });
 
-  test('a result that is an image alone: the image follows as the user’s', () => {
+  test('the image of a tool result follows in a user message', () => {
     const content = [{ type: 'tool_result', tool_use_id: 'toolu_1', content: [image] }];
     expect(messagesOf({ role: 'user', content })).toEqual([
       { role: 'tool', tool_call_id: 'toolu_1', content: 'The result follows in the next message.' },
@@ -204,7 +201,7 @@ describe('I2 readRequest, what users send', () => {
     ]);
   });
 
-  test('results in a later message of the same turn: no provider takes anything between them and their calls', () => {
+  test('results in a later message of the same turn directly follow their calls', () => {
     const result = (id: string, content: unknown) => ({ type: 'tool_result', tool_use_id: id, content });
     expect(
       messagesOf(
@@ -220,7 +217,7 @@ describe('I2 readRequest, what users send', () => {
     ]);
   });
 
-  test('a result that is the name of a tool, as a search of Claude Code’s has it: said in words', () => {
+  test('a tool reference, as in Claude Code’s tool search, becomes text', () => {
     const content = [{ type: 'tool_reference', tool_name: 'mcp__tide' }];
     const result = { type: 'tool_result', tool_use_id: 'toolu_1', content };
     expect(messagesOf({ role: 'user', content: [result] })).toEqual([
@@ -228,14 +225,14 @@ describe('I2 readRequest, what users send', () => {
     ]);
   });
 
-  test('the images of a document of blocks', () => {
+  test('reads the images of a document', () => {
     const source = { type: 'content', content: [{ type: 'text', text: 'T' }, image] };
     expect(messagesOf({ role: 'user', content: [{ type: 'document', source }] })).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'T' }, IMAGE] },
     ]);
   });
 
-  test('documents and search results', () => {
+  test('reads documents and search results', () => {
     const content = [
       {
         type: 'document',
@@ -259,7 +256,7 @@ describe('I2 readRequest, what users send', () => {
     ]);
   });
 
-  test('blocks that are not known, and files that Anthropic keeps: left out and counted', () => {
+  test('drops and reports unknown blocks and files stored at Anthropic', () => {
     const content = [
       { type: 'text', text: 'Hi' },
       { type: 'tool_addition', tool: {} },
@@ -271,13 +268,13 @@ describe('I2 readRequest, what users send', () => {
   });
 });
 
-describe('I2 I7 readRequest, what the assistant said', () => {
+describe('I2 I7 readRequest, assistant messages', () => {
   test.each<[what: string, input: unknown, args: string]>([
     ['an object', { a: 1 }, '{"a":1}'],
-    ['none', undefined, '{}'],
-    ['the text of arguments that were cut, as the AI SDK sends it back', '{"a":', '{"a":'],
+    ['nothing', undefined, '{}'],
+    ['truncated arguments as a string, as the AI SDK sends them', '{"a":', '{"a":'],
     ['a list', [1], '[1]'],
-  ])('the input of a call, %s: its arguments, and not empty ones', (_, input, args) => {
+  ])('the input of a call, %s, becomes its arguments', (_, input, args) => {
     const content = [{ type: 'tool_use', id: 'toolu_1', name: 'f', input }];
     expect(messagesOf({ role: 'assistant', content })).toMatchObject([
       { tool_calls: [{ function: { name: 'f', arguments: args } }] },
@@ -286,7 +283,7 @@ describe('I2 I7 readRequest, what the assistant said', () => {
 
   const signed = { type: 'reasoning.text', signature: 's', id: 'weir1:anthropic:0', format: 'f', index: 0 };
 
-  test('thinking of Weir’s own tag: the text, and the token as its maker gave it', () => {
+  test('decodes thinking that Weir encoded: its text, and the provider’s reasoning state', () => {
     const content = [
       { type: 'thinking', thinking: 'T', signature: encodeReasoningState('anthropic', { detail: signed }) },
       {
@@ -310,7 +307,7 @@ describe('I2 I7 readRequest, what the assistant said', () => {
     ]);
   });
 
-  test('the signature of a call goes back to its call, with its maker', () => {
+  test('the signature of a call goes back to its call, with its provider', () => {
     const extra_content = { google: { thought_signature: 't' } };
     const content = [
       { type: 'redacted_thinking', data: encodeReasoningState('gemini', { call: 'c', extra_content }) },
@@ -324,7 +321,7 @@ describe('I2 I7 readRequest, what the assistant said', () => {
     ]);
   });
 
-  test('a token that names another maker in itself: it is of the provider by whose mark it came', () => {
+  test('the tag decides the provider of a reasoning state, not the state’s content', () => {
     const extra_content = { google: { thought_signature: 't' }, weir: { provider: 'openai' } };
     const content = [
       { type: 'redacted_thinking', data: encodeReasoningState('gemini', { call: 'c', extra_content }) },
@@ -335,7 +332,7 @@ describe('I2 I7 readRequest, what the assistant said', () => {
     ]);
   });
 
-  test('foreign tokens are left out: the text of the thinking stays', () => {
+  test('drops signatures that Weir did not encode, and keeps the text of the thinking', () => {
     const content = [
       { type: 'thinking', thinking: 'T', signature: 'EqQB' },
       { type: 'redacted_thinking', data: 'EmwK' },
@@ -346,7 +343,7 @@ describe('I2 I7 readRequest, what the assistant said', () => {
     expect(dropped).toEqual(['messages.content.redacted_thinking']);
   });
 
-  test('what Anthropic’s own tools did: its text, where it has some; a compaction is the user’s summary', () => {
+  test('keeps the text results of Anthropic’s tools; a compaction becomes a user message', () => {
     const content = [
       { type: 'compaction', content: 'So far: nothing.' },
       { type: 'server_tool_use', id: 's', name: 'web_search', input: {} },
@@ -366,7 +363,7 @@ describe('I2 readRequest, tools', () => {
   const tool = { name: 'f', description: 'F', input_schema: { type: 'object' }, cache_control };
   const hosted = { type: 'web_search_20250305', name: 'web_search' };
 
-  test('the client’s own are functions; hosted ones are left out by their type', () => {
+  test('the client’s tools become functions; hosted tools are dropped', () => {
     const { body, dropped } = read({
       tools: [tool, hosted],
       tool_choice: { type: 'any', disable_parallel_tool_use: true },
@@ -382,25 +379,25 @@ describe('I2 readRequest, tools', () => {
     expect(dropped).toEqual(['tools.web_search_20250305']);
   });
 
-  test('a hosted tool that tool_choice names: any provider but Anthropic refuses it', () => {
+  test('a tool_choice that names a hosted tool can’t be translated', () => {
     const error = translationError({ tools: [hosted], tool_choice: { type: 'tool', name: 'web_search' } });
     expect(error).toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'tool_choice' });
   });
 
   test.each<[what: string, body: JsonObject]>([
-    ['of any tool, and hosted ones alone', { tools: [hosted], tool_choice: { type: 'any' } }],
-    ['of any tool, and none', { tool_choice: { type: 'any' } }],
-    ['of a tool that is not there', { tools: [hosted], tool_choice: { type: 'tool', name: 'f' } }],
-  ])('Q6 a forced choice %s: any provider but Anthropic refuses it', (_, body) => {
+    ['of any tool, with hosted tools only', { tools: [hosted], tool_choice: { type: 'any' } }],
+    ['of any tool, without tools', { tool_choice: { type: 'any' } }],
+    ['of a missing tool', { tools: [hosted], tool_choice: { type: 'tool', name: 'f' } }],
+  ])('Q6 a forced choice %s can’t be translated', (_, body) => {
     const error = translationError(body);
     expect(error).toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'tool_choice' });
   });
 
-  test('no tool is left: no choice either', () => {
+  test('drops tool_choice if no tool is left', () => {
     expect(read({ tools: [hosted], tool_choice: { type: 'auto' } }).body).not.toHaveProperty('tool_choice');
   });
 
-  test('a named tool', () => {
+  test('translates a named tool', () => {
     expect(read({ tools: [tool], tool_choice: { type: 'tool', name: 'f' } }).body.tool_choice).toEqual({
       type: 'function',
       function: { name: 'f' },
@@ -408,7 +405,7 @@ describe('I2 readRequest, tools', () => {
   });
 });
 
-test('I2 whatever is read, the given body is not touched', () => {
+test('I2 does not change the given body', () => {
   const body = { model: 'm', messages: [{ role: 'user', content: [image, { type: 'text', text: 'a' }] }] };
   const before = JSON.stringify(body);
   messages.readRequest(body);

@@ -1,4 +1,4 @@
-/** Tests what of a Messages request stays behind where its provider speaks Messages: Weir's own tokens, and nothing else (N1, I7). */
+/** Tests that passthrough of a Messages request removes other providers' reasoning states, and nothing else (N1, I7). */
 import { describe, expect, test } from 'vitest';
 import { messagesPassthrough } from '../../../src/protocols/anthropic-messages/passthrough.ts';
 import { encodeReasoningState } from '../../../src/protocols/shared/reasoning-state.ts';
@@ -8,7 +8,7 @@ const OWN = { type: 'thinking', thinking: 'b', signature: 'EqQB' };
 const CALL = { type: 'tool_use', id: 'toolu_weir_1', name: 'f', input: {} };
 
 describe('N1 withoutReasoningStates', () => {
-  test('a body without any: itself', () => {
+  test('returns a body without reasoning states unchanged', () => {
     const body = {
       model: 'm',
       messages: [{ role: 'assistant', content: [OWN, CALL] }, 'x', { content: 'text' }],
@@ -16,7 +16,7 @@ describe('N1 withoutReasoningStates', () => {
     expect(messagesPassthrough.withoutReasoningStates(body)).toBe(body);
   });
 
-  test('blocks that Weir has tagged are left out, Anthropic’s own stay where they are', () => {
+  test('removes tagged blocks and keeps Anthropic’s own', () => {
     const content = [
       { type: 'thinking', thinking: 'a', signature: TAGGED },
       OWN,
@@ -36,7 +36,7 @@ describe('N1 withoutReasoningStates', () => {
     });
   });
 
-  test('a message of nothing but such blocks is left out with them', () => {
+  test('removes a message that has only such blocks', () => {
     const messages = [
       { role: 'user', content: 'a' },
       { role: 'assistant', content: [{ type: 'thinking', thinking: 'a', signature: TAGGED }] },
@@ -47,7 +47,7 @@ describe('N1 withoutReasoningStates', () => {
     });
   });
 
-  test('a tool loop that another provider began: it is translated, as it can’t go on without its thoughts', () => {
+  test('returns null in a tool loop that another provider began, because it is invalid without its thinking', () => {
     const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: CALL.id, content: 'x' }] };
     const messages = [
       { role: 'user', content: [{ type: 'text', text: 'a' }] },

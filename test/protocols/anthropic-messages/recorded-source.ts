@@ -1,4 +1,4 @@
-/** The recorded streams whose answers a client of Messages may get: how each is read plainly, and converted. */
+/** The recorded streams that a client of Messages can receive, each with a reference reading and its conversion. */
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
@@ -13,7 +13,7 @@ import { framed, type Recording, readRecordings } from '../../contract/recording
 export interface Source {
   /** The upstream's bytes as text. */
   readonly text: string;
-  /** What it says. */
+  /** Its content by the reference reader. */
   readonly read: Reading;
   readonly conversion: Conversion;
 }
@@ -23,7 +23,7 @@ export const SOURCES = readRecordings().flatMap((recording) => {
   return source === null ? [] : [[recording.name, source] as const];
 });
 
-/** Null for what is no answer to a message: text completions, fill-in-the-middle, dialects that Weir does not read. */
+/** Null for text completions, fill-in-the-middle, and protocols that Weir does not read. */
 function sourceOf(recording: Recording): Source | null {
   const { name, protocol } = recording;
   const text = framed(recording);

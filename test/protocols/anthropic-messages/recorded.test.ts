@@ -1,4 +1,4 @@
-/** Every recorded stream of a real provider, written for Anthropic's clients: the grammar kept, nothing lost, every cut alike. */
+/** Tests every recorded stream, written for clients of Messages: valid events, nothing lost, the same bytes for any chunking. */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
 import { UsageAccumulator } from '../../../src/metering/request-meter.ts';
@@ -13,7 +13,7 @@ import { SOURCES } from './recorded-source.ts';
 
 const encoder = new TextEncoder();
 
-/** The answer as one message, or null where it failed. */
+/** The non-streaming message, or null if the response failed. */
 function build(bytes: Uint8Array, conversion: Conversion): JsonObject | null {
   const builder = messages.jsonWriter(null, WRITER_OPTIONS);
   const reader = new EventReader(optionsOf(conversion, new UsageAccumulator(() => 0, 0)), builder);
@@ -31,7 +31,7 @@ const WRITER_OPTIONS = {
   now: () => 1,
 } as const;
 
-/** The frames with their JSON as values: the fast path may keep the upstream's own escapes (F1). */
+/** The frames with parsed JSON, because the fast path may keep the upstream's own escapes (F1). */
 function valuesOf(text: string): unknown[] {
   return text.split('\n\n').map((frame) => {
     const [head = '', json] = frame.split('\ndata: ');
@@ -46,7 +46,7 @@ const STOPS: ReadonlyMap<string, string> = new Map([
   ['content_filter', 'refusal'],
 ]);
 
-/** Their last text's signature comes behind it. */
+/** The signature of their last text follows it. */
 const LAST_TEXT_SIGNED = ['gemini--code-execution.sse'];
 
 describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordingsNote}`, () => {
@@ -56,7 +56,7 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordi
     const client = readMessage(text);
     const sent = read.choices.get(0);
 
-    test('I3 the grammar of the stream is kept', () => {
+    test('I3 the events are valid and in order', () => {
       expect(checkMessages(text)).toEqual([]);
     });
 
@@ -70,7 +70,7 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordi
       for (const [i, call] of calls.entries()) if (call.id !== '') expect(client.calls[i]?.id).toBe(call.id);
     });
 
-    test('I3 the reason of the end, and the true usage', () => {
+    test('I3 the stop reason and the reported usage', () => {
       expect(client.error !== null).toBe(error !== null);
       if (error !== null) return;
       const word = STOPS.get(sent?.finish ?? '');
@@ -84,7 +84,7 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordi
       expect(client.usage?.cache_read_input_tokens).toBe(cached ?? null);
     });
 
-    test('I7 what the upstream wants back goes out tagged with its name, and whole, but for a last text', () => {
+    test('I7 reasoning states are complete and tagged with the provider, except that of a last text', () => {
       const sealed = (sent?.details ?? []).filter(({ signature, data }) => signature ?? data);
       const opaque = LAST_TEXT_SIGNED.includes(name) ? sealed.slice(0, -1) : sealed;
       const details = client.tokens.filter(({ call }) => call === undefined);
@@ -100,7 +100,7 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordi
       for (const { provider } of client.tokens) expect(textOf(provider)).toBe(conversion.provider);
     });
 
-    test('I1 put together whole: the same blocks, the same end, the same usage', () => {
+    test('I1 the non-streaming message has the same blocks, stop reason and usage', () => {
       const whole = build(bytes, conversion);
       if (error !== null) return expect(whole).toBeNull();
       const blocks = listOf(whole?.content).map(objectOf);
@@ -117,17 +117,17 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordi
       expect(whole?.usage).toMatchObject(client.usage ?? {});
     });
 
-    test('S1 cut into reads of 7 bytes: the client gets the same bytes', () => {
+    test('S1 reads of 7 bytes give the same bytes', () => {
       expect(convertStream(cut(bytes, 7), conversion).text).toBe(text);
     });
 
-    test('F4 the fast path writes what the slow one does', () => {
+    test('F4 the fast path writes the same as the slow path', () => {
       expect(valuesOf(text)).toEqual(
         valuesOf(convertStream([bytes], { ...conversion, fastPath: false }).text),
       );
     });
 
-    test('I3 cut short behind any event: the grammar holds, and no end is made up', () => {
+    test('I3 a stream truncated after any event stays valid and has no message_stop', () => {
       const end = upstream.includes('\r\n') ? '\r\n\r\n' : '\n\n';
       const events = upstream.split(end);
       const step = Math.max(1, Math.floor(events.length / 24));
@@ -139,7 +139,7 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordi
       }
     });
 
-    test('C6 I7 reasoning that is stripped: no text of it, and every token but those that are for a text', () => {
+    test('C6 I7 stripped reasoning has no text, and only states that need no text', () => {
       const policies = { ...DEFAULT_POLICIES, reasoning: 'strip' } as const;
       const stripped = convertStream([bytes], { ...conversion, policies }).text;
       expect(checkMessages(stripped)).toEqual([]);

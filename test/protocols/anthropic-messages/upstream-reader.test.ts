@@ -1,4 +1,4 @@
-/** What peers get wrong in Anthropic's streams, each a test (studies/dialects.md 2.8), and what no recording shows (A3-A6). */
+/** Tests parts of Anthropic's streams that other gateways handle wrongly or that no recording shows (A3-A6). */
 import { describe, expect, test } from 'vitest';
 import { type Conversion, type Converted, convertObject, convertStream } from '../../contract/convert.ts';
 import { type JsonObject, listOf, objectOf } from '../../contract/json.ts';
@@ -46,25 +46,25 @@ function convert(stream: string, conversion = CHAT): Converted {
 const read = (stream: string) => readClient(convert(stream).text).choices.get(0);
 
 describe('Anthropic, tools', () => {
-  test('A3 calls after text and thinking: their indexes count calls, not blocks (LiteLLM#5231)', () => {
+  test('A3 the indexes of calls count calls, not blocks (LiteLLM#5231)', () => {
     const stream = START + text(0, 'a') + tool(1, 't1', '{"a"', ':1}') + tool(2, 't2') + stop('tool_use');
     const indexes = [...convert(stream).text.matchAll(/"tool_calls":\[\{"index":(\d)/g)].map(([, i]) => i);
     expect(new Set(indexes)).toEqual(new Set(['0', '1']));
     expect(read(stream)?.toolCalls.map(({ id, arguments: args }) => [id, args])).toEqual([
       ['t1', '{"a":1}'],
-      // One empty fragment and no more: an empty object (vercel/ai#10747).
+      // Only one empty fragment: the arguments are an empty object (vercel/ai#10747).
       ['t2', '{}'],
     ]);
   });
 
-  test('A3 a call whose block says its input at once, and one whose block does not end: both are whole', () => {
+  test('A3 a call with its input in the block’s start and a call without a block end are complete', () => {
     const given = open(0, { type: 'tool_use', id: 't1', name: 'f', input: { a: 1 } }) + close(0);
     const unclosed = open(1, { type: 'tool_use', id: 't2', name: 'f', input: {} });
     const calls = read(START + given + unclosed + stop('tool_use'))?.toolCalls;
     expect(calls?.map((call) => call.arguments)).toEqual(['{"a":1}', '{}']);
   });
 
-  test('C7 blocks of calls that are open at once: each gets its own arguments, be they none', () => {
+  test('C7 blocks of calls that are open at the same time keep their own arguments', () => {
     const begin = (index: number, id: string) => open(index, { type: 'tool_use', id, name: 'f', input: {} });
     const piece = (index: number, partial_json: string) =>
       delta(index, { type: 'input_json_delta', partial_json });
@@ -83,7 +83,7 @@ describe('Anthropic, tools', () => {
     expect(read(stream)?.toolCalls.map((call) => call.arguments)).toEqual(['{"a":1}', '{"b":2}', '{}']);
   });
 
-  test('C7 fragments behind an input that its block said at once: they don’t say it again (gajae-code#1895)', () => {
+  test('C7 fragments after an input in the block’s start are skipped (gajae-code#1895)', () => {
     const stream =
       START +
       open(0, { type: 'tool_use', id: 't1', name: 'f', input: { a: 1 } }) +
@@ -93,13 +93,13 @@ describe('Anthropic, tools', () => {
     expect(read(stream)?.toolCalls.map((call) => call.arguments)).toEqual(['{"a":1}']);
   });
 
-  test('A3 a call whose block does not end, in a message without its last delta: an empty object', () => {
+  test('A3 a call without a block end and message_delta has an empty object', () => {
     const stream =
       START + open(0, { type: 'tool_use', id: 't1', name: 'f', input: {} }) + event('message_stop');
     expect(read(stream)).toMatchObject({ finish: 'tool_calls', toolCalls: [{ arguments: '{}' }] });
   });
 
-  test('A3 server tools, with the results and fragments of theirs: no call of the client (envoy)', () => {
+  test('A3 server tools, their results and fragments are no tool calls (envoy)', () => {
     const stream =
       START +
       open(0, { type: 'server_tool_use', id: 's1', name: 'web_search', input: {} }) +
@@ -124,7 +124,7 @@ describe('Anthropic, tools', () => {
 });
 
 describe('Anthropic, thinking', () => {
-  test('A7 two blocks, text between them, one without text and one redacted: nothing is mixed (LiteLLM#13834, #41361)', () => {
+  test('A7 keeps thinking blocks apart: two with text between them, one without text, one redacted (LiteLLM#13834, #41361)', () => {
     const thinking = (index: number, said: string, signature: string) =>
       open(index, { type: 'thinking', thinking: '', signature: '' }) +
       (said === '' ? '' : delta(index, { type: 'thinking_delta', thinking: said })) +
@@ -147,7 +147,7 @@ describe('Anthropic, thinking', () => {
     });
     expect(choice?.details).toEqual([
       { type: 'reasoning.text', text: 'one', index: 0 },
-      // It says of which text it is, so that a client that loses the text is noticed.
+      // The id says that the signature has a text, so that a lost text is detected.
       { type: 'reasoning.text', signature: 's0', ...maker(0), id: 'weir1:anthropic:0-text' },
       { type: 'reasoning.text', signature: 's2', ...maker(2) },
       { type: 'reasoning.encrypted', data: 'd3', ...maker(3) },
@@ -165,13 +165,13 @@ describe('Anthropic, ends', () => {
     ['max_tokens', 'length'],
     ['model_context_window_exceeded', 'length'],
     ['refusal', 'content_filter'],
-  ])('A4 %s: %s, and the record keeps the word', (word, finish) => {
+  ])('A4 the finish of %s is %s, and the record keeps the word', (word, finish) => {
     const stream = START + text(0, 'a') + stop(word);
     expect(read(stream)?.finish).toBe(finish);
     expect(convert(stream).accumulator.finishWord).toBe(word);
   });
 
-  test('A4 end_turn after a call: tool_calls', () => {
+  test('A4 end_turn after a call becomes tool_calls', () => {
     expect(read(START + tool(0, 't1') + stop('end_turn'))?.finish).toBe('tool_calls');
   });
 
@@ -191,13 +191,13 @@ describe('Anthropic, ends', () => {
       'data: {"type":"error","error":{"type":"api_error","message":"Oops"}}\n\n',
       'api_error',
     ],
-  ])('A3 E2 %s: an error, and no finish', (_, end, code) => {
+  ])('A3 E2 %s: an error without a finish', (_, end, code) => {
     const converted = convert(START + text(0, 'a') + end);
     expect(converted.error?.code).toBe(code);
     expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: 'a', finish: null });
   });
 
-  test('R5 a second message behind the first one’s text: an error, and no mixture of two (vercel/ai#18402)', () => {
+  test('R5 a second message after the first one’s text is an error (vercel/ai#18402)', () => {
     const again = START.replace('msg_1', 'msg_2') + text(0, 'b') + stop('end_turn');
     const converted = convert(START + text(0, 'a') + again);
     expect(converted.error?.code).toBe('upstream_invalid');
@@ -207,7 +207,7 @@ describe('Anthropic, ends', () => {
   test.each([
     ['the same start twice', START + text(0, 'a') + START + text(1, 'b')],
     ['another one before any block', START.replace('msg_1', 'msg_0') + START + text(0, 'ab')],
-  ])('A3 %s: one message', (_, stream) => {
+  ])('A3 %s: still one message', (_, stream) => {
     const converted = convert(stream + stop('end_turn'));
     expect(readClient(converted.text).choices.get(0)).toMatchObject({ text: 'ab', finish: 'stop' });
     expect(converted.text.match(/"role"/g)).toHaveLength(1);
@@ -215,14 +215,14 @@ describe('Anthropic, ends', () => {
     expect(converted.accumulator.countUsage().usage.prompt_tokens).toBe(125);
   });
 
-  test('A3 what follows message_stop is not read', () => {
+  test('A3 ignores events after message_stop', () => {
     expect(read(START + text(0, 'a') + stop('end_turn') + text(1, 'b'))).toMatchObject({
       text: 'a',
       finish: 'stop',
     });
   });
 
-  test('S1 CRLF, a delta without its text, pings everywhere and unknown events: the same answer (aiproxy#604)', () => {
+  test('S1 CRLF, a delta without text, pings and unknown events do not change the response (aiproxy#604)', () => {
     const odd =
       PING +
       START +
@@ -234,7 +234,7 @@ describe('Anthropic, ends', () => {
     expect(read(stream.replaceAll('\n', '\r\n'))).toMatchObject({ text: 'a', finish: 'stop' });
   });
 
-  test('A6 T2 pings count as events, so that they put the idle timeout off', () => {
+  test('A6 T2 pings count as events, so they delay the idle timeout', () => {
     expect(convert(START + PING + PING).events).toBe(3);
   });
 });
@@ -242,7 +242,7 @@ describe('Anthropic, ends', () => {
 describe('Anthropic, usage', () => {
   const usageOf = (stream: string) => convert(stream).accumulator.countUsage();
 
-  test('A5 what was read from a cache and written to one is in the prompt, once (LiteLLM#11789)', () => {
+  test('A5 the prompt includes cache reads and writes once (LiteLLM#11789)', () => {
     expect(usageOf(START + stop('end_turn')).usage).toEqual({
       prompt_tokens: 125,
       completion_tokens: 7,
@@ -251,7 +251,7 @@ describe('Anthropic, usage', () => {
     });
   });
 
-  test('A5 message_delta takes the place of message_start field by field, be it lower (vercel/ai#11611)', () => {
+  test('A5 message_delta replaces message_start field by field, also with lower values (vercel/ai#11611)', () => {
     const usage = {
       input_tokens: 9,
       cache_read_input_tokens: 0,
@@ -265,7 +265,7 @@ describe('Anthropic, usage', () => {
     });
   });
 
-  test('A5 P1 what a cache keeps for an hour: counted for the bill, and no part of what a client is told', () => {
+  test('A5 P1 one-hour cache writes count for the cost, and are not sent to the client', () => {
     const split = (hour: number) => ({ ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: hour });
     const start = START.replace(
       '"output_tokens":1',
@@ -289,14 +289,14 @@ describe('Anthropic, usage', () => {
   };
   const FOUND = [{ type: 'web_search_result', url: 'https://a.example', title: 'A' }];
 
-  test('P1 searches that its usage names: counted for the bill, be there as many results as there may', () => {
+  test('P1 the search count of the usage counts for the cost, not the number of results', () => {
     const server_tool_use = { web_search_requests: 3, web_fetch_requests: 1 };
     const stream = START + results(0, FOUND) + stop('end_turn', { output_tokens: 7, server_tool_use });
     expect(convert(stream).accumulator.countBilled().usage).toMatchObject({ searches: 3 });
     expect(convert(stream).text).not.toContain('searches');
   });
 
-  test('P1 searches whose number no usage names, as at DeepSeek: those that found something', () => {
+  test('P1 without a search count, as at DeepSeek, searches with results are counted', () => {
     const failed = { type: 'web_search_tool_result_error', error_code: 'unavailable' };
     const blocks = results(0, FOUND) + results(1, []) + results(2, failed) + results(3, FOUND);
     expect(convert(START + blocks + stop('end_turn')).accumulator.countBilled().usage).toMatchObject({
@@ -305,14 +305,14 @@ describe('Anthropic, usage', () => {
     expect(convert(START + stop('end_turn')).accumulator.countBilled().usage).not.toHaveProperty('searches');
   });
 
-  test('A5 M3 a stream that is cut: the prompt is as reported, the completion an estimate and not the 1 of its start', () => {
+  test('A5 M3 a truncated stream has the reported prompt and an estimated completion, not the 1 of message_start', () => {
     const counted = usageOf(START + text(0, 'some words that were said'));
     expect(counted.estimated).toBe(true);
     expect(counted.usage.prompt_tokens).toBe(125);
     expect(counted.usage.completion_tokens).toBeGreaterThan(2);
   });
 
-  test('A5 iterations of compaction and of an advisor: added in the record alone', () => {
+  test('A5 iterations of compaction and advisors are added only in the record', () => {
     const iteration = (type: string, input_tokens: number, output_tokens: number) => ({
       type,
       input_tokens,
@@ -337,7 +337,7 @@ describe('Anthropic, usage', () => {
   });
 });
 
-describe('Anthropic, a model that took over from one that declined', () => {
+describe('Anthropic, a fallback model after a refusal', () => {
   const iteration = (type: string, model: string, input_tokens: number, output_tokens: number) => ({
     type,
     model,
@@ -353,19 +353,19 @@ describe('Anthropic, a model that took over from one that declined', () => {
   };
   const served = iteration('fallback_message', 'claude-b', 125, 7);
 
-  test('A5 its own attempt is the message’s count, and is not billed twice', () => {
+  test('A5 the fallback’s tokens are the message’s count, and are not billed twice', () => {
     expect(counted(served)).toEqual([125, 7]);
-    // Its steps with server tools are in the message's count, too.
+    // The message's count includes its steps with server tools.
     expect(counted(iteration('message', 'claude-b', 60, 3), served)).toEqual([125, 7]);
   });
 
-  test('A5 the one that declined: billed where it had begun to answer, and not where it had not', () => {
+  test('A5 the model that declined is billed only if it had produced output', () => {
     expect(counted(iteration('message', 'claude-a', 130, 0), served)).toEqual([125, 7]);
     expect(counted(iteration('message', 'claude-a', 130, 4), served)).toEqual([255, 11]);
   });
 });
 
-describe('Anthropic, a plain answer', () => {
+describe('Anthropic, a non-streaming response', () => {
   const answer = (content: JsonObject[], more: JsonObject = {}) =>
     encoder.encode(
       JSON.stringify({
@@ -380,7 +380,7 @@ describe('Anthropic, a plain answer', () => {
       }),
     );
 
-  test('A3 A7 blocks of every kind: one message, with its tokens and its native word', () => {
+  test('A3 A7 reads blocks of all types into one message, with signatures and the provider’s finish word', () => {
     const content = [
       { type: 'thinking', thinking: 'why', signature: 's' },
       { type: 'redacted_thinking', data: 'd' },
@@ -416,7 +416,7 @@ describe('Anthropic, a plain answer', () => {
     expect(accumulator.finishWord).toBe('tool_use');
   });
 
-  test('A3 no block at all: an empty message; no message: an error', () => {
+  test('A3 a message without blocks is empty; another object is an error', () => {
     const empty = convertObject(answer([], { stop_reason: 'stop_sequence' }), CHAT, false);
     expect(JSON.parse(empty.text)).toMatchObject({
       choices: [{ message: { content: '' }, finish_reason: 'stop' }],

@@ -1,4 +1,4 @@
-/** Conversations in Anthropic's form: what it refuses never leaves, and what came down goes back up (A2, A7). */
+/** Tests chat conversations in Anthropic's form: nothing that it refuses is sent, and signed thinking goes back (A2, A7). */
 import { describe, expect, test } from 'vitest';
 import { toolCallId } from '../../../../src/canonical/tool-call-id.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
@@ -17,7 +17,7 @@ const reported = (messages: readonly JsonObject[], unsupported: 'auto' | 'drop' 
   rewrite('anthropic', { model: MODEL, messages }, unsupported);
 
 describe('system', () => {
-  test('A2 leading system and developer messages: blocks that stay apart, with their marks', () => {
+  test('A2 leading system and developer messages become separate blocks with their cache marks', () => {
     const cache_control = { type: 'ephemeral' };
     const messages = [
       { role: 'system', content: 'one' },
@@ -30,7 +30,7 @@ describe('system', () => {
     });
   });
 
-  test('A2 a later one: a turn of its own where the family has such, else a text of the user', () => {
+  test('A2 a later one is a system turn if the family supports it, otherwise user text', () => {
     const messages = [USER, { role: 'system', content: 'Be brief' }];
     const own = [
       { role: 'user', content: [said('Hello')] },
@@ -39,11 +39,11 @@ describe('system', () => {
     const joined = [{ role: 'user', content: [said('Hello'), said('Be brief')] }];
     expect(sentMessages(messages, { model: 'claude-opus-4-8' })).toEqual(own);
     expect(sentMessages(messages, { model: 'claude-opus-4-7' })).toEqual(joined);
-    // Not where Anthropic refuses it: before another turn of the user's, or behind one of the assistant's.
+    // Anthropic refuses it before another user turn and after an assistant turn.
     expect(sentMessages([...messages, USER], { model: 'claude-opus-5' })).toHaveLength(1);
   });
 
-  test('A2 two in a row: one turn; one before a turn of the assistant’s that says nothing: a text of the user', () => {
+  test('A2 two in a row are one turn; one before an empty assistant turn is user text', () => {
     const model = 'claude-opus-5';
     const [first, second] = ['Be brief', 'Be kind'].map((content) => ({ role: 'developer', content }));
     const answer = { role: 'assistant', content: 'Hi' };
@@ -59,7 +59,7 @@ describe('system', () => {
     ]);
   });
 
-  test('A2 one between a call’s results: a text behind all of them', () => {
+  test('A2 one between tool results becomes text after all of them', () => {
     const messages = [
       USER,
       { role: 'assistant', content: null, tool_calls: [call('a'), call('b')] },
@@ -76,7 +76,7 @@ describe('system', () => {
 });
 
 describe('content', () => {
-  test('A2 images and documents: data URLs become sources, other URLs stay URLs', () => {
+  test('A2 data URLs of images and documents become sources, other URLs stay URLs', () => {
     const png = 'iVBORw0KGgo=';
     const content = [
       { type: 'image_url', image_url: { url: `data:image/jpg;base64,${png}`, detail: 'high' } },
@@ -111,24 +111,21 @@ describe('content', () => {
   test.each([
     [{ type: 'input_audio', input_audio: { data: '', format: 'wav' } }, 'messages.content.input_audio'],
     [{ type: 'file', file: { file_id: 'file-1' } }, 'messages.content.file.file_id'],
-  ])(
-    'Q6 Q8 a part that Anthropic has no form for, %j: 400 by its name, or dropped where that is allowed',
-    (part, param) => {
-      const messages = [{ role: 'user', content: [part, said('Hello')] }];
-      expect(reported(messages)).toMatchObject({
-        kind: 'error',
-        error: { status: 400, code: 'unsupported_parameter', param },
-      });
-      expect(reported(messages, 'drop')).toMatchObject({ kind: 'body', dropped: [param] });
-    },
-  );
+  ])('Q6 Q8 the unsupported part %j is a 400, or dropped if the caller allows it', (part, param) => {
+    const messages = [{ role: 'user', content: [part, said('Hello')] }];
+    expect(reported(messages)).toMatchObject({
+      kind: 'error',
+      error: { status: 400, code: 'unsupported_parameter', param },
+    });
+    expect(reported(messages, 'drop')).toMatchObject({ kind: 'body', dropped: [param] });
+  });
 
-  test('Q7 blocks of its own go up as they are', () => {
+  test('Q7 Anthropic’s own blocks are sent unchanged', () => {
     const block = { type: 'search_result', source: 'https://example.com', title: 't', content: [said('x')] };
     expect(sentMessages([{ role: 'user', content: [block] }])).toEqual([{ role: 'user', content: [block] }]);
   });
 
-  test('A2 texts without a letter are left out, and messages that hold nothing else (claude-code#59812, #23369)', () => {
+  test('A2 drops blank texts, and messages that have only those (claude-code#59812, #23369)', () => {
     const messages = [
       { role: 'system', content: '' },
       { role: 'user', content: [said(''), said('Hello')] },
@@ -146,7 +143,7 @@ describe('content', () => {
     });
   });
 
-  test('Q5 a name is left out and told; what an answer carried is left out in silence', () => {
+  test('Q5 drops and reports a name, and drops keys of responses without a report', () => {
     const messages = [
       { ...USER, name: 'Ann' },
       {
@@ -165,7 +162,7 @@ describe('content', () => {
     });
   });
 
-  test('Q5 a mark of OpenAI’s for its cache is left out and told', () => {
+  test('Q5 drops and reports OpenAI’s cache mark', () => {
     const content = [{ ...said('Hello'), prompt_cache_breakpoint: { mode: 'explicit' } }];
     expect(reported([{ role: 'user', content }])).toMatchObject({
       dropped: ['messages.content.prompt_cache_breakpoint'],
@@ -173,7 +170,7 @@ describe('content', () => {
     });
   });
 
-  test('A2 a refusal comes back as the text that it was', () => {
+  test('A2 a refusal is sent as text', () => {
     const messages = [USER, { role: 'assistant', content: null, refusal: 'No.' }, USER];
     expect(sentMessages(messages)).toMatchObject([{}, { role: 'assistant', content: [said('No.')] }, {}]);
   });
@@ -182,7 +179,7 @@ describe('content', () => {
 describe('tool calls and their results', () => {
   const result = (tool_use_id: string, content: unknown) => ({ type: 'tool_result', tool_use_id, content });
 
-  test('A2 consecutive results: one turn, before the text behind them, and before a text between them (codex#7051)', () => {
+  test('A2 consecutive results are one turn, before any text after or between them (codex#7051)', () => {
     const messages = [
       USER,
       { role: 'assistant', content: 'Calling', tool_calls: [call('a'), call('b')] },
@@ -217,7 +214,7 @@ describe('tool calls and their results', () => {
     ]);
   });
 
-  test('Q3 ids that Anthropic refuses, and ids that come twice: others, the same in the call and its result (bifrost#5097)', () => {
+  test('Q3 invalid and duplicate ids are replaced, equally in the call and its result (bifrost#5097)', () => {
     const id = 'functions.Bash:0';
     const step = [
       { role: 'assistant', content: null, tool_calls: [call(id)] },
@@ -237,7 +234,7 @@ describe('tool calls and their results', () => {
     ['{"a":12345678901234567890}', '{"a":12345678901234567890}'],
     ['{"path": "/tm', { arguments: '{"path": "/tm' }],
     ['[1]', { arguments: '[1]' }],
-  ])('A2 Q11 arguments %s: an object, whatever they are', (args, input) => {
+  ])('A2 Q11 arguments %s become an object', (args, input) => {
     const calling = call('a', { function: { name: 'f', arguments: args } });
     const [, turn] = JSON.parse(
       JSON.stringify(sentMessages([USER, { role: 'assistant', tool_calls: [calling] }])),
@@ -249,7 +246,7 @@ describe('tool calls and their results', () => {
       );
   });
 
-  test('Q1 legacy functions: tools, calls and results', () => {
+  test('Q1 legacy functions become tools, calls and results', () => {
     const sent = send('anthropic', {
       model: MODEL,
       functions: [{ name: 'f', parameters: { type: 'object' } }],
@@ -272,7 +269,7 @@ describe('tool calls and their results', () => {
   });
 });
 
-describe('thinking that comes back', () => {
+describe('thinking of earlier turns', () => {
   const maker = (index: number) => ({ id: `weir1:anthropic:${index}`, format: 'anthropic-claude-v1', index });
   const calling = { role: 'assistant', content: 'Hm', tool_calls: [call('a')] };
   const rest = [said('Hm'), { type: 'tool_use', id: 'a', name: 'f', input: {} }];
@@ -281,7 +278,7 @@ describe('thinking that comes back', () => {
     return turn.content;
   };
 
-  test('A7 whole or in pieces, with and without text, redacted: its blocks, first and in order', () => {
+  test('A7 joined or in fragments, with and without text, or redacted: the blocks come first and in order', () => {
     const thinking = { type: 'thinking', thinking: 'one two', signature: 's0' };
     const blocks = [
       thinking,
@@ -312,16 +309,13 @@ describe('thinking that comes back', () => {
       [{ type: 'reasoning.text', text: 'x', signature: 's', id: 'weir1:other:0', index: 0 }],
     ],
     ['another form', [{ type: 'reasoning.encrypted', data: 'x', format: 'google-gemini-v1', index: 0 }]],
-    [
-      'nobody: it is not signed',
-      [{ type: 'reasoning.text', text: 'x', format: 'anthropic-claude-v1', index: 0 }],
-    ],
+    ['an unsigned thought', [{ type: 'reasoning.text', text: 'x', format: 'anthropic-claude-v1', index: 0 }]],
     ['OpenAI', [{ type: 'reasoning.summary', summary: 'x', format: 'openai-responses-v1', index: 0 }]],
-  ])('A7 a token of %s: it stays behind', (_, reasoning_details) => {
+  ])('A7 does not send reasoning of %s', (_, reasoning_details) => {
     expect(blocksOf({ reasoning_details, reasoning_content: 'x' })).toEqual(rest);
   });
 
-  test('A7 a signature whose text a client lost (openai-node’s stream helper): no block, and none of the others', () => {
+  test('A7 sends no thinking if a client lost the text of a signature (openai-node’s stream helper)', () => {
     const lost = { type: 'reasoning.text', signature: 's0', ...maker(0), id: 'weir1:anthropic:0-text' };
     expect(blocksOf({ reasoning_details: [lost], reasoning_content: ' two' })).toEqual(rest);
     expect(blocksOf({ reasoning_details: [lost] })).toEqual(rest);
@@ -332,7 +326,7 @@ describe('thinking that comes back', () => {
     expect(blocksOf({ reasoning_details: [whole] })).toEqual([block, ...rest]);
   });
 
-  test('A7 a signature without the word for a text, from before: lost only where its message has other reasoning', () => {
+  test('A7 a signature with an id of the earlier form counts as lost only if its message has other reasoning', () => {
     const bare = { type: 'reasoning.text', signature: 's0', ...maker(0) };
     const block = { type: 'thinking', thinking: '', signature: 's0' };
     expect(blocksOf({ reasoning_details: [bare] })).toEqual([block, ...rest]);
@@ -342,12 +336,12 @@ describe('thinking that comes back', () => {
   const step = [USER, calling, { role: 'tool', tool_call_id: 'a', content: 'x' }];
   const signed = { ...calling, thinking_blocks: [{ type: 'thinking', thinking: 'x', signature: 's' }] };
 
-  test('A7 a step of a tool loop without its thinking: with a budget it goes without thinking, and that is told', () => {
+  test('A7 turns thinking with a budget off, and reports it, in a tool loop whose last step has none', () => {
     const runner = { model: MODEL, reasoning_effort: 'low' };
     const lost = rewrite('anthropic', { ...runner, messages: step });
     expect(lost).toMatchObject({ kind: 'body', changed: ['thinking'] });
     expect(lost.kind === 'body' && lost.body).not.toHaveProperty('thinking');
-    // A step that has its own, one that was answered long ago, and adaptive thinking, which demands none.
+    // Not for a step with thinking, an earlier step, or adaptive thinking.
     for (const messages of [
       step.map((message) => (message === calling ? signed : message)),
       [...step, { role: 'assistant', content: 'Done' }, USER],
@@ -368,7 +362,7 @@ describe('tools', () => {
   const withTools = (more: JsonObject) =>
     send('anthropic', { model: MODEL, messages: [USER], tools: [TOOL], ...more });
 
-  test('A2 a function: its schema is an object even where it says nothing; marks and descriptions are kept', () => {
+  test('A2 a function always has an object schema; cache marks and descriptions are kept', () => {
     const cache_control = { type: 'ephemeral' };
     const tools = [
       { type: 'function', function: { name: 'f' } },
@@ -386,7 +380,7 @@ describe('tools', () => {
     ]);
   });
 
-  test('A2 a strict one: closed and strict where the family has such, else not strict, and told', () => {
+  test('A2 a strict function is closed and strict if the family supports it, otherwise strict is dropped and reported', () => {
     const parameters = {
       type: 'object',
       properties: { a: { type: 'integer', minimum: 1 } },

@@ -1,4 +1,4 @@
-/** What each family of Claude models is sent: thinking, effort, sampling, its limit (A2). Facts and dates: src/providers/anthropic.ts. */
+/** Tests thinking, effort, sampling and limit for each family of Claude models (A2). Sources: src/providers/claude-families.ts. */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { rewrite, send, TOOL } from '../../../request-translation/send.ts';
@@ -27,11 +27,11 @@ describe('max_tokens, which is required', () => {
     ['claude-opus-4-9', 128_000],
     ['claude-next-7', 128_000],
     ['kimi-k2.5', 32_000],
-  ])('A2 %s without a limit: its family has %d, never a low default (GoModel#45)', (model, limit) => {
+  ])('A2 %s without a limit gets its family’s maximum of %d (GoModel#45)', (model, limit) => {
     expect(runner(model).max_tokens).toBe(limit);
   });
 
-  test('A2 the own limit of a caller goes up under either name; one above what the model can write is cut, and told', () => {
+  test('A2 sends the client’s limit under either name; one above the model’s maximum is lowered and reported', () => {
     expect(runner('claude-opus-5-5', { max_tokens: 7 }).max_tokens).toBe(7);
     expect(runner('claude-opus-5-5', { max_completion_tokens: 8 })).toMatchObject({ max_tokens: 8 });
     expect(reported('claude-haiku-4-5', { max_tokens: 100_000 })).toMatchObject({
@@ -75,7 +75,7 @@ describe('effort and thinking', () => {
     expect(body).not.toHaveProperty('reasoning_effort');
   });
 
-  test('A2 a model that always thinks and one that never does: what was asked for is told', () => {
+  test('A2 reports the change for a model that always thinks, and the drop for one that never does', () => {
     expect(reported('claude-opus-5-5', { reasoning_effort: 'none' })).toMatchObject({
       changed: ['thinking'],
     });
@@ -109,7 +109,7 @@ describe('effort and thinking', () => {
     expect(rewritten).toMatchObject({ changed: thinking === undefined ? ['thinking'] : [] });
   });
 
-  test('A2 thinking in words that the family knows: as it is; in those of another: what means the same', () => {
+  test('A2 thinking that the family supports is unchanged; other forms are translated', () => {
     const enabled = { type: 'enabled', budget_tokens: 20_000 };
     expect(runner('claude-opus-4-6', { thinking: enabled }).thinking).toEqual(enabled);
     expect(runner('claude-opus-5', { thinking: enabled })).toMatchObject({
@@ -125,7 +125,7 @@ describe('effort and thinking', () => {
     });
   });
 
-  test('A2 thinking that is enabled without a budget, as DeepSeek has it: the middle one, or as the model sees fit', () => {
+  test('A2 enabled thinking without a budget, as at DeepSeek, gets the medium budget, or is adaptive', () => {
     const thinking = { type: 'enabled' };
     expect(runner('claude-sonnet-4-5', { thinking })).toMatchObject({
       thinking: { type: 'enabled', budget_tokens: 8192 },
@@ -139,21 +139,18 @@ describe('effort and thinking', () => {
     [9000, { type: 'enabled', budget_tokens: 7976, display: 'omitted' }],
     [8000, { type: 'enabled', budget_tokens: 6976, display: 'omitted' }],
     [2000, undefined],
-  ])(
-    'A2 a budget of the caller’s that the limit, %j, has no room for: cut below it, and told',
-    (limit, cut) => {
-      const thinking = { type: 'enabled', budget_tokens: 9000, display: 'omitted' };
-      const rewritten = reported('claude-sonnet-4-5', { thinking, max_tokens: limit });
-      expect(rewritten).toMatchObject({ kind: 'body', changed: ['thinking'] });
-      expect(rewritten.kind === 'body' && rewritten.body.thinking).toEqual(cut);
-      expect(reported('claude-sonnet-4-5', { thinking, max_tokens: 9001 })).toMatchObject({
-        body: { thinking },
-        changed: [],
-      });
-    },
-  );
+  ])('A2 lowers and reports a budget above the limit %j', (limit, cut) => {
+    const thinking = { type: 'enabled', budget_tokens: 9000, display: 'omitted' };
+    const rewritten = reported('claude-sonnet-4-5', { thinking, max_tokens: limit });
+    expect(rewritten).toMatchObject({ kind: 'body', changed: ['thinking'] });
+    expect(rewritten.kind === 'body' && rewritten.body.thinking).toEqual(cut);
+    expect(reported('claude-sonnet-4-5', { thinking, max_tokens: 9001 })).toMatchObject({
+      body: { thinking },
+      changed: [],
+    });
+  });
 
-  test('A2 a forced call: thinking with a budget is left out and told, adaptive thinking stays', () => {
+  test('A2 a forced call turns thinking with a budget off and reports it; adaptive thinking stays', () => {
     const forced = { tools: [TOOL], tool_choice: 'required', reasoning_effort: 'low' };
     const budget = reported('claude-sonnet-4-5', forced);
     expect(budget).toMatchObject({ body: { tool_choice: { type: 'any' } }, changed: ['thinking'] });
@@ -176,14 +173,14 @@ describe('sampling', () => {
     ['claude-sonnet-4-5', { temperature: 0.2, reasoning_effort: 'low' }, {}, ['temperature']],
     ['claude-sonnet-4-6', { top_p: 0.97, top_k: 5, reasoning_effort: 'low' }, { top_p: 0.97 }, ['top_k']],
     ['claude-sonnet-4-5', { temperature: 0.2, reasoning_effort: 'none' }, { temperature: 0.2 }, []],
-  ])('A2 %s, %j: what it refuses is left out and told', (model, more, sent, dropped) => {
+  ])('A2 %s, %j: refused sampling is dropped and reported', (model, more, sent, dropped) => {
     const rewritten = reported(model, more);
     expect(rewritten).toMatchObject({ kind: 'body', dropped });
     const { temperature, top_p, top_k } = rewritten.kind === 'body' ? rewritten.body : {};
     expect(JSON.parse(JSON.stringify({ temperature, top_p, top_k }))).toEqual(sent);
   });
 
-  test('A2 a temperature above 1, which OpenAI takes: 1, and told', () => {
+  test('A2 lowers a temperature above 1 and reports it', () => {
     expect(reported('claude-sonnet-4-5', { temperature: 1.6 })).toMatchObject({
       body: { temperature: 1 },
       changed: ['temperature'],

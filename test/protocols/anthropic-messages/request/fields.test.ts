@@ -1,4 +1,4 @@
-/** The other fields of a chat request at Anthropic: what becomes of each (A2, A9, Q4-Q8). */
+/** Tests the other fields of chat requests for Anthropic (A2, A9, Q4-Q8). */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { rewrite, send, TOOL } from '../../../request-translation/send.ts';
@@ -10,7 +10,7 @@ const reported = (more: JsonObject, unsupported: 'auto' | 'drop' | 'refuse' = 'a
   rewrite('anthropic', { model: MODEL, messages: HELLO, ...more }, unsupported);
 const PLAIN = runner({});
 
-test('A2 the plainest request: a model, a limit and messages', () => {
+test('A2 the minimal request has a model, a limit and messages', () => {
   expect(PLAIN).toEqual({
     model: MODEL,
     max_tokens: 64_000,
@@ -35,7 +35,7 @@ test.each<JsonObject>([
     user: null,
     stop: '',
   },
-])('Q4 %j: says nothing, and is left out in silence', (more) => {
+])('Q4 default values are dropped without a report: %j', (more) => {
   expect(reported(more)).toMatchObject({ body: PLAIN, dropped: [], changed: [] });
 });
 
@@ -47,7 +47,7 @@ test.each<[JsonObject, string]>([
   [{ verbosity: 'low' }, 'verbosity'],
   [{ service_tier: 'flex' }, 'service_tier'],
   [{ stop: ['\n', ''] }, 'stop'],
-])('Q5 Q8 %j: left out and told, or refused by its name where that is asked for', (more, name) => {
+])('Q5 Q8 %j is dropped and reported, or refused if the caller asks for that', (more, name) => {
   expect(reported(more)).toMatchObject({ body: PLAIN, dropped: [name] });
   expect(reported(more, 'refuse')).toMatchObject({ kind: 'error', error: { param: name } });
 });
@@ -60,14 +60,14 @@ test.each<[JsonObject, string]>([
   [{ modalities: ['text', 'audio'] }, 'modalities'],
   [{ prediction: { type: 'content', content: 'x' } }, 'prediction'],
 ])(
-  'Q6 Q8 %j changes the answer: Anthropic itself refuses it, or it is dropped where that is allowed',
+  'Q6 Q8 %j changes the output: sent for Anthropic to refuse, or dropped if the caller allows it',
   (more, name) => {
     expect(reported(more)).toMatchObject({ body: { ...PLAIN, ...more } });
     expect(reported(more, 'drop')).toMatchObject({ body: PLAIN, dropped: [name] });
   },
 );
 
-test('Q7 fields that nobody knows go up as they are', () => {
+test('Q7 unknown fields are sent unchanged', () => {
   const more = { context_management: { edits: [] }, container: 'c', inference_geo: 'eu', stream: true };
   expect(runner(more)).toEqual({ ...PLAIN, ...more });
 });
@@ -78,11 +78,11 @@ test.each<[JsonObject, unknown]>([
   [{ metadata: { user_id: '{"device":1}' } }, '{"device":1}'],
   [{ user: 'ann@example.com' }, expect.stringMatching(/^[0-9A-Za-z]{9}$/)],
   [{ user: '+4930123456' }, expect.stringMatching(/^[0-9A-Za-z]{9}$/)],
-])('A2 %j: metadata.user_id, which holds nothing that names a person (LiteLLM#10106)', (more, user_id) => {
+])('A2 %j becomes metadata.user_id, without personal data (LiteLLM#10106)', (more, user_id) => {
   expect(runner(more)).toMatchObject({ metadata: { user_id } });
 });
 
-test('A2 stop and service_tier: under their names there', () => {
+test('A2 renames stop and service_tier', () => {
   expect(runner({ stop: 'END', service_tier: 'default' })).toMatchObject({
     stop_sequences: ['END'],
     service_tier: 'standard_only',
@@ -100,7 +100,7 @@ describe('response_format', () => {
     $defs: { c: { anyOf: [{ type: 'object' }, { type: 'null' }] } },
   };
 
-  test('A2 a schema: output_config.format, its objects closed, its bounds described and told', () => {
+  test('A2 a schema becomes output_config.format, with closed objects; bounds move to the description and are reported', () => {
     const response_format = { type: 'json_schema', json_schema: { name: 's', strict: true, schema } };
     expect(reported({ response_format, reasoning_effort: 'none' })).toMatchObject({
       body: {
@@ -123,7 +123,7 @@ describe('response_format', () => {
     });
   });
 
-  test('A2 an effort and a schema: both stand in output_config', () => {
+  test('A2 effort and schema are both in output_config', () => {
     const response_format = { type: 'json_schema', json_schema: { schema: { type: 'string' } } };
     expect(
       send('anthropic', {
@@ -137,7 +137,7 @@ describe('response_format', () => {
     });
   });
 
-  test('Q6 Q8 json_object, which Anthropic has not: 400 by its name, or dropped where that is allowed', () => {
+  test('Q6 Q8 json_object is unsupported: a 400, or dropped if the caller allows it', () => {
     const more = { response_format: { type: 'json_object' } };
     expect(reported(more)).toMatchObject({
       kind: 'error',
@@ -158,13 +158,13 @@ describe('PROMPT_CACHE', () => {
     { role: 'user', content: [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral' } }] },
   ];
 
-  test('A9 tools or a history: the longest prefix is cached', () => {
+  test('A9 marks the longest prefix if the request has tools or a history', () => {
     expect(cached({ tools: [TOOL] })).toBe(true);
     expect(cached({ messages: history })).toBe(true);
     expect(cached({})).toBe(false);
   });
 
-  test('A9 off, marks of the own, or a server that is not Anthropic: nothing is added', () => {
+  test('A9 adds nothing if it is off, the client set marks, or the server is not Anthropic', () => {
     expect(cached({ tools: [TOOL] }, 'off')).toBe(false);
     expect(cached({ messages: [...marked, ...history.slice(1)] })).toBe(false);
     expect(cached({ messages: [{ ...marked[0], role: 'system' }, ...history] })).toBe(false);

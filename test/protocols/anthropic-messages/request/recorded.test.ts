@@ -1,4 +1,4 @@
-/** Each recorded Messages request, said in chat words, becomes a request that says the same (A2). */
+/** Tests that a chat request with the same meaning is translated into each recorded Messages request (A2). */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ const names = existsSync(FOLDER)
   ? readdirSync(FOLDER).filter((name) => /^anthropic--.*\.request\.json$/.test(name))
   : [];
 
-/** What a chat client sends for it: this is the other direction, written from OpenAI's document. */
+/** The chat request for a recorded one: an independent translation, written from OpenAI's document. */
 function chatOf(body: JsonObject): JsonObject {
   const {
     system,
@@ -70,7 +70,7 @@ function toolOf(tool: JsonObject): JsonObject {
   return { type: 'function', function: { name, ...described, parameters: input_schema } };
 }
 
-/** Without what says nothing: a choice of `auto`, and parallel calls that are not turned off. */
+/** Without defaults: a choice of `auto`, and parallel calls that are not turned off. */
 function meaning(body: JsonObject): JsonObject {
   const { tool_choice, anthropic_version: _, ...rest } = body;
   const { type, disable_parallel_tool_use, ...choice } = objectOf(tool_choice);
@@ -83,11 +83,11 @@ function meaning(body: JsonObject): JsonObject {
 }
 
 describe.skipIf(note !== '')(`recorded Messages requests${note}`, () => {
-  test('there are some', () => {
+  test('the folder has recordings', () => {
     expect(names.length).toBeGreaterThan(10);
   });
 
-  test.each(names)('A2 %s: the chat request that means the same becomes it', (name) => {
+  test.each(names)('A2 %s: a chat request with the same meaning is translated into it', (name) => {
     const recorded = objectOf(JSON.parse(readFileSync(FOLDER + name, 'utf8')));
     // Vertex has the model in its path.
     const body = { model: 'claude-3-7-sonnet-20250219', ...recorded };

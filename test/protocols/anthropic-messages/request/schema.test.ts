@@ -1,4 +1,4 @@
-/** JSON schemas at Anthropic, which takes fewer words of them than OpenAI, and fewer of them at once (A2). */
+/** Tests JSON schemas for Anthropic, which supports fewer keywords than OpenAI and limits the schemas of a request (A2). */
 import { describe, expect, test } from 'vitest';
 import { isObject, type JsonObject, objectOf, readArray } from '../../../../src/shared/json.ts';
 import { rewrite } from '../../../request-translation/send.ts';
@@ -12,7 +12,7 @@ function runner(more: JsonObject) {
   return rewritten;
 }
 
-/** What becomes of a property's schema in an answer's format. */
+/** The translation of a property's schema in a response format. */
 function written(schema: JsonObject) {
   const properties = { it: schema };
   const whole = { type: 'object', properties, required: ['it'], additionalProperties: false };
@@ -23,9 +23,9 @@ function written(schema: JsonObject) {
   return { schema: objectOf(objectOf(format.schema).properties).it, changed };
 }
 
-describe('A2 what it refuses', () => {
+describe('A2 unsupported keywords', () => {
   const text = { type: 'string' };
-  test('what is described within what is described: as the caller sent it, so that no escape doubles at each level', () => {
+  test('describes nested keywords as the client sent them, so that escapes do not double at each level', () => {
     const union = (inner: object) => ({ anyOf: [{ type: 'string' }], oneOf: [inner] });
     const inner = union({ type: 'number', minimum: 1 });
     expect(written(union(inner)).schema).toEqual({
@@ -37,7 +37,7 @@ describe('A2 what it refuses', () => {
     expect(String(description)).toHaveLength('{not: …}'.length + 4096);
   });
 
-  test('oneOf, which Zod writes for a union with a discriminator: anyOf, its objects closed, and told', () => {
+  test('oneOf, which Zod writes for a union with a discriminator, becomes anyOf with closed objects, and is reported', () => {
     const cat = { type: 'object', properties: { kind: { const: 'cat' } } };
     expect(written({ oneOf: [cat, text], description: 'D' })).toEqual({
       schema: { description: 'D', anyOf: [{ ...cat, additionalProperties: false }, text] },
@@ -53,11 +53,11 @@ describe('A2 what it refuses', () => {
     { type: ['object', 'null'], properties: {} },
     { properties: { a: text } },
     { type: 'array', items: { type: ['null', 'object'] } },
-  ])('an object that is not closed, whichever way it is one: %j', (schema) => {
+  ])('closes every form of an open object: %j', (schema) => {
     expect(JSON.stringify(written(schema).schema)).toContain('"additionalProperties":false');
   });
 
-  test('an object that is open on purpose: as it is, for Anthropic to refuse (Q6)', () => {
+  test('an explicitly open object is sent unchanged, for Anthropic to refuse (Q6)', () => {
     const open = { type: 'object', additionalProperties: { type: 'number' } };
     expect(written(open)).toEqual({ schema: open, changed: [] });
   });
@@ -71,7 +71,7 @@ describe('A2 what it refuses', () => {
     ['not', { const: 1 }],
     ['contains', { const: 1 }],
     ['propertyNames', { pattern: '^a' }],
-  ])('%s %j: described, and told', (key, value) => {
+  ])('%s %j moves into the description and is reported', (key, value) => {
     expect(written({ ...text, [key]: value })).toEqual({
       schema: { ...text, description: `{${key}: ${JSON.stringify(value)}}` },
       changed: ['response_format'],
@@ -85,12 +85,12 @@ describe('A2 what it refuses', () => {
     { anyOf: [text, { type: 'null' }] },
     { $ref: '#/$defs/a' },
     { type: ['string', 'null'], enum: ['a', null], default: 'a', title: 'T' },
-  ])('nothing of what it takes: %j', (schema) => {
+  ])('does not change supported keywords: %j', (schema) => {
     expect(written(schema)).toEqual({ schema, changed: [] });
   });
 });
 
-describe('A2 strict tools, as many as it takes', () => {
+describe('A2 the limits on strict tools', () => {
   const tool = (name: string, properties: JsonObject, required = Object.keys(properties)) => ({
     type: 'function',
     function: {
@@ -107,7 +107,7 @@ describe('A2 strict tools, as many as it takes', () => {
     Array.from({ length: count }, (_, at) => make(at));
   const nullable = { anyOf: [{ type: 'string' }, { type: 'null' }] };
 
-  test('20: the others are offered without, and that is told', () => {
+  test('20 tools: the others are sent without strict, and reported', () => {
     const tools = many(22, (at) => tool(`t${at}`, { a: { type: 'string' } }));
     const { strict, dropped } = strictOf(tools);
     expect(strict).toEqual([...many(20, () => ({})).map(() => true), false, false]);
@@ -115,7 +115,7 @@ describe('A2 strict tools, as many as it takes', () => {
     expect(strictOf(tools.slice(0, 20))).toEqual({ strict: strict.slice(0, 20), dropped: [] });
   });
 
-  test('16 parameters with several types, those of the answer’s format among them', () => {
+  test('16 parameters with several types, including those of the response format', () => {
     const ten = Object.fromEntries(many(10, (at) => ({ at })).map(({ at }) => [`p${at}`, nullable]));
     const tools = [tool('a', ten), tool('b', ten), tool('c', { q: { type: ['string', 'null'] } })];
     expect(strictOf(tools).strict).toEqual([true, false, true]);
@@ -124,7 +124,7 @@ describe('A2 strict tools, as many as it takes', () => {
     expect(strictOf(tools, { response_format }).strict).toEqual([false, false, true]);
   });
 
-  test('24 parameters that may be left out, also of objects within', () => {
+  test('24 optional parameters, including those of nested objects', () => {
     const letters = Object.fromEntries(
       many(13, (at) => ({ at })).map(({ at }) => [`p${at}`, { type: 'string' }]),
     );

@@ -516,7 +516,7 @@ describe('readSettings, PRICES', () => {
     [
       'a wrong price',
       [{ ...PRICE, currency: 'hunter2' }],
-      'price 1: currency must be a currency as ISO 4217 has it, as USD',
+      'price 1: currency must be an ISO 4217 code, such as USD',
     ],
     [
       'more than 5 KB',

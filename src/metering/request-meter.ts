@@ -292,6 +292,7 @@ export class AttemptMeter {
     return this.#end?.isRefused === true;
   }
 
+  /** The upstream responded with success, and then Weir ended the attempt. */
   get #isInterrupted(): boolean {
     const isSuccess = this.status !== null && this.status >= 200 && this.status < 300;
     return isSuccess && INTERRUPTIONS.includes(this.#end?.errorCode ?? '');

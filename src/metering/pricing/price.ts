@@ -153,7 +153,7 @@ class FieldReader {
 
   allowOnly(fields: readonly string[]): void {
     if (Object.keys(this.object).some((field) => !fields.includes(field)))
-      this.fail(`takes nothing but ${fields.join(', ')}`);
+      this.fail(`has an unknown field; the fields are ${fields.join(', ')}`);
   }
 
   text(field: string, isValid: (text: string) => boolean, message: string): string {
@@ -175,7 +175,9 @@ class FieldReader {
     const value = this.object[name];
     if (value === undefined || value === null) return undefined;
     if (typeof value === 'number' && isRate(value)) return value;
-    this.fail(`${name} must be a number from 0 up, per ${unit}, with at most ${RATE_DECIMALS} decimals`);
+    this.fail(
+      `${name} must be a number from 0 to ${MAX_RATE}, per ${unit}, with at most ${RATE_DECIMALS} decimals`,
+    );
     return undefined;
   }
 
@@ -193,24 +195,28 @@ class FieldReader {
 
 function readPrice(reader: FieldReader): Price {
   reader.allowOnly([...OTHER_FIELDS, ...RATES]);
-  const provider = reader.text('provider', (text) => text !== '', 'the id of a provider, as "deepseek"');
-  const models = readNames(reader, 'models', 'names or globs, as ["gpt-5*"]');
-  const since = reader.text('since', isTime, 'a day or a UTC time, as 2026-11-01 or 2026-11-01T16:00:00Z');
+  const provider = reader.text('provider', (text) => text !== '', 'the id of a provider, such as "deepseek"');
+  const models = readNames(reader, 'models', 'names or globs, such as ["gpt-5*"]');
+  const since = reader.text(
+    'since',
+    isTime,
+    'a day or a UTC time, such as 2026-11-01 or 2026-11-01T16:00:00Z',
+  );
   const currency = reader.text(
     'currency',
     (text) => /^[A-Z]{3}$/.test(text),
-    'a currency as ISO 4217 has it, as USD',
+    'an ISO 4217 code, such as USD',
   );
   const service_tiers =
     reader.object.service_tiers === undefined
       ? undefined
-      : readNames(reader, 'service_tiers', 'names, as ["priority"]');
+      : readNames(reader, 'service_tiers', 'names, such as ["priority"]');
   const rates = reader.rates();
   const web_search = reader.rate('web_search', 'thousand searches');
   const above = reader.nested('above', readAbove);
   const peak = reader.nested('peak', readPeak);
-  if (above !== undefined && peak !== undefined) reader.fail('has above or peak, not both');
-  if (Object.keys(rates).length === 0) reader.fail(`needs one of ${RATES.join(', ')}`);
+  if (above !== undefined && peak !== undefined) reader.fail('must not have both above and peak');
+  if (Object.keys(rates).length === 0) reader.fail(`needs at least one of ${RATES.join(', ')}`);
   return {
     provider,
     models,
@@ -240,19 +246,19 @@ function readAbove(reader: FieldReader): NonNullable<Price['above']> {
   const { prompt_tokens } = reader.object;
   const isCount =
     typeof prompt_tokens === 'number' && Number.isSafeInteger(prompt_tokens) && prompt_tokens > 0;
-  if (!isCount) reader.fail('prompt_tokens must be a whole number');
+  if (!isCount) reader.fail('prompt_tokens must be a positive integer');
   return { prompt_tokens: isCount ? prompt_tokens : 0, ...reader.rates() };
 }
 
 function readPeak(reader: FieldReader): Peak {
   reader.allowOnly(['zone', 'days', 'hours', 'holidays', ...RATES]);
-  const zone = reader.text('zone', (text) => ZONE.test(text), 'an offset from UTC, as "+08:00"');
+  const zone = reader.text('zone', (text) => ZONE.test(text), 'an offset from UTC, such as "+08:00"');
   const days = list(reader.object.days).filter(isDay);
   if (days.length === 0 || days.length !== list(reader.object.days).length)
     reader.fail('days must be a list of 1 (Monday) to 7 (Sunday)');
   const hours = list(reader.object.hours).flatMap((span) => readSpan(span));
   if (hours.length === 0 || hours.length !== list(reader.object.hours).length)
-    reader.fail('hours must be a list of spans within a day, as [["09:00", "12:00"]]');
+    reader.fail('hours must be a list of spans within a day, such as [["09:00", "12:00"]]');
   const holidays = CALENDARS.find((calendar) => calendar === reader.object.holidays);
   if (holidays === undefined && (reader.object.holidays ?? null) !== null)
     reader.fail(`holidays must be one of: ${CALENDARS.join(', ')}`);

@@ -45,13 +45,13 @@ describe('parsePrices', () => {
   });
 
   test.each<[what: string, change: Record<string, unknown>, problem: RegExp]>([
-    ['an unknown field', { hunter2: 1 }, /^price 2: takes nothing but provider, models, /],
+    ['an unknown field', { hunter2: 1 }, /^price 2: has an unknown field; the fields are provider, models, /],
     [
       'searches without a number',
       { web_search: '10' },
       /web_search must be a number from 0 up, per thousand searches/,
     ],
-    ['no provider', { provider: '' }, /^price 2: provider must be the id of a provider, as "deepseek"$/],
+    ['no provider', { provider: '' }, /^price 2: provider must be the id of a provider, such as "deepseek"$/],
     ['no models', { models: [] }, /^price 2: models must be a list of 1 to 50 names or globs/],
     ['models as a text', { models: 'hunter2' }, /models must be a list/],
     ['a model that is a number', { models: ['a', 2] }, /models must be a list/],
@@ -66,7 +66,7 @@ describe('parsePrices', () => {
     [
       'a currency in words',
       { currency: 'dollars' },
-      /^price 2: currency must be a currency as ISO 4217 has it, as USD$/,
+      /^price 2: currency must be an ISO 4217 code, such as USD$/,
     ],
     [
       'a negative rate',
@@ -83,7 +83,7 @@ describe('parsePrices', () => {
       /^price 2: service_tiers must be a list of 1 to 50 names, as \["priority"\]$/,
     ],
     ['service tiers as a text', { service_tiers: 'priority' }, /service_tiers must be a list/],
-    ['no rate', { input: undefined }, /^price 2: needs one of input, /],
+    ['no rate', { input: undefined }, /^price 2: needs at least one of input, /],
     [
       'tier and peak',
       { above: { prompt_tokens: 1, input: 1 }, peak: PEAK },
@@ -93,7 +93,7 @@ describe('parsePrices', () => {
     [
       'above without prompt_tokens',
       { above: { input: 1 } },
-      /^price 2: above.prompt_tokens must be a whole number$/,
+      /^price 2: above.prompt_tokens must be a positive integer$/,
     ],
     [
       'above with an invalid rate',

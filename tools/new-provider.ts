@@ -105,8 +105,6 @@ export const ${id}: Provider<'${NAME}_API_KEY' | '${NAME}_BASE_URL'> = {
       protocol: openaiChat,
     },
   },
-  quirks: {},
-  vendorTokens: () => null,
 };
 `;
 }

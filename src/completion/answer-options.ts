@@ -31,8 +31,8 @@ export function answerOptions(
   const { clock, random } = context.ports;
   return {
     protocol: facts.passthrough?.protocol ?? target.endpoint.protocol,
-    quirks: target.provider.quirks,
-    vendorTokens: target.provider.vendorTokens,
+    quirks: target.provider.quirks ?? {},
+    vendorTokens: target.provider.vendorTokens ?? (() => null),
     policies,
     maxEventBytes: context.settings.maxEventBytes,
     context: {

@@ -1,4 +1,4 @@
-/** Anthropic: Messages. https://platform.claude.com/docs/en/api/messages (read 2026-11-22); what each model family takes is in its own file. */
+/** Anthropic: Messages, and what each family of Claude models accepts. https://platform.claude.com/docs/en/api/messages (read 2026-11-22) */
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from '../protocols/anthropic-messages/family.ts';
 import { withHiddenThinking } from '../protocols/anthropic-messages/request-thinking.ts';
 import { claudeForm } from '../protocols/anthropic-messages/request-writer.ts';
@@ -6,12 +6,13 @@ import { anthropicMessages } from '../protocols/anthropic-messages/upstream-read
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import type { Provider } from './provider.ts';
 
+// What each family of Claude models accepts, as of 2026-11-22, the newest first (A2). The sources:
 // T: https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting
 // M: the migration guide of each model, https://platform.claude.com/docs/en/models/opus-5-5/migration-guide and its like
 // O: the table of https://platform.claude.com/docs/en/models
 // V: the AI SDK's getModelCapabilities (vercel/ai@ed857f50, packages/anthropic, 2026-08-22) and its changelog of 2026-09
 
-/** O: 128K of output. M: 400 for a budget (`"thinking.type.enabled" is not supported for this model`), for sampling, for a prefill. */
+/** O: 128K output tokens. M: 400 for a thinking budget (`"thinking.type.enabled" is not supported for this model`), sampling or a prefill. */
 const NEWEST: ClaudeFamily = {
   models: ['claude-fable-*', 'claude-mythos-*', 'claude-opus-5-5*'],
   maxTokens: 128_000,
@@ -24,7 +25,7 @@ const NEWEST: ClaudeFamily = {
   takesDisplay: true,
   // https://platform.claude.com/docs/en/build-with-claude/effort
   efforts: ['low', 'medium', 'high', 'xhigh', 'max'],
-  // 400 "`temperature` is deprecated for this model", `top_p` and `top_k` alike: earendil-works/pi#7961, 2026-08-11; M.
+  // 400 "`temperature` is deprecated for this model", the same for `top_p` and `top_k`: earendil-works/pi#7961, 2026-08-11; M.
   sampling: 'none',
   takesSchemas: true,
   // No beta header is needed: https://platform.claude.com/docs/en/about-claude/models/whats-new-claude-4-8.
@@ -32,10 +33,10 @@ const NEWEST: ClaudeFamily = {
   cachesPrefixes: true,
 };
 
-/** T: the one that takes `between_tools`, in the place of `disabled`. */
+/** T: the only one that accepts `between_tools` instead of `disabled`. */
 const SONNET_5_5: ClaudeFamily = { ...NEWEST, models: ['claude-sonnet-5-5*'], noThinking: 'between_tools' };
 
-/** T: they think unless told not to. Haiku 5.5: M, 2026-10-07. */
+/** T: thinking is on by default. Haiku 5.5: M, 2026-10-07. */
 const CLAUDE_5: ClaudeFamily = {
   ...NEWEST,
   models: ['claude-opus-5*', 'claude-sonnet-5*', 'claude-haiku-5*', 'claude-opus-4-8*'],
@@ -44,7 +45,7 @@ const CLAUDE_5: ClaudeFamily = {
 
 const OPUS_4_7: ClaudeFamily = { ...CLAUDE_5, models: ['claude-opus-4-7*'], takesSystemTurns: false };
 
-/** T: a budget is deprecated and taken; nothing is thought unless asked for. V: no `xhigh`, and sampling. O: 128K, and 64K. */
+/** T: a budget is deprecated but accepted; thinking is off by default. V: no `xhigh`; sampling is accepted. O: 128K, and 64K (Sonnet). */
 const OPUS_4_6: ClaudeFamily = {
   ...OPUS_4_7,
   models: ['claude-opus-4-6*'],
@@ -55,7 +56,7 @@ const OPUS_4_6: ClaudeFamily = {
 };
 const SONNET_4_6: ClaudeFamily = { ...OPUS_4_6, models: ['claude-sonnet-4-6*'], maxTokens: 64_000 };
 
-/** T: a budget alone. Opus 4.5 has efforts besides, which nobody needs who names a budget. */
+/** T: only a budget. Opus 4.5 has efforts as well, which are unnecessary with a budget. */
 const CLAUDE_4_5: ClaudeFamily = {
   ...SONNET_4_6,
   models: ['claude-opus-4-5*', 'claude-sonnet-4-5*', 'claude-haiku-4-5*'],
@@ -63,7 +64,7 @@ const CLAUDE_4_5: ClaudeFamily = {
   efforts: [],
 };
 
-/** V: 32K of output, no schemas but for Opus 4.1, which is the first to refuse `top_p` beside `temperature`. */
+/** V: 32K output tokens. Only Opus 4.1 accepts schemas, and it is the first that refuses `top_p` together with `temperature`. */
 const OPUS_4_1: ClaudeFamily = { ...CLAUDE_4_5, models: ['claude-opus-4-1*'], maxTokens: 32_000 };
 const OPUS_4: ClaudeFamily = {
   ...OPUS_4_1,
@@ -77,7 +78,7 @@ const SONNET_4: ClaudeFamily = {
   maxTokens: 64_000,
 };
 
-/** V: nothing of all that. */
+/** V: none of these. */
 const CLAUDE_3_5: ClaudeFamily = {
   ...SONNET_4,
   models: ['claude-3-5-*'],
@@ -87,7 +88,7 @@ const CLAUDE_3_5: ClaudeFamily = {
 };
 const CLAUDE_3: ClaudeFamily = { ...CLAUDE_3_5, models: ['claude-3*', 'claude-2*'], maxTokens: 4096 };
 
-/** Servers that speak Messages for models of their own (DeepSeek, Moonshot, Z.ai): nothing that an older Claude does not know. */
+/** Servers with the Messages API and other models (DeepSeek, Moonshot, Z.ai): only what an older Claude accepts. */
 const OTHERS: ClaudeFamily = {
   ...SONNET_4,
   models: ['*'],
@@ -97,7 +98,7 @@ const OTHERS: ClaudeFamily = {
   cachesPrefixes: false,
 };
 
-/** A Claude that is not listed is newer than those that are. */
+/** An unlisted Claude is newer than the listed ones. */
 const NEWER: ClaudeFamily = { ...CLAUDE_5, models: ['claude-*'] };
 
 const CLAUDE_FAMILIES: ClaudeFamilies = [
@@ -128,7 +129,7 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
     chat: {
       path: () => '/v1/messages',
       // 400 "tools.18.custom.name: String should have at most 128 characters": anthropics/claude-code#96152, 2026-09-22; "String should
-      // match pattern '^[a-zA-Z0-9_-]{1,64}$'" before: apify/tester-mcp-client#11, 2025-03-07.
+      // match pattern '^[a-zA-Z0-9_-]{1,64}$'" earlier: apify/tester-mcp-client#11, 2025-03-07.
       request: claudeForm(CLAUDE_FAMILIES, /^[a-zA-Z0-9_-]{1,128}$/),
       protocol: anthropicMessages,
     },
@@ -140,7 +141,6 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
       hideReasoning: (body, model) => withHiddenThinking(body, familyOf(CLAUDE_FAMILIES, model)),
     },
   },
-  quirks: {},
   credential: (secret) => ({ 'x-api-key': secret }),
   headers: { 'anthropic-version': '2023-06-01' },
   models: { path: '/v1/models?limit=1000', read: readModels },
@@ -164,7 +164,6 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
   imageTokens: 5120,
   // https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback#billing-and-rate-limits (2026-11-22).
   billsFallbacks: true,
-  vendorTokens: () => null,
 };
 
 /** `created_at` is ISO 8601. https://platform.claude.com/docs/en/api/models-list (2026-11-22) */

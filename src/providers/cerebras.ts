@@ -1,25 +1,19 @@
 /**
- * Cerebras's habits: unknown fields are refused (400 and 422 `wrong_api_format`). What is taken was probed by one of its engineers
- * (pydantic/pydantic-ai#7653, 2026-08-20: `L` below); the schema is its Python SDK's of 2026-01-06 (`S`).
+ * Cerebras: refuses unknown fields (400 and 422 `wrong_api_format`). One of its engineers probed what it accepts
+ * (pydantic/pydantic-ai#7653, 2026-08-20: `L` below). The schema is that of its Python SDK of 2026-01-06 (`S`).
  */
-import {
-  FUNCTION_TOOLS,
-  OPENAI_TOOL_NAMES,
-  REFUSED,
-  type RequestRules,
-  renamed,
-} from '../request-translation/rules.ts';
-import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
+import { OPENAI_TOOL_NAMES, REFUSED, type RequestRules, renamed } from '../request-translation/rules.ts';
+import { closedMessages, compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 
 const CHAT: RequestRules = {
   fields: {
-    // Both limits at once are 400; cline/cline#13435, by Cerebras itself, 2026.
+    // Both limits together are 400: cline/cline#13435, by Cerebras, 2026.
     max_tokens: renamed('max_completion_tokens'),
-    // Validated and never applied: L.
+    // Validated, but never applied: L.
     logit_bias: { kind: 'ignored' },
     // 422 "property 'body.store' is unsupported": openclaude#740, 2026-04-17.
     store: REFUSED,
-    // In no schema: S.
+    // Not in the schema: S.
     metadata: REFUSED,
     safety_identifier: REFUSED,
     prompt_cache_retention: REFUSED,
@@ -34,24 +28,20 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
-    // Its schema has no limit (S), and no report of one was found (2026-11-22): OpenAI's.
+    // Its schema has no limit (S), and no report of one was found (2026-11-22): OpenAI's limit.
     toolNames: OPENAI_TOOL_NAMES,
     // "Does not expose developer directly": inference-docs.cerebras.ai/resources/openai, read 2026-11-21.
     roles: { developer: 'system' },
     // dcdpr/jp#1176, 2026-09-16.
     system: STRICT_TEMPLATES,
-    // `reasoning` is taken, `reasoning_content` is 400: recorded in 2026-06; proxysoul/Empryo#209, 2026-09-19.
+    // `reasoning` is accepted, `reasoning_content` is 400: recorded in 2026-06; proxysoul/Empryo#209, 2026-09-19.
     reasoning: [{ form: 'reasoning' }],
-    closed: {
-      roles: {
-        system: ['role', 'content', 'name'],
-        user: ['role', 'content', 'name'],
-        assistant: ['role', 'content', 'reasoning', 'tool_calls', 'name'],
-        tool: ['role', 'content', 'tool_call_id', 'name'],
-      },
-      parts: { text: ['type', 'text'], image_url: ['type', 'image_url'] },
-      ...FUNCTION_TOOLS,
-    },
+    closed: closedMessages({
+      system: ['name'],
+      user: ['name'],
+      assistant: ['reasoning', 'name'],
+      tool: ['name'],
+    }),
   },
   streamUsage: 'on_request',
 };

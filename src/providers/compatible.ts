@@ -1,10 +1,12 @@
-/** Makes profiles of APIs that are compatible with OpenAI's, and providers of the `PROVIDERS` setting out of profiles. */
+/** Profiles of APIs that are compatible with OpenAI's, the tolerant one for unknown hosts, and the changes that `PROVIDERS` makes to one. */
 import { openaiChat, openaiCompletions } from '../protocols/openai-chat/upstream-reader.ts';
 import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
 import {
   COMPETING_LIMITS,
   EFFORT_FIELDS,
   type EffortRules,
+  FUNCTION_TOOLS,
+  type MessageRules,
   OPENAI_TOOL_NAMES,
   type ReasoningForm,
   type RequestRules,
@@ -12,32 +14,16 @@ import {
 } from '../request-translation/rules.ts';
 import type { Endpoint, Profile, Provider, Route } from './provider.ts';
 
-/** Legacy completions, which take what their server takes: they hold no messages. */
-const COMPLETION_RULES: RequestRules = {
-  fields: {},
-  messages: { reasoning: [] },
-  competingLimits: COMPETING_LIMITS,
-  streamUsage: 'on_request',
-};
-
 /**
- * Models whose templates refuse a second system message, or turns that do not alternate, wherever they are served: 400 "System message
- * must be at the beginning". Qwen from 3.5 on: QwenLM/Qwen3.8#244, 2026-09-22; Gemma: raullenchai/Rapid-MLX#1543,
- * 2026-08-06; Mistral's: charmbracelet/crush#279, 2026-01-14.
- */
-export const STRICT_TEMPLATES: readonly SystemRule[] = [
-  { models: ['*qwen*', '*Qwen*', '*gemma*', '*stral*'], place: 'first' },
-];
-
-/**
- * @param chat what its chat completions take
- * @param completions what its legacy completions take; a `suffix` makes them fill-in-the-middle
+ * The profile of an API with Chat Completions and legacy completions at OpenAI's paths.
+ * @param chat what its chat completions accept
+ * @param completions what its legacy completions accept; a request with `suffix` is fill-in-the-middle
  */
 export function compatibleProfile(
   id: string,
   hosts: readonly string[],
   chat: RequestRules,
-  completions: RequestRules = COMPLETION_RULES,
+  completions: RequestRules = LEGACY_COMPLETIONS,
 ): Profile {
   const text: Endpoint = {
     path: () => '/completions',
@@ -56,17 +42,82 @@ export function compatibleProfile(
       completions: text,
       fim: text,
     },
-    quirks: {},
-    vendorTokens: () => null,
   };
 }
 
-/** The lane of a provider that speaks Responses itself (N1). */
+/** Legacy completions are sent unchanged. They have no messages. */
+const LEGACY_COMPLETIONS: RequestRules = {
+  fields: {},
+  messages: { reasoning: [] },
+  competingLimits: COMPETING_LIMITS,
+  streamUsage: 'on_request',
+};
+
+/** The passthrough of a provider with the Responses API. */
 export const RESPONSES_PASSTHROUGH = {
   responses: { path: '/responses', protocol: openaiResponses },
 } as const satisfies Profile['passthrough'];
 
-/** A provider of the `PROVIDERS` setting: its id is also its name. */
+/**
+ * Models whose chat templates refuse a second system message, or turns that do not alternate, at every host: 400 "System message
+ * must be at the beginning". Qwen from 3.5 on: QwenLM/Qwen3.8#244, 2026-09-22; Gemma: raullenchai/Rapid-MLX#1543,
+ * 2026-08-06; Mistral's: charmbracelet/crush#279, 2026-01-14.
+ */
+export const STRICT_TEMPLATES: readonly SystemRule[] = [
+  { models: ['*qwen*', '*Qwen*', '*gemma*', '*stral*'], place: 'first' },
+];
+
+/** Text and images, and OpenAI's keys of function tools: the closed message schema that several providers share. */
+const CLOSED_MESSAGES = {
+  roles: {
+    system: ['role', 'content'],
+    user: ['role', 'content'],
+    assistant: ['role', 'content', 'tool_calls'],
+    tool: ['role', 'content', 'tool_call_id'],
+  },
+  parts: { text: ['type', 'text'], image_url: ['type', 'image_url'] },
+  ...FUNCTION_TOOLS,
+} as const;
+
+/**
+ * The shared closed message schema with a provider's further keys.
+ * @param more keys to add, by role: `{ assistant: ['reasoning_content'] }`
+ */
+export function closedMessages(
+  more: { readonly [Role in keyof typeof CLOSED_MESSAGES.roles]?: readonly string[] },
+): NonNullable<MessageRules['closed']> {
+  const { system, user, assistant, tool } = CLOSED_MESSAGES.roles;
+  return {
+    ...CLOSED_MESSAGES,
+    roles: {
+      system: [...system, ...(more.system ?? [])],
+      user: [...user, ...(more.user ?? [])],
+      assistant: [...assistant, ...(more.assistant ?? [])],
+      tool: [...tool, ...(more.tool ?? [])],
+    },
+  };
+}
+
+/** A server that ignores unknown fields: nothing is dropped, and reasoning is sent under both names, which Ollama's cloud accepted (recorded 2026-08). */
+export const TOLERANT: RequestRules = {
+  fields: {},
+  messages: {
+    // The limit of Alibaba ("The length of the tool name cannot exceed 64": QwenLM/Qwen3-VL#2069, 2026-03-19) and of OpenAI behind
+    // another host. Servers that accept longer names accept the short ones as well.
+    toolNames: OPENAI_TOOL_NAMES,
+    system: STRICT_TEMPLATES,
+    reasoning: [{ form: 'both' }],
+    takesDetails: true,
+    takesExtraContent: true,
+  },
+  competingLimits: COMPETING_LIMITS,
+  streamUsage: 'on_request',
+};
+
+/** The profile of every host without one of its own. */
+export const tolerant = compatibleProfile('tolerant', [], TOLERANT);
+
+/** The provider of an entry of `PROVIDERS`. Its id is also its name. */
 export function configuredProvider(id: string, profile: Profile, apiKeySetting: string): Provider {
   return {
     ...profile,
@@ -78,7 +129,7 @@ export function configuredProvider(id: string, profile: Profile, apiKeySetting: 
   };
 }
 
-/** The same profile for a server that refuses `stream_options` (`"stream_usage": false`). */
+/** The profile for a server that refuses `stream_options` (`"stream_usage": false`). */
 export function withoutStreamUsage(profile: Profile): Profile {
   const endpoints: { -readonly [R in Route]?: Endpoint } = { ...profile.endpoints };
   for (const route of ['chat', 'completions', 'fim', 'agents'] as const) {
@@ -90,28 +141,28 @@ export function withoutStreamUsage(profile: Profile): Profile {
   return { ...profile, endpoints };
 }
 
-/** What a deployment says of its server's chat completions, over the table of its profile. */
+/** Rows that an entry of `PROVIDERS` adds to the chat table of its profile. */
 export interface ChatChanges {
   readonly fields: RequestRules['fields'];
   readonly roles: Readonly<Record<string, string>>;
-  /** The server's word for each of OpenAI's. */
+  /** The server's value for each of OpenAI's. */
   readonly effort: Readonly<Record<string, string>>;
-  /** Absent: as the profile has it. */
+  /** Undefined: the profile's own. */
   readonly reasoning: ReasoningForm | undefined;
 }
 
-/** The same profile with these changes; null where its chat completions are in a form of their own. */
+/** The profile with these changes; null if its chat endpoint has a native API. */
 export function withChatChanges(profile: Profile, changes: ChatChanges): Profile | null {
   const { chat } = profile.endpoints;
   if (chat?.request.kind !== 'chat') return null;
   const { rules } = chat.request;
   const { fields, roles, effort, reasoning } = changes;
-  const hasWords = Object.keys(effort).length > 0;
-  const words: EffortRules = { takes: EFFORT_FIELDS, ...rules.effort, values: [{ values: effort }] };
+  const hasEffort = Object.keys(effort).length > 0;
+  const effortRules: EffortRules = { takes: EFFORT_FIELDS, ...rules.effort, values: [{ values: effort }] };
   const changed: RequestRules = {
     ...rules,
     fields: { ...rules.fields, ...fields },
-    ...(hasWords && { effort: words }),
+    ...(hasEffort && { effort: effortRules }),
     messages: {
       ...rules.messages,
       roles: { ...rules.messages.roles, ...roles },
@@ -121,21 +172,3 @@ export function withChatChanges(profile: Profile, changes: ChatChanges): Profile
   const endpoint: Endpoint = { ...chat, request: { kind: 'chat', rules: changed } };
   return { ...profile, endpoints: { ...profile.endpoints, chat: endpoint } };
 }
-
-/** Nothing is left out; reasoning goes back under both of its names: taken by Ollama's cloud, recorded in 2026-08. */
-export const TOLERANT: RequestRules = {
-  fields: {},
-  messages: {
-    // Those of Alibaba's ("The length of the tool name cannot exceed 64": QwenLM/Qwen3-VL#2069, 2026-03-19) and of OpenAI's behind
-    // another host; a shorter name is no loss to those that take longer ones.
-    toolNames: OPENAI_TOOL_NAMES,
-    system: STRICT_TEMPLATES,
-    reasoning: [{ form: 'both' }],
-    takesDetails: true,
-    takesExtraContent: true,
-  },
-  competingLimits: COMPETING_LIMITS,
-  streamUsage: 'on_request',
-};
-
-export const tolerant = compatibleProfile('tolerant', [], TOLERANT);

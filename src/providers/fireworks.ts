@@ -1,16 +1,10 @@
-/** Fireworks' habits: 400 "Extra inputs are not permitted", in messages too. The schema is its Python SDK's of 2026-07-21. */
-import {
-  FUNCTION_TOOLS,
-  OPENAI_TOOL_NAMES,
-  REFUSED,
-  type RequestRules,
-  renamed,
-} from '../request-translation/rules.ts';
-import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
+/** Fireworks: refuses unknown fields, also in messages (400 "Extra inputs are not permitted"). The schema is that of its Python SDK of 2026-07-21. */
+import { OPENAI_TOOL_NAMES, REFUSED, type RequestRules, renamed } from '../request-translation/rules.ts';
+import { closedMessages, compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 
 const CHAT: RequestRules = {
   fields: {
-    // Either is taken, both are an error.
+    // Either is accepted; both together are an error.
     max_completion_tokens: renamed('max_tokens'),
     store: REFUSED,
     safety_identifier: REFUSED,
@@ -20,29 +14,20 @@ const CHAT: RequestRules = {
     modalities: REFUSED,
   },
   effort: {
-    // `thinking` beside it is a validation error, and a `reasoning` object is in no schema.
+    // `thinking` beside it is a validation error, and a `reasoning` object is not in the schema.
     takes: ['reasoning_effort'],
     values: [{ values: { minimal: 'low', xhigh: 'high' } }],
   },
   legacyFunctions: 'converted',
   messages: {
-    // No limit of its own was found (2026-11-22): OpenAI's.
+    // No own limit was found (2026-11-22): OpenAI's.
     toolNames: OPENAI_TOOL_NAMES,
     roles: { developer: 'system' },
     // "jinja template rendering failed. System message must be at the beginning.": BerriAI/litellm#39852, 2026.
     system: STRICT_TEMPLATES,
-    // Taken (BerriAI/litellm#40682, 2026); `reasoning` is 400 (earendil-works/pi#4514, 2026-05).
+    // Accepted (BerriAI/litellm#40682, 2026); `reasoning` is 400 (earendil-works/pi#4514, 2026-05).
     reasoning: [{ form: 'reasoning_content' }],
-    closed: {
-      roles: {
-        system: ['role', 'content'],
-        user: ['role', 'content'],
-        assistant: ['role', 'content', 'reasoning_content', 'tool_calls'],
-        tool: ['role', 'content', 'tool_call_id'],
-      },
-      parts: { text: ['type', 'text'], image_url: ['type', 'image_url'] },
-      ...FUNCTION_TOOLS,
-    },
+    closed: closedMessages({ assistant: ['reasoning_content'] }),
   },
   streamUsage: 'on_request',
 };

@@ -1,13 +1,13 @@
 /**
- * Google's Gemini in its own API (`generateContent`). What each family takes was tried on 2026-09-11 with every level
- * (tetsuo-ai/agenc-core#2393); its documents are at https://ai.google.dev/gemini-api/docs (read 2026-11-22).
+ * Google's Gemini: the native API (`generateContent`), and the API that is compatible with OpenAI's. What each model family accepts was
+ * tested on 2026-09-11 with every level (tetsuo-ai/agenc-core#2393). Documents: https://ai.google.dev/gemini-api/docs (read 2026-11-22).
  */
 import { bareModel, type GeminiFamily } from '../protocols/gemini/family.ts';
 import { geminiForm, generateContentPath } from '../protocols/gemini/request-writer.ts';
 import { gemini as protocol } from '../protocols/gemini/upstream-reader.ts';
-import { FUNCTION_TOOLS, REFUSED, type RequestRules } from '../request-translation/rules.ts';
+import { REFUSED, type RequestRules } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
-import { compatibleProfile } from './compatible.ts';
+import { closedMessages, compatibleProfile } from './compatible.ts';
 import type { Profile, Provider } from './provider.ts';
 import type { RefusalRules } from './refusals.ts';
 
@@ -17,27 +17,28 @@ import type { RefusalRules } from './refusals.ts';
  */
 const GOOGLE_TOOL_NAMES = /^[a-zA-Z_][\w.:-]{0,63}$/;
 
+/** Refusals of both APIs. */
 const GOOGLE_REFUSALS: RefusalRules = {
   // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   context_length: /\binput token count\b.{0,40}\bexceeds the maximum\b/i,
   // A 429 "Your prepayment credits are depleted. Please go to AI Studio …": JeffOtano/roni#125, 2026-04-14; a 400 "… Please enable
   // billing on your project in Google AI Studio": https://ai.google.dev/gemini-api/docs/troubleshooting, read 2026-11-22.
   empty_balance: /\bprepayment credits are depleted\b|\bplease enable billing on your project\b/i,
-  // A 400, of the place where a Worker runs: google-gemini/deprecated-generative-ai-js#151, 2024-05-25, poenl/gemini-api#4, 2025-11-08.
+  // A 400 that depends on where a Worker runs: google-gemini/deprecated-generative-ai-js#151, 2024-05-25, poenl/gemini-api#4, 2025-11-08.
   unsupported_region: /\buser location is not supported\b/i,
   // A 404: swuecho/chat#597, 2025-02-06.
   missing_model: /^[^:]*: models\/\S{1,256} is not found for API version\b/i,
   // A 403: continuedev/continue#10902, 2026-02-28. Another one, "You do not have permission to access the File x or it may not exist", is
-  // of a file that the request names: googleapis/python-genai#1218, 2025-08-06.
+  // about a file in the request: googleapis/python-genai#1218, 2025-08-06.
   bad_credential: /^[^:]*: Permission denied: Consumer '/i,
   retryAfter: readRetryInfo,
 };
 
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo';
-/** A protobuf duration. A wait of more than 11 days is none. */
+/** A protobuf duration of at most 6 digits, which is 11 days. */
 const DURATION = /^(\d{1,6}(?:\.\d{1,9})?)s$/;
 
-/** It sends no `retry-after`, and "retryDelay": "45.837906927s" among the error's details: dcdpr/jp#1061, 2026-09-03. */
+/** It sends no `retry-after`, but "retryDelay": "45.837906927s" in the error's details: dcdpr/jp#1061, 2026-09-03. */
 function readRetryInfo(body: JsonObject): number | undefined {
   const details = readArray(objectOf(body.error).details).filter(isObject);
   const delay = details.find((detail) => detail['@type'] === RETRY_INFO)?.retryDelay;
@@ -46,7 +47,7 @@ function readRetryInfo(body: JsonObject): number | undefined {
 }
 
 /**
- * "Multiple candidates is not enabled for this model": googleapis/js-genai#1609, 2026-05-18, all of 3 and none of 2. "Logprobs is not
+ * "Multiple candidates is not enabled for this model": googleapis/js-genai#1609, 2026-05-18, from all models of version 3 and none of version 2. "Logprobs is not
  * enabled": mscraftsman/generative-ai#135, 2025-11-21. "Penalty is not enabled for this model": MisakaNet#1473, 2026-09-04.
  */
 const REFUSED_BY_3 = ['n', 'logprobs', 'top_logprobs', 'presence_penalty', 'frequency_penalty'];
@@ -71,7 +72,7 @@ const FAMILIES: readonly GeminiFamily[] = [
     ...GEMINI_2,
     refused: ['presence_penalty', 'frequency_penalty'],
   },
-  // The bounds: docs thinking#set-budget; the least without thoughts at Pro is 128.
+  // The bounds: docs thinking#set-budget. Pro cannot turn thinking off; its minimum is 128.
   {
     models: ['gemini-2.5-flash-lite*'],
     thinking: { kind: 'budget', min: 512, max: 24_576, canBeOff: true, byDefault: false },
@@ -112,7 +113,7 @@ const FAMILIES: readonly GeminiFamily[] = [
     sampling: true,
     ...GEMINI_3,
   },
-  // From here on sampling is deprecated: taken and ignored, refused by the next. docs latest-model, by SamuelZ12/screen-scribe#17,
+  // From here on sampling is deprecated: these accept and ignore it, the next refuse it. docs latest-model, by SamuelZ12/screen-scribe#17,
   // 2026-07-21, and coder/xum#3745.
   {
     models: ['gemini-3.5-flash-lite*', 'gemini-3.6-flash*'],
@@ -120,11 +121,11 @@ const FAMILIES: readonly GeminiFamily[] = [
     sampling: false,
     ...GEMINI_3,
   },
-  // 3.7 and 3.8 answer 400 to `minimal`: fishjar/kiss-translator#1048, 2026-08-21. What is newer is taken to be like them.
+  // 3.7 and 3.8 respond 400 to `minimal`: fishjar/kiss-translator#1048, 2026-08-21. Newer models are assumed to do the same.
   { thinking: { kind: 'level', levels: ['low', 'medium', 'high'] }, sampling: false, ...GEMINI_3 },
 ];
 
-/** The native API at any address: for an entry of `PROVIDERS`, too. */
+/** The native API at any base URL, also for entries of `PROVIDERS`. */
 export const geminiNative: Profile = {
   id: 'gemini-native',
   hosts: [],
@@ -138,16 +139,14 @@ export const geminiNative: Profile = {
       protocol,
     },
   },
-  quirks: {},
   // https://ai.google.dev/gemini-api/docs/api-key, read 2026-11-22.
   credential: (secret) => ({ 'x-goog-api-key': secret }),
-  // https://ai.google.dev/api/models: 1,000 are the most on a page.
+  // https://ai.google.dev/api/models: a page has at most 1,000.
   models: { path: '/v1beta/models?pageSize=1000', read: readModels },
   refusals: GOOGLE_REFUSALS,
-  // Gemini 3 has at most 2,240 (docs media-resolution), those before it 258 for each tile of 768 pixels (docs tokens): both read
-  // 2026-11-22. A picture of 6,144 by 6,144 has 64 tiles.
+  // Gemini 3 uses at most 2,240 (docs media-resolution), earlier models 258 for each tile of 768 pixels (docs tokens): both read
+  // 2026-11-22. An image of 6,144 by 6,144 pixels has 64 tiles.
   imageTokens: 16_512,
-  vendorTokens: () => null,
 };
 
 export const gemini: Provider<'GEMINI_API_KEY' | 'GEMINI_BASE_URL'> = {
@@ -159,15 +158,23 @@ export const gemini: Provider<'GEMINI_API_KEY' | 'GEMINI_BASE_URL'> = {
   defaultBaseUrl: 'https://generativelanguage.googleapis.com',
 };
 
-/** Its models that answer; others embed or draw. It does not tell when they were made. */
-function readModels(answer: JsonObject): readonly { readonly id: string; readonly created: number }[] | null {
-  if (!Array.isArray(answer.models)) return null;
-  return answer.models.filter(isObject).flatMap(({ name, supportedGenerationMethods: methods }) => {
+/** Lists the models that generate content; others embed or draw. The list has no creation times. */
+function readModels(
+  response: JsonObject,
+): readonly { readonly id: string; readonly created: number }[] | null {
+  if (!Array.isArray(response.models)) return null;
+  return response.models.filter(isObject).flatMap(({ name, supportedGenerationMethods: methods }) => {
     const id = bareModel(readText(name) ?? '');
-    const answers = methods === undefined || readArray(methods).includes('generateContent');
-    return id !== '' && answers ? [{ id, created: 0 }] : [];
+    const generates = methods === undefined || readArray(methods).includes('generateContent');
+    return id !== '' && generates ? [{ id, created: 0 }] : [];
   });
 }
+
+/**
+ * The compatible API refuses unknown fields: 400 `Unknown name "x": Cannot find field.`
+ * https://ai.google.dev/gemini-api/docs/openai
+ */
+const CLOSED = closedMessages({ assistant: ['extra_content'], tool: ['name'] });
 
 const CHAT: RequestRules = {
   fields: {
@@ -175,7 +182,7 @@ const CHAT: RequestRules = {
     metadata: REFUSED, // agents#45, 2025-05
     prompt_cache_key: REFUSED, // cursor-byok#112, 2026-06-02
     frequency_penalty: REFUSED, // RPGBox#2, 2026-08-29
-    // By the same parser; no report of each was found (2026-11-21).
+    // Refused by the same parser; no report of these was found (2026-11-21).
     presence_penalty: REFUSED,
     logprobs: REFUSED,
     top_logprobs: REFUSED,
@@ -196,29 +203,19 @@ const CHAT: RequestRules = {
     roles: { developer: 'system' },
     reasoning: [{ form: 'none' }],
     closed: {
-      roles: {
-        system: ['role', 'content'],
-        user: ['role', 'content'],
-        assistant: ['role', 'content', 'tool_calls', 'extra_content'],
-        tool: ['role', 'content', 'tool_call_id', 'name'],
-      },
-      parts: {
-        text: ['type', 'text'],
-        image_url: ['type', 'image_url'],
-        input_audio: ['type', 'input_audio'],
-      },
-      ...FUNCTION_TOOLS,
-      toolCall: [...FUNCTION_TOOLS.toolCall, 'extra_content'],
+      ...CLOSED,
+      parts: { ...CLOSED.parts, input_audio: ['type', 'input_audio'] },
+      toolCall: [...CLOSED.toolCall, 'extra_content'],
     },
     takesExtraContent: true,
-    // 400 "Function call is missing a thought_signature": securo#884, 2026-09-10. The stand-in for calls of other models is
+    // 400 "Function call is missing a thought_signature": securo#884, 2026-09-10. The placeholder for calls of other models is
     // documented at https://ai.google.dev/gemini-api/docs/thought-signatures (read 2026-11-21).
     missingSignature: {
       models: ['gemini-3*', 'models/gemini-3*'],
       at: 'extra_content',
     },
   },
-  // Its words of its own (docs openai#extra-body, read 2026-11-21) are `cached_content` and `thinking_config`: these would be limits.
+  // Its own fields are `cached_content` and `thinking_config` (docs openai#extra-body, read 2026-11-21). These may be read as limits.
   competingLimits: ['generation_config', 'generationConfig', 'candidate_count', 'candidateCount'].flatMap(
     (name) => [name, `extra_body.google.${name}`],
   ),

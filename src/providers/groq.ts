@@ -1,15 +1,12 @@
 /**
- * Groq's habits: unknown fields are 400 `property 'x' is unsupported`, at the top and in messages. The schema is groq-python's of
- * 2026-08-18 (`S` below), beside https://console.groq.com/docs/openai (`D`, read 2026-11-21).
+ * Groq: refuses unknown fields, at the top and in messages (400 `property 'x' is unsupported`). The schema is that of groq-python of
+ * 2026-08-18 (`S` below); the document is https://console.groq.com/docs/openai (`D`, read 2026-11-21).
  */
-import {
-  FUNCTION_TOOLS,
-  OPENAI_TOOL_NAMES,
-  REFUSED,
-  type RequestRules,
-} from '../request-translation/rules.ts';
-import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
+import { OPENAI_TOOL_NAMES, REFUSED, type RequestRules } from '../request-translation/rules.ts';
+import { closedMessages, compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 import type { Profile } from './provider.ts';
+
+const CLOSED = closedMessages({});
 
 const CHAT: RequestRules = {
   fields: {
@@ -17,12 +14,12 @@ const CHAT: RequestRules = {
     logprobs: REFUSED,
     top_logprobs: REFUSED,
     logit_bias: REFUSED,
-    // Any but 1 is 400: D; 1 is taken (recorded in 2025-09).
+    // Other values than 1 are 400: D; 1 is accepted (recorded in 2025-09).
     n: { kind: 'refused', when: (body) => body.n !== 1 },
     // 400 "`metadata` is not supported with this model": hass_local_openai_llm#59, 2026-04-18; `store` likewise: S.
     metadata: REFUSED,
     store: REFUSED,
-    // In no schema: S.
+    // Not in the schema: S.
     safety_identifier: REFUSED,
     prompt_cache_key: REFUSED,
     prompt_cache_retention: REFUSED,
@@ -43,30 +40,20 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
-    // S: "with a maximum length of 64"; the letters, refused: langgenius/dify#22867, 2025-07-23.
+    // S: "with a maximum length of 64". Other characters are refused: langgenius/dify#22867, 2025-07-23.
     toolNames: OPENAI_TOOL_NAMES,
     system: STRICT_TEMPLATES,
-    // `reasoning_content` is 400 (freellmapi#1070, 2026-08-30), and so is `reasoning` where a model has none (vercel/ai#8057).
+    // `reasoning_content` is 400 (freellmapi#1070, 2026-08-30), and so is `reasoning` if the model does not reason (vercel/ai#8057).
     reasoning: [{ form: 'none' }],
-    closed: {
-      roles: {
-        system: ['role', 'content'],
-        developer: ['role', 'content'],
-        // `messages[].name` is 400: D.
-        user: ['role', 'content'],
-        assistant: ['role', 'content', 'tool_calls'],
-        tool: ['role', 'content', 'tool_call_id'],
-      },
-      parts: { text: ['type', 'text'], image_url: ['type', 'image_url'] },
-      ...FUNCTION_TOOLS,
-    },
+    // `messages[].name` is 400: D.
+    closed: { ...CLOSED, roles: { ...CLOSED.roles, developer: ['role', 'content'] } },
   },
   streamUsage: 'on_request',
 };
 
 export const groq: Profile = {
   ...compatibleProfile('groq', ['api.groq.com'], CHAT),
-  // Compound systems search and run code by themselves: https://console.groq.com/docs/compound (from memory, 2026-11-22).
+  // Compound systems search and run code themselves: https://console.groq.com/docs/compound (from memory, 2026-11-22).
   searchingModels: ['groq/compound*', 'compound-*'],
   // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   refusals: { context_length: /\breduce the length of the messages\b/i },

@@ -1,4 +1,4 @@
-/** The registry: one line for each provider that Weir knows by name. */
+/** All providers that Weir knows by name, and all profiles that an entry of `PROVIDERS` can have: one line each. */
 import { anthropic } from './anthropic.ts';
 import { cerebras } from './cerebras.ts';
 import { tolerant } from './compatible.ts';
@@ -31,7 +31,7 @@ const KNOWN = [
 
 export const PROVIDERS: readonly Provider[] = KNOWN;
 
-/** The names of the settings that hold their credentials and base URLs. */
+/** The names of the settings with their keys and base URLs. */
 export type ProviderSetting = (typeof KNOWN)[number] extends Provider<infer Setting> ? Setting : never;
 
 export const PROFILES: readonly Profile[] = [
@@ -56,12 +56,12 @@ export const PROFILES: readonly Profile[] = [
   tolerant,
 ];
 
-/** The profile of the host that a base URL names; a host that none names is tolerant. */
+/** The profile of a host; `tolerant` for an unknown host. */
 export function profileOfHost(host: string): Profile {
   return PROFILES.find(({ hosts }) => hosts.includes(host)) ?? tolerant;
 }
 
-/** The profile of the API at a base URL. Google serves two at one host: the compatible one is below `/openai`. */
+/** The profile of a base URL. Google has two APIs at one host: the compatible one is below `/openai`. */
 export function profileOfUrl({ hostname, pathname }: URL): Profile {
   const found = profileOfHost(hostname);
   return found === geminiCompatible && !/\/openai\/?$/.test(pathname) ? geminiNative : found;

@@ -1,22 +1,22 @@
 /**
- * Mistral, and Codestral as a provider of its own: chat, fill-in-the-middle, agents. The schema is the `openapi.yaml` of
- * mistralai/platform-docs-public of 2026-07-15 (`D` below), which forbids unknown fields everywhere (422 `extra_forbidden`);
- * the recorded requests are those of `shared/requests` (`R`).
+ * Mistral, and Codestral as a separate provider: chat, fill-in-the-middle, agents. The schema is the `openapi.yaml` of
+ * mistralai/platform-docs-public of 2026-07-15 (`D` below), which forbids unknown fields everywhere (422 `extra_forbidden`).
+ * `R` are recorded requests in `shared/requests`.
  */
 
 import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
 import {
   type FieldRule,
-  FUNCTION_TOOLS,
   OPENAI_TOOL_NAMES,
   REFUSED,
   type RequestRules,
   renamed,
 } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, readText } from '../shared/json.ts';
+import { closedMessages } from './compatible.ts';
 import type { Endpoint, Provider } from './provider.ts';
 
-/** Models that take reasoning back and an effort; others answer 400 "Reasoning input is not enabled": D, 2026-08. */
+/** Models that accept an effort and reasoning of earlier turns. Others respond 400 "Reasoning input is not enabled": D, 2026-08. */
 const REASONING_MODELS = [
   'mistral-small-latest',
   'mistral-small-2603',
@@ -25,7 +25,7 @@ const REASONING_MODELS = [
   'magistral-*',
 ];
 
-/** OpenAI's fields that are in none of its schemas (D), and two that are known but off for its models (R refused-logprobs). */
+/** OpenAI's fields that are not in its schemas (D), and two that are known but disabled for its models (R refused-logprobs). */
 const FOREIGN: Readonly<Record<string, FieldRule>> = {
   max_completion_tokens: renamed('max_tokens'),
   seed: renamed('random_seed'),
@@ -42,7 +42,7 @@ const FOREIGN: Readonly<Record<string, FieldRule>> = {
   modalities: REFUSED,
 };
 
-/** OpenAI's `file` part as Mistral's: a data URL is a `document_url`, an uploaded file keeps its id. */
+/** Converts OpenAI's `file` part: a data URL becomes a `document_url`, an uploaded file keeps its id. */
 function documentOfFile(part: JsonObject): JsonObject {
   if (part.type !== 'file' || !isObject(part.file)) return part;
   const { file_data, file_id, filename } = part.file;
@@ -54,9 +54,11 @@ function documentOfFile(part: JsonObject): JsonObject {
   return readText(file_id) === undefined ? part : { type: 'file', file_id };
 }
 
+const CLOSED = closedMessages({ assistant: ['prefix'], tool: ['name'] });
+
 const CHAT: RequestRules = {
   fields: FOREIGN,
-  // `high` and `none`: D; other words are refused: anomalyco/models.dev#1986, 2026.
+  // `high` and `none`: D. Other values are refused: anomalyco/models.dev#1986, 2026.
   effort: {
     takes: ['reasoning_effort'],
     values: [{ values: { minimal: 'high', low: 'high', medium: 'high', xhigh: 'high', max: 'high' } }],
@@ -65,40 +67,33 @@ const CHAT: RequestRules = {
   legacyFunctions: 'converted',
   messages: {
     // 400 "Function name was … but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64":
-    // Kochava-Studios/witsy#164, 2025-04-04; mistral-common's validator of 2026-07-23, for calls and results as well.
+    // Kochava-Studios/witsy#164, 2025-04-04; mistral-common's validator of 2026-07-23 checks calls and results as well.
     toolNames: OPENAI_TOOL_NAMES,
     roles: { developer: 'system' },
-    // 400 "Expected last role User or Tool (or Assistant with prefix True) for serving but got system", and code 3230 behind an
+    // 400 "Expected last role User or Tool (or Assistant with prefix True) for serving but got system", and code 3230 after an
     // assistant's or a tool's message: mistral-common's validator of 2026-07-23; MODSetter/SurfSense#287, 2025-08-24. A user's
-    // message is taken behind a tool's: R user-after-tool, 2026-08.
+    // message is accepted after a tool's: R user-after-tool, 2026-08.
     system: [{ place: 'leading' }],
-    // The same 400: D, and QuantumNous/new-api#2858, 2026-02-05.
+    // The same 400 as above: D, and QuantumNous/new-api#2858, 2026-02-05.
     continuesPrefix: true,
     // "Always replay": D studio-api/conversations/reasoning; R thinking-chunks-back, 2026-08.
     reasoning: [{ models: REASONING_MODELS, form: 'thinking_parts' }, { form: 'none' }],
     closed: {
-      roles: {
-        system: ['role', 'content'],
-        user: ['role', 'content'],
-        assistant: ['role', 'content', 'tool_calls', 'prefix'],
-        tool: ['role', 'content', 'tool_call_id', 'name'],
-      },
+      ...CLOSED,
       parts: {
-        text: ['type', 'text'],
-        image_url: ['type', 'image_url'],
+        ...CLOSED.parts,
         document_url: ['type', 'document_url', 'document_name'],
         input_audio: ['type', 'input_audio'],
         file: ['type', 'file_id'],
       },
-      ...FUNCTION_TOOLS,
-      toolCall: [...FUNCTION_TOOLS.toolCall, 'index'],
+      toolCall: [...CLOSED.toolCall, 'index'],
     },
     // 400 code 3280 "must be a-z, A-Z, 0-9, with a length of 9": nearai/ironclaw#1241, 2026-03.
     toolCallIds: /^[a-zA-Z0-9]{9}$/,
     part: documentOfFile,
     needsParameters: true,
   },
-  // Not in the schema, and usage comes unasked: 123 of 124 recorded streams.
+  // `stream_options` is not in the schema, and usage is sent without it: 123 of 124 recorded streams.
   streamUsage: 'always',
 };
 
@@ -131,12 +126,12 @@ const fim: Endpoint = {
 
 const agents: Endpoint = {
   path: () => '/agents/completions',
-  // The agent has its model, and what that model takes of reasoning is not known here.
+  // The agent determines the model, so Weir does not know which reasoning it accepts.
   request: { kind: 'chat', rules: { ...CHAT, fields: { ...FOREIGN, model: { kind: 'implied' } } } },
   protocol: openaiChat,
 };
 
-/** A tool call without an id has the word for it instead. */
+/** A tool call without an id has the string `null` as its id. */
 const quirks = { absentToolCallId: 'null' };
 
 export const mistral: Provider<'MISTRAL_API_KEY' | 'MISTRAL_BASE_URL'> = {
@@ -146,17 +141,16 @@ export const mistral: Provider<'MISTRAL_API_KEY' | 'MISTRAL_BASE_URL'> = {
   apiKeySettings: ['MISTRAL_API_KEY'],
   baseUrlSettings: ['MISTRAL_BASE_URL'],
   defaultBaseUrl: 'https://api.mistral.ai/v1',
-  // It has no legacy completions: fill-in-the-middle with an empty suffix is the same.
+  // It has no legacy completions. Fill-in-the-middle without a suffix is equivalent.
   endpoints: { chat, completions: fim, fim, agents },
   quirks,
   // 400, code 1500: R refused-unknown-model, 2026-08.
   refusals: { missing_model: /^1500: |\bInvalid model: / },
-  vendorTokens: () => null,
 };
 
 /**
- * Its own host answers 404 "no Route matched" (apmantza/pi-free#293, 2026-07), and a plain Mistral key serves codestral
- * (continuedev/continue#13049, 2026-07-28): it is served where Mistral is, unless a setting names another base URL.
+ * Its own host responds 404 "no Route matched" (apmantza/pi-free#293, 2026-07), and a Mistral key is valid for codestral
+ * (continuedev/continue#13049, 2026-07-28). So it is called at Mistral's base URL, unless a setting names another one.
  */
 export const codestral: Provider<
   'CODESTRAL_API_KEY' | 'MISTRAL_API_KEY' | 'CODESTRAL_BASE_URL' | 'MISTRAL_BASE_URL'

@@ -1,4 +1,4 @@
-/** Moonshot's (Kimi's) habits: unknown fields are ignored (probed in 2026). https://platform.moonshot.ai/docs */
+/** Moonshot (Kimi): ignores unknown fields (probed in 2026). https://platform.moonshot.ai/docs */
 
 import { COMPETING_LIMITS, type RequestRules } from '../request-translation/rules.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
@@ -19,13 +19,13 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
-    // 400 for a digit first, "must start with a letter and can contain letters, numbers, underscores, and dashes":
-    // MoonshotAI/kimi-cli#2531, 2026-07-22, #1773, 2026-04-07. No limit of its own was found: OpenAI's.
+    // 400 for a leading digit, "must start with a letter and can contain letters, numbers, underscores, and dashes":
+    // MoonshotAI/kimi-cli#2531, 2026-07-22, #1773, 2026-04-07. No own limit was found: OpenAI's.
     toolNames: /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/,
     // 400 "unsupported role ROLE_UNSPECIFIED": openclaw#21911, 2026-02-20.
     roles: { developer: 'system' },
     reasoning: [
-      // 400 "thinking is enabled but reasoning_content is missing", on every message of models that preserve thinking
+      // 400 "thinking is enabled but reasoning_content is missing", for every message of models that preserve thinking
       // (MoonshotAI/kimi-cli#2498, 2026-07-14); `""` counts as missing, `" "` does not (theopenco/llmgateway#2093, 2026-04-26).
       { models: ['kimi-*'], form: 'reasoning_content', required: { text: ' ', when: isThinking } },
       { form: 'reasoning_content' },

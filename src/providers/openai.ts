@@ -1,4 +1,4 @@
-/** OpenAI: chat and legacy completions. https://platform.openai.com/docs/api-reference (read 2026-11-21); recorded requests are `R`. */
+/** OpenAI: chat, legacy completions, and Responses as passthrough. https://platform.openai.com/docs/api-reference (read 2026-11-21). `R` are recorded requests. */
 
 import {
   FUNCTION_TOOLS,
@@ -12,9 +12,9 @@ import { compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { Provider } from './provider.ts';
 
 /**
- * Words that models refuse, and the nearest that they have: the levels of @earendil-works/pi-ai 1.5.2 (2026-11-10). `none` is refused
+ * Efforts that models refuse, and the nearest that they accept: the levels of @earendil-works/pi-ai 1.5.2 (2026-11-10). `none` is refused
  * by gpt-6-astra (its page: no `none`), gpt-6.1-sol (https://docs.apiyi.com/en/news/gpt-6-1-sol-launch.md) and gpt-6.2 ("The API
- * rejects requests that set reasoning effort to none": the page of gpt-6.2-sol; `minimal`: BerriAI/litellm#52347), and not by
+ * rejects requests that set reasoning effort to none": the page of gpt-6.2-sol; `minimal`: BerriAI/litellm#52347), but not by
  * gpt-6-sol, gpt-6-luna and gpt-6.1-terra. All read on 2026-11-22.
  */
 const EFFORTS: NonNullable<NonNullable<RequestRules['effort']>['values']> = [
@@ -39,7 +39,7 @@ function refusesSampling({ model, reasoning_effort }: JsonObject): boolean {
 
 const CHAT: RequestRules = {
   fields: {
-    // 400 from reasoning models: R refused-max-tokens; every chat model takes the other name: R, 122 requests.
+    // 400 from reasoning models: R refused-max-tokens; every chat model accepts the other name: R, 122 requests.
     max_tokens: renamed('max_completion_tokens'),
     // 400 without tools: openai-agents-python, 2026-08-22.
     parallel_tool_calls: { kind: 'refused', when: (body) => !hasItems(body.tools) },
@@ -57,11 +57,11 @@ const CHAT: RequestRules = {
   },
   messages: {
     // 400 "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64":
-    // ravitemer/mcphub.nvim#243, 2025-09-08; the letters: redhat-community-ai-tools/UnifAI#266, 2026-09-03.
+    // ravitemer/mcphub.nvim#243, 2025-09-08; other characters: redhat-community-ai-tools/UnifAI#266, 2026-09-03.
     toolNames: OPENAI_TOOL_NAMES,
     reasoning: [{ form: 'none' }],
     // 400 "Unknown parameter: 'messages[0].id'", "messages[1].tool_calls[0].index", "…content[0].cache_control" (2024-04 to
-    // 2026-09-01). Names, annotations, refusals and audio are taken: R.
+    // 2026-09-01). Names, annotations, refusals and audio are accepted: R.
     closed: {
       roles: {
         system: ['role', 'content', 'name'],
@@ -89,7 +89,7 @@ const CHAT: RequestRules = {
   streamUsage: 'on_request',
 };
 
-/** They take a `suffix`, which makes them fill-in-the-middle. */
+/** With a `suffix` they are fill-in-the-middle. */
 const COMPLETIONS: RequestRules = {
   fields: { max_completion_tokens: renamed('max_tokens') },
   messages: { reasoning: [] },
@@ -103,7 +103,7 @@ export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   apiKeySettings: ['OPENAI_API_KEY'],
   baseUrlSettings: ['OPENAI_BASE_URL'],
   defaultBaseUrl: 'https://api.openai.com/v1',
-  // Its newer words: badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
+  // Its newer text: badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   refusals: { context_length: /\bexceeds the context window\b/i },
   // They search before they answer: https://platform.openai.com/docs/guides/tools-web-search (from memory, 2026-11-22).
   searchingModels: ['*-search-preview*', '*-search-api*', '*-deep-research*'],

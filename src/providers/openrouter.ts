@@ -1,4 +1,4 @@
-/** OpenRouter's habits: it ignores what it does not know. The schema is its TypeScript SDK's of 2026-08-22; recorded requests are `R`. */
+/** OpenRouter: ignores unknown fields. The schema is that of its TypeScript SDK of 2026-08-22. `R` are recorded requests. */
 
 import { COMPETING_LIMITS, OPENAI_TOOL_NAMES, type RequestRules } from '../request-translation/rules.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
@@ -18,10 +18,10 @@ const CHAT: RequestRules = {
     reasoning: [{ form: 'reasoning' }],
     takesDetails: true,
     takesExtraContent: true,
-    // Its upstream refuses a step without: LibreChat-AI/agents#37, 2026; the stand-in: RooCodeInc/Roo-Code#10640, 2026-01-12.
+    // Its upstream refuses a step without one: LibreChat-AI/agents#37, 2026. The placeholder: RooCodeInc/Roo-Code#10640, 2026-01-12.
     missingSignature: { models: ['google/gemini-3*'], at: 'reasoning_details' },
     // "Expected `thinking` or `redacted_thinking`, but found …": R openrouter--reasoning-details-back, 2026-04;
-    // OpenRouterTeam/ai-sdk-provider#245, 2025-11-21. Claude's later models think as they see fit, and demand none.
+    // OpenRouterTeam/ai-sdk-provider#245, 2025-11-21. Later Claude models use adaptive thinking, which requires none.
     signedSteps: [
       'anthropic/claude-3.7*',
       'anthropic/claude-*-4',
@@ -31,13 +31,13 @@ const CHAT: RequestRules = {
   },
   competingLimits: COMPETING_LIMITS,
   streamUsage: 'on_request',
-  // https://openrouter.ai/docs/use-cases/usage-accounting, read 2026-11-21: deprecated, since every answer tells its cost.
+  // https://openrouter.ai/docs/use-cases/usage-accounting, read 2026-11-21: deprecated, because every response has its cost.
   takesUsageInclude: true,
 };
 
 /**
- * Dollars, unasked: R. Where its upstream is paid with a key of one's own, `cost` is its fee alone and the rest stands beside it
- * (usage-accounting#cost-breakdown); where not, both are the same money.
+ * The cost in dollars, in every response: R. If the upstream is paid with the deployment's own key (`is_byok`), `cost` is only
+ * OpenRouter's fee, and the upstream's cost is a separate field (usage-accounting#cost-breakdown). Otherwise both are the same money.
  */
 function costOf({ cost, is_byok, cost_details }: JsonObject): number | undefined {
   const charged = readAmount(cost);
@@ -51,16 +51,16 @@ export const openrouter: Profile = {
   quirks: { costOf },
   refusals: {
     // 400: R refused-unknown-model, 2026-08. 404: chatboxai/chatbox#2743, 2025-11-21; "No endpoints found that support tool use" is about
-    // the request.
+    // the request itself.
     missing_model: /\bis not a valid model ID\b|^[^:]*: No endpoints found for /i,
-    // 402, of the request's max_tokens: can1357/oh-my-pi#9569, 2026-08-24.
+    // 402, because of the request's max_tokens: can1357/oh-my-pi#9569, 2026-08-24.
     exceeds_balance: /^[^:]*: This request requires more credits, or fewer max_tokens\b/i,
     // 403: https://openrouter.ai/docs/api/reference/errors-and-debugging, read 2026-11-22.
     content_filter: /\brequires moderation\b|\binput was flagged\b/i,
   },
-  // `:online` adds the results of a web search (https://openrouter.ai/docs/guides/features/plugins/web-search); a preset has prompts
-  // and plugins of its own; Perplexity's models and OpenAI's search models always search. From memory, 2026-11-22.
+  // `:online` adds results of a web search (https://openrouter.ai/docs/guides/features/plugins/web-search); a preset may add prompts
+  // and plugins; Perplexity's models and OpenAI's search models always search. From memory, 2026-11-22.
   searchingModels: ['*:online*', '@preset/*', '*@preset/*', 'perplexity/*', '*-search*', '*deep-research*'],
-  // It serves OpenAI's models, too.
+  // It also serves OpenAI's models.
   imageTokens: 48_169,
 };

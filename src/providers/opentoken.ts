@@ -13,7 +13,7 @@ export const opentoken: Provider<'OPENTOKEN_API_KEY' | 'OPENTOKEN_BASE_URL'> = {
   endpoints: {
     chat: {
       path: () => '/chat/completions',
-      // No public page describes its requests any further (looked for on 2026-11-21).
+      // No public page describes its requests (searched on 2026-11-21).
       request: {
         kind: 'chat',
         rules: {
@@ -26,6 +26,4 @@ export const opentoken: Provider<'OPENTOKEN_API_KEY' | 'OPENTOKEN_BASE_URL'> = {
       protocol: openaiChat,
     },
   },
-  quirks: {},
-  vendorTokens: () => null,
 };

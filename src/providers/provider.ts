@@ -1,4 +1,4 @@
-/** What a provider is: data, and small functions for the habits that data can't express. All of a provider is in its own file. */
+/** What a provider is: data, and small functions for differences that data cannot express. Each provider has one file in this folder. */
 import type { Shape } from '../canonical/chunk.ts';
 import type { VendorTokens } from '../canonical/part.ts';
 import type { RequestForm } from '../request-translation/translate.ts';
@@ -6,10 +6,77 @@ import type { JsonObject } from '../shared/json.ts';
 import type { PassthroughProtocol, ProtocolQuirks, UpstreamProtocol } from '../stream/types.ts';
 import type { RefusalRules } from './refusals.ts';
 
-/** What a client may ask for, by the route it calls. */
+/**
+ * A provider that Weir knows by name. `index.ts` lists all. It adds to a {@link Profile} the name and the settings of a deployment:
+ *
+ * ```ts
+ * export const acme: Provider<'ACME_API_KEY' | 'ACME_BASE_URL'> = {
+ *   ...compatibleProfile('acme', ['api.acme.example'], CHAT),
+ *   name: 'Acme',
+ *   apiKeySettings: ['ACME_API_KEY'],
+ *   baseUrlSettings: ['ACME_BASE_URL'],
+ *   defaultBaseUrl: 'https://api.acme.example/v1',
+ * };
+ * ```
+ *
+ * @typeParam Setting the names of its settings, from which the options of `weir()` follow
+ */
+export interface Provider<Setting extends string = string> extends Profile {
+  /** The name in messages: `DeepSeek`. */
+  readonly name: string;
+  /** The settings with its key. The first that is set applies. */
+  readonly apiKeySettings: readonly [Setting, ...Setting[]];
+  /** The settings with its base URL. The first that is set applies. */
+  readonly baseUrlSettings: readonly [Setting, ...Setting[]];
+  /** The base URL if no setting is set; null: a setting is required. */
+  readonly defaultBaseUrl: string | null;
+  /** Globs of the models that `GET /v1/models` lists, of all models that the provider lists; absent: all. */
+  readonly listedModels?: readonly string[];
+}
+
+/**
+ * How an API behaves, at whichever host. An entry of `PROVIDERS` gets the profile of its host, or the one that it names in `like` (Q9).
+ * `compatibleProfile` makes one for an API like OpenAI's; most files add only a table of what the API accepts.
+ */
+export interface Profile {
+  /** The id in `like`. A provider's id is also the first part of its models' addresses: `deepseek/deepseek-chat`. */
+  readonly id: string;
+  /** The hosts with this API. */
+  readonly hosts: readonly string[];
+  /** Base URLs that contain the API's version before their end. Then the version at the start of each path is omitted. */
+  readonly versionedBase?: RegExp;
+  readonly endpoints: { readonly [R in Route]?: Endpoint };
+  /** The client protocols besides Chat Completions that the API has itself. Their requests and events pass through unchanged. */
+  readonly passthrough?: { readonly [P in PassthroughProtocol]?: PassthroughEndpoint };
+  /** Differences in responses. Absent: none. */
+  readonly quirks?: ProtocolQuirks;
+  /** The headers with a credential; absent: `authorization: Bearer <secret>`. */
+  readonly credential?: (secret: string) => Readonly<Record<string, string>>;
+  /** Headers of every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Where the API lists its models; absent: `/models`, in OpenAI's form. */
+  readonly models?: ModelsEndpoint;
+  /** How to recognize what a refusal is about, by the provider's code and message. */
+  readonly refusals?: RefusalRules;
+  /** The upper bound of the tokens of one image of any size; absent: 16,384. Budgets of keys depend on it. */
+  readonly imageTokens?: number;
+  /** Globs of the models that search the web or read pages themselves. Their prompts have no upper bound. */
+  readonly searchingModels?: readonly string[];
+  /**
+   * Globs of the models whose non-streaming responses contain all billed output, with no hidden reasoning. Absent: none. If such a
+   * response reports no usage, it is charged by its text (G3).
+   */
+  readonly visibleOutputModels?: readonly string[];
+  /** It bills every model in `fallbacks` that began to respond. Absent: it bills only the one that responds. */
+  readonly billsFallbacks?: true;
+  /** The tokens that a vendor event (`x_*`) reports, or null. Absent: no event reports any. */
+  readonly vendorTokens?: (type: string, event: JsonObject) => VendorTokens | null;
+}
+
+/** The endpoints that a client can call: chat, legacy completions, fill-in-the-middle, and Mistral's agents. */
 export type Route = 'chat' | 'completions' | 'fim' | 'agents';
 
-/** The shape in which each route answers, whatever dialect the upstream uses. */
+/** The shape of each route's response, for every provider protocol. */
 export const ROUTE_SHAPES: { readonly [R in Route]: Shape } = {
   chat: 'chat',
   completions: 'text',
@@ -17,82 +84,43 @@ export const ROUTE_SHAPES: { readonly [R in Route]: Shape } = {
   agents: 'chat',
 };
 
-/** Where a provider serves a route, in which dialect, and what it takes there. */
+/** Where a provider serves a route, what it accepts there, and how its response is read. */
 export interface Endpoint {
-  /** The path, and query, below the provider's base URL, for a request in OpenAI's form. */
+  /** The path and query after the base URL, for a request in OpenAI's form. */
   readonly path: (body: JsonObject) => string;
   readonly request: RequestForm;
   readonly protocol: UpstreamProtocol;
 }
 
-/** Where a provider takes a dialect of clients, whose requests and events then pass as they are (N1). */
+/** Where a provider serves a client protocol itself. */
 export interface PassthroughEndpoint {
-  /** The path, and query, below the provider's base URL. */
+  /** The path and query after the base URL. */
   readonly path: string;
-  /** What is counted is read in it. */
+  /** Reads the response for metering. */
   readonly protocol: UpstreamProtocol;
-  /** The body so that the provider keeps the text of its reasoning to itself (C6); absent: it can't be asked to. */
+  /** Changes the body so that the provider omits the text of reasoning. Absent: the provider cannot omit it. */
   readonly hideReasoning?: (body: JsonObject, model: string) => JsonObject;
 }
 
-/** How a provider's API behaves, wherever it is served: an entry of `PROVIDERS` takes one by its host or by name (Q9). */
-export interface Profile {
-  /** Its name in `"like"`; a provider's own is also the first half of its models' addresses. */
-  readonly id: string;
-  /** The hosts that serve this API. */
-  readonly hosts: readonly string[];
-  /** Base URLs that name the API's version before their end: the one that a path begins with is left out. */
-  readonly versionedBase?: RegExp;
-  readonly endpoints: { readonly [R in Route]?: Endpoint };
-  readonly passthrough?: { readonly [D in PassthroughProtocol]?: PassthroughEndpoint };
-  readonly quirks: ProtocolQuirks;
-  /** The headers that carry a credential; absent: `authorization: Bearer`. */
-  readonly credential?: (secret: string) => Readonly<Record<string, string>>;
-  /** Headers that each of its requests has. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Where it lists its models; absent: `/models`, in OpenAI's form. */
-  readonly models?: ModelsEndpoint;
-  /** Its own words for refusals, and how long it does not want to be asked again (E1, R2, R4, R6). */
-  readonly refusals?: RefusalRules;
-  /** The most tokens that one image of any size can have here; absent: 16,384 (G2). */
-  readonly imageTokens?: number;
-  /** Globs of the models that search or read by themselves: what they find is part of a prompt of any size (G2). */
-  readonly searchingModels?: readonly string[];
-  /** Globs of the models of which a whole answer shows every token that is billed; absent: none is known to (G3). */
-  readonly visibleOutputModels?: readonly string[];
-  /** Of the models in `fallbacks` it bills each one that has begun to answer; absent: the one that answers. */
-  readonly billsFallbacks?: true;
-  /** The tokens that one of its vendor events reports (V3), or null. */
-  readonly vendorTokens: (type: string, event: JsonObject) => VendorTokens | null;
-}
-
 export interface ModelsEndpoint {
-  /** The path, and query, below the provider's base URL. */
+  /** The path and query after the base URL. */
   readonly path: string;
-  /** @returns null where the answer is no list; `created` in seconds, 0 where it is not known */
-  readonly read: (answer: JsonObject) => readonly { readonly id: string; readonly created: number }[] | null;
+  /** @returns null if the response is no list; `created` is in seconds since the epoch, 0 if unknown */
+  readonly read: (
+    response: JsonObject,
+  ) => readonly { readonly id: string; readonly created: number }[] | null;
 }
 
-/** @typeParam Setting the names of its settings, of which the options of `weir()` are made */
-export interface Provider<Setting extends string = string> extends Profile {
-  /** Its name in messages. */
-  readonly name: string;
-  /** The settings that may hold its credential: the first that is set does. */
-  readonly apiKeySettings: readonly [Setting, ...Setting[]];
-  /** The settings that may hold its base URL, and the URL where none is set; null where one must be. */
-  readonly baseUrlSettings: readonly [Setting, ...Setting[]];
-  readonly defaultBaseUrl: string | null;
-  /** Globs over the models that `/v1/models` lists, of all that its API names; absent: all. */
-  readonly listedModels?: readonly string[];
-}
-
-/** @param secret `""` for no credential */
+/**
+ * The headers of a request to a provider: those of its API, its credential, and those of the deployment, which take precedence.
+ * @param secret `""` for no credential
+ */
 export function apiHeaders(
   { headers = {}, credential = bearer }: Pick<Profile, 'headers' | 'credential'>,
   secret: string,
-  ofDeployment: Readonly<Record<string, string>>,
+  configured: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
-  return { ...headers, ...(secret === '' ? {} : credential(secret)), ...ofDeployment };
+  return { ...headers, ...(secret === '' ? {} : credential(secret)), ...configured };
 }
 
 function bearer(secret: string): Readonly<Record<string, string>> {

@@ -1,4 +1,4 @@
-/** xAI's habits: unknown names are ignored, but some that it knows are 400 "Argument not supported" (probed 2026-09-12: `L` below). */
+/** xAI: ignores unknown fields, but refuses some that it knows with 400 "Argument not supported" (probed 2026-09-12: `L` below). */
 
 import {
   COMPETING_LIMITS,
@@ -16,9 +16,9 @@ const CHAT: RequestRules = {
     // 400 from every model, even 0: L.
     presence_penalty: REFUSED,
     frequency_penalty: REFUSED,
-    // 400 from grok-4.6; others take it: L.
+    // 400 from grok-4.6; other models accept it: L.
     stop: REFUSED,
-    // Taken, and absent from the answers of today's models: L.
+    // Accepted, but absent from the responses of current models: L.
     logprobs: { kind: 'ignored' },
     top_logprobs: { kind: 'ignored' },
     // 400 "Argument not supported: metadata": Open-WebUI-OpenRouter-pipe#62, 2026-09-21.
@@ -34,29 +34,29 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
-    // No limit of its own was found (2026-11-22): OpenAI's.
+    // No own limit was found (2026-11-22): OpenAI's.
     toolNames: OPENAI_TOOL_NAMES,
-    // earendil-works/pi counts it as unsupported, 2026.
+    // earendil-works/pi lists it as unsupported, 2026.
     roles: { developer: 'system' },
-    // Recorded as taken, 2026-03.
+    // Recorded as accepted, 2026-03.
     reasoning: [{ form: 'reasoning_content' }],
   },
   competingLimits: COMPETING_LIMITS,
   streamUsage: 'on_request',
 };
 
-/** Recorded answers cost what its price list says of their tokens at so many ticks a dollar (2026-03, `shared/streams/xai--*`). */
-const TICKS_A_DOLLAR = 1e10;
+/** With this factor the recorded costs match its price list (2026-03, `shared/streams/xai--*`). */
+const TICKS_PER_DOLLAR = 1e10;
 
 function costOf({ cost_in_usd_ticks }: JsonObject): number | undefined {
-  return readAmount(cost_in_usd_ticks, TICKS_A_DOLLAR);
+  return readAmount(cost_in_usd_ticks, TICKS_PER_DOLLAR);
 }
 
 export const xai: Profile = {
   ...compatibleProfile('xai', ['api.x.ai'], CHAT),
   // Recorded: shared/streams/xai--responses-*, 2026-08.
   passthrough: RESPONSES_PASSTHROUGH,
-  // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (2026-03, shared/streams/xai--text). Its Responses count them in.
+  // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (2026-03, shared/streams/xai--text). Its Responses API includes them in the output tokens.
   quirks: { costOf, countsReasoningApart: true },
   refusals: {
     // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.

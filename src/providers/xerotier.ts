@@ -1,4 +1,4 @@
-/** Xerotier: chat with vendor events (`x_*`) inline. Its base URL names the project and the endpoint. */
+/** Xerotier: chat, with vendor events (`x_*`) in its streams. Its base URL contains the project and the endpoint. */
 
 import type { VendorTokens } from '../canonical/part.ts';
 import { openaiChat, readUsage } from '../protocols/openai-chat/upstream-reader.ts';
@@ -6,7 +6,7 @@ import { COMPETING_LIMITS } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, readCount } from '../shared/json.ts';
 import type { Provider } from './provider.ts';
 
-/** A research sub-task reports its own tokens; the metadata event, all of the conversation turn's. */
+/** A research sub-task reports its own tokens, the metadata event reports all tokens of the turn. */
 function vendorTokens(type: string, event: JsonObject): VendorTokens | null {
   if (type === 'x_deep_think.subtask_completed') {
     return {
@@ -29,7 +29,7 @@ export const xerotier: Provider<'XEROTIER_API_KEY' | 'XEROTIER_BASE_URL'> = {
   endpoints: {
     chat: {
       path: () => '/chat/completions',
-      // No public page describes its requests any further (looked for on 2026-11-21).
+      // No public page describes its requests (searched on 2026-11-21).
       request: {
         kind: 'chat',
         rules: {
@@ -42,6 +42,5 @@ export const xerotier: Provider<'XEROTIER_API_KEY' | 'XEROTIER_BASE_URL'> = {
       protocol: openaiChat,
     },
   },
-  quirks: {},
   vendorTokens,
 };

@@ -1,4 +1,4 @@
-/** Z.ai's habits: tolerant at the top (twenty variants probed, PI-Desktop#30, 2026-09-02). https://docs.z.ai */
+/** Z.ai: ignores unknown top-level fields (twenty variants probed, PI-Desktop#30, 2026-09-02). https://docs.z.ai */
 import { COMPETING_LIMITS, OPENAI_TOOL_NAMES, type RequestRules } from '../request-translation/rules.ts';
 import { compatibleProfile } from './compatible.ts';
 
@@ -12,11 +12,11 @@ const CHAT: RequestRules = {
   },
   legacyFunctions: 'converted',
   messages: {
-    // No limit of its own was found (2026-11-22): OpenAI's.
+    // No own limit was found (2026-11-22): OpenAI's.
     toolNames: OPENAI_TOOL_NAMES,
     // 400 "[1214] Incorrect role information": PI-Desktop#30, 2026-09-02.
     roles: { developer: 'system' },
-    // Recorded as taken with parallel calls, 2026-03; wanted, not demanded.
+    // Recorded as accepted with parallel calls, 2026-03; optional.
     reasoning: [{ form: 'reasoning_content' }],
   },
   competingLimits: COMPETING_LIMITS,

@@ -73,8 +73,8 @@ export function optionsOf(conversion: Conversion, accumulator: UsageAccumulator)
   let made = 0;
   return {
     protocol,
-    quirks: provider.quirks,
-    vendorTokens: provider.vendorTokens,
+    quirks: provider.quirks ?? {},
+    vendorTokens: provider.vendorTokens ?? (() => null),
     policies,
     maxEventBytes: conversion.maxEventBytes ?? MAX_EVENT_BYTES,
     context: {

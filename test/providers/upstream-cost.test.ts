@@ -8,7 +8,7 @@ import { providerNamed } from '../request-translation/send.ts';
 
 /** What a tally makes of these events, one after the other, as nano-dollars. */
 function costOf(id: string, events: readonly JsonObject[], route: Route = 'chat'): number | null {
-  const { endpoints, quirks } = providerNamed(id);
+  const { endpoints, quirks = {} } = providerNamed(id);
   const accumulator = new UsageAccumulator(() => 0, 0);
   for (const event of events) {
     const usage = endpoints[route]?.protocol.open(quirks, 'p').event(event, '')?.usage;

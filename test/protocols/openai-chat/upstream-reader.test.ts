@@ -12,7 +12,7 @@ import { providerNamed } from '../../request-translation/send.ts';
 
 /** The usage accumulated from a provider's events; the protocol is chat by default. */
 function usageOf(id: string, events: readonly JsonObject[], protocol?: UpstreamProtocol) {
-  const { endpoints, quirks } = providerNamed(id);
+  const { endpoints, quirks = {} } = providerNamed(id);
   const accumulator = new UsageAccumulator(() => 0, 0);
   const reader = (protocol ?? endpoints.chat?.protocol)?.open(quirks, 'p');
   for (const event of events) {

@@ -91,7 +91,7 @@ describe('P1 searches that the provider ran', () => {
   });
 
   test('are each query and each opened page at DeepSeek', () => {
-    expect(searchesOf(deepseek.quirks, {})).toEqual([4, 4]);
+    expect(searchesOf(deepseek.quirks ?? {}, {})).toEqual([4, 4]);
   });
 });
 
@@ -101,7 +101,7 @@ test('P3 what xAI says that an answer costs is read from its last event', () => 
     status: 'completed',
     usage: { input_tokens: 1, cost_in_usd_ticks: 5_143_500 },
   };
-  const reader = openaiResponses.open(xai.quirks, 'openai');
+  const reader = openaiResponses.open(xai.quirks ?? {}, 'openai');
   const part = reader.event({ type: 'response.completed', response }, 'response.completed');
   expect(part?.usage?.cost).toBe(514_350);
 });

@@ -49,7 +49,7 @@ describe('parsePrices', () => {
     [
       'searches without a number',
       { web_search: '10' },
-      /web_search must be a number from 0 up, per thousand searches/,
+      /web_search must be a number from 0 to 1000000, per thousand searches/,
     ],
     ['no provider', { provider: '' }, /^price 2: provider must be the id of a provider, such as "deepseek"$/],
     ['no models', { models: [] }, /^price 2: models must be a list of 1 to 50 names or globs/],
@@ -59,7 +59,7 @@ describe('parsePrices', () => {
     [
       'a day that does not exist',
       { since: '2026-02-30' },
-      /^price 2: since must be a day or a UTC time, as 2026-11-01 or/,
+      /^price 2: since must be a day or a UTC time, such as 2026-11-01 or/,
     ],
     ['a time in another zone', { since: '2026-11-01T00:00:00+08:00' }, /since must be/],
     ['no since', { since: undefined }, /since must be/],
@@ -71,7 +71,7 @@ describe('parsePrices', () => {
     [
       'a negative rate',
       { input: -1 },
-      /^price 2: input must be a number from 0 up, per million tokens, with at most 6/,
+      /^price 2: input must be a number from 0 to 1000000, per million tokens, with at most 6/,
     ],
     ['a rate as text', { input: '0.5' }, /input must be a number/],
     ['a rate of 1e308', { output: 1e308 }, /output must be a number/],
@@ -80,14 +80,14 @@ describe('parsePrices', () => {
     [
       'an empty list of service tiers',
       { service_tiers: [] },
-      /^price 2: service_tiers must be a list of 1 to 50 names, as \["priority"\]$/,
+      /^price 2: service_tiers must be a list of 1 to 50 names, such as \["priority"\]$/,
     ],
     ['service tiers as a text', { service_tiers: 'priority' }, /service_tiers must be a list/],
     ['no rate', { input: undefined }, /^price 2: needs at least one of input, /],
     [
       'tier and peak',
       { above: { prompt_tokens: 1, input: 1 }, peak: PEAK },
-      /^price 2: has above or peak, not both$/,
+      /^price 2: must not have both above and peak$/,
     ],
     ['above as a number', { above: 200_000 }, /^price 2: above must be an object$/],
     [
@@ -103,7 +103,7 @@ describe('parsePrices', () => {
     [
       'a zone by its name',
       { peak: { ...PEAK, zone: 'Asia/Shanghai' } },
-      /^price 2: peak.zone must be an offset from UTC, as "\+08:00"$/,
+      /^price 2: peak.zone must be an offset from UTC, such as "\+08:00"$/,
     ],
     [
       'a day by its name',

@@ -1,4 +1,4 @@
-/** Anthropic Messages as a client protocol: checks a request's body and translates its fields and tools into the canonical request. */
+/** Anthropic Messages as a client protocol: checks requests, and translates their fields and tools into the canonical request. */
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { ReportedFields } from '../../request-translation/dropped-fields.ts';

@@ -38,7 +38,8 @@ export const messagesPassthrough: Passthrough = {
       }),
       options.maxEventBytes,
     ),
-  writeJson: (answer, options) => (answer.type === 'message' ? writeMessage(answer, options) : answer),
+  writeJson: (response, options) =>
+    response.type === 'message' ? writeMessage(response, options) : response,
 };
 
 /** Changes the model's name in `message_start`, and the block events that may have reasoning. Returns null to drop the event. */
@@ -63,7 +64,7 @@ function writeMessage(message: JsonObject, { model, reasoning }: PassthroughOpti
   return { ...named, content };
 }
 
-/** Removes the text as Anthropic itself does for hidden thinking. The signature contains the whole thinking. */
+/** Removes the text as Anthropic does for hidden thinking. The signature contains all of it. */
 function withoutThinking(block: JsonObject): JsonObject {
   const hasText = block.type === 'thinking' && (readText(block.thinking) ?? '') !== '';
   return hasText ? { ...block, thinking: '' } : block;

@@ -32,7 +32,7 @@ export interface ConversationOptions {
   readonly report: TranslationReport;
 }
 
-export function claudeConversation(messages: readonly unknown[], options: ConversationOptions): Conversation {
+export function writeConversation(messages: readonly unknown[], options: ConversationOptions): Conversation {
   const { leading, rest } = splitLeadingSystem(messages);
   const writer = new TurnWriter(options);
   for (const message of rest) writer.add(message);

@@ -5,7 +5,7 @@
 import { isObject, type JsonObject, omit, readArray } from '../../shared/json.ts';
 
 /** @param onChange called if the schema no longer enforces a keyword, but only describes it */
-export function claudeSchema(schema: JsonObject, onChange: () => void): JsonObject {
+export function writeSchema(schema: JsonObject, onChange: () => void): JsonObject {
   // Described keywords are removed before the inner schemas are written: nested descriptions would double their escapes at each level.
   const described = describedKeys(schema);
   const inner = Object.fromEntries(
@@ -38,7 +38,7 @@ export function subschemas(schema: JsonObject): readonly JsonObject[] {
 }
 
 function innerSchema(key: string, value: unknown, onChange: () => void): unknown {
-  const write = (inner: unknown) => (isObject(inner) ? claudeSchema(inner, onChange) : inner);
+  const write = (inner: unknown) => (isObject(inner) ? writeSchema(inner, onChange) : inner);
   if (SCHEMA_MAPS.includes(key) && isObject(value)) {
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, write(inner)]));
   }

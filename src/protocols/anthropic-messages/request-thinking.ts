@@ -8,11 +8,11 @@ import type { ClaudeFamily } from './family.ts';
 /** 400 "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024": themaximalist/llm.js#30, 2026-08-19. */
 const MIN_BUDGET_TOKENS = 1024;
 
-/** The part of `max_tokens` that stays for the answer. */
-const ANSWER_TOKENS = 1024;
+/** The part of `max_tokens` that stays for the text. */
+const TEXT_TOKENS = 1024;
 
 /** `thinking` and `output_config`. What the client set in Anthropic's own form is kept. */
-export function claudeThinking(
+export function writeThinking(
   body: JsonObject,
   family: ClaudeFamily,
   maxTokens: number,
@@ -75,7 +75,7 @@ function withinLimit(given: JsonObject, maxTokens: number, report: TranslationRe
   const budget = readCount(given.budget_tokens);
   if (given.type !== 'enabled' || budget === undefined || budget < maxTokens) return { thinking: given };
   report.change('thinking');
-  const tokens = maxTokens - ANSWER_TOKENS;
+  const tokens = maxTokens - TEXT_TOKENS;
   return tokens < MIN_BUDGET_TOKENS ? {} : { thinking: { ...given, budget_tokens: tokens } };
 }
 
@@ -98,7 +98,7 @@ function withBudget(
   report: TranslationReport,
 ): ThinkingAndEffort {
   const wanted = budget ?? budgetOf(effort);
-  const tokens = Math.min(Math.max(wanted, MIN_BUDGET_TOKENS), maxTokens - ANSWER_TOKENS);
+  const tokens = Math.min(Math.max(wanted, MIN_BUDGET_TOKENS), maxTokens - TEXT_TOKENS);
   if (tokens >= MIN_BUDGET_TOKENS) return { thinking: { type: 'enabled', budget_tokens: tokens } };
   report.change('thinking');
   return {};
@@ -148,7 +148,7 @@ const MIN_TOP_P_THINKING = 0.95;
  * `temperature`, `top_p` and `top_k`. Unsupported ones are dropped and reported: clients send them by default, so an error would break
  * those clients. A temperature or `top_p` of 1 is the default and is not sent.
  */
-export function claudeSampling(
+export function writeSampling(
   body: JsonObject,
   { thinking }: JsonObject,
   { sampling }: ClaudeFamily,

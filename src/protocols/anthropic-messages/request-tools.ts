@@ -4,9 +4,9 @@ import type { TranslationReport } from '../../request-translation/dropped-fields
 import { isForcedTool } from '../../request-translation/rules.ts';
 import { isObject, type JsonObject, objectOf, omit, readArray, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
-import { claudeSchema, subschemas } from './request-schema.ts';
+import { subschemas, writeSchema } from './request-schema.ts';
 
-export function claudeTools(body: JsonObject, family: ClaudeFamily, report: TranslationReport): JsonObject {
+export function writeTools(body: JsonObject, family: ClaudeFamily, report: TranslationReport): JsonObject {
   const choice = objectOf(body.tool_choice);
   const allowed =
     choice.type === 'allowed_tools' && isObject(choice.allowed_tools) ? choice.allowed_tools : null;
@@ -16,8 +16,8 @@ export function claudeTools(body: JsonObject, family: ClaudeFamily, report: Tran
   if (offered.length === 0) return Array.isArray(body.tools) && body.tools.length > 0 ? { tools: [] } : {};
   const { schema } = objectOf(objectOf(body.response_format).json_schema);
   const strict = new StrictSchemas(objectOf(schema));
-  const tools = offered.map((tool) => (isObject(tool) ? claudeTool(tool, family, strict, report) : tool));
-  const toolChoice = claudeChoice(allowed === null ? body.tool_choice : (allowed.mode ?? 'auto'));
+  const tools = offered.map((tool) => (isObject(tool) ? writeTool(tool, family, strict, report) : tool));
+  const toolChoice = writeToolChoice(allowed === null ? body.tool_choice : (allowed.mode ?? 'auto'));
   const type = toolChoice?.type ?? 'auto';
   const isSerial = body.parallel_tool_calls === false && type !== 'none';
   const written = isSerial ? { type, ...toolChoice, disable_parallel_tool_use: true } : toolChoice;
@@ -36,7 +36,7 @@ function nameOf(tool: unknown): unknown {
 
 const NO_PARAMETERS = { type: 'object', properties: {} };
 
-function claudeTool(
+function writeTool(
   tool: JsonObject,
   family: ClaudeFamily,
   strictSchemas: StrictSchemas,
@@ -52,13 +52,13 @@ function claudeTool(
   return {
     name,
     ...(readText(description) === undefined ? {} : { description }),
-    input_schema: isStrict ? claudeSchema(schema, () => report.change('tools.function.parameters')) : schema,
+    input_schema: isStrict ? writeSchema(schema, () => report.change('tools.function.parameters')) : schema,
     ...(isStrict ? { strict } : {}),
     ...(isObject(cacheControl) ? { cache_control: cacheControl } : {}),
   };
 }
 
-function claudeChoice(choice: unknown): JsonObject | undefined {
+function writeToolChoice(choice: unknown): JsonObject | undefined {
   if (choice === 'required' || choice === 'any') return { type: 'any' };
   if (choice === 'auto' || choice === 'none') return { type: choice };
   if (!isObject(choice)) return undefined;

@@ -23,10 +23,10 @@ import {
 } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from './family.ts';
-import { type Conversation, claudeConversation, type Turn } from './request-messages.ts';
-import { claudeSchema } from './request-schema.ts';
-import { claudeSampling, claudeThinking, withHiddenThinking } from './request-thinking.ts';
-import { claudeTools, forcesCall } from './request-tools.ts';
+import { type Conversation, type Turn, writeConversation } from './request-messages.ts';
+import { writeSchema } from './request-schema.ts';
+import { withHiddenThinking, writeSampling, writeThinking } from './request-thinking.ts';
+import { forcesCall, writeTools } from './request-tools.ts';
 
 /** Fields that this folder translates. The rules below apply to the others. */
 const TRANSLATED = [
@@ -84,15 +84,15 @@ function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeF
   const rest = translateRequest(omit(body, ...TRANSLATED), OTHER_FIELDS, options);
   if (rest.kind === 'error') return rest;
   const report = new TranslationReport(options.provider, options.unsupported);
-  const conversation = claudeConversation(readArray(body.messages), {
+  const conversation = writeConversation(readArray(body.messages), {
     family,
     providerId: options.providerId,
     report,
   });
   const limit = outputLimit(body, family, report);
-  const tools = claudeTools(body, family, report);
+  const tools = writeTools(body, family, report);
   const thinking = withoutRefusedThinking(
-    claudeThinking(body, family, readCount(limit) || family.maxTokens, report),
+    writeThinking(body, family, readCount(limit) || family.maxTokens, report),
     conversation.messages,
     tools,
     report,
@@ -106,7 +106,7 @@ function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeF
     ...tools,
     ...withFormat(thinking, body.response_format, report),
     ...stopSequences(body.stop, report),
-    ...claudeSampling(body, thinking, family, report),
+    ...writeSampling(body, thinking, family, report),
     ...aboutRequest(body, report),
   };
   const { error, dropped, changed } = report;
@@ -164,7 +164,7 @@ function withFormat(thinking: JsonObject, format: unknown, report: TranslationRe
     report.refuse('response_format');
     return thinking;
   }
-  const written = claudeSchema(schema, () => report.change('response_format'));
+  const written = writeSchema(schema, () => report.change('response_format'));
   return { ...thinking, output_config: { ...config, format: { type: 'json_schema', schema: written } } };
 }
 

@@ -119,7 +119,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   xhigh: 32_000,
   max: 64_000,
 };
-/** Thoughts count against the output limit. This much stays for the answer, and thinking is off if less is left for it (A2). */
+/** Thoughts count against the output limit. This much stays for the text, and thinking is off if less is left for it. */
 const MIN_TOKENS = 1024;
 
 /** The levels to try for each effort word, the nearest first. */

@@ -81,7 +81,7 @@ class ContentWriter {
   take(): readonly JsonObject[] {
     this.#endUserTurn();
     const [first] = this.#turns;
-    // 400 "Please ensure that function call turn comes immediately after a user turn": of a history whose beginning a client cut off
+    // 400 "Please ensure that function call turn comes immediately after a user turn", for a history whose beginning a client removed
     // (google-gemini/gemini-cli#11814, 2025-10-23; diegosouzapw/OmniRoute#13573, 2026-09-13).
     const startsWithCall =
       first?.role === 'model' && first.parts.some(({ functionCall }) => functionCall !== undefined);
@@ -167,7 +167,7 @@ class StepResults {
   /**
    * @param parts the result's content: texts and media
    * @param fallbackName the name if the result's call is missing
-   * @param mediaWithin media belong into the result, not beside it
+   * @param mediaWithin whether media are part of the result, or parts beside it
    */
   add(id: string, parts: readonly JsonObject[], fallbackName: string, mediaWithin: boolean): void {
     const media = parts.filter(({ text }) => text === undefined);
@@ -315,7 +315,7 @@ function writePart(part: JsonObject, report: TranslationReport): JsonObject[] {
   // Without the part the output would differ, so dropping it needs the caller's consent.
   const name = `messages.content.${type}`;
   if (report.mode === 'drop') report.dropAllowed(name);
-  else report.fail('messages', `${reportedField(name)} can't be sent here: ${MEDIA_HINT}`);
+  else report.fail('messages', `${reportedField(name)} is not supported: ${MEDIA_HINT}`);
   return [];
 }
 

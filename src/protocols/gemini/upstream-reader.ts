@@ -68,8 +68,8 @@ class GeminiReader implements ProtocolReader {
     return this.#queries.size === 0 ? {} : { searches: this.#queries.size };
   }
 
-  plain(answer: JsonObject): ChunkPart {
-    const part = this.event(answer);
+  plain(response: JsonObject): ChunkPart {
+    const part = this.event(response);
     const end = this.end();
     const ends = new Map(end?.choices.map((choice) => [choice.index, choice]));
     const choices = part.choices.map((choice) => {
@@ -147,7 +147,7 @@ class GeminiReader implements ProtocolReader {
   #brokenCall(): UpstreamError | null {
     const isBroken = [...this.#candidates.values()].some(({ calls }) => calls.isBroken);
     if (!isBroken) return null;
-    const message = 'The pieces of a call’s arguments don’t go together';
+    const message = 'The pieces of a tool call’s arguments do not form a JSON object';
     return { message, type: undefined, code: 'upstream_invalid', param: undefined, status: undefined };
   }
 

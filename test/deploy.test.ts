@@ -1,4 +1,4 @@
-/** What Cloudflare's deploy button reads of the repository: secrets, descriptions, bindings (W3). */
+/** What Cloudflare's deploy button reads of the repository: secrets, descriptions and bindings. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { decodeObject, objectOf, objectsOf, textOf } from '../tools/simulator/js
 const ROOT = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
-/** What is secret of all that the settings read. */
+/** The settings that are secrets. */
 function secrets(): string[] {
   const names = new Set(PROVIDERS.flatMap(({ apiKeySettings }) => apiKeySettings));
   readSettings(new Proxy({}, { get: (_, name) => void (typeof name === 'string' && names.add(name)) }));
@@ -21,7 +21,7 @@ const example = read('.dev.vars.example');
 const descriptions = objectOf(objectOf(decodeObject(read('package.json'))?.cloudflare).bindings);
 const config = unstable_readConfig({ config: join(ROOT, 'wrangler.toml') });
 
-test('W3 .dev.vars.example names every secret, and has no value of any', () => {
+test('W3 .dev.vars.example names every secret, without values', () => {
   const named = [...example.matchAll(/^(?:# )?([A-Z][A-Z0-9_]*)=(.*)$/gm)];
   const names = named.map(([, name]) => name);
   const lines = secrets()
@@ -32,7 +32,7 @@ test('W3 .dev.vars.example names every secret, and has no value of any', () => {
   expect(named.map(([, , value]) => value).join('')).toBe('');
 });
 
-test('W3 the deploy button asks for nothing that a deployment can do without', () => {
+test('W3 the deploy button asks only for secrets that every deployment needs', () => {
   const asked = [...example.matchAll(/^([A-Z][A-Z0-9_]*)=/gm)].map(([, name]) => name);
   expect(asked).toEqual(['ADMIN_TOKEN']);
 });
@@ -49,7 +49,7 @@ test('W3 package.json describes every secret and every binding that wrangler.tom
     expect(textOf(objectOf(described).description)).toMatch(/\.$/);
 });
 
-test('W3 wrangler.toml has every binding that Weir looks for, as one that is made or as one to turn on', () => {
+test('W3 wrangler.toml has every binding that Weir reads, enabled or commented out', () => {
   const source = read('src/environment.ts');
   const bindings = [...source.matchAll(/^ {2}readonly ([A-Z_]+)\?:/gm)].map(([, name]) => name);
   expect(bindings).toHaveLength(4);

@@ -1,7 +1,7 @@
-/** `GET /dashboard`: the page, whole in one document, the same for everyone (D1, D2). */
+/** `GET /dashboard`: the dashboard's page, one document without further files. It contains no data and needs no credential. */
 import { DOCUMENT, SCRIPT_HASH, STYLE_HASH } from './page/document.ts';
 
-/** Nothing but the document's own script and style, and calls to the deployment; no text ever becomes code. */
+/** Allows only the document's own script and style, and calls to this deployment. `require-trusted-types-for` blocks text as code. */
 const POLICY = [
   "default-src 'none'",
   `script-src '${SCRIPT_HASH}'`,

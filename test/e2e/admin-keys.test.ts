@@ -94,7 +94,7 @@ describe('a key', () => {
     expect(await list()).toHaveLength(before);
   });
 
-  test('K2: with the longest allowed texts is listed, too', async () => {
+  test('K2: with the longest allowed texts is listed', async () => {
     const name = '水'.repeat(100);
     const globs = Array.from({ length: 8 }, (_, at) => `deepseek/${'水'.repeat(20)}${at}`);
     const models = globs.slice(0, 7);
@@ -107,7 +107,7 @@ describe('a key', () => {
   });
 });
 
-describe('finding 9: changes of one key that meet, through the key’s object', () => {
+describe('concurrent changes of one key, through the key’s object', () => {
   afterEach(() => gateway.fetch('/release'));
 
   function patch(id: string, body: JsonObject): Promise<Response> {
@@ -115,7 +115,7 @@ describe('finding 9: changes of one key that meet, through the key’s object', 
     return gateway.fetch(`/admin/keys/${id}`, init);
   }
 
-  /** Resolves when so many lines say this of an entry of the key. */
+  /** Resolves when the log has `count` lines with these fields about a KV entry of the key. */
   function logged(id: string, line: JsonObject, count = 1): Promise<void> {
     const isThis = (one: JsonObject) =>
       textOf(one.name).endsWith(id) && Object.entries(line).every(([name, value]) => one[name] === value);
@@ -144,7 +144,7 @@ describe('finding 9: changes of one key that meet, through the key’s object', 
     expect(JSON.stringify(await gateway.entries('key'))).not.toContain(id);
   });
 
-  test('K2: two PATCHes that both read the key before either is written: both stay', async () => {
+  test('K2: two PATCHes that both read the key before either is written: both take effect', async () => {
     const key = await create({ name: 'shared' });
     const id = textOf(key.id);
     await gateway.fetch('/hold');

@@ -1,4 +1,4 @@
-/** Authentication: gateway keys (K1, K3), a caller's own provider key, and no key; each over real HTTP and with real KV. */
+/** Authentication over real HTTP and with real KV: gateway keys, a caller's own provider key, and no key. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
@@ -98,7 +98,7 @@ describe('AUTH=keys', () => {
     expect((await served('deepseek/deepseek-chat', { [header]: key.token })).status).toBe(200);
   });
 
-  test("H2 finding 9: two keys' equal idempotency keys differ at the upstream, and one key's stay equal", async () => {
+  test('H2: equal idempotency keys of two gateway keys differ at the upstream, and those of one gateway key stay equal', async () => {
     const other = await makeKey();
     const sent: unknown[] = [];
     for (const { token } of [key, other, key]) {
@@ -141,7 +141,7 @@ describe('AUTH=keys', () => {
     expect([400, 413]).toContain((await errorOf(own)).status);
   });
 
-  test.each(['/v1/models', '/v1/usage'])('K3: %s needs a key, too', async (path) => {
+  test.each(['/v1/models', '/v1/usage'])('K3: %s needs a key', async (path) => {
     const { status } = await errorOf(await gateway.fetch(path));
     expect(status).toBe(401);
     expect((await gateway.fetch(path, { headers: bearer(key.token) })).status).toBe(200);
@@ -172,21 +172,24 @@ describe('a key with globs of models', () => {
   test.each<[field: string, more: JsonObject]>([
     ['fallbacks', { fallbacks: ['o4-mini'] }],
     ['fallbacks', { fallbacks: [{ model: 'o4-mini' }] }],
-  ])('K3 finding 11: gets 403 for another model in %s, which a router would serve', async (_, more) => {
-    const asked = gateway.simulator.requests.length;
-    // The last one would pass on a passthrough.
-    for (const [path, body] of [
-      [CHAT, chat('openai/gpt-4o-mini', more)],
-      [CHAT, streamedChat('openai/gpt-4o-mini', more)],
-      ['/v1/messages', chat('anthropic/claude-haiku-4-5', { max_tokens: 9, ...more })],
-    ] as const) {
-      const { status, error } = await errorOf(await gateway.post(path, body, { headers }));
-      expect([status, error.type]).toEqual([403, 'permission_error']);
-    }
-    expect(gateway.simulator.requests).toHaveLength(asked);
-  });
+  ])(
+    'K3: gets 403 for a forbidden model in %s, which a router such as OpenRouter would serve',
+    async (_, more) => {
+      const asked = gateway.simulator.requests.length;
+      // The body of the last one would be passed through unchanged.
+      for (const [path, body] of [
+        [CHAT, chat('openai/gpt-4o-mini', more)],
+        [CHAT, streamedChat('openai/gpt-4o-mini', more)],
+        ['/v1/messages', chat('anthropic/claude-haiku-4-5', { max_tokens: 9, ...more })],
+      ] as const) {
+        const { status, error } = await errorOf(await gateway.post(path, body, { headers }));
+        expect([status, error.type]).toEqual([403, 'permission_error']);
+      }
+      expect(gateway.simulator.requests).toHaveLength(asked);
+    },
+  );
 
-  test('R3 finding 11: another model that is named in models is left out, told, and not sent on', async () => {
+  test('R3: a forbidden model in models is skipped, reported, and not sent upstream', async () => {
     const asked = gateway.simulator.requests.length;
     for (const more of [
       { models: ['openai/gpt-4o-mini', 'o4-mini'], route: 'fallback' },
@@ -204,7 +207,7 @@ describe('a key with globs of models', () => {
     }
   });
 
-  test('K3: sees only those in the list of models', async () => {
+  test('K3: sees only its own models in the list of models', async () => {
     const { data } = await jsonOf(await gateway.fetch('/v1/models', { headers }));
     const ids = objectsOf(data).map(({ id }) => textOf(id));
     expect(ids).toContain('openai/gpt-4o-mini');
@@ -278,7 +281,7 @@ describe('AUTH=open', () => {
     expect([status, credential, key_id]).toEqual([200, `Bearer ${CREDENTIALS.OPENAI_API_KEY}`, 'open']);
   });
 
-  test('M1: a plain request without a key is recorded, too', async () => {
+  test('M1: a non-streaming request without a key is recorded', async () => {
     const response = await gateway.post(CHAT, chat('openai/gpt-4o-mini'));
     await response.text();
     expect(await gateway.record(response)).toMatchObject({ key_id: 'open', total_tokens: 15 });

@@ -1,4 +1,4 @@
-/** Headers across the gateway: what a client receives (H1), what is not forwarded either way (H2), and cross-origin access. */
+/** Headers: what a client receives, what the upstream receives, and cross-origin access. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-/** What providers are known to send; the first four are for the client. */
+/** Headers that providers send. Only the first four are passed to the client. */
 const UPSTREAM_HEADERS = {
   'retry-after': '7',
   'x-ratelimit-limit-requests': '100',
@@ -46,7 +46,7 @@ function replay({ body }: RecordedRequest): Replay | undefined {
   return { headers, chunks: [Buffer.from(`data: ${JSON.stringify({ choices })}\n\n`)] };
 }
 
-/** An answer's headers but those of the connection between workerd and this client. */
+/** A response's headers, without those of the connection between workerd and this client. */
 function headersOf(response: Response): Record<string, string> {
   const own = ['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-encoding', 'date'];
   return Object.fromEntries([...response.headers].filter(([name]) => !own.includes(name)));
@@ -85,7 +85,7 @@ describe('what the client receives', () => {
   });
 });
 
-/** What a client may send, each with a value of its own; the first four are for the upstream. */
+/** Headers that clients send, each with its own value. Only the first four are passed to the upstream. */
 const CLIENT_HEADERS = {
   'idempotency-key': 'of-the-client-1',
   traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
@@ -133,7 +133,7 @@ describe('what the upstream receives', () => {
     const received = Object.entries(headers).filter(([name]) => !ofTheConnection.includes(name));
     expect(Object.fromEntries(received)).toEqual({
       ...Object.fromEntries(Object.entries(CLIENT_HEADERS).slice(0, 4)),
-      // All callers share one credential there, and must not share its idempotency keys.
+      // All callers share one credential at the provider, and must not share idempotency keys.
       'idempotency-key': createHash('sha256').update('["open","of-the-client-1"]').digest('hex'),
       'content-type': 'application/json',
       accept,
@@ -142,7 +142,7 @@ describe('what the upstream receives', () => {
     });
   });
 
-  test('H2: for its list of models: its own credential, and nothing of the client', async () => {
+  test("H2: a request for its list of models has the deployment's credential, and no header of the client", async () => {
     const at = gateway.simulator.requests.length;
     await (await gateway.fetch('/v1/models', { headers: CLIENT_HEADERS })).text();
     const asked = gateway.simulator.requests.slice(at);
@@ -177,7 +177,7 @@ describe('CORS_ORIGINS', () => {
     beforeAll(() => gateway.set({ AUTH: 'open', CORS_ORIGINS: `${APP}, https://b.example.com:8443` }));
 
     test.each([APP, 'https://b.example.com:8443'])(
-      'a preflight of %s is allowed what it asks for',
+      'a preflight of %s: allows the requested headers',
       async (origin) => {
         const response = await preflight(origin);
         expect(response.status).toBe(204);
@@ -191,7 +191,7 @@ describe('CORS_ORIGINS', () => {
     );
 
     test.each(['https://evil.example.com', 'http://app.example.com', `${APP}.evil.com`, 'null'])(
-      'a preflight of %s is allowed nothing',
+      'a preflight of %s: allows nothing',
       async (origin) => {
         const allowed = [...(await preflight(origin)).headers.keys()];
         expect(allowed.filter((name) => name.startsWith('access-control-'))).toEqual([]);
@@ -202,7 +202,7 @@ describe('CORS_ORIGINS', () => {
       ['a stream', streamedChat('openai/gpt-4o-mini'), 200],
       ['a plain answer', chat('openai/gpt-4o-mini'), 200],
       ['an error', chat('openai/nothing'), 404],
-    ])('%s allows the origin to read it, and exposes the headers', async (_, body, status) => {
+    ])('%s: the origin may read the response, and its headers are exposed', async (_, body, status) => {
       const response = await gateway.post(CHAT, body, { headers: { origin: APP } });
       await response.text();
       expect(response.status).toBe(status);
@@ -211,7 +211,7 @@ describe('CORS_ORIGINS', () => {
       expect(response.headers.get('access-control-expose-headers')).toContain('x-weir-request-id');
     });
 
-    test('an answer to another origin has no such header, and varies by origin', async () => {
+    test('a response to another origin has no such header, and varies by origin', async () => {
       const headers = { origin: 'https://evil.example.com' };
       const response = await gateway.post(CHAT, streamedChat('openai/gpt-4o-mini'), { headers });
       await response.text();

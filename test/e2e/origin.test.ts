@@ -1,4 +1,4 @@
-/** The site beside Weir (W1): what is not Weir's reaches its origin as it came, and nothing else reaches it, or any other host. */
+/** The origin proxy: requests that are not for Weir reach the site's own server unchanged, and no other request and no other host does. */
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -20,8 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => origin[Symbol.asyncDispose]());
 
-/** What the origin was asked while something ran. */
-async function askedDuring(run: () => Promise<unknown>): Promise<string[]> {
+/** The requests that the origin received while something ran. */
+async function receivedDuring(run: () => Promise<unknown>): Promise<string[]> {
   const before = origin.requests.length;
   await run();
   return origin.requests.slice(before).map(({ method, url }) => `${method} ${url}`);
@@ -33,7 +33,7 @@ interface Raw {
   readonly body?: string;
 }
 
-/** What `fetch` refuses to send: another `Host`, or a GET with a body. */
+/** Sends what `fetch` refuses to send: another `Host`, or a GET with a body. */
 async function raw(path: string, { method = 'GET', headers = {}, body }: Raw) {
   const sent = request(gateway.url + path, { method, headers, agent: false });
   sent.end(body);
@@ -63,7 +63,7 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  test("a path that is not Weir's reaches the origin as it came, and its answer is returned unchanged", async () => {
+  test('a request that is not for Weir reaches the origin unchanged, and so does its response the client', async () => {
     const response = await gateway.fetch('/shop/42?colour=red', {
       method: 'PUT',
       headers: {
@@ -73,9 +73,9 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
       },
       body: 'Zürich',
     });
-    const asked = origin.requests.at(-1);
-    expect(asked).toMatchObject({ method: 'PUT', url: '/shop/42?colour=red', body: 'Zürich' });
-    expect(asked?.headers).toMatchObject({
+    const received = origin.requests.at(-1);
+    expect(received).toMatchObject({ method: 'PUT', url: '/shop/42?colour=red', body: 'Zürich' });
+    expect(received?.headers).toMatchObject({
       host: origin.host,
       cookie: 'session=1',
       authorization: 'Bearer of-the-shop',
@@ -99,10 +99,10 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
     '/weir_shop?key=1',
     '/a//b?c=//d',
   ])('%s reaches the origin', async (path) => {
-    const asked = await askedDuring(async () => {
+    const received = await receivedDuring(async () => {
       expect(await (await gateway.fetch(path)).text()).toBe('the shop');
     });
-    expect(asked).toEqual([`GET ${path}`]);
+    expect(received).toEqual([`GET ${path}`]);
   });
 
   test('a body on a path with a doubled slash, and the body of a GET, reach the origin', async () => {
@@ -113,18 +113,18 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
   });
 
   test('a WebSocket is opened through it, and its messages pass both ways', async () => {
-    const asked = await askedDuring(() => expectEcho('/live?room=1', 'Grüße'));
-    expect(asked).toEqual(['GET /live?room=1']);
+    const received = await receivedDuring(() => expectEcho('/live?room=1', 'Grüße'));
+    expect(received).toEqual(['GET /live?room=1']);
   });
 
   test('a redirect of the origin is returned to the client', async () => {
-    const asked = await askedDuring(async () => {
+    const received = await receivedDuring(async () => {
       expect((await gateway.fetch('/moved', { method: 'POST', body: 'a' })).status).toBe(302);
     });
-    expect(asked).toEqual(['POST /moved']);
+    expect(received).toEqual(['POST /moved']);
   });
 
-  test("a preflight for a path that is not Weir's is the origin's to answer", async () => {
+  test("a preflight for a path that is not Weir's reaches the origin", async () => {
     const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'PUT' };
     const response = await gateway.fetch('/shop/42', { method: 'OPTIONS', headers });
     expect(response.status).toBe(418);
@@ -157,12 +157,12 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
     '/ai;a=b/v1/chat/completions',
     '/ai%20/v1/chat/completions',
   ])('%s, a mistyped path of the API: 404, and no key reaches the origin', async (path) => {
-    const asked = await askedDuring(async () => {
+    const received = await receivedDuring(async () => {
       const headers = { authorization: 'Bearer sk-of-the-caller' };
       const { status } = await raw(path, { method: 'POST', headers, body: '{}' });
       expect(status).toBe(404);
     });
-    expect(asked).toEqual([]);
+    expect(received).toEqual([]);
   });
 
   test.each<[name: string, path: string, headers: Record<string, string>]>([
@@ -194,14 +194,14 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
     ['the admin token in another header', '/shop', { 'x-token': ADMIN_TOKEN }],
     ['the admin token beside a token', '/shop', { authorization: 'Bearer a', 'api-key': ADMIN_TOKEN }],
   ])('E4 a request with %s: 404, and it does not reach the origin', async (_, path, headers) => {
-    const asked = await askedDuring(async () => {
+    const received = await receivedDuring(async () => {
       expect((await gateway.fetch(path, { headers })).status).toBe(404);
     });
-    expect(asked).toEqual([]);
+    expect(received).toEqual([]);
   });
 
   test("Weir's own paths, and other methods on them, never reach the origin", async () => {
-    const asked = await askedDuring(async () => {
+    const received = await receivedDuring(async () => {
       const streamed = await gateway.post('/ai/v1/chat/completions', streamedChat('deepseek/deepseek-chat'));
       expect(contentOf(await streamed.text())).toMatch(/^A weir/);
       expect((await gateway.fetch('/ai/health')).status).toBe(200);
@@ -210,21 +210,21 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
         for (const method of ['GET', 'POST', 'PUT', 'PATCH']) await gateway.fetch(path, { method });
       }
     });
-    expect(asked).toEqual([]);
+    expect(received).toEqual([]);
   });
 
-  describe('with a setting that is wrong', () => {
+  describe('with invalid settings', () => {
     beforeAll(() => gateway.set({ ...vars, AUTH: 'nonsense', DEADLINE_SECONDS: 'x' }));
     afterAll(() => gateway.set(vars));
 
-    test("what is not Weir's still reaches the origin", async () => {
+    test('a request that is not for Weir still reaches the origin', async () => {
       const response = await gateway.fetch('/shop/42', { method: 'POST', body: 'a' });
       expect([response.status, await response.text()]).toEqual([418, 'the shop']);
       expect(origin.requests.at(-1)).toMatchObject({ method: 'POST', url: '/shop/42', body: 'a' });
     });
 
-    test('what is, or bears a key, does not, and is told which settings are wrong', async () => {
-      const asked = await askedDuring(async () => {
+    test('a request for Weir, or with a key, does not, and the error names the settings', async () => {
+      const received = await receivedDuring(async () => {
         for (const path of ['/ai/v1/models', '/ai/v1/embeddings', '/ai/admin/keys', '/shop']) {
           const headers = { authorization: `Bearer ${KEY}` };
           const { status, error } = await errorOf(await gateway.fetch(path, { headers }));
@@ -233,12 +233,12 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
         }
         expect((await gateway.fetch('/ai/health')).status).toBe(200);
       });
-      expect(asked).toEqual([]);
+      expect(received).toEqual([]);
     });
   });
 });
 
-describe("W1 finding 14: a Host that is none of the deployment's, where no zone decides which hosts arrive", () => {
+describe("W1 a Host that is not the deployment's, in a runtime that accepts any Host", () => {
   let other: Origin;
   beforeAll(async () => {
     other = await startOrigin();
@@ -255,7 +255,7 @@ describe("W1 finding 14: a Host that is none of the deployment's, where no zone 
     'MF-CF-Blob': '{"colo":"FRA"}',
   };
 
-  test('ORIGIN=pass asks no host that ORIGIN_HOSTS does not name, and says which setting that is', async () => {
+  test('ORIGIN=pass: a host that ORIGIN_HOSTS does not name is not called, and the error names the setting', async () => {
     await gateway.set({ ...BASE, ORIGIN: 'pass', ORIGIN_HOSTS: 'www.example.com, *.shop.example' });
     for (const host of [
       other.host,
@@ -263,29 +263,29 @@ describe("W1 finding 14: a Host that is none of the deployment's, where no zone 
       'www.example.com.evil.example',
       'shop.example',
     ]) {
-      const answer = await raw('/internal', { headers: { ...FORGED, host }, method: 'POST', body: 'a' });
-      expect([host, answer.status]).toEqual([host, 500]);
-      const error = objectOf(decodeObject(answer.text)?.error);
+      const response = await raw('/internal', { headers: { ...FORGED, host }, method: 'POST', body: 'a' });
+      expect([host, response.status]).toEqual([host, 500]);
+      const error = objectOf(decodeObject(response.text)?.error);
       expect(error).toMatchObject({ code: 'misconfigured', param: 'ORIGIN_HOSTS' });
     }
     expect(other.requests).toEqual([]);
   });
 
-  test('ORIGIN=pass asks a host that it names', async () => {
+  test('ORIGIN=pass: a host that ORIGIN_HOSTS names is called', async () => {
     await gateway.set({ ...BASE, ORIGIN: 'pass', ORIGIN_HOSTS: `www.example.com, ${other.host}` });
     expect(await raw('/page', { headers: { host: other.host } })).toEqual({ status: 418, text: 'the shop' });
   });
 
-  test('ORIGIN=<an origin> asks that one, whatever the Host', async () => {
+  test('ORIGIN=<an origin>: that one is called for every Host', async () => {
     await gateway.set({ ...BASE, ORIGIN: `http://${origin.host}` });
     const before = other.requests.length;
-    const asked = await askedDuring(() => raw('/page', { headers: { ...FORGED, host: other.host } }));
-    expect(asked).toEqual(['GET /page']);
+    const received = await receivedDuring(() => raw('/page', { headers: { ...FORGED, host: other.host } }));
+    expect(received).toEqual(['GET /page']);
     expect(origin.requests.at(-1)?.headers.host).toBe(origin.host);
     expect(other.requests).toHaveLength(before);
   });
 
-  test('an origin that is this Worker again: 508 after one round', async () => {
+  test('an origin that is this Worker: 508 after one request', async () => {
     const { host } = new URL(gateway.url);
     for (const own of [{ ORIGIN: gateway.url }, { ORIGIN: 'pass', ORIGIN_HOSTS: host }]) {
       await gateway.set({ ...BASE, ...own });

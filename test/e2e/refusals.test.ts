@@ -1,4 +1,4 @@
-/** Errors before the head: every status and form of body in which upstreams refuse, and what the client receives of it (E1, E4). */
+/** Errors before any output: every status and form of body in which upstreams refuse, and what the client receives. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
@@ -26,7 +26,7 @@ async function refused(body: JsonObject, headers: Record<string, string> = {}) {
   return { ...(await errorOf(response)), headers: response.headers, record: await gateway.record(response) };
 }
 
-/** The contract's table. `own`: the upstream's own message is forwarded, where it has one. */
+/** The contract's table. `own`: the upstream's message is forwarded if it has one. */
 const TABLE: readonly { status: number; to: number; type: string; code: string; own: boolean }[] = [
   { status: 400, to: 400, type: 'invalid_request_error', code: 'invalid_request', own: true },
   { status: 401, to: 502, type: 'server_error', code: 'upstream_credential', own: false },
@@ -43,7 +43,7 @@ const TABLE: readonly { status: number; to: number; type: string; code: string; 
   { status: 529, to: 503, type: 'server_error', code: 'upstream_overloaded', own: true },
 ];
 
-/** What a client receives for each form of body, where the upstream's message is forwarded. */
+/** What a client receives for each form of body, if the upstream's message is forwarded. */
 const MESSAGES: Readonly<Record<string, (status: number) => string>> = {
   openai: () => 'DeepSeek: Simulated failure',
   string: () => 'DeepSeek: Simulated failure',
@@ -83,7 +83,7 @@ describe('an upstream that answers', () => {
             ? `DeepSeek refused this deployment's balance (${status})`
             : `${MESSAGES[form]?.(status)}${status === 404 ? ': check DEEPSEEK_BASE_URL' : ''}`;
         expect(answer.error.message).toBe(message);
-        // Another try of the client's changes nothing about this deployment's own account.
+        // A retry of the client does not change the deployment's account at the provider.
         const isLasting = code === 'upstream_refused' || (!own && status < 500);
         expect(answer.headers.get('x-should-retry')).toBe(isLasting ? 'false' : null);
         expect(answer.record).toMatchObject({ status: 'failed', error_code: expectedCode, total_tokens: 0 });
@@ -106,7 +106,7 @@ describe('an upstream that answers', () => {
     ['opentoken/google/gemini-3-flash', 'OpenToken'],
     ['xerotier/llama-3.1-8b', 'Xerotier'],
     ['compatible/openai/gpt-oss-20b', 'compatible'],
-  ])('E1 E4: %s: its own form of a 400 is read, and the message names %s', async (model, name) => {
+  ])('E1 E4: %s: its form of a 400 is read, and the message names %s', async (model, name) => {
     const { status, error } = await refused(streamedChat(`${model}:status-400`));
     expect(status).toBe(400);
     expect(error.message).toBe(`${name}: Simulated failure`);
@@ -118,7 +118,7 @@ describe('an upstream that answers', () => {
     expect(error.message).toBe('Mistral: body.top_k: Extra inputs are not permitted');
   });
 
-  test("E1: a spent quota is the deployment's, whatever its status", async () => {
+  test("E1: a spent quota is an error of the deployment's account, with any status", async () => {
     const { status, error } = await refused(streamedChat('deepseek/quota'));
     expect([status, error.code]).toEqual([502, 'upstream_balance']);
   });
@@ -127,7 +127,7 @@ describe('an upstream that answers', () => {
 test.each([
   ['streamed', streamedChat],
   ['plain', chat],
-])('E1: %s: an error in a list, as Google writes it, under a 200: what it says', async (_, body) => {
+])('E1: %s: an error in a list with status 200, as Google sends it: its message is read', async (_, body) => {
   const { status, error } = await refused(body('deepseek/listed'));
   expect([status, error.code, error.message]).toEqual([
     503,
@@ -199,7 +199,7 @@ describe('what a message never contains', () => {
     },
   );
 
-  test('E4: an error after the head is forwarded without them, too', async () => {
+  test('E4: an error in a stream is forwarded without them', async () => {
     const response = await gateway.post(CHAT, streamedChat('deepseek/leaky-stream'));
     const text = await response.text();
     received.push(text);
@@ -223,7 +223,7 @@ describe('what a message never contains', () => {
     expect(text).not.toMatch(/fd00|srv\/app|\bat handler/);
   }
 
-  test('E4: nothing that a client received, and no log line but for the causes of attempts, contains a secret or an address', () => {
+  test('E4: no response and no log line, except the causes of attempts, contains a secret or an address', () => {
     const causes = /,"cause":"http:\/\/127\.0\.0\.1:\d+\/[\w/]*: [^":/]+(?:: check [A-Z_]+)?"/g;
     const logs = gateway.logs().map((line) => line.replace(causes, ''));
     expect(logs.join()).not.toBe(gateway.logs().join());

@@ -1,4 +1,4 @@
-/** The contract's routes as clients address them: with and without `/v1`, and below a base path. */
+/** The routes as clients call them: with and without `/v1`, and below a base path. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { textOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, MESSAGES } from './client.ts';
@@ -14,7 +14,7 @@ afterAll(() => gateway[Symbol.asyncDispose]());
 const ADMIN = { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } };
 const FIM = { model: 'codestral/codestral-latest', prompt: 'def f(n):', suffix: 'return x' };
 
-/** Every completion route, a body for it, and the object that answers it. */
+/** Every completion route, a body for it, and the type of the response's object. */
 const COMPLETIONS = [
   ['/chat/completions', chat('deepseek/deepseek-chat'), 'chat.completion'],
   ['/completions', { model: 'openai/gpt-3.5-turbo-instruct', prompt: 'Below' }, 'text_completion'],
@@ -23,7 +23,7 @@ const COMPLETIONS = [
   ['/agents/completions', { agent_id: 'mistral/ag:1', messages: MESSAGES }, 'chat.completion'],
 ] as const;
 
-/** Asserts that the whole of Weir answers below a path. */
+/** Asserts that every route responds below a path. */
 async function expectRoutes(base: string): Promise<void> {
   expect(await jsonOf(await gateway.fetch(`${base}/health`))).toEqual({ status: 'ok' });
   const keys = await gateway.fetch(`${base}/admin/keys`, ADMIN);
@@ -43,7 +43,7 @@ async function expectRoutes(base: string): Promise<void> {
 }
 
 describe('routes', () => {
-  test('each answers in its shape, with and without /v1, plain and streamed', () => expectRoutes(''));
+  test('each responds in its form, with and without /v1, streamed and not', () => expectRoutes(''));
 
   test.each([
     ['GET', '/v1/chat/completions', 'POST'],
@@ -74,7 +74,7 @@ describe('routes', () => {
     },
   );
 
-  test('H1: every answer of Weir has a request id of its own', async () => {
+  test('H1: every response has its own request id', async () => {
     const ids: string[] = [];
     for (const path of ['/health', '/v1/models', '/nowhere', '/v1/chat/completions'])
       ids.push(textOf((await gateway.fetch(path)).headers.get('x-weir-request-id')));
@@ -86,7 +86,7 @@ describe('routes', () => {
 describe.each(['/ai/gate', '/ai/gate/'])('BASE_PATH=%s', (BASE_PATH) => {
   beforeAll(() => gateway.set({ BASE_PATH }));
 
-  test('every route answers below it', () => expectRoutes('/ai/gate'));
+  test('every route responds below it', () => expectRoutes('/ai/gate'));
 
   test.each(['/health', '/v1/models', '/ai/v1/models', '/ai/gatev1/models', '/ai/gate2/v1/models'])(
     '%s, which is not below it, gets 404',

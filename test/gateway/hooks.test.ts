@@ -1,4 +1,4 @@
-/** A host's hook that fails: its answer is in the form of whoever called (I1, W2). */
+/** The host's hooks: the callers that they identify, the records that they get, and hooks that fail. */
 import { describe, expect, test } from 'vitest';
 import type { Ports } from '../../src/http/context.ts';
 import { NO_HOOKS, withRecordHook } from '../../src/http/hooks.ts';
@@ -12,7 +12,7 @@ function onRequest(): never {
   throw new Error('broken on purpose');
 }
 
-describe('I1 W2 onRequest that throws: 500, which tells no more than that', () => {
+describe('I1 W2 onRequest that throws: 500 without details', () => {
   const message = 'The Worker around Weir failed on this request; its log has the reason';
   const gateway = new LimitedGateway({ AUTH: 'open' }, {}, { ...NO_HOOKS, onRequest });
   const openai = { error: { type: 'server_error', code: 'internal_error', message } };
@@ -23,7 +23,7 @@ describe('I1 W2 onRequest that throws: 500, which tells no more than that', () =
     ['/v1/responses', openai],
     ['/v1/messages', anthropic],
     ['/messages/count_tokens', anthropic],
-  ])('%s: in its client’s form', async (path, form) => {
+  ])('%s: the error is in the client’s form', async (path, form) => {
     const response = await gateway.post(path, 'x', {});
     expect(response.status).toBe(500);
     const body = decodeObject(await response.text());
@@ -32,7 +32,7 @@ describe('I1 W2 onRequest that throws: 500, which tells no more than that', () =
   });
 });
 
-test('T4 a client that leaves while the host is asked: no upstream is, and there is no record', async () => {
+test('T4 a client that disconnects while onRequest runs: no upstream is called, and there is no record', async () => {
   const client = new AbortController();
   const runner = { ...NO_HOOKS, onRequest: () => client.abort() };
   const gateway = new LimitedGateway({ AUTH: 'open' }, {}, runner);
@@ -44,22 +44,22 @@ test('T4 a client that leaves while the host is asked: no upstream is, and there
   expect(gateway.logged).toEqual([]);
 });
 
-/** A gateway whose host takes the bearer's word for who calls. */
+/** A gateway whose host identifies callers by the bearer token `host:<id>`. */
 function hostGateway(fetch?: (input: unknown, init?: RequestInit) => Promise<Response>): LimitedGateway {
   const onRequest = (request: Request) => {
     const [, id] = (request.headers.get('authorization') ?? '').split('Bearer ');
-    // Gateway keys and the hashes of credentials are none of the host's.
+    // Other tokens are gateway keys or provider keys, which AUTH handles.
     return id?.startsWith('host:') ? { id: id.slice('host:'.length) } : null;
   };
   return new LimitedGateway({}, fetch === undefined ? {} : { fetch }, { ...NO_HOOKS, onRequest });
 }
 
-describe('W2 K1 who a caller of the host is in records and ledgers', () => {
+describe('W2 K1 the key id of a host’s caller in records and ledgers', () => {
   async function idOf(gateway: LimitedGateway, token: string): Promise<string> {
     return textOf(decodeObject(await (await gateway.fetch('/v1/key', token)).text())?.id);
   }
 
-  test('a host id that equals the hash of another host id names another caller', async () => {
+  test('a host id that equals the hash of another host id is another caller', async () => {
     const gateway = hostGateway();
     const hashed = await idOf(gateway, 'host:ada@example.com');
     const [digits = ''] = /[0-9a-f]{16}$/.exec(hashed) ?? [];
@@ -69,7 +69,7 @@ describe('W2 K1 who a caller of the host is in records and ledgers', () => {
     }
   });
 
-  test('a host id that equals the id of a gateway key names another caller', async () => {
+  test('a host id that equals the id of a gateway key is another caller', async () => {
     const gateway = hostGateway();
     const token = await gateway.key();
     const id = await idOf(gateway, token);
@@ -77,7 +77,7 @@ describe('W2 K1 who a caller of the host is in records and ledgers', () => {
   });
 
   test.each(['open', 'ada', '0'.repeat(16), 'host_ada', '0a1b2c3d-0000-4000-8000-0123456789ab'])(
-    'the host id %s: prefixed, short enough for a record, and the same each time',
+    'the host id %s: has a prefix, is short enough for a record, and is the same each time',
     async (id) => {
       const gateway = hostGateway();
       const keyId = await idOf(gateway, `host:${id}`);
@@ -86,7 +86,7 @@ describe('W2 K1 who a caller of the host is in records and ledgers', () => {
     },
   );
 
-  test('two callers whose ids and idempotency keys run together: they send different ones upstream', async () => {
+  test('two callers whose ids and idempotency keys are equal when joined: the upstream gets different keys', async () => {
     const sent: (string | null)[] = [];
     const gateway = hostGateway(async (_, init) => {
       sent.push(new Headers(init?.headers).get('idempotency-key'));
@@ -109,15 +109,15 @@ describe('W2 K1 who a caller of the host is in records and ledgers', () => {
   });
 });
 
-test('W2 G3 onRecord of a request whose charge is another than its record: it gets the record alone', async () => {
+test('W2 G3 onRecord of a request whose charge differs from its record: gets the record without the charge', async () => {
   const got: unknown[] = [];
   const written: unknown[] = [];
   const writer = new RecordWriter([{ put: async (records) => void written.push(...records) }], () => {});
   const waiting: Promise<unknown>[] = [];
   const records = withRecordHook(
     writer,
-    { ...NO_HOOKS, onRecord: async (told) => void got.push(told) },
-    // Only the log of a hook that fails is used.
+    { ...NO_HOOKS, onRecord: async (record) => void got.push(record) },
+    // Only the log is used, when a hook fails.
     { ports: { log: () => {} } as unknown as Ports, waitUntil: (work) => void waiting.push(work) },
   );
   const charged: ChargedRecord = { ...record(), charge: { tokens: 1, cost: null } };

@@ -1,4 +1,4 @@
-/** Tests the net under the path that answers a plain request: whatever breaks, an answer, one record, and no upstream left (B5, M1). */
+/** Unexpected exceptions while a non-streaming response is read: the client gets an error, and there is one record. */
 import { describe, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway.ts';
 import type { Ports } from '../../src/http/context.ts';
@@ -6,7 +6,7 @@ import { decodeRecord } from '../../src/metering/record.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { MemoryStore } from '../metering/records.ts';
 
-/** A response that breaks where its answer is read, as no response of a runtime should. */
+/** An upstream response that throws when a property is read. No response of a runtime does. */
 function broken(property: string): Response {
   return new Proxy(new Response('{}'), {
     get(response, name) {
@@ -28,7 +28,7 @@ describe('B5 M1 a response that throws', () => {
       const logged: Readonly<Record<string, unknown>>[] = [];
       let signal: AbortSignal | null | undefined;
       const gateway = createGateway(read.settings, {
-        // AUTH=open looks up no key.
+        // With AUTH=open no key is read.
         store: store.asStore as unknown as Ports['store'],
         ledgers: null,
         queue: null,

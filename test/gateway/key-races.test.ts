@@ -1,4 +1,4 @@
-/** Tests what becomes of a key whose changes and revocation meet: in KV alone, and in the key's object (K2, K3). */
+/** Concurrent changes and revocations of one key, with KV alone and with the key's ledger object. */
 import { describe, expect, test } from 'vitest';
 import type { GatewayPorts } from '../../src/gateway.ts';
 import { decodeObject, type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
@@ -7,13 +7,13 @@ import { LimitedGateway } from './limited-gateway.ts';
 
 const ADMIN_TOKEN = 'admin';
 
-/** KV whose writes of keys can be held back, and let through in any order. */
+/** A KV namespace whose writes of keys can be held and released in any order. */
 class HeldStore extends MemoryStore {
   isHolding = false;
-  /** How many further writes of keys fail, as KV's second one in a second does. */
+  /** How many of the next writes of keys fail, as KV fails a second write within a second. */
   refusals = 0;
   readonly held: { readonly call: 'put' | 'delete'; readonly release: () => void }[] = [];
-  /** Writes of keys that were tried, and reads of keys as they were made. */
+  /** Attempted writes, and reads, of keys. */
   writes = 0;
   reads = 0;
 
@@ -82,21 +82,21 @@ class Keys {
     return objectsOf(decodeObject(await answer.text())?.data);
   }
 
-  /** What its bearer's request gets. */
+  /** The status of a request with the key. */
   async use(): Promise<number> {
     return (await this.gateway.ask(this.token)).status;
   }
 }
 
-/** Resolves as soon as it is so. */
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise(setImmediate);
+/** Resolves when the condition is true. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise(setImmediate);
 }
 
 describe.each<[where: string, own: Partial<GatewayPorts>]>([
   ['KV alone', { ledgers: null }],
   ["the key's object", {}],
-])('finding 9, in %s', (_, own) => {
+])('with %s', (_, own) => {
   test('K2 a revoked key stays revoked when a PATCH that began before the DELETE writes after it', async () => {
     const keys = await Keys.open(own);
     keys.store.isHolding = true;
@@ -144,7 +144,7 @@ describe('K2 changes of one key in its object', () => {
     expect(await keys.listed()).toMatchObject([{ name: 'renamed', models: ['openai/*'] }]);
   });
 
-  test('many PATCHes at once: KV is written twice at most, and has the last of each field', async () => {
+  test('many PATCHes at once: KV is written twice at most, and has the last value of each field', async () => {
     const keys = await Keys.open();
     keys.store.writes = 0;
     keys.store.isHolding = true;
@@ -161,14 +161,14 @@ describe('K2 changes of one key in its object', () => {
     expect(await keys.listed()).toMatchObject([{ name: 'name 19', rpm: 20 }]);
   });
 
-  test('a write that KV refuses, as the second in a second, is made again', async () => {
+  test('a write that KV refuses as the second one within a second is repeated', async () => {
     const keys = await Keys.open();
     keys.store.refusals = 2;
     expect(await keys.patch({ name: 'renamed' })).toBe(200);
     expect(await keys.listed()).toMatchObject([{ name: 'renamed' }]);
   });
 
-  test('a KV that refuses every write: 503, and the PATCH sent again is written', async () => {
+  test('a KV that refuses every write: 503, and a repeated PATCH is written', async () => {
     const keys = await Keys.open();
     keys.store.refusals = 6;
     expect(await keys.patch({ name: 'renamed' })).toBe(503);
@@ -176,7 +176,7 @@ describe('K2 changes of one key in its object', () => {
     expect(await keys.listed()).toMatchObject([{ name: 'renamed' }]);
   });
 
-  test('two PATCHes that fit alone and not together: the second is refused', async () => {
+  test('two PATCHes that are small enough alone but not together: the second one is refused', async () => {
     const keys = await Keys.open();
     expect(await keys.patch({ models: ['m'.repeat(800)] })).toBe(200);
     expect(await keys.patch({ name: 'n'.repeat(100) })).toBe(400);
@@ -185,7 +185,7 @@ describe('K2 changes of one key in its object', () => {
     expect((await keys.listed())[0]).not.toHaveProperty('rpm');
   });
 
-  test('an object that is not reached: a PATCH is a 503 and changes nothing, a DELETE revokes all the same', async () => {
+  test('an unreachable object: a PATCH gets 503 and changes nothing, a DELETE revokes the key', async () => {
     const keys = await Keys.open();
     keys.gateway.trouble = 'fails';
     expect(await keys.patch({ name: 'renamed' })).toBe(503);

@@ -1,4 +1,4 @@
-/** Tests for how long a gateway goes on knowing a key that it has read (K3). */
+/** How long a gateway caches a key that it has read. */
 import { expect, test } from 'vitest';
 import { KEY_TTL_MS } from '../../src/auth/keys.ts';
 import type { Ports } from '../../src/http/context.ts';
@@ -9,7 +9,7 @@ import { LimitedGateway } from './limited-gateway.ts';
 
 const ADMIN_TOKEN = 'admin';
 
-/** Two isolates over one store, and the time of both. */
+/** Two isolates with one store and one clock. */
 class Two {
   now = Date.parse('2026-11-22T12:00:00Z');
   readonly store = new MemoryStore();
@@ -29,27 +29,27 @@ class Two {
   }
 }
 
-async function statusOf(asked: Promise<Response>): Promise<number> {
-  const response = await asked;
+async function statusOf(sent: Promise<Response>): Promise<number> {
+  const response = await sent;
   await response.text();
   return response.status;
 }
 
-test('K3 a key that was read: KV is not asked for it again until its time is over', async () => {
+test('K3 a key that was read: KV is not read again until the cache entry expires', async () => {
   const gateway = new LimitedGateway();
   const token = await gateway.key();
   for (let request = 0; request < 3; request++) expect(await statusOf(gateway.ask(token))).toBe(200);
   expect(gateway.calls.filter((call) => call === 'kv get key')).toHaveLength(1);
 });
 
-test('K3 a key that there is not: KV is asked each time', async () => {
+test('K3 an unknown key: KV is read each time', async () => {
   const gateway = new LimitedGateway();
   const token = `weir_${'0'.repeat(64)}`;
   for (let request = 0; request < 2; request++) expect(await statusOf(gateway.ask(token))).toBe(401);
   expect(gateway.calls.filter((call) => call === 'kv get key')).toHaveLength(2);
 });
 
-test('K3 revoked here: 401 at once', async () => {
+test('K3 a key that this isolate revokes: 401 at once', async () => {
   const two = new Two();
   const { one } = two;
   const { id, token } = await two.make();
@@ -58,7 +58,7 @@ test('K3 revoked here: 401 at once', async () => {
   expect(await statusOf(one.ask(token))).toBe(401);
 });
 
-test('K3 revoked in another isolate: 401 as soon as its time is over', async () => {
+test('K3 a key that another isolate revokes: 401 when the cache entry expires', async () => {
   const two = new Two();
   const { id, token } = await two.make();
   expect(await statusOf(two.one.ask(token))).toBe(200);
@@ -67,7 +67,7 @@ test('K3 revoked in another isolate: 401 as soon as its time is over', async () 
   expect(await statusOf(two.one.ask(token))).toBe(401);
 });
 
-test('K3 one that expires while it is known: 401', async () => {
+test('K3 a cached key that expires: 401', async () => {
   const two = new Two();
   const { token } = await two.make({ expires_at: new Date(two.now + 1000).toISOString() });
   expect(await statusOf(two.one.ask(token))).toBe(200);
@@ -75,7 +75,7 @@ test('K3 one that expires while it is known: 401', async () => {
   expect(await statusOf(two.one.ask(token))).toBe(401);
 });
 
-test('G8 limits that are set here: in force at the next request', async () => {
+test('G8 limits that this isolate sets: apply to the next request', async () => {
   const gateway = new LimitedGateway();
   const response = await gateway.post('/admin/keys', ADMIN_TOKEN, { name: 'test' });
   const { id, key } = decodeObject(await response.text()) ?? {};
@@ -86,7 +86,7 @@ test('G8 limits that are set here: in force at the next request', async () => {
   expect(await statusOf(gateway.ask(textOf(key)))).toBe(429);
 });
 
-/** Of which a key's entries never come. */
+/** A KV namespace in which reads of keys never resolve. */
 class HangingStore extends MemoryStore {
   override get(names: string | readonly string[]): Promise<unknown> {
     return String(names).startsWith('key/') ? new Promise(() => {}) : super.get(names);
@@ -97,16 +97,16 @@ test.each([
   ['POST', '/v1/chat/completions'],
   ['GET', '/v1/models'],
 ])(
-  'T3 finding 16: a KV that never answers for a key: %s %s ends at the deadline, and names the key store',
+  'T3 a KV read of a key that never resolves: %s %s ends at the deadline, and the error names the key store',
   async (method, path) => {
     const clock = new FakeClock();
     const store = new HangingStore() as unknown as Ports['store'];
     const gateway = new LimitedGateway({ DEADLINE_SECONDS: '6' }, { store, clock });
-    const answer = gateway.fetch(path, `weir_${'0'.repeat(64)}`, { method });
-    // The digest of the token is of no fake clock.
+    const sent = gateway.fetch(path, `weir_${'0'.repeat(64)}`, { method });
+    // The token's digest does not depend on the fake clock.
     for (let turn = 0; turn < 40; turn++) await new Promise(setImmediate);
     clock.advance(6000);
-    const response = await answer;
+    const response = await sent;
     expect(response.status).toBe(504);
     const { error } = decodeObject(await response.text()) ?? {};
     expect(error).toMatchObject({ code: 'timeout', type: 'timeout_error' });

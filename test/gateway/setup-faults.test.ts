@@ -1,4 +1,4 @@
-/** What an operator's mistakes lead to: messages that name the setting, and a log and a record with host and cause, which no client sees (E4). */
+/** Mistakes of an operator: messages name the setting; the log and the record have the host and the cause, which no client sees. */
 import { describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
@@ -14,8 +14,8 @@ async function failed(play: Play, env: JsonObject = {}) {
   return { status, error: error ?? {}, attempts: record?.attempts ?? [], gateway: routed.gateway };
 }
 
-describe('an upstream that a setting is wrong for', () => {
-  test('a dead host: the message names the setting, and log and record have the host and the cause', async () => {
+describe('an upstream with a wrong setting', () => {
+  test('an unreachable host: the message names the setting, and the record has the host and the cause', async () => {
     const { status, error, attempts } = await failed({ kind: 'unreachable' });
     expect(status).toBe(502);
     expect(error).toMatchObject({ message: 'DeepSeek could not be reached: check DEEPSEEK_BASE_URL' });
@@ -27,12 +27,12 @@ describe('an upstream that a setting is wrong for', () => {
     ]);
   });
 
-  test('a dead host at the default address: no setting is at fault', async () => {
+  test('an unreachable host at the default address: the message names no setting', async () => {
     const { error } = await failed({ kind: 'unreachable' }, { DEEPSEEK_BASE_URL: undefined });
     expect(error).toMatchObject({ message: 'DeepSeek could not be reached' });
   });
 
-  test('a base URL with a part too many: the 404 says to check it', async () => {
+  test('a base URL with one segment too many: the 404 says to check it', async () => {
     const { status, error, attempts } = await failed(refuse(404, { message: 'Not found' }), {
       DEEPSEEK_BASE_URL: 'https://deepseek/v1',
     });
@@ -42,12 +42,12 @@ describe('an upstream that a setting is wrong for', () => {
     ]);
   });
 
-  test('a model that there is not: the 404 says nothing of the base URL', async () => {
+  test('an unknown model: the 404 does not name the base URL', async () => {
     const { error } = await failed(refuse(404, { message: 'The model a does not exist' }));
     expect(error.message).toBe('DeepSeek: The model a does not exist');
   });
 
-  test('a key that is refused: the message names it', async () => {
+  test('a refused key: the message names its setting', async () => {
     const { error, attempts } = await failed(refuse(401));
     expect(error).toMatchObject({
       code: 'upstream_credential',
@@ -71,7 +71,7 @@ describe('an upstream that a setting is wrong for', () => {
     expect(await message('acme/dead')).toBe('acme could not be reached: check base_url of acme in PROVIDERS');
   });
 
-  test('a secret in the query or in the reason: is not in the record', async () => {
+  test('a secret in the query or in the reason is not in the log', async () => {
     const PROVIDERS = {
       acme: { base_url: 'https://acme/v1', api_key: 'ACME_TOKEN', query: { key: '$ACME_TOKEN' } },
     };
@@ -85,7 +85,7 @@ describe('an upstream that a setting is wrong for', () => {
     expect(JSON.stringify(routed.gateway.logged)).not.toContain('of-acme-1');
   });
 
-  test('E4 a key’s holder sees its record without the cause, and the admin with it', async () => {
+  test('E4 a key sees its record without the cause, the admin sees it with the cause', async () => {
     const gateway = new LimitedGateway(
       { AUTH: 'keys', RETRIES: '0', OPENAI_BASE_URL: 'http://10.0.0.7/v1' },
       { fetch: async () => Promise.reject(new Error('connect ECONNREFUSED')) },
@@ -107,7 +107,7 @@ describe('an upstream that a setting is wrong for', () => {
     expect(own).not.toHaveProperty('cause');
   });
 
-  test('a client that left is no fault of a setting: the record has no cause', async () => {
+  test('a client that disconnected: the record has no cause', async () => {
     const routed = new RoutedGateway({ a: [{ kind: 'hang' }] });
     const client = new AbortController();
     const answer = routed.ask({ ...ASKED, stream: true }, { signal: client.signal });
@@ -119,7 +119,7 @@ describe('an upstream that a setting is wrong for', () => {
   });
 });
 
-describe('names that lead nowhere', () => {
+describe('unknown names', () => {
   const ENV = { AUTH: 'open', DEEPSEEK_API_KEY: '', MISTRAL_API_KEY: 'k', ALIASES: { fast: 'openai/a' } };
 
   test.each([
@@ -156,7 +156,7 @@ describe('names that lead nowhere', () => {
     },
   );
 
-  test('a model that was listed lately is named, and none that the key may not use', async () => {
+  test('a model from the cached list is suggested, but not one that the key may not use', async () => {
     const fetch = async (url: Request | string) =>
       String(url).endsWith('/models')
         ? Response.json({ data: [{ id: 'weir-one' }] })
@@ -174,7 +174,7 @@ describe('names that lead nowhere', () => {
     expect(await message(some)).toBe('OpenAI: No such model');
   });
 
-  test('GET /v1/models/<id> with a slip in the id: names the nearest in the list', async () => {
+  test('GET /v1/models/<id> with a misspelt id: names the nearest one in the list', async () => {
     const fetch = async () => Response.json({ data: [{ id: 'gpt-4o-mini' }] });
     const gateway = new LimitedGateway({ ...ENV, MISTRAL_API_KEY: '' }, { fetch });
     const { error } = await errorOf(await gateway.fetch('/v1/models/openai/gpt-40-mini', ''));
@@ -212,7 +212,7 @@ describe('an empty list of models says why', () => {
       'No provider listed its models: openai could not be reached',
     ],
     ['a refused key', {}, async () => new Response('', { status: 401 }), 'openai answered 401'],
-    ['what is no list', {}, async () => new Response('<html>'), 'openai did not send a list'],
+    ['an invalid list', {}, async () => new Response('<html>'), 'openai did not send a list'],
     ['an empty list', {}, async () => Response.json({ data: [] }), 'The providers listed no models'],
   ])('%s', async (_, env, fetch, notice) => {
     const own = { AUTH: 'open', DEEPSEEK_API_KEY: '', OPENAI_BASE_URL: 'http://10.0.0.7/v1', ...env };
@@ -237,7 +237,7 @@ describe('an empty list of models says why', () => {
     });
   });
 
-  test('a key that may use none of the models', async () => {
+  test('a key that may use no model of the list', async () => {
     const fetch = async () => Response.json({ data: [{ id: 'a' }] });
     const gateway = new LimitedGateway({ AUTH: 'keys', DEEPSEEK_API_KEY: '' }, { fetch });
     const key = await gateway.key({ models: ['mistral/*'] });
@@ -254,7 +254,7 @@ describe('an empty list of models says why', () => {
   });
 });
 
-test('an answer that is whole has no cause in its record', async () => {
+test('a complete response has no cause in its record', async () => {
   const routed = new RoutedGateway({ a: [says('Hi')] });
   await read(await routed.ask(ASKED));
   await settle();

@@ -1,4 +1,4 @@
-/** Tests a request's clock: its timers fire when they are due, in their order, and take one timer of the runtime's (T1-T3). */
+/** A request's clock: its timers fire when they are due, in order, and share one timer of the runtime. */
 import { describe, expect, test } from 'vitest';
 import { RequestClock } from '../../src/http/clock.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
@@ -8,7 +8,7 @@ function bench() {
   const clock = new RequestClock(runtime);
   const startedAt = runtime.now();
   const fired: string[] = [];
-  /** Starts a timer that notes its name and the ms that have passed. */
+  /** Starts a timer that records its name and the ms that have passed. */
   const start = (name: string, ms: number) =>
     clock.startTimer(ms, () => void fired.push(`${name} ${runtime.now() - startedAt}`));
   return { runtime, clock, fired, start };
@@ -26,7 +26,7 @@ describe('RequestClock.startTimer', () => {
     expect(runtime.running).toBe(0);
   });
 
-  test('T1 two that are due at once: both fire, the earlier one first', () => {
+  test('T1 two timers that are due at once: both fire, the earlier one first', () => {
     const { runtime, fired, start } = bench();
     start('second', 10_000);
     start('first', 9999.5);
@@ -34,7 +34,7 @@ describe('RequestClock.startTimer', () => {
     expect(fired).toEqual(['first 9999.5', 'second 10000']);
   });
 
-  test('T3 a timer that is cancelled: it never fires, and the runtime has none after ten seconds', () => {
+  test('T3 a cancelled timer: it never fires, and the runtime has no timer after ten seconds', () => {
     const { runtime, fired, start } = bench();
     const cancel = start('deadline', 600_000);
     cancel();
@@ -42,7 +42,7 @@ describe('RequestClock.startTimer', () => {
     expect([fired, runtime.running]).toEqual([[], 0]);
   });
 
-  test('T3 one cancels another that is due with it: the other does not fire', () => {
+  test('T3 a timer that cancels another one that is also due: the other one does not fire', () => {
     const { runtime, clock, fired, start } = bench();
     let cancel = () => {};
     clock.startTimer(50, () => cancel());
@@ -51,7 +51,7 @@ describe('RequestClock.startTimer', () => {
     expect(fired).toEqual([]);
   });
 
-  test('T1 one starts the next as it fires: both are kept', () => {
+  test('T1 a timer that starts another one when it fires: both fire', () => {
     const { runtime, clock, fired, start } = bench();
     clock.startTimer(50, () => void start('next', 20_000));
     start('other', 90);
@@ -59,7 +59,7 @@ describe('RequestClock.startTimer', () => {
     expect(fired).toEqual(['other 90', 'next 20050']);
   });
 
-  test('T3 a request that is over soon, whatever it started: one timer of the runtime', () => {
+  test('T3 a short request with several timers: one timer of the runtime', () => {
     const { runtime, start } = bench();
     start('deadline', 600_000)();
     start('heartbeat', 15_000)();
@@ -67,7 +67,7 @@ describe('RequestClock.startTimer', () => {
     expect(runtime.started).toBe(1);
   });
 
-  test('T3 a runtime whose clock lags behind its timers: they fire all the same', () => {
+  test('T3 a runtime whose clock is behind its timers: they fire nevertheless', () => {
     let fire = () => {};
     let starts = 0;
     const clock = new RequestClock({

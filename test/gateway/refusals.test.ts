@@ -1,4 +1,4 @@
-/** Tests what refused requests leave: a line in the log each, and counts by key, code and hour (M6). */
+/** Refused requests: a log line for each, and counts by key, code and hour. */
 import { describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectsOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
@@ -13,13 +13,13 @@ async function read(response: Response): Promise<JsonObject> {
   return decodeObject(await response.text()) ?? {};
 }
 
-/** As soon as the counts are written. */
+/** The report, after the counts are written. */
 async function refusals(gateway: LimitedGateway, token: string, query = ''): Promise<JsonObject> {
   await gateway.idle();
   return read(await gateway.fetch(`/v1/usage/refusals?${query}`, token));
 }
 
-describe('M6 a refused request leaves one line with its key, code, status and route, and no credential', () => {
+describe('M6 a refused request is logged once with its key, code, status and route, and without a credential', () => {
   const ask = (body: JsonObject) => (gateway: LimitedGateway, token: string) => gateway.ask(token, body);
   test.each<
     [string, (gateway: LimitedGateway, token: string) => Promise<Response>, boolean, string, number, string]
@@ -27,7 +27,7 @@ describe('M6 a refused request leaves one line with its key, code, status and ro
     ['a wrong key', (gateway) => gateway.ask(WRONG), false, 'chat', 401, 'invalid_api_key'],
     ['a model outside its globs', ask({ model: 'deepseek/x' }), true, 'chat', 403, 'model_not_allowed'],
     ['an unknown model', ask({ model: 'nowhere' }), true, 'chat', 404, 'model_not_found'],
-    ['a body that is none', ask({ messages: 1 }), true, 'chat', 400, 'invalid_request'],
+    ['a body with invalid messages', ask({ messages: 1 }), true, 'chat', 400, 'invalid_request'],
     [
       'a body that is too large',
       ask({ user: 'x'.repeat(11 * 1024 * 1024) }),
@@ -37,7 +37,7 @@ describe('M6 a refused request leaves one line with its key, code, status and ro
       'request_too_large',
     ],
     [
-      'a budget that is used up',
+      'a budget that is spent',
       (gateway, token) => gateway.ask(token, { max_tokens: 1e9 }),
       true,
       'chat',
@@ -89,7 +89,7 @@ describe('M6 a refused request leaves one line with its key, code, status and ro
     for (const secret of [token, WRONG]) expect(written).not.toContain(secret.slice('weir_'.length));
   });
 
-  test('a request that is answered, or that its upstream refuses, leaves none', async () => {
+  test('a request that is served, or that its upstream refuses, is not logged as refused', async () => {
     const refuse = new LimitedGateway({}, { fetch: async () => Response.json({}, { status: 400 }) });
     for (const gateway of [new LimitedGateway(), refuse]) {
       const response = await gateway.ask(await gateway.key());
@@ -99,7 +99,7 @@ describe('M6 a refused request leaves one line with its key, code, status and ro
     }
   });
 
-  test('an expired key is named, once this isolate has read it', async () => {
+  test('an expired key is logged with its id if this isolate has read the key', async () => {
     let now = Date.now();
     const gateway = new LimitedGateway({}, { clock: { now: () => now, startTimer: () => () => {} } });
     const token = await gateway.key({ expires_at: new Date(now + 3_600_000).toISOString() });
@@ -109,7 +109,7 @@ describe('M6 a refused request leaves one line with its key, code, status and ro
     expect(linesOf(gateway)).toMatchObject([{ key_id: id, code: 'invalid_api_key', route: 'key' }]);
   });
 
-  test('a key that LIMITER shields from is named, once this isolate has read it', async () => {
+  test('a key over the LIMITER rate is logged with its id if this isolate has read the key', async () => {
     let success = true;
     const gateway = new LimitedGateway({}, { limiter: { limit: async () => ({ success }) } });
     const token = await gateway.key();
@@ -126,7 +126,7 @@ describe('M6 a refused request leaves one line with its key, code, status and ro
 });
 
 describe('M6 GET /v1/usage/refusals', () => {
-  test('sums what was refused by code, of the calling key alone', async () => {
+  test('sums the refusals of the calling key by code', async () => {
     const gateway = new LimitedGateway();
     const token = await gateway.key();
     const other = await gateway.key();
@@ -166,10 +166,10 @@ describe('M6 GET /v1/usage/refusals', () => {
     expect(data).toEqual([{ key: 'none', refused_requests: 20 }]);
   });
 
-  test('a refusal is answered before anything is written, and reads nothing for its count', async () => {
+  test('a refusal responds before counts are written, and reads nothing to be counted', async () => {
     const gateway = new LimitedGateway();
     const token = await gateway.key();
-    // From here on the isolate knows the key.
+    // The isolate now caches the key.
     await gateway.fetch('/v1/key', token);
     gateway.calls.length = 0;
     await gateway.ask(token, { model: 'nowhere' });

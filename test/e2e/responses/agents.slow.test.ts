@@ -1,4 +1,4 @@
-/** Tests agents' tool loops of five steps over Responses, with thinking, parallel calls and signatures: real clients × strict providers (I1-I4, I7). */
+/** Tests agents' tool loops of five steps over Responses, with thinking, parallel calls and signatures: real clients with strict providers. */
 import { afterAll, describe, expect, test } from 'vitest';
 import { compatibleScenes } from '../../../tools/simulator/scenes.ts';
 import { CALLS, STEPS } from '../agent-loops.ts';
@@ -7,7 +7,7 @@ import { startGateway } from '../gateway.ts';
 import { MODELS, SIGNING } from '../loop-models.ts';
 import { type LoopResult, runByHand, runWithAgents, runWithAiSdk } from './loops.ts';
 
-/** Besides, the two whose own Responses is a lane are asked as if they had chat alone. */
+/** The two providers with a Responses passthrough are also configured without it. */
 const gateway = await startGateway({
   vars: (url) => ({
     PROVIDERS: JSON.stringify({
@@ -30,7 +30,7 @@ const OTHERS = ['openai/o4-mini', 'chat/gpt-4o-mini', 'seek/deepseek-flash'];
 
 type Loop = (baseURL: string, model: string, isStreamed: boolean) => Promise<LoopResult>;
 
-/** By hand at all the others: tools/matrix. */
+/** For all other providers: tools/matrix, by hand. */
 const LOOPS: readonly (readonly [client: string, loop: Loop, models: readonly string[]])[] = [
   ['the openai SDK by hand', runByHand, OTHERS],
   ['@openai/agents', runWithAgents, [...MODELS, ...SIGNING, ...OTHERS]],
@@ -40,7 +40,7 @@ const LOOPS: readonly (readonly [client: string, loop: Loop, models: readonly st
 describe.each(LOOPS)('%s', (_, loop, models) => {
   describe.each(models)('at %s', (model) => {
     test.each([true, false])(
-      'I2 I4 I7 streamed %s: five steps with parallel calls end in an answer',
+      'I2 I4 I7 streamed %s: five steps with parallel calls end with a text',
       async (isStreamed) => {
         const before = gateway.simulator.requests.length;
         const { text, calls } = await loop(baseURL, model, isStreamed);

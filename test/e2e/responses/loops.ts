@@ -1,4 +1,4 @@
-/** An agent's work of five steps with two tools, done over Responses by real clients' own loops. */
+/** Five steps of an agent with two tools over Responses, in the loops of real clients. */
 import { createOpenAI } from '@ai-sdk/openai';
 import { Agent, tool as agentTool, OpenAIProvider, Runner, setTracingDisabled } from '@openai/agents';
 import { jsonSchema, stepCountIs, tool } from 'ai';
@@ -23,29 +23,29 @@ const NAMES = ['gauge', 'forecast'] as const;
 const RESULT = '312 cm';
 const MAX_TURNS = STEPS + 3;
 
-/** Its warnings are not what is tested here. */
+/** Its warnings are not tested here. */
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
 
 export interface LoopResult {
   /** The text after the last step. */
   readonly text: string;
-  /** Results that the tools gave. */
+  /** The results of the tools. */
   readonly calls: number;
 }
 
-/** The items that a gateway without tools of its own answers with. */
+/** The output items of a gateway without tools of its own. */
 type OurItem = ResponseFunctionToolCall | ResponseOutputMessage | ResponseReasoningItem;
 
 export function isOurs(item: ResponseOutputItem): item is OurItem {
   return item.type === 'function_call' || item.type === 'message' || item.type === 'reasoning';
 }
 
-/** OpenAI shows a summary, DeepSeek the text itself. */
+/** OpenAI sends a summary, DeepSeek the text. */
 function showsReasoning(item: OpenAI.Responses.ResponseOutputItem): boolean {
   return item.type === 'reasoning' && item.summary.length + (item.content?.length ?? 0) > 0;
 }
 
-/** A loop by hand with the `openai` SDK: the items of each turn go back whole. */
+/** A manual loop with the `openai` SDK: the items of each turn are sent back unchanged. */
 export async function runByHand(
   baseURL: string,
   model: string,
@@ -57,7 +57,7 @@ export async function runByHand(
   let calls = 0;
   let thoughts = 0;
   for (let turn = 0; turn < MAX_TURNS; turn++) {
-    // Some think, and sign, only where they are asked to.
+    // Some models only think, and sign, on request.
     const body = { model, input: items, tools, store: false, reasoning: { effort: 'high' as const } };
     const response = isStreamed
       ? await client.responses.stream(body).finalResponse()
@@ -74,7 +74,7 @@ export async function runByHand(
   throw new Error('The loop did not end');
 }
 
-/** `@openai/agents` as it comes: Responses. */
+/** `@openai/agents` with its defaults: Responses. */
 export async function runWithAgents(
   baseURL: string,
   model: string,
@@ -108,7 +108,7 @@ export async function runWithAgents(
   return { text: String(result.finalOutput ?? ''), calls };
 }
 
-/** The AI SDK's OpenAI provider as it comes, Responses, with `store: false`: else its second turn refers to what nobody keeps. */
+/** The AI SDK's OpenAI provider with its defaults, Responses, and `store: false`: else its second turn refers to stored items. */
 export async function runWithAiSdk(baseURL: string, model: string, isStreamed: boolean): Promise<LoopResult> {
   let calls = 0;
   const execute = async () => {

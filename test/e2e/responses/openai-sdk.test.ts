@@ -1,4 +1,4 @@
-/** The `openai` SDK's Responses, unchanged, against the gateway: streams, whole answers, tools and errors, over several providers (I1-I5). */
+/** Tests the unchanged `openai` SDK with Responses: streams, non-streaming responses, tools and errors, over several providers. */
 import OpenAI from 'openai';
 import type { ResponseInputItem, ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ let gateway: Gateway;
 let client: OpenAI;
 
 beforeAll(async () => {
-  // Providers that speak chat alone: those that speak Responses themselves are `lane.test.ts`'s.
+  // Providers with chat only: `passthrough.test.ts` tests those with Responses.
   const entry = (url: string, path: string, like: string) => {
     return { base_url: `${url}/${path}`, api_key: 'COMPATIBLE_SECRET', like };
   };
@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-/** What the SDK throws for a request. */
+/** The error that the SDK throws for a request. */
 async function thrown(request: Promise<unknown>): Promise<unknown> {
   return request.then(
     () => undefined,
@@ -65,7 +65,7 @@ describe('responses.stream', () => {
     ['seek/deepseek-reasoner'],
     ['mistral/magistral-medium-latest'],
     ['openrouter/moonshotai/kimi-k2.5'],
-  ])('I4 %s: its reasoning is a summary before the message', async (model) => {
+  ])('I4 %s: the reasoning is a summary before the message', async (model) => {
     const stream = client.responses.stream({ model, input });
     const final = await stream.finalResponse();
     expect(final.output.map(({ type }) => type)).toEqual(['reasoning', 'message']);
@@ -77,14 +77,14 @@ describe('responses.stream', () => {
 });
 
 describe('responses.create', () => {
-  test('I4 plain: one object, as Open Responses has it', async () => {
+  test('I4 non-streaming: one object of Open Responses', async () => {
     const response = await client.responses.create({ model: 'chat/gpt-4o-mini', input });
     expect(response.output_text).toBe(TEXT);
     const { output_text: _, ...object } = JSON.parse(JSON.stringify(response));
     expect(responseFaults(object)).toEqual([]);
   });
 
-  test('I2 a tool loop by hand: the items of each turn go back whole', async () => {
+  test('I2 a manual tool loop: the items of each turn are sent back unchanged', async () => {
     const items: ResponseInputItem[] = [{ role: 'user', content: input }];
     const body = { model: 'seek/deepseek-reasoner', tools: [TIDE], store: false };
     const first = await client.responses.create({ ...body, input: items });
@@ -102,7 +102,7 @@ describe('responses.create', () => {
   });
 });
 
-test('I4 the bytes of a stream: every event has its shape', async () => {
+test('I4 every event of a stream is valid', async () => {
   const response = await gateway.post('/v1/responses', { model: 'chat/gpt-4o-mini', input, stream: true });
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
   expect(checkResponses(await response.text())).toEqual([]);
@@ -119,13 +119,13 @@ describe('errors', () => {
       502,
       'upstream_error',
     ],
-  ])('E1 I1 %s is the error class of its status', async (_, model, errorClass, status, code) => {
+  ])('E1 I1 %s: the SDK’s error class of the status', async (_, model, errorClass, status, code) => {
     const error = await thrown(client.responses.create({ model, input, stream: true }));
     expect(error).toBeInstanceOf(errorClass);
     expect(error).toMatchObject({ status, code });
   });
 
-  test('E2 I4 an error after the head: an APIError after the text that came before', async () => {
+  test('E2 I4 an error after the headers: an APIError after the text so far', async () => {
     const stream = await client.responses.create({
       model: 'chat/gpt-4o-mini:error-data',
       input,
@@ -151,7 +151,7 @@ describe('errors', () => {
     expect(error).toMatchObject({ param: 'previous_response_id', code: 'unsupported_parameter' });
   });
 
-  test('I5 responses.retrieve and delete: a NotFoundError that says that none are kept', async () => {
+  test('I5 responses.retrieve and delete: a NotFoundError that says that no responses are stored', async () => {
     const asks = [() => client.responses.retrieve('resp_1'), () => client.responses.delete('resp_1')];
     for (const ask of asks) {
       const error = await thrown(ask());

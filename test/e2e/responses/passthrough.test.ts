@@ -1,4 +1,4 @@
-/** Tests Responses' passthrough: to a provider that speaks Responses, requests go up and events come down as they are, and all else holds (N1, N2). */
+/** Tests the passthrough of Responses: requests and events pass unchanged, and what holds for other requests holds here too. */
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf } from '../../../tools/simulator/json.ts';
@@ -15,7 +15,7 @@ const recordings = readRecordings().filter(
 const encoder = new TextEncoder();
 
 let gateway: Gateway;
-/** What the simulator answers with in the place of its scenes. */
+/** What the simulator sends instead of its scenes. */
 let replay: ((request: RecordedRequest) => Replay | undefined) | undefined;
 
 beforeAll(async () => {
@@ -48,7 +48,7 @@ async function replayed<Value>(
   }
 }
 
-/** With the model under the name by which the client can ask for it (C2). */
+/** With the model's name in the gateway. */
 function withNamedModel([name, data]: readonly [string, string]): readonly [string, string] {
   const event = JSON.parse(data);
   if (event.response === undefined) return [name, data];
@@ -63,7 +63,7 @@ function framesIn(text: string): readonly (readonly [string, string])[] {
 
 describe.skipIf(recordingsNote !== '')(`N1 providers' own streams${recordingsNote}`, () => {
   test.each(recordings.map((recording) => [recording.name, recording.text] as const))(
-    '%s: each event comes down as it was but for the model, and its usage is metered',
+    '%s: only the model of each event changes, and the usage is metered',
     async (_, text) => {
       const response = await replayed([encoder.encode(text)], 'end', () => ask({ stream: true }));
       const client = await response.text();
@@ -82,7 +82,7 @@ describe.skipIf(recordingsNote !== '')(`N1 providers' own streams${recordingsNot
     },
   );
 
-  test('C2 the model of an answer, streamed or whole: can be asked for as it is', async () => {
+  test('C2 the model of a response, streamed or not, is a valid model of a request', async () => {
     const streamed = eventsIn(await (await ask({ model: 'deepseek/deepseek-flash', stream: true })).text());
     const models = streamed.flatMap(({ response }) => (response ? [objectOf(response).model] : []));
     const whole = objectOf(await jsonOf(await ask({ model: 'deepseek/deepseek-flash' })));
@@ -90,7 +90,7 @@ describe.skipIf(recordingsNote !== '')(`N1 providers' own streams${recordingsNot
     expect((await ask({ model: whole.model })).status).toBe(200);
   });
 
-  test('N2 cut after any of its events: error, response.failed, [DONE], with numbers that go on', async () => {
+  test('N2 truncated after any event: error, response.failed, [DONE], with consecutive numbers', async () => {
     const { text = '' } = recordings.find(({ name }) => name === 'openai--responses-tool-call.sse') ?? {};
     const frames = text.split('\n\n').filter((frame) => frame !== '');
     for (const count of [3, 6, frames.length - 1]) {
@@ -121,7 +121,7 @@ describe.skipIf(recordingsNote !== '')(`N1 providers' own streams${recordingsNot
     }
   });
 
-  test('N2 E4 an error in the stream: the upstream’s code in Weir’s words, which hold no credential', async () => {
+  test('N2 E4 an error in the stream: the upstream’s code with Weir’s message, without a credential', async () => {
     const { text = '' } =
       readRecordings().find(({ name }) => name.includes('responses-error-in-stream')) ?? {};
     const frames = text
@@ -143,8 +143,8 @@ describe.skipIf(recordingsNote !== '')(`N1 providers' own streams${recordingsNot
   });
 });
 
-describe('P1 what is paid for beside plain tokens', () => {
-  /** A stream of no more than its items and its end. */
+describe('P1 costs besides tokens', () => {
+  /** A stream with only its items and its end. */
   function streamOf(usage: JsonObject, output: readonly JsonObject[] = []): Uint8Array[] {
     const response = { id: 'resp_1', object: 'response', status: 'completed', output, usage };
     const events = [
@@ -162,7 +162,7 @@ describe('P1 what is paid for beside plain tokens', () => {
     return wholeRecord(gateway, response);
   }
 
-  test('a write to the cache that is kept for 12 hours: at 2.5 times the input', async () => {
+  test('a cache write for 12 hours costs 2.5 times the input', async () => {
     const written = {
       cached_tokens: 0,
       cache_write_tokens: 1000,
@@ -176,13 +176,13 @@ describe('P1 what is paid for beside plain tokens', () => {
     });
   });
 
-  test('searches that DeepSeek ran: each query and each opened page', async () => {
+  test('searches of DeepSeek: each query and each opened page', async () => {
     const call = (action: JsonObject) => ({ type: 'web_search_call', status: 'completed', action });
     const output = [call({ type: 'search', queries: ['a', 'b'] }), call({ type: 'open_page', url: 'u' })];
     const usage = { input_tokens: 0, output_tokens: 1, total_tokens: 1 };
     const record = await recordOf('deepseek/deepseek-v4-pro', streamOf(usage, output));
     expect(record).toMatchObject({ searches: 3, price_since: '2026-10-31T16:00:00.000Z' });
-    // The one token is at the price of the hour, on which the searches do not depend.
+    // The price of the token depends on the hour, the price of the searches does not.
     const token = Math.round((Number(record.cost) - 3 * 0.00075) * 1e9);
     expect([1980, 3960]).toContain(token);
   });
@@ -196,7 +196,7 @@ describe('P1 what is paid for beside plain tokens', () => {
 });
 
 describe('N1 the request', () => {
-  test('goes up as it came, but for the model’s name, the credential and Weir’s own reasoning', async () => {
+  test('is sent unchanged, except for the model’s name, the credential and reasoning that Weir encoded', async () => {
     const theirs = {
       type: 'message',
       role: 'user',
@@ -232,7 +232,7 @@ describe('N1 the request', () => {
     });
   });
 
-  test('a provider of PROVIDERS has the passthrough where its entry says so', async () => {
+  test('a provider in PROVIDERS has the passthrough if its entry says so', async () => {
     const asked = gateway.simulator.requests.length;
     await (await ask({ model: 'azure/gpt-4o-mini' })).text();
     await (await ask({ model: 'chat/gpt-4o-mini' })).text();
@@ -242,7 +242,7 @@ describe('N1 the request', () => {
 });
 
 describe('N2 previous_response_id', () => {
-  test('goes on at the provider that keeps it', async () => {
+  test('continues at the provider that stores it', async () => {
     const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'unused', maxRetries: 0 });
     const body = { model: 'openai/gpt-4o-mini' };
     const tools = [
@@ -259,7 +259,7 @@ describe('N2 previous_response_id', () => {
     expect((await second.finalResponse()).output_text).toContain('Water over the crest');
   });
 
-  test('an unknown one is refused in the provider’s own words', async () => {
+  test('an unknown one: the provider’s error', async () => {
     const response = await ask({ previous_response_id: 'resp_unknown' });
     expect(response.status).toBe(400);
     expect(await jsonOf(response)).toMatchObject({
@@ -267,7 +267,7 @@ describe('N2 previous_response_id', () => {
     });
   });
 
-  test('to a name that stands for several targets, and to a provider without the passthrough: 400 that says what to send', async () => {
+  test('for an alias of several targets, or a provider without the passthrough: 400 that says what to send', async () => {
     const several = await ask({ model: 'either', previous_response_id: 'resp_1' });
     expect(several.status).toBe(400);
     expect(await jsonOf(several)).toMatchObject({
@@ -280,7 +280,7 @@ describe('N2 previous_response_id', () => {
 });
 
 describe('N2 routing before the first output', () => {
-  test('a target with the passthrough that fails gives way to one without: the client sees one whole stream', async () => {
+  test('after a failed target with the passthrough comes one without: the client receives one complete stream', async () => {
     const response = await gateway.post('/v1/responses', {
       models: ['openai/gpt-4o-mini:error-first', 'mistral/mistral-small-latest'],
       input: 'Hello there',

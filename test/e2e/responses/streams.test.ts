@@ -1,4 +1,4 @@
-/** Tests what holds of a Responses stream while it runs: heartbeats, silence, clients that leave or read slowly, limits and records (T1-T5, M1, G2). */
+/** Tests open Responses streams: heartbeats, silent upstreams, clients that disconnect or read slowly, limits and usage records. */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject, objectOf, textOf } from '../../../tools/simulator/json.ts';
@@ -13,7 +13,7 @@ const LANE = 'openai/gpt-4o-mini';
 
 let gateway: Gateway;
 let replay: ((request: RecordedRequest) => Replay | undefined) | undefined;
-/** Twice what the kernel's buffers on the way may hold (`slow-readers.slow.test.ts`). */
+/** Twice the size of the kernel's buffers (`slow-readers.slow.test.ts`). */
 const FLOOD_BYTES = 160 * 1024 * 1024;
 
 beforeAll(async () => {
@@ -45,7 +45,7 @@ describe.each([
     });
   });
 
-  test('E1 I1 an upstream that hangs from the start fails under the head that a heartbeat sent', async () => {
+  test('E1 I1 an upstream that hangs from the start fails in the stream that a heartbeat began', async () => {
     const response = await ask(`${model}:hang`);
     expect(response.status).toBe(200);
     const text = await response.text();
@@ -55,7 +55,7 @@ describe.each([
     });
   });
 
-  test('T4 M1 a client that leaves: the upstream is let go, and its record is cancelled', async () => {
+  test('T4 M1 a client that disconnects: the upstream is cancelled, and the record is too', async () => {
     const asked = gateway.simulator.requests.length;
     const abort = new AbortController();
     const response = await ask(`${model}:stall-mid`, {}, { signal: abort.signal });
@@ -97,7 +97,7 @@ test('T5 a client of the passthrough that stops reading: the upstream stops', as
   await response.body?.getReader().read();
   const upstream = await gateway.simulator.request(asked);
   let sent = -1;
-  // So many equal samples mean that it has stopped; sockets on the way buffer some.
+  // After this many equal samples it has stopped. Sockets buffer some bytes.
   for (let equal = 0; equal < 5; equal = upstream.bytesSent === sent ? equal + 1 : 0) {
     sent = upstream.bytesSent;
     await setTimeout(100);
@@ -108,7 +108,7 @@ test('T5 a client of the passthrough that stops reading: the upstream stops', as
 });
 
 describe('errors in the route’s own form', () => {
-  test('K3 I1 E1 no body, a wrong method, a path that there is not', async () => {
+  test('K3 I1 E1 no body, a wrong method, an unknown path', async () => {
     const invalid = await gateway.fetch('/v1/responses', { method: 'POST', body: 'no' });
     expect(invalid.status).toBe(400);
     expect(await jsonOf(invalid)).toMatchObject({
@@ -125,7 +125,7 @@ describe('errors in the route’s own form', () => {
   });
 });
 
-test('G2 a key’s limit of output tokens holds on the passthrough, too', async () => {
+test('G2 a key’s limit of output tokens holds on the passthrough', async () => {
   const keyed = await startGateway({ vars: { AUTH: 'keys' } });
   try {
     const made = await keyed.post(

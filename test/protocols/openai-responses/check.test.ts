@@ -1,33 +1,33 @@
-/** Tests the checker of Responses streams: providers' own streams pass but for what is known of them, and each damage is found. */
+/** Tests the checker of Responses streams: it accepts providers' streams, except for known differences, and finds every damage. */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../contract/json.ts';
 import { readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { checkResponses } from './check.ts';
 import { call, delta, FAILURE, finish, write } from './chunks.ts';
 
-/** What OpenAI's and xAI's own streams have otherwise than Open Responses, or than a gateway that keeps nothing. */
-const OWN_WAYS = [
+/** Known differences of OpenAI's and xAI's streams from Open Responses, or from a gateway that stores nothing. */
+const KNOWN_DIFFERENCES = [
   /is no key of it$/,
   /^\[DONE\] is not the last frame$/,
   /response store is no one of false: true$/,
-  // OpenAI encrypts anew for the ending.
-  /^the output is not what the items were$/,
-  // xAI leaves some out, and ends its items otherwise.
+  // OpenAI encrypts the reasoning again for the last event.
+  /^the output differs from the items$/,
+  // xAI omits some events, and ends its items with others.
   /reasoning_text|item content|item status/,
 ];
 
-/** Recorded by others with their values taken out, or with keys of their own. */
-const LEFT_OUT = /deepseek|lmstudio|web-search|error-in-stream/;
+/** Recordings of others, with removed values or with additional keys. */
+const SKIPPED = /deepseek|lmstudio|web-search|error-in-stream/;
 
 const recordings = readRecordings().filter(
-  ({ protocol, kind, name }) => protocol === 'responses' && kind === 'sse' && !LEFT_OUT.test(name),
+  ({ protocol, kind, name }) => protocol === 'responses' && kind === 'sse' && !SKIPPED.test(name),
 );
 
 describe.skipIf(recordingsNote !== '')(`checkResponses, providers' own streams${recordingsNote}`, () => {
   test.each(recordings.map((recording) => [recording.name, recording.text] as const))('%s', (_, text) => {
     const frames = text.replaceAll('\r\n', '\n').replace(/^: .*\n\n/gm, '');
     const faults = checkResponses(frames.endsWith('\n\n') ? frames : `${frames}\n\n`);
-    expect(faults.filter((fault) => !OWN_WAYS.some((pattern) => pattern.test(fault)))).toEqual([]);
+    expect(faults.filter((fault) => !KNOWN_DIFFERENCES.some((pattern) => pattern.test(fault)))).toEqual([]);
   });
 });
 
@@ -54,16 +54,15 @@ function renumbered(events: readonly Event[]): Event[] {
 
 const EVENTS: readonly Event[] = GOOD.events.map((event) => ({ ...event, type: String(event.type) }));
 
-test('checkResponses, a good stream: no fault', () => {
+test('checkResponses: a valid stream has no fault', () => {
   expect(checkResponses(GOOD.text)).toEqual([]);
   expect(checkResponses(framesOf(EVENTS))).toEqual([]);
   expect(checkResponses(FAILED.text)).toEqual([]);
 });
 
-/** Deltas may be left out only with what they say. */
 describe('checkResponses finds', () => {
   test.each(EVENTS.map(({ type }, position) => [position, type] as const))(
-    'the event %d (%s) left out, also where the numbers go on',
+    'the missing event %d (%s), also without a gap in the numbers',
     (position) => {
       const rest = EVENTS.filter((_, at) => at !== position);
       expect(checkResponses(framesOf(rest))).not.toEqual([]);
@@ -72,7 +71,7 @@ describe('checkResponses finds', () => {
   );
 
   test.each(EVENTS.slice(1).map(({ type }, position) => [position + 1, type] as const))(
-    'the event %d (%s) sent twice, or with the one before in the other order',
+    'the event %d (%s) twice, or in the wrong order',
     (position) => {
       const twice = EVENTS.toSpliced(position, 0, EVENTS[position] ?? { type: '' });
       expect(checkResponses(framesOf(renumbered(twice)))).not.toEqual([]);
@@ -80,12 +79,12 @@ describe('checkResponses finds', () => {
         position - 1,
         EVENTS[position] ?? { type: '' },
       );
-      // Two deltas of one text in the other order say another text than its end.
+      // Two swapped deltas yield a text that differs from the `done` event.
       expect(checkResponses(framesOf(renumbered(swapped)))).not.toEqual([]);
     },
   );
 
-  test('every key of every event missing or of another kind', () => {
+  test('every missing key of every event, and every value of another type', () => {
     for (const [position, event] of EVENTS.entries()) {
       for (const key of Object.keys(event).filter((name) => name !== 'type' && name !== 'logprobs')) {
         const { [key]: _, ...without } = event;
@@ -97,12 +96,12 @@ describe('checkResponses finds', () => {
     }
   });
 
-  test('an event of a kind that clients do not know', () => {
+  test('an unknown event', () => {
     const text = framesOf(renumbered(EVENTS.toSpliced(3, 0, { type: 'response.vendor.thing' })));
     expect(checkResponses(text)).not.toEqual([]);
   });
 
-  test('no [DONE], a second one, and frames without their name', () => {
+  test('a missing or second [DONE], and frames without a name', () => {
     expect(checkResponses(framesOf(EVENTS, false))).not.toEqual([]);
     expect(checkResponses(`${GOOD.text}data: [DONE]\n\n`)).not.toEqual([]);
     expect(checkResponses(GOOD.text.replaceAll(/^event: .*\n/gm, ''))).not.toEqual([]);
@@ -113,7 +112,7 @@ describe('checkResponses finds', () => {
     expect(checkResponses(text)).not.toEqual([]);
   });
 
-  test('a failure without its error, and an error without its failure', () => {
+  test('a failure without an error event, and an error event without a failure', () => {
     expect(checkResponses(FAILED.text.replace(/event: error\n.*\n\n/, ''))).not.toEqual([]);
     expect(checkResponses(FAILED.text.replace(/event: response\.failed\n.*\n\n/, ''))).not.toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** Reads a Responses client's bytes and lists what of I4 they break: written from the specification and the study, not from the writer. */
+/** Checks the bytes of a Responses stream against the protocol (I4). Written from the specification, not from the writer. */
 import {
   isObject,
   type Json,
@@ -19,24 +19,24 @@ const STATUS_OF: Readonly<Record<string, string>> = {
   'response.failed': 'failed',
 };
 
-/** An item as its events have told it so far. */
-interface Told {
+/** An item, from its events so far. */
+interface Item {
   readonly index: number;
   readonly added: JsonObject;
-  /** Texts by their part: what the deltas say, and what `done` said. */
+  /** The text of each part: from its deltas, and from its `done` event. */
   readonly parts: { readonly kind: string; text: string; done: string | null; isClosed: boolean }[];
   done: JsonObject | null;
 }
 
 interface Walk {
   readonly faults: string[];
-  readonly items: Told[];
+  readonly items: Item[];
   readonly ids: Set<string>;
-  /** A client that left may have been cut off anywhere. */
-  readonly isWhole: boolean;
+  /** False if the client left: the stream may end anywhere. */
+  readonly isComplete: boolean;
 }
 
-/** The events of a client's text; comments and `[DONE]` are left out. */
+/** The events of a stream, without comments and `[DONE]`. */
 export function eventsIn(text: string): JsonObject[] {
   return framesOf(text).flatMap((frame) => {
     const data = parseJson(/(?:^|\n)data: ([^\n]*)$/.exec(frame)?.[1] ?? '');
@@ -44,12 +44,12 @@ export function eventsIn(text: string): JsonObject[] {
   });
 }
 
-/** @returns an empty list where the stream is as a Responses client needs it */
-export function checkResponses(text: string, isWhole = true): string[] {
-  const walk: Walk = { faults: [], items: [], ids: new Set(), isWhole };
+/** Lists the faults of a stream. */
+export function checkResponses(text: string, isComplete = true): string[] {
+  const walk: Walk = { faults: [], items: [], ids: new Set(), isComplete };
   const frames = framesOf(text);
-  if (isWhole && !text.endsWith('\n\n')) walk.faults.push('the stream does not end with a blank line');
-  if (isWhole && frames.at(-1) !== 'data: [DONE]') walk.faults.push('[DONE] is not the last frame');
+  if (isComplete && !text.endsWith('\n\n')) walk.faults.push('the stream does not end with a blank line');
+  if (isComplete && frames.at(-1) !== 'data: [DONE]') walk.faults.push('[DONE] is not the last frame');
   if (frames.filter((frame) => frame === 'data: [DONE]').length > 1) walk.faults.push('[DONE] comes twice');
   const events: JsonObject[] = [];
   for (const frame of frames) {
@@ -83,8 +83,8 @@ function* checkEvent(
   if (event.sequence_number !== position) yield `sequence_number is ${event.sequence_number}`;
   if ((position === 0) !== (type === 'response.created')) yield 'response.created is not the first';
   if ((position === 1) !== (type === 'response.in_progress')) yield 'response.in_progress is not the second';
-  if (position === events.length - 1 ? walk.isWhole && !ENDINGS.includes(type) : ENDINGS.includes(type)) {
-    yield 'the answer does not end with its ending';
+  if (position === events.length - 1 ? walk.isComplete && !ENDINGS.includes(type) : ENDINGS.includes(type)) {
+    yield 'the last event is not the end of the response';
   }
   const status = STATUS_OF[type];
   if (status !== undefined && objectOf(event.response).status !== status) yield 'the status is another';
@@ -115,7 +115,7 @@ function* checkAdded(walk: Walk, event: JsonObject): Generator<string> {
   walk.items.push({ index: walk.items.length, added: item, parts, done: null });
 }
 
-/** The kind of part that an event is about. */
+/** The type of the part that an event belongs to. */
 const KINDS: readonly (readonly [prefix: string, kind: string])[] = [
   ['response.output_text.', 'output_text'],
   ['response.refusal.', 'refusal'],
@@ -125,26 +125,26 @@ const KINDS: readonly (readonly [prefix: string, kind: string])[] = [
 ];
 
 function* checkWithin(walk: Walk, event: JsonObject, type: string): Generator<string> {
-  const told = walk.items.at(-1);
-  if (told === undefined || told.done !== null) return yield 'no item is open';
-  if (event.item_id !== told.added.id) yield `item_id is ${JSON.stringify(event.item_id)}`;
-  if (event.output_index !== told.index) yield `output_index is ${event.output_index}`;
+  const item = walk.items.at(-1);
+  if (item === undefined || item.done !== null) return yield 'no item is open';
+  if (event.item_id !== item.added.id) yield `item_id is ${JSON.stringify(event.item_id)}`;
+  if (event.output_index !== item.index) yield `output_index is ${event.output_index}`;
   const partIndex = event.content_index ?? event.summary_index ?? 0;
   if (type.endsWith('_part.added')) {
-    if (partIndex !== told.parts.length) yield `the part's index is ${partIndex}`;
-    if (told.parts.some(({ isClosed }) => !isClosed)) yield 'another part is open';
+    if (partIndex !== item.parts.length) yield `the part's index is ${partIndex}`;
+    if (item.parts.some(({ isClosed }) => !isClosed)) yield 'another part is open';
     const part = objectOf(event.part);
     if (textOf(part.text) + textOf(part.refusal) !== '') yield 'the part has text before its first delta';
-    told.parts.push({ kind: textOf(part.type), text: '', done: null, isClosed: false });
+    item.parts.push({ kind: textOf(part.type), text: '', done: null, isClosed: false });
     return;
   }
-  const part = told.parts.at(-1);
-  if (part === undefined || partIndex !== told.parts.length - 1 || part.isClosed)
+  const part = item.parts.at(-1);
+  if (part === undefined || partIndex !== item.parts.length - 1 || part.isClosed)
     return yield 'no part is open';
   if (type.endsWith('_part.done')) {
     const { text, refusal } = objectOf(event.part);
     if (part.done === null) yield 'the text was not done';
-    if ((text ?? refusal) !== part.text) yield 'the part is not what its deltas said';
+    if ((text ?? refusal) !== part.text) yield 'the part differs from its deltas';
     part.isClosed = true;
     return;
   }
@@ -154,30 +154,30 @@ function* checkWithin(walk: Walk, event: JsonObject, type: string): Generator<st
   if (type.endsWith('.delta')) part.text += textOf(event.delta);
   else {
     part.done = textOf(event.text ?? event.refusal ?? event.arguments ?? event.input);
-    if (part.done !== part.text) yield 'it is not what the deltas said';
+    if (part.done !== part.text) yield 'it differs from the deltas';
   }
 }
 
 function* checkDone(walk: Walk, event: JsonObject): Generator<string> {
-  const told = walk.items.at(-1);
-  if (told === undefined || told.done !== null) return yield 'no item is open';
+  const open = walk.items.at(-1);
+  if (open === undefined || open.done !== null) return yield 'no item is open';
   const item = objectOf(event.item);
-  told.done = item;
-  if (event.output_index !== told.index) yield `output_index is ${event.output_index}`;
+  open.done = item;
+  if (event.output_index !== open.index) yield `output_index is ${event.output_index}`;
   for (const key of ['id', 'type', 'call_id', 'name', 'namespace', 'role']) {
-    if (item[key] !== told.added[key]) yield `its ${key} is another`;
+    if (item[key] !== open.added[key]) yield `its ${key} is another`;
   }
   if (item.status === 'in_progress') yield 'it is still in progress';
   const texts = [...listOf(item.content), ...listOf(item.summary)].map((part) => {
     const { text, refusal } = objectOf(part);
     return textOf(text ?? refusal);
   });
-  const said = 'call_id' in item ? [textOf(item.arguments ?? item.input)] : texts;
-  if (JSON.stringify(said) !== JSON.stringify(told.parts.map(({ text }) => text))) {
-    yield 'its texts are not what its deltas said';
+  const itemTexts = 'call_id' in item ? [textOf(item.arguments ?? item.input)] : texts;
+  if (JSON.stringify(itemTexts) !== JSON.stringify(open.parts.map(({ text }) => text))) {
+    yield 'its texts differ from its deltas';
   }
-  if (told.parts.some(({ done }) => done === null)) yield 'a part was not done';
-  if (!('call_id' in item) && told.parts.some(({ isClosed }) => !isClosed)) yield 'a part is still open';
+  if (open.parts.some(({ done }) => done === null)) yield 'a part was not done';
+  if (!('call_id' in item) && open.parts.some(({ isClosed }) => !isClosed)) yield 'a part is still open';
   if (
     item.type === 'function_call' &&
     item.status === 'completed' &&
@@ -189,14 +189,14 @@ function* checkDone(walk: Walk, event: JsonObject): Generator<string> {
 
 function checkEnding(walk: Walk, events: readonly JsonObject[]): void {
   const last = events.at(-1);
-  if (last === undefined || !walk.isWhole) return;
+  if (last === undefined || !walk.isComplete) return;
   const { faults, items } = walk;
   const ending = objectOf(last.response);
   const isFailed = last.type === 'response.failed';
   const errors = events.filter(({ type }) => type === 'error');
-  if (errors.length !== (isFailed ? 1 : 0)) faults.push('a failure is not told once');
+  if (errors.length !== (isFailed ? 1 : 0)) faults.push('a failure has not exactly one error event');
   if (isFailed && events.at(-2)?.type !== 'error')
-    faults.push('the error does not stand before response.failed');
+    faults.push('the error is not directly before response.failed');
   if (isFailed !== (ending.error !== null)) faults.push('the error and the status disagree');
   if ((last.type === 'response.incomplete') !== (ending.incomplete_details !== null)) {
     faults.push('incomplete_details and the status disagree');
@@ -205,15 +205,16 @@ function checkEnding(walk: Walk, events: readonly JsonObject[]): void {
   if (!isFailed && open.length > 0) faults.push('an item was not done');
   if (!isFailed && ending.usage === null) faults.push('there is no usage');
   const output = itemsOf(ending);
-  const told = items.map(({ done }) => done);
-  // What failed has its open item as it stands.
-  const same = output.slice(0, told.length - open.length);
-  if (JSON.stringify(same) !== JSON.stringify(told.filter((item) => item !== null))) {
-    faults.push('the output is not what the items were');
+  const done = items.map((item) => item.done);
+  // A failed response has its open item as it stands.
+  const closed = output.slice(0, done.length - open.length);
+  if (JSON.stringify(closed) !== JSON.stringify(done.filter((item) => item !== null))) {
+    faults.push('the output differs from the items');
   }
   if (output.length !== items.length) faults.push(`the output has ${output.length} items of ${items.length}`);
-  const cut = output.findIndex(({ status }) => status === 'incomplete');
-  if (cut >= 0 && last.type === 'response.completed') faults.push('a completed answer has a cut item');
+  const incomplete = output.findIndex(({ status }) => status === 'incomplete');
+  if (incomplete >= 0 && last.type === 'response.completed')
+    faults.push('a completed response has an incomplete item');
   for (const key of ['id', 'created_at', 'model']) {
     const values = new Set(events.map(({ response }) => (isObject(response) ? response[key] : undefined)));
     values.delete(undefined);
@@ -221,7 +222,7 @@ function checkEnding(walk: Walk, events: readonly JsonObject[]): void {
   }
 }
 
-/** A stream with its JSON as values: the fast path may keep the upstream's own escapes (F1). */
+/** The frames of a stream with parsed JSON: the fast path may keep the upstream's escapes. */
 export function valuesIn(text: string): Json[] {
   return framesOf(text).map((frame) => {
     const [head = '', json] = frame.split('data: ');

@@ -1,4 +1,4 @@
-/** Canonical chunks for a Responses writer, and what it makes of them. */
+/** Canonical chunks for tests of the Responses writer, and its output for them. */
 import type { ChatChoice, ChatChunk, Delta, ToolCallDelta } from '../../../src/canonical/chunk.ts';
 import { apiError } from '../../../src/canonical/error.ts';
 import type { FinishReason } from '../../../src/canonical/finish-reason.ts';
@@ -11,8 +11,8 @@ import { itemsOf } from './schema.ts';
 
 const BASE = { id: 'c', object: 'chat.completion.chunk', created: 1_790_000_000, model: 'p/m' } as const;
 
-export function delta(of: Delta, more: Partial<ChatChoice> = {}): ChatChunk {
-  return { ...BASE, choices: [{ index: 0, delta: of, logprobs: null, finish_reason: null, ...more }] };
+export function delta(value: Delta, more: Partial<ChatChoice> = {}): ChatChunk {
+  return { ...BASE, choices: [{ index: 0, delta: value, logprobs: null, finish_reason: null, ...more }] };
 }
 
 export function finish(finish_reason: FinishReason): ChatChunk {
@@ -51,8 +51,8 @@ export interface Written {
   /** The items of the last response object. */
   readonly items: readonly JsonObject[];
   readonly response: JsonObject;
-  /** Each chunk was taken. */
-  readonly isTaken: boolean;
+  /** Whether the writer accepted every chunk. */
+  readonly isAccepted: boolean;
 }
 
 export function takeText(writer: ResponsesWriter): string {
@@ -63,18 +63,18 @@ export function takeText(writer: ResponsesWriter): string {
   return text;
 }
 
-/** The stream of these chunks, whose usage and end are added. */
+/** Writes a stream of the chunks. Usage and end are added. */
 export function write(
   chunks: readonly ChatChunk[],
   { session = sessionOf(), failure = null as StreamFailure | null } = {},
 ): Written {
   const writer = new ResponsesWriter(session, WRITER_OPTIONS);
-  let isTaken = true;
-  const sent = failure === null ? [...chunks, USAGE] : chunks;
-  for (const chunk of sent) isTaken = writer.chunk(chunk) && isTaken;
+  let isAccepted = true;
+  const all = failure === null ? [...chunks, USAGE] : chunks;
+  for (const chunk of all) isAccepted = writer.chunk(chunk) && isAccepted;
   writer.end(failure);
   const text = takeText(writer);
   const events = eventsIn(text);
   const response = objectOf(events.at(-1)?.response);
-  return { text, events, items: itemsOf(response), response, isTaken };
+  return { text, events, items: itemsOf(response), response, isAccepted };
 }

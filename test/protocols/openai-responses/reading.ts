@@ -1,4 +1,4 @@
-/** A Responses client's stream in the form of the contract's readings, so that nothing of an upstream's recording is lost unseen. */
+/** Reads Responses streams and objects into the contract's form, to compare them with what the upstream sent. */
 
 import { decodeReasoningStates } from '../../../src/protocols/shared/reasoning-state.ts';
 import { EmbeddedJson } from '../../../src/shared/json.ts';
@@ -12,7 +12,7 @@ const FINISHES: Readonly<Record<string, string>> = {
   content_filter: 'content_filter',
 };
 
-/** What the ending's response object says. */
+/** Reads the response object of the last event. */
 export function readResponses(text: string): Reading {
   const ending = eventsIn(text).at(-1) ?? {};
   const reading = readResponse(objectOf(ending.response));
@@ -32,8 +32,8 @@ export function readResponse(response: JsonObject): Reading {
       choice.logprobTokens += listOf(part.logprobs).length;
     }
     for (const part of listOf(item.summary).map(objectOf)) choice.reasoning += textOf(part.text);
-    for (const token of decodeReasoningStates(item.encrypted_content, new EmbeddedJson())) {
-      if ('detail' in token) choice.details.push(JSON.parse(JSON.stringify(token.detail)));
+    for (const state of decodeReasoningStates(item.encrypted_content, new EmbeddedJson())) {
+      if ('detail' in state) choice.details.push(JSON.parse(JSON.stringify(state.detail)));
     }
     if (typeof item.call_id !== 'string') continue;
     const name = textOf(item.name);

@@ -1,4 +1,4 @@
-/** Runs every OpenAI-shaped recording of a real provider through the Responses writer: its grammar holds, and nothing is lost (I4). */
+/** Runs every recorded stream of Chat Completions through the Responses writer: the result is valid, and nothing is lost. */
 import { describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../../../src/providers/index.ts';
 import { COMPATIBLE, type Conversion, cut } from '../../contract/convert.ts';
@@ -6,12 +6,12 @@ import { differences, type Reading, readUpstream } from '../../contract/plain-re
 import { framed, isTextCompletion, readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { checkResponses, eventsIn, valuesIn } from './check.ts';
 import { readResponse, readResponses } from './reading.ts';
-import { runStream, runWhole } from './run.ts';
+import { runJson, runStream } from './run.ts';
 import { responseFaults } from './schema.ts';
 
 const encoder = new TextEncoder();
 
-/** Chat alone is asked on behalf of a Responses client. */
+/** Responses requests are translated into chat requests only. */
 const recordings = readRecordings().filter(
   (recording) =>
     recording.protocol === 'openai' &&
@@ -20,7 +20,7 @@ const recordings = readRecordings().filter(
 );
 const named = recordings.map((recording) => [recording.name, recording] as const);
 
-/** What a Responses client can get of it: one answer, calls whose arguments are at least `{}`, and tokens with their texts. */
+/** What the protocol can express: one choice, and calls with at least `{}` as arguments. Reasoning states are compared elsewhere. */
 function expected(upstream: Reading): Reading {
   const [choice] = [...upstream.choices].filter(([index]) => index === 0).map(([, read]) => read);
   if (choice === undefined) return { ...upstream, choices: new Map() };
@@ -40,8 +40,8 @@ function withoutDetails(client: Reading): Reading {
 
 describe.skipIf(recordingsNote !== '')(`recorded streams to a Responses client${recordingsNote}`, () => {
   describe.each(named)('%s', (name, recording) => {
-    const maker = name.split('--')[0];
-    const provider = PROVIDERS.find(({ id }) => id === maker)?.id ?? COMPATIBLE;
+    const prefix = name.split('--')[0];
+    const provider = PROVIDERS.find(({ id }) => id === prefix)?.id ?? COMPATIBLE;
     const conversion: Conversion = { provider, route: 'chat', model: 'asked-for', usageChunk: true };
     const upstream = framed(recording);
     const bytes = encoder.encode(upstream);
@@ -56,22 +56,22 @@ describe.skipIf(recordingsNote !== '')(`recorded streams to a Responses client${
       expect(differences(read, withoutDetails(readResponses(text)))).toEqual([]);
     });
 
-    test.each([1, 7, 64])('S1 I4 cut into reads of %d bytes: the client gets the same', (size) => {
+    test.each([1, 7, 64])('S1 I4 split into reads of %d bytes: the client receives the same', (size) => {
       const pieces = runStream(cut(bytes, size), conversion).text;
       expect(valuesIn(pieces)).toEqual(valuesIn(text));
     });
 
-    test('I4 without the fast path: the client gets the same', () => {
+    test('I4 without the fast path: the client receives the same', () => {
       const slow = runStream([bytes], { ...conversion, fastPath: false }).text;
       expect(valuesIn(text)).toEqual(valuesIn(slow));
     });
 
-    test('I4 whole: the same object as at the end of the stream', () => {
+    test('I4 non-streaming: the same object as at the end of the stream', () => {
       if (read.error !== null) return;
-      const whole = JSON.parse(runWhole(bytes, conversion));
-      expect(responseFaults(whole)).toEqual([]);
-      expect(differences(read, withoutDetails(readResponse(whole)))).toEqual([]);
-      expect(whole).toEqual(eventsIn(text).at(-1)?.response);
+      const json = JSON.parse(runJson(bytes, conversion));
+      expect(responseFaults(json)).toEqual([]);
+      expect(differences(read, withoutDetails(readResponse(json)))).toEqual([]);
+      expect(json).toEqual(eventsIn(text).at(-1)?.response);
     });
   });
 });

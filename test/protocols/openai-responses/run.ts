@@ -1,4 +1,4 @@
-/** Runs upstream bytes through the stream core into a Responses client. */
+/** Runs upstream bytes through the stream pipeline into the Responses writers. */
 
 import { UsageAccumulator } from '../../../src/metering/request-meter.ts';
 import { readResponsesRequest } from '../../../src/protocols/openai-responses/client-request.ts';
@@ -28,23 +28,23 @@ export const WRITER_OPTIONS: WriterOptions = {
 
 export const REQUEST: JsonObject = { model: 'openai/gpt-5', input: 'Hello', stream: true };
 
-/** What a request's writers know of it. */
+/** The session of a request. */
 export function sessionOf(request: JsonObject = REQUEST): ResponsesSession {
   return readResponsesRequest(request).session;
 }
 
-/** A stream, in the given reads. */
+/** Writes a stream. */
 export function runStream(reads: Iterable<Uint8Array>, conversion: Conversion): Converted {
   const openWriter = (options: WriterOptions) => new ResponsesWriter(sessionOf(), options);
   return convertStream(reads, { ...conversion, usageChunk: true, openWriter });
 }
 
-/** The same, put together into one object's JSON. */
-export function runWhole(bytes: Uint8Array, conversion: Conversion): string {
-  const builder = new ResponsesJsonWriter(sessionOf(), WRITER_OPTIONS);
+/** Collects the same into one JSON object. */
+export function runJson(bytes: Uint8Array, conversion: Conversion): string {
+  const writer = new ResponsesJsonWriter(sessionOf(), WRITER_OPTIONS);
   const accumulator = new UsageAccumulator(() => NOW_SECONDS * 1000, 0);
-  const reader = new EventReader(optionsOf({ ...conversion, usageChunk: true }, accumulator), builder);
+  const reader = new EventReader(optionsOf({ ...conversion, usageChunk: true }, accumulator), writer);
   reader.push(bytes);
   reader.end();
-  return builder.take();
+  return writer.take();
 }

@@ -1,11 +1,11 @@
-/** The shapes of Open Responses (openresponses.org, 2026-04-24, read 2026-11-22), written from its specification: what each object must have. */
+/** The schema of Open Responses, written from its specification (openresponses.org, 2026-04-24, read 2026-11-22). */
 import { isCount, isObject, type Json, type JsonObject, listOf } from '../../contract/json.ts';
 
-/** Says what is wrong with a value, or nothing. */
+/** Lists the faults of a value. */
 type Check = (value: Json | undefined) => string[];
 
-function when(isRight: (value: Json | undefined) => boolean, wanted: string): Check {
-  return (value) => (isRight(value) ? [] : [`is no ${wanted}: ${JSON.stringify(value)?.slice(0, 60)}`]);
+function when(isValid: (value: Json | undefined) => boolean, wanted: string): Check {
+  return (value) => (isValid(value) ? [] : [`is no ${wanted}: ${JSON.stringify(value)?.slice(0, 60)}`]);
 }
 
 const text = when((value) => typeof value === 'string', 'text');
@@ -35,7 +35,7 @@ function list(check: Check): Check {
       : ['is no list'];
 }
 
-/** @returns a check that knows each key: one that is not named is a fault, too */
+/** A key that is not named is a fault. */
 function shape(keys: Readonly<Record<string, Check>>): Check {
   return (value) => {
     if (!isObject(value)) return ['is no object'];
@@ -76,7 +76,7 @@ const item = kinds({
   reasoning: shape({
     type: anything,
     id,
-    // OpenAI's own have none.
+    // OpenAI sends none.
     status: optional(status),
     summary: list(summary),
     encrypted_content: optional(id),
@@ -90,7 +90,7 @@ const item = kinds({
     status,
     namespace: optional(id),
   }),
-  // OpenAI's own (openai-node, ResponseCustomToolCall): Open Responses leaves it to its extensions.
+  // From openai-node, ResponseCustomToolCall: Open Responses leaves it to extensions.
   custom_tool_call: shape({
     type: anything,
     id,
@@ -201,12 +201,12 @@ const EVENTS: Readonly<Record<string, Check>> = {
   error: shape({ ...base, error: shape({ type: id, code: orNull(text), message: id, param: orNull(text) }) }),
 };
 
-/** What is wrong with an event; an empty list where it has its shape. */
+/** The faults of an event. */
 export function eventFaults(event: JsonObject): string[] {
   return kinds(EVENTS)(event);
 }
 
-/** What is wrong with a whole answer's object. */
+/** The faults of a response object. */
 export function responseFaults(value: Json | undefined): string[] {
   return response(value);
 }

@@ -1,4 +1,4 @@
-/** Tests what is counted of an upstream's own Responses stream: its text, its usage and its end (N2). */
+/** Tests the reader of an upstream's Responses events: texts, calls, usage, costs and ends. */
 import { describe, expect, test } from 'vitest';
 import { readUsage } from '../../../src/protocols/openai-chat/upstream-reader.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
@@ -17,14 +17,14 @@ const recordings = readRecordings().filter(
 const named = recordings.map(({ name, text }) => [name, text.replaceAll('\r\n', '\n')] as const);
 
 describe.skipIf(recordingsNote !== '')(`openaiResponses, providers' own streams${recordingsNote}`, () => {
-  test.each(named)('N2 %s: its texts, calls, usage and end, streamed and whole alike', (_, text) => {
+  test.each(named)('N2 %s: the same texts, calls, usage and end, streamed and not', (_, text) => {
     const reader = openaiResponses.open({}, 'openai');
     const events = eventsIn(text);
     const parts = events.flatMap((event) => reader.event(event, '') ?? []);
     const response = objectOf(events.at(-1)?.response);
     const read = readResponse(response).choices.get(0);
-    const whole = reader.plain(response);
-    for (const choices of [parts.flatMap((part) => part.choices), whole.choices]) {
+    const json = reader.plain(response);
+    for (const choices of [parts.flatMap((part) => part.choices), json.choices]) {
       const calls = choices.flatMap(({ toolCalls }) => toolCalls);
       expect(choices.map(({ content }) => content).join('')).toBe(read?.text);
       expect(choices.map(({ refusal }) => refusal).join('')).toBe(read?.refusal);
@@ -37,7 +37,7 @@ describe.skipIf(recordingsNote !== '')(`openaiResponses, providers' own streams$
     const usage = objectOf(response.usage);
     const last = parts.at(-1);
     expect(last).toMatchObject({ ends: true, error: null });
-    for (const part of [last, whole]) {
+    for (const part of [last, json]) {
       expect(part?.usage).toMatchObject({ prompt: usage.input_tokens, completion: usage.output_tokens });
     }
     expect(parts.slice(0, -1).filter((part) => part.ends === true || part.usage !== null)).toEqual([]);
@@ -47,7 +47,7 @@ describe.skipIf(recordingsNote !== '')(`openaiResponses, providers' own streams$
 test.each([
   ['Responses', 'input_tokens', 'input_tokens_details'],
   ['chat', 'prompt_tokens', 'prompt_tokens_details'],
-])('P4 usage of %s: writes that are kept for 12 hours are counted among the written', (_, count, details) => {
+])('P4 usage of %s: cache writes for 12 hours are also part of all cache writes', (_, count, details) => {
   const written = {
     cache_write_tokens: 70,
     cache_write_tokens_details: { ttl_30m_tokens: 20, ttl_12h_tokens: 50 },
@@ -56,7 +56,7 @@ test.each([
   expect(report).toMatchObject({ prompt: 100, cached: 10, cacheWrite: 70, cacheWriteLong: 50 });
 });
 
-describe('P1 searches that the provider ran', () => {
+describe('P1 searches of the provider', () => {
   const call = (action: JsonObject, status = 'completed') => ({ type: 'web_search_call', status, action });
   const output = [
     call({ type: 'search', queries: ['a', 'b'] }),
@@ -66,7 +66,7 @@ describe('P1 searches that the provider ran', () => {
     call({ type: 'search', query: 'd' }),
   ];
   const usage = { input_tokens: 1, output_tokens: 1 };
-  const told = { tool_usage: { web_search: { num_requests: 7 } } };
+  const reported = { tool_usage: { web_search: { num_requests: 7 } } };
 
   function searchesOf(quirks: ProtocolQuirks, more: JsonObject): (number | undefined)[] {
     const response: JsonObject = { object: 'response', status: 'completed', usage, output, ...more };
@@ -81,21 +81,21 @@ describe('P1 searches that the provider ran', () => {
     return [last?.usage?.searches, openaiResponses.open(quirks, 'p').plain(response).usage?.searches];
   }
 
-  test('are those that its usage of tools names', () => {
-    expect(searchesOf({}, told)).toEqual([7, 7]);
+  test('have the number that tool_usage reports', () => {
+    expect(searchesOf({}, reported)).toEqual([7, 7]);
     expect(searchesOf({}, { tool_usage: { web_search: { num_requests: 0 } } })).toEqual([0, 0]);
   });
 
-  test('are its calls that searched and did not fail, where nothing names a number', () => {
+  test('without a reported number are the calls that searched and did not fail', () => {
     expect(searchesOf({}, {})).toEqual([2, 2]);
   });
 
-  test('are each query and each opened page at DeepSeek', () => {
+  test('at DeepSeek are each query and each opened page', () => {
     expect(searchesOf(deepseek.quirks ?? {}, {})).toEqual([4, 4]);
   });
 });
 
-test('P3 what xAI says that an answer costs is read from its last event', () => {
+test('P3 the cost that xAI reports is read from the last event', () => {
   const response = {
     object: 'response',
     status: 'completed',
@@ -120,12 +120,12 @@ test.each([
   expect(openaiResponses.open({}, 'openai').event(event, '')?.error).toMatchObject({ code, message: 'm' });
 });
 
-test('N2 an event that this protocol does not know says nothing', () => {
+test('N2 an unknown event is skipped', () => {
   const reader = openaiResponses.open({}, 'openai');
   expect(reader.event({ type: 'response.audio.delta', delta: 'AA' }, '')).toBeNull();
 });
 
-/** What a stream's events say of its calls, each as a client's with its arguments joined. */
+/** The calls in a stream's events, with joined arguments. */
 function callsIn(events: readonly JsonObject[]): { id: string; name: string; arguments: string }[] {
   const reader = openaiResponses.open({}, 'openai');
   const calls: { id: string; name: string; arguments: string }[] = [];
@@ -139,7 +139,7 @@ function callsIn(events: readonly JsonObject[]): { id: string; name: string; arg
   return calls;
 }
 
-describe('A3 the client’s own calls', () => {
+describe('A3 calls of the client’s tools', () => {
   const item = (type: string, more: object = {}) => ({ type, call_id: 'c1', name: 'patch', ...more });
   const added = (at: number, of: object) => ({
     type: 'response.output_item.added',
@@ -157,12 +157,12 @@ describe('A3 the client’s own calls', () => {
     delta,
   });
 
-  test('a custom tool’s input is the one argument of a function, its escapes within the string', () => {
+  test('a custom tool’s input is the only argument of a function, escaped as JSON', () => {
     const input = 'a "b"\n\ud83c\udf0a';
     const custom = item('custom_tool_call', { input: '' });
     const pieces = ['a "b', '"\n\ud83c', '\udf0a'].map((text) => piece('custom_tool_call_input', 3, text));
-    const told = [added(3, custom), ...pieces, done(3, { ...custom, input })];
-    const [call] = callsIn(told);
+    const events = [added(3, custom), ...pieces, done(3, { ...custom, input })];
+    const [call] = callsIn(events);
     expect(call).toMatchObject({ id: 'c1', name: 'patch' });
     expect(JSON.parse(call?.arguments ?? '')).toEqual({ input });
     expect(callsIn([added(3, custom), done(3, { ...custom, input })])).toEqual(
@@ -170,7 +170,7 @@ describe('A3 the client’s own calls', () => {
     );
   });
 
-  test('arguments that come with the end alone, or never, are there at the end', () => {
+  test('arguments that only the last event has, or no event, are complete at the end', () => {
     const [first, second] = [item('function_call'), item('function_call', { call_id: 'c2' })];
     expect(
       callsIn([
@@ -186,17 +186,17 @@ describe('A3 the client’s own calls', () => {
     ]);
   });
 
-  test('what the provider runs itself is none', () => {
+  test('calls of the provider’s own tools are skipped', () => {
     const search = { type: 'web_search_call', id: 'ws_1', status: 'completed' };
     const mcp = { type: 'mcp_call', id: 'm', name: 'search', arguments: '{}', output: 'x' };
-    const told = [
+    const events = [
       added(0, search),
       done(0, search),
       added(1, mcp),
       piece('mcp_call_arguments', 1, '{}'),
       done(1, mcp),
     ];
-    expect(callsIn(told)).toEqual([]);
+    expect(callsIn(events)).toEqual([]);
     const { choices } = openaiResponses
       .open({}, 'openai')
       .plain({ object: 'response', output: [search, mcp] });
@@ -204,7 +204,7 @@ describe('A3 the client’s own calls', () => {
   });
 });
 
-test('N2 a whole response that failed and names no error: an error that says so', () => {
+test('N2 a non-streaming response that failed without an error: an error that says so', () => {
   const part = openaiResponses.open({}, 'p').plain({ object: 'response', status: 'failed', error: null });
   expect(part.error?.message).toBe('the response failed, and names no error');
 });

@@ -1,4 +1,4 @@
-/** Tests the lane of clients and providers that speak one dialect: events as they came, and all that holds for any stream (N1, N2). */
+/** Tests the passthrough: events pass unchanged, and what holds for every stream holds here too. */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
 import { responsesPassthrough } from '../../../src/protocols/openai-responses/passthrough.ts';
@@ -28,12 +28,12 @@ function conversionOf(provider: string): Conversion {
   };
 }
 
-/** Any dialect will do: these are chat's, to the end of each answer. */
+/** The protocol does not matter for these tests: these are streams of chat. */
 const named = readRecordings()
   .filter(({ protocol, kind, text }) => protocol === 'openai' && kind === 'sse' && text.includes('"delta"'))
   .map(({ name, text }) => [name, text] as const);
 
-/** The upstream's events up to the end or the failure, each as a frame, its data as the client gets them. */
+/** The frames of the upstream's events up to the end or the failure. */
 function eventFrames(text: string, own = (data: string) => data): string {
   let frames = '';
   for (const { name, data } of eventsOf(text)) {
@@ -49,9 +49,9 @@ function eventFrames(text: string, own = (data: string) => data): string {
 }
 
 describe.skipIf(recordingsNote !== '')(`N1 recorded streams on the passthrough${recordingsNote}`, () => {
-  test.each(named)('%s: each event as it came, counted as ever, however it is cut', (name, text) => {
-    const maker = name.split('--')[0];
-    const provider = PROVIDERS.find(({ id }) => id === maker)?.id ?? COMPATIBLE;
+  test.each(named)('%s: each event is unchanged and metered, however the stream is split', (name, text) => {
+    const prefix = name.split('--')[0];
+    const provider = PROVIDERS.find(({ id }) => id === prefix)?.id ?? COMPATIBLE;
     const conversion = conversionOf(provider);
     const bytes = encoder.encode(text);
     const native = convertStream([bytes], conversion);
@@ -72,7 +72,7 @@ const RESPONSES: Conversion = {
     responsesPassthrough.streamWriter({ ...options, provider: 'openai', reasoning: 'pass' }),
 };
 
-/** With the model under the name by which the client can ask for it. */
+/** With the model's name in the gateway. */
 function withNamedModel(data: string): string {
   const event = JSON.parse(data);
   if (event.response === undefined) return data;
@@ -84,7 +84,7 @@ describe.skipIf(recordingsNote !== '')(`N1 recorded Responses on the passthrough
   const responses = readRecordings().filter(({ protocol }) => protocol === 'responses');
 
   test.each(responses.map((recording) => [recording.name, recording] as const))(
-    '%s: each event as it came but for the model, on either path, however it is cut; most texts take the fast one',
+    '%s: only the model changes, on either path, however the stream is split; the fast path copies most texts',
     (_, recording) => {
       const text = framed(recording);
       const bytes = encoder.encode(text);
@@ -113,13 +113,13 @@ describe.skipIf(recordingsNote !== '')(
     };
 
     test.each(responses.map((recording) => [recording.name, recording] as const))(
-      '%s: no text of reasoning, numbers without a gap, the tokens and all else as it came, however it is cut',
+      '%s: no reasoning text, numbers without gaps, everything else unchanged, however the stream is split',
       (_, recording) => {
         const text = framed(recording);
         const bytes = encoder.encode(text);
         const native = convertStream([bytes], stripping);
         if (native.error !== null) return;
-        const told = [...eventsOf(native.text)].map(({ data }) => JSON.parse(data));
+        const received = [...eventsOf(native.text)].map(({ data }) => JSON.parse(data));
         const sent = [...eventsOf(text)]
           .filter(({ data }) => data.trim() !== '[DONE]')
           .map(({ data }) => JSON.parse(withNamedModel(data)));
@@ -132,9 +132,9 @@ describe.skipIf(recordingsNote !== '')(
             if (value?.type !== 'reasoning') return value;
             return { ...value, summary: [], ...(value.content === undefined ? {} : { content: [] }) };
           });
-        expect(told.map(bare)).toEqual(kept.map(bare));
-        expect(JSON.stringify(told)).not.toMatch(/summary_text|reasoning_text/);
-        const numbers = told.flatMap(({ sequence_number }) => sequence_number ?? []).map(Number);
+        expect(received.map(bare)).toEqual(kept.map(bare));
+        expect(JSON.stringify(received)).not.toMatch(/summary_text|reasoning_text/);
+        const numbers = received.flatMap(({ sequence_number }) => sequence_number ?? []).map(Number);
         expect(numbers).toEqual(numbers.map((__, at) => (numbers[0] ?? 0) + at));
         for (const size of [64, 7]) {
           expect(convertStream(cut(bytes, size), stripping).text).toBe(native.text);
@@ -144,7 +144,7 @@ describe.skipIf(recordingsNote !== '')(
       },
     );
 
-    test('cut behind reasoning: what ends the stream is numbered from what the client got', () => {
+    test('truncated after reasoning: the last events continue the client’s numbers', () => {
       const { text = '' } = responses.find(({ name }) => name === 'xai--responses-parallel-tools.sse') ?? {};
       const start = text.slice(0, text.lastIndexOf('event: response.completed'));
       const native = convertStream([encoder.encode(start)], stripping).text;
@@ -155,9 +155,9 @@ describe.skipIf(recordingsNote !== '')(
   },
 );
 
-describe('A8 the texts of Responses on the passthrough', () => {
+describe('A8 texts of Responses on the passthrough', () => {
   const named = (type: string, members: string) => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
-  /** As OpenAI writes them: each has its number, and a padding that makes all of them equally long. */
+  /** In OpenAI's form: each event has a number, and padding that makes all events equally long. */
   const delta = (text: string, number: number, more = '') =>
     named(
       'response.output_text.delta',
@@ -174,7 +174,7 @@ describe('A8 the texts of Responses on the passthrough', () => {
     return ways.map(({ copiedEvents }) => copiedEvents);
   }
 
-  test('each behind the first, which begins the answer, and the second, which is learned, takes the fast path, whatever its number, its padding and its item', () => {
+  test('after the first two, all take the fast path, whatever their number, padding and item', () => {
     const frames = texts.map((text, at) => delta(text, 8 + at));
     expect(both(frames)).toEqual([6, 6, 6, 6]);
     const other = delta(' and', 1000).replace('msg_1', 'msg_2');
@@ -182,7 +182,7 @@ describe('A8 the texts of Responses on the passthrough', () => {
   });
 
   test.each(['0123', '-1', '1.5', '1e3', 'null', '"8"', '1234567890123456'])(
-    'the number %s: the slow path decides what becomes of it',
+    'the number %s takes the slow path',
     (number) => {
       const before = texts.slice(0, 3).map((text, at) => delta(text, at));
       const odd = delta(' odd', 9).replace('"sequence_number":9', `"sequence_number":${number}`);
@@ -191,14 +191,14 @@ describe('A8 the texts of Responses on the passthrough', () => {
     },
   );
 
-  test('a member that is there twice, nested or beside a text of its name: as it came', () => {
+  test('duplicate members, also nested ones, stay unchanged', () => {
     const nested = (at: number) => delta('a', at, `,"meta":{"sequence_number":${at},"delta":"a"}`);
     expect(both([nested(1), nested(1), nested(2)])[0]).toBeLessThan(3);
     const doubled = (at: number) => delta('a', at, `,"sequence_number":${at}`);
     expect(both([doubled(1), doubled(1), doubled(2)])[0]).toBeLessThan(3);
   });
 
-  test('cut behind texts of the fast path: what ends the stream is numbered from there on', () => {
+  test('truncated after texts of the fast path: the last events continue the numbers', () => {
     const frames = texts.map((text, at) => delta(text, 1 + at));
     const reads = [encoder.encode(BEGIN.replace('}\n\n', ',"sequence_number":0}\n\n') + frames.join(''))];
     const { text, copiedEvents } = compareWays(reads, RESPONSES);
@@ -212,42 +212,42 @@ describe('A8 the texts of Responses on the passthrough', () => {
 describe('N2 a stream on the passthrough', () => {
   const TEXT = 'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n';
 
-  test('cut by its upstream: what came, and the protocol’s own error', () => {
+  test('truncated by the upstream: the events so far, and the protocol’s error', () => {
     const { text } = convertStream([encoder.encode(TEXT)], conversionOf('openai'));
     expect(text).toBe(`${TEXT}event: error\ndata: upstream_truncated\n\n`);
   });
 
-  test('ended by [DONE] without the protocol’s own end: the protocol’s own error', () => {
+  test('[DONE] without the protocol’s last event: the protocol’s error', () => {
     const { text } = convertStream([encoder.encode(`${TEXT}data: [DONE]\n\n`)], conversionOf('openai'));
     expect(text).toBe(`${TEXT}event: error\ndata: upstream_truncated\n\n`);
   });
 
-  test('an error of its upstream’s: in Weir’s words alone, as the upstream’s may hold a credential', () => {
+  test('an upstream’s error: only Weir’s text, because the upstream’s may contain a credential', () => {
     const failed = `${TEXT}event: error\ndata: {"error":{"message":"key the-deployment-credential"}}\n\n`;
     const { text } = convertStream([encoder.encode(failed)], conversionOf('openai'));
     expect(text).toMatch(/event: error\ndata: \w+\n\n$/);
     expect(text).not.toContain('credential');
   });
 
-  test('an event larger than the bound: the answer fails', () => {
+  test('an event larger than the bound: the stream fails', () => {
     const large = `data: {"x":"${'y'.repeat(5000)}"}\n\n`;
     const conversion = { ...conversionOf('openai'), maxEventBytes: 1000 };
     expect(convertStream([encoder.encode(large)], conversion).error?.code).toBe('upstream_event_too_large');
   });
 
-  test('T1 heartbeats: by whether the client has had an event', () => {
+  test('T1 the heartbeat depends on whether the client has received an event', () => {
     const writer = new PassthroughWriter(() => FORMAT, 1000);
-    const taken = () => new TextDecoder().decode(writer.output.take());
+    const written = () => new TextDecoder().decode(writer.output.take());
     writer.heartbeat(false);
-    expect(taken()).toBe(': ping\n\n');
+    expect(written()).toBe(': ping\n\n');
     writer.event('a', '{}', {});
-    expect(taken()).toBe('event: a\ndata: {}\n\n');
+    expect(written()).toBe('event: a\ndata: {}\n\n');
     writer.heartbeat(true);
-    expect(taken()).toBe(': ping\n\n');
+    expect(written()).toBe(': ping\n\n');
     writer.heartbeat(false);
-    expect(taken()).toBe('event: ping\n\n');
+    expect(written()).toBe('event: ping\n\n');
     writer.restart();
     writer.heartbeat(false);
-    expect(taken()).toBe(': ping\n\n');
+    expect(written()).toBe(': ping\n\n');
   });
 });

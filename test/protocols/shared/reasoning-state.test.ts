@@ -1,13 +1,13 @@
-/** Tests what clients carry for an upstream: it comes back as it was, to its maker alone (I7). */
+/** Tests reasoning states: the provider that a state is from receives it unchanged, and no other provider does. */
 import { describe, expect, test } from 'vitest';
 import { messages as protocol } from '../../../src/protocols/anthropic-messages/client.ts';
 import { decodeReasoningState, encodeReasoningState } from '../../../src/protocols/shared/reasoning-state.ts';
 import { EmbeddedJson, isObject, readArray } from '../../../src/shared/json.ts';
 import { rewrite } from '../../request-translation/send.ts';
 
-/** What a provider gets of it, when a client of Messages has sent it back. */
-function sentBack(provider: string, maker: string, detail: object): unknown {
-  const block = { type: 'redacted_thinking', data: encodeReasoningState(maker, { detail: { ...detail } }) };
+/** The reasoning details that a provider receives when a Messages client sends a state back. */
+function sentBack(provider: string, origin: string, detail: object): unknown {
+  const block = { type: 'redacted_thinking', data: encodeReasoningState(origin, { detail: { ...detail } }) };
   const messages = [
     { role: 'user', content: 'a' },
     { role: 'assistant', content: [block, { type: 'text', text: 'b' }] },
@@ -22,7 +22,7 @@ function sentBack(provider: string, maker: string, detail: object): unknown {
   );
 }
 
-describe('I7 sealToken, openToken', () => {
+describe('I7 encodeReasoningState, decodeReasoningState', () => {
   test.each([
     [
       { detail: { type: 'reasoning.encrypted', data: 'é🌊'.repeat(9000), id: null } },
@@ -39,7 +39,7 @@ describe('I7 sealToken, openToken', () => {
   });
 
   test.each(['EqQB', 'weir1:a', 'weir1:a:', 'weir1:a:!!', 'weir1:a:bm9wZQ', 7, null])(
-    '%j is none',
+    '%j is not a state',
     (text) => {
       expect(decodeReasoningState(text, new EmbeddedJson())).toBeNull();
     },
@@ -47,12 +47,12 @@ describe('I7 sealToken, openToken', () => {
 });
 
 describe('I7 details', () => {
-  test.each([{ id: 'rs_1' }, {}])('with %j go back to their maker as it gave them', (own) => {
+  test.each([{ id: 'rs_1' }, {}])('with %j go back to their provider unchanged', (own) => {
     const detail = { type: 'reasoning.encrypted', data: 'd', format: 'f', index: 0, ...own };
     expect(sentBack('openrouter', 'openrouter', detail)).toEqual([detail]);
   });
 
-  test('go to nobody else', () => {
+  test('go to no other provider', () => {
     expect(sentBack('openrouter', 'other', { type: 'reasoning.encrypted', data: 'd' })).toEqual([]);
   });
 });

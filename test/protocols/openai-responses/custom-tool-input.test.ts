@@ -1,9 +1,9 @@
-/** Tests that a custom tool's input comes out of its arguments whole, however they are escaped and cut (I4). */
+/** Tests that the input of a custom tool is extracted from its arguments, whatever their escapes and the sizes of the pieces. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { CustomToolInput } from '../../../src/protocols/openai-responses/custom-tool-input.ts';
 
-/** A JSON string of a text, with as many of its units escaped as the choices say. */
+/** The content of a JSON string. Each unit is escaped or not, as the choices say. */
 function escaped(text: string, choices: readonly boolean[]): string {
   const units = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));
   return units
@@ -14,7 +14,7 @@ function escaped(text: string, choices: readonly boolean[]): string {
     .join('');
 }
 
-test('I4 CustomInput, any text, any escapes, any cut: the pieces are the text', () => {
+test('I4 CustomToolInput: any text, escapes and pieces yield the text', () => {
   const texts = fc.string({ unit: 'binary', maxLength: 40 });
   const choices = fc.array(fc.boolean(), { minLength: 1, maxLength: 5 });
   const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 9 });
@@ -36,7 +36,7 @@ test('I4 CustomInput, any text, any escapes, any cut: the pieces are the text', 
   );
 });
 
-test('B4 CustomInput, a piece of a million escapes: read in one pass, where a search for its end at each took minutes', () => {
+test('B4 CustomToolInput: a piece of a million escapes is read in linear time', () => {
   const input = new CustomToolInput();
   expect(input.push(`{"input":"${'\\n'.repeat(1_000_000)}`)).toBe('\n'.repeat(1_000_000));
   expect(input.push('"}')).toBe('');
@@ -47,7 +47,7 @@ test.each([
   ['within an escape', '{"input":"ab\\u00', 'ab'],
   ['within the text', '{"input":"ab', 'ab'],
   ['before the text', '{"inp', '{"inp'],
-])('I4 CustomInput, arguments that end %s: what there is of it', (_, json, text) => {
+])('I4 CustomToolInput: arguments that end %s yield the text so far', (_, json, text) => {
   const input = new CustomToolInput();
   expect(input.push(json) + input.end()).toBe(text);
   expect(input.isComplete).toBe(false);

@@ -1,4 +1,4 @@
-/** Tests the Responses stream of answers that no recording shows: interleaved calls, custom tools, cuts, bounds (I4). */
+/** Tests Responses streams that no recording has: interleaved calls, custom tools, truncation, bounds. */
 import { describe, expect, test } from 'vitest';
 import {
   MAX_REPEATED_TEXT_CHARS,
@@ -21,12 +21,12 @@ const NO_UPSTREAM_ERROR = {
   status: undefined,
 };
 
-function kindsOf(written: ReturnType<typeof write>): unknown[] {
+function typesOf(written: ReturnType<typeof write>): unknown[] {
   return written.items.map(({ type }) => type);
 }
 
-describe('I4 items come one after the other', () => {
-  test('fragments that alternate between two calls: the open one streams, the other waits for its end', () => {
+describe('I4 one item is open at a time', () => {
+  test('fragments that alternate between two calls: the open call streams, the other waits', () => {
     const written = write([
       call(0, 'a', '{"x":'),
       call(1, 'b', '{"y":'),
@@ -41,7 +41,7 @@ describe('I4 items come one after the other', () => {
       { name: 'a', arguments: '{"x":"}"}', status: 'completed' },
       { name: 'b', arguments: '{"y":[1]}', status: 'completed' },
     ]);
-    // The second call opens as soon as the first is whole, and not at the finish.
+    // The second call opens when the first is complete, not at the finish.
     const added = written.events.findIndex(
       ({ type, output_index }) => type === 'response.output_item.added' && output_index === 1,
     );
@@ -49,7 +49,7 @@ describe('I4 items come one after the other', () => {
     expect(added).toBeLessThan(late);
   });
 
-  test('text and reasoning behind an open call wait, in their order', () => {
+  test('text and reasoning after an open call wait, in their order', () => {
     const written = write([
       call(0, 'a', '{'),
       delta({ content: 'x' }),
@@ -60,11 +60,11 @@ describe('I4 items come one after the other', () => {
       finish('tool_calls'),
     ]);
     expect(checkResponses(written.text)).toEqual([]);
-    expect(kindsOf(written)).toEqual(['function_call', 'message', 'reasoning', 'message']);
+    expect(typesOf(written)).toEqual(['function_call', 'message', 'reasoning', 'message']);
     expect(written.items.at(-1)).toMatchObject({ content: [{ text: 'yz' }] });
   });
 
-  test('three calls whose heads come first', () => {
+  test('three calls whose names come first', () => {
     const heads = [0, 1, 2].map((index) => call(index, `t${index}`));
     const rest = [2, 0, 1].map((index) => args(index, `{"n":${index}}`));
     const written = write([...heads, ...rest, finish('tool_calls')]);
@@ -72,13 +72,13 @@ describe('I4 items come one after the other', () => {
     expect(written.items.map(({ arguments: text }) => text)).toEqual(['{"n":0}', '{"n":1}', '{"n":2}']);
   });
 
-  test('calls without arguments have {}, told by a delta', () => {
+  test('calls without arguments have {}, also as a delta', () => {
     const written = write([call(0, 'a'), call(1, 'b'), finish('tool_calls')]);
     expect(checkResponses(written.text)).toEqual([]);
     expect(written.items).toMatchObject([{ arguments: '{}' }, { arguments: '{}' }]);
   });
 
-  test('ids that are too long or come twice become ids of their own', () => {
+  test('ids that are too long or not unique are replaced', () => {
     const long = 'x'.repeat(65);
     const same = [0, 1].map((index) => call(index, 'a', '{}', { id: 'same' }));
     const written = write([...same, call(2, 'b', '{}', { id: long }), finish('tool_calls')]);
@@ -87,7 +87,7 @@ describe('I4 items come one after the other', () => {
     for (const item of written.items.slice(1)) expect(item.call_id).toMatch(/^[0-9A-Za-z]{9}$/);
   });
 
-  test('a refusal is a part of its own, behind the text', () => {
+  test('a refusal is a separate part after the text', () => {
     const written = write([
       delta({ content: 'Well' }),
       delta({ refusal: 'No' }),
@@ -105,7 +105,7 @@ describe('I4 items come one after the other', () => {
     ]);
   });
 
-  test('logprobs stand on the delta and in the part', () => {
+  test('logprobs are in the delta and in the part', () => {
     const content = [
       { token: 'A', logprob: -1, bytes: null, top_logprobs: [{ token: 'B', logprob: null, bytes: [66] }] },
     ];
@@ -132,7 +132,7 @@ describe('I4 items come one after the other', () => {
     ]);
   });
 
-  test('choices beside the first are left out: a Responses answer is one', () => {
+  test('only the first choice is sent', () => {
     const other = {
       ...delta({ content: 'other' }),
       choices: [{ ...delta({ content: 'other' }).choices[0], index: 1 }],
@@ -141,7 +141,7 @@ describe('I4 items come one after the other', () => {
     expect(written.text).not.toContain('other');
   });
 
-  test('a chunk that holds the one choice in several pieces: all of them count, the finish among them', () => {
+  test('a chunk with several updates of the choice: all count, also the finish', () => {
     const pieces = [delta({ content: 'a' }), delta({ content: 'b' }), finish('length')];
     const choices = pieces.flatMap((piece) => piece.choices);
     const { items, response } = write([{ ...finish('length'), choices }]);
@@ -165,7 +165,7 @@ describe('I4 custom tools', () => {
   ];
   const session = sessionOf({ ...REQUEST, tools });
 
-  test('the input streams without its escapes, under the names that the request has', () => {
+  test('the input streams without escapes, with the names of the request', () => {
     const json = JSON.stringify({ input: 'a "b"\n\tü \u2028 \ud83d\ude00 \\ \u0001' });
     const pieces = [...json].map((unit) => args(0, unit));
     const written = write([call(0, 'functions__exec'), ...pieces, finish('tool_calls')], { session });
@@ -188,34 +188,34 @@ describe('I4 custom tools', () => {
     ['{"input":{"a":1}}', '{"input":{"a":1}}'],
     ['*** Begin Patch', '*** Begin Patch'],
     ['', ''],
-  ])('arguments that are not what was asked for, %s: the input is %s', (given, input) => {
+  ])('arguments of another form, %s: the input is %s', (given, input) => {
     const written = write([call(0, 'apply_patch', given), finish('tool_calls')], { session });
     expect(checkResponses(written.text)).toEqual([]);
     expect(written.items).toMatchObject([{ input }]);
   });
 
-  test('a function of a namespace keeps its namespace', () => {
+  test('a call of a function in a namespace has the namespace', () => {
     const written = write([call(0, 'functions__wait', '{}'), finish('tool_calls')], { session });
     expect(written.items).toMatchObject([{ type: 'function_call', name: 'wait', namespace: 'functions' }]);
   });
 });
 
-describe('I4 answers that are cut', () => {
+describe('I4 truncated output', () => {
   test.each([
     ['length', 'max_output_tokens'],
     ['content_filter', 'content_filter'],
-  ] as const)('%s in a text: incomplete, and the last item is', (reason, told) => {
+  ] as const)('%s in a text: the response and the last item are incomplete', (reason, incomplete) => {
     const written = write([delta({ content: 'Wat' }), finish(reason)]);
     expect(checkResponses(written.text)).toEqual([]);
     expect(written.response).toMatchObject({
       status: 'incomplete',
-      incomplete_details: { reason: told },
+      incomplete_details: { reason: incomplete },
       completed_at: null,
       output: [{ status: 'incomplete' }],
     });
   });
 
-  test('length within a call: its arguments stay as they are', () => {
+  test('length within a call: its arguments stay incomplete', () => {
     const written = write([call(0, 'a', '{"x":1}'), call(1, 'b', '{"y'), finish('length')]);
     expect(checkResponses(written.text)).toEqual([]);
     expect(written.items).toMatchObject([
@@ -224,7 +224,7 @@ describe('I4 answers that are cut', () => {
     ]);
   });
 
-  test('a failure: error, response.failed with what there is, and [DONE]', () => {
+  test('a failure: error, response.failed with the output so far, and [DONE]', () => {
     const written = write([delta({ content: 'Wa' }), delta({ content: 'ter' })], { failure: FAILURE });
     expect(checkResponses(written.text)).toEqual([]);
     expect(written.events.at(-2)).toMatchObject({
@@ -238,7 +238,7 @@ describe('I4 answers that are cut', () => {
     });
   });
 
-  test('a failure before the first chunk, under a head that a heartbeat sent: the same, well formed', () => {
+  test('a failure after a heartbeat, before the first chunk: a valid stream', () => {
     const writer = new ResponsesWriter(sessionOf(), WRITER_OPTIONS);
     writer.heartbeat();
     writer.end(FAILURE);
@@ -255,25 +255,25 @@ describe('I4 answers that are cut', () => {
     ['invalid_base64_image', 'invalid_base64_image'],
     ['upstream_truncated', 'server_error'],
     ['invalid_request_error', 'server_error'],
-  ])('the code %s is %s: clients decide by it', (code, told) => {
+  ])('the code %s becomes %s', (code, expected) => {
     const written = write([], { failure: { ...FAILURE, error: { ...FAILURE.error, code } } });
-    expect(written.response).toMatchObject({ error: { code: told } });
+    expect(written.response).toMatchObject({ error: { code: expected } });
   });
 
   test.each<[what: string, failure: StreamFailure]>([
     [
-      "a 503 with the provider's own code, under a head that a heartbeat sent",
+      "a 503 with the provider's code, after a heartbeat",
       { ...FAILURE, error: { ...FAILURE.error, status: 503, code: 'invalid_request_error' } },
     ],
     [
-      'an error event that names the status 529',
+      'an error event with the status 529',
       { ...FAILURE, upstreamError: { ...NO_UPSTREAM_ERROR, status: 529, code: '1305' } },
     ],
   ])('%s: server_is_overloaded', (_, failure) => {
     expect(write([], { failure }).response).toMatchObject({ error: { code: 'server_is_overloaded' } });
   });
 
-  test('after every event of an answer: well formed, ended once', () => {
+  test('a failure after any chunk: a valid stream with one end', () => {
     const chunks = [
       delta({ role: 'assistant' }),
       delta({ reasoning_content: 'r' }),
@@ -295,7 +295,7 @@ describe('I4 answers that are cut', () => {
 describe('the status of a reasoning item', () => {
   const thought = delta({ reasoning_content: 'Hm.' });
 
-  test('it is announced in progress, and completed where it ends', () => {
+  test('in progress when it opens, completed when it ends', () => {
     const written = write([thought, delta({ content: 'x' }), finish('stop')]);
     const statusOf = (type: string) =>
       written.events.find((event) => event.type === type && event.output_index === 0)?.item;
@@ -307,17 +307,17 @@ describe('the status of a reasoning item', () => {
     expect(written.items[0]).toMatchObject({ type: 'reasoning', status: 'completed' });
   });
 
-  test('an answer that a limit cut within its reasoning: incomplete', () => {
+  test('a limit reached within the reasoning: incomplete', () => {
     expect(write([thought, finish('length')]).items).toMatchObject([{ status: 'incomplete' }]);
   });
 
-  test('an answer that failed within its reasoning: incomplete', () => {
+  test('a failure within the reasoning: incomplete', () => {
     const { response } = write([thought], { failure: FAILURE });
     expect(response).toMatchObject({ output: [{ type: 'reasoning', status: 'incomplete' }] });
   });
 });
 
-describe('I4 I7 tokens', () => {
+describe('I4 I7 reasoning states', () => {
   const signed = {
     type: 'reasoning.text',
     text: '',
@@ -327,7 +327,7 @@ describe('I4 I7 tokens', () => {
     id: 'weir1:p:0',
   };
 
-  test('two signed thoughts are two items, each with its own token', () => {
+  test('two signed thoughts are two items, each with its own state', () => {
     const written = write([
       delta({ reasoning_content: 'one' }),
       delta({ reasoning_details: [signed] }),
@@ -344,7 +344,7 @@ describe('I4 I7 tokens', () => {
     ]);
   });
 
-  test('a redacted thought, and a signature that comes with a call: reasoning without text, before what follows', () => {
+  test('a redacted thought and a call’s signature: reasoning without text, before the next item', () => {
     const redacted = { type: 'reasoning.encrypted', data: 'd', index: 0, id: 'weir1:p:0' };
     const extra_content = { google: { thought_signature: 'ts' }, weir: { provider: 'p' } };
     const written = write([
@@ -354,10 +354,10 @@ describe('I4 I7 tokens', () => {
       finish('tool_calls'),
     ]);
     expect(checkResponses(written.text)).toEqual([]);
-    expect(kindsOf(written)).toEqual(['reasoning', 'message', 'reasoning', 'function_call']);
+    expect(typesOf(written)).toEqual(['reasoning', 'message', 'reasoning', 'function_call']);
   });
 
-  test('reasoning without tokens has an encrypted_content where the request asks for it: the AI SDK sends back no other', () => {
+  test('reasoning without states has encrypted_content if the request includes it: the AI SDK only sends back such items', () => {
     const chunks = [delta({ reasoning_content: 'one' }), finish('stop')];
     expect(write(chunks).items[0]).not.toHaveProperty('encrypted_content');
     const session = sessionOf({ ...REQUEST, include: ['reasoning.encrypted_content'] });
@@ -367,14 +367,14 @@ describe('I4 I7 tokens', () => {
   });
 });
 
-describe('I4 the answer is held once, within a bound', () => {
+describe('I4 the output is kept in memory once, within a bound', () => {
   const line = (content: string) =>
     `data: ${JSON.stringify({ id: 'c', created: 1_790_000_000, model: 'm', choices: [{ index: 0, delta: { content } }] })}\n\n`;
   const piece = 'x'.repeat(1000);
   const count = Math.ceil(MAX_REPEATED_TEXT_CHARS / piece.length) + 5;
   const conversion = { provider: 'openai', route: 'chat', model: 'm', usageChunk: true } as const;
 
-  test.each([true, false])('beyond it the answer fails and says why, fast path %s', (fastPath) => {
+  test.each([true, false])('beyond the bound the stream fails with the reason, fast path %s', (fastPath) => {
     const bytes = encoder.encode(line(piece).repeat(count));
     const { text, error } = runStream([bytes], { ...conversion, fastPath });
     expect(error).toMatchObject({ code: 'upstream_event_too_large' });
@@ -384,14 +384,14 @@ describe('I4 the answer is held once, within a bound', () => {
       status: 'failed',
       error: { message: expect.stringContaining('/v1/chat/completions') },
     });
-    // Of what came beyond it no more was written than a frame or two.
+    // At most one or two frames beyond the bound were written.
     expect(text.split('output_text.delta"').length - 1).toBeLessThan(count - 2);
     expect(convertStream([bytes], conversion).error).toMatchObject({ code: 'upstream_truncated' });
   });
 });
 
-describe('the stream’s own', () => {
-  test('T1 a heartbeat is a comment, before the first event and between two', () => {
+describe('the stream', () => {
+  test('T1 a heartbeat is a comment, before the first event and between events', () => {
     const writer = new ResponsesWriter(sessionOf(), WRITER_OPTIONS);
     writer.heartbeat();
     writer.chunk(delta({ content: 'x' }));
@@ -404,7 +404,7 @@ describe('the stream’s own', () => {
     expect(checkResponses(text)).toEqual([]);
   });
 
-  test('R5 what was thrown away unsent leaves no trace: numbers and items begin anew', () => {
+  test('R5 after discarded output the numbers and items start from the beginning', () => {
     const writer = new ResponsesWriter(sessionOf(), WRITER_OPTIONS);
     writer.chunk(delta({ role: 'assistant' }));
     const { revision } = writer;
@@ -421,25 +421,22 @@ describe('the stream’s own', () => {
   test.each<[what: string, one: Parameters<typeof delta>[0]]>([
     ['items', { reasoning_content: 'b' }],
     ['parts of one item', { refusal: 'b' }],
-  ])(
-    'B3 I4 %s of one character each: each costs more than that, and the answer fails long before a million',
-    (_, one) => {
-      const writer = new ResponsesWriter(sessionOf(), WRITER_OPTIONS);
-      const builder = new ResponsesJsonWriter(sessionOf(), WRITER_OPTIONS);
-      const chunks = [delta({ content: 'a' }), delta(one)];
-      const takes = ({ chunk }: { chunk: (chunk: ReturnType<typeof delta>) => boolean }) => {
-        let taken = 0;
-        while (taken < 100_000 && chunks.every(chunk)) taken++;
-        return taken;
-      };
-      expect(takes({ chunk: (chunk) => writer.chunk(chunk) && takeText(writer) !== '' })).toBeLessThan(
-        10_000,
-      );
-      expect(takes({ chunk: (chunk) => builder.chunk(chunk) })).toBeLessThan(50_000);
-    },
-  );
+  ])('B3 I4 %s of one character: each counts more than its text, so the stream fails early', (_, one) => {
+    const writer = new ResponsesWriter(sessionOf(), WRITER_OPTIONS);
+    const json = new ResponsesJsonWriter(sessionOf(), WRITER_OPTIONS);
+    const chunks = [delta({ content: 'a' }), delta(one)];
+    const accepted = ({ chunk }: { chunk: (chunk: ReturnType<typeof delta>) => boolean }) => {
+      let count = 0;
+      while (count < 100_000 && chunks.every(chunk)) count++;
+      return count;
+    };
+    expect(accepted({ chunk: (chunk) => writer.chunk(chunk) && takeText(writer) !== '' })).toBeLessThan(
+      10_000,
+    );
+    expect(accepted({ chunk: (chunk) => json.chunk(chunk) })).toBeLessThan(50_000);
+  });
 
-  test('B3 I4 what waits is found at once, however much else waits', () => {
+  test('B3 I4 a waiting call is found in constant time', () => {
     const writer = new ResponsesWriter(sessionOf(), WRITER_OPTIONS);
     writer.chunk(call(0, 'f', '{'));
     for (let i = 0; i < 1000; i++) {
@@ -449,18 +446,18 @@ describe('the stream’s own', () => {
     writer.chunk(call(1, 'g', '{'));
     const before = performance.now();
     for (let i = 0; i < 50_000; i++) writer.chunk(args(1, 'x'));
-    // A search through all of it took 3 s and more.
+    // A linear search took 3 s and more.
     expect(performance.now() - before).toBeLessThan(1000);
   });
 
-  test('B3 I4 pieces that wait behind an open call are held as one', () => {
+  test('B3 I4 texts that wait for an open call are joined', () => {
     const late = Array.from({ length: 5 }, () => delta({ content: 'x' }));
     const { events, items } = write([call(0, 'f', '{'), ...late, args(0, '}'), finish('stop')]);
     expect(items).toMatchObject([{ type: 'function_call' }, { content: [{ text: 'xxxxx' }] }]);
     expect(events.filter(({ type }) => type === 'response.output_text.delta')).toHaveLength(1);
   });
 
-  test('the fast path: frames that differ by their text alone are copied, and every event keeps its number', () => {
+  test('the fast path copies frames that only differ by their text, and every event has its number', () => {
     const json = (of: object) =>
       `data: ${JSON.stringify({ id: 'c', created: 1_790_000_000, model: 'm', choices: [of] })}\n\n`;
     const texts = Array.from({ length: 30 }, (_, at) => `w${at} "ü"\n`);

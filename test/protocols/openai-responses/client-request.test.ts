@@ -1,4 +1,4 @@
-/** Tests what a Responses request is as a chat request (I2), and what is refused by name (I5). */
+/** Tests the translation of Responses requests into chat requests, and the errors of those that can't be translated. */
 import { describe, expect, test } from 'vitest';
 import { readResponsesRequest } from '../../../src/protocols/openai-responses/client-request.ts';
 import { withDetailsOfProvider } from '../../../src/request-translation/messages.ts';
@@ -25,11 +25,11 @@ function messages(input: unknown): unknown {
   return read({ input }).body.messages;
 }
 
-function refusal(body: JsonObject) {
+function errorOf(body: JsonObject) {
   return readResponsesRequest({ model: 'p/m', input: 'Hi', ...body }).translationError;
 }
 
-describe('B3 what of a request its answer repeats', () => {
+describe('B3 the fields that a response repeats', () => {
   const echoOf = (body: JsonObject): JsonObject => {
     const { session } = readResponsesRequest({ model: 'p/m', input: 'Hi', ...body });
     return { chars: session.echo.length, tier: session.serviceTier, ...JSON.parse(`{${session.echo}}`) };
@@ -47,10 +47,10 @@ describe('B3 what of a request its answer repeats', () => {
     ['an effort', { reasoning: { effort: LONG } }],
     ['a verbosity', { text: { verbosity: LONG } }],
     ['a schema', { text: { format: { type: 'json_schema', name: 's', schema: { description: LONG } } } }],
-    ['a choice', { tools: [TIDE], tool_choice: { type: 'function', name: LONG } }],
+    ['a tool choice', { tools: [TIDE], tool_choice: { type: 'function', name: LONG } }],
     ['instructions', { instructions: LONG }],
     ['a tool', { tools: [{ ...TIDE, description: LONG }] }],
-  ])('%s of 2 MB is not repeated, and the rest is', (_, body) => {
+  ])('%s of 2 MB is not repeated, but the other fields are', (_, body) => {
     const { chars, tier, ...echo } = echoOf({ temperature: 0.5, ...body });
     expect(chars).toBeLessThan(64 * 1024);
     expect(tier).toBe('default');
@@ -64,35 +64,35 @@ describe('B3 what of a request its answer repeats', () => {
     ['a key of 65 characters', { ['k'.repeat(65)]: 'v' }, false],
     ['a value of 512 characters', { k: 'v'.repeat(512) }, true],
     ['a value of 513 characters', { k: 'v'.repeat(513) }, false],
-    ['a value that is no text', { k: [1] }, false],
+    ['a value that is not a text', { k: [1] }, false],
   ])("OpenAI's bounds on metadata: %s", (_, metadata, isRepeated) => {
     expect(echoOf({ metadata }).metadata).toEqual(isRepeated ? metadata : {});
   });
 
-  test('custom tools whose names are longer together than an answer may hold: refused by name', () => {
+  test('custom tools whose names exceed the bound together: an error', () => {
     const tools = Array.from({ length: 3000 }, (_, i) => ({ type: 'custom', name: `t${i}` }));
-    expect(refusal({ tools })).toMatchObject({ status: 400, code: 'invalid_request', param: 'tools' });
-    expect(refusal({ tools: tools.slice(0, 500) })).toBeNull();
-    expect(refusal({ tools: tools.map((tool) => ({ ...tool, type: 'function' })) })).toBeNull();
+    expect(errorOf({ tools })).toMatchObject({ status: 400, code: 'invalid_request', param: 'tools' });
+    expect(errorOf({ tools: tools.slice(0, 500) })).toBeNull();
+    expect(errorOf({ tools: tools.map((tool) => ({ ...tool, type: 'function' })) })).toBeNull();
   });
 
-  test('a function after a custom tool of its name: the later one counts', () => {
+  test('a function after a custom tool with the same name: the function counts', () => {
     const custom = { type: 'custom', name: 'tide' };
     const { session } = readResponsesRequest({ model: 'p/m', input: 'Hi', tools: [custom, TIDE] });
     expect(session.tools.get('tide')).toBeUndefined();
   });
 });
 
-describe('B3 names of what a request lost', () => {
+describe('B3 names of dropped fields', () => {
   const items = Array.from({ length: 500 }, (_, i) => ({ type: `odd_${i}` }));
 
-  test('500 kinds of items: the first 100 are named', () => {
+  test('500 types of items: the first 100 are named', () => {
     const { dropped } = read({ input: [USER, ...items] });
     expect(dropped).toEqual(items.slice(0, 100).map(({ type }) => `input.${type}`));
   });
 });
 
-describe('I2 what is of another kind', () => {
+describe('I2 values of the wrong type', () => {
   const call = { type: 'function_call', call_id: 'c', name: 'f' };
   const custom = { type: 'custom_tool_call', call_id: 'c', name: 'f' };
   const output = (value: unknown) => [call, { type: 'function_call_output', call_id: 'c', output: value }];
@@ -100,37 +100,41 @@ describe('I2 what is of another kind', () => {
   test.each<[what: string, param: string, body: JsonObject]>([
     ['instructions in a list', 'instructions', { instructions: [{ role: 'developer', content: 'A' }] }],
     ['tools in an object', 'tools', { tools: { tide: TIDE } }],
-    ['a function in chat’s own form', 'tools', { tools: [{ type: 'function', function: TIDE }] }],
+    ['a function in the form of chat', 'tools', { tools: [{ type: 'function', function: TIDE }] }],
     ['text as a word', 'text', { text: 'json' }],
     ['reasoning as a word', 'reasoning', { reasoning: 'high' }],
     ['no message at all', 'input', { input: [] }],
-    ['a content that is one part', 'input', { input: [{ role: 'user', content: { type: 'input_text' } }] }],
-    ['a content of bare texts', 'input', { input: [{ role: 'user', content: ['Hi'] }] }],
+    [
+      'a content that is a single part',
+      'input',
+      { input: [{ role: 'user', content: { type: 'input_text' } }] },
+    ],
+    ['a content with texts in a list', 'input', { input: [{ role: 'user', content: ['Hi'] }] }],
     ['an output that is an object', 'input', { input: output({ a: 1 }) }],
     ['an output that is a number', 'input', { input: output(5) }],
     ['arguments that are an object', 'input', { input: [{ ...call, arguments: { a: 1 } }] }],
     ['a custom input that is an object', 'input', { input: [{ ...custom, input: { a: 1 } }] }],
-  ])('%s: nothing of it would be left, so it is refused by name', (_, param, body) => {
-    expect(refusal(body)).toMatchObject({ status: 400, code: 'invalid_request', param });
+  ])('%s: an error that names the field', (_, param, body) => {
+    expect(errorOf(body)).toMatchObject({ status: 400, code: 'invalid_request', param });
   });
 
-  test('what is absent or null is no fault', () => {
+  test('absent and null fields are valid', () => {
     const nothing = { instructions: null, tools: null, text: null, reasoning: null };
     expect(
-      refusal({ ...nothing, input: [{ role: 'user' }, { ...call, arguments: null }, ...output(null)] }),
+      errorOf({ ...nothing, input: [{ role: 'user' }, { ...call, arguments: null }, ...output(null)] }),
     ).toBeNull();
   });
 });
 
 describe('I2 input', () => {
-  test('a text is the user’s message, behind the instructions', () => {
+  test('a text becomes the user’s message, after the instructions', () => {
     expect(read({ instructions: 'Be brief' }).body.messages).toEqual([
       { role: 'system', content: 'Be brief' },
       USER,
     ]);
   });
 
-  test('messages may lack their type; roles and parts are chat’s', () => {
+  test('messages without a type; roles and parts become those of chat', () => {
     expect(
       messages([
         { role: 'developer', content: [{ type: 'input_text', text: 'Rules' }] },
@@ -156,7 +160,7 @@ describe('I2 input', () => {
     ]);
   });
 
-  test('text, reasoning and calls of one step are ONE assistant message, each result right behind it', () => {
+  test('text, reasoning and calls of one step become one assistant message, followed by the results', () => {
     expect(
       messages([
         { role: 'user', content: 'Hi' },
@@ -183,7 +187,7 @@ describe('I2 input', () => {
     ]);
   });
 
-  test('a message between a call and its result comes behind the result: no provider takes it between (codex#7051)', () => {
+  test('a message between a call and its result moves after the result, as providers require (codex#7051)', () => {
     expect(
       messages([
         { type: 'function_call', call_id: 'a', name: 'tide', arguments: '{}' },
@@ -193,7 +197,7 @@ describe('I2 input', () => {
     ).toMatchObject([{ role: 'assistant' }, { role: 'tool' }, { role: 'user', content: 'Hurry' }]);
   });
 
-  test('calls of two steps with one id keep their own results', () => {
+  test('calls of two steps with the same id keep their own results', () => {
     expect(
       messages([
         { type: 'function_call', call_id: 'call_0', name: 'tide', arguments: '{}' },
@@ -204,7 +208,7 @@ describe('I2 input', () => {
     ).toMatchObject([{}, { content: 'first' }, {}, { content: 'second' }]);
   });
 
-  test('an image in a result is the next user message: a tool’s message takes texts alone', () => {
+  test('an image in a result moves to the next user message, because tool messages only have texts', () => {
     const image = { type: 'input_image', image_url: 'https://a.test/b.png' };
     expect(
       messages([
@@ -221,7 +225,7 @@ describe('I2 input', () => {
     ]);
   });
 
-  test('a custom tool’s call has its input as arguments, and a namespace stands before the name', () => {
+  test('a custom tool’s call has its input as arguments, and a namespace becomes a prefix of the name', () => {
     expect(
       messages([
         { type: 'custom_tool_call', call_id: 'a', name: 'exec', namespace: 'functions', input: 'ls "x"' },
@@ -233,7 +237,7 @@ describe('I2 input', () => {
     ]);
   });
 
-  test('items and parts of other kinds are dropped and named, never an error', () => {
+  test('items and parts of other types are dropped and named', () => {
     const { body, dropped } = read({
       input: [
         { type: 'web_search_call', id: 'ws_1' },
@@ -245,7 +249,7 @@ describe('I2 input', () => {
             { type: 'input_video', video_url: 'x' },
           ],
         },
-        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAAA-of-somebody-else' },
+        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAAA-of-another-provider' },
       ],
     });
     expect(body.messages).toEqual([USER]);
@@ -265,9 +269,9 @@ describe('I2 input', () => {
       [{ role: 'user', content: [{ type: 'input_file', file_url: 'u' }] }],
       'send file_data',
     ],
-    ['a role that there is not', [{ role: 'critic', content: 'x' }], 'role must be one of'],
-  ])('%s: 400, with what to send', (_, input, message) => {
-    expect(refusal({ input })).toMatchObject({
+    ['an unknown role', [{ role: 'critic', content: 'x' }], 'role must be one of'],
+  ])('%s: 400 with what to send', (_, input, message) => {
+    expect(errorOf({ input })).toMatchObject({
       status: 400,
       param: 'input',
       message: expect.stringContaining(message),
@@ -275,8 +279,8 @@ describe('I2 input', () => {
   });
 });
 
-describe('I7 tokens', () => {
-  test('an encrypted_content of Weir’s is the detail and the call’s signature that it was made of', () => {
+describe('I7 reasoning states', () => {
+  test('an encrypted_content of Weir is decoded into its detail and its call’s signature', () => {
     const detail = { type: 'reasoning.text', text: 'Hm.', signature: 'sig', index: 0 };
     const payload = [{ detail }, { call: 'a', extra_content: { google: { thought_signature: 'ts' } } }];
     expect(
@@ -301,7 +305,7 @@ describe('I7 tokens', () => {
     ]);
   });
 
-  test('a detail with an id of its upstream’s own goes back to that one alone, under that id', () => {
+  test('a detail with an id from its provider goes back only to that provider, with the same id', () => {
     const detail = { type: 'reasoning.encrypted', data: 'd', id: 'rs_up', index: 0 };
     const [message] = objectsOf(
       messages([
@@ -318,7 +322,7 @@ describe('I7 tokens', () => {
   });
 
   test.each(['weir1:anthropic:%%%', 'weir1:anthropic', 'weir1:anthropic:bnVsbA', 'gAAAA'])(
-    'one that is broken or of somebody else (%s): dropped',
+    'a damaged one, or one of another origin (%s), is dropped',
     (encrypted_content) => {
       expect(
         messages([
@@ -337,7 +341,7 @@ describe('I7 tokens', () => {
 });
 
 describe('I2 tools', () => {
-  test('functions are chat’s; a custom tool is a function of one text, with its grammar', () => {
+  test('functions become chat’s; a custom tool becomes a function of one text, with its grammar', () => {
     const format = { type: 'grammar', syntax: 'lark', definition: 'start: "x"' };
     const { body, session } = read({
       tools: [TIDE, { type: 'custom', name: 'apply_patch', description: 'Edits', format }],
@@ -360,7 +364,7 @@ describe('I2 tools', () => {
     });
   });
 
-  test('namespaces are flattened, also those that come in an additional_tools item, and names stay within 64', () => {
+  test('namespaces are flattened, also those in an additional_tools item, with names of at most 64 characters', () => {
     const long = 'n'.repeat(60);
     const { body, session } = read({
       tools: [
@@ -425,18 +429,18 @@ describe('I2 tools', () => {
 
   test.each([
     ['a hosted tool', [{ type: 'web_search' }], { type: 'web_search' }],
-    ['required, and hosted tools alone', [{ type: 'web_search' }], 'required'],
-    ['a function that is not there', [TIDE], { type: 'function', name: 'other' }],
+    ['required, with only hosted tools', [{ type: 'web_search' }], 'required'],
+    ['an unknown function', [TIDE], { type: 'function', name: 'other' }],
     [
-      'allowed tools that are all hosted',
+      'only hosted allowed tools',
       [TIDE],
       { type: 'allowed_tools', mode: 'required', tools: [{ type: 'mcp' }] },
     ],
-  ])('tool_choice names %s: 400', (_, tools, tool_choice) => {
-    expect(refusal({ tools, tool_choice })).toMatchObject({ status: 400, param: 'tool_choice' });
+  ])('tool_choice requires %s: 400', (_, tools, tool_choice) => {
+    expect(errorOf({ tools, tool_choice })).toMatchObject({ status: 400, param: 'tool_choice' });
   });
 
-  test('without a tool that is served nothing is chosen', () => {
+  test('without tools there is no tool_choice', () => {
     const { body } = read({
       tools: [{ type: 'web_search' }],
       tool_choice: 'auto',
@@ -449,7 +453,7 @@ describe('I2 tools', () => {
 });
 
 describe('I2 fields', () => {
-  test('Responses’ own go under chat’s names; sampling and what Weir does not know go on as they are', () => {
+  test('fields of Responses get chat’s names; sampling and unknown fields are copied', () => {
     const { body } = read({
       stream: true,
       text: {
@@ -489,7 +493,7 @@ describe('I2 fields', () => {
     });
   });
 
-  test('what is about the answer’s form alone is not sent', () => {
+  test('fields that only concern the form of the response are not sent', () => {
     const { body } = read({
       store: true,
       include: ['reasoning.encrypted_content'],
@@ -497,7 +501,7 @@ describe('I2 fields', () => {
       client_metadata: { a: 1 },
       stream_options: { include_obfuscation: false },
       max_tool_calls: 3,
-      // openai-node 7.55 has them, and a chat's schema that is closed has not.
+      // openai-node 7.55 has them, but closed schemas of chat do not.
       access_programs: { cyber: 'standard' },
       image: { context_compression: 'enabled' },
       previous_response_id: null,
@@ -508,22 +512,22 @@ describe('I2 fields', () => {
   });
 });
 
-describe('I5 what would need a kept response', () => {
+describe('I5 fields that refer to a stored response', () => {
   test.each([
     ['previous_response_id', { previous_response_id: 'resp_1' }],
     ['conversation', { conversation: 'conv_1' }],
     ['prompt', { prompt: { id: 'pmpt_1' } }],
     ['background', { background: true }],
-  ])('%s: 400 by name, with the way out', (name, body) => {
-    expect(refusal(body)).toMatchObject({ status: 400, code: 'unsupported_parameter', param: name });
-    expect(refusal(body)?.message).toContain('keeps no responses');
+  ])('%s: 400 that names the field and the alternative', (name, body) => {
+    expect(errorOf(body)).toMatchObject({ status: 400, code: 'unsupported_parameter', param: name });
+    expect(errorOf(body)?.message).toContain('keeps no responses');
   });
 
   test.each([[{ type: 'item_reference', id: 'msg_1' }], [{ id: 'msg_1' }]])(
-    'the item_reference %j: 400, with store: false as the way out',
+    'the item_reference %j: 400 that suggests store: false',
     (item) => {
-      expect(refusal({ input: [item] })).toMatchObject({ code: 'unsupported_parameter', param: 'input' });
-      expect(refusal({ input: [item] })?.message).toContain('store: false');
+      expect(errorOf({ input: [item] })).toMatchObject({ code: 'unsupported_parameter', param: 'input' });
+      expect(errorOf({ input: [item] })?.message).toContain('store: false');
     },
   );
 });

@@ -34,6 +34,7 @@ import { CircuitBreakers } from './routing/circuit-breaker.ts';
 import type { MountConfig } from './settings/mount-config.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
 import { Memory } from './stream/memory.ts';
+import { requestTracing, type Tracing } from './tracing/spans.ts';
 
 /** Routes that the core does not know. */
 const FEATURE_ROUTES: readonly Route[] = [{ path: '/dashboard', methods: { GET: handleDashboard } }];
@@ -41,6 +42,8 @@ const FEATURE_ROUTES: readonly Route[] = [{ path: '/dashboard', methods: { GET: 
 export interface GatewayPorts extends Ports {
   /** The ledger objects (`WEIR_LEDGER`), or null where none are bound. */
   readonly ledgers: LedgerNamespace | null;
+  /** The runtime's tracing, or null where it has none. */
+  readonly tracing: Tracing | null;
 }
 
 export interface Gateway {
@@ -68,6 +71,7 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
   });
   const memory = new Memory(clock);
   const circuits = new CircuitBreakers();
+  const tracing = requestTracing(ports.tracing);
   const modelLists = new ModelLists(ports);
   const knownKeys = new KnownKeys(store);
   const keyObjects = new LedgerClient(ports.ledgers);
@@ -103,6 +107,7 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
         deadline,
         known: { keyId: NO_KEY, isSentOn: false },
         circuits,
+        tracing,
         waitUntil,
         prices,
       };

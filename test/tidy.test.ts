@@ -60,7 +60,6 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'providers',
     'upstream',
     'routing',
-    'tracing',
     'metering',
     'auth',
     'settings',
@@ -99,6 +98,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'dashboard',
     'origin-proxy',
     'ledger',
+    'tracing',
   ],
   'types.ts': ['metering', 'settings'],
   'environment.ts': [
@@ -120,7 +120,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
 const TYPES: Readonly<Record<string, readonly string[]>> = {
   // The page reads what the API answers.
   dashboard: ['metering', 'api'],
-  http: ['api', 'tracing'],
+  http: ['api'],
   // What it implements: the admission of completions.
   ledger: ['completion'],
   'gateway.ts': ['completion'],
@@ -128,7 +128,7 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Parts that the gateway wires in: everything else works without their code, and declares the interfaces that it needs of them. */
-const FEATURES = ['dashboard', 'ledger', 'origin-proxy'];
+const FEATURES = ['dashboard', 'ledger', 'origin-proxy', 'tracing'];
 /** What wires them in. */
 const WIRING = ['gateway.ts', 'environment.ts', 'types.ts', 'weir.ts', 'index.ts'];
 

@@ -18,7 +18,7 @@ export async function handleCountTokens<Session>(
   if (identified.kind === 'error') return clientError(client, context, identified.error);
   const read = await readCompletionRequest(request, clientRoute, context);
   if (read.kind === 'error') return clientError(client, context, read.error);
-  const tokens = estimatePromptTokens(read.body);
-  read.lease.release();
+  const tokens = estimatePromptTokens(read.value.canonicalBody);
+  read.value.lease.release();
   return jsonResponse(view(tokens));
 }

@@ -1,7 +1,9 @@
-/** The interface of the limits of gateway keys: admits or refuses a request. The feature `ledger` implements it. */
+/** The interfaces of features that completions use: `ledger` admits or refuses requests, `tracing` records spans. The gateway passes the implementations. */
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import type { MeteredRecords } from '../metering/request-meter.ts';
+import type { Attempt, UsageRecord } from '../metering/record.ts';
+import type { AttemptFacts, MeteredRecords } from '../metering/request-meter.ts';
+import type { Route } from '../providers/provider.ts';
 import type { Target } from '../routing/targets.ts';
 import type { Result } from '../shared/result.ts';
 import type { ReplayableRequest, TargetRequest } from './replayable-request.ts';
@@ -9,6 +11,7 @@ import type { ReplayableRequest, TargetRequest } from './replayable-request.ts';
 /** What a completion takes from the gateway besides what every route has. */
 export interface CompletionContext extends RequestContext {
   readonly admit: Admit;
+  readonly tracing: RequestTracing;
 }
 
 /** Checks a request of a key with limits against them, and reserves what it may use. */
@@ -50,4 +53,26 @@ export interface Admission {
 export interface Refusal {
   readonly error: ApiError;
   readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Records the spans of requests and attempts. The feature `tracing` implements it. */
+interface RequestTracing {
+  /** Runs a request in its span. `run` gets null if spans are not recorded. */
+  readonly inRequestSpan: <Value>(request: TracedRequest, run: (span: RequestSpan | null) => Value) => Value;
+}
+
+interface TracedRequest {
+  readonly route: Route;
+  readonly requestedModel: string;
+  readonly isStreamed: boolean;
+}
+
+export interface RequestSpan {
+  /** Runs an attempt in a span below the request's. `run` gets the function that ends this span, or null if it is not recorded. */
+  readonly inAttemptSpan: <Value>(
+    attempt: AttemptFacts,
+    run: (end: ((attempt: Attempt) => void) | null) => Value,
+  ) => Value;
+  /** @param served the facts of the last attempt */
+  readonly end: (record: UsageRecord, served: AttemptFacts) => void;
 }

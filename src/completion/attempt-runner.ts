@@ -1,19 +1,19 @@
-/** Asks the targets of a request, one after the other, until one has output: whoever answers sees one attempt at a time (R4-R9). */
+/** Runs a request's attempts one at a time until a target produces output. Response code sees only the current attempt. */
 import { mayUse } from '../auth/caller.ts';
-import type { ApiError } from '../canonical/error.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
 import { pricedModels } from '../metering/pricing/cost.ts';
-import type { AttemptEnd, AttemptFacts, RequestMeter } from '../metering/request-meter.ts';
+import type { Attempt as RecordedAttempt } from '../metering/record.ts';
+import type { AttemptEnd, AttemptFacts, AttemptMeter, RequestMeter } from '../metering/request-meter.ts';
 import { apiHeaders } from '../providers/provider.ts';
-import { lastError, skippedAttempt } from '../routing/attempt-summary.ts';
 import { judge, readRetryAfter } from '../routing/failures.ts';
-import type { RetrySchedule } from '../routing/retry-schedule.ts';
-import type { Target } from '../routing/targets.ts';
+import type { RetrySchedule, ScheduledTarget } from '../routing/retry-schedule.ts';
+import type { SkippedTarget, Target } from '../routing/targets.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import { endAttemptSpan, inAttemptSpan, type Tracing } from '../tracing/spans.ts';
-import { callUpstream } from '../upstream/fetch.ts';
-import { upstreamOf } from './answer-options.ts';
-import { Attempt } from './attempt.ts';
+import type { Clock } from '../stream/timers.ts';
+import type { UpstreamErrorContext } from '../upstream/errors.ts';
+import { callUpstream, type UpstreamResult } from '../upstream/fetch.ts';
+import type { RequestSpan } from './admission.ts';
 import type { PreparedCompletion } from './prepare.ts';
 import type { ReplayableRequest, TargetFacts, TargetRequest } from './replayable-request.ts';
 
@@ -22,56 +22,42 @@ export interface AttemptRunnerOptions {
   readonly meter: RequestMeter;
   readonly schedule: RetrySchedule;
   readonly replayable: ReplayableRequest;
-  /** The client's own headers, of which few go on (H2). */
   readonly clientHeaders: Headers;
-  /** Null where nobody sees the request's span: there are none below it. */
-  readonly tracing: Tracing | null;
+  /** Null: spans are not recorded. */
+  readonly span: RequestSpan | null;
 }
 
 export class AttemptRunner {
   readonly #options: AttemptRunnerOptions;
   #current: Attempt;
-  /** The target that is asked next, and when. */
-  #turn: { readonly target: Target; readonly at: number } | null = null;
+  /** The next target, if the current attempt failed and another one follows. */
+  #next: ScheduledTarget | null = null;
   #isServed = false;
   #isStopped = false;
   #wake = () => {};
 
-  /** @param first what the first target is sent: it is asked at once */
-  constructor(options: AttemptRunnerOptions, first: TargetRequest) {
+  /** Calls the first target at once. */
+  constructor(options: AttemptRunnerOptions, firstRequest: TargetRequest) {
     this.#options = options;
-    this.#current = this.#ask(ok(first), first.facts);
+    this.#current = this.#start(ok(firstRequest), firstRequest.facts);
   }
 
-  /** The attempt under way, or the last one. */
+  /** The attempt that runs, or the last one. */
   get current(): Attempt {
     return this.#current;
   }
 
-  /** Whether it is known who answers: one has output, or there is but one. */
+  /** Whether the current attempt's response is final: it has output, or no other attempt can follow. */
   get isDecided(): boolean {
     return this.#isServed || !this.#current.isReplaceable || this.#options.prepared.targets.length === 1;
   }
 
-  /** The next attempt, when its turn has come; null: none is left, or the request is over. */
-  async next(): Promise<Attempt | null> {
-    const turn = this.#turn;
-    this.#turn = null;
-    if (turn === null || this.#isStopped) return null;
-    await this.#waitUntil(turn.at);
-    if (this.#isStopped) return null;
-    const { replayable, meter, prepared } = this.#options;
-    const noRoom = (await prepared.admission?.reserveAgain(meter.billedAttempts)) ?? null;
-    if (this.#isStopped) return null;
-    const written = noRoom === null ? await replayable.rewriteFor(turn.target) : failure(noRoom);
-    if (this.#isStopped) return null;
-    const facts = written.kind === 'ok' ? written.value.facts : unsentFacts(turn.target);
-    meter.begin(attemptFacts(facts));
-    this.#current = this.#ask(written, facts, noRoom !== null);
-    return this.#current;
+  /** Every attempt, from the current one on. Report the result of each by `succeeded`, `endedEmpty` or `failed`. */
+  async *attempts(): AsyncGenerator<Attempt, void, void> {
+    for (let next: Attempt | null = this.#current; next !== null; next = await this.#startNext()) yield next;
   }
 
-  /** It has output, or its answer is whole: no other target is asked, whatever comes. */
+  /** The attempt has output, or its response is complete. No other target is tried, whatever happens. */
   succeeded(attempt: Attempt): void {
     attempt.stopTimeout();
     this.#isServed = true;
@@ -80,13 +66,14 @@ export class AttemptRunner {
   }
 
   /**
-   * Its answer is whole and has no text: it stands, unless a filter stopped it and its alias moves on then (R2).
-   * @returns whether another target is asked
+   * The attempt's response is complete and has no output. It is final, unless a content filter stopped it and the alias moves on to the
+   * next target in this case.
+   * @returns whether another attempt follows
    */
   endedEmpty(attempt: Attempt): boolean {
     const { target } = attempt.facts;
     const isFiltered = attempt.meter.accumulator.finishMeaning === FILTERED;
-    if (isFiltered && target.aliasTarget.on.includes(FILTERED) && this.#moveOn()) {
+    if (isFiltered && target.aliasTarget.on.includes(FILTERED) && this.#scheduleNext()) {
       this.#giveUp(attempt, { errorCode: FILTERED, isRefused: false, isComplete: true });
       return true;
     }
@@ -95,46 +82,33 @@ export class AttemptRunner {
   }
 
   /**
-   * It failed without any output.
-   * @param isSilent it was silent for too long
-   * @returns the error with which the request ends, which tells what was tried; null: another target is asked
+   * The attempt failed without output.
+   * @param isIdle it ended by the idle timeout
+   * @returns the error with which the request ends; null: another attempt follows
    */
-  failed(attempt: Attempt, error: ApiError, isSilent = false): ApiError | null {
+  failed(attempt: Attempt, error: ApiError, isIdle = false): ApiError | null {
     const { prepared, schedule, replayable, meter } = this.#options;
-    // Whatever comes of it now, the request has ended otherwise.
+    // The request has already ended in another way.
     if (this.#isStopped) return error;
-    const { clock } = prepared.context.ports;
+    const now = prepared.context.ports.clock.now();
     const { target } = attempt.facts;
-    const isTimeout = isSilent || attempt.timeoutError !== null;
+    const isTimeout = isIdle || attempt.timeoutError !== null;
     const outcome = {
       error,
       isUnsent: attempt.isUnsent,
       isTimeout,
-      isFinal: attempt.isOutOfRoom || attempt.meter.accumulator.isMade,
-      retryAfterMs: readRetryAfter(attempt.headers, clock.now()),
+      isFinal: attempt.isOverBudget || attempt.meter.accumulator.isMade,
+      retryAfterMs: readRetryAfter(attempt.headers, now),
     };
     const verdict = judge(outcome, target, prepared.callerPays);
-    schedule.failed(target, outcome, verdict, clock.now());
+    schedule.failed(target, outcome, verdict, now);
     this.#giveUp(attempt, { errorCode: error.code, isRefused: !isTimeout });
-    if (verdict.triesNext && this.#moveOn()) return null;
+    if (verdict.triesNext && this.#scheduleNext()) return null;
     replayable.release();
-    return lastError(withNearestModel(error, target, prepared), meter.attempts);
+    return withAttempts(withNearestModel(error, target, prepared), meter.attempts);
   }
 
-  /** @returns whether there is another target */
-  #moveOn(): boolean {
-    const { prepared, schedule, meter } = this.#options;
-    this.#turn = schedule.next(prepared.context.ports.clock.now());
-    for (const skipped of schedule.takeSkipped()) meter.skip(skippedAttempt(skipped));
-    return this.#turn !== null;
-  }
-
-  #giveUp(attempt: Attempt, end: AttemptEnd): void {
-    attempt.meter.end(end);
-    attempt.cancel();
-  }
-
-  /** The request is over: nobody is asked any more, and whoever is being asked is let go. */
+  /** The request is over: cancels the current attempt and starts no other. */
   stop(): void {
     this.#isStopped = true;
     this.#current.cancel();
@@ -142,43 +116,88 @@ export class AttemptRunner {
     this.#options.replayable.release();
   }
 
-  #ask(written: Result<TargetRequest, ApiError>, facts: TargetFacts, isOutOfRoom = false): Attempt {
-    const { prepared, meter, schedule, replayable, clientHeaders, tracing } = this.#options;
-    const { ports } = prepared.context;
-    const { target } = facts;
-    const upstream = upstreamOf(prepared, target);
+  /** @returns whether there is another target */
+  #scheduleNext(): boolean {
+    const { prepared, schedule, meter } = this.#options;
+    this.#next = schedule.next(prepared.context.ports.clock.now());
+    for (const skipped of schedule.takeSkipped()) meter.skip(skippedAttempt(skipped));
+    return this.#next !== null;
+  }
+
+  /** Waits for the time of the scheduled attempt and starts it; null: none is scheduled, or the request is over. */
+  async #startNext(): Promise<Attempt | null> {
+    const next = this.#next;
+    this.#next = null;
+    if (next === null || this.#isStopped) return null;
+    await this.#waitUntil(next.at);
+    if (this.#isStopped) return null;
+    const { replayable, meter, prepared } = this.#options;
+    const budgetError = (await prepared.admission?.reserveAgain(meter.billedAttempts)) ?? null;
+    if (this.#isStopped) return null;
+    const written = budgetError === null ? await replayable.rewriteFor(next.target) : failure(budgetError);
+    if (this.#isStopped) return null;
+    const facts = written.kind === 'ok' ? written.value.facts : unsentFacts(next.target);
+    meter.begin(attemptFacts(facts));
+    this.#current = this.#start(written, facts, budgetError !== null);
+    return this.#current;
+  }
+
+  #giveUp(attempt: Attempt, end: AttemptEnd): void {
+    attempt.meter.end(end);
+    attempt.cancel();
+  }
+
+  #start(written: Result<TargetRequest, ApiError>, facts: TargetFacts, isOverBudget = false): Attempt {
+    const { prepared, meter, schedule, replayable, span } = this.#options;
+    const upstream = upstreamErrorContext(prepared, facts.target);
     const { current } = meter;
-    const attempt = inAttemptSpan(tracing, prepared.route, current.facts, (span) => {
-      if (span !== null) current.onEnd((ended) => endAttemptSpan(span, ended));
-      return new Attempt({
+    const start = () =>
+      new Attempt({
         facts,
         upstream,
         meter: current,
         isReplaceable: schedule.hasMore,
-        clock: ports.clock,
+        clock: prepared.context.ports.clock,
         isUnsent: written.kind === 'error',
-        isOutOfRoom,
-        call: (signal) => {
-          if (written.kind === 'error')
-            return Promise.resolve({ ...written, headers: new Headers(), status: null, cause: null });
-          return callUpstream(ports.fetch, {
-            upstream,
-            url: written.value.url,
-            body: written.value.json,
-            isStreamed: prepared.isStreamed,
-            clientHeaders,
-            passedHeaders: (facts.passthrough && prepared.client.passthrough?.requestHeaders) ?? [],
-            callerId: prepared.caller.keyId,
-            apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
-            signal,
-            clock: ports.clock,
-          });
-        },
+        isOverBudget,
+        call: (signal) => this.#call(written, upstream, signal),
       });
-    });
+    const attempt =
+      span === null
+        ? start()
+        : span.inAttemptSpan(current.facts, (end) => {
+            if (end !== null) current.onEnd(end);
+            return start();
+          });
     replayable.endWork();
     if (!attempt.isReplaceable) replayable.release(attempt.response);
     return attempt;
+  }
+
+  async #call(
+    written: Result<TargetRequest, ApiError>,
+    upstream: UpstreamErrorContext,
+    signal: AbortSignal,
+  ): Promise<UpstreamResult> {
+    if (written.kind === 'error') {
+      return failure({ error: written.error, headers: new Headers(), status: null, cause: null });
+    }
+    const { prepared, clientHeaders } = this.#options;
+    const { facts, url, json } = written.value;
+    const { target, passthrough } = facts;
+    const { fetch, clock } = prepared.context.ports;
+    return callUpstream(fetch, {
+      upstream,
+      url,
+      body: json,
+      isStreamed: prepared.isStreamed,
+      clientHeaders,
+      passedHeaders: (passthrough && prepared.client.passthrough?.requestHeaders) ?? [],
+      callerId: prepared.caller.keyId,
+      apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
+      signal,
+      clock,
+    });
   }
 
   async #waitUntil(at: number): Promise<void> {
@@ -193,7 +212,97 @@ export class AttemptRunner {
   }
 }
 
-/** A 404 about the model names the one that may be meant: of those that the provider listed lately, or that have a price. */
+interface AttemptOptions {
+  readonly facts: TargetFacts;
+  readonly upstream: UpstreamErrorContext;
+  readonly meter: AttemptMeter;
+  /** Another attempt may follow this one. */
+  readonly isReplaceable: boolean;
+  /** The request can't be sent: `call` returns the error. */
+  readonly isUnsent: boolean;
+  /** The key's budget has no room for the attempt: no other one follows. */
+  readonly isOverBudget: boolean;
+  readonly clock: Clock;
+  /** Calls the upstream. Never rejects. */
+  readonly call: (signal: AbortSignal) => Promise<UpstreamResult>;
+}
+
+/** Nothing reads the reason. Without one the runtime would create an exception and its stack for each request. */
+const ABORT_REASON = 'aborted';
+
+/** One try of a target: the upstream's response and the timeout of the alias. */
+export class Attempt {
+  readonly facts: TargetFacts;
+  readonly upstream: UpstreamErrorContext;
+  readonly meter: AttemptMeter;
+  readonly isReplaceable: boolean;
+  readonly isUnsent: boolean;
+  readonly isOverBudget: boolean;
+  /** Never rejects. */
+  readonly response: Promise<UpstreamResult>;
+  /** Set when the timeout ended the attempt. */
+  timeoutError: ApiError | null = null;
+  /** `response`, once it is there. */
+  #result: UpstreamResult | null = null;
+  readonly #clock: Clock;
+  readonly #abort = new AbortController();
+  #cancelTimer = () => {};
+
+  constructor(options: AttemptOptions) {
+    const { facts, upstream, meter, isReplaceable, isUnsent, isOverBudget, clock, call } = options;
+    this.facts = facts;
+    this.upstream = upstream;
+    this.meter = meter;
+    this.isReplaceable = isReplaceable;
+    this.isUnsent = isUnsent;
+    this.isOverBudget = isOverBudget;
+    this.#clock = clock;
+    this.response = call(this.#abort.signal).then((result) => {
+      this.#result = result;
+      meter.status = result.kind === 'ok' ? result.value.status : result.error.status;
+      if (result.kind === 'error') meter.cause = result.error.cause;
+      return result;
+    });
+  }
+
+  /** The headers of the upstream's response; empty until it is there. */
+  get headers(): Headers {
+    if (this.#result === null) return new Headers();
+    return this.#result.kind === 'ok' ? this.#result.value.headers : this.#result.error.headers;
+  }
+
+  /** Starts the timeout of the alias, if it sets one. It ends the attempt unless `stopTimeout` is called or there is output before. */
+  startTimeout(onTimeout: (error: ApiError) => void, hasOutput = () => false): void {
+    const { timeoutMs } = this.facts.target.aliasTarget;
+    if (timeoutMs === null) return;
+    this.#cancelTimer = this.#clock.startTimer(timeoutMs, () => {
+      if (hasOutput()) return;
+      const message = `${this.upstream.name} sent no output within ${timeoutMs / 1000} seconds`;
+      this.timeoutError = apiError('timeout', message);
+      onTimeout(this.timeoutError);
+    });
+  }
+
+  stopTimeout(): void {
+    this.#cancelTimer();
+  }
+
+  /** Cancels the upstream's request or the rest of its response. */
+  cancel(): void {
+    this.stopTimeout();
+    this.#abort.abort(ABORT_REASON);
+  }
+}
+
+function upstreamErrorContext(
+  { caller, callerPays }: PreparedCompletion,
+  { provider, apiKey, keySetting, urlSetting }: Target,
+): UpstreamErrorContext {
+  const { name, refusals } = provider;
+  return { name, secret: caller.credential ?? apiKey, refusals, callerPays, keySetting, urlSetting };
+}
+
+/** Adds to a 404 about the model the nearest name among those that the provider listed recently or that have a price. */
 function withNearestModel(
   error: ApiError,
   target: Target,
@@ -201,7 +310,7 @@ function withNearestModel(
 ): ApiError {
   if (error.status !== 404) return error;
   const { priceIds, provider, model } = target;
-  // A list is that of the deployment's credential.
+  // Lists are fetched with the deployment's credential.
   const listed = callerPays ? [] : context.modelLists.cachedNames(provider.id);
   const names = [...listed, ...pricedModels(context.prices.table, priceIds)];
   const usable = names.filter((name) => name !== model && mayUse(caller, `${provider.id}/${name}`));
@@ -211,13 +320,60 @@ function withNearestModel(
 
 const FILTERED = 'content_filter';
 
-/** For a target that gets no request. */
 function unsentFacts(target: Target): TargetFacts {
   return { target, dropped: [], changed: [], choices: 1, showsAll: false, passthrough: null };
 }
 
-/** What of an attempt is recorded. */
+/** The facts for the usage record. */
 export function attemptFacts({ target, dropped, changed, choices, showsAll }: TargetFacts): AttemptFacts {
   const { provider, model, priceIds } = target;
   return { provider: provider.id, model, priceIds, dropped, changed, choices, showsAll };
+}
+
+/** A skipped target in the list of attempts. */
+export function skippedAttempt({ target, reason }: SkippedTarget): RecordedAttempt {
+  const { provider, model } = target;
+  return { provider: provider.id, model, status: null, error_code: reason, ms: null };
+}
+
+/** The value of `x-weir-attempts`: `deepseek/deepseek-flash 503 412ms, mistral/mistral-small-latest 200 80ms`. */
+export function attemptsHeader(attempts: readonly RecordedAttempt[]): string {
+  return joinBounded(
+    attempts.map((attempt) => {
+      const summary = summarize(attempt);
+      return attempt.ms === null ? summary : `${summary} ${attempt.ms}ms`;
+    }),
+  );
+}
+
+/** Adds a summary of all attempts to the message of the last error, if there were several. */
+export function withAttempts(error: ApiError, attempts: readonly RecordedAttempt[]): ApiError {
+  if (attempts.length <= 1) return error;
+  const called = attempts.filter(({ ms }) => ms !== null).length;
+  const times = called === 1 ? 'once' : `${called} times`;
+  return { ...error, message: `${error.message} (tried ${times}: ${joinBounded(attempts.map(summarize))})` };
+}
+
+/** The target with the upstream's HTTP status, or with the error's code if that came within a 200. */
+function summarize({ provider, model, status, error_code }: RecordedAttempt): string {
+  const result = error_code === null || (status !== null && status !== 200) ? (status ?? 200) : error_code;
+  return `${encodeName(`${provider}/${model}`)} ${result}`;
+}
+
+/** The bound on the summary of attempts in a header or a message. */
+export const MAX_ATTEMPTS_CHARS = 1024;
+
+function joinBounded(texts: readonly string[]): string {
+  let joined = '';
+  for (const text of texts) {
+    const next = joined === '' ? text : `${joined}, ${text}`;
+    if (next.length > MAX_ATTEMPTS_CHARS) return `${joined}, ...`;
+    joined = next;
+  }
+  return joined;
+}
+
+/** A header may contain only printable ASCII. Commas separate the attempts. */
+function encodeName(name: string): string {
+  return name.toWellFormed().replace(/[^\x21-\x2b\x2d-\x7e]/gu, encodeURIComponent);
 }

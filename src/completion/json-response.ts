@@ -1,121 +1,179 @@
-/** Answers with one object, whichever way the upstream sends it, within the request's deadline (T3). */
+/** Responds with one JSON object, whether the upstream sends an object or an event stream. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { deadlineExceeded } from '../canonical/upstream-error.ts';
 import { clientError, JSON_TYPE } from '../http/respond.ts';
+import type { RequestEnd } from '../metering/request-meter.ts';
 import { PassthroughJsonWriter } from '../protocols/shared/passthrough-writer.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { EventReader } from '../stream/event-reader.ts';
-import { type Lease, SMALL_BYTES } from '../stream/memory.ts';
+import { MAX_RESPONSE_BYTES } from '../shared/limits.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
+import { type Lease, SMALL_BYTES, SMALL_LEASE } from '../stream/memory.ts';
+import { UpstreamPump } from '../stream/pipeline.ts';
 import type { JsonWriter } from '../stream/types.ts';
 import { errorBeforeHead } from '../upstream/errors.ts';
-import { answerOptions, passthroughOptions, writerOptions } from './answer-options.ts';
-import type { Attempt } from './attempt.ts';
-import { isEventStream, readPlainAnswer, readStreamedAnswer } from './collect.ts';
+import { memoryExhausted, openResponse, responseTooLarge } from '../upstream/response-body.ts';
+import type { Attempt } from './attempt-runner.ts';
 import type { PreparedCompletion } from './prepare.ts';
-import { answerHeaders, type ResponseContext } from './response-context.ts';
+import {
+  eventReaderOptions,
+  passthroughOptions,
+  type ResponseContext,
+  responseHeaders,
+  writerOptions,
+} from './response-context.ts';
 
-type Whole =
-  | { readonly kind: 'answer'; readonly json: string; readonly lease: Lease | null }
-  | { readonly kind: 'refused' | 'failed'; readonly error: ApiError };
+interface Collected {
+  readonly json: string;
+  /** The memory of the object; null if it is small. */
+  readonly lease: Lease | null;
+}
 
-/** `hasOutput`: its upstream sent some, so that no other target is asked (R5). */
-type WholeResult = Whole & { readonly hasOutput: boolean };
+type FailedEnd = Extract<RequestEnd, { error: ApiError }>;
+
+/** The bound on a stream that is collected into one object. Most of its bytes are the frames around the text. */
+const MAX_COLLECTED_STREAM_BYTES = 64 * 1024 * 1024;
 
 const encoder = new TextEncoder();
 
-export async function respondWithJson(answering: ResponseContext): Promise<Response> {
-  const { prepared, meter, runner } = answering;
+export async function respondWithJson(response: ResponseContext): Promise<Response> {
+  const { prepared, meter, runner, settle } = response;
   const { deadline, settings } = prepared.context;
-  const { deadlineMs } = settings.timers;
   deadline.watch(() => runner.stop());
-  const whole = await readAny(answering);
+  const collected = await collectAttempts(response);
   deadline.stop();
-  const headers = answerHeaders(answering);
-  if (whole.kind === 'answer') {
-    const bytes = encoder.encode(whole.json);
-    meter.wrote(bytes.length);
-    meter.settle({ kind: 'finished' });
-    headers['content-type'] = JSON_TYPE;
-    return new Response(sending(bytes, whole.lease), { headers });
+  const headers = responseHeaders(response);
+  if (collected.kind === 'error') {
+    const { deadlineMs } = settings.timers;
+    const end: FailedEnd = deadline.isOver
+      ? { kind: 'timed_out', error: deadlineExceeded(runner.current.upstream, deadlineMs) }
+      : collected.error;
+    settle(end);
+    return clientError(prepared.client, prepared.context, end.error, headers);
   }
-  const error = deadline.isOver ? deadlineExceeded(runner.current.upstream, deadlineMs) : whole.error;
-  meter.settle({ kind: deadline.isOver ? 'timed_out' : whole.kind, error });
-  return clientError(prepared.client, prepared.context, error, headers);
+  const { json, lease } = collected.value;
+  const bytes = encoder.encode(json);
+  meter.wrote(bytes.length);
+  settle({ kind: 'finished' });
+  headers['content-type'] = JSON_TYPE;
+  return new Response(bodyOf(bytes, lease), { headers });
 }
 
-/** The answer of the first target that has one, or why the last one has none. */
-async function readAny({ prepared, runner }: ResponseContext): Promise<WholeResult> {
-  let attempt: Attempt | null = runner.current;
-  while (attempt !== null) {
-    const whole = await readAttempt(prepared, attempt);
-    if (whole.kind === 'answer') {
-      if (whole.hasOutput) runner.succeeded(attempt);
-      if (whole.hasOutput || !runner.endedEmpty(attempt)) return whole;
-      whole.lease?.release();
+/** The object of the first attempt that has one, or the last error. */
+async function collectAttempts({ prepared, runner }: ResponseContext): Promise<Result<Collected, FailedEnd>> {
+  for await (const attempt of runner.attempts()) {
+    const { result, hasOutput } = await collectAttempt(prepared, attempt);
+    if (result.kind === 'ok') {
+      if (hasOutput) runner.succeeded(attempt);
+      if (hasOutput || !runner.endedEmpty(attempt)) return result;
+      result.value.lease?.release();
     } else {
-      const last = whole.hasOutput ? whole.error : runner.failed(attempt, whole.error);
-      if (last !== null) return { ...whole, error: last };
+      const last = hasOutput ? result.error.error : runner.failed(attempt, result.error.error);
+      if (last !== null) return failure({ ...result.error, error: last });
     }
-    attempt = await runner.next();
   }
-  // Its time is over, or its client has left.
-  return { kind: 'failed', error: apiError('timeout', 'The request is over'), hasOutput: false };
+  // The deadline passed or the client disconnected between two attempts.
+  return failure({ kind: 'failed', error: apiError('timeout', 'The request is over') });
 }
 
-async function readAttempt(prepared: PreparedCompletion, attempt: Attempt): Promise<WholeResult> {
-  const { client } = prepared;
-  const own = client.jsonWriter(writerOptions(prepared));
-  const options = passthroughOptions(prepared, attempt.facts);
-  const write = (answer: JsonObject) => client.passthrough?.writeJson(answer, options) ?? answer;
-  const builder = attempt.facts.passthrough === null ? own : new PassthroughJsonWriter(own, write);
-  const reader = new EventReader(answerOptions(prepared, attempt.facts, attempt.meter.accumulator), builder);
+interface CollectedAttempt {
+  readonly result: Result<Collected, FailedEnd>;
+  /** Whether the upstream sent output. No other target is then tried. */
+  readonly hasOutput: boolean;
+}
+
+async function collectAttempt(prepared: PreparedCompletion, attempt: Attempt): Promise<CollectedAttempt> {
+  const collector = new Collector(prepared, attempt);
   attempt.startTimeout(
     () => attempt.cancel(),
-    () => reader.hasOutput,
+    () => collector.hasOutput,
   );
-  const result = await attempt.response;
-  const whole: Whole =
-    result.kind === 'error'
-      ? { kind: 'refused', error: result.error }
-      : await readWhole(prepared, attempt, result.response, reader, builder);
+  const result = await collector.collect();
   attempt.stopTimeout();
   const { timeoutError } = attempt;
-  if (timeoutError === null) return { ...whole, hasOutput: reader.hasOutput };
-  if (whole.kind === 'answer') whole.lease?.release();
-  return { kind: 'refused', error: timeoutError, hasOutput: false };
+  if (timeoutError === null) return { result, hasOutput: collector.hasOutput };
+  if (result.kind === 'ok') result.value.lease?.release();
+  return { result: failure({ kind: 'refused', error: timeoutError }), hasOutput: false };
 }
 
-async function readWhole(
-  { context }: PreparedCompletion,
-  { upstream }: Attempt,
-  response: Response,
-  reader: EventReader,
-  builder: JsonWriter,
-): Promise<Whole> {
-  let lease: Lease | null = null;
-  try {
-    if (isEventStream(response, false)) {
-      const { clock } = context.ports;
-      const held = () => builder.heldChars;
-      lease = await readStreamedAnswer(response, reader, held, upstream, clock, context.leaseMemory);
-    } else {
-      const read = await readPlainAnswer(response, upstream, context.leaseMemory);
-      if (read.kind === 'error') return { kind: 'refused', error: read.error };
-      lease = read.lease;
-      reader.plain(read.answer);
-      await lease.pause();
-    }
-    if (builder.failure === null) return { kind: 'answer', json: builder.take(), lease };
-  } catch (error) {
-    lease?.release();
-    throw error;
+/** Reads an attempt's response with the pump of streams, into one object in place of a client's stream. */
+class Collector {
+  readonly #prepared: PreparedCompletion;
+  readonly #attempt: Attempt;
+  readonly #writer: JsonWriter;
+  readonly #pump: UpstreamPump;
+  #lease: Lease | null = null;
+  #bytes = 0;
+
+  constructor(prepared: PreparedCompletion, attempt: Attempt) {
+    this.#prepared = prepared;
+    this.#attempt = attempt;
+    this.#writer = jsonWriter(prepared, attempt);
+    this.#pump = new UpstreamPump(eventReaderOptions(prepared, attempt), this.#writer, null, {
+      clock: prepared.context.ports.clock,
+      // The lease of the collected object covers its events.
+      leaseMemory: () => Promise.resolve(SMALL_LEASE),
+      flush: () => this.#reserveMemory(),
+      onRead: (_hasEvent, bytes) => this.#count(bytes),
+    });
   }
-  lease?.release();
-  return { kind: 'failed', error: errorBeforeHead(builder.failure, upstream) };
+
+  get hasOutput(): boolean {
+    return this.#pump.hasOutput;
+  }
+
+  async collect(): Promise<Result<Collected, FailedEnd>> {
+    const { upstream } = this.#attempt;
+    const response = await this.#attempt.response;
+    if (response.kind === 'error') return failure({ kind: 'refused', error: response.error.error });
+    const { leaseMemory } = this.#prepared.context;
+    const opened = await openResponse(response.value, upstream, false, leaseMemory);
+    if (opened.kind === 'error') return failure({ kind: 'refused', error: opened.error });
+    const body = opened.value;
+    try {
+      if (body.kind === 'events') {
+        await this.#pump.pump(body.events);
+        this.#pump.cancel();
+      } else {
+        this.#lease = body.lease;
+        await this.#pump.plain(body.object);
+        await body.lease.pause();
+      }
+      if (this.#writer.failure === null) return ok({ json: this.#writer.take(), lease: this.#lease });
+    } catch (error) {
+      this.#lease?.release();
+      throw error;
+    }
+    this.#lease?.release();
+    return failure({ kind: 'failed', error: errorBeforeHead(this.#writer.failure, upstream) });
+  }
+
+  #reserveMemory(): Promise<void> | undefined {
+    const isSmall = this.#writer.heldChars <= SMALL_BYTES;
+    if (isSmall || this.#lease !== null || this.#pump.isOver) return undefined;
+    return this.#prepared.context.leaseMemory(MAX_RESPONSE_BYTES).then((lease) => {
+      this.#lease = lease;
+      if (lease === null) this.#pump.fail(memoryExhausted(this.#attempt.upstream));
+      else lease.markReceived();
+    });
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes > MAX_COLLECTED_STREAM_BYTES) this.#pump.fail(responseTooLarge(this.#attempt.upstream));
+  }
 }
 
-/** A body that has its share of the isolate's memory keeps it until its client has taken the last byte, or has gone. */
-function sending(bytes: Uint8Array, lease: Lease | null): Uint8Array | ReadableStream<Uint8Array> {
+function jsonWriter(prepared: PreparedCompletion, attempt: Attempt): JsonWriter {
+  const { client } = prepared;
+  const writer = client.jsonWriter(writerOptions(prepared));
+  if (attempt.facts.passthrough === null) return writer;
+  const options = passthroughOptions(prepared, attempt);
+  const write = (object: JsonObject) => client.passthrough?.writeJson(object, options) ?? object;
+  return new PassthroughJsonWriter(writer, write);
+}
+
+/** A large body keeps its memory until the client has taken the last byte or has disconnected. */
+function bodyOf(bytes: Uint8Array, lease: Lease | null): Uint8Array | ReadableStream<Uint8Array> {
   lease?.endWork();
   if (lease === null || bytes.length <= SMALL_BYTES) {
     lease?.release();

@@ -1,4 +1,4 @@
-/** A completion request that may be sent on, and everything for which it can be refused before an upstream is asked. */
+/** Prepares a completion request: identifies the caller, reads the body, finds the targets, translates the request for the first one, and checks the key's limits. */
 import { type Caller, isLimited, mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Policies } from '../canonical/policies.ts';
@@ -17,156 +17,161 @@ import {
   stickyKey,
   type Target,
 } from '../routing/targets.ts';
-import type { Settings } from '../settings/settings.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
-import type { Admission, CompletionContext } from './admission.ts';
-import { ReplayableRequest, type TargetRequest } from './replayable-request.ts';
-import { type ClientRoute, type CompletionRequest, readCompletionRequest } from './request.ts';
-import { type RequestPolicies, readRequestPolicies } from './request-policies.ts';
-import { maxWrittenBytes } from './written-size.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
+import type { Admission, CompletionContext, Refusal } from './admission.ts';
+import { maxWrittenBytes, ReplayableRequest, type TargetRequest } from './replayable-request.ts';
+import {
+  type ClientRoute,
+  type CompletionRequest,
+  type RequestPolicies,
+  readCompletionRequest,
+  readRequestPolicies,
+} from './request.ts';
 
-/** It lives as long as its answer streams, so it holds nothing of the prompt, which may be a thousand times its size. */
+/** What the response needs to know of its request. It lives as long as the response streams, so it holds nothing of the prompt. */
 export interface PreparedCompletion {
   readonly context: RequestContext;
   readonly route: Route;
-  /** Writes the answer. */
+  /** Writes the response. */
   readonly client: BoundProtocol;
   readonly caller: Caller;
-  /** The model or agent as the caller named it: an alias, an address, or a bare name. */
+  /** The model or agent as the client named it: an alias, an address, or a bare name. */
   readonly requestedModel: string;
-  /** The same, where it is an alias. */
+  /** The same, if it is an alias. */
   readonly alias: string | null;
   /** In the order in which they are tried. */
   readonly targets: readonly [Target, ...Target[]];
   readonly skipped: readonly SkippedTarget[];
   readonly policies: Policies;
   readonly isStreamed: boolean;
-  /** The client asked for a usage chunk (U2). */
-  readonly asksUsage: boolean;
-  /** It asked for the cost, which stands in the usage (P5). */
-  readonly asksCost: boolean;
-  /** Estimated (M3). */
+  /** The client requested a usage chunk (`stream_options.include_usage`). */
+  readonly wantsUsage: boolean;
+  /** The client requested the cost as a field of the usage. */
+  readonly wantsCost: boolean;
+  /** Estimated. */
   readonly promptTokens: number;
-  /** The credential is the caller's own (AUTH=passthrough), and so are refusals of it. */
+  /** The credential is the caller's own (`AUTH=passthrough`), so refusals of it concern the caller. */
   readonly callerPays: boolean;
-  /** What the limits of its key say; null: it has none (G2). */
+  /** Null: the key has no limits. */
   readonly admission: Admission | null;
 }
 
-export type PrepareResult =
-  | {
-      readonly kind: 'exchange';
-      readonly prepared: PreparedCompletion;
-      /** What the first target is sent. */
-      readonly first: TargetRequest;
-      /** To be released. */
-      readonly replayable: ReplayableRequest;
-      /** In which order the others follow. */
-      readonly schedule: RetrySchedule;
-    }
-  | ({ readonly kind: 'error' } & Refused);
-
-interface Refused {
-  readonly error: ApiError;
-  readonly headers?: Readonly<Record<string, string>>;
+/** A request that may be sent. Everything but `prepared` is released when no further attempt can follow. */
+export interface PreparedRequest {
+  readonly prepared: PreparedCompletion;
+  /** The request for the first target. */
+  readonly firstRequest: TargetRequest;
+  /** Writes the requests for the other targets. */
+  readonly replayable: ReplayableRequest;
+  readonly schedule: RetrySchedule;
 }
 
-/** @param pathModel the model, where the path names it (Azure's clients) */
+/** @param pathModel the model, if the path names it */
 export async function prepareCompletion<Session>(
   request: Request,
   clientRoute: ClientRoute<Session>,
   context: CompletionContext,
   pathModel?: string,
-): Promise<PrepareResult> {
+): Promise<Result<PreparedRequest, Refusal>> {
   const identified = await identifyCaller(request, context);
-  if (identified.kind === 'error') return identified;
-  const asked = readRequestPolicies(request.headers, context.settings);
-  if (asked.kind === 'error') return asked;
+  if (identified.kind === 'error') return refused(identified.error);
+  const requestPolicies = readRequestPolicies(request.headers, context.settings);
+  if (requestPolicies.kind === 'error') return refused(requestPolicies.error);
   const read = await readCompletionRequest(request, clientRoute, context, pathModel);
-  if (read.kind === 'error') return read;
-  const { lease } = read;
-  let result: PrepareResult | undefined;
+  if (read.kind === 'error') return refused(read.error);
+  let result: Result<PreparedRequest, Refusal> | undefined;
   try {
-    const caller = identified.value;
-    result = await prepare(read, {
+    result = await prepare(read.value, {
       route: clientRoute.route,
       context,
-      caller,
-      asked,
+      caller: identified.value,
+      requestPolicies: requestPolicies.value,
       signal: request.signal,
     });
     return result;
   } finally {
-    if (result?.kind !== 'exchange') lease.release();
+    if (result?.kind !== 'ok') read.value.lease.release();
   }
 }
 
-interface Asker {
+function refused(error: ApiError): Result<never, Refusal> {
+  return failure({ error, headers: {} });
+}
+
+interface RequestScope {
   readonly route: Route;
   readonly context: CompletionContext;
   readonly caller: Caller;
-  readonly asked: RequestPolicies;
+  readonly requestPolicies: RequestPolicies;
   readonly signal: AbortSignal;
 }
 
-/** Finds the request's targets, writes what the first one gets, and asks the limits of its key. */
-async function prepare(read: CompletionRequest, scope: Asker): Promise<PrepareResult> {
-  const { body, sent, sentBytes, translationError, dropped, names, lease, client } = read;
-  const { route, context, caller, signal } = scope;
-  const { policies, unsupported } = scope.asked;
+async function prepare(
+  request: CompletionRequest,
+  { route, context, caller, requestPolicies, signal }: RequestScope,
+): Promise<Result<PreparedRequest, Refusal>> {
+  const { clientBody, canonicalBody, translationError, dropped, requestedModels, lease, client } = request;
+  const [requestedModel] = requestedModels;
+  const { settings, ports } = context;
+  const { policies, unsupported } = requestPolicies;
   const callerPays = caller.credential !== null;
   const found = findTargets({
-    settings: context.settings,
+    settings,
     route,
-    // As it came: a lane passes what a chat has no words for (N1).
-    body: sent,
-    names,
-    stickyKey: () => stickyKey(body, context.ports.random),
+    // Passthrough sends fields that the canonical body lacks.
+    body: clientBody,
+    names: requestedModels,
+    stickyKey: () => stickyKey(canonicalBody, ports.random),
     mayUse: (address) => mayUse(caller, address),
     callerPays,
   });
-  if (found.kind === 'error') return found;
+  if (found.kind === 'error') return refused(found.error);
   const { targets, skipped } = found.value;
-  if (read.isPinned && targets.length > 1)
-    return { kind: 'error', error: unpinned(names[0], translationError) };
-  const schedule = openPasses(targets, route, caller, context);
-  const turn = schedule.next(context.ports.clock.now());
+  if (request.isPinned && targets.length > 1) {
+    return refused(notPinned(requestedModel, translationError));
+  }
+  const schedule = startSchedule(targets, route, caller, context);
+  const firstTarget = schedule.next(ports.clock.now())?.target ?? targets[0];
+  const refuse = (refusal: Refusal) => {
+    schedule.releaseProbe(firstTarget, ports.clock.now());
+    return failure(refusal);
+  };
   const replayable = new ReplayableRequest({
-    body,
-    sent,
+    canonicalBody,
+    clientBody,
     passthrough: client.passthrough ?? null,
     translationError,
     dropped,
     lease,
     route,
     unsupported,
-    promptCache: context.settings.promptCache,
+    promptCache: settings.promptCache,
     hidesReasoning: policies.reasoning === 'strip',
-    maxBytes: maxWrittenBytes(sentBytes, context.settings.maxRequestBytes),
+    maxBytes: maxWrittenBytes(request.clientBodyBytes, settings.maxRequestBytes),
   });
-  const target = turn?.target ?? targets[0];
-  const refuse = (refused: Refused): PrepareResult => {
-    schedule.releaseProbe(target, context.ports.clock.now());
-    return { kind: 'error', ...refused };
-  };
-  const written = await replayable.writeFor(target);
-  if (written.kind === 'error') return refuse({ error: written.error });
-  let first = written.value;
-  const promptTokens = estimatePromptTokens(body);
-  // A key without limits waits for nothing (G1).
+  const written = await replayable.writeFor(firstTarget);
+  if (written.kind === 'error') return refuse({ error: written.error, headers: {} });
+  const promptTokens = estimatePromptTokens(canonicalBody);
   const admitted = isLimited(caller)
-    ? await context.admit({ context, keyId: caller.keyId, targets, first, replayable, promptTokens })
+    ? await context.admit({
+        context,
+        keyId: caller.keyId,
+        targets,
+        first: written.value,
+        replayable,
+        promptTokens,
+      })
     : null;
   if (admitted?.kind === 'error') return refuse(admitted.error);
-  // Whoever asks from here on learns of a client that leaves; one that has left by now is asked for nobody (T4).
+  // After this point an abort event reports a disconnect.
   if (signal.aborted) {
     admitted?.value.admission.release();
-    return refuse({ error: apiError('invalid_request', 'The client left before its request was sent on') });
+    const error = apiError('invalid_request', 'The client left before its request was sent on');
+    return refuse({ error, headers: {} });
   }
-  if (admitted !== null) first = admitted.value.first;
-  return {
-    kind: 'exchange',
-    first,
+  return ok({
+    firstRequest: admitted?.value.first ?? written.value,
     replayable,
     schedule,
     prepared: {
@@ -174,33 +179,33 @@ async function prepare(read: CompletionRequest, scope: Asker): Promise<PrepareRe
       route,
       client,
       caller,
-      requestedModel: names[0],
-      alias: isAlias(names[0], context.settings) ? names[0] : null,
+      requestedModel,
+      alias:
+        findAlias(settings.aliases, requestedModel, settings.providers) === undefined ? null : requestedModel,
       targets,
       skipped: [...skipped, ...schedule.takeSkipped()],
       policies: client.takesVendorEvents ? policies : { ...policies, vendorEvents: [] },
-      isStreamed: body.stream === true,
-      asksUsage: asksForUsage(body),
-      asksCost: requestsCost(body),
+      isStreamed: canonicalBody.stream === true,
+      wantsUsage: wantsUsage(canonicalBody),
+      wantsCost: requestsCost(canonicalBody),
       promptTokens,
       callerPays,
       admission: admitted?.value.admission ?? null,
     },
-  };
+  });
 }
 
 /**
- * Nothing here knows which of several targets keeps what a request goes on with (N2).
- * @param translationError has the code by which clients know that they can send all of it
+ * The request continues state that one of several targets keeps, and the gateway does not know which one.
+ * @param translationError has the code by which clients know that they can send the whole conversation instead
  */
-function unpinned(name: string, translationError: ApiError | null): ApiError {
-  const message = `${name} stands for several targets, and one of them alone keeps what this request goes on with: send <x-weir-provider>/<x-weir-model> of its answer as the model`;
+function notPinned(name: string, translationError: ApiError | null): ApiError {
+  const message = `${name} stands for several targets, and only one of them keeps the state that this request continues: send <x-weir-provider>/<x-weir-model> of the earlier response as the model`;
   const error = apiError('invalid_request', message, 'model');
   return translationError === null ? error : { ...error, code: translationError.code };
 }
 
-/** A target's circuit is that of its route: a model that has no fill-in-the-middle may chat. */
-function openPasses(
+function startSchedule(
   targets: readonly [Target, ...Target[]],
   route: Route,
   { keyId }: Caller,
@@ -211,6 +216,7 @@ function openPasses(
     targets,
     circuits,
     caller: keyId,
+    // A model that fails on one route, such as fill-in-the-middle, may work on another.
     circuitKey: ({ address }: Target) => `${route} ${address}`,
     retries,
     deadlineAt: timers.deadlineMs === 0 ? Number.POSITIVE_INFINITY : arrivedAt + timers.deadlineMs,
@@ -219,11 +225,7 @@ function openPasses(
   return new RetrySchedule(options, ports.clock.now());
 }
 
-function isAlias(name: string, { aliases, providers }: Settings): boolean {
-  return findAlias(aliases, name, providers) !== undefined;
-}
-
-function asksForUsage(body: JsonObject): boolean {
+function wantsUsage(body: JsonObject): boolean {
   const { stream_options } = body;
   return (isObject(stream_options) && stream_options.include_usage === true) || requestsCost(body);
 }

@@ -1,4 +1,4 @@
-/** The caller's request, held until no other target may be asked: each target gets it in its provider's words (R10). */
+/** Keeps the client's request until no further target can be tried, and writes it as each target's provider expects it. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import type { PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
@@ -21,160 +21,159 @@ import {
 } from '../request-translation/translate.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
-import { type JsonObject, omit, readArray, readCount } from '../shared/json.ts';
+import { type JsonObject, omit, readArray, readCount, writeJson } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import type { Lease } from '../stream/memory.ts';
-import { writeBody } from './written-size.ts';
+import { type Lease, SMALL_BYTES } from '../stream/memory.ts';
 
-/** What one target is told of the request: it lives as long as the answer, so it holds nothing of the prompt. */
+/** Facts about the request to one target. They live as long as the response, so they hold nothing of the prompt. */
 export interface TargetFacts {
   readonly target: Target;
-  /** Names of what the upstream's request lacks of the caller's, or has otherwise (Q5, Q6). */
+  /** Names of the client's fields that the upstream's body lacks, or has with another value. */
   readonly dropped: readonly string[];
   readonly changed: readonly string[];
-  /** How many choices are asked for. */
+  /** How many choices are requested. */
   readonly choices: number;
-  /** Tools' names, by those that stand for them at the upstream; absent: each stands for itself. */
+  /** The client's names of tools, by the names sent upstream; absent: they are the same. */
   readonly toolNames?: ToolNames;
-  /** A whole answer shows every token that is billed (G3). */
+  /** A complete response shows every token that is billed (G3). */
   readonly showsAll: boolean;
-  /** Where requests and events pass as they are, because client and provider speak one dialect (N1); null: nowhere. */
+  /** The endpoint that speaks the client's protocol; null: the request is translated. */
   readonly passthrough: PassthroughEndpoint | null;
 }
 
-/** What one target is sent. */
+/** The request to one target. */
 export interface TargetRequest {
   readonly facts: TargetFacts;
   readonly url: string;
-  /** As it is sent, and its text. */
+  /** The body as it is sent, and its JSON text. */
   readonly body: JsonObject;
   readonly json: string;
-  /** In which it was written. */
+  /** The form in which it was written. */
   readonly form: RequestForm;
-  /** The same in OpenAI's form: what it is sent as, or what that was written from. */
+  /** The body in the form of Chat Completions: the one that is sent, or the one from which that was written. */
   readonly chat: JsonObject;
-  /** Prompts in the body, each of which is answered. */
+  /** How many prompts the body contains. Each has its own choices. */
   readonly prompts: number;
-  /** Whether the body tells all of the prompt: on a lane the provider may keep, fetch or search for more of it (G2). */
+  /** Whether the body contains the whole prompt. With passthrough, the provider may store, fetch or search for more of it (G2). */
   readonly hasWholePrompt: boolean;
-  /** The field that asks for an answer outside of this request, or null. */
+  /** The field that runs the request in the background, or null. */
   readonly detachedField: string | null;
 }
 
 export interface ReplayableRequestOptions {
-  /** The canonical request. */
-  readonly body: JsonObject;
-  /** The body as the client sent it, and what its dialect has for providers that speak it. */
-  readonly sent: JsonObject;
+  readonly canonicalBody: JsonObject;
+  /** The body as the client sent it, and how it passes to providers that speak the client's protocol. */
+  readonly clientBody: JsonObject;
   readonly passthrough: Passthrough | null;
-  /** Why no other provider can be asked, or null. */
+  /** Why the request can't be sent to any other provider, or null. */
   readonly translationError: ApiError | null;
-  /** Names of what the canonical request lacks of the client's. */
+  /** Names of the client's fields that the canonical body lacks. */
   readonly dropped: readonly string[];
-  /** The request's share of the isolate's memory, in whose turn the work on it is. */
+  /** The memory of the body. The work on it has begun. */
   readonly lease: Lease;
   readonly route: Route;
-  /** What becomes of fields that a target does not take (Q8). */
+  /** What happens to fields that a target does not accept. */
   readonly unsupported: Unsupported;
-  /** For callers who set no marks for a prompt cache (A9). */
   readonly promptCache: PromptCache;
-  /** Nothing of the answer's reasoning is for the client (C6). */
+  /** The client receives no reasoning. */
   readonly hidesReasoning: boolean;
-  /** The most that a target is sent. */
+  /** The bound on what is sent to a target. */
   readonly maxBytes: number;
 }
 
-/** Which models may serve it is Weir's business: upstreams refuse these, or would route by them again (R1). */
+/** Fields that the gateway itself reads. Upstreams refuse them, or would route by them again. */
 const ROUTING_FIELDS = ['models', 'route'];
 
 export class ReplayableRequest {
+  /** Null once released. */
   #held: ReplayableRequestOptions | null;
+  /** The output limit of the caller's key. */
   #outputTokens: number | null = null;
 
   constructor(options: ReplayableRequestOptions) {
     this.#held = options;
   }
 
-  /** From now on each target is told to write no more than that (G2). */
+  /** Sets the output limit for the requests that are written from now on. */
   limitOutput(tokens: number | null): void {
     this.#outputTokens = tokens;
   }
 
-  /** The request for a target; an error where its provider can't take it, or nothing is held any more. */
+  /** Writes the request for a target. Fails if its provider does not accept the request, or if the request was released. */
   async writeFor(target: Target): Promise<Result<TargetRequest, ApiError>> {
-    if (this.#held === null) {
-      return failure(apiError('internal_error', 'The request was released'));
-    }
-    const { lease, route, unsupported, promptCache, hidesReasoning, dropped, translationError, maxBytes } =
-      this.#held;
+    const held = this.#held;
+    if (held === null) return failure(apiError('internal_error', 'The request was released'));
+    const { lease, route, unsupported, promptCache, hidesReasoning, translationError } = held;
     const { provider, model, endpoint, aliasTarget } = target;
     const name = route === 'agents' ? { agent_id: model } : { model };
-    const asked: JsonObject = { ...omit(this.#held.body, ...ROUTING_FIELDS), ...aliasTarget.set, ...name };
+    const targetBody: JsonObject = {
+      ...omit(held.canonicalBody, ...ROUTING_FIELDS),
+      ...aliasTarget.set,
+      ...name,
+    };
     await lease.pause();
-    const { body: limited, isLimited } = this.#limit(asked);
-    const passthrough = laneTo(target, this.#held);
+    const { body: limitedBody, isLimited } = this.#limit(targetBody);
+    const passthrough = passthroughTo(target, held);
     if (passthrough === null && translationError !== null) return failure(translationError);
-    const form = passthrough === null ? endpoint.request : passing(passthrough, isLimited);
-    const rewritten = writeRequest(form, limited, {
+    const form = passthrough === null ? endpoint.request : passthroughForm(passthrough, isLimited);
+    const rewritten = writeRequest(form, limitedBody, {
       model,
       provider: provider.name,
       providerId: provider.id,
       unsupported,
       promptCache,
       hidesReasoning,
-      // A chat is translated for nobody, and has no lane.
-      isFromOtherProtocol: this.#held.passthrough !== null,
+      // Chat Completions is the canonical form and has no passthrough.
+      isFromOtherProtocol: held.passthrough !== null,
     });
     if (rewritten.kind === 'error') return rewritten;
-    const { changed: rewrittenFields, toolNames } = rewritten.value;
-    const { body, dropped: lost } = this.#limitWritten(form, rewritten.value);
+    const { changed, toolNames } = rewritten.value;
+    const { body, dropped } = this.#limitWritten(form, rewritten.value);
     await lease.pause();
-    const json = writeBody(body, maxBytes, provider.name);
-    if (typeof json !== 'string') return failure(json);
+    const written = writeBody(body, held.maxBytes, provider.name);
+    if (written.kind === 'error') return written;
     await lease.pause();
-    const prompts = promptsIn(asked);
-    const changed = isLimited ? [...rewrittenFields, limitName(form)] : rewrittenFields;
-    const chat = form.kind === 'native' ? limited : body;
+    const prompts = countPrompts(targetBody);
+    const isTranslated = passthrough === null;
     const facts = {
       target,
-      dropped: passthrough === null ? allNames(dropped, lost) : lost,
-      changed,
-      choices: prompts * (readCount(asked.n) ?? 1),
+      dropped: isTranslated ? joinNames(held.dropped, dropped) : dropped,
+      changed: isLimited ? [...changed, limitName(form)] : changed,
+      choices: prompts * (readCount(targetBody.n) ?? 1),
       ...(toolNames === undefined ? {} : { toolNames }),
-      showsAll: passthrough === null && showsAll(provider, model, body),
+      showsAll: isTranslated && showsAll(provider, model, body),
       passthrough: passthrough?.endpoint ?? null,
     };
-    const url =
-      passthrough === null ? targetUrl(target, asked) : passthroughUrl(target, passthrough.endpoint);
-    const hasWholePrompt = passthrough === null || tellsPrompt(passthrough.of, this.#held);
-    const detachedField = passthrough === null ? null : detachedIn(passthrough);
-    return ok({ facts, url, body, json, form, chat, prompts, hasWholePrompt, detachedField });
+    return ok({
+      facts,
+      url: isTranslated ? targetUrl(target, targetBody) : passthroughUrl(target, passthrough.endpoint),
+      body,
+      json: written.value,
+      form,
+      chat: form.kind === 'native' ? limitedBody : body,
+      prompts,
+      hasWholePrompt: isTranslated || hasWholePrompt(passthrough.passthrough, held),
+      detachedField: isTranslated ? null : backgroundField(passthrough),
+    });
   }
 
-  /** Applies the key's limit as the last change of the body, so that no other name for it is left (G2). */
-  #limitWritten(form: RequestForm, { body, dropped }: Translation): LimitedBody {
-    if (this.#outputTokens === null) return { body, dropped };
-    const limited = withWrittenLimit(form, body, this.#outputTokens);
-    return { body: limited.body, dropped: [...dropped, ...limited.dropped] };
-  }
-
-  /** As {@link writeFor}, while others may have had their turn since. */
+  /** As {@link writeFor}, after `endWork`. */
   async rewriteFor(target: Target): Promise<Result<TargetRequest, ApiError>> {
     const lease = this.#held?.lease;
     await lease?.startWork();
-    // The request may have ended meanwhile.
+    // The request may have been released meanwhile.
     if (this.#held === null) lease?.endWork();
     return this.writeFor(target);
   }
 
-  /** The work on it is done for now; it is held all the same. */
+  /** Lets other requests work. The request stays in memory. */
   endWork(): void {
     this.#held?.lease.endWork();
   }
 
   /**
-   * No other target is asked: nothing of it is held any more.
-   * @param sent its last text is held until then
+   * Releases the request: no further target is tried.
+   * @param sent resolves when the last body was sent, which stays in memory until then
    */
   release(sent?: Promise<unknown>): void {
     const lease = this.#held?.lease;
@@ -183,60 +182,88 @@ export class ReplayableRequest {
     else void sent.then(lease?.release);
   }
 
-  /** The body with the output limit of the caller's key, where that is lower than the caller's own. */
+  /** The body with the key's output limit, if that is lower than the client's own. */
   #limit(body: JsonObject): { readonly body: JsonObject; readonly isLimited: boolean } {
     if (this.#outputTokens === null) return { body, isLimited: false };
-    const asked = readOutputLimit(withoutNulls(body)) ?? null;
-    const isLimited = asked === null || asked > this.#outputTokens;
+    const clientLimit = readOutputLimit(withoutNulls(body)) ?? null;
+    const isLimited = clientLimit === null || clientLimit > this.#outputTokens;
     return isLimited ? { body: withOutputLimit(body, this.#outputTokens), isLimited } : { body, isLimited };
+  }
+
+  /** Sets the key's output limit as the last change of the body, and removes every other name of it (G2). */
+  #limitWritten(form: RequestForm, { body, dropped }: Translation): LimitedBody {
+    if (this.#outputTokens === null) return { body, dropped };
+    const limited = withWrittenLimit(form, body, this.#outputTokens);
+    return { body: limited.body, dropped: [...dropped, ...limited.dropped] };
   }
 }
 
-interface OpenLane {
-  readonly of: Passthrough;
+interface OpenPassthrough {
+  readonly passthrough: Passthrough;
   readonly endpoint: PassthroughEndpoint;
-  /** What passes of the body. */
+  /** The part of the client's body that passes. */
   readonly body: JsonObject;
 }
 
-/** The lane to a target: a step with fields of its own has none, as those are a chat's (R2). */
-function laneTo(
+/** Null if the request is translated. An alias that sets fields needs translation, because its fields are those of Chat Completions. */
+function passthroughTo(
   { provider, aliasTarget }: Target,
-  { passthrough, sent }: ReplayableRequestOptions,
-): OpenLane | null {
+  { passthrough, clientBody }: ReplayableRequestOptions,
+): OpenPassthrough | null {
   const endpoint = passthrough === null ? undefined : provider.passthrough?.[passthrough.protocol];
   if (passthrough === null || endpoint === undefined || Object.keys(aliasTarget.set).length > 0) return null;
-  const body = passthrough.withoutReasoningStates(sent);
-  return body === null ? null : { of: passthrough, endpoint, body };
+  const body = passthrough.withoutReasoningStates(clientBody);
+  return body === null ? null : { passthrough, endpoint, body };
 }
 
-function allNames(read: readonly string[], written: readonly string[]): readonly string[] {
+/** Changes only the model, the output limit, and the fields that hide the reasoning. */
+function passthroughForm(
+  { passthrough, endpoint, body: passed }: OpenPassthrough,
+  isLimited: boolean,
+): RequestForm {
+  const { outputLimitField } = passthrough;
+  return {
+    kind: 'native',
+    write: ({ max_tokens }, { model, hidesReasoning }) => {
+      const limit = isLimited ? { [outputLimitField]: max_tokens } : {};
+      const shown = hidesReasoning ? (endpoint.hideReasoning?.(passed, model) ?? passed) : passed;
+      const body = { ...omit(shown, ...ROUTING_FIELDS), model, ...limit };
+      return ok({ body, dropped: [], changed: [] });
+    },
+    // A limit of 0 does not bound the output.
+    outputLimit: (body) => readCount(body[outputLimitField]) || null,
+    withLimit: (body, tokens) =>
+      withOnlyLimit(body, outputLimitField, tokens, [...COMPETING_LIMITS, 'n', 'best_of']),
+    limitName: outputLimitField,
+  };
+}
+
+/** False if a field that only passthrough sends may add to the prompt. The list of dropped names is bounded, so a full one may lack some. */
+function hasWholePrompt(
+  passthrough: Passthrough,
+  { translationError, dropped, clientBody }: ReplayableRequestOptions,
+): boolean {
+  if (dropped.length >= MAX_REPORTED_NAMES) return false;
+  return (
+    translationError === null &&
+    !passthrough.compactsContext(clientBody) &&
+    !dropped.some((name) => passthrough.promptFields.test(name))
+  );
+}
+
+function backgroundField({ passthrough, body }: OpenPassthrough): string | null {
+  const field = passthrough.backgroundField;
+  return field !== undefined && (body[field] ?? false) !== false ? field : null;
+}
+
+function joinNames(read: readonly string[], written: readonly string[]): readonly string[] {
   const names = new ReportedFields();
   names.addAll(read);
   names.addAll(written);
   return names.list;
 }
 
-/** What a chat has no words for, and a lane passes all the same, may be a prompt of any length; of so many names some are missing. */
-function tellsPrompt(
-  passthrough: Passthrough,
-  { translationError, dropped, sent }: ReplayableRequestOptions,
-): boolean {
-  if (dropped.length >= MAX_REPORTED_NAMES) return false;
-  return (
-    translationError === null &&
-    !passthrough.compactsContext(sent) &&
-    !dropped.some((name) => passthrough.promptFields.test(name))
-  );
-}
-
-function detachedIn({ of, body }: OpenLane): string | null {
-  const { backgroundField } = of;
-  const isAsked = backgroundField !== undefined && (body[backgroundField] ?? false) !== false;
-  return isAsked ? backgroundField : null;
-}
-
-/** Fields that cut or hide a part of the answer, or make more than is sent. */
+/** Fields that truncate or hide a part of the output, or produce more than is sent. */
 const HIDING_FIELDS = [
   ...['stop', 'stop_sequences', 'prediction', 'best_of', 'audio', 'modalities'],
   ...['include_reasoning', 'separate_reasoning', 'reasoning_format', 'grammar'],
@@ -247,26 +274,44 @@ function showsAll(provider: Provider, model: string, body: JsonObject): boolean 
   return !isHiding && matchesAnyGlob(provider.visibleOutputModels ?? [], model);
 }
 
-/** The form of a body that passes as it is, but for its model, the limit of its key and what hides its reasoning (N1, C6). */
-function passing({ of, endpoint, body: sent }: OpenLane, isLimited: boolean): RequestForm {
-  return {
-    kind: 'native',
-    write: ({ max_tokens }, { model, hidesReasoning }) => {
-      const limit = isLimited ? { [of.outputLimitField]: max_tokens } : {};
-      const passed = hidesReasoning ? (endpoint.hideReasoning?.(sent, model) ?? sent) : sent;
-      const body = { ...omit(passed, ...ROUTING_FIELDS), model, ...limit };
-      return ok({ body, dropped: [], changed: [] });
-    },
-    // 0 is no limit of an answer that is reserved for.
-    outputLimit: (body) => readCount(body[of.outputLimitField]) || null,
-    withLimit: (body, tokens) =>
-      withOnlyLimit(body, of.outputLimitField, tokens, [...COMPETING_LIMITS, 'n', 'best_of']),
-    limitName: of.outputLimitField,
-  };
-}
-
-/** A list of prompts is answered with choices for each. */
-function promptsIn({ prompt }: JsonObject): number {
+function countPrompts({ prompt }: JsonObject): number {
   const prompts = readArray(prompt).filter((item) => typeof item === 'string' || Array.isArray(item)).length;
   return Math.max(1, prompts);
+}
+
+/** The body of a target has at most this many times the bytes of the client's body, plus {@link SMALL_BYTES} that Weir adds. */
+const MAX_WRITTEN_FACTOR = 4;
+
+/**
+ * The bound on the body of a target. Translation may enlarge a request, but not without a bound.
+ * @param maxRequestBytes the bound on the client's body
+ */
+export function maxWrittenBytes(clientBodyBytes: number, maxRequestBytes: number): number {
+  return Math.min(clientBodyBytes * MAX_WRITTEN_FACTOR, maxRequestBytes) + SMALL_BYTES;
+}
+
+/** @param provider its name, for the error's message */
+function writeBody(body: JsonObject, maxBytes: number, provider: string): Result<string, ApiError> {
+  const json = writeJson(body);
+  if (json !== undefined && isWithin(json, maxBytes)) return ok(json);
+  const field = largestField(body);
+  const message = `Translated for ${provider}, the request is larger than its bound of ${maxBytes} bytes. Its largest field is ${field}: send less at once`;
+  return failure(apiError('request_too_large', message, field));
+}
+
+const MAX_BYTES_PER_UTF16_UNIT = 3;
+
+function isWithin(json: string, maxBytes: number): boolean {
+  if (json.length > maxBytes) return false;
+  return (
+    json.length * MAX_BYTES_PER_UTF16_UNIT <= maxBytes || new TextEncoder().encode(json).length <= maxBytes
+  );
+}
+
+const MAX_FIELD_CHARS = 64;
+
+function largestField(body: JsonObject): string {
+  const sizes = Object.entries(body).map(([field, value]) => [writeJson(value)?.length, field] as const);
+  const [, largest = ''] = sizes.reduce((a, b) => ((b[0] ?? Infinity) > (a[0] ?? Infinity) ? b : a), [0, '']);
+  return largest.slice(0, MAX_FIELD_CHARS);
 }

@@ -1,68 +1,100 @@
-/** Reads and checks a completion request's body: an invalid one is refused with what to do, before any upstream is asked. */
-import type { ApiError } from '../canonical/error.ts';
+/** Reads and checks a completion request: its body, the models that it names, and the policies that its headers set. */
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import type { RequestContext } from '../http/context.ts';
 import { readRequestBody } from '../http/request-body.ts';
 import { type BoundProtocol, bindSession, type ClientProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
+import { UNSUPPORTED, type Unsupported } from '../request-translation/rules.ts';
 import { type RequestedModels, readRequestedModels } from '../routing/targets.ts';
+import type { Settings } from '../settings/settings.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 import type { Lease } from '../stream/memory.ts';
 
-/** What a path stands for: which of a provider's endpoints is asked, and in which dialect the client speaks. */
+/** A path of the gateway: the endpoint of the providers that serves it, and the protocol of its clients. */
 export interface ClientRoute<Session> {
   readonly route: Route;
   readonly client: ClientProtocol<Session>;
 }
 
-/** What was read of a request, which may be sent on. */
 export interface CompletionRequest {
-  /** The canonical request, and the body as the client sent it. */
-  readonly body: JsonObject;
-  readonly sent: JsonObject;
-  /** Of the latter, as it came. */
-  readonly sentBytes: number;
-  /** Why no provider of another dialect can be asked, or null. */
+  /** The body as the client sent it. */
+  readonly clientBody: JsonObject;
+  readonly clientBodyBytes: number;
+  /** The body translated into the canonical request, a body of Chat Completions. */
+  readonly canonicalBody: JsonObject;
+  /** Why the body can't be translated. Only targets that speak the client's protocol are then tried. */
   readonly translationError: ApiError | null;
-  /** It may be asked of one target alone. */
+  /** Whether the request may have one target only. */
   readonly isPinned: boolean;
-  /** Names of what it lacks of the client's. */
+  /** Names of the client's fields that the canonical body lacks. */
   readonly dropped: readonly string[];
   readonly client: BoundProtocol;
-  readonly names: RequestedModels;
-  /** The work on it has begun: to be released, or its work ended and the rest released later. */
+  readonly requestedModels: RequestedModels;
+  /** The memory of the body. Its work has begun. Release it, or end the work and release it later. */
   readonly lease: Lease;
 }
 
-export type CompletionRequestResult =
-  | ({ readonly kind: 'body' } & CompletionRequest)
-  | { readonly kind: 'error'; readonly error: ApiError };
-
-/** @param pathModel the model, where the path names it */
+/** @param pathModel the model, if the path names it */
 export async function readCompletionRequest<Session>(
   request: Request,
   { route, client }: ClientRoute<Session>,
   context: RequestContext,
   pathModel?: string,
-): Promise<CompletionRequestResult> {
-  const sent = await readRequestBody(request, context.settings.maxRequestBytes, context);
-  if (sent.kind === 'error') return sent;
-  const { lease, bytes } = sent.value;
-  const asked = pathModel === undefined ? sent.value.body : { ...sent.value.body, model: pathModel };
-  const named = readRequestedModels(asked, route);
+): Promise<Result<CompletionRequest, ApiError>> {
+  const read = await readRequestBody(request, context.settings.maxRequestBytes, context);
+  if (read.kind === 'error') return read;
+  const { lease, body, bytes: clientBodyBytes } = read.value;
+  const clientBody = pathModel === undefined ? body : { ...body, model: pathModel };
+  const named = readRequestedModels(clientBody, route);
   if (named.kind === 'error') {
     lease.release();
     return named;
   }
-  const read = client.readRequest(asked);
-  if (read.kind === 'error') {
+  const translated = client.readRequest(clientBody);
+  if (translated.kind === 'error') {
     lease.release();
-    return read;
+    return translated;
   }
-  const { body, dropped, translationError, isPinned, session } = read.value;
-  const names = named.value;
-  const answering = bindSession(client, session);
-  return {
-    ...{ kind: 'body', body, sent: asked, sentBytes: bytes, dropped, translationError, isPinned },
-    ...{ client: answering, names, lease },
-  };
+  const { body: canonicalBody, dropped, translationError, isPinned, session } = translated.value;
+  return ok({
+    clientBody,
+    clientBodyBytes,
+    canonicalBody,
+    translationError,
+    isPinned,
+    dropped,
+    client: bindSession(client, session),
+    requestedModels: named.value,
+    lease,
+  });
+}
+
+export interface RequestPolicies {
+  readonly policies: Policies;
+  readonly unsupported: Unsupported;
+}
+
+/** The deployment's policies, as changed by the headers `x-weir-vendor-events` and `x-weir-unsupported`. */
+export function readRequestPolicies(headers: Headers, settings: Settings): Result<RequestPolicies, ApiError> {
+  const vendorHeader = headers.get('x-weir-vendor-events');
+  const unsupportedHeader = headers.get('x-weir-unsupported');
+  const vendorEvents =
+    vendorHeader === null ? settings.policies.vendorEvents : parseVendorEvents(vendorHeader);
+  if (vendorEvents === null) {
+    return invalid('x-weir-vendor-events must be strip, pass, or globs such as x_research.*');
+  }
+  const unsupported =
+    unsupportedHeader === null
+      ? settings.unsupported
+      : UNSUPPORTED.find((mode) => mode === unsupportedHeader.trim());
+  if (unsupported === undefined)
+    return invalid(`x-weir-unsupported must be one of: ${UNSUPPORTED.join(', ')}`);
+  const policies = vendorHeader === null ? settings.policies : { ...settings.policies, vendorEvents };
+  return ok({ policies, unsupported });
+}
+
+function invalid(message: string): Result<never, ApiError> {
+  return failure(apiError('invalid_request', message));
 }

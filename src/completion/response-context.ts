@@ -1,27 +1,98 @@
-/** What the two ways of answering, streamed and whole, are given and share. */
-
+/** What streamed and non-streaming responses share: the options of readers and writers, and the response's headers. */
 import { headerValue } from '../http/respond.ts';
-import type { RequestMeter } from '../metering/request-meter.ts';
-import { attemptsHeader } from '../routing/attempt-summary.ts';
+import { costOfRequest } from '../metering/pricing/cost.ts';
+import type { RequestEnd, RequestMeter } from '../metering/request-meter.ts';
+import type { PassthroughOptions, WriterOptions } from '../protocols/shared/client-protocol.ts';
+import { ROUTE_SHAPES } from '../providers/provider.ts';
+import { wholeAmount } from '../shared/money.ts';
+import type { EventReaderOptions } from '../stream/event-reader.ts';
+import type { ChunkContext } from '../stream/types.ts';
 import { pickResponseHeaders } from '../upstream/fetch.ts';
-import type { AttemptRunner } from './attempt-runner.ts';
+import { type Attempt, type AttemptRunner, attemptsHeader } from './attempt-runner.ts';
 import type { PreparedCompletion } from './prepare.ts';
-
-/** A list of names in a header is cut there (Q5). */
-const MAX_NAMES_CHARS = 512;
 
 export interface ResponseContext {
   readonly prepared: PreparedCompletion;
   readonly meter: RequestMeter;
   readonly runner: AttemptRunner;
+  /** Writes the usage record and stops the runner. Only the first call counts. */
+  readonly settle: (end: RequestEnd) => void;
+}
+
+/** How an attempt's response is read. */
+export function eventReaderOptions(prepared: PreparedCompletion, attempt: Attempt): EventReaderOptions {
+  const { context, route, policies } = prepared;
+  const { target, choices, passthrough, toolNames } = attempt.facts;
+  const { provider, endpoint, model } = target;
+  const { clock, random } = context.ports;
+  return {
+    protocol: passthrough?.protocol ?? endpoint.protocol,
+    quirks: provider.quirks ?? {},
+    vendorTokens: provider.vendorTokens ?? (() => null),
+    policies,
+    maxEventBytes: context.settings.maxEventBytes,
+    context: {
+      shape: ROUTE_SHAPES[route],
+      upstream: attempt.upstream,
+      provider: provider.id,
+      model,
+      reasoning: policies.reasoning,
+      usageAt: usageAt(prepared),
+      choices,
+      ...(toolNames === undefined ? {} : { toolNames }),
+      now: () => Math.floor(clock.now() / 1000),
+      random,
+      meter: attempt.meter.accumulator,
+      ...(prepared.wantsCost ? { cost: () => costInDollars(prepared, attempt) } : {}),
+    },
+  };
+}
+
+/** A non-streaming response always has the usage. In a stream, the client and the policy decide. */
+function usageAt({ policies, isStreamed, wantsUsage }: PreparedCompletion): ChunkContext['usageAt'] {
+  if (!isStreamed || wantsUsage || policies.usageChunk === 'always') return 'end';
+  return policies.usageChunk === 'finish' ? 'finish' : 'nowhere';
+}
+
+/** Null if the cost is unknown or in another currency, because the field has no currency. */
+function costInDollars({ context }: PreparedCompletion, { facts, meter }: Attempt): number | null {
+  const cost = costOfRequest(context.prices.table, {
+    providers: facts.target.priceIds,
+    model: facts.target.model,
+    usage: meter.accumulator.countBilled().usage,
+    upstreamCost: meter.accumulator.upstreamCost,
+    endMs: context.ports.clock.now(),
+  });
+  return cost?.currency === 'USD' ? wholeAmount(cost.nano) : null;
+}
+
+export function writerOptions({
+  context,
+  policies,
+  promptTokens,
+  requestedModel,
+}: PreparedCompletion): WriterOptions {
+  const { settings, requestId, ports } = context;
+  return {
+    now: () => Math.floor(ports.clock.now() / 1000),
+    errorFrames: policies.errorFrames,
+    maxEventBytes: settings.maxEventBytes,
+    requestId,
+    promptTokens,
+    model: requestedModel,
+  };
+}
+
+export function passthroughOptions(prepared: PreparedCompletion, { facts }: Attempt): PassthroughOptions {
+  const { reasoning } = prepared.policies;
+  return { ...writerOptions(prepared), provider: facts.target.provider.id, reasoning };
 }
 
 /**
- * The headers of an answer: who gave it (H1), what of the upstream's own goes on (H2), how its key stands (G5) and what was
- * tried (R8).
- * @param isDecided whether it is known who answers: a heartbeat may send the head before, and then nobody is named
+ * The response's headers: the target, allowed headers of the upstream, the limits of the key, and the attempts.
+ * @param isDecided whether the current target is final. A heartbeat may send the headers before; they then name no target.
  */
-export function answerHeaders(
+export function responseHeaders(
   { prepared, meter, runner }: ResponseContext,
   isDecided = true,
 ): Record<string, string> {
@@ -30,7 +101,7 @@ export function answerHeaders(
   const { target, dropped, changed } = facts;
   const passed = (facts.passthrough && prepared.client.passthrough?.responseHeaders) ?? [];
   const headers = isDecided ? pickResponseHeaders(upstreamHeaders, passed) : {};
-  // The caller's own limits stand in the place of those that the deployment has at the provider.
+  // The limits of the caller's key replace those that the deployment has at the provider.
   Object.assign(headers, admission?.headers);
   if (alias !== null) headers['x-weir-alias'] = headerValue(alias);
   if (!isDecided) return headers;
@@ -43,7 +114,9 @@ export function answerHeaders(
   return headers;
 }
 
-/** Names of fields, without their values (Q5). */
+const MAX_NAMES_CHARS = 512;
+
+/** Names of fields, truncated at {@link MAX_NAMES_CHARS}. */
 function setNames(headers: Record<string, string>, header: string, names: readonly string[]): void {
   if (names.length === 0) return;
   const text = headerValue(names.join(', ')).replaceAll('%20', ' ');

@@ -1,23 +1,26 @@
-/** Answers with a stream: the head as soon as there is something to send, or the error that came first (H3). */
-
+/** Responds with a stream. The headers are sent with the first output or heartbeat; an error before them is an HTTP error. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { clientError, internalError } from '../http/respond.ts';
 import type { RequestEnd } from '../metering/request-meter.ts';
-import { lastError } from '../routing/attempt-summary.ts';
 import { type AttemptCallbacks, CanonicalStream, type EmptyEnd, type StreamEnd } from '../stream/pipeline.ts';
 import type { StreamFailure } from '../stream/types.ts';
 import { errorBeforeHead } from '../upstream/errors.ts';
-import { answerOptions, passthroughOptions, writerOptions } from './answer-options.ts';
-import type { Attempt } from './attempt.ts';
-import { isEventStream, readPlainAnswer } from './collect.ts';
-import { answerHeaders, type ResponseContext } from './response-context.ts';
+import { openResponse } from '../upstream/response-body.ts';
+import { type Attempt, withAttempts } from './attempt-runner.ts';
+import {
+  eventReaderOptions,
+  passthroughOptions,
+  type ResponseContext,
+  responseHeaders,
+  writerOptions,
+} from './response-context.ts';
 
 const STREAM_TYPE = 'text/event-stream; charset=utf-8';
 
-export async function respondWithStream(answering: ResponseContext): Promise<Response> {
-  const { prepared, meter, runner } = answering;
+export async function respondWithStream(response: ResponseContext): Promise<Response> {
+  const { prepared, meter, runner, settle } = response;
   const { context } = prepared;
-  // From here on the stream's own clocks run.
+  // The stream has a deadline timer of its own.
   context.deadline.stop();
   const stream = new CanonicalStream({
     writer: prepared.client.streamWriter(writerOptions(prepared)),
@@ -28,101 +31,99 @@ export async function respondWithStream(answering: ResponseContext): Promise<Res
     leaseMemory: context.leaseMemory,
     onWrite: (bytes) => meter.wrote(bytes),
   });
-  // The runtime waits for the meter, which is settled when both are over.
-  void stream.ended.then((end) => {
-    meter.settle(requestEnd(end, answering));
-    // An answer that ended has cancelled what its upstream may yet send.
-    if (end.kind !== 'finished') runner.stop();
-  });
-  void feedAll(stream, answering);
+  // The runtime waits for the meter, which settles after both have ended.
+  void stream.ended.then((end) => settle(requestEnd(end, response)));
+  void pumpAttempts(stream, response);
   const early = await stream.opened;
   if (early !== null) {
-    return clientError(prepared.client, context, headError(early, answering), answerHeaders(answering));
+    return clientError(prepared.client, context, headError(early, response), responseHeaders(response));
   }
-  const headers = answerHeaders(answering, runner.isDecided);
+  const headers = responseHeaders(response, runner.isDecided);
   headers['content-type'] = STREAM_TYPE;
   headers['cache-control'] = 'no-cache, no-transform';
   return new Response(stream.readable, { headers });
 }
 
-/** Gives the stream one answer, or in its place the next one; never rejects. */
-async function feedAll(stream: CanonicalStream, answering: ResponseContext): Promise<void> {
-  const { runner, prepared } = answering;
+/** Moves the output of one attempt after the other into the stream, until one is final. Never rejects. */
+async function pumpAttempts(stream: CanonicalStream, response: ResponseContext): Promise<void> {
+  const { runner, prepared } = response;
   try {
-    let attempt: Attempt | null = runner.current;
-    while (attempt !== null) {
-      await feed(stream, attempt, answering);
-      attempt = await runner.next();
-    }
-    // Where the client left while nobody was asked, nothing has ended the stream.
+    for await (const attempt of runner.attempts()) await pumpAttempt(stream, attempt, response);
+    // Ends a stream whose client disconnected between two attempts.
     stream.fail(apiError('timeout', 'The request is over'));
   } catch (error) {
     stream.fail(internalError(prepared.context, error));
   }
 }
 
-/** Gives the stream an attempt's answer, in whichever form the upstream sent it. */
-async function feed(stream: CanonicalStream, attempt: Attempt, answering: ResponseContext): Promise<void> {
-  const { prepared, runner } = answering;
-  const { upstream, facts, meter } = attempt;
-  const turn: AttemptCallbacks = {
+async function pumpAttempt(
+  stream: CanonicalStream,
+  attempt: Attempt,
+  response: ResponseContext,
+): Promise<void> {
+  const { prepared } = response;
+  const { isStreamed, context } = prepared;
+  const callbacks = attemptCallbacks(attempt, response);
+  const passthroughWriter =
+    attempt.facts.passthrough === null
+      ? undefined
+      : prepared.client.passthrough?.streamWriter(passthroughOptions(prepared, attempt));
+  const pump = stream.begin(eventReaderOptions(prepared, attempt), callbacks, passthroughWriter);
+  attempt.startTimeout((error) => pump.fail(error));
+  const result = await attempt.response;
+  if (result.kind === 'error') return pump.fail(result.error.error);
+  const opened = await openResponse(result.value, attempt.upstream, isStreamed, context.leaseMemory);
+  if (opened.kind === 'error') return pump.fail(opened.error);
+  const body = opened.value;
+  if (body.kind === 'events') return pump.pump(body.events);
+  // Passthrough writes events as they come, and a JSON object has none: the client's own writer writes them.
+  const objectPump =
+    passthroughWriter === undefined || pump.isOver
+      ? pump
+      : stream.begin(eventReaderOptions(prepared, attempt), callbacks);
+  const written = objectPump.plain(body.object);
+  body.lease.endWork();
+  await written;
+  body.lease.release();
+}
+
+function attemptCallbacks(attempt: Attempt, response: ResponseContext): AttemptCallbacks {
+  return {
     isReplaceable: attempt.isReplaceable,
-    onOutput: () => runner.succeeded(attempt),
+    onOutput: () => response.runner.succeeded(attempt),
     onEmptyEnd: (failure) => {
       try {
-        return emptyEnd(failure, attempt, answering);
+        return emptyEnd(failure, attempt, response);
       } catch (error) {
-        return {
-          kind: 'over',
-          failure: { error: internalError(prepared.context, error), upstreamError: null },
-        };
+        const failed = internalError(response.prepared.context, error);
+        return { kind: 'over', failure: { error: failed, upstreamError: null } };
       }
     },
   };
-  const passthrough =
-    facts.passthrough === null
-      ? undefined
-      : prepared.client.passthrough?.streamWriter(passthroughOptions(prepared, facts));
-  let answer = stream.begin(answerOptions(prepared, facts, meter.accumulator), turn, passthrough);
-  attempt.startTimeout((error) => answer.fail(error));
-  const result = await attempt.response;
-  if (result.kind === 'error') return answer.fail(result.error);
-  const { response } = result;
-  if (response.body !== null && isEventStream(response, true)) return answer.pump(response.body);
-  const read = await readPlainAnswer(response, upstream, prepared.context.leaseMemory);
-  if (read.kind === 'error') return answer.fail(read.error);
-  // A lane passes events, and there are none: the client's own writer makes them.
-  if (passthrough !== undefined && !answer.isOver) {
-    answer = stream.begin(answerOptions(prepared, facts, meter.accumulator), turn);
-  }
-  const written = answer.plain(read.answer);
-  read.lease.endWork();
-  await written;
-  read.lease.release();
 }
 
-/** What becomes of an answer without any output: the next target's takes its place, or it stands as it is. */
+/** An attempt ended without output: another one follows, or this end is final. */
 function emptyEnd(failure: StreamFailure | null, attempt: Attempt, { runner }: ResponseContext): EmptyEnd {
   if (failure === null) {
     return runner.endedEmpty(attempt) ? { kind: 'replaced' } : { kind: 'over', failure };
   }
   const { error, upstreamError } = failure;
-  const isSilent = upstreamError === null && error.code === 'stream_idle_timeout';
+  const isIdle = upstreamError === null && error.code === 'stream_idle_timeout';
   const classified = errorBeforeHead(failure, attempt.upstream);
-  const last = runner.failed(attempt, classified, isSilent);
+  const last = runner.failed(attempt, classified, isIdle);
   if (last === null) return { kind: 'replaced' };
-  // In a frame it is told as the upstream's own, which the classification for the head is not.
+  // An error frame has the upstream's own message. The classified message is for HTTP errors.
   const message = last.message === classified.message ? error.message : last.message;
   return { kind: 'over', failure: { error: { ...error, message }, upstreamError } };
 }
 
-/** The error with which a request is answered whose answer failed before its head (E1). */
+/** The HTTP error of a stream that failed before its headers. */
 function headError(failure: StreamFailure, { meter, runner }: ResponseContext): ApiError {
   if (failure.upstreamError === null) return failure.error;
-  return lastError(errorBeforeHead(failure, runner.current.upstream), meter.attempts);
+  return withAttempts(errorBeforeHead(failure, runner.current.upstream), meter.attempts);
 }
 
-/** An error in the place of an answer means that no tokens were used but those that it reports; silence until a timeout means no such thing. */
+/** An error in place of a response means that only the reported tokens were used. A timeout does not mean this. */
 function requestEnd(end: StreamEnd, { runner }: ResponseContext): RequestEnd {
   if (end.kind === 'finished' || end.kind === 'cancelled') return end;
   if (end.isOpen) return { kind: end.kind, error: end.failure.error };

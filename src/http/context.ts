@@ -18,7 +18,6 @@ import type { JsonObject } from '../shared/json.ts';
 import type { Result } from '../shared/result.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
 import type { Clock } from '../stream/timers.ts';
-import type { Tracing } from '../tracing/spans.ts';
 import type { Fetch } from '../upstream/fetch.ts';
 import type { Deadline } from './clock.ts';
 
@@ -69,8 +68,6 @@ export interface Ports {
   readonly clock: Clock;
   /** A random UUID (version 4). */
   readonly random: () => string;
-  /** The runtime's tracing, or null where it has none. */
-  readonly tracing: Tracing | null;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
 }
 

@@ -323,7 +323,7 @@ interface PumpHost {
    */
   readonly flush: () => Promise<void> | undefined;
   /** Called after each read of the upstream's body. */
-  readonly onRead: (hasEvent: boolean) => void;
+  readonly onRead: (hasEvent: boolean, bytes: number) => void;
 }
 
 /**
@@ -345,7 +345,8 @@ export class UpstreamPump {
   #source: ReadableStreamBYOBReader | undefined;
   #isCancelled = false;
 
-  constructor(options: EventReaderOptions, sink: ChunkSink, writer: StreamWriter, host: PumpHost) {
+  /** @param writer writes the fast path's frames; null: the sink is no stream */
+  constructor(options: EventReaderOptions, sink: ChunkSink, writer: StreamWriter | null, host: PumpHost) {
     this.#options = options;
     this.#host = host;
     this.#reader = new EventReader(options, sink, writer);
@@ -388,7 +389,7 @@ export class UpstreamPump {
         this.#lease?.endWork();
         buffer = nextBuffer(read.value);
         const events = this.#reader.events - eventsBefore;
-        this.#host.onRead(events > 0);
+        this.#host.onRead(events > 0, bytes);
         const pause = written === undefined ? yields.read(bytes, events) : written;
         if (pause !== undefined) await pause;
         if (written !== undefined) yields.reset();
@@ -462,7 +463,7 @@ function nextBuffer(read: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
 }
 
 /** Input without output is read without a pause. This counts it, and yields to other streams and timers after a limit (B4). */
-export class YieldBudget {
+class YieldBudget {
   readonly #clock: Clock;
   #bytes = 0;
 

@@ -23,23 +23,49 @@ export interface Tracing {
   startActiveSpan<T>(name: string, callback: (span: Span) => T): T;
 }
 
-export interface SpannedRequest {
+interface TracedRequest {
   readonly route: Route;
   /** The requested model or agent. */
-  readonly asked: string;
+  readonly requestedModel: string;
   readonly isStreamed: boolean;
 }
 
+/** The request's span as the core sees it: `RequestSpan` of `http/context.ts`. */
+interface RequestSpan {
+  readonly inAttemptSpan: <Value>(
+    attempt: AttemptFacts,
+    run: (end: ((attempt: Attempt) => void) | null) => Value,
+  ) => Value;
+  readonly end: (record: UsageRecord, served: AttemptFacts) => void;
+}
+
+/** Implements `RequestTracing` of `http/context.ts`. `run` gets null if no span is recorded. */
+export function requestTracing(tracing: Tracing | null) {
+  return {
+    inRequestSpan: <Value>(request: TracedRequest, run: (span: RequestSpan | null) => Value): Value =>
+      inRequestSpan(tracing, request, (span) => {
+        if (span === null) return run(null);
+        return run({
+          inAttemptSpan: (attempt, runAttempt) =>
+            inAttemptSpan(tracing, request.route, attempt, (attemptSpan) =>
+              runAttempt(attemptSpan && ((ended) => endAttemptSpan(attemptSpan, ended))),
+            ),
+          end: (record, served) => endRequestSpan(span, record, served),
+        });
+      }),
+  };
+}
+
 /** @param run gets null if no span is recorded */
-export function inRequestSpan<T>(
+function inRequestSpan<T>(
   tracing: Tracing | null,
-  { route, asked, isStreamed }: SpannedRequest,
+  { route, requestedModel, isStreamed }: TracedRequest,
   run: (span: Span | null) => T,
 ): T {
   const operation = OPERATIONS[route];
-  return inSpan(tracing, `${operation} ${asked}`, run, () => ({
+  return inSpan(tracing, `${operation} ${requestedModel}`, run, () => ({
     'gen_ai.operation.name': operation,
-    'gen_ai.request.model': asked,
+    'gen_ai.request.model': requestedModel,
     // The conventions set it only if it is true.
     'gen_ai.request.stream': isStreamed || undefined,
   }));
@@ -49,7 +75,7 @@ export function inRequestSpan<T>(
  * Sets tokens and cost on the request's span only, so that a sum over all spans counts them once.
  * @param served the attempt that served the request or was the last one
  */
-export function endRequestSpan(span: Span, record: UsageRecord, served: AttemptFacts): void {
+function endRequestSpan(span: Span, record: UsageRecord, served: AttemptFacts): void {
   span.setAttributes({
     'gen_ai.provider.name': providerName(served.priceIds),
     'gen_ai.response.model': record.model,
@@ -74,7 +100,7 @@ export function endRequestSpan(span: Span, record: UsageRecord, served: AttemptF
 }
 
 /** @param run gets null if no span is recorded */
-export function inAttemptSpan<T>(
+function inAttemptSpan<T>(
   tracing: Tracing | null,
   route: Route,
   { priceIds, model }: AttemptFacts,
@@ -88,7 +114,7 @@ export function inAttemptSpan<T>(
   }));
 }
 
-export function endAttemptSpan(span: Span, { status, error_code }: Attempt): void {
+function endAttemptSpan(span: Span, { status, error_code }: Attempt): void {
   span.setAttributes({
     'http.response.status_code': status ?? undefined,
     'error.type': error_code ?? undefined,

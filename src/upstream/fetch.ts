@@ -1,7 +1,8 @@
-/** Calls an upstream: the request as its provider takes it, allowlisted headers both ways, refusals as errors of the table. */
+/** Calls an upstream: sends the allowed headers of the client, and turns refusals and failed connections into errors. */
 import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { removeSecret } from '../canonical/upstream-error.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 import type { Clock } from '../stream/timers.ts';
 import { checkHint, classifyRefusal, readRetryDelay, type UpstreamErrorContext } from './errors.ts';
 
@@ -22,34 +23,34 @@ export interface UpstreamRequest {
   /** JSON text. */
   readonly body: string;
   readonly isStreamed: boolean;
-  /** The client's own headers, of which few go on (H2). */
+  /** The client's headers. Only the allowed ones are sent. */
   readonly clientHeaders: Headers;
-  /** Names of those that go on besides, because the upstream speaks the client's dialect (N1): they win over the API's own. */
+  /** Names of further client headers to send with passthrough. They override `apiHeaders`. */
   readonly passedHeaders: readonly string[];
-  /** Whose idempotency keys these are: all callers of a deployment share one credential, and must not share its keys. */
+  /** Part of the idempotency key, because all callers of a deployment share one credential. */
   readonly callerId: string;
-  /** Those that every request to it has, with its credential: they win over all others. */
+  /** The headers of every request to this provider, with the credential. They override the client's. */
   readonly apiHeaders: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly clock: Clock;
 }
 
-export type UpstreamResult =
-  | { readonly kind: 'answer'; readonly response: Response }
-  | {
-      readonly kind: 'error';
-      readonly error: ApiError;
-      readonly headers: Headers;
-      /** Of the upstream's refusal; null where there was no answer. */
-      readonly status: number | null;
-      /** What an operator needs to find the fault: where it was asked, and why that failed. For the log and the record alone (E4). */
-      readonly cause: string | null;
-    };
+/** The response has a success status. */
+export type UpstreamResult = Result<Response, UpstreamFailure>;
 
-/** What of a client's headers an upstream gets as it is (H2): tracing, nothing that identifies the client. */
+interface UpstreamFailure {
+  readonly error: ApiError;
+  readonly headers: Headers;
+  /** The status of the upstream's refusal; null if there was no response. */
+  readonly status: number | null;
+  /** The URL and the reason, for operators. It goes to the log and the record, never to a client (E4). */
+  readonly cause: string | null;
+}
+
+/** The client's headers that are sent upstream unchanged: tracing, nothing that identifies the client. */
 const REQUEST_HEADERS = ['traceparent', 'tracestate', 'x-client-request-id'];
 
-/** What of an upstream's headers a client gets (H2). */
+/** The upstream's headers that are sent to the client. */
 export const RESPONSE_HEADERS = [
   'retry-after',
   'retry-after-ms',
@@ -61,70 +62,70 @@ export const RESPONSE_HEADERS = [
   'x-ratelimit-reset-tokens',
 ];
 
-/** Never throws: an upstream that can't be reached is an error of the table. */
+/** Never rejects. */
 export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Promise<UpstreamResult> {
   const { upstream, signal, clock, clientHeaders, callerId } = request;
   try {
-    const sent = requestHeaders(request);
+    const headers = requestHeaders(request);
     const key = readHeader(clientHeaders, 'idempotency-key');
-    // As a list, so that no two pairs of caller and key are the same text.
-    if (key !== null) sent['idempotency-key'] = await sha256(JSON.stringify([callerId, key]));
+    // A JSON list, so that different pairs of caller and key never become the same text.
+    if (key !== null) headers['idempotency-key'] = await sha256(JSON.stringify([callerId, key]));
     const response = await fetch(request.url, {
       method: 'POST',
-      headers: sent,
+      headers,
       body: request.body,
       // A redirect could carry the credential to another host.
       redirect: 'manual',
       signal,
     });
-    if (response.ok) return { kind: 'answer', response };
+    if (response.ok) return ok(response);
     const body = await readStart(response.body, clock);
     const { status } = response;
-    const headers = withRetryAfter(response.headers, readRetryDelay(body, upstream));
+    const refusalHeaders = withRetryAfter(response.headers, readRetryDelay(body, upstream));
     const error = classifyRefusal({ status, body }, upstream);
-    const what = `answered ${status}${checkHint(suspectOf(status, upstream))}`;
-    const cause = SET_UP_STATUSES.has(status) ? causeOf(request.url, upstream.secret, what) : null;
-    return { kind: 'error', error, headers, status, cause };
+    const what = `answered ${status}${checkHint(suspectSetting(status, upstream))}`;
+    const cause = SETTING_STATUSES.has(status) ? causeOf(request.url, upstream.secret, what) : null;
+    return failure({ error, headers: refusalHeaders, status, cause });
   } catch (reason) {
     const message = `${upstream.name} could not be reached${checkHint(upstream.urlSetting)}`;
     const what = reasonOf(reason) + checkHint(upstream.urlSetting);
     const cause = signal.aborted ? null : causeOf(request.url, upstream.secret, what);
     const error = apiError('upstream_unreachable', message);
-    return { kind: 'error', error, headers: new Headers(), status: null, cause };
+    return failure({ error, headers: new Headers(), status: null, cause });
   }
 }
 
-/** Refusals that a wrong setting can be the cause of. */
-const SET_UP_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
+/** Refusals that a wrong setting can cause. */
+const SETTING_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
 
-function suspectOf(
+function suspectSetting(
   status: number,
   { keySetting, urlSetting }: UpstreamErrorContext,
 ): string | null | undefined {
   return status === 404 ? urlSetting : keySetting;
 }
 
-/** Where an upstream was asked, and what came of it: for the log and the record alone. */
+/** The URL and the failure, for the log and the record. */
 export function causeOf(url: string, secret: string, what: string): string {
-  // A query may hold a secret, too.
+  // The query may contain a secret.
   const [address = ''] = url.split('?');
   return removeSecret(`${address}: ${what}`, secret).slice(0, MAX_CAUSE_CHARS);
 }
 
-/** What a failed fetch says, without the full stop at its end. */
+/** The message of a failed fetch without its final period. */
 export function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
 }
 
-/** The refusal's headers, which tell what its body says where they don't: routing and clients read it there. */
+/** Adds the delay that the body states, if the headers have none. Routing and clients read it from the header. */
 function withRetryAfter(headers: Headers, seconds: number | undefined): Headers {
   if (seconds === undefined || headers.has('retry-after')) return headers;
-  const told = new Headers(headers);
-  told.set('retry-after', String(seconds));
-  return told;
+  const extended = new Headers(headers);
+  extended.set('retry-after', String(seconds));
+  return extended;
 }
 
-/** The start of a refusal's text, up to bounds of size and time, or to where it is cut: its status tells the rest. Never rejects. */
+/** The start of a refusal's text, up to bounds of size and time, or to where the connection broke. Never rejects. */
 async function readStart(body: ReadableStream<Uint8Array> | null, clock: Clock): Promise<string> {
   if (body === null) return '';
   const reader = body.getReader();
@@ -148,7 +149,7 @@ async function readStart(body: ReadableStream<Uint8Array> | null, clock: Clock):
   }
 }
 
-/** As a plain object, which the runtime takes in one step. */
+/** A plain object, because the runtime converts it in one step. */
 function requestHeaders(request: UpstreamRequest): Record<string, string> {
   const { clientHeaders, passedHeaders, apiHeaders, isStreamed } = request;
   const headers: Record<string, string> = {
@@ -160,7 +161,7 @@ function requestHeaders(request: UpstreamRequest): Record<string, string> {
     const value = readHeader(clientHeaders, name);
     if (value !== null) headers[name] = value;
   }
-  // Those of the deployment may be written in any case.
+  // Configured header names may be in any case.
   for (const [name, value] of Object.entries(apiHeaders)) headers[name.toLowerCase()] = value;
   for (const name of passedHeaders) {
     const value = readHeader(clientHeaders, name, LONG_VALUE);
@@ -169,10 +170,7 @@ function requestHeaders(request: UpstreamRequest): Record<string, string> {
   return headers;
 }
 
-/**
- * Of an upstream's headers those that go on, as a plain object.
- * @param passed names of those that go on besides (N1)
- */
+/** @param passed names of further headers to send to the client with passthrough */
 export function pickResponseHeaders(headers: Headers, passed: readonly string[]): Record<string, string> {
   const picked: Record<string, string> = {};
   for (const name of passed.length === 0 ? RESPONSE_HEADERS : [...RESPONSE_HEADERS, ...passed]) {
@@ -182,13 +180,13 @@ export function pickResponseHeaders(headers: Headers, passed: readonly string[])
   return picked;
 }
 
-/** None of the picked headers has a use for more; some clients fail on longer ones. */
+/** None of these headers needs more, and some clients fail on longer ones. */
 const HEADER_VALUE = /^[\x20-\x7e]{0,512}$/;
 
-/** A list of betas, of which Claude Code sends a dozen. */
+/** For lists of betas: Claude Code sends a dozen. */
 const LONG_VALUE = /^[\x20-\x7e]{0,4096}$/;
 
-/** Nothing but printable ASCII goes on: some runtimes would send anything else as it is. */
+/** Only printable ASCII: some runtimes send anything else unchanged. */
 function readHeader(headers: Headers, name: string, form = HEADER_VALUE): string | null {
   const value = headers.get(name);
   return value !== null && form.test(value) ? value : null;

@@ -57,7 +57,7 @@ test('R8 if all fail, the error is the last one’s and tells what was tried', a
     const { status, error } = await errorOf(response);
     expect([status, error.code]).toEqual([429, 'code_429']);
     expect(error.message).toBe(
-      'DeepSeek: no (asked 3 times: openai/500 500, opentoken/anything upstream_unreachable, deepseek/429 429)',
+      'DeepSeek: no (tried 3 times: openai/500 500, opentoken/anything upstream_unreachable, deepseek/429 429)',
     );
     expect(await routing().recordOf(response)).toMatchObject({
       status: 'failed',

@@ -125,7 +125,7 @@ describe.each(FAILURES.map(([name, play, told]) => ({ name, play, told })))('R4 
     // The last one is not held: its role may have opened the stream, and the error is a frame then.
     expect(got.status >= 400 || (stream && got.isDone)).toBe(true);
     expect(got.error?.message).toMatch(/^Mistral/);
-    expect(got.error?.message).toContain(`(asked 2 times: deepseek/first 503, mistral/second ${told})`);
+    expect(got.error?.message).toContain(`(tried 2 times: deepseek/first 503, mistral/second ${told})`);
     expect(got.headers.get('x-weir-attempts')).toMatch(
       /^deepseek\/first 503 0ms, mistral\/second (?:\w+) 0ms$/,
     );

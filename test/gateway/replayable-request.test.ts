@@ -1,7 +1,6 @@
 /** Tests what is held of a request, and until when: its memory, and its words for each target (R10). */
 import { describe, expect, test } from 'vitest';
-import { ReplayableRequest } from '../../src/completion/replayable-request.ts';
-import { maxWrittenBytes } from '../../src/completion/written-size.ts';
+import { maxWrittenBytes, ReplayableRequest } from '../../src/completion/replayable-request.ts';
 import type { Lease } from '../../src/stream/memory.ts';
 import { settingsWith, targetsOf } from '../routing/targets.ts';
 import { event, type Play, ROLE, RoutedGateway, settle, sse } from './upstreams.ts';
@@ -22,8 +21,8 @@ function hold(body: object = BODY, maxBytes = 10_000) {
   };
   return {
     held: new ReplayableRequest({
-      body: { ...body },
-      sent: { ...body },
+      canonicalBody: { ...body },
+      clientBody: { ...body },
       passthrough: null,
       translationError: null,
       dropped: [],
@@ -92,7 +91,7 @@ describe('R10 HeldRequest', () => {
       error: { status: 413, code: 'request_too_large', param: 'tools' },
     });
     expect(written.kind === 'error' && written.error.message).toBe(
-      'Written for OpenAI, the request is larger than the 800 bytes that this one may have, most of it by tools: send less at once',
+      'Translated for OpenAI, the request is larger than its bound of 800 bytes. Its largest field is tools: send less at once',
     );
     expect((await hold(BODY, 800).held.writeFor(OPENAI)).kind).toBe('ok');
   });

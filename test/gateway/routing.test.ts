@@ -349,7 +349,7 @@ describe('R6 further passes', () => {
     const got = await read(await asked);
     expect(gateway.models).toEqual(['first', 'second', 'second', 'second']);
     expect(got.error?.message).toBe(
-      'Mistral: no (asked 4 times: deepseek/first 401, mistral/second 500, mistral/second 500, mistral/second 500)',
+      'Mistral: no (tried 4 times: deepseek/first 401, mistral/second 500, mistral/second 500, mistral/second 500)',
     );
     expect(got.headers.get('x-weir-attempts')).toMatch(
       /^deepseek\/first 401 0ms, (?:mistral\/second 500 0ms(?:, )?){3}$/,

@@ -1,5 +1,5 @@
 /** Upstreams by script, and a gateway in memory before them: every way in which one can fail, and a clock that the test advances. */
-import type { Ports } from '../../src/http/context.ts';
+import type { GatewayPorts } from '../../src/gateway.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
@@ -111,7 +111,11 @@ export class RoutedGateway {
    * @param plays by model: what each request to it meets, the last one again and again
    * @param own `random`: what `crypto.randomUUID` would say
    */
-  constructor(plays: Plays, env: JsonObject = {}, own: Partial<Pick<Ports, 'random' | 'tracing'>> = {}) {
+  constructor(
+    plays: Plays,
+    env: JsonObject = {},
+    own: Partial<Pick<GatewayPorts, 'random' | 'tracing'>> = {},
+  ) {
     this.#plays = new Map(Object.entries(plays).map(([model, list]) => [model, [...list]]));
     this.gateway = new LimitedGateway(
       { ...ENV, ...env },

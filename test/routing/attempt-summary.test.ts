@@ -1,12 +1,12 @@
-/** Tests how attempts are told: in `x-weir-attempts` and in the message of the last error (R8). */
+/** Tests the summary of attempts in `x-weir-attempts` and in the message of the last error (R8). */
 import { expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import {
   attemptsHeader,
-  lastError,
   MAX_ATTEMPTS_CHARS,
   skippedAttempt,
-} from '../../src/routing/attempt-summary.ts';
+  withAttempts,
+} from '../../src/completion/attempt-runner.ts';
 import { targetsOf } from './targets.ts';
 
 const DOWN = {
@@ -27,7 +27,7 @@ test('R8 the header names each target with how it ended and how long that took',
   );
 });
 
-test('R8 R3 an error within a 200 is told by its code, and what was left out by its reason', () => {
+test('R8 R3 an error within a 200 is shown with its code, and a skipped target with its reason', () => {
   expect(attemptsHeader([SKIPPED, CUT])).toBe(
     'openai/gpt-5 model_not_allowed, mistral/m upstream_truncated 7ms',
   );
@@ -43,12 +43,12 @@ test('R8 a name is printable ASCII without commas, and many attempts are cut at 
 
 test('R8 the last error says how many attempts there were and how each ended', () => {
   const error = apiError('upstream_truncated', 'Mistral broke the connection');
-  expect(lastError(error, [DOWN, SKIPPED, CUT])).toEqual({
+  expect(withAttempts(error, [DOWN, SKIPPED, CUT])).toEqual({
     ...error,
     message:
-      'Mistral broke the connection (asked 2 times: deepseek/deepseek-flash 503, openai/gpt-5 model_not_allowed, ' +
+      'Mistral broke the connection (tried 2 times: deepseek/deepseek-flash 503, openai/gpt-5 model_not_allowed, ' +
       'mistral/m upstream_truncated)',
   });
-  expect(lastError(error, [SKIPPED, CUT]).message).toContain('(asked once: ');
-  expect(lastError(error, [CUT])).toBe(error);
+  expect(withAttempts(error, [SKIPPED, CUT]).message).toContain('(tried once: ');
+  expect(withAttempts(error, [CUT])).toBe(error);
 });

@@ -1,7 +1,6 @@
 /** The way of one request's body to an upstream, as the gateway goes it, and what each piece of work on it costs. */
 import { readFileSync } from 'node:fs';
-import { ReplayableRequest } from '../../../src/completion/replayable-request.ts';
-import { maxWrittenBytes } from '../../../src/completion/written-size.ts';
+import { maxWrittenBytes, ReplayableRequest } from '../../../src/completion/replayable-request.ts';
 import { MAX_BODY_FIELDS } from '../../../src/http/request-body.ts';
 import { findUsageUpperBound } from '../../../src/ledger/limits/usage-upper-bound.ts';
 import { estimatePromptTokens } from '../../../src/metering/estimate.ts';
@@ -152,7 +151,7 @@ export async function write(
   const lease = { ...SMALL_LEASE, pause: async () => watch.did('write') };
   const { body, dropped, translationError, session } = request;
   const held = new ReplayableRequest({
-    ...{ body, sent, dropped, translationError, lease },
+    ...{ canonicalBody: body, clientBody: sent, dropped, translationError, lease },
     passthrough: client.passthrough ?? null,
     route: sample.route,
     unsupported: 'drop',

@@ -99,7 +99,7 @@ export class EventReader {
     return this.#fastPath?.hits ?? 0;
   }
 
-  /** Whether there was text of content, reasoning, a refusal or a tool call, or a vendor event that passes (R5). */
+  /** Whether there was text of content, reasoning, a refusal or a tool call, or a vendor event that passes. */
   get hasOutput(): boolean {
     return this.#hasOutput;
   }
@@ -126,7 +126,7 @@ export class EventReader {
     else this.#failTruncated();
   }
 
-  /** Ends the stream because the connection broke: complete if every choice has its finish, else failed (F2). */
+  /** Ends the stream because the connection broke: complete if every choice has its finish, else failed. */
   broken(error: ApiError): void {
     this.#bodyEnded = true;
     if (this.#partial.length > 0) this.#sse.push(this.#partial.take());

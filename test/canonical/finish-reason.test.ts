@@ -1,4 +1,4 @@
-/** Tests what finish words mean: one of the four reasons, or a failure (C8). */
+/** Tests the meanings of finish words: one of the four reasons, or a failure (C8). */
 import { expect, test } from 'vitest';
 import { finishMeaning } from '../../src/canonical/finish-reason.ts';
 

@@ -1,4 +1,4 @@
-/** Tests log probabilities (C9, C10): both forms read, and each written as the other. */
+/** Tests log probabilities (C9, C10): reading both forms, and converting each into the other. */
 import { describe, expect, test } from 'vitest';
 import { readLogprobs, toChatLogprobs, toTextLogprobs } from '../../src/canonical/logprobs.ts';
 
@@ -34,7 +34,7 @@ describe('readLogprobs', () => {
 });
 
 describe('toChatLogprobs and toTextLogprobs', () => {
-  test('C9 the legacy form as the chat form: bytes are null, because they are unknown', () => {
+  test('C9 legacy form to chat form: bytes are null, because they are unknown', () => {
     expect(toChatLogprobs(TEXT)).toEqual({
       content: [
         {
@@ -49,7 +49,7 @@ describe('toChatLogprobs and toTextLogprobs', () => {
     expect(toChatLogprobs({ ...TEXT, top_logprobs: null }).content).toMatchObject([{ top_logprobs: [] }]);
   });
 
-  test('C10 the chat form as the legacy form: offsets go on from the text before', () => {
+  test('C10 chat form to legacy form: offsets continue from the earlier text', () => {
     const content = [ENTRY, { ...ENTRY, token: 'bcd' }, { ...ENTRY, token: 'e', top_logprobs: [] }];
     expect(toTextLogprobs({ content, refusal: null }, 10)).toEqual({
       tokens: ['a', 'bcd', 'e'],
@@ -59,12 +59,12 @@ describe('toChatLogprobs and toTextLogprobs', () => {
     });
   });
 
-  test('C9 C10 already in the wanted form: unchanged', () => {
+  test('C9 C10 already in the requested form: unchanged', () => {
     expect(toChatLogprobs(CHAT)).toBe(CHAT);
     expect(toTextLogprobs(TEXT, 99)).toBe(TEXT);
   });
 
-  test('C10 a refusal in the chat form: the legacy form has no place for it', () => {
+  test('C10 a refusal in the chat form: dropped in the legacy form', () => {
     expect(toTextLogprobs({ content: null, refusal: [ENTRY] }, 0)).toBeNull();
   });
 });

@@ -1,4 +1,4 @@
-/** Tests what becomes of reasoning details (A7): stripped of their texts, and joined where a plain answer is made of pieces. */
+/** Tests reasoning details (A7): provider tags, stripping their texts, and joining their pieces. */
 import { describe, expect, test } from 'vitest';
 import {
   ReasoningDetails,
@@ -50,7 +50,7 @@ describe('ReasoningStripper', () => {
     expect(details).toEqual(before);
   });
 
-  test('A7 a text in one piece and its signature in the next: both are taken', () => {
+  test('A7 a text in one piece and its signature in the next: both are stripped', () => {
     const stripper = new ReasoningStripper();
     const pieces = [[text('a')], [text('b')], [{ type: 'reasoning.text', signature: 's', index: 0 }]];
     expect(pieces.map((piece) => stripper.strip(piece))).toEqual([[], [], []]);
@@ -65,7 +65,7 @@ function joinedOf(...chunks: JsonObject[][]): readonly JsonObject[] {
 }
 
 describe('ReasoningDetails', () => {
-  test('B4 100,000 chunks of a detail each: added in one pass, where a search among all at each took minutes', () => {
+  test('B4 100,000 chunks of one detail each: added in linear time', () => {
     const details = new ReasoningDetails();
     for (let i = 0; i < 100_000; i++) details.add([encrypted('d', { index: i, id: 'i' })]);
     for (let i = 0; i < 100_000; i++) details.add([text('a', { index: i % 50_000 })]);

@@ -1,11 +1,11 @@
-/** Tests the ids that Weir makes for tool calls (C7, Q3): their form, and that they agree and differ as they should. */
+/** Tests the tool call ids that Weir generates (C7, Q3): their form, and that equal texts have equal ids and others do not. */
 import { expect, test } from 'vitest';
 import { toolCallId } from '../../src/canonical/tool-call-id.ts';
 import { seeded } from '../random.ts';
 
 const RANDOM_TEXTS = 200_000;
 
-/** Texts as they occur: counters, ids that differ by one sign, UUIDs, and nothing at all. */
+/** Texts as they occur: counters, ids that differ in one character, UUIDs, and the empty text. */
 const TEXTS = [
   '',
   '0',
@@ -24,13 +24,13 @@ test.each(TEXTS)('C7 Q3 %j: nine letters and digits, the same each time', (text)
   expect(toolCallId(text)).toBe(toolCallId(text));
 });
 
-test('C7 Q3 texts that are nearly alike: an id of its own for each', () => {
+test('C7 Q3 similar texts: different ids', () => {
   expect(new Set(TEXTS.map(toolCallId)).size).toBe(TEXTS.length);
   const counted = Array.from({ length: 10_000 }, (_, at) => toolCallId(`call_${at}`));
   expect(new Set(counted).size).toBe(counted.length);
 });
 
-test(`C7 Q3 ${RANDOM_TEXTS} random texts: no two have one id, and every sign occurs in every place`, () => {
+test(`C7 Q3 ${RANDOM_TEXTS} random texts: no two have the same id, and every character occurs in every position`, () => {
   const random = seeded(RANDOM_TEXTS);
   const texts = new Set<string>();
   while (texts.size < RANDOM_TEXTS)
@@ -38,7 +38,7 @@ test(`C7 Q3 ${RANDOM_TEXTS} random texts: no two have one id, and every sign occ
   const ids = [...texts].map(toolCallId);
   expect(new Set(ids).size).toBe(texts.size);
   const signs = Array.from({ length: 9 }, (_, place) => new Set(ids.map((id) => id[place])).size);
-  // The last place holds what is left of 53 bits.
+  // The last position has the rest of 53 bits.
   expect(signs.slice(0, -1)).toEqual(Array(8).fill(62));
   expect(signs.at(-1)).toBeGreaterThan(40);
 });

@@ -1,4 +1,4 @@
-/** Tests the reading of upstream errors in every form, and the cleaning of their messages (E1, E2, E4). */
+/** Tests reading upstream errors in every form, and sanitizing their messages (E1, E2, E4). */
 import { describe, expect, test } from 'vitest';
 import type { UpstreamError } from '../../src/canonical/error.ts';
 import {
@@ -151,7 +151,7 @@ describe('streamError', () => {
     });
   });
 
-  test('E4 a param with the credential: cleaned as the message is', () => {
+  test('E4 a param with the credential: sanitized like the message', () => {
     const error = { ...NO_FIELDS, param: `at ${UPSTREAM.secret}` };
     expect(streamError(UPSTREAM, error)).toMatchObject({ param: 'at [redacted]' });
   });
@@ -165,7 +165,7 @@ describe('streamError', () => {
     ['markup', '<b>no</b>'],
     ['a text of two lines', 'no\nno'],
     ['a text that is too long', 'a'.repeat(129)],
-  ])('E1 E4 a code that is %s: none', (_, code) => {
+  ])('E1 E4 a code that is %s: undefined', (_, code) => {
     expect(streamError(UPSTREAM, { ...NO_FIELDS, code })).toMatchObject({ code: 'upstream_error' });
     expect(sanitizeCode(code, UPSTREAM)).toBeUndefined();
   });
@@ -178,12 +178,12 @@ describe('streamError', () => {
     },
   );
 
-  test('E4 no message: still names whose error it is', () => {
+  test('E4 no message: the provider is still named', () => {
     expect(upstreamMessage(UPSTREAM, undefined)).toBe('Provider reported an error without a message');
     expect(upstreamMessage(UPSTREAM, ' \n ')).toBe('Provider reported an error without a message');
   });
 
-  test('C8 failedFinish: error has the common code, any other reason is the code', () => {
+  test('C8 failedFinish: `error` has the common code, any other word is the code', () => {
     expect(failedFinish(UPSTREAM, 'error')).toMatchObject({
       code: 'upstream_error',
       message: 'Provider stopped: error',
@@ -196,7 +196,7 @@ describe('streamError', () => {
   });
 });
 
-describe('clean', () => {
+describe('sanitize', () => {
   test.each([
     ['the credential of the deployment', `Key ${UPSTREAM.secret} is invalid`, 'secret/of'],
     ['it, percent-encoded', `GET /v1?key=${encodeURIComponent(UPSTREAM.secret)} failed`, 'secret%2Fof'],
@@ -251,11 +251,11 @@ describe('clean', () => {
     'See https://platform.openai.com/docs/guides/error-codes',
     'Invalid value for token_limit and api_version',
     "The key 'messages' is missing at position 3",
-  ])('E1 %j: reaches the client as it is', (message) => {
+  ])('E1 %j: reaches the client unchanged', (message) => {
     expect(sanitize(message, UPSTREAM)).toBe(message);
   });
 
-  test('E4 what is around a secret: stays readable', () => {
+  test('E4 the text around a secret: stays readable', () => {
     expect(sanitize(`a ${UPSTREAM.secret} b 10.0.0.1 c\n  at d`, UPSTREAM)).toBe(
       'a [redacted] b [address] c',
     );
@@ -276,7 +276,7 @@ describe('clean', () => {
     },
   );
 
-  test('E4 B1 a megabyte of a credential of one letter: no search runs over all of it', () => {
+  test('E4 B1 a megabyte of a one-letter credential: only a bounded part is searched', () => {
     const started = performance.now();
     expect(sanitize('a '.repeat(500_000), { name: 'Provider', secret: 'a' }).length).toBeLessThanOrEqual(
       1_000,
@@ -284,14 +284,14 @@ describe('clean', () => {
     expect(performance.now() - started).toBeLessThan(100);
   });
 
-  test('E4 a very long text: is cut, after the credential of the deployment was taken out', () => {
+  test('E4 a very long text: truncated after the deployment’s credential is removed', () => {
     const long = `${'a'.repeat(985)} ${UPSTREAM.secret} ${'b'.repeat(1_000_000)}`;
     const cleaned = sanitize(long, UPSTREAM);
     expect(cleaned).toHaveLength(1_000);
     expect(cleaned).not.toContain('the+');
   });
 
-  test('E4 no credential (a provider of the own network): nothing is replaced by it', () => {
+  test('E4 no credential (a self-hosted provider): nothing is replaced', () => {
     expect(sanitize('no', { name: 'Provider', secret: '' })).toBe('no');
   });
 });

@@ -1,9 +1,9 @@
-/** Tests the merge of usage reports, and the one shape in which a client receives usage (U3, U5). */
+/** Tests merging usage reports, and the usage object that a client receives (U3, U5). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { countUsage, mergeUsage, type UsageReport } from '../../src/canonical/usage.ts';
 
-/** Of an answer with a text. */
+/** The estimate for an output with text. */
 const NOT_ESTIMATED = {
   prompt: () => expect.unreachable('the prompt was reported'),
   completion: () => 12,
@@ -51,7 +51,7 @@ describe('mergeUsage', () => {
     cost: count,
   });
 
-  test('A5 a report of the latest counts takes the place of higher ones, and of none that it does not have', () => {
+  test('A5 a report of the latest counts replaces higher ones, and keeps those that it lacks', () => {
     const merged = mergeUsage(
       { prompt: 169, completion: 4, cached: 9 },
       { prompt: 79, completion: 9, isLatest: true },
@@ -59,7 +59,7 @@ describe('mergeUsage', () => {
     expect(merged).toMatchObject({ prompt: 79, completion: 9, cached: 9 });
   });
 
-  test('U5 any reports in any order: each count is its highest, or absent where no report has it', () => {
+  test('U5 any reports in any order: each count is its highest, or absent if no report has it', () => {
     fc.assert(
       fc.property(fc.array(report, { minLength: 1, maxLength: 6 }), (reports) => {
         const highest = (field: Exclude<keyof UsageReport, 'isLatest' | 'extraBilled'>) => {
@@ -89,7 +89,7 @@ describe('mergeUsage', () => {
 });
 
 describe('countUsage', () => {
-  test('U3 everything reported: every key, each in its place, and nothing is estimated', () => {
+  test('U3 everything reported: every key in order, and nothing is estimated', () => {
     const reported = {
       prompt: 1,
       completion: 2,
@@ -158,14 +158,14 @@ describe('countUsage', () => {
       [3, 4, 7],
       false,
     ],
-  ])('U3 M3 a text, and reported is %s', (_, reported, sums, estimated) => {
+  ])('U3 M3 an output with text, and reported is %s', (_, reported, sums, estimated) => {
     const counted = countUsage(reported, { prompt: () => 30, completion: () => 12 });
     const { prompt_tokens, completion_tokens, total_tokens } = counted.usage;
     expect([prompt_tokens, completion_tokens, total_tokens]).toEqual(sums);
     expect(counted.estimated).toBe(estimated);
   });
 
-  test('M3 zeros of an answer without a text: are believed', () => {
+  test('M3 zeros of an output without text: are kept', () => {
     const counted = countUsage({ prompt: 0, completion: 0 }, { prompt: () => 30, completion: () => 0 });
     expect(counted).toEqual({
       estimated: false,

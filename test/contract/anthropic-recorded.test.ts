@@ -1,4 +1,4 @@
-/** Runs every recorded Anthropic stream through the stream core: whole, at any cut, and cut short at each event (A3-A5, A7). */
+/** Runs every recorded Anthropic stream through the stream core: complete, split, and truncated at each event (A3-A5, A7). */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { check } from './check.ts';
@@ -14,7 +14,7 @@ const CONVERSION: Conversion = { provider: 'anthropic', route: 'chat', model: 'a
 const recordings = readRecordings().filter(({ protocol }) => protocol === 'anthropic');
 const named = recordings.map((recording) => [recording.name, framed(recording)] as const);
 
-/** Where each event ends. */
+/** The end of each event. */
 function eventEnds(text: string): number[] {
   return [...text.matchAll(/(?:\r?\n){2}/g)].map((match) => match.index + match[0].length);
 }
@@ -46,7 +46,7 @@ describe.skipIf(recordingsNote !== '')(`recorded Anthropic streams${recordingsNo
       expect(lost(upstream, text)).toEqual([]);
     });
 
-    test('A4 A5 the record has the native word, and what was billed besides', () => {
+    test('A4 A5 the record has the upstream’s finish word and the additional billed tokens', () => {
       const read = readAnthropic(upstream);
       expect(accumulator.finishWord).toBe(read.choices.get(0)?.finish);
       const { usage } = accumulator.countBilled();
@@ -54,14 +54,14 @@ describe.skipIf(recordingsNote !== '')(`recorded Anthropic streams${recordingsNo
       expect(usage.completion_tokens).toBe((read.usage?.completion ?? 0) + read.besides.completion);
     });
 
-    test('U2 usage that was not asked for: on the chunk of the finish', () => {
+    test('U2 usage that was not requested: on the chunk of the finish', () => {
       const unasked = { ...CONVERSION, usageChunk: false };
       const client = convertStream([bytes], unasked).text;
       expect(brokenRules(client, unasked)).toEqual([]);
       expect(lost(upstream, client, { usage: 'finish' })).toEqual([]);
     });
 
-    test('C6 A7 reasoning that is stripped: the tokens stay, each with its maker', () => {
+    test('C6 A7 reasoning that is stripped: the tokens stay, each with its provider tag', () => {
       const policies = { ...DEFAULT_POLICIES, reasoning: 'strip' } as const;
       const client = convertStream([bytes], { ...CONVERSION, policies }).text;
       expect(brokenRules(client, { ...CONVERSION, policies })).toEqual([]);
@@ -72,7 +72,7 @@ describe.skipIf(recordingsNote !== '')(`recorded Anthropic streams${recordingsNo
       expect(convertStream(cut(bytes, size), CONVERSION).text).toBe(text);
     });
 
-    test('A3 E2 cut short at any event: an error, and nothing lost of what came before', () => {
+    test('A3 E2 truncated at any event: an error, and no earlier output is lost', () => {
       for (const end of eventEnds(upstream).slice(0, -1)) {
         const start = upstream.slice(0, end);
         const cutShort = convertStream([encoder.encode(start)], CONVERSION);

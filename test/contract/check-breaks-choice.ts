@@ -1,4 +1,4 @@
-/** Streams that each break one of the rules C4 to C8 and A7, and no other. */
+/** Streams that each break exactly one of the rules C4 to C8 and A7. */
 import * as sample from './check-samples.ts';
 import type { Json, JsonObject } from './json.ts';
 

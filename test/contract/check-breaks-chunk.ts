@@ -1,4 +1,4 @@
-/** Streams that each break one of the rules C1, C2, C3, C9 and C10, and no other. */
+/** Streams that each break exactly one of the rules C1, C2, C3, C9 and C10. */
 import * as sample from './check-samples.ts';
 import type { JsonObject } from './json.ts';
 

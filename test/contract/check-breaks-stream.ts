@@ -1,4 +1,4 @@
-/** Streams that each break one of the rules F, U, V and E and no other. */
+/** Streams that each break exactly one of the rules F, U, V and E. */
 import * as sample from './check-samples.ts';
 import type { JsonObject } from './json.ts';
 

@@ -15,18 +15,18 @@ import { isCount, isObject, type Json, type JsonObject, listOf, objectOf, textOf
 const DELTA_KEYS = ['role', 'content', 'reasoning_content', 'refusal', 'tool_calls', 'reasoning_details'];
 const TEXT_FIELDS = ['content', 'reasoning_content', 'refusal'];
 const LIST_FIELDS = ['tool_calls', 'reasoning_details'];
-/** Other names under which upstreams send reasoning; C6 allows only one. */
+/** Other names under which upstreams send reasoning. C6 allows only one. */
 const REASONING_ALIASES = ['reasoning', 'thinking'];
-/** Where a reasoning detail has its text, and what its upstream wants back without it. */
+/** The keys of a reasoning detail's text, and of what the upstream wants back. */
 const DETAIL_TEXTS = ['text', 'summary'];
 const DETAIL_TOKENS = ['signature', 'data'];
-/** An id that Weir makes, in the form that every provider takes. */
+/** An id that Weir generates, in the form that every provider accepts. */
 const MADE_ID = /^[0-9A-Za-z]{9}$/;
-/** These write "null" for a missing id; from any other provider it is a normal id. */
+/** These providers write "null" for a missing id. From any other provider it is a normal id. */
 const NULL_WORD_PROVIDERS = ['mistral', 'codestral'];
 const FINISH_REASONS: readonly Json[] = ['stop', 'length', 'content_filter', 'tool_calls'];
 
-/** The role is tracked over the stream; everything else is checked on the delta alone. */
+/** The role is tracked over the stream. Everything else is checked on the delta alone. */
 const checkC4: Rule = function* (stream) {
   if (stream.expectation.shape !== 'chat') return;
   const begun = new Set<number>();
@@ -190,7 +190,7 @@ function* unfinished(stream: Stream, seen: ReadonlySet<number>, finished: Readon
   }
 }
 
-/** Opaque tokens: their form alone, as what is in them is the upstream's. */
+/** Opaque tokens: only their form is checked. */
 const checkA7: Rule = function* (stream) {
   for (const { frame, value } of choicesOf(stream)) {
     const delta = objectOf(value.delta);

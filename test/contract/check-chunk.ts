@@ -14,7 +14,7 @@ const CHAT_KEYS = [
   'usage',
 ];
 const TEXT_KEYS = CHAT_KEYS.filter((key) => key !== 'service_tier');
-/** The upstream gives them or does not: an absent one is never null. */
+/** Labels that the upstream may send. An absent label is not null. */
 const LABELS = ['service_tier', 'system_fingerprint'];
 const CHAT_CHOICE_KEYS = ['index', 'delta', 'logprobs', 'finish_reason'];
 const TEXT_CHOICE_KEYS = ['index', 'text', 'logprobs', 'finish_reason'];
@@ -31,11 +31,11 @@ const USAGE_DETAILS = {
     'rejected_prediction_tokens',
   ],
 };
-/** 2001 to 2100: no recorded stream lies outside, and seconds taken for milliseconds (or the reverse) do. */
+/** 2001 to 2100: includes every recorded stream, but no milliseconds that were taken for seconds, or the reverse. */
 const CREATED_SECONDS = { min: 1_000_000_000, max: 4_102_444_800 };
 const HIGHEST_BYTE = 255;
 
-/** Keys that the two shapes share are C1; keys of text completions only are C10. */
+/** Keys of both shapes are C1. Keys of text completions only are C10. */
 const checkC1: Rule = function* (stream) {
   if (stream.expectation.shape === 'chat')
     yield* chunkShape(stream, 'C1', CHAT_KEYS, 'chat.completion.chunk');
@@ -51,7 +51,7 @@ function* chunkShape(stream: Stream, rule: string, keys: readonly string[], obje
   }
 }
 
-/** On every chunk from the first that has it. */
+/** Present on every chunk after the first that has it. */
 function* keepsLabel(stream: Stream, key: string) {
   let isSet = false;
   for (const { frame, value } of chunksOf(stream)) {
@@ -168,7 +168,7 @@ function isNumbers(value: Json): boolean {
   return isObject(value) && Object.values(value).every((number) => typeof number === 'number');
 }
 
-/** A count that was not given is absent, and so is a details object without one. */
+/** A count that was not reported is absent, as is a details object without counts. */
 const checkU3: Rule = function* (stream) {
   for (const { frame, value } of chunksOf(stream)) {
     const usage = value.usage;

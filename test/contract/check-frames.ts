@@ -1,8 +1,8 @@
-/** Reads a client's bytes as frames, and lists what breaks F1 and F3 on the way. */
+/** Reads a client's bytes as frames, and lists violations of F1 and F3. */
 import { parseJsonExactly } from '../../src/shared/json.ts';
 import { isObject, type JsonObject, parseJson, textOf } from './json.ts';
 
-/** `event`: the name on its event line, `""` where it has none. */
+/** `event`: the name on its event line, or `""`. */
 export type Frame = { number: number } & (
   | { kind: 'heartbeat' | 'done' | 'broken' }
   | { kind: 'chunk' | 'vendor' | 'error'; value: JsonObject; event: string }
@@ -18,7 +18,7 @@ export function fault(rule: string, what: string, frame?: number): string {
   return `${rule}: ${what}${frame === undefined ? '' : ` (frame ${frame})`}`;
 }
 
-/** A client that disconnected may have been cut off anywhere, so its unfinished last frame is not a fault. */
+/** The stream of a client that disconnected may end anywhere, so an unfinished last frame is not a fault. */
 export function readFrames(bytes: Uint8Array, clientLeft: boolean): Read {
   const end = endOfLastFrame(bytes);
   const faults: string[] = [];
@@ -68,7 +68,7 @@ function readBlock(whole: string, number: number, faults: string[]): Frame {
   return frame;
 }
 
-/** Errors (E3) and vendor events (V2) alone have an event line. */
+/** Only errors (E3) and vendor events (V2) have an event line. */
 function mayHaveEvent(kind: Frame['kind'], event: string): boolean {
   return kind === 'vendor' ? event.startsWith('x_') : kind === 'error' && event === 'error';
 }
@@ -83,7 +83,7 @@ function classify(data: string, event: string, number: number, faults: string[])
   return { number, kind: isError ? 'error' : 'chunk', value, event };
 }
 
-/** What has no type of its own is one by its event line, unless a client would take it for a chunk or an error. */
+/** An event without `type` is a vendor event by its event line, unless a client would take it for a chunk or an error. */
 function isVendor(value: JsonObject, event: string): boolean {
   if ('choices' in value) return false;
   if (textOf(value.type).startsWith('x_')) return true;
@@ -91,7 +91,7 @@ function isVendor(value: JsonObject, event: string): boolean {
   return event.startsWith('x_') || !('object' in value);
 }
 
-/** Strings are normalised first, because a string may keep the upstream's own escapes. */
+/** Strings are normalized first, because a string may keep the upstream's escapes. */
 function isCompact(text: string): boolean {
   const spelled = text.replace(/"(?:[^"\\]|\\.)*"/g, (string) => JSON.stringify(parseJson(string)));
   // An integer beyond 2^53 stays as the upstream wrote it (Q11).

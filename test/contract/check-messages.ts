@@ -1,7 +1,7 @@
-/** Checks a client's stream of Anthropic's Messages, written from `shared/studies/dialects.md` 2.1, 2.3, 2.6 and 5.7, and not from the code. */
+/** Checks a client's Messages stream against Anthropic's documentation, independent of `src`. */
 import { isObject, type Json, type JsonObject, objectOf, parseJson, textOf } from './json.ts';
 
-/** 2.6: a client that reads with a schema fails on any other name. */
+/** A client that validates a schema fails on any other event name. */
 const EVENTS = [
   'message_start',
   'content_block_start',
@@ -12,7 +12,7 @@ const EVENTS = [
   'ping',
   'error',
 ];
-/** 2.4. */
+
 const ERROR_TYPES = [
   'invalid_request_error',
   'authentication_error',
@@ -26,7 +26,7 @@ const ERROR_TYPES = [
   'timeout_error',
   'overloaded_error',
 ];
-/** 2.3, as far as Weir has a use for it. */
+/** The stop reasons that Weir sends. */
 const STOP_REASONS = ['end_turn', 'max_tokens', 'tool_use', 'refusal'];
 /** The deltas of a block, and the key of each. */
 const DELTAS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -35,7 +35,7 @@ const DELTAS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   tool_use: { input_json_delta: 'partial_json' },
 };
 
-/** What Anthropic's types demand, be it null: @anthropic-ai/sdk 1.12.0, resources/messages/messages.d.ts (2026-11-22). */
+/** Keys that Anthropic's types require, possibly with null: @anthropic-ai/sdk 1.12.0, resources/messages/messages.d.ts (2026-11-22). */
 const USAGE_KEYS = [
   'input_tokens',
   'output_tokens',
@@ -57,7 +57,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
 
 const LACKS = 'lacks a key';
 
-/** The keys that the object lacks of its kind's. */
+/** The required keys that the object lacks. */
 export function missingKeys(kind: string, object: Json | undefined): string[] {
   return (REQUIRED[kind] ?? []).filter((key) => !(key in objectOf(object)));
 }
@@ -79,7 +79,7 @@ interface State {
   over: boolean;
 }
 
-/** The rules that the stream breaks: an empty list means none. Recorded streams lack keys that came later. */
+/** The rules that the stream breaks. Recorded streams lack keys that were introduced later. */
 export function checkMessages(text: string, isRecorded = false): string[] {
   const state: State = { faults: [], begun: false, blocks: 0, calls: 0, open: null, stop: null, over: false };
   const frames = text.split('\n\n');

@@ -1,4 +1,4 @@
-/** Parts of valid streams, which the checker's own tests assemble and then break. */
+/** Parts of valid streams, which the checker's tests join and then break. */
 import type { Expectation } from './check.ts';
 import type { Json, JsonObject } from './json.ts';
 
@@ -106,7 +106,7 @@ export const USAGE_CHUNK = chunk([], { usage: USAGE });
 export const TEXT_USAGE_CHUNK = textFrame([], { usage: USAGE });
 export const ERROR = errorFrame('DeepSeek ended the stream before the answer was complete');
 export const VENDOR = 'data: {"type": "x_research.searching", "name":"web_search"}\n\n';
-/** Reasoning as OpenRouter sends it: a piece of its text, and the signature behind the last piece. */
+/** Reasoning as OpenRouter sends it: pieces of text, and the signature after the last piece. */
 export const DETAIL = { type: 'reasoning.text', text: 'Hm', index: 0 };
 export const SIGNATURE = { type: 'reasoning.text', signature: 'EsQBCk', index: 0 };
 export const CALLS = [
@@ -120,7 +120,7 @@ export const CALLS = [
 
 export type Case = [name: string, frames: string[], more?: Partial<Expectation>];
 
-/** A whole stream with the given frames in the middle. */
+/** A complete stream with the given frames in the middle. */
 export function around(...frames: string[]): string[] {
   return [OPEN, ...frames, STOP, DONE];
 }

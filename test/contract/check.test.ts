@@ -1,4 +1,4 @@
-/** Tests the checker: good streams pass, and each broken one is reported by its rule's number. */
+/** Tests the checker: valid streams pass, and each invalid one is reported with its rule. */
 import { describe, expect, test } from 'vitest';
 import { check, type Expectation } from './check.ts';
 import { choiceBreaks } from './check-breaks-choice.ts';
@@ -11,12 +11,12 @@ import { readRecordings, recordingsNote } from './recordings.ts';
 const { CALLS, DONE, ERROR, HEARTBEAT, HELLO, OPEN, STOP, STOP_WITH_USAGE, USAGE_CHUNK, VENDOR } = sample;
 const { around, choice, chunk, errorFrame, deltaChunk, textChunk } = sample;
 
-/** Every rule that bytes alone can break; the others need a clock, a counter or the upstream beside them. */
+/** Every rule that can be checked on the bytes alone. The others need a clock, a counter or the upstream's bytes. */
 const CHECKED_RULES = 'A7 C1 C10 C2 C3 C4 C5 C6 C7 C8 C9 E2 E3 E4 F1 F2 F3 U1 U2 U3 V2';
 
 const text = { shape: 'text' } as const;
 
-/** A stream's first chunks, before the upstream has given its labels. */
+/** A stream's first chunks, before the upstream sent its labels. */
 const OPEN_WITHOUT_LABELS = [
   OPEN.replace('"service_tier":"default","system_fingerprint":"fp_1",', ''),
   OPEN.replace('"role":"assistant",', '')
@@ -186,12 +186,12 @@ function rulesOf(found: string[]): string[] {
   return [...new Set(found.map((fault) => fault.slice(0, fault.indexOf(':'))))];
 }
 
-describe('check, good streams', () => {
+describe('check, valid streams', () => {
   test.each(good)('%s: nothing is reported', (_name, frames, more) => {
     expect(faults(frames, more)).toEqual([]);
   });
 
-  test('a good stream cut at any byte: accepted only for a client that disconnected', () => {
+  test('a valid stream truncated at any byte: accepted only for a client that disconnected', () => {
     const bytes = new TextEncoder().encode(CALLS.join(''));
     for (let length = 0; length < bytes.length; length += 1) {
       const cut = bytes.subarray(0, length);
@@ -226,11 +226,11 @@ test('check, bytes that are not UTF-8: F1 is reported', () => {
   expect(rulesOf(check(bytes, sample.expected))).toEqual(['F1']);
 });
 
-test('check, the rules that bytes can break: each has streams that break it', () => {
+test('check: every rule that bytes can break has streams that break it', () => {
   expect(Object.keys(breaks).sort().join(' ')).toBe(CHECKED_RULES);
 });
 
-/** Every spoiled copy of a value: one key left out, or one value turned into what no field may be. */
+/** Every invalid copy of a value: one key removed, or one value replaced by one that no field may have. */
 function* spoiled(value: Json, path = ''): Generator<[path: string, value: Json]> {
   if (typeof value !== 'object' || value === null) return yield [path, true];
   for (const [key, part] of Object.entries(value)) {
@@ -250,7 +250,7 @@ function* spoiled(value: Json, path = ''): Generator<[path: string, value: Json]
 const MAY_BE_LEFT_OUT =
   /^[01]\.choices\.0\.delta\.content left|^0\.(service_tier|system_fingerprint) left|\.usage\.[a-z]+_tokens_details(\.\w+)? left/;
 
-describe('check, a good stream with one value spoiled', () => {
+describe('check, a valid stream with one invalid value', () => {
   const chat = [
     ...around(deltaChunk({ content: 'a' }, { logprobs: sample.LOGPROBS })).slice(0, -1),
     USAGE_CHUNK,
@@ -262,7 +262,7 @@ describe('check, a good stream with one value spoiled', () => {
     ['a stream with tool calls', CALLS],
     ['a text stream', written, { ...text, usage: 'end' }],
     ['a failed stream', [OPEN, ERROR, DONE]],
-  ])('%s: every spoiled value is reported', (_name, frames, more) => {
+  ])('%s: every invalid value is reported', (_name, frames, more) => {
     const missed: string[] = [];
     for (const [position, frame] of frames.entries()) {
       for (const [path, value] of spoiled(parseJson(frame.slice('data: '.length)) ?? null)) {

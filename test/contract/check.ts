@@ -42,7 +42,7 @@ const checkF2: Rule = function* (stream) {
   if (done.length === 0 && stream.expectation.clientLeft !== true) yield fault('F2', 'no [DONE]');
 };
 
-/** Usage that was asked for. */
+/** Usage that was requested. */
 const checkU1: Rule = function* (stream) {
   if (stream.expectation.usage !== 'end') return;
   for (const { frame, value } of chunksOf(stream)) {
@@ -74,7 +74,7 @@ const checkU2: Rule = function* (stream) {
   if (usage === 'finish') yield* atLastFinish(stream, first.number);
 };
 
-/** Usage that was not asked for is on the chunk of the last finish. */
+/** Usage that was not requested is on the chunk of the last finish. */
 function* atLastFinish(stream: Stream, usage: number) {
   const finishes = [...chunksOf(stream)].filter(({ value }) => isFinish(value)).map(({ frame }) => frame);
   if (!finishes.includes(usage)) yield fault('U2', 'usage on a chunk without a finish', usage);

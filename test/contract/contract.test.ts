@@ -1,4 +1,4 @@
-/** The contract, over every provider, every fixture and every cut of its bytes. */
+/** Checks the contract over every provider, every fixture and every split of its bytes. */
 import { describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../../src/providers/index.ts';
 import { check } from './check.ts';

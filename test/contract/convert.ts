@@ -1,4 +1,4 @@
-/** Runs bytes through the stream core as the gateway would, with a fixed clock and countable random texts. */
+/** Runs bytes through the stream core as the gateway does, with a fixed clock and predictable random texts. */
 import type { ApiError } from '../../src/canonical/error.ts';
 import { DEFAULT_POLICIES, type Policies } from '../../src/canonical/policies.ts';
 import { UsageAccumulator } from '../../src/metering/request-meter.ts';
@@ -35,17 +35,17 @@ export interface Conversion {
   readonly provider: string;
   readonly route: Route;
   readonly model: string;
-  /** The client asked for a usage chunk. */
+  /** The client requested a usage chunk. */
   readonly usageChunk: boolean;
-  /** How many choices it asked for: one by default. */
+  /** The number of requested choices. Default: one. */
   readonly choices?: number;
   readonly policies?: Policies;
   readonly maxEventBytes?: number;
-  /** What the upstream speaks; the protocol of its route by default. */
+  /** The upstream's protocol. Default: that of its route. */
   readonly protocol?: UpstreamProtocol;
-  /** On by default. */
+  /** Default: on. */
   readonly fastPath?: boolean;
-  /** Writes the client's stream; that of a chat by default. */
+  /** Writes the client's stream. Default: chat. */
   readonly openWriter?: ((options: WriterOptions) => StreamWriter) | undefined;
 }
 
@@ -59,7 +59,7 @@ export interface Converted {
   readonly copiedEvents: number;
 }
 
-/** Where the client's usage goes (U1, U2): the same for every stream of one request. */
+/** Which chunk has the client's usage (U1, U2). It depends only on the request. */
 export function usageAtOf({ usageChunk, policies = DEFAULT_POLICIES }: Conversion): ChunkContext['usageAt'] {
   if (usageChunk || policies.usageChunk === 'always') return 'end';
   return policies.usageChunk === 'finish' ? 'finish' : 'nowhere';

@@ -12,17 +12,17 @@ const streams = fixtures.filter((fixture) => fixture.upstreamIsStream && fixture
 const named = streams.map((fixture) => [fixture.name, fixture] as const);
 const encoder = new TextEncoder();
 
-/** One seed, so that runs are reproducible; change it to search further. */
+/** A fixed seed makes runs reproducible. Change it to search further. */
 fc.configureGlobal({ seed: 20261121 });
 
-/** Faults of the upstream's content that the gateway cannot repair: missing or invalid values. */
+/** Faults of the upstream's content that Weir cannot repair: missing or invalid values. */
 const CONTENT: readonly RegExp[] = [
   /^C2: created is \d+, no plausible second/,
   /^C7: name is ""/,
   /^C9: (logprob is not a number|bytes is neither null nor bytes)/,
 ];
 
-/** What an upstream sends after its last finish: the usage that rides on that finish was sent by then, as nothing waits (F4). */
+/** What an upstream sends after its last finish. The usage on that finish was already sent, because nothing waits (F4). */
 const AFTER_THE_LAST_FINISH: readonly RegExp[] = [
   /^U2: usage on a stream that failed/,
   /^U2: usage before the last finish/,
@@ -36,7 +36,7 @@ function brokenRules(text: string, conversion: Conversion): string[] {
   return broken.filter((fault) => !allowed.some((pattern) => pattern.test(fault)));
 }
 
-/** `convertStream` itself throws unless an answer ends exactly once. */
+/** `convertStream` itself throws unless the stream ends exactly once. */
 function holds(bytes: Uint8Array, sizes: readonly number[], conversion: Conversion): void {
   const { text, error } = convertStream(cutInto(bytes, sizes), conversion);
   expect(brokenRules(text, conversion)).toEqual([]);
@@ -58,7 +58,7 @@ function valuesOf(text: string): unknown[] {
 describe.each(named)('%s', (_, fixture) => {
   const conversion = conversionOf(fixture);
 
-  test('S1 any cut of the bytes: the client gets the expected bytes', () => {
+  test('S1 any split of the bytes: the client gets the expected bytes', () => {
     fc.assert(
       fc.property(readSizes, (sizes) => {
         expect(convertStream(cutInto(fixture.upstream, sizes), conversion).text).toBe(fixture.expected);
@@ -88,7 +88,7 @@ describe.each(named)('%s', (_, fixture) => {
 
 const PLAIN_ENDS = named.filter(([, { upstream }]) => !upstream.includes(13));
 
-test.each(PLAIN_ENDS)('S1 %s: CR or CRLF for its LF changes nothing, however it is cut', (_, fixture) => {
+test.each(PLAIN_ENDS)('S1 %s: CR or CRLF instead of LF changes nothing, at any split', (_, fixture) => {
   const conversion = conversionOf(fixture);
   const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(fixture.upstream);
   fc.assert(
@@ -100,7 +100,7 @@ test.each(PLAIN_ENDS)('S1 %s: CR or CRLF for its LF changes nothing, however it 
   );
 });
 
-/** Vendor events pass, reasoning does not: what goes on of a stream then is least like what came. */
+/** Vendor events pass and reasoning is stripped: the output then differs most from the input. */
 const STRIPPING: Conversion = {
   provider: 'compatible',
   route: 'chat',

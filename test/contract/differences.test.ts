@@ -138,7 +138,7 @@ describe('differences', () => {
       /^choice 0 tool call 1: /,
     ],
     ['an id', [calling(call, { ...other, id: 'call_3' }), done], calls, /^choice 0 tool call 1: /],
-  ])('%s that differ: that difference alone', (_name, values, client, found) => {
+  ])('%s that differ: only that difference', (_name, values, client, found) => {
     expect(differences(upstream(...values), client)).toEqual([expect.stringMatching(found)]);
   });
 
@@ -205,14 +205,14 @@ describe('differences', () => {
     expect(differences(upstream(...values), reading, { usage: 'finish' })).toHaveLength(isDifferent ? 1 : 0);
   });
 
-  test('a missing total: the sum is expected, and no estimate is compared', () => {
+  test('a missing total: the sum is expected, and estimates are not compared', () => {
     expect(
       differences(upstream(whole, count({ prompt_tokens: 12, completion_tokens: 4 })), hello),
     ).toHaveLength(2);
     expect(differences(upstream(whole, count({ prompt_tokens: 12 })), hello)).toEqual([]);
   });
 
-  test('reasoning stripped, tool calls in the text shape: none, where the comparison allows it', () => {
+  test('reasoning stripped, tool calls in the text shape: no difference, if the comparison allows it', () => {
     const thought = upstream(deltaEvent({ reasoning: 'Hm' }), whole);
     const silent = readClient([OPEN, HELLO, STOP, DONE].join(''));
     expect(differences(thought, silent, { reasoning: 'strip' })).toEqual([]);

@@ -1,18 +1,18 @@
-/** Compares an upstream's reading with a client's: what was lost, added or changed on the way. */
+/** Compares the readings of an upstream's and a client's stream: what was lost, added or changed. */
 import type { JsonObject } from './json.ts';
 import type { ChoiceReading, Reading, ToolCall, UsageReading } from './reading.ts';
 
-/** What the request and the policies remove on purpose. */
+/** What the request and the policies remove intentionally. */
 export interface Comparison {
   shape?: 'chat' | 'text';
   reasoning?: 'pass' | 'strip';
-  /** `finish`: the client gets usage where it was reported by the last finish, and only there (U2). */
+  /** `finish`: the client gets usage only on the last finish, if it was reported by then (U2). */
   usage?: 'end' | 'finish';
 }
 
-/** Where a reasoning detail has its text. */
+/** The keys of a reasoning detail's text. */
 const DETAIL_TEXTS = ['text', 'summary'];
-/** An id that Weir makes (C7). */
+/** An id that Weir generates (C7). */
 const MADE_ID = /^[0-9A-Za-z]{9}$/;
 
 const FINISH_WORDS: ReadonlyMap<string, string> = new Map([
@@ -27,7 +27,7 @@ const FINISH_WORDS: ReadonlyMap<string, string> = new Map([
   ['tool_use', 'tool_calls'],
 ]);
 
-/** An empty list means that the client received all that the upstream sent, and nothing else. */
+/** An empty list means that the client received everything that the upstream sent, and nothing else. */
 export function differences(upstream: Reading, client: Reading, comparison: Comparison = {}): string[] {
   const found: string[] = [];
   const indexes = new Set([...upstream.choices.keys(), ...client.choices.keys()]);
@@ -59,7 +59,7 @@ function hasContent(choice: ChoiceReading, { shape, reasoning }: Comparison): bo
   return detailsOf(choice, reasoning).length > 0 || (reasoning !== 'strip' && choice.reasoning !== '');
 }
 
-/** What the client gets of a choice's reasoning details: stripped, those that their upstream takes back without a text. */
+/** The reasoning details that the client gets. If they are stripped: those that the upstream accepts without a text. */
 function detailsOf({ details }: ChoiceReading, reasoning: Comparison['reasoning']): JsonObject[] {
   if (reasoning !== 'strip') return details;
   return details
@@ -98,7 +98,7 @@ function choiceDifferences(
   ];
 }
 
-/** C8's finish reason for the upstream's. A text completion cannot contain tool calls: after them either is valid. */
+/** The finish reason that C8 demands for the upstream's. A text completion cannot contain tool calls, so both are valid after them. */
 function finishOf(
   upstream: Reading,
   sent: ChoiceReading,
@@ -120,13 +120,13 @@ function toolCallDifferences(name: string, sent: ToolCall[], received: ToolCall[
       call.name === other.name &&
       call.arguments === other.arguments &&
       JSON.stringify(call.extra) === JSON.stringify(other.extra) &&
-      // An id that the upstream did not send is made: of that the form alone is known.
+      // An id that the upstream did not send is generated: only its form is known.
       (call.id === '' ? MADE_ID.test(other.id) : call.id === other.id);
     return isSame ? [] : [difference(`${name} tool call ${position}`, call, other)];
   });
 }
 
-/** Usage that was not asked for: sent where both sums were reported by the last finish, and no estimate is. */
+/** Usage that was not requested is sent if both sums were reported by the last finish. Estimates are not sent. */
 function usageByFinishDifferences(upstream: Reading, client: Reading): string[] {
   const { prompt = null, completion = null, total = null } = upstream.usageByFinish ?? {};
   const sums = [prompt, completion, total].filter((sum) => sum !== null);
@@ -135,7 +135,7 @@ function usageByFinishDifferences(upstream: Reading, client: Reading): string[] 
   return usageDifferences(upstream.usageByFinish, client.usage);
 }
 
-/** An estimate where the upstream reported no sum is no difference. */
+/** An estimate for a sum that the upstream did not report is not a difference. */
 function usageDifferences(sent: UsageReading | null, received: UsageReading | null): string[] {
   if (received === null) return [];
   const { prompt = null, completion = null, cached = null, cacheWrite = null, reasoning = null } = sent ?? {};

@@ -1,4 +1,4 @@
-/** What a fixture's request makes of its conversion, and a conversion of what the checker expects. */
+/** Derives the conversion's options from a fixture's request, and the checker's expectation from a conversion. */
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { ROUTE_SHAPES } from '../../src/providers/provider.ts';
 import type { Expectation } from './check.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DEFAULT_POLICIES, type Policies, parseVendorEvents } from '../../src/canonical/policies.ts';
 import type { Route } from '../../src/providers/provider.ts';
 
-/** `case.json`: what is shown, what was requested, and the expected record. */
+/** `case.json`: what the case shows, what was requested, and the expected record. */
 interface Case {
   readonly about: string;
   readonly rules: readonly string[];
@@ -12,7 +12,7 @@ interface Case {
   readonly model: string;
   readonly stream: boolean;
   readonly include_usage: boolean;
-  /** How many choices were requested: one where it is absent. */
+  /** The number of requested choices. Absent: one. */
   readonly n?: number;
   /** Settings that differ from their defaults. */
   readonly policies: {
@@ -24,7 +24,7 @@ interface Case {
   readonly outcome: {
     readonly status: 'finished' | 'failed';
     readonly native_finish_reason: string | null;
-    /** Null where none was reported; the same for each count. */
+    /** Null if no usage was reported. The same holds for each count. */
     readonly usage: Readonly<Record<UsageField, number | null>> | null;
     readonly error: { readonly type: string; readonly code: string } | null;
     readonly vendor_events: number;

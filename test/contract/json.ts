@@ -1,9 +1,9 @@
-/** JSON helpers of the contract's test tools: parse without a throw, narrow without a cast. */
+/** JSON helpers of the contract tests: parse without exceptions, narrow without casts. */
 
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 export type JsonObject = { [key: string]: Json };
 
-/** The value of a JSON text, or undefined where it is invalid. */
+/** The value of a JSON text, or undefined if it is invalid. */
 export function parseJson(text: string): Json | undefined {
   try {
     return JSON.parse(text);
@@ -16,7 +16,7 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The value if it is an object, else an empty one: for readers that accept missing values. */
+/** The value if it is an object, else an empty object. */
 export function objectOf(value: Json | undefined): JsonObject {
   return isObject(value) ? value : {};
 }

@@ -1,4 +1,4 @@
-/** Generates broken streams from good ones, and streams from nothing: input of the property tests. */
+/** Generates invalid streams from valid ones, and random streams: input of the property tests. */
 import fc from 'fast-check';
 
 /** One edit of a stream's bytes. `at` and `other` are parts of its length, so that one edit fits every stream. */
@@ -11,7 +11,7 @@ interface Edit {
 
 const encoder = new TextEncoder();
 
-/** What breaks a stream more than a random byte does. */
+/** Bytes that break a stream more often than random ones. */
 const TRICKS = [
   '\n',
   '\r',
@@ -72,7 +72,7 @@ function joinBytes(pieces: readonly Uint8Array[]): Uint8Array {
   return Uint8Array.from(Buffer.concat(pieces));
 }
 
-/** Reads of any sizes: the sizes are taken in turn, from the first again when all are used. */
+/** Splits bytes into reads of these sizes, repeated in order. */
 export function cutInto(bytes: Uint8Array, sizes: readonly number[]): Uint8Array[] {
   const reads: Uint8Array[] = [];
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
@@ -88,7 +88,7 @@ export const readSizes: fc.Arbitrary<readonly number[]> = fc.array(
   { minLength: 1, maxLength: 20 },
 );
 
-/** A value that is mostly valid, and sometimes any JSON at all. */
+/** A value that is mostly valid, and sometimes any JSON. */
 function mostly(...usual: readonly fc.Arbitrary<unknown>[]): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 8, arbitrary: fc.oneof(...usual) }, { weight: 1, arbitrary: fc.jsonValue() });
 }
@@ -180,7 +180,7 @@ const goodText = fc.oneof(
   fc.constantFrom('"a"', '"é€𝄞"', '"\\n\\u0041\\ud834"', '""', '"text"', '"thinking"', '"error"', '"chunk"'),
 );
 
-/** What is nearly a JSON string, and other values. */
+/** Almost valid JSON strings, and other values. */
 const badText = fc.constantFrom(
   ...[
     '"\\x"',
@@ -198,7 +198,7 @@ const badText = fc.constantFrom(
   ],
 );
 
-/** Envelopes of frames that contain one text and nothing else: what a stream mostly consists of. */
+/** Envelopes of frames with one text and nothing else, as most frames of a stream are. */
 const envelope = fc.constantFrom(
   '{"id":"a","choices":[{"index":0,"delta":{"content":TEXT},"finish_reason":null}]}',
   '{"id":"a","content":OTHER,"choices":[{"delta":{"content":TEXT,"reasoning":null},"index":0}]}',
@@ -217,7 +217,7 @@ function frameOf(frame: string, text: string, other: string): string {
   return `data: ${frame.replaceAll('TEXT', () => text).replace('OTHER', () => other)}\n\n`;
 }
 
-/** Bytes that are not UTF-8 in one way or another. */
+/** Several kinds of invalid UTF-8. */
 const NO_UTF8_BYTES = [[0xff], [0xed, 0xa0, 0x80], [0xc0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82]];
 
 function encodeBroken(text: string, kind: number): Uint8Array {
@@ -226,7 +226,7 @@ function encodeBroken(text: string, kind: number): Uint8Array {
   return joinBytes(pieces.flatMap((piece, i) => (i === 0 ? [piece] : [broken, piece])));
 }
 
-/** Streams of frames that differ by their text alone, of one kind or two, then one that is broken, then more. */
+/** Streams of frames of one or two kinds that differ only in their text, then an invalid one, then more. */
 export const textStreams: fc.Arbitrary<Uint8Array> = fc
   .record({
     kinds: fc.tuple(envelope, envelope),
@@ -241,7 +241,7 @@ export const textStreams: fc.Arbitrary<Uint8Array> = fc
     return encodeBroken(text, noUtf8);
   });
 
-/** Streams whose events are well formed and whose fields may hold anything. */
+/** Streams of well-formed events whose fields may have any value. */
 export const anyEvents: fc.Arbitrary<Uint8Array> = fc
   .array(lines, { maxLength: 12 })
   .map((pieces) => encoder.encode(pieces.join('')));

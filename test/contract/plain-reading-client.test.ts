@@ -1,4 +1,4 @@
-/** Tests the plain reading of a client's stream, and of usage wherever it comes. */
+/** Tests the simple reader of a client's stream, and of usage in all places. */
 import { describe, expect, test } from 'vitest';
 import {
   CALLS,

@@ -1,4 +1,4 @@
-/** Tests the plain reading of upstreams on small streams, written by hand. */
+/** Tests the simple reader of upstream streams with small examples. */
 import { describe, expect, test } from 'vitest';
 import { DETAIL, SIGNATURE } from './check-samples.ts';
 import type { JsonObject } from './json.ts';
@@ -74,7 +74,7 @@ describe('readUpstream, content', () => {
     expect(upstream(chat, text, done).choices.get(0)).toMatchObject({ refusal: 'no', logprobTokens: 4 });
   });
 
-  test('reasoning details: all of them, in their order; what is no object is left out', () => {
+  test('reasoning details: all of them, in their order, without entries that are not objects', () => {
     const deltas = [
       { reasoning_details: [DETAIL, 'x'] },
       { reasoning_details: [SIGNATURE] },
@@ -162,7 +162,7 @@ describe('readUpstream, tool calls', () => {
     expect(callsOf(...fragments)).toEqual([['a', 'f', '12']]);
   });
 
-  test('extra_content: the first of a call, and of no other', () => {
+  test('extra_content: only the first of a call', () => {
     const [one, other] = [{ google: { thought_signature: 'a' } }, { google: { thought_signature: 'b' } }];
     const reading = upstream(
       calling({ index: 0, id: 'a', function: { name: 'f', arguments: '' }, extra_content: one }),
@@ -213,7 +213,7 @@ describe('readUpstream, failures', () => {
     expect(reading).toMatchObject({ error: null, done: true });
   });
 
-  test('an error beside choices: their content counts, their finish does not', () => {
+  test('an error together with choices: their content counts, their finish does not', () => {
     const reading = upstream({
       ...deltaEvent({ content: 'a' }, { finish_reason: 'stop' }),
       error: { message: 'm' },
@@ -221,7 +221,7 @@ describe('readUpstream, failures', () => {
     expect(reading.choices.get(0)).toMatchObject({ text: 'a', finish: null });
   });
 
-  test('an end without finish or [DONE]: an error; with either: none', () => {
+  test('an end without finish or [DONE]: an error. With either: none', () => {
     expect(upstream(deltaEvent({ content: 'a' })).error).not.toBeNull();
     expect(upstream({ choices: [] }).error).not.toBeNull();
     expect(upstream(deltaEvent({ content: 'a' }), done).error).toBeNull();

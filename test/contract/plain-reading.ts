@@ -1,4 +1,4 @@
-/** A deliberately plain reading of OpenAI-shaped streams: an upstream's, with its deviations, and a client's, without. */
+/** A simple reader of OpenAI-shaped streams, independent of `src`: of an upstream's stream with its deviations, and of a client's stream. */
 import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
 import {
   type ChoiceReading,
@@ -23,7 +23,7 @@ interface Walk {
   slots: Map<number, CallSlot[]>;
 }
 
-/** Reads to the first `[DONE]` or error; a stream that ends with neither and a choice unfinished has failed. */
+/** Reads to the first `[DONE]` or error. A stream without either and with an unfinished choice has failed. */
 export function readUpstream(text: string, kind: 'sse' | 'jsonl'): Reading {
   const walk: Walk = { reading: emptyReading(), slots: new Map() };
   const { reading } = walk;
@@ -104,7 +104,7 @@ function readChoice(walk: Walk, choice: JsonObject, index: number, failing: bool
   const into = choiceAt(walk.reading, index);
   if (into.finish !== null) return;
   const delta = objectOf(choice.delta);
-  // Where a choice has both, as Together's do, `text` repeats the delta's content.
+  // A choice of Together has both, and `text` repeats the delta's content.
   addContent(into, delta.content ?? choice.text);
   into.reasoning += textOf(delta.reasoning_content) || textOf(delta.reasoning);
   into.refusal += textOf(delta.refusal);
@@ -140,7 +140,7 @@ function logprobTokens(logprobs: Json | undefined): number {
   return listOf(content).length + listOf(refusal).length + listOf(tokens).length;
 }
 
-/** Accepts only the contract's own names, so that what Weir did not repair is missing from the reading. */
+/** Accepts only the contract's names, so that anything that Weir did not repair is missing from the result. */
 export function readClient(text: string): Reading {
   const reading = emptyReading();
   const slots = new Map<string, ToolCall>();

@@ -1,13 +1,13 @@
-/** A plain reading of a client's Messages stream: what a person would see in it, and what goes back with the next turn. */
+/** A simple reader of a client's Messages stream: the visible output, and what the next turn sends back. */
 import { isObject, type JsonObject, objectOf, parseJson, textOf } from './json.ts';
 import { eventsOf } from './reading.ts';
 
 export interface MessageReading {
   text: string;
   reasoning: string;
-  /** In their order, with the id that the upstream gave, and their arguments as they were written. */
+  /** In order, with the upstream's id, and the arguments as written. */
   readonly calls: { readonly id: string; readonly name: string; arguments: string }[];
-  /** Tagged tokens, opened: of blocks of thinking, and those that stand alone. */
+  /** Decoded tagged tokens: of thinking blocks, and separate ones. */
   readonly tokens: JsonObject[];
   stop: string | null;
   usage: JsonObject | null;
@@ -40,7 +40,7 @@ function readEvent(reading: MessageReading, event: JsonObject): void {
   }
   for (const token of [signature, data].map(textOf).filter(Boolean)) {
     const read = opened(token);
-    // A thought that its upstream did not sign.
+    // Thinking without a signature.
     if (JSON.stringify(read.detail) !== '{}') reading.tokens.push(read);
   }
   if (event.type === 'message_delta') {
@@ -50,7 +50,7 @@ function readEvent(reading: MessageReading, event: JsonObject): void {
   if (event.type === 'error') reading.error = objectOf(event.error);
 }
 
-/** README: a token is `weir1:<provider>:` and base64url. */
+/** A token is `weir1:<provider>:` and base64url. */
 function opened(token: string): JsonObject {
   const [, provider = '', payload = ''] = /^weir1:([\w-]+):([\w-]+)$/.exec(token) ?? [];
   const value = parseJson(Buffer.from(payload, 'base64url').toString());

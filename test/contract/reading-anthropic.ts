@@ -1,4 +1,4 @@
-/** A deliberately plain reading of Anthropic Messages: the message is put together block by block, and read when it is whole or cut. */
+/** A simple reader of Messages streams, independent of `src`: joins the message block by block, and reads it at its end. */
 import { type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
 import { emptyChoice, emptyReading, eventsOf, type Reading, type UsageReading } from './reading.ts';
 
@@ -8,14 +8,14 @@ interface Message {
   partialInputs: Map<number, string>;
   closed: Set<number>;
   usage: JsonObject;
-  /** `message_delta` came. */
+  /** There was a `message_delta`. */
   hasTotals: boolean;
   stop: string | null;
   ended: boolean;
   error: string | null;
 }
 
-/** What of the answer is billed besides its own usage: tokens of the prompt and of the completion. */
+/** Tokens that are billed in addition to the output's usage. */
 export interface AnthropicReading extends Reading {
   besides: { prompt: number; completion: number };
 }
@@ -104,7 +104,7 @@ function detailOf(block: JsonObject, index: number): JsonObject[] {
   return [{ type: 'reasoning.text', ...(text === '' ? {} : { text }), ...signed, index }];
 }
 
-/** A call that has not ended may have no arguments yet; one that has, and got none, has an empty object. */
+/** An unfinished call may have no arguments yet. A finished one without arguments has an empty object. */
 function callOf({ partialInputs, closed }: Message, block: JsonObject, index: number) {
   const partial = partialInputs.get(index) ?? '';
   const given = JSON.stringify(objectOf(block.input));
@@ -117,7 +117,7 @@ function usageOf({ usage, hasTotals }: Message): UsageReading | null {
   const details = objectOf(usage.output_tokens_details);
   return {
     prompt: promptOf(usage),
-    // What `message_start` says is no more than the beginning.
+    // The counts in `message_start` are preliminary.
     completion: hasTotals ? count(usage.output_tokens) : null,
     total: null,
     cached: reported(usage.cache_read_input_tokens),

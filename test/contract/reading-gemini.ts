@@ -1,4 +1,4 @@
-/** A deliberately plain reading of a Gemini stream: what its recording says, by Google's documents alone. */
+/** A simple reader of Gemini streams, written from Google's documentation and independent of `src`. */
 import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
 import { type ChoiceReading, emptyChoice, emptyReading, type Reading } from './reading.ts';
 
@@ -6,7 +6,7 @@ const MAKER = 'gemini';
 const ERRORS = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'NO_IMAGE'];
 const FILTERS = /^(SAFETY|RECITATION|LANGUAGE|BLOCKLIST|PROHIBITED_CONTENT|SPII|IMAGE_\w+)$/;
 
-/** Every JSON object of a stream, be it behind `data:` or in lines of its own. */
+/** Every JSON object of a stream, after `data:` or in separate lines. */
 export function geminiEvents(text: string): JsonObject[] {
   const blocks = text.replaceAll('\r\n', '\n').split('\n\n');
   return blocks.flatMap((block) => {
@@ -54,7 +54,7 @@ export function readGemini(events: readonly JsonObject[]): Reading {
   return reading;
 }
 
-/** @returns how many signatures went to the details */
+/** @returns the number of signatures that went to the details */
 function readPart(choice: ChoiceReading, part: JsonObject, signatures: number): number {
   const data = textOf(part.thoughtSignature);
   if (isObject(part.functionCall)) {
@@ -87,7 +87,7 @@ function readPart(choice: ChoiceReading, part: JsonObject, signatures: number): 
   return 1;
 }
 
-/** Pieces of a call's arguments, as recorded: strings of the outermost object, each closed by one of its own. */
+/** Pieces of a call's arguments, as recorded: strings of the outermost object, each closed by a separate piece. */
 function readPieces(choice: ChoiceReading, call: JsonObject): void {
   const last = choice.toolCalls.at(-1);
   if (last === undefined) return;
@@ -100,7 +100,7 @@ function readPieces(choice: ChoiceReading, call: JsonObject): void {
   }
 }
 
-/** The last said counts, field by field. */
+/** The last reported counts, field by field. */
 function addUsage(reading: Reading, usage: JsonObject, hasAnswer: boolean): void {
   const before = reading.usage;
   const prompt = plus(usage.promptTokenCount, usage.toolUsePromptTokenCount) ?? before?.prompt ?? null;

@@ -1,19 +1,19 @@
-/** A deliberately plain reading of OpenAI's Responses: the last event has the whole response, and of a stream that was cut there is no reading. */
+/** A simple reader of Responses streams: the last event has the complete response, and a truncated stream has none. */
 import { type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
 import { emptyChoice, emptyReading, eventsOf, type Reading } from './reading.ts';
 
-/** In chat's words. */
+/** Finish reasons in the words of chat completions. */
 const FINISHES: Readonly<Record<string, string>> = {
   completed: 'stop',
   max_output_tokens: 'length',
   content_filter: 'content_filter',
 };
 
-/** @param provider whose tokens they are */
+/** @param provider the provider that made the tokens */
 export function readResponsesStream(text: string, provider: string): Reading {
   const events = [...eventsOf(text)].map(({ data }) => objectOf(parseJson(data)));
   const response = objectOf(events.at(-1)?.response);
-  // What is encrypted is so anew in each of the events that repeat it: the first to tell it is the item's own.
+  // Each event that repeats an item encrypts it again: the first one counts.
   const done = events.filter(({ type }) => type === 'response.output_item.done');
   const output = listOf(response.output).map((item, at) => {
     const own = objectOf(done.find(({ output_index }) => output_index === at)?.item);

@@ -1,8 +1,8 @@
-/** Short builders for upstream streams: shared by the tests of the plain reading and of the differences. */
+/** Test helpers: builders for upstream streams. */
 import type { JsonObject } from './json.ts';
 import { type Reading, readUpstream } from './plain-reading.ts';
 
-/** Reads a stream of these events; a string is used as the event's lines. */
+/** Reads a stream of these events. A string is used as the event's lines. */
 export function upstream(...values: (JsonObject | string)[]): Reading {
   const lines = values.map((value) => (typeof value === 'string' ? value : `data: ${JSON.stringify(value)}`));
   return readUpstream(`${lines.join('\n\n')}\n\n`, 'sse');

@@ -1,4 +1,4 @@
-/** Puts an upstream's tool-call fragments together, whatever of index, id and name each of them lacks. */
+/** Joins an upstream's tool call fragments, which may lack index, id or name. */
 import { isObject, type Json, type JsonObject, objectOf, textOf } from './json.ts';
 import type { ToolCall } from './reading.ts';
 
@@ -31,7 +31,7 @@ function realId(id: Json | undefined): string {
 function known(slots: CallSlot[], index: Json | undefined, id: string, name: string): CallSlot | undefined {
   const withId = slots.find((slot) => slot.call.id === id && id !== '');
   if (typeof index === 'number') {
-    // Some upstreams give each call the same index: what follows then belongs to the newest.
+    // Some upstreams send the same index for each call: later fragments belong to the newest call.
     const newest = slots.findLast((slot) => slot.index === index);
     const other = name !== '' && id !== '' && newest !== undefined && !['', id].includes(newest.call.id);
     return other ? withId : newest;

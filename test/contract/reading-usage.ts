@@ -1,4 +1,4 @@
-/** Reads usage wherever a stream reports it: the highest value of each count, null for a count that was never reported. */
+/** Reads usage from all places of a stream: the highest value of each count, or null if it was not reported. */
 import { isObject, type Json, objectOf } from './json.ts';
 import type { Reading, UsageReading } from './reading.ts';
 

@@ -2,11 +2,11 @@
 import type { JsonObject } from './json.ts';
 
 export interface ToolCall {
-  /** The id of the call's first fragment, or "" where that had none. */
+  /** The id of the call's first fragment, or "". */
   id: string;
   name: string;
   arguments: string;
-  /** What the upstream wants back with the call; null where there is none. */
+  /** What the upstream wants back with the call, or null. */
   extra: JsonObject | null;
 }
 
@@ -15,14 +15,14 @@ export interface ChoiceReading {
   reasoning: string;
   refusal: string;
   toolCalls: ToolCall[];
-  /** Every reasoning detail in its order, as it was sent. */
+  /** Every reasoning detail as sent, in order. */
   details: JsonObject[];
   /** The finish reason as the sender wrote it. */
   finish: string | null;
   logprobTokens: number;
 }
 
-/** Tokens; null is a count that was never reported. */
+/** Tokens. Null: not reported. */
 export interface UsageReading {
   prompt: number | null;
   completion: number | null;
@@ -35,9 +35,9 @@ export interface UsageReading {
 export interface Reading {
   choices: Map<number, ChoiceReading>;
   usage: UsageReading | null;
-  /** What of it was reported by the event of the last finish; null where that reported none, or there is no finish. */
+  /** The usage that was reported by the event of the last finish, or null. */
   usageByFinish: UsageReading | null;
-  /** The failure, as text for people only; null where there was none. */
+  /** The failure as text for people, or null. */
   error: string | null;
   done: boolean;
 }
@@ -63,7 +63,7 @@ export interface SseEvent {
   data: string;
 }
 
-/** Splits a whole stream, fully in memory, into events. */
+/** Splits a complete stream into events. */
 export function* eventsOf(text: string): Generator<SseEvent> {
   let name = '';
   let data: string[] = [];

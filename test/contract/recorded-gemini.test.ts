@@ -1,4 +1,4 @@
-/** Runs every recorded Gemini stream through the stream core, whole, cut and cut short, against a plain reading of the recording. */
+/** Runs every recorded Gemini stream through the stream core, complete, split and truncated, and compares it with a simple reading. */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { check } from './check.ts';
@@ -17,7 +17,7 @@ const named = recordings.map((recording) => [recording.name, recording] as const
 
 const CONVERSION: Conversion = { provider: 'gemini', route: 'chat', model: 'asked-for', usageChunk: true };
 
-/** What a client of these bytes gets that the upstream did not say, or lacks, and the rules that it breaks. */
+/** Differences between what the upstream sent and the client received, and the rules that the client's bytes break. */
 function faults(upstream: string, conversion: Conversion = CONVERSION): string[] {
   const { text } = convertStream([encoder.encode(upstream)], conversion);
   const read = readGemini(geminiEvents(upstream));
@@ -28,7 +28,7 @@ function faults(upstream: string, conversion: Conversion = CONVERSION): string[]
   ];
 }
 
-/** The bytes up to each event's end: the last one is the whole. */
+/** The bytes up to each event's end. The last one is the complete stream. */
 function* prefixes({ text }: Recording): Generator<string> {
   for (const match of text.matchAll(/\r?\n\r?\n/g)) yield text.slice(0, match.index + match[0].length);
 }
@@ -37,11 +37,11 @@ describe.skipIf(recordingsNote !== '')(`recorded Gemini streams${recordingsNote}
   describe.each(named)('%s', (_, recording) => {
     const bytes = encoder.encode(recording.text);
 
-    test('A3 A4 A5 A7 the client gets what Gemini said, all of it, in the contract’s form', () => {
+    test('A3 A4 A5 A7 the client gets everything that Gemini sent, in the contract’s form', () => {
       expect(faults(recording.text)).toEqual([]);
     });
 
-    test('U2 usage that was not asked for rides on the finish', () => {
+    test('U2 usage that was not requested is on the chunk of the finish', () => {
       expect(faults(recording.text, { ...CONVERSION, usageChunk: false })).toEqual([]);
     });
 
@@ -55,21 +55,21 @@ describe.skipIf(recordingsNote !== '')(`recorded Gemini streams${recordingsNote}
       expect(convertStream(cut(bytes, size), CONVERSION).text).toBe(whole);
     });
 
-    test('A3 cut short behind any event: what came is there, and an unfinished answer is an error', () => {
+    test('A3 truncated after any event: the output so far is there, and an unfinished one is an error', () => {
       for (const prefix of prefixes(recording)) expect(faults(prefix)).toEqual([]);
     });
 
-    test('A8 the fast path writes what the slow one does', () => {
+    test('A8 the fast path writes what the normal path writes', () => {
       const slow = convertStream([bytes], { ...CONVERSION, fastPath: false }).text;
       expect(jsonOf(convertStream([bytes], CONVERSION).text)).toEqual(jsonOf(slow));
     });
 
-    test('A3 whole: each event as an answer of its own says the same', () => {
+    test('A3 each event as a non-streaming response reads the same', () => {
       for (const event of geminiEvents(recording.text)) {
         const read = readGemini([event]);
         const object = encoder.encode(JSON.stringify(event));
         const { text } = convertObject(object, CONVERSION, true);
-        // A whole answer needs no finish.
+        // A non-streaming response needs no finish.
         if (read.error !== 'ended with an unfinished answer') {
           expect(differences(read, readClient(text))).toEqual([]);
         }

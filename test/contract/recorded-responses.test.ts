@@ -1,4 +1,4 @@
-/** Runs every recorded Responses stream through the stream core into chat and completions: whole, at any cut, and cut short (A3, A7, N2). */
+/** Runs every recorded Responses stream through the stream core into chat and completions: complete, split, and truncated (A3, A7, N2). */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/upstream-reader.ts';
@@ -47,7 +47,7 @@ describe.skipIf(recordingsNote !== '')(`recorded Responses streams${recordingsNo
       expect(differences(read, readClient(text))).toEqual([]);
     });
 
-    test('C6 A7 reasoning that is stripped: what is encrypted stays', () => {
+    test('C6 A7 reasoning that is stripped: encrypted data stays', () => {
       const policies = { ...DEFAULT_POLICIES, reasoning: 'strip' } as const;
       const client = convertStream([bytes], { ...CONVERSION, policies }).text;
       expect(differences(read, readClient(client), { reasoning: 'strip' })).toEqual([]);
@@ -57,11 +57,11 @@ describe.skipIf(recordingsNote !== '')(`recorded Responses streams${recordingsNo
       expect(convertStream(cut(bytes, size), CONVERSION).text).toBe(text);
     });
 
-    test('A8 the fast path writes what the slow one does', () => {
+    test('A8 the fast path writes what the normal path writes', () => {
       expect(jsonOf(text)).toEqual(jsonOf(convertStream([bytes], { ...CONVERSION, fastPath: false }).text));
     });
 
-    test('E2 cut short behind any event: an error, and nothing but the beginning of the whole', () => {
+    test('E2 truncated after any event: an error after the start of the complete output', () => {
       const ends = [...upstream.matchAll(/\r?\n\r?\n/g)].map(({ index, 0: end }) => index + end.length);
       const whole = readClient(text).choices.get(0);
       for (const end of ends.slice(0, -1)) {
@@ -78,7 +78,7 @@ describe.skipIf(recordingsNote !== '')(`recorded Responses streams${recordingsNo
       }
     });
 
-    test('A3 whole: its last response as an answer of its own says the same', () => {
+    test('A3 its last response as a non-streaming response reads the same', () => {
       if (read.error !== null) return;
       const { response } = objectOf(parseJson([...eventsOf(upstream)].at(-1)?.data ?? ''));
       const object = encoder.encode(JSON.stringify(response));
@@ -86,7 +86,7 @@ describe.skipIf(recordingsNote !== '')(`recorded Responses streams${recordingsNo
       expect(differences(whole, readClient(convertObject(object, CONVERSION, true).text))).toEqual([]);
     });
 
-    test('C10 as legacy completions: the text and its end, which is all that they have', () => {
+    test('C10 as legacy completions: the text and its finish', () => {
       const conversion: Conversion = { ...CONVERSION, route: 'completions' };
       const client = convertStream([bytes], conversion).text;
       expect(brokenRules(client, conversion)).toEqual([]);

@@ -11,7 +11,7 @@ import { framed, isTextCompletion, type Recording, readRecordings, recordingsNot
 
 const encoder = new TextEncoder();
 
-/** Recordings that are not a whole answer, and why: their clients get an error frame. */
+/** Recordings of incomplete outputs, with the reason. Their clients get an error frame. */
 const FAILURES: ReadonlyMap<string, string> = new Map([
   ['groq--event-error-after-text.sse', 'the upstream sends `event: error`'],
 ]);
@@ -48,7 +48,7 @@ describe.skipIf(recordingsNote !== '')(`recorded streams${recordingsNote}`, () =
       expect(differences(readUpstream(upstream, 'sse'), readClient(text), { shape })).toEqual([]);
     });
 
-    test('U2 usage that was not asked for: on the chunk of the last finish, where it was reported by then', () => {
+    test('U2 usage that was not requested: on the chunk of the last finish, if it was reported by then', () => {
       const read = readUpstream(upstream, 'sse');
       const unasked = { ...conversion, usageChunk: false, choices: read.choices.size };
       const client = convertStream([bytes], unasked).text;
@@ -71,7 +71,7 @@ describe.skipIf(recordingsNote !== '')(`recorded streams${recordingsNote}`, () =
       expect(convertStream(cut(bytes, 7), conversion).text).toBe(text);
     });
 
-    test('E2 a failure is reported where the recording is one, and only there', () => {
+    test('E2 a failure is reported only for a recording of a failure', () => {
       expect(error !== null).toBe(FAILURES.has(recording.name));
     });
   });

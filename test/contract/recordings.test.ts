@@ -1,4 +1,4 @@
-/** Runs the plain reading over every recorded provider stream, and reports where they are missing. */
+/** Runs the simple reader over every recorded provider stream, and reports if they are missing. */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from './json.ts';
 import { type Reading, readUpstream } from './plain-reading.ts';
@@ -33,12 +33,12 @@ describe.skipIf(recordingsNote !== '')(`readUpstream, the recordings${recordings
     expect([...EMPTY_RECORDINGS.keys()].filter((name) => !names.includes(name))).toEqual([]);
   });
 
-  test('OpenAI-shaped ones: exactly the listed ones are empty', () => {
+  test('OpenAI-shaped recordings: exactly the listed ones are empty', () => {
     const empty = shaped.filter(({ text, kind }) => isEmpty(readUpstream(text, kind)));
     expect(empty.map(({ name }) => name)).toEqual([...EMPTY_RECORDINGS.keys()].sort());
   });
 
-  test('OpenAI-shaped ones: exactly the recorded failure fails', () => {
+  test('OpenAI-shaped recordings: exactly the recorded failure fails', () => {
     const failed = shaped.filter(({ text, kind }) => readUpstream(text, kind).error !== null);
     expect(failed.map(({ name }) => name)).toEqual(['groq--event-error-after-text.sse']);
   });
@@ -56,7 +56,7 @@ describe.skipIf(recordingsNote !== '')(`readUpstream, the recordings${recordings
     ['mistral--small-thinking-closed-flag.jsonl', { text: '391', finish: 'stop' }],
     ['writer--tool-call-nulls.sse', { finish: 'tool_calls' }],
     ['snowflake--no-finish.sse', { text: '4', finish: null }],
-  ])('%s: what a person reads there', (wanted, choice) => {
+  ])('%s: the content that a person reads', (wanted, choice) => {
     const found = recordings.find(({ name }) => name === wanted);
     expect(readUpstream(found?.text ?? '', found?.kind ?? 'sse').choices.get(0)).toMatchObject(choice);
   });

@@ -1,8 +1,8 @@
-/** The recorded provider streams beside this repository: where they are, and which this suite reads as what. */
+/** The recorded provider streams next to this repository: their folder and their protocols. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** A wire protocol that recordings are in; `openai` are chat, legacy completions, fill-in-the-middle and agents alike. */
+/** The wire protocol of a recording. `openai` includes chat, legacy completions, fill-in-the-middle and agents. */
 type RecordedDialect = 'openai' | 'anthropic' | 'gemini' | 'responses' | 'cohere' | 'ollama' | 'tgi';
 
 export interface Recording {
@@ -17,7 +17,7 @@ const FOLDER = fileURLToPath(new URL('../../../shared/streams/', import.meta.url
 /** The end of a test's name, so that a run without the recordings reports what it skipped. */
 export const recordingsNote = existsSync(FOLDER) ? '' : ' (skipped: ../shared/streams is not here)';
 
-/** The dialect by the endpoint that INDEX.md names: a new recording needs no list of its own here. */
+/** The protocol by the endpoint in INDEX.md, so that a new recording needs no entry here. */
 const DIALECTS: readonly (readonly [endpoint: RegExp, dialect: RecordedDialect])[] = [
   [/\/completions$|\/v1\/chat$/, 'openai'],
   [/\/messages$|:streamRawPredict$/, 'anthropic'],
@@ -28,7 +28,7 @@ const DIALECTS: readonly (readonly [endpoint: RegExp, dialect: RecordedDialect])
   [/generate \(SSE\)$/, 'tgi'],
 ];
 
-/** Every recorded stream, or none where the folder is missing. */
+/** Every recorded stream, or none if the folder is missing. */
 export function readRecordings(): Recording[] {
   if (!existsSync(FOLDER)) return [];
   const endpoints = readEndpoints(readFileSync(`${FOLDER}INDEX.md`, 'utf8'));
@@ -41,7 +41,7 @@ export function readRecordings(): Recording[] {
   }));
 }
 
-/** The stream as its provider sends it: a recording with one JSON a line is framed again. */
+/** The stream as the provider sends it. A recording with one JSON object a line is framed again. */
 export function framed({ kind, protocol, text }: Recording): string {
   if (kind === 'sse') return text;
   const lines = text.split('\n').filter((line) => line.trim() !== '');

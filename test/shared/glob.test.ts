@@ -1,4 +1,4 @@
-/** Tests the globs, and the lists of them in settings and headers (V2). */
+/** Tests globs, and lists of them in settings and headers (V2). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES, parseVendorEvents, passesVendorEvent } from '../../src/canonical/policies.ts';
@@ -33,7 +33,7 @@ describe('matchesGlob', () => {
     expect(matchesGlob(pattern, name)).toBe(expected);
   });
 
-  test('V2 any pattern of letters and stars: the same as the regular expression that it stands for', () => {
+  test('V2 any pattern of letters and stars: the same result as the equivalent regular expression', () => {
     const pattern = fc
       .array(fc.constantFrom('a', 'b', '.', '*'), { maxLength: 8 })
       .map((chars) => chars.join(''));
@@ -47,7 +47,7 @@ describe('matchesGlob', () => {
     );
   });
 
-  test('V2 matchesAnyGlob: one that fits is enough, and none fits nothing', () => {
+  test('V2 matchesAnyGlob: one match is enough, and an empty list matches nothing', () => {
     expect(matchesAnyGlob(['y_*', 'x_*'], 'x_a')).toBe(true);
     expect(matchesAnyGlob(['y_*'], 'x_a')).toBe(false);
     expect(matchesAnyGlob([], 'x_a')).toBe(false);
@@ -75,7 +75,7 @@ describe('parseVendorEvents', () => {
     expect(parseVendorEvents(text)).toEqual(expected);
   });
 
-  test('V2 finding 17: a list of more than 1,024 characters is refused, and a name of more than 512 passes none', () => {
+  test('V2 a list of more than 1,024 characters is refused, and a name of more than 512 does not pass', () => {
     expect(parseVendorEvents(`x_${'*a'.repeat(511)}`)).toHaveLength(1);
     expect(parseVendorEvents(`x_${'*a'.repeat(512)}`)).toBeNull();
     const policies = { ...DEFAULT_POLICIES, vendorEvents: ['*'] };
@@ -104,7 +104,7 @@ describe('globs that overlap', () => {
     expect([globsOverlap(a, b), globsOverlap(b, a)]).toEqual([doOverlap, doOverlap]);
   });
 
-  test('hostile ones are compared in the product of their lengths', () => {
+  test('hostile globs are compared in the product of their lengths', () => {
     expect(globsOverlap(`${'*a'.repeat(400)}b`, `${'a*'.repeat(400)}c`)).toBe(false);
   });
 });

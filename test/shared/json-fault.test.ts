@@ -1,4 +1,4 @@
-/** Tests what is said of a text that should hold JSON: empty, invalid at a place, or another kind. */
+/** Tests the description of a text that is not the expected JSON: empty, invalid at a position, or of another kind. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../src/shared/json.ts';
@@ -33,11 +33,11 @@ describe('jsonFault', () => {
     expect(said(`[${'1,'.repeat(600_000)}]`)).toBe('is not valid JSON');
   });
 
-  test('200,000 open brackets: have their end as the place', () => {
+  test('200,000 open brackets: the error is at the end', () => {
     expect(said('['.repeat(200_000))).toContain('column 200001');
   });
 
-  test('where the engine names a position, it is that one, or the start of its word', () => {
+  test('the position is the one that the engine reports, or the start of its word', () => {
     let compared = 0;
     fc.assert(
       fc.property(fc.json(), fc.nat(), fc.constantFrom('', ',', '}', ']', 'x', '"', ':'), (json, n, put) => {
@@ -47,7 +47,7 @@ describe('jsonFault', () => {
         if (position === null) return;
         compared++;
         const [, column] = /column (\d+)$/.exec(said(text)) ?? [];
-        // Within a word or a number the engine's place is the first wrong character, and this one is the word's start.
+        // Within a word or number the engine reports the first wrong character, and `jsonFault` the start of the word.
         const between = text.slice(Number(column) - 1, position);
         expect([text, column, between]).toEqual([text, column, expect.stringMatching(/^[\w.+-]*$/)]);
         expect(Number(column)).toBeLessThanOrEqual(position + 1);
@@ -58,7 +58,7 @@ describe('jsonFault', () => {
   });
 });
 
-/** Where JSON.parse says that a text without line ends is wrong, or null. */
+/** The position that JSON.parse reports for a text without line ends, or null. */
 function enginePosition(text: string): number | null {
   try {
     JSON.parse(text);

@@ -9,7 +9,7 @@ import {
   parseJsonExactly,
 } from '../../src/shared/json.ts';
 
-/** The text, parsed and written again. */
+/** The text, parsed and serialized again. */
 const roundTrip = (text: string) => JSON.stringify(parseJsonExactly(text));
 
 describe('parseJsonExactly', () => {
@@ -22,11 +22,11 @@ describe('parseJsonExactly', () => {
     '{"tools":[{"function":{"parameters":{"maximum":18446744073709551615,"minimum":-9223372036854775808}}}]}',
     '[9007199254740992,9007199254740993,[9007199254740994]]',
     `{"seed":1${'0'.repeat(400)}1}`,
-  ])('Q11 an integer beyond 2^53, %s: its digits are as they were written', (text) => {
+  ])('Q11 an integer beyond 2^53, %s: its digits are kept', (text) => {
     expect(roundTrip(text)).toBe(text);
   });
 
-  test('Q11 it differs from what JSON.parse makes of it', () => {
+  test('Q11 JSON.parse changes its digits', () => {
     expect(JSON.stringify(JSON.parse('{"seed":9007199254740993}'))).not.toBe('{"seed":9007199254740993}');
   });
 
@@ -41,28 +41,28 @@ describe('parseJsonExactly', () => {
     ['a long fraction', '{"p":0.1234567890123456}', { p: 0.123_456_789_012_345_6 }],
     ['a fraction beyond 2^53', '[9007199254740993.5]', [9_007_199_254_740_994]],
     ['powers of ten', '[1e300,1234567890123456e4]', [1e300, 1_234_567_890_123_456e4]],
-  ])('Q11 %s: as JSON.parse gives it', (_, text, value) => {
+  ])('Q11 %s: the same as with JSON.parse', (_, text, value) => {
     expect(parseJsonExactly(text)).toEqual(value);
     expect(parseJsonExactly(text)).toEqual(JSON.parse(text));
   });
 
   test.each(['', '{', '{"seed":9007199254740993', '9007199254740993 9007199254740993', 'undefined'])(
-    'Q11 %j is no JSON: undefined, and no throw',
+    'Q11 %j is not JSON: undefined, without an exception',
     (text) => {
       expect(parseJsonExactly(text)).toBeUndefined();
     },
   );
 
-  test('Q11 digits in texts and in keys: are not touched', () => {
+  test('Q11 digits in strings and in keys: are unchanged', () => {
     const value = { '9007199254740993': 'seed 9007199254740993', n: '9007199254740993' };
     expect(parseJsonExactly(JSON.stringify(value))).toEqual(value);
   });
 
-  test('Q11 any JSON with one long integer in it: everything is as before', () => {
+  test('Q11 any JSON with one long integer: everything is kept', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.bigInt({ min: 2n ** 53n, max: 2n ** 80n }), (value, seed) => {
         const text = `{"value":${JSON.stringify(value)},"seed":${seed}}`;
-        // What JSON.stringify writes of what JSON.parse read: `-0` is written as `0`.
+        // JSON.stringify writes `-0` as `0`.
         const before = JSON.stringify(JSON.parse(JSON.stringify(value)));
         expect(roundTrip(text)).toBe(`{"value":${before},"seed":${seed}}`);
       }),
@@ -73,7 +73,7 @@ describe('parseJsonExactly', () => {
 
 const PADDING = `"${'x'.repeat(5000)}"`;
 
-/** So many levels around a text: in a short text, and in one that is too long for the short way. */
+/** Levels around a text: in a short text, and in one that is too long to count only brackets. */
 function nested(levels: number, open: string, close: string, inner = '1'): string[] {
   const text = open.repeat(levels) + inner + close.repeat(levels);
   return [text, open.repeat(levels) + PADDING + close.repeat(levels)];
@@ -84,16 +84,16 @@ describe('isWithinJsonBounds', () => {
     ['lists', '[', ']'],
     ['objects', '{"a":', '}'],
     ['both', '[{"a":', '}]'],
-  ])('B2 %s in each other: the bound itself is taken, one level more is not', (_, open, close) => {
+  ])('B2 nested %s: the bound itself is accepted, one level more is not', (_, open, close) => {
     const step = open.startsWith('[{') ? 2 : 1;
     const levels = MAX_JSON_DEPTH / step;
     for (const text of nested(levels, open, close)) expect(isWithinJsonBounds(text)).toBe(true);
     for (const text of nested(levels + 1, open, close)) expect(isWithinJsonBounds(text)).toBe(false);
   });
 
-  test('B2 values: the bound itself is taken, one more is not', () => {
+  test('B2 values: the bound itself is accepted, one more is not', () => {
     const list = (count: number) => `[${'0,'.repeat(count - 1)}0]`;
-    // The list is a value, too, and what is counted is its bracket, its first item and each comma.
+    // The list itself is a value. The count is its bracket, its first item and each comma.
     expect(isWithinJsonBounds(list(MAX_JSON_VALUES - 1))).toBe(true);
     expect(isWithinJsonBounds(list(MAX_JSON_VALUES))).toBe(false);
     expect(isWithinJsonBounds(`[${'{},'.repeat(MAX_JSON_VALUES / 2)}0]`)).toBe(false);
@@ -109,7 +109,7 @@ describe('isWithinJsonBounds', () => {
     expect(isWithinJsonBounds(`{"a":"${content}","b":${'['.repeat(200)}`)).toBe(false);
   });
 
-  test('B2 any JSON: the same judgement as of its parsed value', () => {
+  test('B2 any JSON: the same depth as its parsed value', () => {
     function depthOf(value: unknown): number {
       if (typeof value !== 'object' || value === null) return 0;
       return 1 + Math.max(0, ...Object.values(value).map(depthOf));
@@ -125,7 +125,7 @@ describe('isWithinJsonBounds', () => {
   });
 
   test.each(['', 'x'.repeat(9999), ']'.repeat(9999), '"'.repeat(9999), `"${'\\'.repeat(9999)}`])(
-    'B2 a text that is no JSON: gets an answer and is left to the parser',
+    'B2 a text that is not JSON: is left to the parser',
     (text) => expect(isWithinJsonBounds(text)).toBe(true),
   );
 
@@ -147,7 +147,7 @@ describe('B2 JSON in a string', () => {
     ['a text without an end', '{"a":', undefined],
     ['as many levels as a body may have', `{"a":${'['.repeat(MAX_JSON_DEPTH)}`, undefined],
     ['nothing', '', undefined],
-  ])('%s: the object, or none', (_, text, value) => {
+  ])('%s: the object, or undefined', (_, text, value) => {
     expect(new EmbeddedJson().object(text)).toEqual(value);
   });
 
@@ -157,17 +157,17 @@ describe('B2 JSON in a string', () => {
     );
   });
 
-  test('a list, and what is none', () => {
+  test('list(): the entries, or none for an object', () => {
     expect(new EmbeddedJson().list('[{"a":1}]')).toEqual([{ a: 1 }]);
     expect(new EmbeddedJson().list('{"a":1}')).toEqual([]);
   });
 
-  test('one text of too many values or levels: none', () => {
+  test('one text with too many values or levels: undefined', () => {
     expect(new EmbeddedJson().object(values(MAX_JSON_VALUES))).toBeUndefined();
     expect(new EmbeddedJson().object(`{"a":${'['.repeat(101)}${']'.repeat(101)}}`)).toBeUndefined();
   });
 
-  test('many texts: those beyond the values that a body may have together are none, however short', () => {
+  test('many texts: undefined once they have more values together than a body may have', () => {
     const embedded = new EmbeddedJson();
     const half = values(MAX_JSON_VALUES / 2 - 10);
     expect([half, half, half].map((text) => embedded.object(text) !== undefined)).toEqual([
@@ -180,7 +180,7 @@ describe('B2 JSON in a string', () => {
     expect(parsed.filter((value) => value !== undefined)).toHaveLength(MAX_JSON_VALUES / 2);
   });
 
-  test('texts that are no JSON: after a thousand of them no further one is tried', () => {
+  test('texts that are not JSON: after a thousand of them no further text is parsed', () => {
     const embedded = new EmbeddedJson();
     for (let i = 0; i < 999; i++) embedded.object('{"a":');
     expect(embedded.object('{"a":1}')).toEqual({ a: 1 });

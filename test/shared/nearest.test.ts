@@ -1,4 +1,4 @@
-/** Tests which known name a misspelt one is taken for, and that a name of its own is taken for none. */
+/** Tests which known name is suggested for a misspelled one, and that other names get no suggestion. */
 import { expect, test } from 'vitest';
 import { didYouMean, nearestName } from '../../src/shared/nearest.ts';
 
@@ -11,18 +11,18 @@ test.each([
   ['one letter too many', 'DEEPSEEK_APII_KEY', 'DEEPSEEK_API_KEY'],
   ['another letter', 'OPIGIN', 'ORIGIN'],
   ['a letter missing in a short name', 'opnai', 'openai'],
-])('%s: %s is taken for %s', (_, name, meant) => {
+])('%s: %s suggests %s', (_, name, meant) => {
   expect(nearestName(name, KNOWN)).toBe(meant);
 });
 
 test.each(['PATH', 'HOME', 'REGION', 'LEADER_ID', 'AUTHOR', 'azure', '', 'A'.repeat(100_000)])(
-  '%s: is taken for none',
+  '%s: no suggestion',
   (name) => {
     expect(nearestName(name, [...KNOWN, 'B'.repeat(100_000)])).toBeUndefined();
   },
 );
 
-test('of two that are near, the nearer one, in a question', () => {
+test('didYouMean suggests the nearest of two names', () => {
   expect(didYouMean('MISTRAL_API_KEYS', ['CODESTRAL_API_KEY', 'MISTRAL_API_KEY'])).toBe(
     ': did you mean MISTRAL_API_KEY?',
   );

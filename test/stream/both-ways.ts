@@ -1,4 +1,4 @@
-/** Converts a stream on the fast path and on the slow path, and compares the two. */
+/** Converts a stream on the fast path and on the normal path, and compares the two. */
 import { expect } from 'vitest';
 import { type Conversion, type Converted, convertStream } from '../contract/convert.ts';
 
@@ -10,7 +10,7 @@ function values(text: string): string[] {
   });
 }
 
-/** Both paths must agree. */
+/** Compares the results of both paths. */
 export function compareWays(reads: readonly Uint8Array[], conversion: Conversion): Converted {
   const fast = convertStream(reads, conversion);
   const slow = convertStream(reads, { ...conversion, fastPath: false });

@@ -1,4 +1,4 @@
-/** Tests the reader of one answer: its end, its errors and its vendor events. */
+/** Tests the event reader: the end of a stream, its errors and its vendor events. */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
@@ -29,7 +29,7 @@ function convert(text: string, conversion = CHAT): Converted {
   return convertStream([encoder.encode(text)], conversion);
 }
 
-/** The frames' data, parsed where it is JSON. */
+/** The frames' data, parsed if it is JSON. */
 function framesOf(text: string): unknown[] {
   const frames = text.split('\n\n').filter((frame) => frame !== '');
   return frames.map((frame) =>
@@ -39,7 +39,7 @@ function framesOf(text: string): unknown[] {
 
 const codeOf = (text: string, conversion?: Conversion) => convert(text, conversion).error?.code ?? null;
 
-describe('AnswerReader, the end', () => {
+describe('EventReader, the end', () => {
   test.each([
     ['[DONE] and a choice unfinished', HELLO + DONE, null],
     ['every choice finished, no [DONE]', HELLO + STOP, null],
@@ -102,7 +102,7 @@ describe('AnswerReader, the end', () => {
   });
 });
 
-describe('AnswerReader, errors', () => {
+describe('EventReader, errors', () => {
   test.each([
     ['an error object', 'data: {"error":{"message":"no","code":"c"}}\n\n', 'c'],
     ['an error text', 'data: {"error":"no"}\n\n', 'upstream_error'],
@@ -130,7 +130,7 @@ describe('AnswerReader, errors', () => {
     expect(codeOf(`${HELLO}${event}${STOP}${DONE}`)).toBeNull();
   });
 
-  test('E2 an error beside choices: their deltas are sent first, without a finish', () => {
+  test('E2 an error together with choices: their deltas are sent first, without a finish', () => {
     const { text } = convert(
       HELLO + deltaFrame({ content: 'last' }, 'stop', { error: { message: 'no' } }) + DONE,
     );
@@ -141,14 +141,14 @@ describe('AnswerReader, errors', () => {
     ]);
   });
 
-  test('E3 ERROR_FRAMES=event: the field stands before the data line of the error alone', () => {
+  test('E3 ERROR_FRAMES=event: only the error has an event line, before its data line', () => {
     const policies = { ...DEFAULT_POLICIES, errorFrames: 'event' } as const;
     const { text } = convert(`${HELLO}data: {"error":"no"}\n\n`, { ...CHAT, policies });
     expect(text.match(/^event: .*$/gm)).toEqual(['event: error']);
     expect(text).toContain('\n\nevent: error\ndata: {"error":{"message":"Xerotier: no"');
   });
 
-  test('B1 an event larger than the bound: its own code, and the bound is named', () => {
+  test('B1 an event larger than the bound: a specific code, and a message with the bound', () => {
     const { error } = convert(HELLO + deltaFrame({ content: 'a'.repeat(300) }), {
       ...CHAT,
       maxEventBytes: 200,
@@ -160,16 +160,16 @@ describe('AnswerReader, errors', () => {
   });
 });
 
-describe('AnswerReader, vendor events', () => {
+describe('EventReader, vendor events', () => {
   const VENDOR = '{"type": "x_a.b",  "n":1.0}';
   const TASK = 'x_deep_think.subtask_completed';
 
-  test("V1 V2 passed: the upstream's own bytes, as one data frame, in place", () => {
+  test("V1 V2 passed: the upstream's bytes, as one data frame, in order", () => {
     const { text } = convert(`${HELLO}data: ${VENDOR}\n\n${STOP}${DONE}`, PASS);
     expect(text.split('\n\n')[1]).toBe(`data: ${VENDOR}`);
   });
 
-  test('V2 passed in several data lines and under a name: one data line, behind its event line', () => {
+  test('V2 passed in several data lines and with a name: one data line, after its event line', () => {
     const { text } = convert('event: x_a.b\ndata: {"a":\ndata: 1}\n\n', PASS);
     expect(text.split('\n\n')[0]).toBe('event: x_a.b\ndata: {"a":1}');
   });
@@ -189,7 +189,7 @@ describe('AnswerReader, vendor events', () => {
     },
   );
 
-  test('V2 globs: an event is matched by its type, and by its name where it has no type of its own', () => {
+  test('V2 globs: an event is matched by its type, or by its name if it has no type', () => {
     const policies = { ...DEFAULT_POLICIES, vendorEvents: ['x_a.*'] };
     const events = [
       'event: x_a.name\ndata: {"n":1}\n\n',
@@ -209,7 +209,7 @@ describe('AnswerReader, vendor events', () => {
     expect(accumulator.vendorEvents).toBe(2);
   });
 
-  test('V1 a type that begins with x_ beside choices: a chunk, not a vendor event', () => {
+  test('V1 a type that begins with x_ in an event with choices: a chunk, not a vendor event', () => {
     const { text, accumulator } = convert(deltaFrame({ content: 'a' }, 'stop', { type: 'x_a.b' }));
     expect(text).toContain('"content":"a"');
     expect(accumulator.vendorEvents).toBe(0);
@@ -228,7 +228,7 @@ describe('AnswerReader, vendor events', () => {
     expect(text).not.toContain(json);
   });
 
-  test('V3 the tokens of sub-tasks: summed, whether they pass or not', () => {
+  test('V3 the tokens of sub-tasks: summed, even if the events do not pass', () => {
     const task = (input: number, output: number) =>
       `data: ${JSON.stringify({ type: TASK, input_tokens: input, output_tokens: output })}\n\n`;
     for (const conversion of [CHAT, PASS]) {
@@ -237,7 +237,7 @@ describe('AnswerReader, vendor events', () => {
   });
 });
 
-describe('AnswerReader.plain', () => {
+describe('EventReader.plain', () => {
   const answer = (value: unknown, toStream: boolean) =>
     convertObject(encoder.encode(JSON.stringify(value)), CHAT, toStream);
   const WHOLE = {
@@ -245,19 +245,19 @@ describe('AnswerReader.plain', () => {
     choices: [{ index: 0, message: { role: 'assistant', content: 'a' }, finish_reason: 'stop' }],
   };
 
-  test('F2 a plain answer for a client that streams: its chunk and [DONE]', () => {
+  test('F2 a non-streaming response for a client that streams: its chunk and [DONE]', () => {
     expect(framesOf(answer(WHOLE, true).text)).toMatchObject([
       { id: 'i', choices: [{ delta: { role: 'assistant', content: 'a' }, finish_reason: 'stop' }] },
       '[DONE]',
     ]);
   });
 
-  test('C8 a plain answer without a finish: gets stop', () => {
+  test('C8 a non-streaming response without a finish: gets stop', () => {
     const { text } = answer({ choices: [{ message: { content: 'a' } }] }, false);
     expect(JSON.parse(text)).toMatchObject({ choices: [{ finish_reason: 'stop' }] });
   });
 
-  test('A5 E2 R5 a plain answer with an error beside its text: nothing is sent, and its usage counts', () => {
+  test('A5 E2 R5 a non-streaming response with text and an error: nothing is sent, and its usage counts', () => {
     const usage = { prompt_tokens: 5, completion_tokens: 2 };
     const failed = answer({ ...WHOLE, usage, error: { message: 'no', code: 'mine' } }, true);
     expect(failed.error).toMatchObject({ code: 'mine' });
@@ -265,16 +265,16 @@ describe('AnswerReader.plain', () => {
     expect(failed.accumulator.countReported().usage).toMatchObject({ ...usage, total_tokens: 7 });
   });
 
-  test('E2 a plain answer without a choice: upstream_invalid', () => {
+  test('E2 a non-streaming response without a choice: upstream_invalid', () => {
     expect(answer({ choices: [] }, true).error?.code).toBe('upstream_invalid');
   });
 });
 
-describe('AnswerReader, a protocol that remembers', () => {
+describe('EventReader, a protocol reader with state', () => {
   const text = (content: string) => part([choice({ content })]);
   const finish = part([choice({ finishWord: 'stop' })]);
 
-  /** Says its finish when nothing more comes, and where an event says so, that nothing does. */
+  /** A reader that sends its finish at the end of the stream, or at an event that marks the end. */
   const LATE: UpstreamProtocol = {
     open: () => {
       let isBegun = false;
@@ -324,12 +324,12 @@ describe('AnswerReader, a protocol that remembers', () => {
     ],
     ['an event holds nothing', `event: ping\ndata: {}\n\n${HI}`, { contents: ['Hi', 'stop'], code: null }],
     ['nothing was begun', 'event: ping\ndata: {}\n\n', { contents: [], code: 'upstream_truncated' }],
-  ])('A3 F2 %s: what the protocol knows only then is read', (_, stream, expected) => {
+  ])('A3 F2 %s: what the protocol knows only at the end is read', (_, stream, expected) => {
     expect(read(stream)).toEqual(expected);
   });
 });
 
-test('V2 F1 a vendor event whose data is a list is no event of a stream, whatever passes', () => {
+test('V2 F1 a vendor event whose data is a list: does not pass', () => {
   const { text, error } = convert(`event: x_a\ndata: [{"content":503}]\n\n${HELLO}${STOP}${DONE}`, PASS);
   expect(text).not.toContain('503');
   expect(error).toBeNull();

@@ -1,4 +1,4 @@
-/** A clock that only a test advances: shared by the tests of pacing and of the stream. */
+/** A clock that only the test advances. */
 import type { Clock } from '../../src/stream/timers.ts';
 
 interface Timer {
@@ -20,7 +20,7 @@ export class FakeClock implements Clock {
   readonly now = (): number => this.#now;
 
   readonly startTimer = (ms: number, onFire: () => void): (() => void) => {
-    // A pause, not a wait: it ends in the next turn, as it does in a runtime (B4).
+    // A pause of 0 ms ends in the next turn of the event loop, as in the runtime.
     if (ms === 0) {
       const immediate = setImmediate(onFire);
       return () => clearImmediate(immediate);
@@ -31,7 +31,7 @@ export class FakeClock implements Clock {
     return () => this.#timers.delete(timer);
   };
 
-  /** Advances by so many ms; timers due meanwhile fire at their own time. */
+  /** Advances the clock. Timers that are due meanwhile fire at their time. */
   advance(ms: number): void {
     const until = this.#now + ms;
     for (let next = this.#nextDue(until); next !== undefined; next = this.#nextDue(until)) {

@@ -4,21 +4,21 @@ import { FrameBuffer } from '../../src/stream/buffers.ts';
 import { decoder, encoder } from './stream-bench.ts';
 
 const MAX_EVENT_BYTES = 1024 * 1024;
-/** More than the memory that streams share holds. */
+/** More than the shared slab holds. */
 const LARGER_THAN_SHARED = 100_000;
 
 function frameOf(json: string): string {
   return `data: ${json}\n\n`;
 }
 
-/** What a output takes after one frame of that JSON. */
+/** The bytes of an output after one frame of this JSON. */
 function takeOne(output: FrameBuffer, json: string): Uint8Array {
   output.frame('data: ', json);
   return output.take();
 }
 
-describe('FrameOutput', () => {
-  test('taken and not released: the same bytes, however much other streams write', () => {
+describe('FrameBuffer', () => {
+  test('taken and not released: the bytes do not change, however much other streams write', () => {
     const [slow, other] = [new FrameBuffer(MAX_EVENT_BYTES), new FrameBuffer(MAX_EVENT_BYTES)];
     const kept = takeOne(slow, '{"type":"x_kept"}');
     for (let at = 0; at < 10_000; at++) {
@@ -29,9 +29,9 @@ describe('FrameOutput', () => {
     expect(decoder.decode(kept)).toBe(frameOf('{"type":"x_kept"}'));
   });
 
-  test('all released: the same memory from its start, so that nothing is left to collect', () => {
+  test('all released: the slab is reused from its start', () => {
     const output = new FrameBuffer(MAX_EVENT_BYTES);
-    // Uses up what other tests left of it: a new memory follows.
+    // Uses up the rest of the slab, so that a new one follows.
     output.release(takeOne(output, JSON.stringify('a'.repeat(20_000))));
     const first = takeOne(output, '{"type":"x_first"}');
     output.release(first);
@@ -71,7 +71,7 @@ describe('FrameOutput', () => {
     expect(decoder.decode(newest)).toBe(frameOf(JSON.stringify('b'.repeat(1_000))));
   });
 
-  test('frames larger than the shared memory: whole, after the ones before, and given back when they are sent', () => {
+  test('frames larger than the slab: complete, in order, and freed after they are sent', () => {
     const output = new FrameBuffer(MAX_EVENT_BYTES);
     const large = JSON.stringify('c'.repeat(LARGER_THAN_SHARED));
     output.frame('data: ', '{"type":"x_before"}');
@@ -83,12 +83,12 @@ describe('FrameOutput', () => {
     output.release(bytes);
     const next = takeOne(output, '{"type":"x_next"}');
     expect(decoder.decode(next)).toBe(frameOf('{"type":"x_next"}'));
-    // Its memory was given back.
+    // Its memory was freed.
     expect(bytes.length).toBe(0);
   });
 });
 
-describe('FrameOutput.splice', () => {
+describe('FrameBuffer.splice', () => {
   const literal = (text: string) => encoder.encode(text);
 
   test.each([
@@ -103,7 +103,7 @@ describe('FrameOutput.splice', () => {
     expect(decoder.decode(output.take())).toBe(written);
   });
 
-  test('a text longer than what is copied byte by byte, three times: whole, behind the frames before it', () => {
+  test('a text that is too long for the loop, three times: complete, after the earlier frames', () => {
     const output = new FrameBuffer(MAX_EVENT_BYTES);
     const text = 'ab'.repeat(LARGER_THAN_SHARED);
     output.frame('data: ', '{}');

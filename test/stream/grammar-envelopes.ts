@@ -1,10 +1,10 @@
-/** Envelopes of frames by a grammar: members in any order, doubled, unknown or written with escapes, around one text or several. */
+/** Generates envelopes of frames: members in any order, duplicate, unknown or escaped, around one text or several. */
 
 /** Whole numbers from 0 below `limit`. */
 export type Random = (limit: number) => number;
 type Member = readonly [key: string, value: string];
 
-/** Placeholders in an envelope: the text, a text beside it, a padding. Not JSON, so that nothing else is taken for them. */
+/** Placeholders in an envelope: the text, a second text, padding. They are not JSON, so nothing else equals them. */
 export const TEXT = '\u0001T';
 export const BESIDE = '\u0001B';
 export const PADDING = '\u0001P';
@@ -29,7 +29,7 @@ export function pick<T>(random: Random, from: readonly T[]): T {
   return picked;
 }
 
-/** An object of these members in some order; a few more may be beside them, doubled or written with escapes. */
+/** An object of these members in some order, with a few additional, duplicate or escaped ones. */
 function object(random: Random, members: readonly Member[]): string {
   const all = [...members];
   if (random(6) === 0) all.splice(random(all.length + 1), 0, [pick(random, KEYS), pick(random, SCALARS)]);
@@ -53,7 +53,7 @@ function some(random: Random, share: number, ...members: readonly Member[]): Mem
   return random(100) < share ? [...members] : [];
 }
 
-/** An event with placeholders where its texts are. */
+/** An event with placeholders for its texts. */
 export function envelope(random: Random, isText: boolean): string {
   const choice = object(random, [
     ['index', pick(random, ['0', '0', '0', '1', '2', 'null', '200'])],

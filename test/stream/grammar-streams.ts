@@ -1,4 +1,4 @@
-/** Generates streams by a grammar of their own: envelopes that repeat, and texts that equal their keys, their discriminators or the marks. */
+/** Generates streams by a grammar: envelopes that repeat, and texts that equal keys, discriminators or the fast path's marks. */
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import type { Conversion } from '../contract/convert.ts';
 import { seeded } from '../random.ts';
@@ -10,13 +10,13 @@ export interface GrammarStream {
 }
 
 const FRAMES = 24;
-/** Of a hundred frames. */
+/** Shares of a hundred frames. */
 const SAME_ENVELOPE = 75;
 const OTHER_ENVELOPE = 88;
 
 const encoder = new TextEncoder();
 
-/** JSON strings without their quotes: what a naive search takes for something else. */
+/** JSON strings without their quotes that a naive search would misread. */
 const TEXTS = [
   ...[
     'a',
@@ -78,7 +78,7 @@ const TEXTS = [
     '\u007f',
   ],
 ];
-/** What ends or breaks a string too early. */
+/** Text that ends or breaks a string too early. */
 const BROKEN = ['"', '\\', '\\u12', '\t', '\u0000', '\\x', 'a","b":"c'];
 const PROVIDERS = ['compatible', 'openai', 'mistral', 'deepseek', 'xerotier', 'openrouter', 'groq'];
 
@@ -135,7 +135,7 @@ function frame(random: Random, data: string, text: string, beside: string): stri
   return `data: ${fill(random, data, text, beside)}\n\n`;
 }
 
-/** A frame after which others may have to be read in another way, or the stream is over. */
+/** A frame that changes how later ones are read, or ends the stream. */
 function oddFrame(random: Random, data: string, isText: boolean, text: string, beside: string): string {
   const filled = fill(random, data, text, beside);
   switch (random(14)) {

@@ -1,4 +1,4 @@
-/** Values that no sane upstream sends, and the places of a chunk where they can occur: shared by the tests of hostile input. */
+/** Test data: extreme values, and the positions of a chunk in which they can occur. */
 
 /** JSON texts, because JSON.stringify cannot write most of these. */
 export const VALUES: Readonly<Record<string, string>> = {
@@ -37,7 +37,7 @@ function call(key: string, value: string): string {
   return choice(`"delta":{"tool_calls":[${CALL.replace(/^\{/, `{"${key}":${value},`)}]}`);
 }
 
-/** One data event each, with the value in its place; a key that comes twice has its last value. */
+/** One data event each, with the value in its position. A duplicate key has its last value. */
 export const PLACES: Readonly<Record<string, (value: string) => string>> = {
   'the event': (value) => value,
   id: (value) => `{"id":${value},"choices":[]}`,

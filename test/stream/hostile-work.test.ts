@@ -1,9 +1,9 @@
-/** Counts the work that hostile streams cause, so that twice the input is at most about twice the work, never its square (B1). */
+/** Counts the work that hostile streams cause: it grows linearly with the input, not quadratically (B1). */
 import { describe, expect, test } from 'vitest';
 import { type Conversion, convertStream } from '../contract/convert.ts';
 
 const CHAT: Conversion = { provider: 'openai', route: 'chat', model: 'm', usageChunk: true };
-/** Twice the work for twice the input, with room for what does not grow; a square would be four times. */
+/** The allowed growth for twice the input: linear work is at most twice, quadratic work four times. */
 const MAX_GROWTH = 3;
 
 const encoder = new TextEncoder();
@@ -76,7 +76,7 @@ function call(at: number, more = ''): string {
   return `{"id":"call_${at}","function":{"name":"f","arguments":"{}"}${more}}`;
 }
 
-/** Streams whose size goes with a number; the sizes stay below the bounds beyond which a stream is refused. */
+/** Streams whose size grows with a number, below the bounds at which a stream is refused. */
 const STREAMS: Readonly<Record<string, readonly [small: number, stream: (size: number) => string]>> = {
   'comments without end': [2000, (size) => ': a\n'.repeat(size)],
   'empty events': [2000, (size) => 'data:\n\n'.repeat(size)],

@@ -1,4 +1,4 @@
-/** Tests the stream core against values that no sane upstream sends: passed or refused, never harmful. */
+/** Tests the stream with extreme values in every field: each is passed or refused, and none breaks the contract. */
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Route } from '../../src/providers/provider.ts';
 import { check } from '../contract/check.ts';
@@ -61,7 +61,7 @@ describe.each(Object.entries(PLACES))('convertStream, %s', (_, place) => {
     }
   });
 
-  test('C1: any of the values in a plain answer gives an object or an error, and throws nothing', () => {
+  test('C1: any of the values in a non-streaming response gives an object or an error, and throws nothing', () => {
     for (const value of Object.values(VALUES)) {
       const bytes = encoder.encode(place(value));
       for (const [provider, route] of ROUTES)
@@ -102,7 +102,7 @@ describe.each(Object.entries(PLACES))('convertStream, %s', (_, place) => {
   });
 });
 
-describe('convertStream, more than an answer may have', () => {
+describe('convertStream, more than an output may have', () => {
   const chat = conversionOf('openai', 'chat');
 
   function events(count: number, event: (at: number) => string): Uint8Array {
@@ -144,7 +144,7 @@ describe('convertStream, more than an answer may have', () => {
     }
   });
 
-  test('C7: a tool call whose index is the largest integer: the calls after it have indexes of their own', () => {
+  test('C7: a tool call whose index is the largest integer: later calls have other indexes', () => {
     const first = `{"index":${Number.MAX_SAFE_INTEGER},"id":"a","function":{"name":"f","arguments":"{}"}}`;
     const next = ['b', 'c', 'd'].map((id) => `{"id":"${id}","function":{"name":"f","arguments":"{}"}}`);
     const bytes = events(1, () => `{"choices":[{"index":0,"delta":{"tool_calls":[${[first, ...next]}]}}]}`);
@@ -156,7 +156,7 @@ describe('convertStream, more than an answer may have', () => {
   });
 });
 
-/** An answer that is not an object has no plain conversion: it is refused before. */
+/** A response that is not an object is refused before it is converted. */
 function convertPlain(bytes: Uint8Array, conversion: Conversion, toStream: boolean): void {
   const text = new TextDecoder().decode(bytes);
   if (text.startsWith('{')) convertObject(bytes, conversion, toStream);

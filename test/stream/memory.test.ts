@@ -1,4 +1,4 @@
-/** Tests the memory that all requests of an isolate share: who gets room, who waits, who makes way, and whose turn it is (B3, B4). */
+/** Tests the memory that all requests of an isolate share: leases, waiting, revocation and turns of work (B3, B4). */
 import { describe, expect, test } from 'vitest';
 import {
   LARGE_BYTES,
@@ -18,9 +18,9 @@ const HALF = MAX_MEMORY_BYTES / 2;
 class Bench {
   readonly clock = new FakeClock();
   readonly memory = new Memory(this.clock);
-  /** Work that the runtime was asked to keep alive and that has not ended. */
+  /** Unfinished work that the runtime keeps alive. */
   kept = 0;
-  /** What the leases asked for became, by their names, in order. */
+  /** The names of granted and refused leases, in order. */
   readonly given: string[] = [];
 
   lease(name: string, bytes: number): Promise<Lease | null> {
@@ -32,7 +32,7 @@ class Bench {
     return lease;
   }
 
-  /** A lease that there is room for. */
+  /** A lease for which there is room. */
   async room(bytes: number): Promise<Lease> {
     const lease = await this.lease('room', bytes);
     if (lease === null) throw new Error('There was no room');
@@ -41,7 +41,7 @@ class Bench {
 }
 
 describe('Memory.lease', () => {
-  test('B3 what is small: always given, never counted, and nothing is kept alive', async () => {
+  test('B3 small leases: always granted, never counted, and nothing is kept alive', async () => {
     const bench = new Bench();
     for (let i = 0; i < 1000; i++) await bench.room(SMALL_BYTES);
     expect([bench.kept, bench.clock.started]).toEqual([0, 0]);
@@ -49,7 +49,7 @@ describe('Memory.lease', () => {
     expect(bench.given).toHaveLength(1001);
   });
 
-  test('B3 what does not fit: waits in order until room was released, however small', async () => {
+  test('B3 leases without room: wait in order until room is released, even small ones', async () => {
     const bench = new Bench();
     const first = await bench.room(HALF);
     const second = await bench.room(HALF);
@@ -67,7 +67,7 @@ describe('Memory.lease', () => {
     expect(bench.clock.running).toBe(0);
   });
 
-  test('B3 more than there is in all: given when nothing else is held', async () => {
+  test('B3 more than the total: granted when nothing else is held', async () => {
     const bench = new Bench();
     const first = await bench.room(HALF);
     bench.lease('giant', MAX_MEMORY_BYTES * 2);
@@ -78,7 +78,7 @@ describe('Memory.lease', () => {
     expect(bench.given).toEqual(['room', 'giant']);
   });
 
-  test('B3 no room for ten seconds while all others are there: refused, and those behind it go on', async () => {
+  test('B3 no room for ten seconds while all other bodies are received: refused, and later leases continue', async () => {
     const bench = new Bench();
     const held = await bench.room(MAX_MEMORY_BYTES - SMALL_BYTES * 2);
     held.markReceived();
@@ -90,7 +90,7 @@ describe('Memory.lease', () => {
     expect(bench.kept).toBe(2);
   });
 
-  test('B3 one that took its room ten seconds ago and has not arrived: makes way', async () => {
+  test('B3 a lease of ten seconds ago whose body was not received: revoked', async () => {
     const bench = new Bench();
     const stalled = await bench.room(MAX_MEMORY_BYTES);
     const revoked = stalled.revoked?.then(() => stalled.release());
@@ -106,10 +106,10 @@ describe('Memory.lease', () => {
   });
 });
 
-describe('Lease.begin', () => {
+describe('Lease.startWork', () => {
   const LARGE = LARGE_BYTES + 1;
 
-  /** Whether the work has begun, after everything that can continue has. */
+  /** Whether the work has started after everything that can continue did. */
   async function hasBegun(work: Promise<void>): Promise<boolean> {
     let begun = false;
     void work.then(() => {
@@ -119,7 +119,7 @@ describe('Lease.begin', () => {
     return begun;
   }
 
-  test('B4 large ones: one after the other, with a pause in between', async () => {
+  test('B4 large bodies: one after the other, with a pause in between', async () => {
     const bench = new Bench();
     const first = await bench.room(LARGE);
     const second = await bench.room(LARGE);
@@ -134,13 +134,13 @@ describe('Lease.begin', () => {
     expect(await hasBegun((await bench.room(LARGE)).startWork())).toBe(true);
   });
 
-  test('B4 one that is not large: at once, beside others', async () => {
+  test('B4 a body that is not large: at once', async () => {
     const bench = new Bench();
     await (await bench.room(LARGE)).startWork();
     expect(await hasBegun((await bench.room(LARGE_BYTES)).startWork())).toBe(true);
   });
 
-  test('B4 a release without an end: ends the work, too', async () => {
+  test('B4 release without endWork: ends the turn', async () => {
     const bench = new Bench();
     const first = await bench.room(LARGE);
     const second = await bench.room(LARGE);
@@ -152,7 +152,7 @@ describe('Lease.begin', () => {
     expect(await hasBegun(work)).toBe(true);
   });
 
-  test('B4 one that never ends its work: holds up the next one so long and no longer', async () => {
+  test('B4 a turn that never ends: delays the next one only for MAX_TURN_MS', async () => {
     const bench = new Bench();
     await (await bench.room(LARGE)).startWork();
     const work = (await bench.room(LARGE)).startWork();

@@ -1,4 +1,4 @@
-/** Generates streams of nearly identical frames: each a fixture's frame, changed in its JSON, in its lines or in its bytes. */
+/** Generates streams of nearly identical frames: a fixture's frames, changed in their JSON, their lines or their bytes. */
 
 import type { Conversion } from '../contract/convert.ts';
 import { conversionOf } from '../contract/expectation.ts';
@@ -15,7 +15,7 @@ export interface MutatedStream {
 }
 
 const FRAMES_A_STREAM = 40;
-/** Of a hundred frames. Most bytes are left unchanged: invalid JSON ends the stream. */
+/** Shares of a hundred frames. Most bytes stay unchanged, because invalid JSON ends the stream. */
 const PLAIN = 60;
 const CHANGED_JSON = 33;
 const CHANGED_LINES = 6;
@@ -112,7 +112,7 @@ interface Base {
   readonly first: Framed;
   /** Events that contain a text. */
   readonly texts: readonly Framed[];
-  /** How its events end. */
+  /** The end of its events. */
   readonly end: string;
 }
 
@@ -123,7 +123,7 @@ interface Framed {
 }
 
 const COUNTS = ['0', '1', '7', '42', '99', '1234567890'];
-/** Mostly no JSON, which ends a stream. */
+/** Mostly invalid JSON, which ends a stream. */
 const NO_COUNTS = ['007', '1.5', '1e3', '-1', '12345678901234567', 'null', '"7"'];
 const HAS_CRLF = /\r\n\r\n/;
 
@@ -180,21 +180,21 @@ function pick<T>(random: Random, from: readonly T[]): T {
   return picked;
 }
 
-/** Where events have names, they also have blanks before their last brace, and now and then other white space. */
+/** Events with names also have spaces before their last brace, and sometimes other white space. */
 function withBlanks(random: Random, head: string, data: string): string {
   if (head === '') return data;
   const blanks = random(20) === 0 ? '\t ' : ' '.repeat(random(9));
   return data.replace(/\s*\}$/, `${blanks}}`);
 }
 
-/** Another text in place of the event's first, or of all, which then are alike. */
+/** Replaces the event's first text, or all of them by the same one. */
 function withText(random: Random, data: string): string {
   const text = random(3) === 0 ? pick(random, TEXTS) : pick(random, TEXTS) + pick(random, TEXTS);
   const texts = random(2) === 0 ? HOLDS_TEXT : new RegExp(HOLDS_TEXT, 'g');
   return data.replace(texts, (member) => `${member.slice(0, member.indexOf(':') + 1)}"${text}"`);
 }
 
-/** Counts that grow, or are no counts. */
+/** Counts that grow, or are invalid. */
 function withCounts(random: Random, data: string): string {
   return data.replace(
     /(TokenCount": ?)\d+/g,

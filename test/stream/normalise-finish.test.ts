@@ -1,9 +1,9 @@
-/** Tests the normaliser's finishes (C8): one for each choice, its reason, and what follows it. */
+/** Tests the normalizer's finishes (C8): one for each choice, its reason, and what follows it. */
 import { describe, expect, test } from 'vitest';
 import type { ChoicePart } from '../../src/canonical/part.ts';
 import { bench, call, choice, choicesOf, part } from './parts.ts';
 
-describe('Normaliser.read, the finish', () => {
+describe('Normalizer.read, the finish', () => {
   const finishOf = (...parts: Partial<ChoicePart>[]) =>
     choicesOf(...parts).map((choices) => choices?.map((one) => one.finish_reason) ?? null);
 
@@ -27,19 +27,19 @@ describe('Normaliser.read, the finish', () => {
     },
   );
 
-  test('C8 a word that means a failure here: no finish', () => {
+  test('C8 a word that means a failure at this provider: no finish', () => {
     const { normaliser } = bench();
     normaliser.read(part([choice({ finishWord: 'OTHER', finishMeaning: 'failed' })]));
     expect([normaliser.isFinished, normaliser.fault?.code]).toEqual([false, 'OTHER']);
   });
 
-  test('C8 a finish before anything else: its delta carries the role', () => {
+  test('C8 a finish before anything else: its delta has the role', () => {
     expect(choicesOf({ finishWord: 'stop' })).toEqual([
       [{ index: 0, delta: { role: 'assistant' }, logprobs: null, finish_reason: 'stop' }],
     ]);
   });
 
-  test('C8 stop after tool calls: tool_calls, in that choice alone', () => {
+  test('C8 stop after tool calls: tool_calls, only in that choice', () => {
     expect(finishOf({ toolCalls: [call({ name: 'f' })] }, { finishWord: 'stop' })).toEqual([
       [null],
       ['tool_calls'],
@@ -84,7 +84,7 @@ describe('Normaliser.read, the finish', () => {
     expect(normaliser.isFinished).toBe(true);
   });
 
-  test('C8 finishOpenChoices: one chunk for all that are open, in the order of their indexes; then none', () => {
+  test('C8 finishOpenChoices: one chunk for all open choices, in the order of their indexes, then null', () => {
     const { normaliser } = bench();
     normaliser.read(part([choice({ index: 2, content: 'a' })]));
     normaliser.read(part([choice({ index: 1, finishWord: 'length' })]));

@@ -1,4 +1,4 @@
-/** Tests where the normaliser sends usage (U1, U2): on a chunk of its own, on the chunk of the last finish, or nowhere. */
+/** Tests on which chunk the normalizer sends usage (U1, U2): a separate one, the one with the last finish, or none. */
 import { describe, expect, test } from 'vitest';
 import type { ChunkPart } from '../../src/canonical/part.ts';
 import type { UsageReport } from '../../src/canonical/usage.ts';
@@ -14,7 +14,7 @@ const stop = (index = 0, usage: UsageReport | null = null) =>
   part([choice({ index, finishWord: 'stop' })], { usage });
 const report = (usage: UsageReport) => part([], { usage });
 
-/** The usage on each part's chunk, `none` where the chunk has none, null where there is no chunk. */
+/** The usage of each part's chunk: `none` if the chunk has none, null if there is no chunk. */
 function usagesOf(context: Partial<ChunkContext>, ...parts: ChunkPart[]) {
   const { normaliser } = bench(context);
   const chunks = parts.map((one) => normaliser.read(one));
@@ -23,7 +23,7 @@ function usagesOf(context: Partial<ChunkContext>, ...parts: ChunkPart[]) {
   );
 }
 
-describe('Normaliser, usage at the end', () => {
+describe('Normalizer, usage at the end', () => {
   test('U1 usageChunk: no choices, usage last, and the fields of every other chunk', () => {
     const { normaliser } = bench();
     normaliser.read(part([choice({ content: 'a' })], { id: 'i', serviceTier: 't', usage: USAGE }));
@@ -39,7 +39,7 @@ describe('Normaliser, usage at the end', () => {
     expect(Object.keys(written)).toEqual(['id', 'object', 'created', 'model', 'choices', 'usage']);
   });
 
-  test('U1 on a chunk of its own alone, whenever it was reported', () => {
+  test('U1 only on a separate chunk, whenever it was reported', () => {
     expect(usagesOf({ usageAt: 'end' }, text(0, USAGE), stop(0, USAGE))).toEqual([
       'none',
       'none',
@@ -57,7 +57,7 @@ describe('Normaliser, usage at the end', () => {
   });
 });
 
-describe('Normaliser, usage on the finish', () => {
+describe('Normalizer, usage on the finish', () => {
   const finish = { usageAt: 'finish' } as const;
 
   test.each<[name: string, parts: ChunkPart[], usages: unknown[]]>([
@@ -84,7 +84,7 @@ describe('Normaliser, usage on the finish', () => {
     },
   );
 
-  test('U2 zeros: are reported, too', () => {
+  test('U2 zeros are sent', () => {
     const zeros = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
     expect(usagesOf(finish, stop(0, { prompt: 0, completion: 0 }))).toEqual([zeros, null, null]);
   });
@@ -96,7 +96,7 @@ describe('Normaliser, usage on the finish', () => {
     ).toBe('usage');
   });
 
-  test('U2 two choices asked for: on the second finish, also where the second began after the first had finished', () => {
+  test('U2 two choices requested: on the second finish, even if the second began after the first had finished', () => {
     const two = { ...finish, choices: 2 };
     expect(usagesOf(two, text(), text(1), stop(0, USAGE), stop(1))).toEqual([
       'none',
@@ -113,7 +113,7 @@ describe('Normaliser, usage on the finish', () => {
     expect(usagesOf(two, both)).toEqual([SUMS, null, null]);
   });
 
-  test('U2 one choice asked for and two sent: not before both have finished, where both had begun', () => {
+  test('U2 one choice requested and two sent: after both have finished, if both had begun', () => {
     expect(usagesOf(finish, text(), text(1), stop(0, USAGE), stop(1))).toEqual([
       'none',
       'none',
@@ -124,11 +124,11 @@ describe('Normaliser, usage on the finish', () => {
     ]);
   });
 
-  test('U2 a choice more than asked for, begun after the last finish: no usage a second time', () => {
+  test('U2 an additional choice that begins after the last finish: no second usage', () => {
     expect(usagesOf(finish, stop(0, USAGE), text(1), stop(1))).toEqual([SUMS, 'none', 'none', null, null]);
   });
 
-  test('U2 fewer choices than asked for: on none, as the last finish could not be known', () => {
+  test('U2 fewer choices than requested: no usage, because the last finish is unknown', () => {
     expect(usagesOf({ ...finish, choices: 2 }, text(), stop(0, USAGE))).toEqual(['none', 'none', null, null]);
   });
 
@@ -138,14 +138,14 @@ describe('Normaliser, usage on the finish', () => {
   });
 });
 
-test('U2 usage nowhere: on no chunk, and metered all the same', () => {
+test('U2 usage nowhere: on no chunk, but metered', () => {
   expect(usagesOf({ usageAt: 'nowhere' }, text(), stop(0, USAGE))).toEqual(['none', 'none', null, null]);
   const { normaliser, accumulator } = bench({ usageAt: 'nowhere' });
   normaliser.read(stop(0, USAGE));
   expect(accumulator.countUsage()).toEqual({ estimated: false, usage: SUMS });
 });
 
-test('P1 C1 the service tier that a chunk names is metered, the last one counts, and no usage has it', () => {
+test('P1 C1 the last service tier is metered, and is not in the usage', () => {
   const { normaliser, accumulator } = bench({ usageAt: 'end' });
   normaliser.read({ ...stop(0, USAGE), serviceTier: 'auto' });
   normaliser.read({ ...stop(0, USAGE), serviceTier: 'flex' });
@@ -153,7 +153,7 @@ test('P1 C1 the service tier that a chunk names is metered, the last one counts,
   expect(normaliser.usageChunk()?.usage).toEqual(SUMS);
 });
 
-describe('Normaliser, the cost in the usage', () => {
+describe('Normalizer, the cost in the usage', () => {
   const costing = (cost: number | null): Partial<ChunkContext> => ({ cost: () => cost });
 
   test.each(['end', 'finish'] as const)(
@@ -166,19 +166,19 @@ describe('Normaliser, the cost in the usage', () => {
     },
   );
 
-  test('P5 of what was reported when the usage is told', () => {
+  test('P5 the cost of the usage at that time', () => {
     const cost = () => accumulator.countUsage().usage.total_tokens;
     const { normaliser, accumulator } = bench({ cost });
     normaliser.read(stop(0, USAGE));
     expect(normaliser.usageChunk()?.usage).toEqual({ ...SUMS, cost: 3 });
   });
 
-  test('P5 0 is a cost, and one that is not known is left out', () => {
+  test('P5 0 is a cost, and an unknown cost is absent', () => {
     expect(usagesOf({ usageAt: 'end', ...costing(0) }, stop(0, USAGE)).at(-1)).toEqual({ ...SUMS, cost: 0 });
     expect(usagesOf({ usageAt: 'end', ...costing(null) }, stop(0, USAGE)).at(-1)).toEqual(SUMS);
   });
 
-  test('C1 P5 not asked for: no cost, whatever the upstream tells', () => {
+  test('C1 P5 not requested: no cost, even if the upstream reports one', () => {
     expect(usagesOf({ usageAt: 'end' }, stop(0, { ...USAGE, cost: 7 })).at(-1)).toEqual(SUMS);
   });
 });

@@ -1,4 +1,4 @@
-/** Tests the normaliser's chunks, choices and deltas: what is sent once, what is not sent at all. */
+/** Tests the normalizer's chunks, choices and deltas: what is sent once, and what is not sent. */
 import { describe, expect, test } from 'vitest';
 import type { ChoicePart, ChunkPart } from '../../src/canonical/part.ts';
 import { toolCallId } from '../../src/canonical/tool-call-id.ts';
@@ -11,7 +11,7 @@ function deltasOf(...parts: Partial<ChoicePart>[]) {
   );
 }
 
-describe('Normaliser.read, the chunk', () => {
+describe('Normalizer.read, the chunk', () => {
   test('C1 C3 a chat chunk: all keys of chunk and choice, in their order', () => {
     const chunk = bench().normaliser.read(
       part([choice({ content: 'a' })], { id: 'i', created: 5, model: 'm' }),
@@ -103,8 +103,8 @@ describe('Normaliser.read, the chunk', () => {
   });
 });
 
-describe('Normaliser.read, the delta', () => {
-  test('C4 role: on the first delta alone, sent by the upstream or not', () => {
+describe('Normalizer.read, the delta', () => {
+  test('C4 role: only on the first delta, sent by the upstream or not', () => {
     expect(deltasOf({ content: 'a' }, { content: 'b', hasRole: true })).toEqual([
       [{ role: 'assistant', content: 'a' }],
       [{ content: 'b' }],
@@ -115,7 +115,7 @@ describe('Normaliser.read, the delta', () => {
     expect(deltasOf({ hasRole: true }, { hasRole: true })).toEqual([[{ role: 'assistant' }], null]);
   });
 
-  test('C4 empty content: kept beside role where the upstream sent it, and nowhere else', () => {
+  test('C4 empty content: kept with the role if the upstream sent it, else dropped', () => {
     expect(deltasOf({ hasRole: true, content: '' }, { content: '' }, { content: '', refusal: 'no' })).toEqual(
       [[{ role: 'assistant', content: '' }], null, [{ refusal: 'no' }]],
     );
@@ -140,7 +140,7 @@ describe('Normaliser.read, the delta', () => {
     ]);
   });
 
-  test('A7 reasoning details alone: make a chunk, as they are; none of them makes none', () => {
+  test('A7 reasoning details alone: make a chunk. An empty list makes none', () => {
     const details = [{ signature: 's', text: null, any: [1] }];
     expect(deltasOf({ content: 'a' }, { reasoningDetails: details }, { reasoningDetails: [] })).toEqual([
       [{ role: 'assistant', content: 'a' }],
@@ -149,7 +149,7 @@ describe('Normaliser.read, the delta', () => {
     ]);
   });
 
-  test('A7 REASONING=strip: details without their text, and none where nothing is left', () => {
+  test('A7 REASONING=strip: details without their text, or none', () => {
     const { normaliser } = bench({ reasoning: 'strip' });
     const text = choice({ reasoning: 'a', reasoningDetails: [{ type: 'reasoning.text', text: 'a' }] });
     expect(normaliser.read(part([text]))).toBeNull();
@@ -216,7 +216,7 @@ describe('Normaliser.read, the delta', () => {
     ]);
   });
 
-  test('C7 a made id: nine letters and digits, after the id of the stream, which the same chunk makes', () => {
+  test('C7 a generated id: nine letters and digits, generated after the stream id of the same chunk', () => {
     const { normaliser } = bench();
     expect(normaliser.read(part([choice({ toolCalls: [call({ name: 'f' })] })]))).toMatchObject({
       id: 'chatcmpl-0001',
@@ -225,7 +225,7 @@ describe('Normaliser.read, the delta', () => {
   });
 });
 
-describe('Normaliser, bounds', () => {
+describe('Normalizer, bounds', () => {
   test('B1 the last call that the bound allows, in several fragments: no fault', () => {
     const { normaliser } = bench();
     const calls = Array.from({ length: MAX_TOOL_CALLS }, (_, index) => call({ index, name: 'f' }));

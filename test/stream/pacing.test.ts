@@ -49,7 +49,7 @@ function start(limits: Partial<TimerLimits> = {}, client = { isBlocked: false })
 }
 
 describe('T1: heartbeats', () => {
-  test('T1: silence towards the client gives one each interval', () => {
+  test('T1: one for each interval without output', () => {
     const { clock, events } = start();
     clock.advance(45_000);
     expect(events).toEqual(['heartbeat at 15', 'heartbeat at 30', 'heartbeat at 45']);
@@ -116,7 +116,7 @@ describe('T2: the idle timeout', () => {
     expect(events).toEqual(['idle at 320']);
   });
 
-  test('T2 T5: while the client does not read, the silence does not count', () => {
+  test('T2 T5: while the client does not read, the idle timeout does not count', () => {
     const client = { isBlocked: true };
     const { clock, events } = start(quiet, client);
     clock.advance(300_000);

@@ -1,4 +1,4 @@
-/** Short builders for parts, and a normaliser with a fixed clock and countable random texts: shared by the tests of the stream. */
+/** Test helpers: builders for parts, and a normalizer with a fixed clock and predictable random texts. */
 import {
   type ChoicePart,
   type ChunkPart,
@@ -12,7 +12,7 @@ import type { ChunkContext } from '../../src/stream/types.ts';
 
 export const NOW_SECONDS = 1_800_000_000;
 
-/** A choice with the given fields; given content counts as sent, even if empty. */
+/** A choice with these fields. Content counts as sent, even if empty. */
 export function choice(fields: Partial<ChoicePart> = {}): ChoicePart {
   return { ...EMPTY_CHOICE, hasContent: fields.content !== undefined, ...fields };
 }
@@ -61,7 +61,7 @@ export function bench(context: Partial<ChunkContext> = {}): Bench {
   return { normaliser, accumulator };
 }
 
-/** The choices of each resulting chunk, or null for each that is not sent. */
+/** The choices of each resulting chunk, or null for a part without a chunk. */
 export function choicesOf(...parts: Partial<ChoicePart>[]) {
   const { normaliser } = bench();
   return parts.map((one) => normaliser.read(part([choice(one)]))?.choices ?? null);

@@ -1,4 +1,4 @@
-/** Tests a stream whose answers may take each other's place: what is held, what is thrown away, and what ends it (R5). */
+/** Tests a stream with several attempts: what is held, what is discarded, and what ends the stream (R5). */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { UsageAccumulator } from '../../src/metering/request-meter.ts';
@@ -26,7 +26,7 @@ const ROLE = 'data: {"id":"held","choices":[{"index":0,"delta":{"role":"assistan
 const ERROR = 'data: {"error":{"message":"no","type":"rate_limit_error"}}\n\n';
 const DOWN = apiError('upstream_unreachable', 'OpenAI could not be reached');
 
-/** Turns that note what they are told, and end as they are asked to. */
+/** Attempt callbacks that record their calls and return a given end. */
 function turnOf(end: (failure: StreamFailure | null) => EmptyEnd, isReplaceable = true) {
   const told: unknown[] = [];
   const turn: AttemptCallbacks = {
@@ -43,7 +43,7 @@ function turnOf(end: (failure: StreamFailure | null) => EmptyEnd, isReplaceable 
 const replaced = (): EmptyEnd => ({ kind: 'replaced' });
 const over = (failure: StreamFailure | null): EmptyEnd => ({ kind: 'over', failure });
 
-/** A stream whose first answer may be replaced. */
+/** A stream whose first attempt may be replaced. */
 function start(
   first: AttemptCallbacks,
   body?: ReadableStream<Uint8Array>,
@@ -57,7 +57,7 @@ function next({ stream }: Run, turn: AttemptCallbacks, model = 'second') {
   return stream.begin(optionsOf({ ...CHAT, model }, new UsageAccumulator(() => 0, 0)), turn);
 }
 
-/** Every way in which an answer ends before its output. */
+/** Every way in which an attempt ends before its output. */
 const EARLY_ENDS: readonly (readonly [name: string, texts: readonly string[], code: string])[] = [
   ['an error as its first event', [ERROR], 'rate_limit_error'],
   ['an error after a role', [ROLE, ERROR], 'rate_limit_error'],
@@ -72,7 +72,7 @@ const EARLY_ENDS: readonly (readonly [name: string, texts: readonly string[], co
   ],
 ];
 
-describe('R5 an answer that ends before its output', () => {
+describe('R5 an attempt that ends before its output', () => {
   test.each(EARLY_ENDS)(
     '%s: nothing of it is sent, and the next one is whole',
     async (_name, texts, code) => {
@@ -136,14 +136,14 @@ describe('R5 an answer that ends before its output', () => {
     expect(tested.ends).toMatchObject([{ kind: 'failed', isOpen: true }]);
   });
 
-  test('the error with which it ends is the one that its turn says', async () => {
+  test('the stream ends with the error that the callback returns', async () => {
     const failure = { error: { ...DOWN, message: 'two were tried' }, upstreamError: null };
     const tested = start(turnOf(() => ({ kind: 'over', failure })).turn, bodyOf(ERROR));
     await settle();
     expect(tested.heads).toEqual([failure]);
   });
 
-  test('its upstream is cancelled, and what comes of it later goes nowhere', async () => {
+  test('its upstream is cancelled, and later bytes of it are ignored', async () => {
     const { body, feed, counts } = fedBody();
     const first = turnOf(replaced);
     const tested = start(first.turn, body);
@@ -161,7 +161,7 @@ describe('R5 an answer that ends before its output', () => {
   });
 });
 
-/** The first event that is output, and where in it the text stands. */
+/** The first event with output, and the position of its text. */
 const OUTPUTS: readonly (readonly [name: string, delta: string])[] = [
   ['content', '{"content":"Hello"}'],
   ['reasoning', '{"reasoning_content":"Hello"}'],
@@ -228,7 +228,7 @@ describe('R5 output', () => {
     expect(told).toEqual(['output']);
   });
 
-  test('more than 64 KiB before any output: it is sent on, and nothing takes its place', async () => {
+  test('more than 64 KiB before any output: it is sent, and no other attempt follows', async () => {
     const { turn, told } = turnOf(replaced);
     const logprobs = Array.from({ length: 4000 }, () => ({
       token: '',
@@ -243,7 +243,7 @@ describe('R5 output', () => {
     expect(tested.written[0]).toBeGreaterThan(MAX_HELD_OUTPUT_BYTES);
   });
 
-  test('an answer that is whole and has no text: its turn decides whether it stands', async () => {
+  test('a complete output without text: the callback decides whether it is accepted', async () => {
     const empty = [ROLE, STOP, DONE];
     const stands = turnOf(over);
     expect(await readAll(start(stands.turn, bodyOf(...empty)).readable)).toMatch(
@@ -256,7 +256,7 @@ describe('R5 output', () => {
     expect((await readAll(falls.readable)).match(/finish_reason":"stop"/g)).toHaveLength(1);
   });
 
-  test('F4 where nothing may take its place, nothing is held', async () => {
+  test('F4 an attempt that cannot be replaced: nothing is held', async () => {
     const { body, feed } = fedBody();
     const { turn } = turnOf(over, false);
     const tested = start(turn, body);
@@ -267,14 +267,14 @@ describe('R5 output', () => {
 });
 
 describe('R5 R6 time', () => {
-  test('T2 silence ends one answer, and the next one has its own time', async () => {
+  test('T2 the idle timeout ends one attempt, and the next attempt has a new one', async () => {
     const first = turnOf(replaced);
     const tested = start(first.turn, fedBodyWith(ROLE), { idleTimeoutMs: 1000, heartbeatMs: 0 });
     await settle();
     tested.clock.advance(1000);
     await settle();
     expect(first.told).toEqual(['stream_idle_timeout']);
-    // While no upstream is asked no silence counts.
+    // The idle timeout pauses between attempts.
     tested.clock.advance(5000);
     const { body, feed } = fedBody();
     void next(tested, turnOf(over, false).turn).pump(body);
@@ -287,7 +287,7 @@ describe('R5 R6 time', () => {
     expect(tested.ends).toEqual([{ kind: 'finished' }]);
   });
 
-  test('T2 the next one is given no more time than that', async () => {
+  test('T2 the next attempt has the same idle timeout', async () => {
     const tested = start(turnOf(replaced).turn, bodyOf(ERROR), { idleTimeoutMs: 1000 });
     await settle();
     const last = turnOf(over, false);
@@ -299,7 +299,7 @@ describe('R5 R6 time', () => {
     expect(tested.ends).toMatchObject([{ kind: 'timed_out' }]);
   });
 
-  test('T2 the last one: the stream ends as timed out', async () => {
+  test('T2 the last attempt: the stream ends as timed out', async () => {
     const tested = start(turnOf(over).turn, fedBodyWith(ROLE), { idleTimeoutMs: 1000 });
     await settle();
     tested.clock.advance(1000);
@@ -308,27 +308,30 @@ describe('R5 R6 time', () => {
     expect(tested.ends).toMatchObject([{ kind: 'timed_out', isOpen: false }]);
   });
 
-  test.each(['under way', 'given up'])('T3 the deadline ends it all with one answer %s', async (state) => {
-    const { turn, told } = turnOf(replaced);
-    const { body, feed, counts } = fedBody();
-    const tested = start(turn, body, { deadlineMs: 1000 });
-    feed(state === 'given up' ? ERROR : ROLE);
-    await settle();
-    tested.clock.advance(1000);
-    await settle();
-    expect(tested.heads).toMatchObject([{ error: { code: 'timeout' } }]);
-    expect(tested.ends).toMatchObject([{ kind: 'timed_out', isOpen: false }]);
-    expect(counts.cancels).toBe(1);
-    expect(told).toEqual(state === 'given up' ? ['rate_limit_error'] : []);
-    expect(tested.clock.running).toBe(0);
-    // Whatever is begun after that goes nowhere.
-    const late = fedBody();
-    void next(tested, turn).pump(late.body);
-    await settle();
-    expect([late.counts.cancels, tested.written]).toEqual([1, []]);
-  });
+  test.each(['under way', 'given up'])(
+    'T3 the deadline ends the stream with one attempt %s',
+    async (state) => {
+      const { turn, told } = turnOf(replaced);
+      const { body, feed, counts } = fedBody();
+      const tested = start(turn, body, { deadlineMs: 1000 });
+      feed(state === 'given up' ? ERROR : ROLE);
+      await settle();
+      tested.clock.advance(1000);
+      await settle();
+      expect(tested.heads).toMatchObject([{ error: { code: 'timeout' } }]);
+      expect(tested.ends).toMatchObject([{ kind: 'timed_out', isOpen: false }]);
+      expect(counts.cancels).toBe(1);
+      expect(told).toEqual(state === 'given up' ? ['rate_limit_error'] : []);
+      expect(tested.clock.running).toBe(0);
+      // An attempt that begins after the end is ignored.
+      const late = fedBody();
+      void next(tested, turn).pump(late.body);
+      await settle();
+      expect([late.counts.cancels, tested.written]).toEqual([1, []]);
+    },
+  );
 
-  test('T4 a client that leaves while no upstream is asked ends the stream', async () => {
+  test('T4 a client that disconnects between attempts ends the stream', async () => {
     const tested = start(turnOf(replaced).turn, bodyOf(ERROR), { heartbeatMs: 100 });
     await settle();
     await tested.readable.cancel();
@@ -337,7 +340,7 @@ describe('R5 R6 time', () => {
     expect(tested.clock.running).toBe(0);
   });
 
-  test('T1 heartbeats go on while no upstream is asked', async () => {
+  test('T1 heartbeats continue between attempts', async () => {
     const tested = start(turnOf(replaced).turn, bodyOf(ERROR), { heartbeatMs: 100, idleTimeoutMs: 50 });
     await settle();
     tested.clock.advance(100);

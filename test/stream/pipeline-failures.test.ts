@@ -1,11 +1,11 @@
-/** Tests how the client's stream fails: before its head with a status, after it with a frame, and only once. */
+/** Tests how the client's stream fails: before its headers with a status, after them with a frame, and only once. */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { bodyOf, DONE, decoder, fedBody, HELLO, readAll, run, STOP, settle } from './stream-bench.ts';
 
 const ERROR = 'data: {"error":{"message":"no","type":"rate_limit_error"}}\n\n';
 
-describe('CanonicalStream, the head', () => {
+describe('CanonicalStream, the headers', () => {
   test('H3 the first output: opens the stream without an error', async () => {
     const { body, feed } = fedBody();
     const { heads } = run(body);
@@ -17,7 +17,7 @@ describe('CanonicalStream, the head', () => {
     expect(heads).toEqual([null]);
   });
 
-  test('H3 T1 a heartbeat before any output: opens the stream, also where the upstream has not answered', async () => {
+  test('H3 T1 a heartbeat before any output: opens the stream, even if the upstream has not responded', async () => {
     const { readable, heads, clock } = run(undefined, { heartbeatMs: 100 });
     clock.advance(99);
     await settle();
@@ -31,7 +31,7 @@ describe('CanonicalStream, the head', () => {
   test.each([
     ['an error in a data line', ERROR],
     ['an event named error', 'event: error\ndata: {"message":"no","type":"rate_limit_error"}\n\n'],
-  ])("H3 E1 %s that comes first: no byte, and the upstream's error decides the status", async (_, text) => {
+  ])("H3 E1 %s before any output: no byte, and the upstream's error decides the status", async (_, text) => {
     const { stream, written, ends } = run(bodyOf(text));
     const head = await stream.opened;
     expect(head).toMatchObject({ upstreamError: { message: 'no', type: 'rate_limit_error' } });
@@ -48,7 +48,7 @@ describe('CanonicalStream, the head', () => {
     expect(got.endsWith(`"code":"rate_limit_error"}}\n\n${DONE}`)).toBe(true);
   });
 
-  test('H3 fail before the head: the error is the head, and no byte is written', async () => {
+  test('H3 fail before the headers: the error is the response, and no byte is written', async () => {
     const { stream, answer, written, ends } = run();
     answer.fail(apiError('upstream_unreachable', 'OpenAI could not be reached'));
     expect(await stream.opened).toMatchObject({
@@ -87,7 +87,7 @@ describe('CanonicalStream, timeouts', () => {
     expect([counts.cancels, clock.running]).toEqual([1, 0]);
   });
 
-  test('T3 before the upstream has answered: the head is the error, and a body that comes later is cancelled', async () => {
+  test('T3 before the upstream has responded: the error is the response, and a later body is cancelled', async () => {
     const { body, counts } = fedBody();
     const { stream, answer, clock } = run(undefined, { deadlineMs: 100 });
     clock.advance(100);
@@ -139,7 +139,7 @@ describe('CanonicalStream, an upstream that breaks', () => {
     expect(ends).toMatchObject([{ kind: 'failed', failure: { error: { code: 'upstream_truncated' } } }]);
   });
 
-  test('E1 the connection breaks before its first byte: the error is the head', async () => {
+  test('E1 the connection breaks before its first byte: the error is the response', async () => {
     const { body, fail } = fedBody();
     const { stream } = run(body);
     fail();
@@ -147,7 +147,7 @@ describe('CanonicalStream, an upstream that breaks', () => {
     expect(await stream.ended).toMatchObject({ kind: 'failed', isOpen: false });
   });
 
-  test('T5 the connection breaks while nobody reads: what came before is still sent, then the error', async () => {
+  test('T5 the connection breaks while the client does not read: earlier output is sent, then the error', async () => {
     const { body, feed, fail } = fedBody();
     const { readable } = run(body);
     feed(HELLO);

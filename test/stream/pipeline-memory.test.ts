@@ -1,4 +1,4 @@
-/** Tests what a stream does with large events in an isolate whose memory others hold: it waits, or ends honestly (B3). */
+/** Tests large events in an isolate without free memory: the stream waits, or ends with an error (B3). */
 import { describe, expect, test } from 'vitest';
 import { MAX_MEMORY_BYTES, MAX_MEMORY_WAIT_MS, Memory, SMALL_BYTES } from '../../src/stream/memory.ts';
 import { FakeClock } from './fake-clock.ts';
@@ -7,7 +7,7 @@ import { bodyOf, DONE, HELLO, readAll, run, STOP, settle } from './stream-bench.
 const LARGE_TEXT = 'x'.repeat(SMALL_BYTES * 2);
 const LARGE = `data: {"choices":[{"index":0,"delta":{"content":"${LARGE_TEXT}"}}]}\n\n`;
 
-/** A clock, and a memory of which someone else holds everything. */
+/** A clock, and a memory that another lease holds completely. */
 async function crowded() {
   const clock = new FakeClock();
   const memory = new Memory(clock);
@@ -17,7 +17,7 @@ async function crowded() {
 }
 
 describe('CanonicalStream, a large event', () => {
-  test('B3 while others hold the memory: waits, and goes on whole when there is room', async () => {
+  test('B3 while others hold the memory: waits, and continues completely when there is room', async () => {
     const { clock, memory, other } = await crowded();
     const { readable, ends } = run(bodyOf(HELLO + LARGE + STOP + DONE), {}, clock, memory);
     const got = readAll(readable);
@@ -28,7 +28,7 @@ describe('CanonicalStream, a large event', () => {
     expect(ends).toEqual([{ kind: 'finished' }]);
   });
 
-  test('B3 E2 without room in time: what came before it, an error frame, and the end', async () => {
+  test('B3 E2 without room in time: earlier output, an error frame, and the end', async () => {
     const { clock, memory } = await crowded();
     const { readable, ends } = run(bodyOf(HELLO + LARGE + STOP + DONE), {}, clock, memory);
     const got = readAll(readable);
@@ -40,7 +40,7 @@ describe('CanonicalStream, a large event', () => {
     expect(ends).toMatchObject([{ kind: 'failed', isOpen: true }]);
   });
 
-  test('B3 small events: need no room', async () => {
+  test('B3 small events: do not wait', async () => {
     const { clock, memory } = await crowded();
     const { readable, ends } = run(bodyOf(HELLO + STOP + DONE), {}, clock, memory);
     expect(await readAll(readable)).toContain('Hello');
@@ -51,7 +51,7 @@ describe('CanonicalStream, a large event', () => {
     ['finished', STOP + DONE],
     ['cut within the next large event', LARGE.slice(0, -10)],
     ['failed', 'data: {"error":{"message":"no"}}\n\n'],
-  ])('B3 a stream that %s: leaves its room to others', async (_, end) => {
+  ])('B3 a stream that %s: releases its memory', async (_, end) => {
     const clock = new FakeClock();
     const memory = new Memory(clock);
     const { readable } = run(bodyOf(LARGE + LARGE + end), {}, clock, memory);

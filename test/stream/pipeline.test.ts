@@ -1,4 +1,4 @@
-/** Tests the client's stream: nothing waits, nothing is buffered without bound, and it ends once, whoever ends it. */
+/** Tests the client's stream: nothing waits, nothing is buffered without bound, and it ends once. */
 import { describe, expect, test } from 'vitest';
 import { convertStream } from '../contract/convert.ts';
 import {
@@ -32,7 +32,7 @@ describe('CanonicalStream, delivery', () => {
     expect(await reader.read()).toEqual({ done: true, value: undefined });
   });
 
-  test('F4 an event cut in two: readable once its last byte has arrived, and not before', async () => {
+  test('F4 an event in two reads: readable when its last byte has arrived', async () => {
     const { body, feed } = fedBody();
     const { readable, written } = run(body);
     const read = readable.getReader().read();
@@ -43,7 +43,7 @@ describe('CanonicalStream, delivery', () => {
     expect(decoder.decode((await read).value)).toContain('Hello');
   });
 
-  test('F2 a whole answer: the bytes of the synchronous chain, each write reported, ended as finished', async () => {
+  test('F2 a complete output: the bytes of the synchronous path, each write reported, ended as finished', async () => {
     const text = HELLO + STOP + DONE;
     const { readable, stream, written, accumulator } = run(bodyOf(text));
     const got = await readAll(readable);
@@ -63,7 +63,7 @@ describe('CanonicalStream, delivery', () => {
     expect(counts.cancels).toBe(1);
   });
 
-  test('F2 a plain answer: one chunk, [DONE], ended as finished', async () => {
+  test('F2 a non-streaming response: one chunk, [DONE], ended as finished', async () => {
     const { readable, stream, answer } = run();
     answer.plain({ choices: [{ message: { content: 'Hello' }, finish_reason: 'stop' }] });
     const got = await readAll(readable);
@@ -72,8 +72,8 @@ describe('CanonicalStream, delivery', () => {
   });
 });
 
-describe('CanonicalStream, a slow reader', () => {
-  test('T5 nobody reads: the upstream is asked a few times and no more', async () => {
+describe('CanonicalStream, a slow client', () => {
+  test('T5 the client does not read: the upstream is read only a few times', async () => {
     const { counts, body } = endlessBody();
     const { written } = run(body);
     await settle();
@@ -81,7 +81,7 @@ describe('CanonicalStream, a slow reader', () => {
     expect(written.length).toBeLessThanOrEqual(2);
   });
 
-  test('T5 each read by the client: asks the upstream once more', async () => {
+  test('T5 each read by the client: causes one read of the upstream', async () => {
     const { counts, body } = endlessBody();
     const { readable } = run(body);
     await settle();
@@ -94,14 +94,14 @@ describe('CanonicalStream, a slow reader', () => {
     await reader.cancel();
   });
 
-  test('T5 an upstream that fills a read: read in larger pieces from then on, and in no larger ones', async () => {
+  test('T5 an upstream that fills a read: the next reads have the larger size, and stay there', async () => {
     const { asked, body } = notingBody(['an event', 'an event', 'full', 'an event', 'full', 'an event']);
     const got = await readAll(run(body).readable);
     expect(asked).toEqual([4096, 4096, 4096, 16_384, 16_384, 16_384]);
     expect(got.match(/Hello/g)).toHaveLength(6);
   });
 
-  test('T1 T5 nobody reads: no heartbeats are queued, and reading resumes them', async () => {
+  test('T1 T5 the client does not read: no heartbeats are queued, and reading resumes them', async () => {
     const { body, feed } = fedBody();
     const { readable, written, clock } = run(body, { heartbeatMs: 100 });
     feed(HELLO);
@@ -139,7 +139,7 @@ describe('CanonicalStream, a client that disconnects', () => {
     expect(counts.cancels).toBe(1);
   });
 
-  test('T4 cancel before the upstream has answered: its body is cancelled when it comes', async () => {
+  test('T4 cancel before the upstream has responded: its later body is cancelled', async () => {
     const { body, counts } = fedBody();
     const { readable, stream, answer } = run();
     await readable.cancel();

@@ -1,4 +1,4 @@
-/** Reads bytes through the SSE parser and lists what its sink received: shared by the parser's tests. */
+/** Test helper: runs bytes through the SSE parser and lists what its sink received. */
 import { SseParser } from '../../src/stream/sse-parser.ts';
 
 /** An event's name and data, or that the bound was exceeded. */

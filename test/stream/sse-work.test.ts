@@ -1,10 +1,10 @@
-/** Counts the bytes that the SSE parser touches, so that no shape of a stream costs more than its length (B1). */
+/** Counts the bytes that the SSE parser touches: they grow linearly with the stream's length, for every kind of stream (B1). */
 import { describe, expect, test, vi } from 'vitest';
 import { cut } from '../contract/convert.ts';
 import { bytesOf, type Received, readAll } from './sse-events.ts';
 
 const LENGTH = 64 * 1024;
-/** Each byte may be looked at for LF and for CR, kept, joined and decoded; a square would be thousands of times this. */
+/** Each byte may be searched for LF and CR, kept, joined and decoded. Quadratic work would be thousands of times this. */
 const MAX_TOUCHES_A_BYTE = 8;
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -50,7 +50,7 @@ function countTouches(step: () => void): number {
   return touched;
 }
 
-describe('SseReader, its work', () => {
+describe('SseParser, its work', () => {
   test.each<[name: string, text: string, size: number, events: number]>([
     ['one long line in reads of one byte', `data: ${'a'.repeat(LENGTH)}\n\n`, 1, 1],
     ['one long line in reads of 100 bytes', `data: ${'a'.repeat(LENGTH)}\n\n`, 100, 1],
@@ -62,7 +62,7 @@ describe('SseReader, its work', () => {
     ['lone CR and then one LF at the end', `${'data: a\r\r'.repeat(LENGTH / 9)}\n`, LENGTH, 7281],
     ['one event in a line for each byte', `${'data:a\n'.repeat(LENGTH / 7)}\n`, 64, 1],
     ['comments alone', ': a\n'.repeat(LENGTH / 4), 3, 0],
-  ])('B1 %s: each byte is touched a few times at most', (_, text, size, events) => {
+  ])('B1 %s: each byte is touched at most a few times', (_, text, size, events) => {
     const bytes = bytesOf(text);
     const reads = [...cut(bytes, size)];
     let received: Received[] = [];
@@ -70,7 +70,7 @@ describe('SseReader, its work', () => {
       received = readAll(reads);
     });
     expect(received).toHaveLength(events);
-    // Blank lines between events are walked over without a call that could be counted.
+    // Blank lines between events are skipped without a call that could be counted.
     expect(touched).toBeGreaterThan(0);
     expect(touched).toBeLessThan(bytes.length * MAX_TOUCHES_A_BYTE);
   });

@@ -1,10 +1,10 @@
-/** Tests the SSE parser against the WHATWG specification, with its one leniency and its bound. */
+/** Tests the SSE parser against the WHATWG specification, with one leniency and one bound. */
 import { describe, expect, test } from 'vitest';
 import { SseParser } from '../../src/stream/sse-parser.ts';
 import { cut } from '../contract/convert.ts';
 import { bytesOf, type Received, read, readAll, readText } from './sse-events.ts';
 
-describe('SseReader, lines', () => {
+describe('SseParser, lines', () => {
   test.each<[name: string, text: string]>([
     ['LF', 'data: a\n\ndata: b\n\n'],
     ['CR', 'data: a\r\rdata: b\r\r'],
@@ -13,7 +13,7 @@ describe('SseReader, lines', () => {
     ['CR then CRLF', 'data: a\r\r\ndata: b\r\r\n'],
     ['CRLF then LF', 'data: a\r\n\ndata: b\r\n\n'],
     ['all three in one stream', 'data: a\r\n\rdata: b\n\r\n'],
-  ])('S1 line ends %s: two events, however the bytes are cut', (_, text) => {
+  ])('S1 line ends %s: two events at any split of the bytes', (_, text) => {
     const expected: Received[] = [
       ['', 'a'],
       ['', 'b'],
@@ -27,12 +27,12 @@ describe('SseReader, lines', () => {
     }
   });
 
-  test('S1 CRLF split between reads: the LF ends no line of its own', () => {
+  test('S1 CRLF split between reads: one line end', () => {
     const reads = ['data: a\r', '\ndata: b\r', '\n\r', '\n'].map(bytesOf);
     expect(read(reads).received).toEqual([['', 'a\nb']]);
   });
 
-  test('S1 a read without bytes between CR and LF: they are still one line end', () => {
+  test('S1 an empty read between CR and LF: one line end', () => {
     const reads = ['data: a\r', '', '\ndata: b\n\n'].map(bytesOf);
     expect(read(reads).received).toEqual([['', 'a\nb']]);
   });
@@ -42,7 +42,7 @@ describe('SseReader, lines', () => {
     for (const size of [1, 2, 3, bytes.length]) expect(readAll(cut(bytes, size))).toEqual([['', 'a']]);
   });
 
-  test('S1 a BOM anywhere else: stays where it is', () => {
+  test('S1 a BOM anywhere else: is kept', () => {
     expect(readText('data: \uFEFFa\n\n\uFEFFdata: b\n\ndata: c\n\n')).toEqual([
       ['', '\uFEFFa'],
       ['', 'c'],
@@ -50,7 +50,7 @@ describe('SseReader, lines', () => {
     expect(readText('\uFEFF\uFEFFdata: a\n\n')).toEqual([]);
   });
 
-  test('S1 characters of two, three and four bytes, cut anywhere: come whole', () => {
+  test('S1 characters of two, three and four bytes, split anywhere: are complete', () => {
     const bytes = bytesOf('data: é€𝄞\n\nevent: x_ß\ndata: 日本\n\n');
     for (let size = 1; size < bytes.length; size++) {
       expect(readAll(cut(bytes, size))).toEqual([
@@ -69,7 +69,7 @@ describe('SseReader, lines', () => {
   });
 });
 
-describe('SseReader, fields', () => {
+describe('SseParser, fields', () => {
   test.each<[name: string, text: string, received: Received[]]>([
     ['data with one space: the space is dropped', 'data: a\n\n', [['', 'a']]],
     ['data with two spaces: one stays', 'data:  a\n\n', [['', ' a']]],
@@ -104,7 +104,7 @@ describe('SseReader, fields', () => {
   });
 });
 
-describe('SseReader, the end', () => {
+describe('SseParser, the end', () => {
   test.each([
     ['its blank line', 'data: a\ndata: b\n'],
     ['its line end', 'data: a\ndata: b'],
@@ -117,11 +117,11 @@ describe('SseReader, the end', () => {
     expect(read([bytesOf('event: a\ndata: b\n\n')])).toEqual({ received: [['a', 'b']], receivedAtEnd: [] });
   });
 
-  test('S2 a last line that is a name alone: no event', () => {
+  test('S2 a last line with only a name: no event', () => {
     expect(readText('data: a\n\nevent: error')).toEqual([['', 'a']]);
   });
 
-  test('S3 stop, called by the sink during a read: nothing after it is reported, not even the end', () => {
+  test('S3 stop, called by the sink during a read: nothing is reported after it, not even the end', () => {
     const received: string[] = [];
     const reader: SseParser = new SseParser(
       {
@@ -141,7 +141,7 @@ describe('SseReader, the end', () => {
   });
 });
 
-describe('SseReader, the bound', () => {
+describe('SseParser, the bound', () => {
   const MAX = 100;
   const line = (bytes: number) => `data: ${'a'.repeat(bytes - 'data: '.length)}`;
   const SIZES = [1, 7, MAX, MAX + 1, 1_000];

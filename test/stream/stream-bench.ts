@@ -1,4 +1,4 @@
-/** Upstream bodies that tests feed by hand, and a canonical stream with what it reported: shared by the tests of the stream. */
+/** Test helpers: upstream bodies that a test controls, and a canonical stream with its results. */
 
 import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import { ChatWriter } from '../../src/protocols/openai-chat/client-writer.ts';
@@ -21,7 +21,7 @@ export const DONE = 'data: [DONE]\n\n';
 export const encoder = new TextEncoder();
 export const decoder = new TextDecoder();
 
-/** A body that is fed by hand, and counts its cancellations. */
+/** A body whose bytes a test writes. It counts its cancellations. */
 export function fedBody() {
   let controller: ReadableByteStreamController | undefined;
   const counts = { cancels: 0 };
@@ -43,7 +43,7 @@ export function fedBody() {
   };
 }
 
-/** More than any bounded reader asks for: a body that is still asked then ends, so that its test fails instead of hanging. */
+/** More reads than a bounded reader makes. The body ends then, so that the test fails instead of hanging. */
 const ENDLESS_PULLS = 10_000;
 
 /** An endless body that counts its pulls and cancellations. */
@@ -74,7 +74,7 @@ export function bodyOf(...texts: string[]): ReadableStream<Uint8Array> {
   });
 }
 
-/** A body that answers each read with an event, some padded with a comment, and records the size of each read's buffer. */
+/** A body that returns an event for each read, some padded with a comment, and records the size of each read's buffer. */
 export function notingBody(reads: readonly ('an event' | 'full')[]) {
   const asked: number[] = [];
   const body = new ReadableStream({
@@ -99,7 +99,7 @@ function close(controller: ReadableByteStreamController | undefined): void {
 
 export interface Run {
   readonly stream: CanonicalStream;
-  /** Its first answer. */
+  /** Its first attempt. */
   readonly answer: UpstreamPump;
   readonly readable: ReadableStream<Uint8Array>;
   readonly clock: FakeClock;
@@ -111,14 +111,14 @@ export interface Run {
   readonly ends: StreamEnd[];
 }
 
-/** An answer that nothing takes the place of. */
+/** An attempt that no other replaces. */
 const ONLY: AttemptCallbacks = {
   isReplaceable: false,
   onOutput: () => {},
   onEmptyEnd: (failure) => ({ kind: 'over', failure }),
 };
 
-/** A stream whose upstream answers with the body, or has not answered yet (no body). */
+/** A stream whose upstream responds with the body, or has not responded yet (no body). */
 export function run(
   body?: ReadableStream<Uint8Array>,
   limits: Partial<TimerLimits> = {},
@@ -131,7 +131,7 @@ export function run(
   const options = optionsOf(CHAT, accumulator);
   const stream = new CanonicalStream({
     writer: new ChatWriter(options.policies.errorFrames, options.maxEventBytes),
-    // It copies, as the runtime's own does: written bytes may be overwritten.
+    // Copies the bytes, as the runtime's pipe does: they may be overwritten after the write.
     pipe: new TransformStream({ transform: (bytes, controller) => controller.enqueue(bytes.slice()) }),
     limits: { heartbeatMs: 0, idleTimeoutMs: 0, deadlineMs: 0, ...limits },
     clock,
@@ -148,7 +148,7 @@ export function run(
   return { stream, answer, readable: stream.readable, clock, accumulator, written, heads, ends };
 }
 
-/** Runs everything that can continue without more input. */
+/** Waits until nothing continues without more input. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
 }

@@ -27,8 +27,8 @@ const first = (index: number, id: string, name: string, args = ''): ToolCallDelt
 });
 const later = (index: number, args: string): ToolCallDelta => ({ index, function: { arguments: args } });
 
-describe('ToolCalls.read, where the upstream sends an index', () => {
-  test('C7 fragments of one call: id, type and name on the first alone', () => {
+describe('ToolCallRepair.read, with an index from the upstream', () => {
+  test('C7 fragments of one call: id, type and name only on the first', () => {
     const fragments = [
       { index: 0, id: 'a', name: 'f' },
       { index: 0, arguments: '{"b"' },
@@ -67,7 +67,7 @@ describe('ToolCalls.read, where the upstream sends an index', () => {
     ]);
   });
 
-  test('C7 one index for every call, with a new id and a name: each is a call of its own', () => {
+  test('C7 one index for every call, with a new id and a name: separate calls', () => {
     const fragments = [
       { index: 0, id: 'a', name: 'f', arguments: '1' },
       { index: 0, id: 'b', name: 'g', arguments: '2' },
@@ -82,7 +82,7 @@ describe('ToolCalls.read, where the upstream sends an index', () => {
     ]);
   });
 
-  test('C7 a new call at a used index: takes the next free one, also past later calls', () => {
+  test('C7 a new call at a used index: gets the next free one, even after later calls', () => {
     const fragments = [
       { index: 0, id: 'a', name: 'f' },
       { index: 1, id: 'b', name: 'f' },
@@ -97,7 +97,7 @@ describe('ToolCalls.read, where the upstream sends an index', () => {
     ]);
   });
 
-  test('C7 another id on a fragment without a name: the same call goes on', () => {
+  test('C7 another id on a fragment without a name: continues the same call', () => {
     expect(readAll({ index: 0, id: 'a', name: 'f' }, { index: 0, id: 'other', arguments: '1' })).toEqual([
       first(0, 'a', 'f'),
       later(0, '1'),
@@ -111,8 +111,8 @@ describe('ToolCalls.read, where the upstream sends an index', () => {
   });
 });
 
-describe('ToolCalls.read, where the upstream sends no index', () => {
-  test('C7 a known id: its call goes on', () => {
+describe('ToolCallRepair.read, without an index from the upstream', () => {
+  test('C7 a known id: continues its call', () => {
     const fragments = [
       { id: 'a', name: 'f' },
       { id: 'b', name: 'g' },
@@ -128,12 +128,12 @@ describe('ToolCalls.read, where the upstream sends no index', () => {
     ]);
   });
 
-  test('C7 no id and no name: the last call goes on', () => {
+  test('C7 no id and no name: continues the last call', () => {
     const fragments = [{ id: 'a', name: 'f' }, { id: 'b', name: 'g' }, { arguments: '1' }];
     expect(readAll(...fragments)).toEqual([first(0, 'a', 'f'), first(1, 'b', 'g'), later(1, '1')]);
   });
 
-  test('C7 no id, but a name where the last call has its own: a new call', () => {
+  test('C7 no id, but a name, and the last call has a name: a new call', () => {
     expect(readAll({ name: 'f', arguments: '1' }, { name: 'g' }, { arguments: '2' })).toEqual([
       first(0, 'made1', 'f', '1'),
       first(1, 'made2', 'g'),
@@ -150,22 +150,22 @@ describe('ToolCalls.read, where the upstream sends no index', () => {
   });
 });
 
-describe('ToolCalls.read, incomplete and empty fragments', () => {
+describe('ToolCallRepair.read, incomplete and empty fragments', () => {
   test('C7 a later fragment with empty arguments: dropped', () => {
     expect(readAll({ index: 0, id: 'a', name: 'f' }, { index: 0 }, { index: 0, id: 'a', name: 'f' })).toEqual(
       [first(0, 'a', 'f'), null, null],
     );
   });
 
-  test('C7 an id that comes before its name: kept back and sent with it', () => {
+  test('C7 an id before its name: held and sent with it', () => {
     expect(readAll({ index: 0, id: 'a' }, { index: 0, name: 'f' })).toEqual([null, first(0, 'a', 'f')]);
   });
 
-  test("C7 an index that comes before its id and name: kept back, and both are the upstream's", () => {
+  test("C7 an index before its id and name: held, and the upstream's id and name are sent", () => {
     expect(readAll({ index: 0 }, { index: 0, id: 'a', name: 'f' })).toEqual([null, first(0, 'a', 'f')]);
   });
 
-  test('C7 a whole call in one fragment: unchanged', () => {
+  test('C7 a complete call in one fragment: unchanged', () => {
     expect(readAll({ id: 'a', name: 'f', arguments: '{"b":1}' })).toEqual([first(0, 'a', 'f', '{"b":1}')]);
   });
 
@@ -179,11 +179,11 @@ describe('ToolCalls.read, incomplete and empty fragments', () => {
   });
 });
 
-describe('ToolCalls.read, what the upstream wants back with a call', () => {
+describe('ToolCallRepair.read, what the upstream wants back with a call', () => {
   const one = { google: { thought_signature: 'one' } };
   const two = { google: { thought_signature: 'two' } };
 
-  test('A7 on a first fragment: last in it, and on no later one', () => {
+  test('A7 on a first fragment: its last key, and on no later fragment', () => {
     const fragments = readAll(
       { index: 0, id: 'a', name: 'f', extraContent: one },
       { index: 0, arguments: '{}' },
@@ -192,13 +192,13 @@ describe('ToolCalls.read, what the upstream wants back with a call', () => {
     expect(Object.keys(fragments[0] ?? {})).toEqual(['index', 'id', 'type', 'function', 'extra_content']);
   });
 
-  test('A7 before the name: kept back, and sent on the first fragment', () => {
+  test('A7 before the name: held, and sent on the first fragment', () => {
     expect(
       readAll({ index: 0, id: 'a', extraContent: one }, { index: 0, name: 'f', extraContent: two }),
     ).toEqual([null, { ...first(0, 'a', 'f'), extra_content: one }]);
   });
 
-  test('A7 after the first fragment, with or without arguments: sent on its own, last in it', () => {
+  test('A7 after the first fragment, with or without arguments: sent in a fragment, as its last key', () => {
     const fragments = readAll(
       { id: 'a', name: 'f', arguments: '{}' },
       { extraContent: one },
@@ -211,7 +211,7 @@ describe('ToolCalls.read, what the upstream wants back with a call', () => {
     expect(Object.keys(fragments[1] ?? {})).toEqual(['index', 'function', 'extra_content']);
   });
 
-  test('A7 of one of two parallel calls: on that call alone', () => {
+  test('A7 of one of two parallel calls: only on that call', () => {
     const fragments = [
       { id: 'a', name: 'f', arguments: '1', extraContent: one },
       { id: 'b', name: 'g', arguments: '2' },
@@ -223,8 +223,8 @@ describe('ToolCalls.read, what the upstream wants back with a call', () => {
   });
 });
 
-describe('ToolCalls, its bound', () => {
-  test('B1 isOverBound: false at the bound and for what goes on, true for one call more, which is dropped', () => {
+describe('ToolCallRepair, its bound', () => {
+  test('B1 isOverBound: false at the bound and for its later fragments, true for one call more, which is dropped', () => {
     const calls = new ToolCallRepair(() => 'made', { calls: 0 });
     for (let index = 0; index < MAX_TOOL_CALLS; index++) calls.read(part({ index, name: 'f' }));
     expect(calls.read(part({ index: MAX_TOOL_CALLS - 1, arguments: '{}' }))).not.toBeNull();

@@ -1,4 +1,4 @@
-/** The fast path against the slow one: the same frames, value for value, for any input and however it is cut. */
+/** Compares the fast path with the normal path: the same frames, value for value, for any input and any split. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fastShare, TEXT_STREAMS } from '../../../bench/share.ts';
@@ -22,13 +22,13 @@ function frame(delta: string, rest = '"finish_reason":null'): string {
 }
 
 const textFrame = (text: string) => frame(`{"content":${text}}`);
-/** With the first text, from which nothing is learned. */
+/** A stream that starts with a text from which nothing is learned. */
 const START = frame('{"role":"assistant","content":"("}');
 const STOP = frame('{}', '"finish_reason":"stop"');
 const END = `${STOP}data: [DONE]\n\n`;
 
 describe('TemplateFastPath, frames that differ by their text alone', () => {
-  test('all but the first text and the next, which is learned, take the fast path, and their bytes are as the slow path writes them', () => {
+  test('all but the first text and the learned one take the fast path, with the bytes of the normal path', () => {
     const text =
       START + textFrame('"A"') + textFrame('" weir"') + textFrame('" é 🌊 \\u00e9 \\n \\\\\\" {"') + END;
     const { text: written, copiedEvents } = convertStream([encoder.encode(text)], CHAT);
@@ -39,7 +39,7 @@ describe('TemplateFastPath, frames that differ by their text alone', () => {
     expect(compare(encoder.encode(text), CHAT, 100_000)).toBe(2);
   });
 
-  test("an answer's first text goes out before anything is learned: the third takes the fast path", () => {
+  test('the first text is sent before anything is learned: the third takes the fast path', () => {
     const texts = ['"a"', '"b"', '"c"'].map(textFrame);
     const hits = [1, 2, 3].map((n) =>
       compare(encoder.encode(texts.slice(0, n).join('') + END), CHAT, 100_000),
@@ -47,26 +47,26 @@ describe('TemplateFastPath, frames that differ by their text alone', () => {
     expect(hits).toEqual([0, 0, 1]);
   });
 
-  test('texts too large to learn from are none that were learned in vain: small ones behind them take the fast path', () => {
+  test('texts too large to learn from do not count as unused templates: later small ones take the fast path', () => {
     const large = textFrame(JSON.stringify('a'.repeat(5000))).repeat(10);
     const text = START + large + ['"a"', '"b"', '"c"'].map(textFrame).join('') + END;
     expect(compare(encoder.encode(text), CHAT, 100_000)).toBe(2);
   });
 
-  test('padding whose length changes is left out', () => {
+  test('padding whose length changes is not sent', () => {
     const padded = (text: string, p: string) => textFrame(text).replace('}]}', `}],"p":"${p}"}`);
     const text = START + padded('"a"', 'x') + padded('"b"', 'xyz') + padded('"c"', '') + END;
     expect(compare(encoder.encode(text), CHAT, 100_000)).toBe(2);
   });
 
-  test('padding before the text is left out', () => {
+  test('padding before the text is not sent', () => {
     const padded = (text: string, p: string) =>
       textFrame(text).replace('{"id"', `{"obfuscation":"${p}","id"`);
     const text = START + padded('"a"', 'x') + padded('"b"', 'xyz') + END;
     expect(compare(encoder.encode(text), CHAT, 100_000)).toBe(1);
   });
 
-  test('A8 events with a name, padded with blanks before their last brace: all but the learned one take the fast path, however cut', () => {
+  test('A8 events with a name, padded with blanks before their last brace: all but the learned one take the fast path, at any split', () => {
     const named = (text: string, blanks: string, name = 'chunk') =>
       `event: ${name}\n${textFrame(text).replace('}]}', `}]${blanks}}`)}`;
     const text =
@@ -76,7 +76,7 @@ describe('TemplateFastPath, frames that differ by their text alone', () => {
       named('"b"', ' '.repeat(40)) +
       named('" }  "', ' ');
     for (const size of CUTS) expect(compare(encoder.encode(text + END), CHAT, size)).toBe(3);
-    // Another name, another white space and a brace too many are other frames.
+    // Another name, other white space or an additional brace makes another frame.
     const others = [
       named('"c"', ' ', 'delta'),
       named('"c"', '\t'),
@@ -94,13 +94,13 @@ describe('TemplateFastPath, frames that differ by their text alone', () => {
       );
     const text = START + twice('"a"', '"a"') + twice('" é\\n"', '" é\\n"') + twice('"b"', '"b"') + END;
     for (const size of CUTS) expect(compare(encoder.encode(text), CHAT, size)).toBe(2);
-    // Two texts that differ take the slow path; the next pair that is equal takes the fast path again.
+    // Two texts that differ take the normal path; the next pair that is equal takes the fast path again.
     const unlike = [twice('"b"', '"bc"'), twice('"bc"', '"b"'), twice('"b"', '"c"')].join('');
     const after = text.replace(END, unlike + twice('"d"', '"d"') + END);
     for (const size of CUTS) expect(compare(encoder.encode(after), CHAT, size)).toBe(3);
   });
 
-  test('a frame cut between reads takes the fast path, too', () => {
+  test('a frame that is split between reads takes the fast path', () => {
     const text = encoder.encode(START + textFrame('"a"') + textFrame('"b"').repeat(20) + END);
     for (const size of [1, 10, 64, 300]) expect(compare(text, CHAT, size)).toBe(20);
   });
@@ -173,7 +173,7 @@ describe.each<[name: string, text: string]>([
   ['a vendor event', `data: {"type":"x_research.gap_analysis"}\n\n${textFrame('"b"')}`],
   ['no blank line at the end', textFrame('"b"').trimEnd()],
 ])('TemplateFastPath, then %s', (_, text) => {
-  test.each(CUTS)('same output as the slow path (reads of %d bytes)', (size) => {
+  test.each(CUTS)('same output as the normal path (reads of %d bytes)', (size) => {
     const stream = encoder.encode(
       START + textFrame('"a"') + textFrame('" river"') + text + textFrame('"z"') + END,
     );
@@ -181,7 +181,7 @@ describe.each<[name: string, text: string]>([
   });
 });
 
-test('TemplateFastPath, invalid UTF-8 in a text: same output as the slow path', () => {
+test('TemplateFastPath, invalid UTF-8 in a text: same output as the normal path', () => {
   for (const bad of [
     [0xff],
     [0xc3],
@@ -196,7 +196,7 @@ test('TemplateFastPath, invalid UTF-8 in a text: same output as the slow path', 
   }
 });
 
-test('TemplateFastPath, a stream cut once, at each of its bytes: same output as the slow path', () => {
+test('TemplateFastPath, a stream split once, at each of its bytes: same output as the normal path', () => {
   const padded = textFrame('"c"').replace('}]}', '}],"p":"xyz"}');
   const bytes = encoder.encode(
     START + textFrame('"a"') + textFrame('" é🌊\\n"') + textFrame('"b"') + padded.repeat(2) + END,
@@ -208,7 +208,7 @@ test('TemplateFastPath, a stream cut once, at each of its bytes: same output as 
 });
 
 describe('TemplateFastPath, every fixture and recording', () => {
-  test.each(CUTS)('same output as the slow path (reads of %d bytes)', (size) => {
+  test.each(CUTS)('same output as the normal path (reads of %d bytes)', (size) => {
     for (const fixture of fixtures.filter(({ upstreamIsStream }) => upstreamIsStream)) {
       for (const usageChunk of [true, false]) {
         compare(fixture.upstream, { ...conversionOf(fixture), usageChunk }, size);
@@ -230,7 +230,7 @@ describe('TemplateFastPath, every fixture and recording', () => {
   );
 });
 
-test('TemplateFastPath, frames mutated at random: same output as the slow path', () => {
+test('TemplateFastPath, frames mutated at random: same output as the normal path', () => {
   const good = encoder.encode(START + textFrame('"a"') + textFrame('" river é"').repeat(3) + STOP);
   const mutation = fc.record({
     at: fc.nat(good.length - 1),

@@ -1,5 +1,5 @@
 /**
- * The fast path against the slow one over streams of a grammar, as many frames as `GRAMMAR_FRAMES`:
+ * The fast path against the normal one over streams of a grammar, as many frames as `GRAMMAR_FRAMES`:
  * GRAMMAR_FRAMES=5000000 npx vitest run --mode slow test/stream/fast-path/grammar
  */
 import { describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { grammarStream } from '../grammar-streams.ts';
 const FRAMES = Number(process.env.GRAMMAR_FRAMES ?? 60_000);
 /** The first stream's seed: a failure reports its own. */
 const FIRST_SEED = Number(process.env.GRAMMAR_FROM ?? 1);
-/** Many envelopes can't be learned, and many streams end early. */
+/** Many envelopes cannot be learned, and many streams end early. */
 const LEAST_SHARE_OF_HITS = 0.1;
 /** On this project's machines it is a tenth of this. */
 const LIMIT_MS_A_FRAME = 1;
@@ -38,7 +38,7 @@ test(
   FRAMES * LIMIT_MS_A_FRAME,
 );
 
-/** The ways in which the fast path once was not the slow one (finding 7 of the attack study). */
+/** Cases in which an earlier fast path differed from the normal path. */
 describe('TemplateFastPath, a text that equals', () => {
   function compare(events: readonly string[], conversion: Conversion = CHAT): string {
     const text = events.map((data) => `data: ${data}\n\n`).join('');
@@ -47,7 +47,7 @@ describe('TemplateFastPath, a text that equals', () => {
     return convertStream([bytes], conversion).text;
   }
 
-  test('the mark, written with an escape: it is read from its own place', () => {
+  test('the mark, written with an escape: it is found at its position', () => {
     const marked = (real: string, other: string) =>
       `{"meta":{"content":"${other}"},"choices":[{"index":0,"delta":{"content":"${real}"}}]}`;
     const text = compare([
@@ -71,13 +71,16 @@ describe('TemplateFastPath, a text that equals', () => {
     expect(compare(['Hi', 'chunk', 'chunk', 'error', 'after'].map(typed))).not.toContain('after');
   });
 
-  test.each(['index', 'object', 'content', 'choices', 'delta'])('the key %s: it is no hole', (key) => {
-    const keyed = (text: string) =>
-      `{"object":"chunk","choices":[{"index":0,"delta":{"content":"${text}"}}]}`;
-    compare([keyed('Hi'), keyed(key), keyed(key), keyed('b'), keyed(key)]);
-  });
+  test.each(['index', 'object', 'content', 'choices', 'delta'])(
+    'the key %s: it does not become a hole',
+    (key) => {
+      const keyed = (text: string) =>
+        `{"object":"chunk","choices":[{"index":0,"delta":{"content":"${text}"}}]}`;
+      compare([keyed('Hi'), keyed(key), keyed(key), keyed('b'), keyed(key)]);
+    },
+  );
 
-  test('B1 more than an event may have: refused on either path', () => {
+  test('B1 more than an event may have: refused on both paths', () => {
     const small = { ...CHAT, maxEventBytes: 1000 };
     const long = (length: number) => `{"choices":[{"index":0,"delta":{"content":"${'x'.repeat(length)}"}}]}`;
     expect(compare([long(1), long(2), long(3), long(1500), long(4)], small)).toContain(

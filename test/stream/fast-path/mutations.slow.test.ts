@@ -1,5 +1,5 @@
 /**
- * The fast path against the slow one over frames mutated at random, as many as `MUTATED_FRAMES`:
+ * The fast path against the normal one over frames mutated at random, as many as `MUTATED_FRAMES`:
  * MUTATED_FRAMES=5000000 npx vitest run --mode slow test/stream/fast-path/mutations
  */
 import { expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { mutatedStream } from '../mutated-streams.ts';
 const FRAMES = Number(process.env.MUTATED_FRAMES ?? 60_000);
 /** The first stream's seed: a failure reports its own. */
 const FIRST_SEED = Number(process.env.MUTATED_FROM ?? 1);
-/** There are plain frames among the mutated ones. */
+/** Some frames are not mutated. */
 const LEAST_SHARE_OF_HITS = 0.2;
 /** On this project's machines it is a tenth of this. */
 const LIMIT_MS_A_FRAME = 1;

@@ -1,4 +1,4 @@
-/** Tests what the fast path learns: texts that look like its own marks, like keys and like discriminators, and texts that are sent twice. */
+/** Tests what the fast path learns from texts that equal its marks, keys or discriminators, and from texts that are sent twice. */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
 import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
@@ -10,11 +10,11 @@ const encoder = new TextEncoder();
 
 const event = (json: string) => `data: ${json}\n\n`;
 const delta = (members: string, rest = '') => event(`{${rest}"choices":[{"index":0,"delta":{${members}}}]}`);
-/** With the first text, from which nothing is learned. */
+/** A stream that starts with a text from which nothing is learned. */
 const START = delta('"role":"assistant","content":"("');
 const END = `${event('{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}')}data: [DONE]\n\n`;
 
-/** Compares both ways for every cut. @returns how many frames took the fast path, which is the same for every cut */
+/** Compares both paths for every split. @returns how many frames took the fast path, which is the same for every split */
 function spliced(frames: readonly string[], conversion = CHAT): number {
   const bytes = encoder.encode([START, ...frames, END].join(''));
   const hits = CUTS.map((size) => compareWays([...cut(bytes, size)], conversion).copiedEvents);
@@ -102,7 +102,7 @@ describe('makeTemplate, a text that is also a key or a discriminator of its fram
     },
   );
 
-  test('an escaped key: is no name under which a text is found', () => {
+  test('an escaped key: no text is found under it', () => {
     const of = (text: string) =>
       event(`{"\\u006fbject":"${text}","choices":[{"index":0,"delta":{"\\u0063ontent":"${text}"}}]}`);
     expect(spliced([of('a'), of('b'), of('error')])).toBe(0);
@@ -117,7 +117,7 @@ describe('TemplateFastPath, the bound on an event', () => {
     return delta(`"content":"${'a'.repeat(bytes - empty)}"`);
   };
 
-  test('B1 a text frame of just the bound takes the fast path; a byte more is refused, as on the slow path', () => {
+  test('B1 a text frame of exactly the bound takes the fast path, and one byte more is refused as on the normal path', () => {
     expect(spliced([delta('"content":"a"'), sized(MAX_EVENT_BYTES)], bounded)).toBe(1);
     const frames = [
       delta('"content":"a"'),
@@ -156,7 +156,7 @@ describe('TemplateFastPath, a text that is sent in several places', () => {
     expect(text.match(/é🌊\\u00e9/g)?.length).toBeGreaterThan(1);
   });
 
-  test('A7 frames whose texts differ between the places: the slow path, each with its own', () => {
+  test('A7 frames whose texts differ between the places: the normal path, each with its own text', () => {
     const frames = [
       apart('"a"', '"a"'),
       apart('"b"', '"b"'),
@@ -167,7 +167,7 @@ describe('TemplateFastPath, a text that is sent in several places', () => {
     expect(spliced(frames)).toBe(2);
   });
 
-  test('A7 a signature in the detail: is part of what was learned, and another one is not taken for it', () => {
+  test('A7 a signature in the detail is learned: another signature does not match', () => {
     const signed = (text: string, signature: string) =>
       delta(`"reasoning":${text},${details(text, `,"signature":"${signature}"`)}`);
     expect(
@@ -181,14 +181,14 @@ describe('TemplateFastPath, a text that is sent in several places', () => {
     ).toBe(2);
   });
 
-  test('A7 REASONING=strip: nothing of it is sent, on either path', () => {
+  test('A7 REASONING=strip: no text is sent on either path', () => {
     const conversion: Conversion = { ...CHAT, policies: { ...DEFAULT_POLICIES, reasoning: 'strip' } };
     const frames = ['"a"', '"b"', '"c"'].map(openrouter);
     expect(spliced(frames, conversion)).toBe(0);
     expect(textsOf(frames, conversion)).toEqual([]);
   });
 
-  test('A7 details without a text of their own: what they hold stays as it was learned', () => {
+  test('A7 details without a text: they stay as learned', () => {
     const of = (text: string, data: string) =>
       delta(`"content":${text},"reasoning_details":[{"data":"${data}"}]`);
     expect(spliced([of('"a"', 'd'), of('"b"', 'd'), of('"c"', 'e'), of('"d"', 'd')])).toBe(2);

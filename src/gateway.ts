@@ -37,7 +37,9 @@ import { Memory } from './stream/memory.ts';
 import { requestTracing, type Tracing } from './tracing/spans.ts';
 
 /** Routes that the core does not know. */
-const FEATURE_ROUTES: readonly Route[] = [{ path: '/dashboard', methods: { GET: handleDashboard } }];
+const FEATURE_ROUTES: readonly Route[] = [
+  { path: '/dashboard', prefixes: [''], methods: { GET: handleDashboard } },
+];
 
 export interface GatewayPorts extends Ports {
   /** The ledger objects (`WEIR_LEDGER`), or null where none are bound. */

@@ -38,7 +38,7 @@ type Handler = (
 export interface Route {
   /** Below the base path, in itty-router's syntax: `:name` is one segment, `:name+` one or more. */
   readonly path: string;
-  /** What may precede the path. The first one is named in 404s. */
+  /** What precedes the path; the first one is named in 404s. Default: `/v1`, or nothing. */
   readonly prefixes?: readonly string[];
   /** In the order of the header `Allow`. */
   readonly methods: { readonly [M in Method]?: Handler };
@@ -51,6 +51,7 @@ export interface Route {
 }
 
 const V1 = ['/v1', ''];
+const ROOT = [''];
 /** DeepSeek's clients have `/beta` in their base URL, for fill-in-the-middle and prefixes. */
 const V1_OR_BETA = ['/v1', '', '/beta'];
 
@@ -61,114 +62,83 @@ const COMPLETIONS = { route: 'completions', client: completions } as const;
 const MESSAGES = { route: 'chat', client: messages } as const;
 const RESPONSES = { route: 'chat', client: responses } as const;
 
-/** The routes of the core. Of the routes that fit a path, the first one is used. */
+/** The routes of the core. Of the routes that match a path, the first one is used. */
 const ROUTES: readonly Route[] = [
-  {
-    name: 'chat',
-    prefixes: V1_OR_BETA,
-    path: '/chat/completions',
-    methods: { POST: completionHandler(CHAT) },
-  },
+  { name: 'chat', path: '/chat/completions', prefixes: V1_OR_BETA, methods: { POST: complete(CHAT) } },
   // Azure's clients name the model in the path.
   {
     path: '/openai/deployments/:model+/chat/completions',
-    methods: { POST: completionHandler(CHAT) },
+    prefixes: ROOT,
+    methods: { POST: complete(CHAT) },
     isListed: false,
   },
-  { name: 'fim', prefixes: V1, path: '/fim/completions', methods: { POST: completionHandler(FIM) } },
-  { name: 'agents', prefixes: V1, path: '/agents/completions', methods: { POST: completionHandler(AGENTS) } },
+  { name: 'fim', path: '/fim/completions', methods: { POST: complete(FIM) } },
+  { name: 'agents', path: '/agents/completions', methods: { POST: complete(AGENTS) } },
+  {
+    name: 'completions',
+    path: '/completions',
+    prefixes: V1_OR_BETA,
+    methods: { POST: complete(COMPLETIONS) },
+  },
   // DeepSeek has no such routes. They are refused here, because with ORIGIN an unknown path would be passed to the origin.
   {
-    prefixes: ['/beta'],
     path: '/(fim|agents)/completions',
+    prefixes: ['/beta'],
     methods: { POST: (request, context) => methodNotAllowed(request, context, 'POST') },
     isListed: false,
   },
+  { name: 'messages', client: messages, path: '/messages', methods: { POST: complete(MESSAGES) } },
   {
-    name: 'completions',
-    prefixes: V1_OR_BETA,
-    path: '/completions',
-    methods: { POST: completionHandler(COMPLETIONS) },
-  },
-  {
-    name: 'messages',
-    client: messages,
-    prefixes: V1,
-    path: '/messages',
-    methods: { POST: completionHandler(MESSAGES) },
-  },
-  {
-    prefixes: V1,
     path: '/messages/count_tokens',
-    methods: {
-      POST: (request, context) =>
-        handleCountTokens(request, MESSAGES, context, (input_tokens) => ({ input_tokens })),
-    },
+    methods: { POST: countTokens(MESSAGES, (input_tokens) => ({ input_tokens })) },
   },
+  { name: 'responses', client: responses, path: '/responses', methods: { POST: complete(RESPONSES) } },
   {
-    name: 'responses',
-    client: responses,
-    prefixes: V1,
-    path: '/responses',
-    methods: { POST: completionHandler(RESPONSES) },
-  },
-  {
-    prefixes: V1,
     path: '/responses/input_tokens',
     methods: {
-      POST: (request, context) =>
-        handleCountTokens(request, RESPONSES, context, (input_tokens) => ({
-          object: 'response.input_tokens',
-          input_tokens,
-        })),
+      POST: countTokens(RESPONSES, (input_tokens) => ({ object: 'response.input_tokens', input_tokens })),
     },
   },
   {
-    prefixes: V1,
     path: '/responses/:id+',
     methods: { GET: refuseStoredResponse, POST: refuseStoredResponse, DELETE: refuseStoredResponse },
     isListed: false,
   },
-  { name: 'models', prefixes: V1, path: '/models', methods: { GET: handleModels } },
+  { name: 'models', path: '/models', methods: { GET: handleModels } },
   {
-    prefixes: V1,
     path: '/models/:id+',
-    methods: { GET: (request, context, { id }) => handleModel(request, context, decodePath(id ?? '')) },
+    methods: { GET: (request, context, { id }) => handleModel(request, context, decodePath(id)) },
     isListed: false,
   },
-  { name: 'usage', prefixes: V1, path: '/usage', methods: { GET: handleUsage } },
-  { prefixes: V1, path: '/usage/records', methods: { GET: handleListRecords } },
-  {
-    prefixes: V1,
-    path: '/usage/records/:id',
-    methods: { GET: (request, context, { id }) => handleFindRecord(request, context, id ?? '') },
-  },
-  { prefixes: V1, path: '/usage/refusals', methods: { GET: handleRefusals } },
-  { name: 'key', prefixes: V1, path: '/key', methods: { GET: handleOwnKey } },
+  { name: 'usage', path: '/usage', methods: { GET: handleUsage } },
+  { path: '/usage/records', methods: { GET: handleListRecords } },
+  { path: '/usage/records/:id', methods: { GET: handleFindRecord } },
+  { path: '/usage/refusals', methods: { GET: handleRefusals } },
+  { name: 'key', path: '/key', methods: { GET: handleOwnKey } },
   {
     name: 'admin',
     path: '/admin/keys',
-    methods: {
-      GET: (request, context) => handleListKeys(request, context),
-      POST: (request, context) => handleCreateKey(request, context),
-    },
+    prefixes: ROOT,
+    methods: { GET: handleListKeys, POST: handleCreateKey },
     isListed: false,
   },
   {
     path: '/admin/keys/:id',
-    methods: {
-      GET: (request, context, { id }) => handleShowKey(request, context, id),
-      PATCH: (request, context, { id }) => handleChangeKey(request, context, id),
-      DELETE: (request, context, { id }) => handleRevokeKey(request, context, id),
-    },
+    prefixes: ROOT,
+    methods: { GET: handleShowKey, PATCH: handleChangeKey, DELETE: handleRevokeKey },
     isListed: false,
   },
-  { path: '/health', methods: { GET: () => jsonResponse({ status: 'ok' }) } },
+  { path: '/health', prefixes: ROOT, methods: { GET: () => jsonResponse({ status: 'ok' }) } },
 ];
 
-function completionHandler<Session>(clientRoute: ClientRoute<Session>): Handler {
+function complete<Session>(clientRoute: ClientRoute<Session>): Handler {
   return (request, context, { model }) =>
     handleCompletion(request, clientRoute, context, model === undefined ? undefined : decodePath(model));
+}
+
+/** @param view the response's body in the client protocol */
+function countTokens<Session>(clientRoute: ClientRoute<Session>, view: (tokens: number) => object): Handler {
+  return (request, context) => handleCountTokens(request, clientRoute, context, view);
 }
 
 /** OpenAI's route that shortens a conversation: https://platform.openai.com/docs/api-reference/responses/compact (2026-11-22). */
@@ -183,7 +153,7 @@ function refuseStoredResponse(request: Request, context: RequestContext, { id = 
 }
 
 /** Decodes `%2F` and the like. Text with a malformed escape stays as it is. */
-function decodePath(text: string): string {
+function decodePath(text = ''): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -243,7 +213,7 @@ export class Router {
     const where = pathname.startsWith(`${base}/`)
       ? 'here'
       : `here: every path begins with the base path ${base}, which a router before Weir must leave in place`;
-    const listed = this.#routes.flatMap(({ path, prefixes: [prefix] = [''], methods, isListed }) =>
+    const listed = this.#routes.flatMap(({ path, prefixes: [prefix] = V1, methods, isListed }) =>
       isListed === false ? [] : Object.keys(methods).map((method) => `${method} ${base}${prefix}${path}`),
     );
     const requested = `${request.method} ${pathname.slice(0, MAX_PATH_CHARS)}`;
@@ -256,7 +226,7 @@ const MAX_PATH_CHARS = 200;
 
 function postHandlers(basePath: string, routes: readonly Route[]): ReadonlyMap<string, Handler> {
   const posts = new Map<string, Handler>();
-  for (const { path, prefixes = [''], methods } of routes) {
+  for (const { path, prefixes = V1, methods } of routes) {
     if (methods.POST === undefined || /[:(]/.test(path)) continue;
     for (const prefix of prefixes) posts.set(basePath + prefix + path, methods.POST);
   }
@@ -265,8 +235,8 @@ function postHandlers(basePath: string, routes: readonly Route[]): ReadonlyMap<s
 
 function createRouter(basePath: string, routes: readonly Route[]) {
   const router = IttyRouter<IRequest, [CompletionContext], Response>({ base: basePath });
-  for (const { path, prefixes, methods } of routes) {
-    const pattern = prefixes === undefined ? path : `(${prefixes.join('|')})${path}`;
+  for (const { path, prefixes = V1, methods } of routes) {
+    const pattern = `(${prefixes.join('|')})${path}`;
     for (const method of METHODS) {
       const handler = methods[method];
       const verb = ITTY_VERBS[method];

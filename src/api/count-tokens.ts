@@ -11,7 +11,7 @@ export async function handleCountTokens<Session>(
   request: Request,
   clientRoute: ClientRoute<Session>,
   context: RequestContext,
-  view: (tokens: number) => unknown,
+  view: (tokens: number) => object,
 ): Promise<Response> {
   const { client } = clientRoute;
   const identified = await identifyCaller(request, context);

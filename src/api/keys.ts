@@ -112,7 +112,11 @@ type AdminHandler = (request: Request, context: RequestContext, id: string) => P
 
 /** A handler that refuses every request without the admin token. */
 function forAdmin(handle: AdminHandler) {
-  return async (request: Request, context: RequestContext, id = ''): Promise<Response> => {
+  return async (
+    request: Request,
+    context: RequestContext,
+    { id = '' }: { readonly id?: string | undefined },
+  ): Promise<Response> => {
     const refused = await adminRefusal(request, context);
     if (refused !== null) return errorResponse(refused);
     context.known.keyId = ADMIN;

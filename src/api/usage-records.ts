@@ -34,7 +34,7 @@ export async function handleListRecords(request: Request, context: RequestContex
 export async function handleFindRecord(
   request: Request,
   context: RequestContext,
-  id: string,
+  { id = '' }: { readonly id?: string | undefined },
 ): Promise<Response> {
   const scope = await readUsageScope(request, new URL(request.url).searchParams, context);
   if (scope.kind === 'error') return errorResponse(scope.error);

@@ -63,7 +63,7 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  test('a request that is not for Weir reaches the origin unchanged, and so does its response the client', async () => {
+  test('a request that is not for Weir reaches the origin unchanged, and its response reaches the client unchanged', async () => {
     const response = await gateway.fetch('/shop/42?colour=red', {
       method: 'PUT',
       headers: {

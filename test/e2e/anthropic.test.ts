@@ -60,7 +60,7 @@ const PLAYS = {
       stop({ output_tokens: 7, cache_creation_input_tokens: 3000 }),
     ],
   },
-  'claude-cut': { chunks: [START, TEXT] },
+  'claude-truncated': { chunks: [START, TEXT] },
   'claude-529': refusal(529, 'overloaded_error', 'Overloaded'),
   'claude-429': refusal(429, 'rate_limit_error', 'This request would exceed your rate limit'),
   'claude-poor': refusal(
@@ -84,12 +84,12 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-const ask = (model: string, more: JsonObject = {}) =>
+const complete = (model: string, more: JsonObject = {}) =>
   gateway.post(CHAT, streamedChat(`anthropic/${model}`, more));
 
 describe('Anthropic, requests', () => {
   test('A1 H2 sends Anthropic’s path, credential and version, and no authorization', async () => {
-    await (await ask('claude-haiku-4-5')).text();
+    await (await complete('claude-haiku-4-5')).text();
     const request = gateway.simulator.requests.at(-1);
     expect(request?.path).toBe('/anthropic/v1/messages');
     expect(request?.headers).toMatchObject({
@@ -100,16 +100,16 @@ describe('Anthropic, requests', () => {
   });
 
   test('A1 the same response, streamed and not', async () => {
-    const streamed = await (await ask('claude-haiku-4-5')).text();
-    const whole = await jsonOf(await gateway.post(CHAT, chat('anthropic/claude-haiku-4-5')));
-    const [choice] = objectsOf(whole.choices);
+    const streamed = await (await complete('claude-haiku-4-5')).text();
+    const json = await jsonOf(await gateway.post(CHAT, chat('anthropic/claude-haiku-4-5')));
+    const [choice] = objectsOf(json.choices);
     expect(textOf(objectOf(choice?.message).content)).toBe(contentOf(streamed));
     expect(finishesOf(streamed)).toEqual(['stop']);
-    expect(whole.usage).toMatchObject({ prompt_tokens: 2, completion_tokens: 9, total_tokens: 11 });
+    expect(json.usage).toMatchObject({ prompt_tokens: 2, completion_tokens: 9, total_tokens: 11 });
   });
 
   test('Q5 A2 drops what the family refuses, and names it in the header', async () => {
-    const response = await ask('claude-opus-5-5', { temperature: 0.2, seed: 7 });
+    const response = await complete('claude-opus-5-5', { temperature: 0.2, seed: 7 });
     await response.text();
     expect(response.status).toBe(200);
     expect(response.headers.get('x-weir-dropped')).toBe('temperature, seed');
@@ -118,7 +118,7 @@ describe('Anthropic, requests', () => {
 
 describe('Anthropic, usage', () => {
   test('A5 the prompt includes cache tokens; extra billed tokens are only in the record and its cost', async () => {
-    const response = await ask('claude-sonnet-4-5', { stream_options: { include_usage: true } });
+    const response = await complete('claude-sonnet-4-5', { stream_options: { include_usage: true } });
     const text = await response.text();
     expect(text).toContain(
       '"usage":{"prompt_tokens":3210,"completion_tokens":7,"total_tokens":3217,"prompt_tokens_details":{"cached_tokens":200,"cache_write_tokens":3000}}',
@@ -139,17 +139,17 @@ describe('Anthropic, usage', () => {
 
   test('P1 P5 one-hour cache writes cost twice the input; a client that asks for the cost gets the record’s', async () => {
     const nanos = 10 * 1000 + 200 * 100 + 1000 * 1250 + 2000 * 2000 + 7 * 5000;
-    const response = await ask('claude-haiku-4-5-20251001', { usage: { include: true } });
+    const response = await complete('claude-haiku-4-5-20251001', { usage: { include: true } });
     const text = await response.text();
     expect(text).toContain(`"cache_write_tokens":3000},"cost":${nanos / 1e9}}`);
     expect(await gateway.record(response)).toMatchObject({ cost_nanos: nanos, cache_write_tokens: 3000 });
-    const beside = await ask('claude-sonnet-4-5', { usage: { include: true } });
-    const told = /"cost":([\d.]+)\}/.exec(await beside.text())?.[1];
-    expect((await gateway.record(beside)).cost_nanos).toBe(Math.round(Number(told) * 1e9));
+    const other = await complete('claude-sonnet-4-5', { usage: { include: true } });
+    const cost = /"cost":([\d.]+)\}/.exec(await other.text())?.[1];
+    expect((await gateway.record(other)).cost_nanos).toBe(Math.round(Number(cost) * 1e9));
   });
 
   test('A5 overloaded before the first block: an error, and the reported prompt', async () => {
-    const response = await ask('claude-overloaded-start');
+    const response = await complete('claude-overloaded-start');
     expect(await response.text()).toContain('"code":"overloaded_error"');
     expect(await gateway.record(response)).toMatchObject({
       status: 'failed',
@@ -160,7 +160,7 @@ describe('Anthropic, usage', () => {
   });
 
   test('A5 M3 a truncated stream has the reported prompt and an estimated completion', async () => {
-    const response = await ask('claude-cut');
+    const response = await complete('claude-truncated');
     const text = await response.text();
     expect(framesOf(text).slice(-2)).toEqual([expect.stringContaining('upstream_truncated'), DONE]);
     expect(await gateway.record(response)).toMatchObject({
@@ -183,13 +183,13 @@ describe('Anthropic, errors', () => {
     ['claude-413', 413, 'request_too_large', 'maximum size'],
     ['claude-400', 400, 'invalid_request', 'all messages must have non-empty content'],
   ])('A4 E1 %s: %d %s', async (model, status, code, message) => {
-    const { status: answered, error: told } = await errorOf(await ask(model));
-    expect([answered, told.code]).toEqual([status, code]);
-    expect(textOf(told.message)).toContain(message);
+    const { status: actual, error } = await errorOf(await complete(model));
+    expect([actual, error.code]).toEqual([status, code]);
+    expect(textOf(error.message)).toContain(message);
   });
 
   test('A3 E2 overloaded during the stream: an error frame without a finish', async () => {
-    const response = await ask('claude-overloaded-mid');
+    const response = await complete('claude-overloaded-mid');
     const text = await response.text();
     expect(contentOf(text)).toBe('A weir');
     expect(finishesOf(text)).toEqual([]);
@@ -207,7 +207,7 @@ describe('Anthropic, errors', () => {
 describe('Anthropic, settings', () => {
   test('A6 T2 pings delay the idle timeout, also after the first event', async () => {
     await gateway.set({ ...CLOCKS_OFF, IDLE_TIMEOUT_SECONDS: '0.8' });
-    const text = await (await ask('claude-thinks')).text();
+    const text = await (await complete('claude-thinks')).text();
     expect([contentOf(text), finishesOf(text)]).toEqual(['A weir', ['stop']]);
   });
 
@@ -218,7 +218,7 @@ describe('Anthropic, settings', () => {
       { role: 'user', content: 'Hello' },
     ];
     const sent = async () => {
-      await (await ask('claude-sonnet-5', { messages })).text();
+      await (await complete('claude-sonnet-5', { messages })).text();
       return gateway.simulator.requests.at(-1)?.body?.cache_control;
     };
     await gateway.set({});
@@ -229,7 +229,7 @@ describe('Anthropic, settings', () => {
 
   test('A1 a base URL that ends in /v1, as in other SDKs, gives the same paths', async () => {
     await gateway.set({ ANTHROPIC_BASE_URL: `${gateway.simulator.url}/anthropic/v1` });
-    expect((await ask('claude-haiku-4-5')).status).toBe(200);
+    expect((await complete('claude-haiku-4-5')).status).toBe(200);
     const models = objectsOf((await jsonOf(await gateway.fetch('/v1/models'))).data);
     expect(models.find(({ id }) => id === 'anthropic/claude-opus-5-5')).toMatchObject({
       id: 'anthropic/claude-opus-5-5',

@@ -218,14 +218,14 @@ test.each([true, false])('E1 H2 streamed %s: the delay in the error becomes retr
 
 test('A7 a call that comes back with another argument, as Claude Code adds replace_all, keeps its signature', async () => {
   const EDIT = { type: 'function', function: { name: 'Edit', parameters: { type: 'object' } } };
-  const asked = { role: 'user', content: 'calls:[{"name":"Edit","arguments":{"file":"a"}}]' };
-  const first = await gateway.post(CHAT, { model: MODEL, messages: [asked], tools: [EDIT] });
+  const prompt = { role: 'user', content: 'calls:[{"name":"Edit","arguments":{"file":"a"}}]' };
+  const first = await gateway.post(CHAT, { model: MODEL, messages: [prompt], tools: [EDIT] });
   const [choice] = objectsOf(objectOf(await first.json()).choices);
   const message = objectOf(choice?.message);
   const [call] = objectsOf(message.tool_calls);
   const changed = { ...objectOf(call?.function), arguments: '{"file":"a","replace_all":false}' };
   const history = [
-    asked,
+    prompt,
     { ...message, tool_calls: [{ ...call, function: changed }] },
     { role: 'tool', tool_call_id: call?.id, content: 'done' },
   ];

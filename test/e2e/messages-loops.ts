@@ -45,11 +45,15 @@ export async function runByHand(
     if (message.stop_reason !== 'tool_use') return { text: textOf(message), calls, last: message, thoughts };
     if (message.content.some(({ type }) => type === 'thinking')) thoughts++;
     messages.push({ role: 'assistant', content: message.content });
-    const asked = message.content.filter((block) => block.type === 'tool_use');
-    calls += asked.length;
+    const toolUses = message.content.filter((block) => block.type === 'tool_use');
+    calls += toolUses.length;
     messages.push({
       role: 'user',
-      content: asked.map(({ id }) => ({ type: 'tool_result' as const, tool_use_id: id, content: '312 cm' })),
+      content: toolUses.map(({ id }) => ({
+        type: 'tool_result' as const,
+        tool_use_id: id,
+        content: '312 cm',
+      })),
     });
   }
   throw new Error('The loop did not end');

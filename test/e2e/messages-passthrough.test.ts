@@ -17,7 +17,7 @@ const RECORDED = new Map(
     .filter(({ protocol, kind }) => protocol === 'anthropic' && kind === 'sse')
     .map(({ name, text }) => [name, text] as const),
 );
-const CUT = 'cut-behind-the-first-text';
+const TRUNCATED = 'truncated-after-the-first-text';
 
 /** Whether Anthropic has lost the thread of the next request. It keeps one for five minutes. */
 let isThreadLost = false;
@@ -31,10 +31,10 @@ function replay({ body }: RecordedRequest): Replay | undefined {
   const [, name] = /^replay-(.+)$/.exec(String(body?.model)) ?? [];
   if (name === undefined) return undefined;
   const text = RECORDED.get(name) ?? '';
-  if (name !== CUT) return { chunks: [Buffer.from(text)] };
-  const whole = RECORDED.get('anthropic--text.sse') ?? '';
-  const end = whole.indexOf('\n\n', whole.indexOf('text_delta')) + 2;
-  return { chunks: [Buffer.from(whole.slice(0, end))] };
+  if (name !== TRUNCATED) return { chunks: [Buffer.from(text)] };
+  const recording = RECORDED.get('anthropic--text.sse') ?? '';
+  const end = recording.indexOf('\n\n', recording.indexOf('text_delta')) + 2;
+  return { chunks: [Buffer.from(recording.slice(0, end))] };
 }
 
 /** The model in the recorded text, which is also the name of an alias. */
@@ -50,7 +50,7 @@ const client = new Anthropic({ apiKey: 'unused', baseURL: gateway.url, maxRetrie
 
 const MESSAGES = [{ role: 'user' as const, content: 'Hello there' }];
 
-async function ask(body: JsonObject, headers: Record<string, string> = {}) {
+async function send(body: JsonObject, headers: Record<string, string> = {}) {
   const before = gateway.simulator.requests.length;
   const response = await gateway.post(
     '/v1/messages',
@@ -63,8 +63,8 @@ async function ask(body: JsonObject, headers: Record<string, string> = {}) {
 
 /** A recording with LF line ends, up to the end of the message. */
 function wholeOf(name: string): string {
-  const whole = (RECORDED.get(name) ?? '').replaceAll('\r\n', '\n');
-  return whole.slice(0, whole.indexOf('\n\n', whole.indexOf('event: message_stop')) + 2);
+  const recording = (RECORDED.get(name) ?? '').replaceAll('\r\n', '\n');
+  return recording.slice(0, recording.indexOf('\n\n', recording.indexOf('event: message_stop')) + 2);
 }
 
 /** The data of the first event, and the bytes after it. */
@@ -98,7 +98,7 @@ describe('N1 requests', () => {
       'anthropic-version': '2023-06-02',
       'x-api-key': 'the-callers',
     };
-    const { upstream } = await ask({ ...sent, model: 'anthropic/replay-none' }, headers);
+    const { upstream } = await send({ ...sent, model: 'anthropic/replay-none' }, headers);
     expect(upstream?.body).toEqual({ max_tokens: 64, ...sent, model: 'replay-none' });
     expect(upstream?.headers).toMatchObject({
       'anthropic-beta': 'a-1,b-2',
@@ -108,7 +108,7 @@ describe('N1 requests', () => {
   });
 
   test('a thread passes', async () => {
-    const { upstream } = await ask({ model: 'anthropic/replay-none', thread: { type: 'create' } });
+    const { upstream } = await send({ model: 'anthropic/replay-none', thread: { type: 'create' } });
     expect(upstream?.body?.thread).toEqual({ type: 'create' });
   });
 });
@@ -118,7 +118,7 @@ describe.skipIf(recordingsNote !== '')(`N1 responses${recordingsNote}`, () => {
     '%s: each event is unchanged except for the model, and metered',
     async (name) => {
       const model = `anthropic/replay-${name}`;
-      const { response, text } = await ask({ model, stream: true });
+      const { response, text } = await send({ model, stream: true });
       const [start, rest] = withoutStart(text);
       const [ownStart, ownRest] = withoutStart(wholeOf(name));
       expect(rest).toBe(ownRest);
@@ -132,7 +132,7 @@ describe.skipIf(recordingsNote !== '')(`N1 responses${recordingsNote}`, () => {
   );
 
   test("P1 the record has the searches of Claude's usage", async () => {
-    const { response } = await ask({
+    const { response } = await send({
       model: 'anthropic/replay-anthropic--web-search-citations.sse',
       stream: true,
     });
@@ -140,12 +140,12 @@ describe.skipIf(recordingsNote !== '')(`N1 responses${recordingsNote}`, () => {
   });
 
   test('every byte is unchanged if the requested model is the reported one', async () => {
-    const { text } = await ask({ model: OWN_NAME, stream: true });
+    const { text } = await send({ model: OWN_NAME, stream: true });
     expect(text).toBe(wholeOf('anthropic--text.sse'));
   });
 
   test('N2 a truncated stream: the received events, and an error event in Anthropic’s form', async () => {
-    const { response, text } = await ask({ model: `anthropic/replay-${CUT}`, stream: true });
+    const { response, text } = await send({ model: `anthropic/replay-${TRUNCATED}`, stream: true });
     expect(checkMessages(text, true)).toEqual([]);
     expect(text).toMatch(/event: error\ndata: \{"type":"error","error":\{"type":"api_error"[^\n]*\n\n$/);
     expect(await gateway.record(response)).toMatchObject({
@@ -155,7 +155,7 @@ describe.skipIf(recordingsNote !== '')(`N1 responses${recordingsNote}`, () => {
   });
 
   test('a non-streaming response is unchanged', async () => {
-    const { response, text } = await ask({ model: 'anthropic/claude-haiku-4-5' });
+    const { response, text } = await send({ model: 'anthropic/claude-haiku-4-5' });
     expect(decodeObject(text)).toMatchObject({
       id: expect.stringMatching(/^msg_sim/),
       type: 'message',
@@ -200,7 +200,7 @@ describe('@anthropic-ai/sdk 1.12.0, which sends the version 2026-10-21 and its k
   });
 
   test('N1 a client of the earlier version keeps its sampling', async () => {
-    const { response, upstream } = await ask(
+    const { response, upstream } = await send(
       { model: body.model, temperature: 0.5 },
       { 'anthropic-version': '2023-06-01' },
     );
@@ -210,13 +210,13 @@ describe('@anthropic-ai/sdk 1.12.0, which sends the version 2026-10-21 and its k
 
 describe('N1 errors keep their status and message', () => {
   test('an invalid request', async () => {
-    const { response, text } = await ask({ model: 'anthropic/claude-haiku-4-5', messages: [] });
+    const { response, text } = await send({ model: 'anthropic/claude-haiku-4-5', messages: [] });
     expect(response.status).toBe(400);
     expect(objectOf(decodeObject(text)?.error).type).toBe('invalid_request_error');
   });
 
   test('an unknown model', async () => {
-    const { response, text } = await ask({ model: 'anthropic/claude-none' });
+    const { response, text } = await send({ model: 'anthropic/claude-none' });
     expect(response.status).toBe(404);
     expect(text).toContain('model: claude-none');
   });
@@ -285,7 +285,7 @@ describe('N1 N2 the SDK’s tool runner, which continues with a thread', () => {
 
   test('a paused turn continues without a message', async () => {
     const thread = { type: 'continue', previous_message_id: 'msg_paused' };
-    const { upstream } = await ask({ model: 'anthropic/replay-none', messages: [], thread });
+    const { upstream } = await send({ model: 'anthropic/replay-none', messages: [], thread });
     expect(upstream?.body).toMatchObject({ messages: [], thread });
   });
 });

@@ -234,9 +234,9 @@ describe.each([
       { role: 'system', content: [{ type: 'text', text: 'The date is today.' }] },
     ];
     const tools = [{ name: 'gauge', input_schema: { type: 'object' as const } }];
-    const asked = { model, max_tokens: 2048, system: [{ type: 'text' as const, text: 'Be brief.' }], tools };
+    const base = { model, max_tokens: 2048, system: [{ type: 'text' as const, text: 'Be brief.' }], tools };
     for (let step = 0; step < 3; step++) {
-      const { content } = await client.messages.stream({ ...asked, messages: history }).finalMessage();
+      const { content } = await client.messages.stream({ ...base, messages: history }).finalMessage();
       const results = content.flatMap((block) =>
         block.type === 'tool_use'
           ? [{ type: 'tool_result' as const, tool_use_id: block.id, content: '312 cm' }]

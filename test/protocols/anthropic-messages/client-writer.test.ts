@@ -37,7 +37,7 @@ function more(index: number, json: string): Delta {
   return { tool_calls: [{ index, function: { arguments: json } }] };
 }
 
-const OPTIONS = { requestId: 'r-1', model: 'claude-asked' };
+const OPTIONS = { requestId: 'r-1', model: 'claude-requested' };
 
 function writer(): MessagesWriter {
   return new MessagesWriter({ ...OPTIONS, maxEventBytes: MAX_EVENT_BYTES, promptTokens: 17 });
@@ -295,10 +295,10 @@ describe('MessagesWriter, message events', () => {
   test('I7 the message has the requested model, so that Claude Code keeps thinking; signatures are tagged with the upstream’s provider', () => {
     const deltas = [{ reasoning_content: 'Hm' }, { content: 'x' }, STOP] as const;
     const text = write(...deltas);
-    expect(text).toContain('"model":"claude-asked"');
+    expect(text).toContain('"model":"claude-requested"');
     expect(text).toContain('"signature":"weir1:anthropic:');
     const message = build(...deltas);
-    expect(message.model).toBe('claude-asked');
+    expect(message.model).toBe('claude-requested');
     expect(JSON.stringify(message.content)).toContain('"signature":"weir1:anthropic:');
   });
 
@@ -334,8 +334,8 @@ describe('MessagesWriter, the fast path', () => {
   function convert(...deltas: readonly object[]) {
     const frames = deltas.map((delta) => `${BEFORE}${JSON.stringify(delta)},"finish_reason":null}]}\n\n`);
     const bytes = new TextEncoder().encode(`${frames.join('')}data: [DONE]\n\n`);
-    const asked = { provider: 'compatible', route: 'chat', model: 'm', usageChunk: true } as const;
-    const conversion = { ...asked, openWriter: (options: WriterOptions) => new MessagesWriter(options) };
+    const base = { provider: 'compatible', route: 'chat', model: 'm', usageChunk: true } as const;
+    const conversion = { ...base, openWriter: (options: WriterOptions) => new MessagesWriter(options) };
     const fast = convertStream([bytes], conversion);
     const slow = convertStream([bytes], { ...conversion, fastPath: false });
     expect(fast.text).toBe(slow.text);

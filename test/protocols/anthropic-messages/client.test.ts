@@ -92,8 +92,8 @@ describe('I2 readRequest, fields', () => {
         },
       },
     ],
-  ])('%j becomes %j', (asked, expected) => {
-    const { model, max_tokens, messages, ...rest } = read(asked).body;
+  ])('%j becomes %j', (fields, expected) => {
+    const { model, max_tokens, messages, ...rest } = read(fields).body;
     expect(rest).toEqual(expected);
   });
 

@@ -28,8 +28,8 @@ function sourceOf(recording: Recording): Source | null {
   const { name, protocol } = recording;
   const text = framed(recording);
   if (protocol === 'openai' && text.includes('"delta"') && !name.includes('--codestral-fim')) {
-    const maker = PROVIDERS.find(({ id }) => id === name.split('--')[0])?.id ?? COMPATIBLE;
-    return { text, read: readUpstream(text, 'sse'), conversion: conversionOf(maker) };
+    const provider = PROVIDERS.find(({ id }) => id === name.split('--')[0])?.id ?? COMPATIBLE;
+    return { text, read: readUpstream(text, 'sse'), conversion: conversionOf(provider) };
   }
   if (protocol === 'anthropic') {
     return { text, read: readAnthropic(text), conversion: conversionOf('anthropic') };
@@ -48,7 +48,7 @@ function conversionOf(provider: string): Conversion {
   return {
     provider,
     route: 'chat',
-    model: 'asked-for',
+    model: 'requested',
     usageChunk: true,
     openWriter: (options) => messages.streamWriter(null, options),
   };

@@ -101,9 +101,9 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordi
     });
 
     test('I1 the non-streaming message has the same blocks, stop reason and usage', () => {
-      const whole = build(bytes, conversion);
-      if (error !== null) return expect(whole).toBeNull();
-      const blocks = listOf(whole?.content).map(objectOf);
+      const json = build(bytes, conversion);
+      if (error !== null) return expect(json).toBeNull();
+      const blocks = listOf(json?.content).map(objectOf);
       const textsOf = (key: string) => blocks.map((block) => textOf(block[key])).join('');
       expect([textsOf('text'), textsOf('thinking')]).toEqual([client.text, client.reasoning]);
       const calls = blocks.filter(({ type }) => type === 'tool_use');
@@ -113,8 +113,8 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordi
           isObject(parseJson(json)) ? parseJson(json) : {},
         ]),
       );
-      expect(whole?.stop_reason).toBe(client.stop);
-      expect(whole?.usage).toMatchObject(client.usage ?? {});
+      expect(json?.stop_reason).toBe(client.stop);
+      expect(json?.usage).toMatchObject(client.usage ?? {});
     });
 
     test('S1 reads of 7 bytes give the same bytes', () => {

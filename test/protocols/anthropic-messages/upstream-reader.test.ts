@@ -29,8 +29,10 @@ const open = (index: number, content_block: JsonObject) =>
   event('content_block_start', { index, content_block });
 const delta = (index: number, fields: JsonObject) => event('content_block_delta', { index, delta: fields });
 const close = (index: number) => event('content_block_stop', { index });
-const text = (index: number, said: string) =>
-  open(index, { type: 'text', text: '' }) + delta(index, { type: 'text_delta', text: said }) + close(index);
+const text = (index: number, content: string) =>
+  open(index, { type: 'text', text: '' }) +
+  delta(index, { type: 'text_delta', text: content }) +
+  close(index);
 const tool = (index: number, id: string, ...pieces: string[]) =>
   open(index, { type: 'tool_use', id, name: 'f', input: {} }) +
   ['', ...pieces].map((partial_json) => delta(index, { type: 'input_json_delta', partial_json })).join('') +
@@ -125,22 +127,22 @@ describe('Anthropic, tools', () => {
 
 describe('Anthropic, thinking', () => {
   test('A7 keeps thinking blocks apart: two with text between them, one without text, one redacted (LiteLLM#13834, #41361)', () => {
-    const thinking = (index: number, said: string, signature: string) =>
+    const thinking = (index: number, content: string, signature: string) =>
       open(index, { type: 'thinking', thinking: '', signature: '' }) +
-      (said === '' ? '' : delta(index, { type: 'thinking_delta', thinking: said })) +
+      (content === '' ? '' : delta(index, { type: 'thinking_delta', thinking: content })) +
       delta(index, { type: 'signature_delta', signature }) +
       close(index);
     const stream =
       START +
       thinking(0, 'one', 's0') +
-      text(1, 'said') +
+      text(1, 'between') +
       thinking(2, '', 's2') +
       open(3, { type: 'redacted_thinking', data: 'd3' }) +
       close(3) +
       stop('end_turn');
     const choice = read(stream);
-    expect(choice).toMatchObject({ text: 'said', reasoning: 'one' });
-    const maker = (index: number) => ({
+    expect(choice).toMatchObject({ text: 'between', reasoning: 'one' });
+    const tag = (index: number) => ({
       id: `weir1:anthropic:${index}`,
       format: 'anthropic-claude-v1',
       index,
@@ -148,9 +150,9 @@ describe('Anthropic, thinking', () => {
     expect(choice?.details).toEqual([
       { type: 'reasoning.text', text: 'one', index: 0 },
       // The id says that the signature has a text, so that a lost text is detected.
-      { type: 'reasoning.text', signature: 's0', ...maker(0), id: 'weir1:anthropic:0-text' },
-      { type: 'reasoning.text', signature: 's2', ...maker(2) },
-      { type: 'reasoning.encrypted', data: 'd3', ...maker(3) },
+      { type: 'reasoning.text', signature: 's0', ...tag(0), id: 'weir1:anthropic:0-text' },
+      { type: 'reasoning.text', signature: 's2', ...tag(2) },
+      { type: 'reasoning.encrypted', data: 'd3', ...tag(3) },
     ]);
   });
 });
@@ -366,7 +368,7 @@ describe('Anthropic, a fallback model after a refusal', () => {
 });
 
 describe('Anthropic, a non-streaming response', () => {
-  const answer = (content: JsonObject[], more: JsonObject = {}) =>
+  const responseOf = (content: JsonObject[], more: JsonObject = {}) =>
     encoder.encode(
       JSON.stringify({
         id: 'msg_1',
@@ -390,7 +392,7 @@ describe('Anthropic, a non-streaming response', () => {
       { type: 'tool_use', id: 't1', name: 'f', input: { a: 1 } },
       { type: 'tool_use', id: 't2', name: 'g', input: {} },
     ];
-    const { text: json, accumulator } = convertObject(answer(content), CHAT, false);
+    const { text: json, accumulator } = convertObject(responseOf(content), CHAT, false);
     const body = JSON.parse(json);
     expect(body).toMatchObject({
       id: 'msg_1',
@@ -417,7 +419,7 @@ describe('Anthropic, a non-streaming response', () => {
   });
 
   test('A3 a message without blocks is empty; another object is an error', () => {
-    const empty = convertObject(answer([], { stop_reason: 'stop_sequence' }), CHAT, false);
+    const empty = convertObject(responseOf([], { stop_reason: 'stop_sequence' }), CHAT, false);
     expect(JSON.parse(empty.text)).toMatchObject({
       choices: [{ message: { content: '' }, finish_reason: 'stop' }],
     });

@@ -251,7 +251,7 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
       [begin('f'), piece(at('$.a', text('x'))), begin('g'), call({})],
       ['{"a":"x"}', '{}'],
     ],
-    ['a whole call ends it', [begin('f'), call({ name: 'g', args: { b: 1 } })], ['{}', '{"b":1}']],
+    ['a complete call ends it', [begin('f'), call({ name: 'g', args: { b: 1 } })], ['{}', '{"b":1}']],
     [
       'the first piece comes with the name',
       [call({ name: 'f', partialArgs: [at('$.a', { boolValue: true })] })],
@@ -272,12 +272,12 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
     const events = [
       content([call({ name: 'f', id: 'c1', willContinue: true }, 's')]),
       content([piece(at('$.a', text('x'), true))]),
-      content([{ text: 'said' }]),
+      content([{ text: 'between' }]),
       content([piece(at('$.a', text('y')))]),
       content([call({})], 'STOP'),
     ];
     expect(read(...events)).toMatchObject({
-      text: 'said',
+      text: 'between',
       finish: 'tool_calls',
       toolCalls: [
         { id: 'c1', name: 'f', arguments: '{"a":"xy"}', extra: { google: { thought_signature: 's' } } },
@@ -326,11 +326,11 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
   });
 
   test('completes the arguments in a non-streaming response', () => {
-    const answer = {
+    const response = {
       responseId: 'r',
       ...candidate([call({ name: 'f', partialArgs: [at('$.a', text('x'), true)] })], 'STOP'),
     };
-    const { text: json } = convertObject(encoder.encode(JSON.stringify(answer)), CHAT, false);
+    const { text: json } = convertObject(encoder.encode(JSON.stringify(response)), CHAT, false);
     expect(JSON.parse(json)).toMatchObject({
       choices: [
         { finish_reason: 'tool_calls', message: { tool_calls: [{ function: { arguments: '{"a":"x"}' } }] } },

@@ -6,7 +6,7 @@ import { call, rewrite, send, TOOL } from '../../../request-translation/send.ts'
 
 const MODEL = 'claude-sonnet-4-5';
 const USER = { role: 'user', content: 'Hello' };
-const said = (text: string) => ({ type: 'text', text });
+const textBlock = (text: string) => ({ type: 'text', text });
 const turns = (messages: readonly JsonObject[], more: JsonObject = {}) => {
   const { system, messages: sent } = send('anthropic', { model: MODEL, messages, ...more });
   return { system, messages: sent };
@@ -21,22 +21,22 @@ describe('system', () => {
     const cache_control = { type: 'ephemeral' };
     const messages = [
       { role: 'system', content: 'one' },
-      { role: 'developer', content: [said('two'), { ...said('three'), cache_control }] },
+      { role: 'developer', content: [textBlock('two'), { ...textBlock('three'), cache_control }] },
       USER,
     ];
     expect(turns(messages)).toEqual({
-      system: [said('one'), said('two'), { ...said('three'), cache_control }],
-      messages: [{ role: 'user', content: [said('Hello')] }],
+      system: [textBlock('one'), textBlock('two'), { ...textBlock('three'), cache_control }],
+      messages: [{ role: 'user', content: [textBlock('Hello')] }],
     });
   });
 
   test('A2 a later one is a system turn if the family supports it, otherwise user text', () => {
     const messages = [USER, { role: 'system', content: 'Be brief' }];
     const own = [
-      { role: 'user', content: [said('Hello')] },
-      { role: 'system', content: [said('Be brief')] },
+      { role: 'user', content: [textBlock('Hello')] },
+      { role: 'system', content: [textBlock('Be brief')] },
     ];
-    const joined = [{ role: 'user', content: [said('Hello'), said('Be brief')] }];
+    const joined = [{ role: 'user', content: [textBlock('Hello'), textBlock('Be brief')] }];
     expect(sentMessages(messages, { model: 'claude-opus-4-8' })).toEqual(own);
     expect(sentMessages(messages, { model: 'claude-opus-4-7' })).toEqual(joined);
     // Anthropic refuses it before another user turn and after an assistant turn.
@@ -46,16 +46,16 @@ describe('system', () => {
   test('A2 two in a row are one turn; one before an empty assistant turn is user text', () => {
     const model = 'claude-opus-5';
     const [first, second] = ['Be brief', 'Be kind'].map((content) => ({ role: 'developer', content }));
-    const answer = { role: 'assistant', content: 'Hi' };
-    expect(sentMessages([USER, first ?? {}, second ?? {}, answer, USER], { model })).toMatchObject([
-      { role: 'user', content: [said('Hello')] },
-      { role: 'system', content: [said('Be brief'), said('Be kind')] },
+    const assistant = { role: 'assistant', content: 'Hi' };
+    expect(sentMessages([USER, first ?? {}, second ?? {}, assistant, USER], { model })).toMatchObject([
+      { role: 'user', content: [textBlock('Hello')] },
+      { role: 'system', content: [textBlock('Be brief'), textBlock('Be kind')] },
       { role: 'assistant' },
       { role: 'user' },
     ]);
-    const silent = { role: 'assistant', content: '' };
-    expect(sentMessages([USER, first ?? {}, silent, USER], { model })).toEqual([
-      { role: 'user', content: [said('Hello'), said('Be brief'), said('Hello')] },
+    const emptyAnswer = { role: 'assistant', content: '' };
+    expect(sentMessages([USER, first ?? {}, emptyAnswer, USER], { model })).toEqual([
+      { role: 'user', content: [textBlock('Hello'), textBlock('Be brief'), textBlock('Hello')] },
     ]);
   });
 
@@ -70,7 +70,7 @@ describe('system', () => {
     expect(sentMessages(messages, { model: 'claude-opus-5' })).toMatchObject([
       {},
       {},
-      { role: 'user', content: [{ tool_use_id: 'a' }, { tool_use_id: 'b' }, said('Be brief')] },
+      { role: 'user', content: [{ tool_use_id: 'a' }, { tool_use_id: 'b' }, textBlock('Be brief')] },
     ]);
   });
 });
@@ -85,7 +85,7 @@ describe('content', () => {
       { type: 'file', file: { file_data: `data:text/plain;charset=utf-8;base64,${btoa('h\u00c3\u00a9')}` } },
       { type: 'file', file: { file_data: `data:image/png;base64,${png}` } },
       { type: 'document_url', document_url: 'https://example.com/a.pdf', document_name: 'A' },
-      said('What is this?'),
+      textBlock('What is this?'),
     ];
     const url = (type: string, at: string) => ({ type, source: { type: 'url', url: at } });
     const base64 = (type: string, media_type: string) => ({
@@ -102,7 +102,7 @@ describe('content', () => {
           { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'hé' } },
           base64('image', 'image/png'),
           { ...url('document', 'https://example.com/a.pdf'), title: 'A' },
-          said('What is this?'),
+          textBlock('What is this?'),
         ],
       },
     ]);
@@ -112,7 +112,7 @@ describe('content', () => {
     [{ type: 'input_audio', input_audio: { data: '', format: 'wav' } }, 'messages.content.input_audio'],
     [{ type: 'file', file: { file_id: 'file-1' } }, 'messages.content.file.file_id'],
   ])('Q6 Q8 the unsupported part %j is a 400, or dropped if the caller allows it', (part, param) => {
-    const messages = [{ role: 'user', content: [part, said('Hello')] }];
+    const messages = [{ role: 'user', content: [part, textBlock('Hello')] }];
     expect(reported(messages)).toMatchObject({
       kind: 'error',
       error: { status: 400, code: 'unsupported_parameter', param },
@@ -121,14 +121,19 @@ describe('content', () => {
   });
 
   test('Q7 Anthropic’s own blocks are sent unchanged', () => {
-    const block = { type: 'search_result', source: 'https://example.com', title: 't', content: [said('x')] };
+    const block = {
+      type: 'search_result',
+      source: 'https://example.com',
+      title: 't',
+      content: [textBlock('x')],
+    };
     expect(sentMessages([{ role: 'user', content: [block] }])).toEqual([{ role: 'user', content: [block] }]);
   });
 
   test('A2 drops blank texts, and messages that have only those (claude-code#59812, #23369)', () => {
     const messages = [
       { role: 'system', content: '' },
-      { role: 'user', content: [said(''), said('Hello')] },
+      { role: 'user', content: [textBlock(''), textBlock('Hello')] },
       { role: 'assistant', content: ' \n' },
       { role: 'assistant', content: '', tool_calls: [call('a')] },
       { role: 'tool', tool_call_id: 'a', content: '' },
@@ -136,7 +141,7 @@ describe('content', () => {
     expect(turns(messages)).toEqual({
       system: undefined,
       messages: [
-        { role: 'user', content: [said('Hello')] },
+        { role: 'user', content: [textBlock('Hello')] },
         { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
         { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a' }] },
       ],
@@ -158,21 +163,25 @@ describe('content', () => {
     expect(reported(messages)).toMatchObject({
       dropped: ['messages.name'],
       // 400 "final assistant content cannot end with trailing whitespace".
-      body: { messages: [{ role: 'user' }, { role: 'assistant', content: [said('Hi')] }] },
+      body: { messages: [{ role: 'user' }, { role: 'assistant', content: [textBlock('Hi')] }] },
     });
   });
 
   test('Q5 drops and reports OpenAI’s cache mark', () => {
-    const content = [{ ...said('Hello'), prompt_cache_breakpoint: { mode: 'explicit' } }];
+    const content = [{ ...textBlock('Hello'), prompt_cache_breakpoint: { mode: 'explicit' } }];
     expect(reported([{ role: 'user', content }])).toMatchObject({
       dropped: ['messages.content.prompt_cache_breakpoint'],
-      body: { messages: [{ role: 'user', content: [said('Hello')] }] },
+      body: { messages: [{ role: 'user', content: [textBlock('Hello')] }] },
     });
   });
 
   test('A2 a refusal is sent as text', () => {
     const messages = [USER, { role: 'assistant', content: null, refusal: 'No.' }, USER];
-    expect(sentMessages(messages)).toMatchObject([{}, { role: 'assistant', content: [said('No.')] }, {}]);
+    expect(sentMessages(messages)).toMatchObject([
+      {},
+      { role: 'assistant', content: [textBlock('No.')] },
+      {},
+    ]);
   });
 });
 
@@ -188,16 +197,16 @@ describe('tool calls and their results', () => {
       {
         role: 'tool',
         tool_call_id: 'b',
-        content: [said('B'), { type: 'image_url', image_url: { url: 'https://x/y.png' } }],
+        content: [textBlock('B'), { type: 'image_url', image_url: { url: 'https://x/y.png' } }],
       },
       { role: 'user', content: 'this' },
     ];
     expect(sentMessages(messages)).toEqual([
-      { role: 'user', content: [said('Hello')] },
+      { role: 'user', content: [textBlock('Hello')] },
       {
         role: 'assistant',
         content: [
-          said('Calling'),
+          textBlock('Calling'),
           { type: 'tool_use', id: 'a', name: 'f', input: {} },
           { type: 'tool_use', id: 'b', name: 'f', input: {} },
         ],
@@ -206,9 +215,9 @@ describe('tool calls and their results', () => {
         role: 'user',
         content: [
           result('a', 'A'),
-          result('b', [said('B'), { type: 'image', source: { type: 'url', url: 'https://x/y.png' } }]),
-          said('Also'),
-          said('this'),
+          result('b', [textBlock('B'), { type: 'image', source: { type: 'url', url: 'https://x/y.png' } }]),
+          textBlock('Also'),
+          textBlock('this'),
         ],
       },
     ]);
@@ -270,9 +279,9 @@ describe('tool calls and their results', () => {
 });
 
 describe('thinking of earlier turns', () => {
-  const maker = (index: number) => ({ id: `weir1:anthropic:${index}`, format: 'anthropic-claude-v1', index });
+  const tag = (index: number) => ({ id: `weir1:anthropic:${index}`, format: 'anthropic-claude-v1', index });
   const calling = { role: 'assistant', content: 'Hm', tool_calls: [call('a')] };
-  const rest = [said('Hm'), { type: 'tool_use', id: 'a', name: 'f', input: {} }];
+  const rest = [textBlock('Hm'), { type: 'tool_use', id: 'a', name: 'f', input: {} }];
   const blocksOf = (message: JsonObject) => {
     const [, turn] = JSON.parse(JSON.stringify(sentMessages([USER, { ...calling, ...message }])));
     return turn.content;
@@ -285,22 +294,22 @@ describe('thinking of earlier turns', () => {
       { type: 'redacted_thinking', data: 'd1' },
       { type: 'thinking', thinking: '', signature: 's2' },
     ];
-    const whole = [
-      { type: 'reasoning.text', text: 'one two', signature: 's0', ...maker(0) },
-      { type: 'reasoning.encrypted', data: 'd1', ...maker(1) },
-      { type: 'reasoning.text', signature: 's2', ...maker(2) },
+    const complete = [
+      { type: 'reasoning.text', text: 'one two', signature: 's0', ...tag(0) },
+      { type: 'reasoning.encrypted', data: 'd1', ...tag(1) },
+      { type: 'reasoning.text', signature: 's2', ...tag(2) },
     ];
     const pieces = [
       { type: 'reasoning.text', text: 'one', index: 0 },
       { type: 'reasoning.text', text: ' two', index: 0 },
-      { type: 'reasoning.text', signature: 's0', ...maker(0) },
-      ...whole.slice(1),
+      { type: 'reasoning.text', signature: 's0', ...tag(0) },
+      ...complete.slice(1),
     ];
-    for (const reasoning_details of [whole, pieces]) {
+    for (const reasoning_details of [complete, pieces]) {
       expect(blocksOf({ reasoning_details, reasoning_content: 'one two' })).toEqual([...blocks, ...rest]);
     }
     expect(blocksOf({ thinking_blocks: blocks })).toEqual([...blocks, ...rest]);
-    expect(blocksOf({ content: [...blocks, said('Hm')] })).toEqual([...blocks, ...rest]);
+    expect(blocksOf({ content: [...blocks, textBlock('Hm')] })).toEqual([...blocks, ...rest]);
   });
 
   test.each<[string, JsonObject[]]>([
@@ -316,18 +325,18 @@ describe('thinking of earlier turns', () => {
   });
 
   test('A7 sends no thinking if a client lost the text of a signature (openai-node’s stream helper)', () => {
-    const lost = { type: 'reasoning.text', signature: 's0', ...maker(0), id: 'weir1:anthropic:0-text' };
+    const lost = { type: 'reasoning.text', signature: 's0', ...tag(0), id: 'weir1:anthropic:0-text' };
     expect(blocksOf({ reasoning_details: [lost], reasoning_content: ' two' })).toEqual(rest);
     expect(blocksOf({ reasoning_details: [lost] })).toEqual(rest);
-    const redacted = { type: 'reasoning.encrypted', data: 'd1', ...maker(1) };
+    const redacted = { type: 'reasoning.encrypted', data: 'd1', ...tag(1) };
     expect(blocksOf({ reasoning_details: [lost, redacted] })).toEqual(rest);
-    const whole = { ...lost, text: 'one two' };
+    const complete = { ...lost, text: 'one two' };
     const block = { type: 'thinking', thinking: 'one two', signature: 's0' };
-    expect(blocksOf({ reasoning_details: [whole] })).toEqual([block, ...rest]);
+    expect(blocksOf({ reasoning_details: [complete] })).toEqual([block, ...rest]);
   });
 
   test('A7 a signature with an id of the earlier form counts as lost only if its message has other reasoning', () => {
-    const bare = { type: 'reasoning.text', signature: 's0', ...maker(0) };
+    const bare = { type: 'reasoning.text', signature: 's0', ...tag(0) };
     const block = { type: 'thinking', thinking: '', signature: 's0' };
     expect(blocksOf({ reasoning_details: [bare] })).toEqual([block, ...rest]);
     expect(blocksOf({ reasoning_details: [bare], reasoning_content: ' two' })).toEqual(rest);

@@ -139,11 +139,11 @@ describe('effort and thinking', () => {
     [9000, { type: 'enabled', budget_tokens: 7976, display: 'omitted' }],
     [8000, { type: 'enabled', budget_tokens: 6976, display: 'omitted' }],
     [2000, undefined],
-  ])('A2 lowers and reports a budget above the limit %j', (limit, cut) => {
+  ])('A2 lowers and reports a budget above the limit %j', (limit, lowered) => {
     const thinking = { type: 'enabled', budget_tokens: 9000, display: 'omitted' };
     const rewritten = reported('claude-sonnet-4-5', { thinking, max_tokens: limit });
     expect(rewritten).toMatchObject({ kind: 'body', changed: ['thinking'] });
-    expect(rewritten.kind === 'body' && rewritten.body.thinking).toEqual(cut);
+    expect(rewritten.kind === 'body' && rewritten.body.thinking).toEqual(lowered);
     expect(reported('claude-sonnet-4-5', { thinking, max_tokens: 9001 })).toMatchObject({
       body: { thinking },
       changed: [],

@@ -15,9 +15,9 @@ function runner(more: JsonObject) {
 /** The translation of a property's schema in a response format. */
 function written(schema: JsonObject) {
   const properties = { it: schema };
-  const whole = { type: 'object', properties, required: ['it'], additionalProperties: false };
+  const outer = { type: 'object', properties, required: ['it'], additionalProperties: false };
   const { body, changed } = runner({
-    response_format: { type: 'json_schema', json_schema: { name: 'n', schema: whole } },
+    response_format: { type: 'json_schema', json_schema: { name: 'n', schema: outer } },
   });
   const format = objectOf(objectOf(body.output_config).format);
   return { schema: objectOf(objectOf(format.schema).properties).it, changed };

@@ -153,7 +153,7 @@ class InputReader {
     if (isReference && readText(id) !== undefined && !isOwnReasoningId(id)) {
       this.dropped.add('input.reasoning');
     }
-    // The summary only repeats the full reasoning, where that is present.
+    // If the item has the full reasoning, the summary only repeats it.
     const text = readText(readReasoning(content)) ?? readText(readReasoning(summary));
     if (text !== undefined) step.reasoning.push(text);
     for (const state of decodeReasoningStates(encrypted_content, this.#embedded)) {

@@ -10,8 +10,8 @@ import { ResponseObject } from './response-object.ts';
 import type { ResponsesSession } from './session.ts';
 
 /**
- * The text that Responses repeats at the end, which is held for it: 8 times the text of 64,000 tokens. In UTF-16 units, or in bytes of
- * JSON if it was never decoded.
+ * The bound on an output, which stays in memory because the last event repeats it: 8 times the text of 64,000 tokens. In UTF-16 units,
+ * or in bytes of JSON for text that was never decoded.
  */
 export const MAX_REPEATED_TEXT_CHARS = 2 * 1024 * 1024;
 

@@ -64,7 +64,7 @@ function echoMembers(body: JsonObject, instructions: string | null, tools: reado
     user: readShortText(body.user),
     max_output_tokens: readCount(body.max_output_tokens) ?? null,
     max_tool_calls: readCount(body.max_tool_calls) ?? null,
-    // Responses are never stored (I5).
+    // Responses are never stored.
     store: false,
     background: false,
     metadata: isMetadata(metadata) ? metadata : {},

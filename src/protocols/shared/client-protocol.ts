@@ -6,22 +6,22 @@ import type { Result } from '../../shared/result.ts';
 import type { JsonWriter, PassthroughProtocol, StreamWriter } from '../../stream/types.ts';
 
 /**
- * A protocol that clients speak. Its requests are translated into the canonical request, a body of OpenAI's Chat Completions. Its
- * writers receive the canonical stream, whatever the provider speaks.
+ * A protocol that clients speak; `routes.ts` names the protocol of each route. Its requests are translated into the canonical request,
+ * a body of OpenAI's Chat Completions. Its writers receive canonical chunks, whatever the provider speaks.
  */
 export interface ClientProtocol<Session> {
   /** The protocol's name in usage records. */
   readonly id: 'chat' | 'completions' | 'messages' | 'responses';
   /** For providers that speak this protocol themselves. Absent: every request is translated. */
   readonly passthrough?: Passthrough;
-  /** Whether streams may contain vendor events. False where clients fail on events that they do not know. */
+  /** Whether streams may contain vendor events. False if clients fail on events that they do not know. */
   readonly takesVendorEvents: boolean;
   /**
    * Checks a request's body and translates it into the canonical request. The body is a JSON object whose `model` and `models` are
-   * valid. An error refuses the request; its message says what to send instead.
+   * already checked. An error is sent to the client before any upstream is called; its message says what to send instead.
    */
   readRequest(body: JsonObject): Result<ClientRequest<Session>, ApiError>;
-  /** Called once for a streamed response. Further attempts call the writer's `restart`. */
+  /** Called once for a streamed response. A further attempt calls the writer's `restart`. */
   streamWriter(session: Session, options: WriterOptions): StreamWriter;
   /** Called for each attempt of a non-streaming response. */
   jsonWriter(session: Session, options: WriterOptions): JsonWriter;
@@ -30,7 +30,7 @@ export interface ClientProtocol<Session> {
 }
 
 export interface ClientRequest<Session> {
-  /** The canonical request. Where `translationError` is set, it has at least the model, the limits and a text as long as the prompt. */
+  /** The canonical request. With a `translationError` it only selects targets and estimates tokens: model, limits, and all text. */
   readonly body: JsonObject;
   /** The paths of the fields that the translation leaves out, for `x-weir-dropped`. */
   readonly dropped: readonly string[];
@@ -81,8 +81,8 @@ export interface Passthrough {
   /** Response headers of the upstream that are sent to the client, besides those that always are. */
   readonly responseHeaders: readonly string[];
   /**
-   * The body without the reasoning states that the gateway encoded, which the provider can't read. Returns the body itself where it
-   * has none, and null where the request is invalid without them: it is then translated.
+   * The body without the reasoning states that the gateway encoded, which the provider can't read. Returns the body itself if it has
+   * none, and null if the provider would reject the request without them: it is then translated.
    */
   withoutReasoningStates(body: JsonObject): JsonObject | null;
   /**

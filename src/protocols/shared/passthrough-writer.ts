@@ -82,7 +82,7 @@ export class PassthroughWriter implements StreamWriter {
   }
 }
 
-/** Passes a non-streaming response on. Where the upstream streams nevertheless, the protocol's own writer collects the chunks. */
+/** Passes a non-streaming response on. If the upstream streams nevertheless, the protocol's own writer collects the chunks. */
 export class PassthroughJsonWriter implements JsonWriter {
   readonly #collector: JsonWriter;
   readonly #convert: (response: JsonObject) => JsonObject;

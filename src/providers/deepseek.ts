@@ -4,14 +4,9 @@
  */
 
 import { openaiChat, openaiCompletions } from '../protocols/openai-chat/upstream-reader.ts';
-import {
-  hasItems,
-  isForcedTool,
-  OPENAI_TOOL_NAMES,
-  type RequestRules,
-  renamed,
-} from '../request-translation/rules.ts';
-import { isObject, type JsonObject, readArray } from '../shared/json.ts';
+import { OPENAI_TOOL_NAMES, type RequestRules, renamed } from '../request-translation/rules.ts';
+import { isForcedTool } from '../request-translation/tools.ts';
+import { hasItems, isObject, type JsonObject, readArray } from '../shared/json.ts';
 import { RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { Endpoint, Provider } from './provider.ts';
 

@@ -2,12 +2,11 @@
 
 import {
   FUNCTION_TOOLS,
-  hasItems,
   OPENAI_TOOL_NAMES,
   type RequestRules,
   renamed,
 } from '../request-translation/rules.ts';
-import type { JsonObject } from '../shared/json.ts';
+import { hasItems, type JsonObject } from '../shared/json.ts';
 import { compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { Provider } from './provider.ts';
 

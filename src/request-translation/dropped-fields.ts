@@ -1,7 +1,7 @@
 /** Which fields of a request may be dropped without changing the output, and the report of what a translation dropped or changed. */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { isObject, type JsonObject, ownValue } from '../shared/json.ts';
-import { hasItems, type Unsupported } from './rules.ts';
+import { hasItems, isObject, type JsonObject, ownValue } from '../shared/json.ts';
+import type { Unsupported } from './rules.ts';
 
 /** Collects the names of dropped and changed fields of one request, and the first reason for which it is not sent. */
 export class TranslationReport {

@@ -3,6 +3,7 @@ import { isTextSignature, ReasoningDetails, readProviderTag } from '../canonical
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import {
+  hasItems,
   isObject,
   type JsonObject,
   keepEntries,
@@ -12,13 +13,7 @@ import {
   readText,
 } from '../shared/json.ts';
 import { isFromResponse, type TranslationReport } from './dropped-fields.ts';
-import {
-  hasItems,
-  type MessageRules,
-  type ReasoningForm,
-  type SignaturePlace,
-  type SystemRule,
-} from './rules.ts';
+import type { MessageRules, ReasoningForm, SignaturePlace, SystemRule } from './rules.ts';
 
 interface MessageTarget {
   readonly model: string;

@@ -1,5 +1,5 @@
 /** What a provider accepts in a request: the types of the table in each provider's file, and helpers to write its rows (Q9). */
-import { isObject, type JsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json.ts';
 
 /**
  * How one endpoint of a provider differs from OpenAI's Chat Completions. An empty table sends every request unchanged:
@@ -217,16 +217,6 @@ export const COMPETING_LIMITS: readonly string[] = [
   ...['generation_config', 'generationConfig', 'candidate_count', 'candidateCount'],
   ...['parameters', 'sampling_params', 'extra_body', 'use_beam_search', 'min_tokens'],
 ];
-
-/** For conditions: whether a field is a list with items. */
-export function hasItems(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0;
-}
-
-/** For conditions: whether the client demands a tool call, of any tool or of a named one. */
-export function isForcedTool(toolChoice: unknown): boolean {
-  return toolChoice === 'required' || toolChoice === 'any' || isObject(toolChoice);
-}
 
 /** What a deployment (`UNSUPPORTED`) or a request (`x-weir-unsupported`) wants done with fields that a provider does not support (Q8). */
 export type Unsupported = 'auto' | 'drop' | 'refuse';

@@ -55,6 +55,11 @@ function keepKeys(
   );
 }
 
+/** Whether the client demands a tool call, of any tool or of a named one. */
+export function isForcedTool(toolChoice: unknown): boolean {
+  return toolChoice === 'required' || toolChoice === 'any' || isObject(toolChoice);
+}
+
 /** Converts `functions`, `function_call` and messages of role `function` to tools. A body without them is returned unchanged. */
 export function convertLegacyFunctions(body: JsonObject): JsonObject {
   const isLegacy = Array.isArray(body.functions) || body.function_call !== undefined;

@@ -55,6 +55,11 @@ export function readArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** Whether a value is an array with items. */
+export function hasItems(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0;
+}
+
 /** The object without these keys. Returns the same object if it has none of them. */
 export function omit(object: JsonObject, ...keys: readonly string[]): JsonObject {
   if (!keys.some((key) => Object.hasOwn(object, key))) return object;

@@ -37,7 +37,7 @@ function ask(model: string, headers: Record<string, string>): Promise<Response> 
   return gateway.post(CHAT, streamedChat(model), { headers });
 }
 
-/** The error of a request that must not have reached any upstream. */
+/** The error of a request that must not reach any upstream. */
 async function refused(model: string, headers: Record<string, string>) {
   const asked = gateway.simulator.requests.length;
   const { status, error } = await errorOf(await ask(model, headers));
@@ -111,7 +111,7 @@ describe('AUTH=keys', () => {
     expect(sent[2]).toBe(sent[0]);
   });
 
-  test('K3: a revoked key gets 401, and the others stay valid', async () => {
+  test('K3: a revoked key gets 401, other keys stay valid', async () => {
     const revoked = await makeKey();
     expect((await served('deepseek/deepseek-chat', bearer(revoked.token))).status).toBe(200);
     await gateway.fetch(`/admin/keys/${revoked.id}`, { method: 'DELETE', headers: ADMIN });
@@ -233,7 +233,7 @@ describe('AUTH=passthrough', () => {
     },
   );
 
-  test("K1 E1: an upstream's 401 concerns the caller's key, and stays 401", async () => {
+  test("K1 E1: an upstream's 401 is about the caller's key, and stays 401", async () => {
     const response = await ask('openai/gpt-4o-mini', bearer('invalid-key-of-the-caller'));
     const { status, error } = await errorOf(response);
     expect([status, error.type, error.code]).toEqual(UNAUTHORIZED);

@@ -1,4 +1,4 @@
-/** Tests the way up through the deployed gateway: what is reported of a request, and by which paths and keys clients may come (Q5-Q13). */
+/** Tests request translation through the deployed gateway: reported fields, and the paths and keys that clients may use (Q5-Q13). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, MESSAGES, streamedChat } from './client.ts';
@@ -20,7 +20,7 @@ async function post(body: unknown, headers: Record<string, string> = {}): Promis
   return response;
 }
 
-describe('what is left out or changed', () => {
+describe('dropped and changed fields', () => {
   test.each([
     ['a stream', streamedChat],
     ['a plain answer', chat],
@@ -38,7 +38,7 @@ describe('what is left out or changed', () => {
     expect(entry?.value).toContain('"dropped":["store","user","messages.name"]');
   });
 
-  test('Q5 a header holds 512 characters of names at most, whatever they are', async () => {
+  test('Q5 the header has at most 512 characters of names', async () => {
     const message = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`field\r\n-${i}-ü`, 1]));
     const response = await post(
       chat(MISTRAL, { messages: [{ role: 'user', content: 'Hello', ...message }] }),
@@ -49,7 +49,7 @@ describe('what is left out or changed', () => {
     expect(dropped).toMatch(/^[\x20-\x7e]*$/);
   });
 
-  test('Q6 DeepSeek, a forced tool without a word of thinking: thinking is turned off, and that is reported', async () => {
+  test('Q6 DeepSeek, a forced tool in a request that does not set thinking: thinking is turned off, and reported', async () => {
     const response = await post(chat('deepseek/deepseek-flash', { tools: TOOLS, tool_choice: 'required' }));
     expect(response.status).toBe(200);
     expect(response.headers.get('x-weir-changed')).toBe('thinking');
@@ -61,7 +61,7 @@ describe('what is left out or changed', () => {
     });
   });
 
-  test('Q8 x-weir-unsupported: drop lets go what the provider refuses, refuse names it, nonsense is refused', async () => {
+  test('Q8 x-weir-unsupported: drop drops refused fields, refuse names them, another value is an error', async () => {
     const body = chat(MISTRAL, { logprobs: true, user: 'u' });
     expect((await post(body)).status).toBe(400);
     const dropped = await post(body, { 'x-weir-unsupported': 'drop' });
@@ -89,7 +89,7 @@ describe('Q10 a refused credential of the deployment', () => {
   afterAll(() => gateway.set({ CORS_ORIGINS: PAGE }));
 
   test.each(['xai/grok-4.3', 'gemini-compatible/gemini-3-flash'])(
-    '%s says so with a 400: 502 for the caller',
+    '%s responds with a 400: the client gets 502',
     async (model) => {
       for (const body of [chat(model), streamedChat(model)]) {
         const { status, error } = await errorOf(await post(body));
@@ -99,7 +99,7 @@ describe('Q10 a refused credential of the deployment', () => {
   );
 });
 
-describe('Q12 paths that clients try', () => {
+describe('Q12 alternative paths of clients', () => {
   const body = { messages: MESSAGES };
 
   test.each([
@@ -112,13 +112,13 @@ describe('Q12 paths that clients try', () => {
     ['/v1//chat/completions', { ...body, model: 'fast' }, 'chat.completion'],
     ['/v1/v1/chat/completions', { ...body, model: 'fast' }, 'chat.completion'],
     ['/openai/v1/chat/completions', { ...body, model: 'fast' }, 'chat.completion'],
-  ] as const)('POST %s: answers', async (path, sent, object) => {
+  ] as const)('POST %s: responds', async (path, sent, object) => {
     await gateway.set({ CORS_ORIGINS: PAGE, ALIASES: '{"fast":"openai/gpt-4o-mini"}' });
     const answer = await jsonOf(await gateway.post(path, sent));
     expect(answer.object).toBe(object);
   });
 
-  test('GET /v1/models/<id>: that model, also with its slash written out; 404 for any other', async () => {
+  test('GET /v1/models/<id>: that model, also with a percent-encoded slash; 404 for an unknown one', async () => {
     for (const id of ['openai/gpt-4o-mini', encodeURIComponent('openai/gpt-4o-mini')]) {
       expect(await jsonOf(await gateway.fetch(`/v1/models/${id}`))).toMatchObject({
         id: 'openai/gpt-4o-mini',
@@ -131,7 +131,7 @@ describe('Q12 paths that clients try', () => {
     });
   });
 
-  test('finding 8: GET /v1/models: what a provider listed, or did not, is remembered', async () => {
+  test('GET /v1/models: the list of a provider, or its failure, is cached', async () => {
     await gateway.set({ CORS_ORIGINS: PAGE });
     await (await gateway.fetch('/v1/models')).text();
     const asked = gateway.simulator.requests.length;
@@ -139,14 +139,14 @@ describe('Q12 paths that clients try', () => {
     expect(gateway.simulator.requests).toHaveLength(asked);
   });
 
-  test('any other path: a 404 that names what was asked and what there is', async () => {
+  test('another path: a 404 that names the path and the routes', async () => {
     const { status, error } = await errorOf(await gateway.post('/v1/embeddings', {}));
     expect(status).toBe(404);
     expect(error.message).toContain('There is no POST /v1/embeddings here');
     expect(error.message).toContain('POST /v1/chat/completions');
   });
 
-  test('the preflight of a path that there is not succeeds, and the 404 is readable by the page', async () => {
+  test('the preflight of an unknown path succeeds, and a page can read the 404', async () => {
     const origin = PAGE;
     const headers = {
       origin,
@@ -231,7 +231,7 @@ describe('Q13 with gateway keys', () => {
     ['a text around a year', 'foo 2030'],
     ['without a zone', '2030-01-01T00:00:00'],
     ['negative', -1],
-  ])('Q13 finding 12: expires_at %s: refused', async (_, expires_at) => {
+  ])('Q13 expires_at %s: refused', async (_, expires_at) => {
     expect(await create({ name: 'b', expires_at })).toMatchObject({
       status: 400,
       error: { param: 'expires_at' },
@@ -260,7 +260,7 @@ describe('AUTH=passthrough', () => {
   beforeAll(() => gateway.set({ AUTH: 'passthrough' }));
   afterAll(() => gateway.set({ CORS_ORIGINS: PAGE }));
 
-  test('K1 finding 17: the admin token is no provider key: 401, and no upstream is asked', async () => {
+  test('K1 the admin token as a provider key: 401, and no upstream is called', async () => {
     const asked = gateway.simulator.requests.length;
     const response = await post(chat('openai/gpt-4o-mini'), { authorization: `Bearer ${ADMIN_TOKEN}` });
     expect(response.status).toBe(401);

@@ -1,4 +1,4 @@
-/** Tests the reading of a cost that an upstream tells, wherever its usage stands, and what does not count as one (P3). */
+/** Tests how the cost that an upstream reports is read, in every place of usage, and which values do not count (P3). */
 import { describe, expect, test } from 'vitest';
 import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import type { Route } from '../../src/providers/provider.ts';
@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/shared/json.ts';
 import { readAmount } from '../../src/shared/money.ts';
 import { providerNamed } from '../request-translation/send.ts';
 
-/** What a tally makes of these events, one after the other, as nano-dollars. */
+/** The cost accumulated from these events, in nano-dollars. */
 function costOf(id: string, events: readonly JsonObject[], route: Route = 'chat'): number | null {
   const { endpoints, quirks = {} } = providerNamed(id);
   const accumulator = new UsageAccumulator(() => 0, 0);
@@ -21,7 +21,7 @@ function told(usage: JsonObject): JsonObject {
   return { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, ...usage } };
 }
 
-describe('the cost that an upstream tells', () => {
+describe('the cost that an upstream reports', () => {
   test.each<[what: string, provider: string, usage: JsonObject, nano: number | null]>([
     // shared/streams/openrouter--kimi-reasoning and openrouter--comment-free-model.
     [
@@ -47,7 +47,7 @@ describe('the cost that an upstream tells', () => {
     // shared/streams/xai--text.
     ['xAI, in ticks of 10^-10 dollars', 'xai', { cost_in_usd_ticks: 739_000 }, 73_900],
     ["xAI, another's word", 'xai', { cost: 1 }, null],
-    ["another provider's cost, whose unit nobody knows", 'tolerant', { cost: 1, cost_in_usd_ticks: 1 }, null],
+    ["another provider's cost, of unknown unit", 'tolerant', { cost: 1, cost_in_usd_ticks: 1 }, null],
     ['none', 'openrouter', {}, null],
     ['a text', 'openrouter', { cost: '1' }, null],
     ['a negative one', 'openrouter', { cost: -1 }, null],
@@ -58,7 +58,7 @@ describe('the cost that an upstream tells', () => {
     expect(costOf(provider, [told(usage)])).toBe(nano);
   });
 
-  test('P3 on every chunk, and nothing at the end: the highest', () => {
+  test('P3 on every chunk, without one at the end: the highest counts', () => {
     expect(costOf('xai', [told({ cost_in_usd_ticks: 10 }), told({ cost_in_usd_ticks: 30 }), told({})])).toBe(
       3,
     );

@@ -1,11 +1,11 @@
-/** Tests the top-level fields that change the answer: the provider judges them, and none is lost unseen (Q6, Q8). */
+/** Tests top-level fields that change the output: none is lost silently (Q6, Q8). */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { rewrite, send, TOOL } from './send.ts';
 
 const FORCED = { type: 'function', function: { name: 'f' } };
 
-describe('Q6 what changes the answer', () => {
+describe('Q6 fields that change the output', () => {
   const CHANGING = {
     n: 2,
     logprobs: true,
@@ -24,7 +24,7 @@ describe('Q6 what changes the answer', () => {
     },
   );
 
-  test('Q8 drop: what the provider refuses is dropped and reported, what it takes is sent', () => {
+  test('Q8 drop: refused fields are dropped and reported, accepted fields are sent', () => {
     const rewritten = rewrite('mistral', CHANGING, 'drop');
     const { n, stop, response_format, audio } = CHANGING;
     expect(rewritten).toEqual({
@@ -53,7 +53,7 @@ describe('Q6 what changes the answer', () => {
     },
   );
 
-  test('Q6 DeepSeek, penalties with thinking turned off: sent, as they work there', () => {
+  test('Q6 DeepSeek, penalties with thinking turned off: sent, because they have an effect then', () => {
     const body = { presence_penalty: 0.5, thinking: { type: 'disabled' } };
     expect(send('deepseek', body)).toEqual(body);
     expect(send('deepseek', { model: 'deepseek-chat', presence_penalty: 0.5 })).toHaveProperty(

@@ -1,13 +1,13 @@
-/** Tests which top-level fields are dropped at each provider, in silence or reported, and which are sent on (Q4, Q5, Q7, Q8, P5). */
+/** Tests which top-level fields each provider's table drops, silently or with a report, and which are sent (Q4, Q5, Q7, Q8, P5). */
 import { describe, expect, test } from 'vitest';
 import { PROFILES } from '../../src/providers/index.ts';
 import { rewrite, send, TOOL } from './send.ts';
 
-/** Whatever takes requests in OpenAI's form. */
+/** Providers and profiles that accept requests in OpenAI's form. */
 const CHAT = PROFILES.filter(({ endpoints }) => endpoints.chat?.request.kind === 'chat');
 const ALL = [...CHAT.map(({ id }) => `like ${id}`), 'codestral', 'opentoken', 'xerotier'];
 
-describe('Q4 what equals its absence', () => {
+describe('Q4 values that equal no value', () => {
   const DEFAULTS = {
     n: 1,
     presence_penalty: 0,
@@ -19,7 +19,7 @@ describe('Q4 what equals its absence', () => {
     service_tier: 'auto',
   };
 
-  test.each(ALL)('Q4 %s: nulls at the top are dropped in silence', (provider) => {
+  test.each(ALL)('Q4 %s: top-level nulls are dropped silently', (provider) => {
     const rewritten = rewrite(provider, { model: 'm', stop: null, tool_choice: null, user: null });
     expect(rewritten).toEqual({ kind: 'body', body: { model: 'm' }, dropped: [], changed: [] });
   });
@@ -32,7 +32,7 @@ describe('Q4 what equals its absence', () => {
     },
   );
 
-  test('Q4 Mistral: of all defaults only those that it has go up', () => {
+  test('Q4 Mistral: only the defaults of fields that it has are sent', () => {
     expect(send('mistral', DEFAULTS)).toEqual({ n: 1, presence_penalty: 0, frequency_penalty: 0 });
     expect(send('mistral', { response_format: { type: 'text' }, parallel_tool_calls: true })).toEqual({
       response_format: { type: 'text' },
@@ -49,7 +49,7 @@ describe('Q4 what equals its absence', () => {
   });
 });
 
-describe('Q5 what is about the request', () => {
+describe('Q5 fields about the request', () => {
   const ABOUT = { user: 'u', store: true, safety_identifier: 's', verbosity: 'low', metadata: { a: 'b' } };
 
   test.each<[provider: string, dropped: readonly string[]]>([
@@ -73,7 +73,7 @@ describe('Q5 what is about the request', () => {
     expect(rewrite('openai', { metadata: { a: 'b' } })).toMatchObject({ body: {}, dropped: ['metadata'] });
   });
 
-  test('Q5 OpenAI, sampling at a model that refuses it: dropped and reported, and a default in silence', () => {
+  test('Q5 OpenAI, sampling at a model that refuses it: dropped and reported, a default silently', () => {
     const sampling = { temperature: 0.2, top_p: 1 };
     const astra = { model: 'gpt-6-astra', ...sampling };
     expect(rewrite('openai', astra)).toMatchObject({
@@ -86,7 +86,7 @@ describe('Q5 what is about the request', () => {
       { model: 'gpt-4o', ...sampling },
     ])
       expect(rewrite('openai', body)).toMatchObject({ body, dropped: [] });
-    // There none is taken as low, so that it reasons all the same.
+    // There `none` is sent as `low`, so the model reasons anyway.
     expect(rewrite('openai', { ...astra, model: 'gpt-6.2-sol', reasoning_effort: 'none' })).toMatchObject({
       body: { reasoning_effort: 'low' },
       dropped: ['temperature'],
@@ -97,7 +97,7 @@ describe('Q5 what is about the request', () => {
     });
   });
 
-  test('Q8 refuse: what would be dropped is refused by name', () => {
+  test('Q8 refuse: a field that would be dropped is an error with its name', () => {
     expect(rewrite('mistral', { user: 'u' }, 'refuse')).toMatchObject({
       kind: 'error',
       error: { status: 400, code: 'unsupported_parameter', param: 'user' },
@@ -107,8 +107,8 @@ describe('Q5 what is about the request', () => {
   });
 });
 
-describe('Q7 what Weir does not know', () => {
-  test.each(ALL)('Q7 %s: sent on as it is, and the given body is not touched', (provider) => {
+describe('Q7 unknown fields', () => {
+  test.each(ALL)('Q7 %s: sent unchanged, and the given body is not modified', (provider) => {
     const body = { model: 'm', venice_parameters: { a: [1, { b: null }] }, guardrails: [], temperature: 0 };
     const before = structuredClone(body);
     expect(send(provider, body)).toEqual(before);
@@ -116,7 +116,7 @@ describe('Q7 what Weir does not know', () => {
   });
 });
 
-describe("P5 the cost asked for in OpenRouter's words", () => {
+describe("P5 a request for the cost with OpenRouter's field", () => {
   const ASKED = { usage: { include: true } };
 
   test.each(ALL.filter((id) => id !== 'like openrouter'))(
@@ -129,11 +129,11 @@ describe("P5 the cost asked for in OpenRouter's words", () => {
     },
   );
 
-  test('P5 OpenRouter: gets it', () => {
+  test('P5 OpenRouter: sent', () => {
     expect(send('openrouter', ASKED)).toEqual(ASKED);
   });
 
-  test('P5 Q7 another form of the field: is sent as it is', () => {
+  test('P5 Q7 another form of the field: sent unchanged', () => {
     for (const usage of [{ tokens: 5 }, { include: 'yes' }, true])
       expect(send('openai', { usage })).toEqual({ usage });
   });

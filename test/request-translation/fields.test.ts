@@ -1,11 +1,11 @@
-/** Tests the top-level fields that mean the same in each provider's words, usage among them (Q1, U4). */
+/** Tests top-level fields that each provider has under another name or with other values, and the usage option (Q1, U4). */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { rewrite, send, TOOL } from './send.ts';
 
 const FORCED = { type: 'function', function: { name: 'f' } };
 
-describe('Q1 the same meaning in other words', () => {
+describe('Q1 the same meaning under another name or value', () => {
   test.each<[provider: string, body: JsonObject, sent: JsonObject]>([
     ['deepseek', { max_completion_tokens: 5 }, { max_tokens: 5 }],
     ['deepseek', { max_completion_tokens: 5, max_tokens: 3 }, { max_tokens: 3 }],
@@ -24,7 +24,7 @@ describe('Q1 the same meaning in other words', () => {
     expect(send(provider, body)).toEqual(sent);
   });
 
-  test('Q1 OpenAI, legacy completions: have the older name of the limit', () => {
+  test('Q1 OpenAI, legacy completions: the limit has its older name', () => {
     expect(send('openai', { max_completion_tokens: 5 }, 'completions')).toEqual({ max_tokens: 5 });
   });
 
@@ -64,7 +64,7 @@ describe('Q1 the same meaning in other words', () => {
     expect(send(provider, { model, ...body })).toEqual({ model, ...sent });
   });
 
-  test('Q1 legacy functions at a provider that has none: become tools, their messages too', () => {
+  test('Q1 legacy functions at a provider without them: they and their messages become tools', () => {
     const body = {
       functions: [{ name: 'f' }],
       function_call: { name: 'f' },
@@ -89,7 +89,7 @@ describe('Q1 the same meaning in other words', () => {
   });
 });
 
-describe('U4 asking for usage', () => {
+describe('U4 requesting usage in streams', () => {
   const USAGE = { stream_options: { include_usage: true } };
 
   test.each(['openai', 'deepseek', 'xerotier', 'groq', 'cerebras', 'xai', 'openrouter', 'tolerant'])(

@@ -1,4 +1,4 @@
-/** Tests an integer beyond 2^53 in the place of every value of a request, at every provider: it goes on digit by digit, or is refused (Q11). */
+/** Tests an integer beyond 2^53 in place of every value of a request, at every provider: it is sent with all digits, or refused (Q11). */
 import { describe, expect, test } from 'vitest';
 import { SAMPLES, type Sample } from '../hostile/scaling/samples.ts';
 import { read, targetsFor, write } from '../hostile/scaling/writers.ts';
@@ -6,7 +6,7 @@ import { read, targetsFor, write } from '../hostile/scaling/writers.ts';
 const DIGITS = '12345678901234567890';
 const MARK = '"<integer>"';
 
-/** What the samples do not have, and readers and writers know: each becomes the integer in its turn. */
+/** Fields that the samples lack but the code reads. Each is replaced by the integer in turn. */
 const FIELDS: Readonly<Record<Sample['protocol'], string>> = {
   chat: `max_tokens max_completion_tokens temperature top_p top_k n best_of seed presence_penalty frequency_penalty logprobs
     top_logprobs service_tier user reasoning_effort parallel_tool_calls stream_options thinking reasoning usage output_config
@@ -16,16 +16,16 @@ const FIELDS: Readonly<Record<Sample['protocol'], string>> = {
     previous_response_id prompt conversation presence_penalty frequency_penalty`,
 };
 
-/** And within what they hold. */
+/** The same, inside nested values. */
 const OBJECTS = {
   thinking: { type: 'enabled', budget_tokens: 1 },
   reasoning: { max_tokens: 1, effort: 'low' },
 };
 
-/** Of each form of rules one. */
+/** One target for each form of rules. */
 const TARGETS = /^like-(?:groq|openrouter|gemini-native|deepseek|mistral|openai|anthropic|tolerant)\//;
 
-/** The JSON text with the integer in the place of each of its values, in turn, with the value's path. */
+/** The JSON text with each of its values replaced by the integer in turn, and the value's path. */
 function* withInteger({ protocol, body }: Sample): Generator<[path: string, text: string]> {
   function* places(value: unknown, path: string): Generator<[string, (mark: unknown) => unknown]> {
     if (typeof value !== 'object' || value === null) return;
@@ -39,7 +39,7 @@ function* withInteger({ protocol, body }: Sample): Generator<[path: string, text
   }
   for (const field of FIELDS[protocol].split(/\s+/)) yield [field, textOf({ ...body, [field]: '<integer>' })];
   for (const [path, put] of places({ ...OBJECTS, ...body }, '')) {
-    // Without a model there is no target.
+    // A request without a model has no target.
     if (path !== '.model') yield [path, textOf(put('<integer>'))];
   }
 }
@@ -48,7 +48,7 @@ function textOf(body: unknown): string {
   return JSON.stringify(body).replace(MARK, DIGITS);
 }
 
-describe('Q11 an integer beyond 2^53 in the place of any value', () => {
+describe('Q11 an integer beyond 2^53 in place of any value', () => {
   test.each(SAMPLES.map((sample) => [sample.name, sample] as const))(
     'of a request of %s: sent with its digits or refused, at every provider and under limits',
     async (_, sample) => {

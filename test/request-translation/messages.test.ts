@@ -1,4 +1,4 @@
-/** Tests what becomes of a conversation's messages at each provider: ids, roles, content, and closed schemas (Q1, Q3-Q5). */
+/** Tests how messages are rewritten for each provider: ids, roles, content, and closed schemas (Q1, Q3-Q5). */
 import { describe, expect, test } from 'vitest';
 import { toolCallId } from '../../src/canonical/tool-call-id.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
@@ -7,7 +7,7 @@ import { call, rewrite, send, sendMessages, TOOL } from './send.ts';
 const HI = { role: 'user', content: 'Hi' };
 
 describe('Q3 tool-call ids', () => {
-  test('Q3 Mistral, ids of other providers: one hash in the call and in its result', () => {
+  test('Q3 Mistral, ids of other providers: the same hash in the call and in its result', () => {
     const messages = [
       { role: 'assistant', content: 'c', tool_calls: [call('call_00_abc'), call('Abc123xyz')] },
       { role: 'tool', tool_call_id: 'call_00_abc', content: '1' },
@@ -22,13 +22,16 @@ describe('Q3 tool-call ids', () => {
     ]);
   });
 
-  test.each(['deepseek', 'openai', 'groq', 'openrouter', 'tolerant'])('Q3 %s: takes any id', (provider) => {
-    const messages = [
-      { role: 'assistant', content: 'c', tool_calls: [call('call_00_abc')] },
-      { role: 'tool', tool_call_id: 'call_00_abc', content: '1' },
-    ];
-    expect(sendMessages(provider, messages)).toEqual(messages);
-  });
+  test.each(['deepseek', 'openai', 'groq', 'openrouter', 'tolerant'])(
+    'Q3 %s: every id is accepted',
+    (provider) => {
+      const messages = [
+        { role: 'assistant', content: 'c', tool_calls: [call('call_00_abc')] },
+        { role: 'tool', tool_call_id: 'call_00_abc', content: '1' },
+      ];
+      expect(sendMessages(provider, messages)).toEqual(messages);
+    },
+  );
 });
 
 describe('Q1 roles and content', () => {
@@ -50,13 +53,16 @@ describe('Q1 roles and content', () => {
     ]);
   });
 
-  test.each(['openai', 'groq', 'openrouter', 'tolerant'])('Q1 %s: knows developer', (provider) => {
-    expect(sendMessages(provider, [{ role: 'developer', content: 'be' }])).toEqual([
-      { role: 'developer', content: 'be' },
-    ]);
-  });
+  test.each(['openai', 'groq', 'openrouter', 'tolerant'])(
+    'Q1 %s: developer is sent unchanged',
+    (provider) => {
+      expect(sendMessages(provider, [{ role: 'developer', content: 'be' }])).toEqual([
+        { role: 'developer', content: 'be' },
+      ]);
+    },
+  );
 
-  test('Q1 DeepSeek, lists of text parts: one text where it refuses lists, as they are for a user', () => {
+  test('Q1 DeepSeek, lists of text parts: joined where it refuses lists, unchanged for a user', () => {
     const content = [
       { type: 'text', text: 'a', annotations: [] },
       { type: 'text', text: 'b' },
@@ -90,7 +96,7 @@ describe('Q1 roles and content', () => {
     expect(sendMessages('deepseek', [{ role: 'assistant', ...message }])).toMatchObject([{ content }]);
   });
 
-  test('Q1 Mistral, files: a data URL is a document, an uploaded file keeps its id', () => {
+  test('Q1 Mistral, files: a data URL becomes a document, an uploaded file keeps its id', () => {
     const content = [
       { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,AA==' } },
       { type: 'file', file: { file_id: 'f-1' } },
@@ -130,7 +136,7 @@ describe('Q1 roles and content', () => {
     });
   });
 
-  test('Q1 a refusal of an earlier answer: its text where refusals are unknown, itself at OpenAI', () => {
+  test('Q1 a refusal of an earlier turn: text at providers without refusals, unchanged at OpenAI', () => {
     const message = { role: 'assistant', content: null, refusal: 'I will not' };
     expect(sendMessages('mistral', [message, HI])).toEqual([
       { role: 'assistant', content: 'I will not' },
@@ -171,7 +177,7 @@ describe('Q4 Q5 closed message schemas', () => {
     ['deepseek', []],
     ['openrouter', []],
     ['tolerant', []],
-  ])('Q5 %s: of a user message %j are dropped and reported', (provider, dropped) => {
+  ])('Q5 %s: %j of a user message are dropped and reported', (provider, dropped) => {
     const message = {
       role: 'user',
       content: 'u',
@@ -191,7 +197,7 @@ describe('Q4 Q5 closed message schemas', () => {
     });
   });
 
-  test('messages and parts that are not objects: sent on as they are', () => {
+  test('messages and parts that are not objects: sent unchanged', () => {
     for (const provider of ['mistral', 'deepseek', 'openai', 'tolerant']) {
       const messages: unknown[] = ['text', 7, null, { role: 'user', content: ['x', null] }, { role: 9 }];
       expect(send(provider, { messages }).messages).toEqual(messages);
@@ -199,7 +205,7 @@ describe('Q4 Q5 closed message schemas', () => {
   });
 });
 
-describe('Q1 system messages behind others, as Claude Code sends them', () => {
+describe('Q1 late system messages, as Claude Code sends them', () => {
   const system = (content: unknown) => ({ role: 'system', content });
   const user = (content: unknown) => ({ role: 'user', content });
   const said = { role: 'assistant', content: 'Yes' };
@@ -209,12 +215,12 @@ describe('Q1 system messages behind others, as Claude Code sends them', () => {
   const place = (provider: string, messages: readonly JsonObject[], model = 'm') =>
     sendMessages(provider, messages, { model });
 
-  test.each(LATE)('%s: one behind the user’s joins the user’s message', (provider) => {
+  test.each(LATE)('%s: one after a user message is joined with it', (provider) => {
     const messages = [system('Be'), user('Hi'), system('Env')];
     expect(place(provider, messages)).toEqual([system('Be'), user('Hi\n\nEnv')]);
   });
 
-  test.each(LATE)('%s: the beginning of a conversation stays the same when it grows', (provider) => {
+  test.each(LATE)('%s: the beginning of a growing conversation does not change', (provider) => {
     const first = [
       system('Be'),
       user('Hi'),
@@ -229,19 +235,22 @@ describe('Q1 system messages behind others, as Claude Code sends them', () => {
     expect(sent[2]?.startsWith(sent[1] ?? '-')).toBe(true);
   });
 
-  test.each(LATE)('%s: one behind or between results is a user’s message behind all of them', (provider) => {
-    const messages = [HI, calling, result('aaaaaaaaa'), system('Env'), result('bbbbbbbbb'), said];
-    expect(place(provider, messages)).toMatchObject([
-      HI,
-      { role: 'assistant' },
-      { role: 'tool', tool_call_id: 'aaaaaaaaa' },
-      { role: 'tool', tool_call_id: 'bbbbbbbbb' },
-      user('Env'),
-      { role: 'assistant', content: 'Yes' },
-    ]);
-  });
+  test.each(LATE)(
+    '%s: one after or between tool results becomes a user message after all of them',
+    (provider) => {
+      const messages = [HI, calling, result('aaaaaaaaa'), system('Env'), result('bbbbbbbbb'), said];
+      expect(place(provider, messages)).toMatchObject([
+        HI,
+        { role: 'assistant' },
+        { role: 'tool', tool_call_id: 'aaaaaaaaa' },
+        { role: 'tool', tool_call_id: 'bbbbbbbbb' },
+        user('Env'),
+        { role: 'assistant', content: 'Yes' },
+      ]);
+    },
+  );
 
-  test.each(LATE)('%s: several before the user’s message join it, parts stay parts', (provider) => {
+  test.each(LATE)('%s: several before a user message are joined with it, parts stay parts', (provider) => {
     const part = { type: 'text', text: 'B' };
     const messages = [HI, said, system('A'), { role: 'developer', content: [part] }, user('C')];
     expect(place(provider, messages).slice(2)).toEqual([
@@ -249,7 +258,7 @@ describe('Q1 system messages behind others, as Claude Code sends them', () => {
     ]);
   });
 
-  test.each(LATE)('%s: of system messages alone the last is the user’s', (provider) => {
+  test.each(LATE)('%s: of system messages alone the last becomes the user’s', (provider) => {
     expect(place(provider, [system('A'), system('B')])).toEqual([system('A'), user('B')]);
   });
 
@@ -264,7 +273,7 @@ describe('Q1 system messages behind others, as Claude Code sends them', () => {
     ['tolerant', 'Qwen3.8-27B', 1],
     ['mistral', 'mistral-small-latest', 2],
     ['tolerant', 'gpt-5', 2],
-  ])('%s, %s: %d may lead', (provider, model, leading) => {
+  ])('%s, %s: %d leading ones are accepted', (provider, model, leading) => {
     const sent = place(provider, [system('A'), system('B'), HI], model);
     expect(sent).toEqual(leading === 1 ? [system('A\n\nB'), HI] : [system('A'), system('B'), HI]);
   });
@@ -275,20 +284,20 @@ describe('Q1 system messages behind others, as Claude Code sends them', () => {
     ['groq', 'openai/gpt-oss-120b'],
     ['openrouter', 'anthropic/claude-haiku-4.5'],
     ['tolerant', 'gpt-5'],
-  ])('%s, %s: takes them anywhere', (provider, model) => {
+  ])('%s, %s: accepted anywhere', (provider, model) => {
     const messages = [HI, system('Env'), said, system('Now')];
     expect(place(provider, messages, model)).toEqual(messages);
   });
 });
 
-describe('Q1 Mistral, a conversation that ends in the assistant’s message', () => {
+describe('Q1 Mistral, a conversation that ends with an assistant message', () => {
   const said = { role: 'assistant', content: 'Once' };
 
   test.each(['mistral', 'codestral'])('%s: is marked as a prefix', (provider) => {
     expect(sendMessages(provider, [HI, said])).toEqual([HI, { ...said, prefix: true }]);
   });
 
-  test('one that is not last, is empty, has calls or says prefix itself stays as it is', () => {
+  test('one that is not last, is empty, has tool calls or its own prefix is sent unchanged', () => {
     const last = (message: JsonObject) => sendMessages('mistral', [HI, said, HI, message]);
     const calls = { role: 'assistant', content: 'c', tool_calls: [call('aaaaaaaaa')] };
     for (const message of [HI, { role: 'assistant', content: '' }, calls, { ...said, prefix: false }]) {
@@ -296,7 +305,7 @@ describe('Q1 Mistral, a conversation that ends in the assistant’s message', ()
     }
   });
 
-  test('DeepSeek, which answers it anew: stays as it is', () => {
+  test('DeepSeek, which does not continue it: sent unchanged', () => {
     expect(sendMessages('deepseek', [HI, said])).toEqual([HI, said]);
   });
 });

@@ -1,4 +1,4 @@
-/** Conversations that OpenAI takes and that other clients, gateways and providers leave behind, at Anthropic and at Gemini (A2, Q1, Q3, Q6). */
+/** Tests unusual conversations that OpenAI accepts, as other clients and gateways produce them, at Anthropic and Gemini (A2, Q1, Q3, Q6). */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { send } from './send.ts';
@@ -20,14 +20,14 @@ const result = (tool_call_id: string | undefined, content: string) => ({
   ...(tool_call_id === undefined ? {} : { tool_call_id }),
 });
 
-describe('system messages alone, which OpenAI answers', () => {
+describe('only system messages, which OpenAI accepts', () => {
   const messages = [
     { role: 'system', content: 'Be brief' },
     { role: 'developer', content: 'Say hello' },
     { role: 'system', content: '' },
   ];
 
-  test('A2 at Anthropic, which wants at least one message (langchain#30764): the last is said by the user', () => {
+  test('A2 at Anthropic, which requires a message (langchain#30764): the last becomes the user’s', () => {
     expect(sent('anthropic', messages)).toMatchObject({
       system: [{ type: 'text', text: 'Be brief' }],
       messages: [{ role: 'user', content: [{ type: 'text', text: 'Say hello' }] }],
@@ -35,7 +35,7 @@ describe('system messages alone, which OpenAI answers', () => {
     expect(sent('anthropic', messages.slice(0, 1))).not.toHaveProperty('system');
   });
 
-  test('A2 at Gemini, which wants contents (chatgpt-plugin#733): the last is said by the user', () => {
+  test('A2 at Gemini, which requires contents (chatgpt-plugin#733): the last becomes the user’s', () => {
     expect(sent('gemini', messages)).toMatchObject({
       systemInstruction: { parts: [{ text: 'Be brief' }] },
       contents: [{ role: 'user', parts: [{ text: 'Say hello' }] }],
@@ -44,7 +44,7 @@ describe('system messages alone, which OpenAI answers', () => {
   });
 });
 
-describe('results', () => {
+describe('tool results', () => {
   const between = [
     USER,
     calling(call('a', 'f'), call('b', 'g')),
@@ -54,7 +54,7 @@ describe('results', () => {
     result('a', 'A'),
   ];
 
-  test('A2 with other messages between them, at Gemini: first in their turn, in the order of the calls', () => {
+  test('A2 with other messages between them, at Gemini: first in the turn, in the order of the calls', () => {
     const { contents } = sent('gemini', between);
     expect(contents).toMatchObject([
       {},
@@ -71,7 +71,7 @@ describe('results', () => {
     ]);
   });
 
-  test('A2 of calls in two messages, at Gemini: in the order of all of them', () => {
+  test('A2 of calls in two messages, at Gemini: in the order of all calls', () => {
     const messages = [
       USER,
       calling(call('a', 'f')),
@@ -90,7 +90,7 @@ describe('results', () => {
     ['the same id', 'call_0'],
     ['an empty id', ''],
     ['no id', undefined],
-  ])('Q3 of parallel calls with %s: each is its own call’s', (_, id) => {
+  ])('Q3 of parallel calls with %s: each belongs to its own call', (_, id) => {
     const messages = [USER, calling(call(id, 'f'), call(id, 'g')), result(id, 'F'), result(id, 'G')];
     const claude = JSON.stringify(sent('anthropic', messages).messages);
     const ids = [...claude.matchAll(/"(?:tool_use_id|id)":"([^"]*)"/g)].map(([, found]) => found);
@@ -109,7 +109,7 @@ describe('results', () => {
     ]);
   });
 
-  test('Q3 of a later step with an id that came before, whose call had no result: the later call’s', () => {
+  test('Q3 of a later step with an id of an earlier call without a result: belongs to the later call', () => {
     const messages = [USER, calling(call('a', 'f')), USER, calling(call('a', 'g')), result('a', 'G')];
     const claude = JSON.stringify(sent('anthropic', messages).messages);
     const ids = [...claude.matchAll(/"(?:tool_use_id|id)":"([^"]*)"/g)].map(([, found]) => found);
@@ -120,14 +120,14 @@ describe('results', () => {
   });
 });
 
-test('A2 a history whose beginning was cut off before a call, which Gemini refuses (gemini-cli#11814): an empty turn before it', () => {
+test('A2 a history that begins with a tool call, which Gemini refuses (gemini-cli#11814): an empty turn is added before it', () => {
   const messages = [calling(call('a', 'f')), result('a', 'A')];
   expect(sent('gemini', messages).contents).toMatchObject([
     { role: 'user', parts: [{ text: ' ' }] },
     { role: 'model', parts: [{ functionCall: { name: 'f' } }] },
     { role: 'user', parts: [{ functionResponse: { name: 'f' } }] },
   ]);
-  // A greeting is taken.
+  // A greeting is accepted.
   const greeted = [{ role: 'assistant', content: 'Hello!' }, USER];
   expect(sent('gemini', greeted).contents).toMatchObject([{ role: 'model' }, { role: 'user' }]);
 });
@@ -138,7 +138,7 @@ test('A2 arguments that are null: an empty object', () => {
   expect(JSON.stringify(sent('gemini', messages))).toContain('"name":"f","args":{}');
 });
 
-test('A2 a result with a $ref at Gemini, which takes it for a file’s name (vercel/ai#14369): a text', () => {
+test('A2 a result with a $ref at Gemini, which reads it as a file name (vercel/ai#14369): sent as text', () => {
   const schema = '{"a":{"$ref":"#/$defs/b"}}';
   const messages = [USER, calling(call('a', 'f')), result('a', schema)];
   expect(sent('gemini', messages).contents).toMatchObject([
@@ -148,7 +148,7 @@ test('A2 a result with a $ref at Gemini, which takes it for a file’s name (ver
   ]);
 });
 
-test('Q1 a tool whose name begins with a digit or a dash, at Gemini (magic-mcp#34): with a letter, wherever it is named', () => {
+test('Q1 a tool name that begins with a digit or a dash, at Gemini (magic-mcp#34): it begins with a letter everywhere', () => {
   const name = '21st_search';
   const tool = { type: 'function', function: { name } };
   const body = sent('gemini', [USER, calling(call('a', name)), result('a', 'A')], {
@@ -168,14 +168,14 @@ test('Q1 a tool whose name begins with a digit or a dash, at Gemini (magic-mcp#3
   });
 });
 
-test('A2 a call of a custom tool: its name and its input go up at Gemini, too', () => {
+test('A2 a call of a custom tool: Gemini gets its name and its input', () => {
   const custom = { id: 'a', type: 'custom', custom: { name: 'patch', input: '*** Begin' } };
   expect(JSON.stringify(sent('gemini', [USER, calling(custom), result('a', 'A')]))).toContain(
     '"name":"patch","args":{"arguments":"*** Begin"}',
   );
 });
 
-test('A2 data that is not base64, and image/jpg, at Gemini: base64, and the type that it knows', () => {
+test('A2 data that is not base64, and image/jpg, at Gemini: encoded as base64, with the known type', () => {
   const content = [
     { type: 'file', file: { file_data: 'data:text/plain,A%20w%C3%A9ir', filename: 'a.txt' } },
     { type: 'image_url', image_url: { url: 'data:image/jpg;base64,iVBO' } },
@@ -193,7 +193,7 @@ test('A2 data that is not base64, and image/jpg, at Gemini: base64, and the type
   ]);
 });
 
-test.each([0, -1, 1.5, '100'])('Q6 a limit that is none, %j: each provider refuses it itself', (limit) => {
+test.each([0, -1, 1.5, '100'])('Q6 an invalid limit, %j: sent, so that the provider refuses it', (limit) => {
   expect(sent('anthropic', [USER], { max_completion_tokens: limit }).max_tokens).toBe(limit);
   expect(sent('gemini', [USER], { max_completion_tokens: limit }).generationConfig).toMatchObject({
     maxOutputTokens: limit,

@@ -1,4 +1,4 @@
-/** Tests how a conversation's reasoning goes back to each provider (Q2). */
+/** Tests how reasoning of earlier turns is sent to each provider (Q2). */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { call, sendMessages, TOOL } from './send.ts';
@@ -7,7 +7,7 @@ const HI = { role: 'user', content: 'Hi' };
 const CALLING = { role: 'assistant', content: 'c', tool_calls: [call('aaaaaaaaa')] };
 const THINKING_PART = { type: 'thinking', thinking: [{ type: 'text', text: 'why' }], closed: true };
 
-describe('Q2 reasoning goes back in the provider’s own form', () => {
+describe('Q2 reasoning is sent in the provider’s own form', () => {
   const FORMS: readonly (readonly [provider: string, model: string, sent: JsonObject])[] = [
     ['deepseek', 'deepseek-flash', { reasoning_content: 'why' }],
     ['cerebras', 'm', { reasoning: 'why' }],
@@ -29,7 +29,7 @@ describe('Q2 reasoning goes back in the provider’s own form', () => {
     ['thinking_blocks', { thinking_blocks: [{ type: 'thinking', thinking: 'why', signature: 's' }] }],
   ];
 
-  test.each(FORMS)('Q2 %s, %s: sent as %j, whichever name the client used', (provider, model, sent) => {
+  test.each(FORMS)('Q2 %s, %s: sent as %j, from every name that clients use', (provider, model, sent) => {
     for (const [, fields] of SOURCES) {
       const messages = [{ role: 'assistant', content: 'c', ...fields }, HI];
       expect(sendMessages(provider, messages, { model })).toEqual([
@@ -45,7 +45,7 @@ describe('Q2 reasoning goes back in the provider’s own form', () => {
     ]);
   });
 
-  test('Q2 Mistral, a reasoning model: typed thinking before the text, and as it was where it already is', () => {
+  test('Q2 Mistral, a reasoning model: a thinking part before the text; existing thinking parts are kept', () => {
     const model = 'mistral-small-latest';
     expect(
       sendMessages('mistral', [{ role: 'assistant', content: 'c', reasoning_content: 'why' }, HI], { model }),
@@ -58,7 +58,7 @@ describe('Q2 reasoning goes back in the provider’s own form', () => {
     ]);
   });
 
-  test('Q2 typed thinking at a provider without it: becomes its reasoning, and the rest of the content stays', () => {
+  test('Q2 thinking parts at other providers: become their reasoning, and the other content stays', () => {
     const typed = { role: 'assistant', content: [THINKING_PART, { type: 'text', text: 'c' }] };
     expect(sendMessages('deepseek', [typed])).toEqual([
       { role: 'assistant', content: 'c', reasoning_content: 'why' },
@@ -91,14 +91,14 @@ describe('Q2 reasoning goes back in the provider’s own form', () => {
     ]);
   });
 
-  test('Q2 DeepSeek, the retired reasoner without tools: reasoning is left out, as its documents demanded', () => {
+  test('Q2 DeepSeek, the retired reasoner without tools: reasoning is dropped, as its documents required', () => {
     const message = { role: 'assistant', content: 'a', reasoning_content: 'why' };
     const model = 'deepseek-reasoner';
     expect(sendMessages('deepseek', [message], { model })).toEqual([{ role: 'assistant', content: 'a' }]);
     expect(sendMessages('deepseek', [message], { model, tools: [TOOL] })).toEqual([message]);
   });
 
-  test('Q2 Moonshot: an absent and an empty reasoning become a space, which counts as one', () => {
+  test('Q2 Moonshot: absent and empty reasoning become a space, which it accepts', () => {
     const model = 'kimi-k2.6';
     for (const fields of [{}, { reasoning_content: '' }]) {
       expect(sendMessages('moonshot', [{ ...CALLING, ...fields }], { model })).toEqual([

@@ -1,4 +1,4 @@
-/** The recorded requests beside this repository: bodies that real providers took, and bodies that they refused with their answers. */
+/** Reads the recorded requests beside this repository: bodies that real providers accepted, and bodies that they refused, with the error. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { configuredProvider, tolerant } from '../../src/providers/compatible.ts';
@@ -9,18 +9,18 @@ import { objectOf } from '../contract/json.ts';
 
 export interface RecordedRequest {
   readonly name: string;
-  /** By the file's name; a maker without a provider or profile is read as a tolerant one. */
+  /** From the file's name. A provider without a profile counts as tolerant. */
   readonly provider: Provider;
-  /** By the endpoint that INDEX.md names. */
+  /** From the endpoint in INDEX.md. */
   readonly route: Route;
   readonly body: JsonObject;
-  /** What the provider refused with, or null where it took the request. */
+  /** The provider's error, or null if it accepted the request. */
   readonly refusal: { readonly status: number; readonly body: string } | null;
 }
 
 const FOLDER = fileURLToPath(new URL('../../../shared/requests/', import.meta.url).href);
 
-/** The end of a test's name, so that a run without the recordings reports what it skipped. */
+/** The end of a test's name: a run without the recordings reports what it skipped. */
 export const requestsNote = existsSync(FOLDER) ? '' : ' (skipped: ../shared/requests is not here)';
 
 export function readRecordedRequests(): RecordedRequest[] {

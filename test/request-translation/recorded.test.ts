@@ -1,4 +1,4 @@
-/** Tests each recorded request of a real provider: one that was taken leaves Weir as it was, one that was refused is mended or explained. */
+/** Tests each recorded request of a real provider: an accepted one is sent unchanged, a refused one is fixed or explained. */
 import { describe, expect, test } from 'vitest';
 import { writeRequest } from '../../src/request-translation/translate.ts';
 import { isObject, type JsonObject } from '../../src/shared/json.ts';
@@ -6,11 +6,11 @@ import { classifyRefusal } from '../../src/upstream/errors.ts';
 import { type RecordedRequest, readRecordedRequests, requestsNote } from './recorded-requests.ts';
 
 /**
- * What of an accepted body may leave otherwise, as paths, each with the rule that allows it: `-` left out, `+` added, `~` another
- * value. Ids of tool calls were masked by the recorder, and were nine characters when they were sent.
+ * The allowed differences of an accepted body, as paths, with their rules: `-` dropped, `+` added, `~` another value. The recorder
+ * masked ids of tool calls; they had nine characters when they were sent.
  */
 const CHANGES: Readonly<Record<string, readonly string[]>> = {
-  // Q4: nulls at the top.
+  // Q4: top-level nulls.
   'deepseek--tool-choice-null.json': ['-tool_choice'],
   'mistral--prompt-cache-key.json': ['-frequency_penalty', '-presence_penalty', '-stop'],
   'together--nulls.json': [
@@ -44,16 +44,16 @@ const CHANGES: Readonly<Record<string, readonly string[]>> = {
   'openai--n3-user-stream.json': ['+max_completion_tokens', '+stream_options', '-max_tokens'],
   'openai--pdf-file-part.json': ['+max_completion_tokens', '-max_tokens'],
   'openai--web-search-options-stream.json': ['+stream_options'],
-  // Q2: both names at a server that is not known.
+  // Q2: both names at an unknown server.
   'vercel-gateway--details-back.json': ['+messages.2.reasoning_content'],
 };
 
-/** Requests of which Weir takes away what they were refused for (Q1). */
+/** Refused requests that Weir fixes (Q1). */
 const MENDED: Readonly<Record<string, readonly string[]>> = {
   'openai--refused-max-tokens.json': ['max_tokens'],
 };
 
-/** What is left of a refusal where only the provider can judge: its status, and a text of its own that the caller reads. */
+/** Refusals that only the provider can decide: the status, and text of the provider's message that the client receives. */
 const REFUSALS: Readonly<Record<string, readonly [status: number, text: string]>> = {
   'deepseek--refused-audio.json': [400, 'unknown variant'],
   'deepseek--refused-image.json': [400, 'unknown variant `image_url`'],
@@ -95,7 +95,7 @@ function send({ provider, route, body }: RecordedRequest): JsonObject {
   return rewritten.value.body;
 }
 
-/** Every path at which the two differ: `-` is missing from the second, `+` from the first, `~` has another value. */
+/** Every path at which two bodies differ: `-` is missing from the second, `+` from the first, `~` has another value. */
 function changes(before: unknown, after: unknown, path = ''): string[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   const [a, b] = [entriesOf(before), entriesOf(after)];
@@ -113,7 +113,7 @@ function entriesOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
 }
 
 describe.skipIf(requestsNote !== '')(`recorded requests${requestsNote}`, () => {
-  test('every file is in one of the tables or leaves as it is', () => {
+  test('every file is in one of the tables or is sent unchanged', () => {
     const names = recorded.map(({ name }) => name);
     const listed = [...Object.keys(CHANGES), ...Object.keys(MENDED), ...Object.keys(REFUSALS)];
     expect(listed.filter((name) => !names.includes(name))).toEqual([]);
@@ -122,7 +122,7 @@ describe.skipIf(requestsNote !== '')(`recorded requests${requestsNote}`, () => {
     );
   });
 
-  test.each(accepted)('Q1 Q4 $name: leaves equal, but for what the rules name', (request) => {
+  test.each(accepted)('Q1 Q4 $name: sent unchanged, except for the listed differences', (request) => {
     expect(changes(request.body, send(request)).sort()).toEqual(CHANGES[request.name] ?? []);
   });
 

@@ -1,9 +1,9 @@
-/** Tests what is particular to fill-in-the-middle, legacy completions and agents, and the paths of each (Q1, Q6). */
+/** Tests the rules and paths of fill-in-the-middle, legacy completions and agents (Q1, Q6). */
 import { describe, expect, test } from 'vitest';
 import { providerNamed, rewrite, send } from './send.ts';
 
 describe('fill-in-the-middle and agents at Mistral', () => {
-  test('a prompt of one text in a list: becomes the text; more than one is refused with what to do', () => {
+  test('a list of one prompt: becomes the prompt; several are refused with a hint', () => {
     expect(send('mistral', { prompt: ['a'] }, 'fim')).toEqual({ prompt: 'a' });
     expect(rewrite('mistral', { prompt: ['a', 'b'] }, 'auto', 'completions')).toMatchObject({
       kind: 'error',
@@ -11,7 +11,7 @@ describe('fill-in-the-middle and agents at Mistral', () => {
     });
   });
 
-  test('defaults of legacy completions: dropped; what changes the answer is sent on', () => {
+  test('defaults of legacy completions: dropped; fields that change the output are sent', () => {
     const body = { prompt: 'a', suffix: 'b', echo: false, best_of: 1, n: 1, presence_penalty: 0, user: 'u' };
     expect(rewrite('mistral', body, 'auto', 'completions')).toEqual({
       kind: 'body',
@@ -22,13 +22,13 @@ describe('fill-in-the-middle and agents at Mistral', () => {
     expect(send('mistral', { prompt: 'a', n: 2 }, 'fim')).toEqual({ prompt: 'a', n: 2 });
   });
 
-  test('agents: the model is left out, because the agent has its own', () => {
+  test('agents: the model is not sent, because the agent has its own', () => {
     expect(send('mistral', { model: 'm', agent_id: 'a' }, 'agents')).toEqual({ agent_id: 'a' });
   });
 });
 
 describe('paths', () => {
-  test('DeepSeek: beta for a message to continue and for fill-in-the-middle', () => {
+  test('DeepSeek: the beta path for a message to continue and for fill-in-the-middle', () => {
     const { chat, fim, completions } = providerNamed('deepseek').endpoints;
     expect(chat?.path({ messages: [{ role: 'user' }] })).toBe('/chat/completions');
     expect(chat?.path({ messages: [{ role: 'assistant', prefix: true }] })).toBe('/beta/chat/completions');

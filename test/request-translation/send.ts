@@ -1,4 +1,4 @@
-/** Sends a body through a provider's or a profile's rules, as the gateway does. */
+/** Translates a body by the rules of a provider or profile, as the gateway does. */
 
 import type { ApiError } from '../../src/canonical/error.ts';
 import { configuredProvider } from '../../src/providers/compatible.ts';
@@ -11,7 +11,7 @@ import { type JsonObject, readArray } from '../../src/shared/json.ts';
 
 export function providerNamed(id: string): Provider {
   const known = PROVIDERS.find((provider) => provider.id === id);
-  // A profile may have the id of a provider with an API of its own.
+  // A profile may have the same id as a provider with a native API.
   const profile = PROFILES.find((candidate) => candidate.id === id.replace(/^like /, ''));
   if (known !== undefined) return known;
   if (profile === undefined) throw new Error(`There is no provider ${id}`);
@@ -40,14 +40,14 @@ export function rewrite(
   return written.kind === 'error' ? written : { kind: 'body', ...written.value };
 }
 
-/** The body that goes up, where one does. */
+/** The body that is sent. Throws if there is none. */
 export function send(id: string, body: JsonObject, route: Route = 'chat'): JsonObject {
   const rewritten = rewrite(id, body, 'auto', route);
   if (rewritten.kind === 'error') throw new Error(rewritten.error.message);
   return rewritten.body;
 }
 
-/** The messages that go up, in place of these. */
+/** The messages that are sent for these. */
 export function sendMessages(
   id: string,
   messages: readonly JsonObject[],

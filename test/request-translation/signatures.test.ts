@@ -1,4 +1,4 @@
-/** Tests to whom a conversation's signatures go back, and what stands in for one that is missing (A7). */
+/** Tests to which provider signatures are sent back, and the placeholder for a missing one (A7). */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { call, rewrite, sendMessages } from './send.ts';
@@ -23,14 +23,14 @@ describe('A7 signatures', () => {
     },
   );
 
-  test('A7 the text of details: is reasoning where the provider takes no details', () => {
+  test('A7 the text of details: sent as reasoning to a provider without details', () => {
     const message = { role: 'assistant', content: 'c', reasoning_details: DETAILS };
     expect(sendMessages('deepseek', [message])).toEqual([
       { role: 'assistant', content: 'c', reasoning_content: 'why' },
     ]);
   });
 
-  test('A7 OpenRouter: details and extra content go back as they came', () => {
+  test('A7 OpenRouter: details and extra content are sent back unchanged', () => {
     const message = {
       ...CALLING,
       reasoning_content: 'why',
@@ -41,7 +41,7 @@ describe('A7 signatures', () => {
     expect(sendMessages('openrouter', [message])).toEqual([{ ...rest, reasoning: reasoning_content }]);
   });
 
-  test('A7 OpenRouter: details that another provider made are left out, be they in pieces, and their text stays', () => {
+  test('A7 OpenRouter: details of another provider are dropped, also fragments, and their text stays', () => {
     const pieces = [
       { type: 'reasoning.text', text: 'wh', index: 0 },
       { type: 'reasoning.text', text: 'y', index: 0 },
@@ -56,7 +56,7 @@ describe('A7 signatures', () => {
     ]);
   });
 
-  test('A7 OpenRouter: details whose text a client lost stay behind; a signature alone, of thinking that was not shown, goes back', () => {
+  test('A7 OpenRouter: details that lost their text are dropped; a signature of hidden thinking is sent back', () => {
     const detail = { type: 'reasoning.text', signature: 's', format: 'anthropic-claude-v1', index: 0 };
     const sent = (message: JsonObject) => sendMessages('openrouter', [{ ...CALLING, ...message }]);
     expect(sent({ reasoning_details: [detail], reasoning_content: 'y' })).toEqual([
@@ -65,7 +65,7 @@ describe('A7 signatures', () => {
     expect(sent({ reasoning_details: [detail] })).toEqual([{ ...CALLING, reasoning_details: [detail] }]);
   });
 
-  test('A7 Claude at OpenRouter, behind a step without its signed reasoning: asked for none, and that is told', () => {
+  test('A7 Claude at OpenRouter, after a step without its signed reasoning: reasoning is turned off, and reported', () => {
     const model = 'anthropic/claude-haiku-4.5';
     const result = { role: 'tool', tool_call_id: 'aaaaaaaaa', content: '1' };
     const asked = (message: JsonObject, more: JsonObject = {}) =>
@@ -86,7 +86,7 @@ describe('A7 signatures', () => {
     expect(asked({}, { messages: [CALLING, result, CALLING] })).toMatchObject({ changed: [] });
   });
 
-  test('A7 Gemini: a signature goes back; the first call of a message without one gets the documented stand-in', () => {
+  test('A7 Gemini: a signature is sent back; the first call of a message without one gets the documented placeholder', () => {
     const model = 'gemini-3-flash';
     const stand = { google: { thought_signature: 'skip_thought_signature_validator' } };
     const calls = (...ids: string[]) => ({
@@ -102,7 +102,7 @@ describe('A7 signatures', () => {
     expect(sendMessages('like gemini', [calls('a')], { model: 'gemini-2.5-flash' })).toEqual([calls('a')]);
   });
 
-  test('A7 Gemini 3 at OpenRouter: the stand-in is a detail with the id of the first call; a signed message stays', () => {
+  test('A7 Gemini 3 at OpenRouter: the placeholder is a detail with the id of the first call; a signed message is unchanged', () => {
     const model = 'google/gemini-3-flash-preview';
     const message = { role: 'assistant', content: 'c', tool_calls: [call('a'), call('b')] };
     const detail = {

@@ -1,4 +1,4 @@
-/** Each row of each provider's table has an effect: what goes up is what a provider with this table takes (Q1, Q4-Q6, Q9). */
+/** Tests that each row of each provider's table has an effect: a provider with this table accepts what is sent (Q1, Q4-Q6, Q9). */
 import { describe, expect, test } from 'vitest';
 import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import { isAboutRequest, isSampling } from '../../src/request-translation/dropped-fields.ts';
@@ -41,7 +41,7 @@ const rows: Row[] = [...tables.values()].flatMap(({ id, endpoints: { chat } }) =
 });
 
 describe('a row of a table', () => {
-  test.each(rows)('%s, %s: a provider with this table takes what goes up', (id, field, rules) => {
+  test.each(rows)('%s, %s: a provider with this table accepts what is sent', (id, field, rules) => {
     const rule = rules.fields[field];
     const asked = bodyWith(field);
     const rewritten = rewrite(id, asked);
@@ -52,14 +52,14 @@ describe('a row of a table', () => {
       expect(body[rule.to], `${field} has to arrive as ${rule.to}`).toEqual(asked[field]);
     }
     const isAboutAnswer = !isAboutRequest(field) && !isSampling(field);
-    // What changes the answer goes up, and the provider's own refusal is the answer (Q6).
+    // A field that changes the output is sent, and the client gets the provider's own error (Q6).
     if (rule?.kind === 'refused' && isAboutAnswer) return;
     expect(tableRefusal(rules, body), `${id} would refuse what the row ${field} makes`).toBeUndefined();
     if (rule?.kind === 'refused' && tableRefusal(rules, asked) !== undefined)
       expect(dropped).toContain(field);
   });
 
-  test('that is renamed to what the same table refuses is found', () => {
+  test('that renames to a field which the same table refuses is found', () => {
     const rules: RequestRules = {
       fields: { seed: { kind: 'renamed', to: 'random_seed' }, random_seed: { kind: 'refused' } },
       messages: { reasoning: [] },

@@ -1,4 +1,4 @@
-/** Tests that the names that an answer must have again are held within a bound (B3). */
+/** Tests the bound for tool names that are kept until the response (B3). */
 import { describe, expect, test } from 'vitest';
 import { rewrite } from './send.ts';
 
@@ -8,7 +8,7 @@ const tools = (count: number, chars: number) =>
     function: { name: `f${i}`.padEnd(chars, 'x') },
   }));
 
-describe('B3 names of tools that the provider does not take', () => {
+describe('B3 tool names that the provider refuses', () => {
   test.each([
     ['100 of 128 characters', tools(100, 128), true],
     ['1,000 of 128 characters', tools(1000, 128), false],

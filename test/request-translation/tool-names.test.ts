@@ -1,4 +1,4 @@
-/** Tests the names of tools that a provider refuses: what stands for them on the way up, everywhere a name stands (Q1). */
+/** Tests tool names that a provider refuses: short names replace them everywhere in the request (Q1). */
 import { describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, readArray } from '../../src/shared/json.ts';
 import { rewrite, send } from './send.ts';
@@ -15,7 +15,7 @@ const calling = (name: string) => ({
   tool_calls: [{ id: ID, type: 'function', function: { name, arguments: '{}' } }],
 });
 
-/** The names that the body's tools have at the provider. */
+/** The tool names in the translated body. */
 function names(provider: string, tools: readonly string[], more: JsonObject = {}): readonly unknown[] {
   const { tools: sent } = send(provider, { model: 'm', messages: [HI], tools: tools.map(fn), ...more });
   return readArray(sent)
@@ -28,24 +28,24 @@ const LIMITED = ['openai', 'deepseek', 'mistral', 'codestral', 'groq', 'openrout
 
 describe('Q1 tool names that a provider refuses', () => {
   test.each([...LIMITED, 'gemini', 'like gemini'])(
-    '%s: of more than 64 characters, each its own short one',
+    '%s: names of more than 64 characters get different short names',
     (provider) => {
       const [a, b, c] = names(provider, [LONG, TWIN, 'plain']);
       expect([a, b]).toEqual([expect.stringMatching(OF_64), expect.stringMatching(OF_64)]);
       expect(a).not.toBe(b);
       expect(c).toBe('plain');
-      // The same in any conversation, whatever else is offered.
+      // The same in every conversation, with any other tools.
       expect(names(provider, ['other', TWIN, LONG])).toEqual(['other', b, a]);
     },
   );
 
-  test('Anthropic takes 128, and no more', () => {
+  test('Anthropic accepts up to 128 characters', () => {
     const longest = 'y'.repeat(128);
     expect(names('anthropic', [LONG, longest])).toEqual([LONG, longest]);
     expect(names('anthropic', [`${longest}y`])).toEqual([expect.stringMatching(OF_64)]);
   });
 
-  test.each(['vllm', 'sglang', 'llamacpp', 'ollama'])('%s: any name is taken', (provider) => {
+  test.each(['vllm', 'sglang', 'llamacpp', 'ollama'])('%s: every name is accepted', (provider) => {
     expect(names(provider, [LONG, 'a.b', '7zip'])).toEqual([LONG, 'a.b', '7zip']);
   });
 
@@ -59,12 +59,12 @@ describe('Q1 tool names that a provider refuses', () => {
     ['anthropic', 'naïve', false],
     ['mistral', 'naïve', false],
     ['deepseek', '日本', false],
-  ])('%s, %s: goes up as it is: %s', (provider, name, isTaken) => {
+  ])('%s, %s: sent unchanged: %s', (provider, name, isTaken) => {
     const [sent] = names(provider, [name]);
     expect(sent).toEqual(isTaken ? name : expect.stringMatching(/^[a-zA-Z][a-zA-Z0-9_-]{1,63}$/));
   });
 
-  test('a name that is taken by another tool stands for nothing else', () => {
+  test('a short name never equals the name of another tool', () => {
     const [short = ''] = names('openai', [LONG]);
     const [a, b] = names('openai', [LONG, String(short)]);
     expect(b).toBe(short);
@@ -72,7 +72,7 @@ describe('Q1 tool names that a provider refuses', () => {
     expect(a).toMatch(OF_64);
   });
 
-  test('what stands for a name goes with the request, to be given back; without such names nothing does', () => {
+  test('the replaced names are returned with the request; without any there is no map', () => {
     const [short = ''] = names('openai', [LONG]);
     const body = { model: 'm', messages: [HI], tools: [fn(LONG), fn('plain')] };
     expect(rewrite('openai', body)).toMatchObject({ kind: 'body', toolNames: new Map([[short, LONG]]) });
@@ -139,13 +139,13 @@ describe('Q1 tool names that a provider refuses', () => {
         ],
       },
     ],
-  ])('%s at %s: the short name stands there, too', (_, provider, fields) => {
+  ])('%s at %s: has the short name', (_, provider, fields) => {
     const sent = JSON.stringify(send(provider, { model: 'gemini-3-flash', messages: [HI], ...fields }));
     expect(sent).not.toContain(LONG);
     expect(sent).toMatch(/mcp__a-server-with-a-long-name__x+_[a-zA-Z0-9]{9}/);
   });
 
-  test('a user’s name, a text and another tool’s own name are no tool names', () => {
+  test('a user’s name, a text and a name inside another type of tool are no tool names', () => {
     const body = {
       model: 'm',
       messages: [{ role: 'user', content: LONG, name: LONG }],

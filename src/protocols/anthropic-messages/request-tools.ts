@@ -1,7 +1,7 @@
 /** Writes `tools` and `tool_choice` as Anthropic takes them, within its limits on strict tools. */
 
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { isForcedTool } from '../../request-translation/rules.ts';
+import { isForcedTool } from '../../request-translation/tools.ts';
 import { isObject, type JsonObject, objectOf, omit, readArray, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 import { subschemas, writeSchema } from './request-schema.ts';

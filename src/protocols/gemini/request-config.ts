@@ -1,11 +1,10 @@
 /** Writes Gemini's `generationConfig`: the output limit, sampling, response format and thinking. */
 
-import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { isDefault } from '../../request-translation/dropped-fields.ts';
+import { isDefault, type TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { rewriteEffort } from '../../request-translation/effort.ts';
 import { readOutputLimit } from '../../request-translation/output-limit.ts';
-import { hasItems } from '../../request-translation/rules.ts';
 import {
+  hasItems,
   isObject,
   type JsonObject,
   omit,

@@ -1,8 +1,14 @@
-/** The page's frame: who is signed in, the views, and which of them is shown. */
+/** The page's frame: the session, the navigation and the current view. */
 import { useEffect, useState } from 'preact/hooks';
 import { linkTo, type Params, useRoute, VIEWS, type View } from './state/route.ts';
-import { forgetToken, keptToken, type Session, signIn } from './state/session.ts';
-import { enter, useSession } from './state/use-session.ts';
+import {
+  forgetToken,
+  provideSession,
+  readStoredToken,
+  type Session,
+  signIn,
+  useSession,
+} from './state/session.ts';
 import { Keys } from './views/keys/keys.tsx';
 import { OwnKey } from './views/keys/own-key.tsx';
 import { Live } from './views/live/live.tsx';
@@ -12,10 +18,10 @@ import { SignIn } from './views/sign-in.tsx';
 
 export function App() {
   const [session, setSession] = useState<Session | null>(null);
-  const [isReturning, setReturning] = useState(() => keptToken() !== null);
+  const [isReturning, setReturning] = useState(() => readStoredToken() !== null);
 
   useEffect(() => {
-    const token = keptToken();
+    const token = readStoredToken();
     if (token === null) return;
     void signIn(token).then((result) => {
       if (result.kind === 'session') setSession(result.session);
@@ -38,7 +44,7 @@ export function App() {
     ) : (
       <SignIn onSignedIn={setSession} />
     );
-  enter({ ...session, signOut });
+  provideSession({ ...session, signOut });
   return <Frame />;
 }
 
@@ -87,7 +93,7 @@ function Frame() {
   );
 }
 
-/** What stays when the view changes: the time, and whose requests. */
+/** The parameters that a change of the view keeps. */
 function shared({ range = '', from = '', to = '', key = '', model = '' }: Params): Params {
   return { range, from, to, key, model };
 }

@@ -1,2 +1,2 @@
-/** What JSX is compiled to: calls of `h`, which take less room than the automatic form's. */
+/** The functions that compiled JSX calls. `h` makes a smaller bundle than the automatic JSX runtime. */
 export { Fragment, h } from 'preact';

@@ -4,7 +4,7 @@ import { App } from './app.tsx';
 
 const root = document.getElementById('app');
 if (root !== null) {
-  // What stood there was for a browser without JavaScript.
+  // Removes the text for browsers without JavaScript.
   root.replaceChildren();
   render(<App />, root);
 }

@@ -87,7 +87,7 @@ describe('settle', () => {
     const one = record({ key_id, time: new Date(TODAY).toISOString() });
     await ledger.put([one, one]);
     await ledger.put([{ ...one, total_tokens: 99 }]);
-    expect(await ledger.find(one.request_id, key_id)).toEqual({ kind: 'record', record: one });
+    expect(await ledger.find(one.request_id, key_id)).toEqual({ kind: 'ok', value: one });
     const { total } = expected([one], { fromMs: 0, toMs: TODAY + DAY, keyId: key_id, groups: [] });
     expect(
       await reported({ fromMs: TODAY, toMs: TODAY + DAY, keyId: key_id, groups: ['day'] }),
@@ -100,8 +100,8 @@ describe('settle', () => {
     await ledger.put(records);
     for (const one of records) {
       const other = one.key_id === a ? b : a;
-      expect(await ledger.find(one.request_id, one.key_id)).toEqual({ kind: 'record', record: one });
-      expect(await ledger.find(one.request_id, other)).toEqual({ kind: 'record', record: null });
+      expect(await ledger.find(one.request_id, one.key_id)).toEqual({ kind: 'ok', value: one });
+      expect(await ledger.find(one.request_id, other)).toEqual({ kind: 'ok', value: null });
     }
   });
 });
@@ -246,9 +246,9 @@ describe('report', () => {
 
   test('L2 a record by its id alone: found among the ledgers of its day', async () => {
     const wanted = records.find(({ key_id }) => key_id === c);
-    expect(await ledger.find(wanted?.request_id ?? '', null)).toEqual({ kind: 'record', record: wanted });
+    expect(await ledger.find(wanted?.request_id ?? '', null)).toEqual({ kind: 'ok', value: wanted });
     const unknown = record({ time: new Date(TODAY - 3 * DAY).toISOString() });
-    expect(await ledger.find(unknown.request_id, null)).toEqual({ kind: 'record', record: null });
+    expect(await ledger.find(unknown.request_id, null)).toEqual({ kind: 'ok', value: null });
   });
 });
 
@@ -413,7 +413,7 @@ describe('records', () => {
     await ledger.put(records);
     await ledgers.call(key_id, 'fireAlarm');
     expect(await ledgers.call(key_id, 'count', 'records')).toBe(2);
-    expect(await ledger.find(oldest.request_id, key_id)).toEqual({ kind: 'record', record: null });
+    expect(await ledger.find(oldest.request_id, key_id)).toEqual({ kind: 'ok', value: null });
     const query = { fromMs: TODAY - 50 * DAY, toMs: TODAY, keyId: key_id, groups: ['status'] as const };
     expect(await reported(query)).toEqual(expected(records, query));
     logged.length = 0;

@@ -1,6 +1,6 @@
-/** Calls the deployment's public routes with the token that was typed in, and nothing else. */
+/** Calls the deployment's API with the token of the session. */
 
-/** Why there is no answer. */
+/** Why a call failed. */
 export type Problem =
   | { readonly kind: 'offline' }
   | {
@@ -15,13 +15,13 @@ export type Answer<Value> =
   | { readonly kind: 'answer'; readonly value: Value }
   | { readonly kind: 'problem'; readonly problem: Problem };
 
-/** The path below which the deployment lives: the page is at `<base>/dashboard`. */
+/** The deployment's base path: the page is at `<base>/dashboard`. */
 const BASE = location.pathname.replace(/\/dashboard\/?$/, '');
 
 export class Api {
   readonly #token: string;
 
-  /** @param token empty: none is sent, which AUTH=open takes */
+  /** @param token empty: no credential is sent, as with AUTH=open */
   constructor(token: string) {
     this.#token = token;
   }
@@ -35,7 +35,7 @@ export class Api {
     return this.#call<Value>(path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) });
   }
 
-  /** An answer to be read as it comes. Throws where the deployment can't be reached, or the signal ends it. */
+  /** A streamed response. Rejects if the deployment can't be reached or the signal aborts. */
   stream(path: string, body: unknown, signal: AbortSignal): Promise<Response> {
     const headers = { ...this.#headers(), 'content-type': 'application/json' };
     return fetch(BASE + path, { method: 'POST', headers, body: JSON.stringify(body), signal });
@@ -68,7 +68,7 @@ export function problemOf(status: number, text: string): Problem {
     const { code = '', message = '', param = null } = error ?? {};
     return { kind: 'refused', status, code, message, param };
   } catch {
-    // Whatever stands before the deployment answers in its own form.
+    // A proxy in front of the deployment responds in its own format.
     return { kind: 'refused', status, code: '', message: text.slice(0, 300), param: null };
   }
 }

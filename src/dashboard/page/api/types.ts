@@ -1,4 +1,4 @@
-/** The API's answers as the page reads them: README and the routes' own files say what each field means. */
+/** The API's responses as the page reads them. `docs/` documents each field. */
 import type { RecordView } from '../../../api/record-view.ts';
 import type { Row, Sums } from '../../../metering/report.ts';
 
@@ -6,7 +6,7 @@ export type { Row, Sums };
 export type UsageRecord = RecordView;
 export type Status = UsageRecord['status'];
 
-/** What the overview groups by. */
+/** A grouping of the overview. */
 export type GroupName = 'provider' | 'model' | 'key' | 'status';
 
 export interface Report {
@@ -14,7 +14,7 @@ export interface Report {
   readonly total: Sums;
 }
 
-/** Requests that were refused before any upstream was asked. */
+/** Requests that were refused before any upstream was called. */
 export interface RefusalRow {
   readonly code?: string;
   readonly key?: string;
@@ -53,11 +53,11 @@ export interface Key extends Limits {
   readonly created_at: string;
 }
 
-/** A key that was made or changed. */
+/** The response to a created or changed key. */
 export interface NewKey extends Key {
-  /** What keeps it from being of use. */
+  /** Reasons why the key can't be used. */
   readonly warnings?: readonly { readonly message: string }[];
-  /** The only time that it is told. */
+  /** The secret. Only the response that creates the key has it. */
   readonly key: string;
 }
 
@@ -66,8 +66,8 @@ interface Rate {
   readonly remaining: number;
 }
 
-/** A key and how it stands against its limits. */
-export interface Standing {
+/** A key and the use of its limits. */
+export interface KeyStatus {
   readonly id: string;
   readonly name: string | null;
   readonly models: readonly string[] | null;
@@ -93,7 +93,7 @@ export interface List<Item> {
 }
 
 export interface Keys extends List<Key> {
-  /** What a budget may be counted in. */
+  /** The units in which a budget may be set. */
   readonly budget_units: readonly string[];
 }
 

@@ -1,11 +1,11 @@
-/** Stacked bars over time, drawn to the pixel; the arrow keys walk along them, and what is pointed at is told in words below. */
+/** A chart of stacked bars over time. The pointer or the arrow keys select a bar, whose values are written below. */
 import { useState } from 'preact/hooks';
 import { stepLabel, stepTitle } from '../format/times.ts';
-import { useWidth } from '../parts/use-width.ts';
+import { useWidth } from './use-width.ts';
 
 export interface Series {
   readonly name: string;
-  /** Its colour: a class of the style sheet. */
+  /** A class of the style sheet. */
   readonly colour: string;
   /** One for each step. */
   readonly values: readonly number[];
@@ -14,7 +14,7 @@ export interface Series {
 interface StackProps {
   readonly label: string;
   readonly steps: readonly string[];
-  /** The lowest first. */
+  /** From bottom to top. */
   readonly series: readonly Series[];
   readonly format: (value: number) => string;
 }
@@ -102,7 +102,8 @@ export function Stack({ label, steps, series, format }: StackProps) {
           <>
             {stepTitle(steps[at] ?? '')} – {format(sums[at] ?? 0)}
             {series.map(
-              ({ name, values }) => values[at] && <Told key={name} name={name} value={format(values[at])} />,
+              ({ name, values }) =>
+                values[at] && <SeriesValue key={name} name={name} value={format(values[at])} />,
             )}
           </>
         )}
@@ -111,7 +112,7 @@ export function Stack({ label, steps, series, format }: StackProps) {
   );
 }
 
-function Told({ name, value }: { name: string; value: string }) {
+function SeriesValue({ name, value }: { name: string; value: string }) {
   return (
     <>
       {', '}
@@ -120,7 +121,7 @@ function Told({ name, value }: { name: string; value: string }) {
   );
 }
 
-/** The next round number, whose half is round, too. */
+/** The next larger round number whose half is also round. */
 function niceTop(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value || 1));
   return value && ([1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value) ?? 10) * power;

@@ -1,10 +1,11 @@
-/** When frames arrived and how large they were: one mark each, put together where they are closer than a pixel. */
-import { useWidth } from '../parts/use-width.ts';
+/** A chart of the arrival times and sizes of frames. Frames within one pixel share a mark. */
+
 import type { FrameKind, SeenFrame } from '../views/live/run.ts';
+import { useWidth } from './use-width.ts';
 
 interface StripProps {
   readonly frames: readonly SeenFrame[];
-  /** ms that the whole width stands for, the same in streams that are compared. */
+  /** The duration of the whole width in ms, the same for all compared streams. */
   readonly spanMs: number;
   readonly firstAt: number | null;
 }

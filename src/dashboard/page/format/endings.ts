@@ -1,14 +1,14 @@
-/** How a request ended, in plain words: what its record says in codes. */
+/** Describes how a request ended, from the codes in its record. */
 import { type FinishReason, finishReason } from '../../../canonical/finish-reason.ts';
 import type { Status, UsageRecord } from '../api/types.ts';
 import { count } from './numbers.ts';
 
 export const STATUSES: readonly Status[] = ['finished', 'failed', 'timed_out', 'cancelled'];
 
-/** What `failed_requests` counts. */
+/** The statuses that `failed_requests` counts. */
 export const FAILED = 'failed,timed_out';
 
-/** A status in words; of several, each. */
+/** One or more statuses in words. */
 export function statusWords(statuses: string): string {
   return statuses.replace('_', ' ').replace(',', ' or ');
 }
@@ -20,7 +20,7 @@ const FINISHES: Readonly<Record<FinishReason, string>> = {
   tool_calls: 'The answer ended with tool calls.',
 };
 
-/** By the error's code: what it means to the reader. */
+/** The meaning of each error code. */
 const ERRORS: Readonly<Record<string, string>> = {
   upstream_truncated: "The provider's stream broke off before the answer was finished.",
   stream_idle_timeout: 'The provider fell silent for IDLE_TIMEOUT_SECONDS.',
@@ -39,7 +39,7 @@ const ERRORS: Readonly<Record<string, string>> = {
 export interface Ending {
   readonly title: string;
   readonly words: string;
-  /** The provider's own word, or the error's code. */
+  /** The provider's finish reason, or the error code. */
   readonly code: string | null;
 }
 

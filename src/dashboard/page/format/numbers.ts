@@ -1,4 +1,4 @@
-/** Numbers in the reader's own locale. What is not known is a dash. */
+/** Formats numbers in the browser's locale. An unknown number is a dash. */
 
 export const NONE = '–';
 
@@ -11,7 +11,7 @@ export function count(value: number | null | undefined): string {
   return value === null || value === undefined ? NONE : whole.format(value);
 }
 
-/** For headlines: 12.3K. */
+/** Large numbers in short form: 12.3K. */
 export function compact(value: number): string {
   return value < 10_000 ? whole.format(value) : compactly.format(value);
 }
@@ -37,9 +37,9 @@ export function bytes(size: number): string {
 }
 
 /**
- * Writes money with the decimals that the largest of a column needs, so that a column is aligned.
- * @param largest 0 where it does not matter
- * @param least decimals that are always there
+ * Formats money with the number of decimals that the largest amount of a column needs, so that the column is aligned.
+ * @param largest 0: no column
+ * @param least the minimum number of decimals
  */
 export function moneyFormat(currency: string, largest: number, least?: number): (amount: number) => string {
   const decimals = largest === 0 || largest >= 1 ? 2 : largest >= 0.01 ? 4 : 6;
@@ -49,7 +49,7 @@ export function moneyFormat(currency: string, largest: number, least?: number): 
   return (amount) => (amount > 0 && amount < smallest / 2 ? `< ${format(smallest)}` : format(amount));
 }
 
-/** One amount alone, with the decimals that it needs itself. */
+/** A single amount, with the number of decimals that it needs. */
 export function money(amount: number, currency: string): string {
   return moneyFormat(currency, amount, 2)(amount);
 }
@@ -59,7 +59,7 @@ function currencyFormat(currency: string, digits: Intl.NumberFormatOptions): (am
     const format = new Intl.NumberFormat(undefined, { style: 'currency', currency, ...digits });
     return (amount) => format.format(amount);
   } catch {
-    // A provider may tell a currency that there is not.
+    // A provider may report a currency that does not exist.
     const format = new Intl.NumberFormat(undefined, digits);
     return (amount) => `${format.format(amount)} ${currency}`;
   }

@@ -1,7 +1,7 @@
-/** Times in the reader's own locale and zone, which is named; days of reports are UTC's. */
+/** Formats times in the browser's locale and time zone. Days of reports are in UTC. */
 
 const zoneParts = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' }).formatToParts(new Date());
-/** The name of the reader's zone, such as `CET`. */
+/** The name of the browser's time zone, such as `CET`. */
 export const ZONE = zoneParts.find(({ type }) => type === 'timeZoneName')?.value ?? 'local';
 
 type Options = Intl.DateTimeFormatOptions;
@@ -23,7 +23,7 @@ export function timeOfDay(ms: number): string {
   return clock.format(ms);
 }
 
-/** Of the list of requests: without the year, and without the zone, which its head names. */
+/** For the list of requests: without the year and without the zone, which the column's head names. */
 export function moment(iso: string): string {
   return dayAndTime.format(new Date(iso));
 }
@@ -36,12 +36,12 @@ export function date(iso: string): string {
   return dates.format(new Date(iso));
 }
 
-/** The label of a bar: a UTC day, or an hour of the reader's. */
+/** The label of a bar: a UTC day, or a local hour. */
 export function stepLabel(step: string): string {
   return step.length === 10 ? days.format(new Date(step)) : hours.format(new Date(step));
 }
 
-/** The same, with everything that it means. */
+/** The same with the date and the time zone. */
 export function stepTitle(step: string): string {
   if (step.length === 10) return `${longDays.format(new Date(step))} UTC`;
   return `${dayAndTime.format(new Date(step)).replace(/:00(?=\D*$)/, '')} ${ZONE}`;

@@ -1,4 +1,4 @@
-/** The small controls that several views share: the range, chips of what a view is narrowed to, a copy button. */
+/** Small controls that several views share: range picker, filter chips, copy button and meter. */
 import { useState } from 'preact/hooks';
 import { dayOf, daysOf, RANGES, type Range } from '../state/range.ts';
 import { goTo, linkTo, type Params, type View } from '../state/route.ts';
@@ -53,7 +53,7 @@ interface ChipsProps {
   readonly nameOf: (id: string) => string;
 }
 
-/** What a view is narrowed to: each can be taken away. */
+/** The active filters of a view. Each can be removed. */
 export function Chips({ view, params, names, nameOf }: ChipsProps) {
   const set = names.filter((name) => params[name]);
   if (set.length === 0) return null;
@@ -88,7 +88,7 @@ export function CopyButton({ text }: { text: string }) {
   );
 }
 
-/** How much of a limit is used: `reserved` is drawn behind what is spent. */
+/** How much of a limit is used. `reserved` is drawn behind `spent`. */
 export function Meter({ label, spent, reserved = 0, limit }: MeterProps) {
   const part = (value: number) => (limit <= 0 ? 100 : Math.min(100, Math.max(0, (value / limit) * 100)));
   const isOver = spent >= limit;

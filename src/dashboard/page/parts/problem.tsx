@@ -1,13 +1,13 @@
-/** What went wrong, what it means and what to do: one look for every failure. */
+/** Describes a failed call: what happened, what it means and what to do. */
 import type { Problem } from '../api/fetch-api.ts';
-import { useSession } from '../state/use-session.ts';
+import { useSession } from '../state/session.ts';
 
-interface Told {
+interface Description {
   readonly title: string;
   readonly words: string;
 }
 
-export function tell(problem: Problem): Told {
+export function describe(problem: Problem): Description {
   if (problem.kind === 'offline')
     return {
       title: "The deployment can't be reached",
@@ -30,7 +30,7 @@ export function tell(problem: Problem): Told {
 
 export function ProblemBox({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {
   const { signOut } = useSession();
-  const { title, words } = tell(problem);
+  const { title, words } = describe(problem);
   const isSignedOut = problem.kind === 'refused' && problem.status === 401;
   const isOfRange = problem.kind === 'refused' && problem.param === 'range';
   return (

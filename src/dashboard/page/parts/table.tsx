@@ -1,9 +1,9 @@
-/** A table out of its columns: what a column is called, whether it holds numbers, and what it says of an item. */
+/** A table described by its columns, and a list of named facts. */
 import type { ComponentChildren } from 'preact';
 
 export interface Column<Item> {
   readonly head: ComponentChildren;
-  /** Classes of its cells: `num` is right-aligned, `name` is cut, `wide` is left out on a narrow screen. */
+  /** Classes of its cells: `num` is right-aligned, `name` is truncated, `wide` is hidden on a narrow screen. */
   readonly look?: string;
   readonly cell: (item: Item) => ComponentChildren;
 }
@@ -14,7 +14,7 @@ interface TableProps<Item> {
   readonly items: readonly Item[];
   readonly idOf: (item: Item) => string;
   readonly lookOf?: (item: Item) => string;
-  /** What a click anywhere on a line does; a link within does it for the keyboard. */
+  /** Called on a click anywhere in a row. A link in the row does the same for the keyboard. */
   readonly onOpen?: (item: Item) => void;
 }
 
@@ -61,5 +61,24 @@ export function ShowMore({ left, step, onMore }: MoreProps) {
         Show {Math.min(left, step)} more of {left}
       </button>
     </p>
+  );
+}
+
+type Fact = readonly [name: string, value: ComponentChildren];
+
+/** Facts that are false, null, undefined or 0 are left out. */
+export function Facts({ facts }: { facts: readonly (Fact | false | null | undefined | 0)[] }) {
+  return (
+    <dl class="facts">
+      {facts.map(
+        (fact) =>
+          fact && (
+            <div key={fact[0]}>
+              <dt>{fact[0]}</dt>
+              <dd>{fact[1]}</dd>
+            </div>
+          ),
+      )}
+    </dl>
   );
 }

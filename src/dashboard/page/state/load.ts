@@ -1,4 +1,4 @@
-/** Loads an answer and keeps the last one on screen while the next is on its way. */
+/** Loads data for a view. The previous data stays on screen while the next is loading. */
 import { useEffect, useState } from 'preact/hooks';
 import type { Answer, Problem } from '../api/fetch-api.ts';
 import type { Range } from './range.ts';
@@ -10,7 +10,7 @@ export interface Loaded<Value> {
   readonly reload: () => void;
 }
 
-/** Loads what is in a range, or says at once why nothing can be. */
+/** Loads data of a range. Returns the problem of an invalid range without a call. */
 export function within<Value, Inputs extends readonly unknown[]>(
   { problem }: Range,
   load: (...inputs: Inputs) => Promise<Answer<Value>>,
@@ -18,7 +18,7 @@ export function within<Value, Inputs extends readonly unknown[]>(
   return problem === null ? load : async () => ({ kind: 'problem', problem });
 }
 
-/** @param inputs what the load depends on: it is loaded anew when one of them changes */
+/** @param inputs loads again when one of them changes */
 export function useLoad<Value>(
   load: (signal: AbortSignal) => Promise<Answer<Value>>,
   inputs: readonly unknown[],
@@ -28,12 +28,12 @@ export function useLoad<Value>(
     problem: null,
     isLoading: true,
   });
-  const [turn, setTurn] = useState(0);
+  const [reloads, setReloads] = useState(0);
   useEffect(() => {
-    const aborting = new AbortController();
+    const controller = new AbortController();
     setState((before) => ({ ...before, isLoading: true }));
-    void load(aborting.signal).then((answer) => {
-      if (aborting.signal.aborted) return;
+    void load(controller.signal).then((answer) => {
+      if (controller.signal.aborted) return;
       const isAnswer = answer.kind === 'answer';
       setState({
         value: isAnswer ? answer.value : null,
@@ -41,7 +41,7 @@ export function useLoad<Value>(
         isLoading: false,
       });
     });
-    return () => aborting.abort();
-  }, [...inputs, turn]);
-  return { ...state, reload: () => setTurn((before) => before + 1) };
+    return () => controller.abort();
+  }, [...inputs, reloads]);
+  return { ...state, reload: () => setReloads((before) => before + 1) };
 }

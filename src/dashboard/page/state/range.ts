@@ -1,4 +1,4 @@
-/** The time that a view shows: the last hours or days, or whole days that were chosen, and the same length before it. */
+/** The time range of a view: the last hours or days, or chosen days. */
 import type { Problem } from '../api/fetch-api.ts';
 import type { Params } from './route.ts';
 
@@ -16,20 +16,20 @@ const DAY_MS = 24 * HOUR_MS;
 const DAYS = /^\d{4}-\d{2}-\d{2}$/;
 
 export interface Range {
-  /** Null where days were chosen. */
+  /** Null for chosen days. */
   readonly name: RangeName | null;
-  /** ms since the epoch; `toMs` is not within. */
+  /** ms since the epoch; `toMs` is exclusive. */
   readonly fromMs: number;
   readonly toMs: number;
   readonly step: 'hour' | 'day';
-  /** Why there can be nothing in it; null: there can. */
+  /** Why the range is invalid; null: it is valid. */
   readonly problem: Problem | null;
 }
 
 export function readRange(params: Params, now = Date.now()): Range {
   const { from = '', to = '' } = params;
   if (from !== '' || to !== '') {
-    const problem = impossible(from, to, dayOf(now));
+    const problem = rangeProblem(from, to, dayOf(now));
     if (problem !== null) return { name: null, fromMs: 0, toMs: 0, step: 'day', problem };
     const fromMs = Date.parse(from);
     const toMs = Date.parse(to) + DAY_MS;
@@ -48,7 +48,7 @@ function isDay(text: string): boolean {
   return DAYS.test(text) && !Number.isNaN(Date.parse(text));
 }
 
-function impossible(from: string, to: string, today: string): Problem | null {
+function rangeProblem(from: string, to: string, today: string): Problem | null {
   const message =
     !isDay(from) || !isDay(to)
       ? 'Choose the first and the last day.'
@@ -58,16 +58,17 @@ function impossible(from: string, to: string, today: string): Problem | null {
   return message ? { kind: 'refused', status: 400, code: '', message, param: 'range' } : null;
 }
 
-export function before({ fromMs, toMs, ...range }: Range): Range {
+/** The range of the same length before this one. */
+export function previousRange({ fromMs, toMs, ...range }: Range): Range {
   return { ...range, fromMs: fromMs - (toMs - fromMs), toMs: fromMs };
 }
 
-/** As the API takes it. */
+/** The range as parameters of the API. */
 export function spanOf({ fromMs, toMs }: Range): { readonly from: string; readonly to: string } {
   return { from: iso(fromMs), to: iso(toMs) };
 }
 
-/** The starts of its hours or days, as reports name them. */
+/** The hours or days of the range, as reports name them. */
 export function stepsOf({ fromMs, toMs, step }: Range): string[] {
   const steps: string[] = [];
   const ms = step === 'hour' ? HOUR_MS : DAY_MS;
@@ -76,16 +77,15 @@ export function stepsOf({ fromMs, toMs, step }: Range): string[] {
   return steps;
 }
 
-/** A day, or a minute where it is none's beginning. */
+/** A day if the time is the start of one, otherwise a minute. */
 function iso(ms: number): string {
   const text = new Date(ms).toISOString();
   return ms % DAY_MS === 0 ? text.slice(0, 10) : `${text.slice(0, 16)}Z`;
 }
 
-/** Of a range, where it has days. */
+/** The first and the last day of a range; empty where they are invalid. */
 export function daysOf(params: Params, { name, fromMs, toMs }: Range): { from: string; to: string } {
   const { from = '', to = '' } = params;
-  // The end is not within.
   const shown = (text: string) => (isDay(text) ? text : '');
   return name === null ? { from: shown(from), to: shown(to) } : { from: dayOf(fromMs), to: dayOf(toMs - 1) };
 }

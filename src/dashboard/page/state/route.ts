@@ -1,4 +1,4 @@
-/** Where the reader is: a view and what it is narrowed to, kept in the URL behind `#`, so that it can be sent to someone. */
+/** The current view and its parameters, in the fragment of the URL, so that a link can be shared. */
 import { useEffect, useState } from 'preact/hooks';
 
 export const VIEWS = ['overview', 'requests', 'keys', 'live'] as const;
@@ -11,16 +11,16 @@ export interface Route {
   readonly params: Params;
 }
 
-function readPlace(): Route {
+function readRoute(): Route {
   const [name, query] = location.hash.replace(/^#\/?/, '').split('?');
   const view = VIEWS.find((known) => known === name) ?? 'overview';
   return { view, params: Object.fromEntries(new URLSearchParams(query)) };
 }
 
-/** Undefined and empty values take a parameter away. */
+/** Undefined and empty values remove a parameter. */
 export type Change = Readonly<Record<string, string | undefined>>;
 
-/** A link's address: those parameters, with the changes on top. */
+/** The URL of a view with these parameters and changes. */
 export function linkTo(view: View, params: Params, change: Change = {}): string {
   const merged = Object.entries({ ...params, ...change }).filter(([, value]) => value);
   const query = new URLSearchParams(merged.map(([name, value]) => [name, value ?? ''])).toString();
@@ -32,11 +32,11 @@ export function goTo(view: View, params: Params, change: Change = {}): void {
 }
 
 export function useRoute(): Route {
-  const [place, setPlace] = useState(readPlace);
+  const [route, setRoute] = useState(readRoute);
   useEffect(() => {
-    const read = () => setPlace(readPlace());
+    const read = () => setRoute(readRoute());
     addEventListener('hashchange', read);
     return () => removeEventListener('hashchange', read);
   }, []);
-  return place;
+  return route;
 }

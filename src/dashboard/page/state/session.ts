@@ -1,12 +1,13 @@
-/** Who is signed in: the token lives in memory, and in the tab's storage where that was asked for (D2). */
+/** The session: signing in, the stored token, and the names of keys. The token is kept in memory, and in sessionStorage on request. */
 import { Api } from '../api/fetch-api.ts';
-import type { Key, List, Standing } from '../api/types.ts';
+import type { Key, KeyStatus, List } from '../api/types.ts';
+import { useLoad } from './load.ts';
 
 export interface Session {
   readonly api: Api;
   readonly isAdmin: boolean;
-  /** The key that is signed in, or the one of AUTH=open; null for the admin. */
-  readonly key: Standing | null;
+  /** The key that is signed in, or the caller of AUTH=open; null for the admin. */
+  readonly key: KeyStatus | null;
 }
 
 export type SignIn =
@@ -17,7 +18,7 @@ export type SignIn =
 const STORED = 'weir-token';
 const KEY_PREFIX = 'weir_';
 
-/** Whose token it is; the same refusal whether a deployment has an admin token or not. */
+/** Signs in as admin or key. A refusal does not reveal whether the deployment has an admin token. */
 export async function signIn(token: string): Promise<SignIn> {
   const api = new Api(token);
   const asAdmin = async (): Promise<SignIn> => {
@@ -26,27 +27,65 @@ export async function signIn(token: string): Promise<SignIn> {
     return keys.problem.kind === 'offline' ? { kind: 'offline' } : { kind: 'refused' };
   };
   const asKey = async (): Promise<SignIn> => {
-    const key = await api.get<Standing>('/v1/key');
+    const key = await api.get<KeyStatus>('/v1/key');
     if (key.kind === 'answer') return { kind: 'session', session: { api, isAdmin: false, key: key.value } };
     return key.problem.kind === 'offline' ? { kind: 'offline' } : { kind: 'refused' };
   };
-  const ways = token === '' ? [asKey] : token.startsWith(KEY_PREFIX) ? [asKey, asAdmin] : [asAdmin, asKey];
+  const attempts =
+    token === '' ? [asKey] : token.startsWith(KEY_PREFIX) ? [asKey, asAdmin] : [asAdmin, asKey];
   let last: SignIn = { kind: 'refused' };
-  for (const way of ways) {
-    last = await way();
+  for (const attempt of attempts) {
+    last = await attempt();
     if (last.kind !== 'refused') return last;
   }
   return last;
 }
 
-export function keptToken(): string | null {
+export function readStoredToken(): string | null {
   return sessionStorage.getItem(STORED);
 }
 
-export function keepToken(token: string): void {
+export function storeToken(token: string): void {
   sessionStorage.setItem(STORED, token);
 }
 
 export function forgetToken(): void {
   sessionStorage.removeItem(STORED);
+}
+
+export interface SignedInSession extends Session {
+  readonly signOut: () => void;
+}
+
+let current: SignedInSession | null = null;
+
+/** Called before any view renders. There is one session at a time, and signing out removes all views. */
+export function provideSession(session: SignedInSession): void {
+  current = session;
+}
+
+export function useSession(): SignedInSession {
+  if (current === null) throw new Error('Nobody is signed in');
+  return current;
+}
+
+/** Records and reports have ids of keys. Only the admin may list their names. */
+export interface KeyNames {
+  readonly keys: readonly Key[];
+  /** The name of a key, or its id where the name is unknown. */
+  readonly nameOf: (id: string) => string;
+}
+
+const NO_KEYS: List<Key> = { data: [] };
+
+export function useKeyNames(): KeyNames {
+  const { api, isAdmin } = useSession();
+  const { value } = useLoad(
+    async (signal) =>
+      isAdmin ? api.get<List<Key>>('/admin/keys', {}, signal) : { kind: 'answer' as const, value: NO_KEYS },
+    [api],
+  );
+  const keys = value?.data ?? [];
+  const names = new Map(keys.map(({ id, name }) => [id, name]));
+  return { keys, nameOf: (id) => names.get(id) || id };
 }

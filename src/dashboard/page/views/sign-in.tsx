@@ -1,6 +1,6 @@
-/** Asks for a token; says nothing about which tokens a deployment has (D2). */
+/** The sign-in form. It does not reveal which tokens the deployment has. */
 import { useState } from 'preact/hooks';
-import { keepToken, type Session, signIn } from '../state/session.ts';
+import { type Session, signIn, storeToken } from '../state/session.ts';
 
 const REFUSALS = {
   refused: 'This token is not accepted.',
@@ -10,15 +10,15 @@ const REFUSALS = {
 export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void }) {
   const [token, setToken] = useState('');
   const [isKept, setKept] = useState(false);
-  const [state, setState] = useState<'idle' | 'asking' | keyof typeof REFUSALS>('idle');
+  const [state, setState] = useState<'idle' | 'busy' | keyof typeof REFUSALS>('idle');
   const isRefused = state === 'refused' || state === 'offline';
 
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
-    setState('asking');
+    setState('busy');
     const result = await signIn(token.trim());
     if (result.kind !== 'session') return setState(result.kind);
-    if (isKept) keepToken(token.trim());
+    if (isKept) storeToken(token.trim());
     onSignedIn(result.session);
   };
 
@@ -28,7 +28,7 @@ export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void 
       <p>What your models cost, and what they stream.</p>
       <form onSubmit={submit}>
         <label for="token">Admin token or gateway key</label>
-        {/* For password managers, which want a name beside what they keep. */}
+        {/* Password managers need a user name beside the password. */}
         <input hidden autocomplete="username" value="weir" />
         <input
           id="token"
@@ -48,8 +48,8 @@ export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void 
           />
           Keep it for this tab
         </label>
-        <button type="submit" class="primary" disabled={state === 'asking'}>
-          {state === 'asking' ? 'Signing in …' : 'Sign in'}
+        <button type="submit" class="primary" disabled={state === 'busy'}>
+          {state === 'busy' ? 'Signing in …' : 'Sign in'}
         </button>
         {isRefused && (
           <p class="problem" role="alert">

@@ -1,18 +1,17 @@
-/** What is spent of a key's budget, and what is left: asked for each key that has one. */
-import type { BudgetLimit, Key, Standing } from '../../api/types.ts';
-import { amount, NONE } from '../../format/numbers.ts';
+/** How much of a key's budget is spent, and the limits of a key in words. */
+import type { BudgetLimit, Key, KeyStatus, Limits } from '../../api/types.ts';
+import { amount, count, NONE } from '../../format/numbers.ts';
 import { Meter } from '../../parts/controls.tsx';
 import { useLoad } from '../../state/load.ts';
-import { useSession } from '../../state/use-session.ts';
-import { periodInWords } from './words.ts';
+import { useSession } from '../../state/session.ts';
 
 export function Budget({ of: key }: { of: Key }) {
-  return key.budget === undefined ? <span class="hint">{NONE}</span> : <Asked of={key} />;
+  return key.budget === undefined ? <span class="hint">{NONE}</span> : <LoadedBudget of={key} />;
 }
 
-function Asked({ of: key }: { of: Key }) {
+function LoadedBudget({ of: key }: { of: Key }) {
   const { api } = useSession();
-  const { value, problem } = useLoad<Standing>(
+  const { value, problem } = useLoad<KeyStatus>(
     (signal) => api.get(`/admin/keys/${key.id}`, {}, signal),
     [api, key.id, JSON.stringify(key.budget)],
   );
@@ -21,8 +20,8 @@ function Asked({ of: key }: { of: Key }) {
 }
 
 interface BudgetBarProps {
-  /** Null while it is on its way. */
-  readonly standing: Standing | null;
+  /** Null while it is loading. */
+  readonly standing: KeyStatus | null;
   readonly of: BudgetLimit | undefined;
 }
 
@@ -48,4 +47,20 @@ export function BudgetBar({ standing, of }: BudgetBarProps) {
       </span>
     </div>
   );
+}
+
+export function limitsInWords({ rpm, tpm, max_concurrent, max_output_tokens }: Limits): string {
+  const words = [
+    rpm !== undefined && `${count(rpm)} requests/min`,
+    tpm !== undefined && `${count(tpm)} tokens/min`,
+    max_concurrent !== undefined && `${count(max_concurrent)} at once`,
+    max_output_tokens !== undefined && `${count(max_output_tokens)} tokens out`,
+  ].filter((word) => word !== false);
+  return words.length === 0 ? NONE : words.join(', ');
+}
+
+const PERIODS: Readonly<Record<string, string>> = { day: 'a day', month: 'a month', total: 'in all' };
+
+export function periodInWords(per: string): string {
+  return PERIODS[per] ?? per;
 }

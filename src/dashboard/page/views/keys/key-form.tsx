@@ -1,20 +1,20 @@
-/** The form that makes a key, or changes one: only what was changed is sent. */
+/** The form that creates or changes a key. A change sends only the changed fields. */
 import { useState } from 'preact/hooks';
 import type { Key, NewKey } from '../../api/types.ts';
-import { tell } from '../../parts/problem.tsx';
-import { Sheet } from '../../parts/sheet.tsx';
-import { useSession } from '../../state/use-session.ts';
+import { Dialog } from '../../parts/dialog.tsx';
+import { describe } from '../../parts/problem.tsx';
+import { useSession } from '../../state/session.ts';
 
 interface KeyFormProps {
   /** Null: a new key. */
   readonly before: Key | null;
-  /** What a budget may be counted in here; the key's own unit stays even without prices. */
+  /** The units for budgets. The key's own unit is offered even if no price uses it. */
   readonly units: readonly string[];
   readonly onClose: () => void;
   readonly onDone: (key: NewKey) => void;
 }
 
-/** As the fields hold it: texts, empty for none. */
+/** The texts of the form's fields; empty for none. */
 interface Draft {
   readonly name: string;
   readonly models: string;
@@ -54,7 +54,7 @@ function draftOf(key: Key | null, [firstUnit = 'USD']: readonly string[]): Draft
   };
 }
 
-/** The request's body: what the fields mean; null where one is empty. */
+/** The values of the fields as a request body; null for an empty field. */
 function bodyOf(draft: Draft): Record<string, unknown> {
   const globs = draft.models.split(/[\s,]+/).filter((glob) => glob !== '');
   const number = (text: string) => (text.trim() === '' ? null : Number(text));
@@ -75,7 +75,7 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
     null,
   );
   const [isSending, setSending] = useState(false);
-  /** @param param the field of the request that it is, where that has another name */
+  /** @param param the name of the field in the request, where it differs */
   const field = (name: keyof Draft, param: string = name) => ({
     value: draft[name],
     'aria-invalid': failure?.param === param,
@@ -100,13 +100,13 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
     const { problem } = answer;
     const isOfField = problem.kind === 'refused' && problem.status === 400;
     setFailure({
-      words: isOfField ? problem.message : tell(problem).title,
+      words: isOfField ? problem.message : describe(problem).title,
       param: isOfField ? problem.param : null,
     });
   };
 
   return (
-    <Sheet title={before === null ? 'New key' : 'Change the key'} onClose={onClose}>
+    <Dialog title={before === null ? 'New key' : 'Change the key'} onClose={onClose}>
       <form onSubmit={submit}>
         <label>
           Name
@@ -177,6 +177,6 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
           </button>
         </footer>
       </form>
-    </Sheet>
+    </Dialog>
   );
 }

@@ -1,18 +1,17 @@
-/** Keys: what each may use and what is left of it; make, change, revoke (D5). */
+/** The view of all keys, their limits and budgets, with dialogs that create, change and revoke a key. */
 import { useState } from 'preact/hooks';
 import type { Key, Keys as KeyList, NewKey } from '../../api/types.ts';
 import { count } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
 import { CopyButton } from '../../parts/controls.tsx';
-import { ProblemBox, tell } from '../../parts/problem.tsx';
-import { Sheet } from '../../parts/sheet.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { describe, ProblemBox } from '../../parts/problem.tsx';
 import { type Column, ShowMore, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { linkTo } from '../../state/route.ts';
-import { useSession } from '../../state/use-session.ts';
-import { Budget } from './budget.tsx';
+import { useSession } from '../../state/session.ts';
+import { Budget, limitsInWords } from './budget.tsx';
 import { KeyForm } from './key-form.tsx';
-import { limitsInWords } from './words.ts';
 
 type Open =
   | { readonly kind: 'new' }
@@ -24,15 +23,15 @@ const PAGE = 50;
 
 export function Keys() {
   const { api } = useSession();
-  /** Each turn asks for the keys and their budgets anew. */
-  const [turn, setTurn] = useState(0);
+  /** Incremented to load the keys and their budgets again. */
+  const [reloads, setReloads] = useState(0);
   const { value, problem, isLoading, reload } = useLoad<KeyList>(
     (signal) => api.get('/admin/keys', {}, signal),
-    [api, turn],
+    [api, reloads],
   );
   const [open, setOpen] = useState<Open | null>(null);
   const [shown, setShown] = useState(PAGE);
-  /** KV lags: what was done here is shown at once, whatever the next list has. */
+  /** Changes made here: KV is eventually consistent, so the next list may not have them yet. */
   const [done, setDone] = useState<ReadonlyMap<string, Key | null>>(new Map());
   const keys = merge(value?.data ?? [], done);
   const units = value?.budget_units ?? [];
@@ -47,7 +46,7 @@ export function Keys() {
         {keys.length > 0 && (
           <span class="hint">
             {count(keys.length)} keys{' '}
-            <button type="button" class="link" onClick={() => setTurn(turn + 1)}>
+            <button type="button" class="link" onClick={() => setReloads(reloads + 1)}>
               Load again
             </button>
           </span>
@@ -63,7 +62,7 @@ export function Keys() {
       )}
       {keys.length > 0 && (
         <Table
-          key={turn}
+          key={reloads}
           label="Keys"
           columns={columnsOf(setOpen)}
           items={keys.slice(0, shown)}
@@ -84,11 +83,11 @@ export function Keys() {
           }}
         />
       )}
-      {open?.kind === 'made' && <Made made={open.key} onClose={() => setOpen(null)} />}
+      {open?.kind === 'made' && <CreatedKey made={open.key} onClose={() => setOpen(null)} />}
       {open?.kind === 'changed' && (
-        <Sheet title="The key was changed" onClose={() => setOpen(null)}>
+        <Dialog title="The key was changed" onClose={() => setOpen(null)}>
           <Warnings of={open.key} />
-        </Sheet>
+        </Dialog>
       )}
       {open?.kind === 'change' && (
         <KeyForm
@@ -116,7 +115,7 @@ export function Keys() {
   );
 }
 
-/** The latest first, with what was made, changed (a key) or revoked (null) here on top. */
+/** The listed keys with the changes made here (null: revoked), latest first. */
 function merge(listed: readonly Key[], done: ReadonlyMap<string, Key | null>): Key[] {
   const byId = new Map(listed.map((key) => [key.id, key]));
   for (const [id, key] of done) {
@@ -172,9 +171,9 @@ function columnsOf(onOpen: (open: Open) => void): readonly Column<Key>[] {
   ];
 }
 
-function Made({ made, onClose }: { made: NewKey; onClose: () => void }) {
+function CreatedKey({ made, onClose }: { made: NewKey; onClose: () => void }) {
   return (
-    <Sheet title="The new key" onClose={onClose}>
+    <Dialog title="The new key" onClose={onClose}>
       <p>
         Copy it now: it is not kept, and <strong>not shown again</strong>.
       </p>
@@ -184,11 +183,11 @@ function Made({ made, onClose }: { made: NewKey; onClose: () => void }) {
       </p>
       <Warnings of={made} />
       <p class="hint">It may take up to a minute until every location knows it.</p>
-    </Sheet>
+    </Dialog>
   );
 }
 
-/** What keeps a key from being of use: shown when it was made or changed, which it was all the same. */
+/** Reasons why a created or changed key can't be used. */
 function Warnings({ of: { warnings = [] } }: { of: NewKey }) {
   if (warnings.length === 0) return null;
   return (
@@ -210,10 +209,10 @@ function Revoke({ of: key, onClose, onDone }: { of: Key; onClose: () => void; on
     const answer = await api.send('DELETE', `/admin/keys/${key.id}`);
     if (answer.kind === 'answer' || (answer.problem.kind === 'refused' && answer.problem.status === 404))
       onDone();
-    else setFailure(tell(answer.problem).title);
+    else setFailure(describe(answer.problem).title);
   };
   return (
-    <Sheet title="Revoke this key?" onClose={onClose}>
+    <Dialog title="Revoke this key?" onClose={onClose}>
       <p>
         <bdi>
           <strong>{key.name || key.id}</strong>
@@ -235,6 +234,6 @@ function Revoke({ of: key, onClose, onDone }: { of: Key; onClose: () => void; on
           Revoke
         </button>
       </footer>
-    </Sheet>
+    </Dialog>
   );
 }

@@ -1,17 +1,17 @@
-/** The key that is signed in: what it may use and what is left of it. */
-import type { Standing } from '../../api/types.ts';
+/** The view of the signed-in key: its models, limits and budget. */
+import type { KeyStatus } from '../../api/types.ts';
 import { count } from '../../format/numbers.ts';
 import { date, exactTime } from '../../format/times.ts';
 import { Meter } from '../../parts/controls.tsx';
-import { Facts } from '../../parts/facts.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
+import { Facts } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
-import { useSession } from '../../state/use-session.ts';
+import { useSession } from '../../state/session.ts';
 import { BudgetBar } from './budget.tsx';
 
 export function OwnKey() {
   const { api } = useSession();
-  const { value, problem, reload } = useLoad<Standing>((signal) => api.get('/v1/key', {}, signal), [api]);
+  const { value, problem, reload } = useLoad<KeyStatus>((signal) => api.get('/v1/key', {}, signal), [api]);
   if (problem !== null) return <ProblemBox problem={problem} onRetry={reload} />;
   if (value === null) return <p class="hint">Loading …</p>;
   const { limits, budget, requests, tokens, concurrent } = value;

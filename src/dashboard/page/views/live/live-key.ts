@@ -1,6 +1,6 @@
-/** What the live view asks with: the signed-in key, or for the admin a key that is made for an hour (D6). */
+/** The credential of the live view: the signed-in key, or for the admin a new key that expires in an hour. */
 import { Api, type Problem } from '../../api/fetch-api.ts';
-import type { Key, List, NewKey, Standing } from '../../api/types.ts';
+import type { Key, KeyStatus, List, NewKey } from '../../api/types.ts';
 import type { Session } from '../../state/session.ts';
 
 const NAME = 'Live view of the dashboard';
@@ -9,7 +9,7 @@ const LIFE_MS = 3_600_000;
 export type LiveApi =
   | { readonly kind: 'api'; readonly api: Api }
   | { readonly kind: 'problem'; readonly problem: Problem }
-  /** Callers bring their providers' own keys, and the admin has none. */
+  /** With AUTH=passthrough callers send their provider keys, and the admin has none. */
   | { readonly kind: 'passthrough' };
 
 interface Made {
@@ -29,19 +29,19 @@ export async function liveApi({ api, isAdmin }: Session, now = Date.now()): Prom
   const answer = await api.send<NewKey>('POST', '/admin/keys', body);
   if (answer.kind === 'problem') return answer;
   const own = new Api(answer.value.key);
-  const standing = await own.get<Standing>('/v1/key');
+  const standing = await own.get<KeyStatus>('/v1/key');
   if (standing.kind === 'problem') return standing;
   const { id, created_at } = standing.value;
   if (created_at !== null) {
     made.set(api, { api: own, expiresAt });
     return { kind: 'api', api: own };
   }
-  // It would be sent on as a provider's key, or is not asked for at all.
+  // This AUTH takes no gateway keys: it sends credentials on to providers, or needs none.
   await api.send('DELETE', `/admin/keys/${answer.value.id}`);
   return id === 'open' ? { kind: 'api', api: new Api('') } : { kind: 'passthrough' };
 }
 
-/** Those of earlier hours: nothing else takes them away. */
+/** Revokes the keys of earlier live views. Nothing else deletes them. */
 async function revokeExpired(api: Api, now: number): Promise<void> {
   const keys = await api.get<List<Key>>('/admin/keys');
   if (keys.kind === 'problem') return;

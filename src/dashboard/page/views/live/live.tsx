@@ -1,13 +1,13 @@
-/** Live: one prompt to one or two models, both streams side by side, with every frame as it arrived (D6). */
+/** The live view: sends one prompt to one or two models, and shows both streams with every frame as it arrives. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { List, Model } from '../../api/types.ts';
-import { ProblemBox, tell } from '../../parts/problem.tsx';
+import { describe, ProblemBox } from '../../parts/problem.tsx';
 import { useLoad } from '../../state/load.ts';
 import { goTo, type Params } from '../../state/route.ts';
-import { useSession } from '../../state/use-session.ts';
-import { Lane } from './lane.tsx';
+import { useSession } from '../../state/session.ts';
 import { liveApi } from './live-key.ts';
 import { Run } from './run.ts';
+import { StreamView } from './stream-view.tsx';
 
 const DEFAULT_PROMPT = 'Explain in three sentences what a weir does.';
 
@@ -20,28 +20,28 @@ export function Live({ params }: { params: Params }) {
   const [failure, setFailure] = useState<string | null>(null);
   const { runs, start, stop } = useRuns();
   const isRunning = runs.some((run) => run.isRunning);
-  /** As the fields show them: the URL has them after the next change of its own. */
+  /** The texts of the fields. The URL gets them on change events. */
   const [chosen, setChosen] = useState<Chosen>(NONE_CHOSEN);
-  const isAsking = useRef(false);
+  const isSending = useRef(false);
   useEffect(() => setChosen({ a: params.a ?? '', b: params.b ?? '' }), [params.a, params.b]);
 
   const send = async (event: SubmitEvent) => {
     event.preventDefault();
-    // A second Enter while the key is made would ask twice.
-    if (isRunning || isAsking.current) return;
+    // A second Enter while the key is being created would send two requests.
+    if (isRunning || isSending.current) return;
     setFailure(null);
     const fields = readFields(more);
     if (fields === null)
       return setFailure('More of the request must be a JSON object, such as {"max_tokens": 100}.');
     const asked = [chosen.a.trim(), chosen.b.trim()].filter((id) => id !== '');
-    isAsking.current = true;
+    isSending.current = true;
     const made = await liveApi(session);
-    isAsking.current = false;
+    isSending.current = false;
     if (made.kind === 'passthrough')
       return setFailure(
         "This deployment passes its callers' own provider keys on (AUTH=passthrough): sign in with such a key to ask a model.",
       );
-    if (made.kind === 'problem') return setFailure(tell(made.problem).title);
+    if (made.kind === 'problem') return setFailure(describe(made.problem).title);
     start(asked, made.api, {
       messages: [{ role: 'user', content: prompt }],
       stream: true,
@@ -131,7 +131,7 @@ export function Live({ params }: { params: Params }) {
       ) : (
         <div class="lanes">
           {runs.map((run, i) => (
-            <Lane key={i} run={run} spanMs={spanMs} />
+            <StreamView key={i} run={run} spanMs={spanMs} />
           ))}
         </div>
       )}
@@ -142,10 +142,10 @@ export function Live({ params }: { params: Params }) {
 type Chosen = Readonly<Record<'a' | 'b', string>>;
 const NONE_CHOSEN: Chosen = { a: '', b: '' };
 
-/** However fast streams are, they are drawn no more often. */
+/** The shortest time between two renders, however fast the streams are. */
 const DRAW_MS = 60;
 
-/** The streams that run; they end with the view. */
+/** The running streams. They are stopped when the view is left. */
 function useRuns() {
   const [runs, setRuns] = useState<readonly Run[]>([]);
   const [, draw] = useState(0);
@@ -177,7 +177,7 @@ function useRuns() {
   return { runs, start, stop };
 }
 
-/** @returns null where the text is no JSON object */
+/** @returns null where the text is not a JSON object */
 function readFields(text: string): Readonly<Record<string, unknown>> | null {
   if (text.trim() === '') return {};
   try {

@@ -1,16 +1,16 @@
-/** One stream as it comes: its frames, what they say, and how it ended. */
+/** Runs one stream: collects its frames and output parts, and records how it ended. */
 import { type Api, type Problem, problemOf } from '../../api/fetch-api.ts';
 import { type Frame, readFrames } from '../../api/frames.ts';
 
 export type PartKind = 'reasoning' | 'text' | 'refusal' | 'tool' | 'error';
 export type FrameKind = PartKind | 'usage' | 'done' | 'other';
 
-/** A stretch of the answer of one kind. */
+/** A run of output of one kind. */
 export interface Part {
   readonly kind: PartKind;
-  /** Parts with the same one go on from each other. */
+  /** A later delta with the same id continues the part. */
   readonly id: string;
-  /** A tool's name, an error's code. */
+  /** A tool's name or an error's code. */
   readonly title: string;
   text: string;
 }
@@ -25,7 +25,7 @@ interface Usage {
   readonly total_tokens?: number;
   readonly prompt_tokens_details?: { readonly cached_tokens?: number; readonly cache_write_tokens?: number };
   readonly completion_tokens_details?: { readonly reasoning_tokens?: number };
-  /** Dollars. */
+  /** In US dollars. */
   readonly cost?: number;
 }
 
@@ -51,9 +51,9 @@ interface ToolCall {
   readonly function?: { readonly name?: string; readonly arguments?: string };
 }
 
-/** Frames that are kept; those after them are counted alone. */
+/** How many frames are kept. Later ones are only counted. */
 const MAX_FRAMES = 5000;
-/** Characters of one part that are kept: the frames tell the rest. */
+/** How many characters of one part are kept. */
 const MAX_TEXT = 100_000;
 
 export class Run {
@@ -63,7 +63,7 @@ export class Run {
   phase: 'waiting' | 'streaming' | 'done' | 'stopped' | 'failed' = 'waiting';
   frameCount = 0;
   bytes = 0;
-  /** ms since the request was sent; null until then. */
+  /** The first output, in ms since the request was sent; null before it. */
   firstAt: number | null = null;
   lastAt = 0;
   endedAt: number | null = null;
@@ -84,7 +84,7 @@ export class Run {
     return this.endedAt === null;
   }
 
-  /** Ends the upstream, too: the deployment sees that its client left. */
+  /** Aborts the request. The deployment then cancels its upstream. */
   stop(): void {
     this.#aborting.abort();
   }
@@ -168,8 +168,8 @@ export class Run {
     const add = (of: PartKind, id: string, text: string, title: string) => {
       kind = of;
       const last = this.parts.findLast((part) => part.id === id);
-      const goesOn = last !== undefined && (of === 'tool' || last === this.parts.at(-1));
-      if (goesOn) last.text += last.text.length < MAX_TEXT ? text : '';
+      const continues = last !== undefined && (of === 'tool' || last === this.parts.at(-1));
+      if (continues) last.text += last.text.length < MAX_TEXT ? text : '';
       else this.parts.push({ kind: of, id, title, text });
     };
     const of = index === 0 ? '' : ` ${index + 1}`;

@@ -1,4 +1,4 @@
-/** The headline figures, each against the range before; four of them choose what the chart draws. */
+/** The headline figures, compared with the previous range. Four of them select the chart's metric. */
 import type { Sums } from '../../api/types.ts';
 import { compact, count, milliseconds, money, NONE, rate, share } from '../../format/numbers.ts';
 import { linkTo, type Params } from '../../state/route.ts';
@@ -6,8 +6,8 @@ import { METRICS, type Metric } from './metrics.ts';
 
 interface FiguresProps {
   readonly now: Sums | null;
-  readonly then: Sums | null;
-  /** Null: not known. */
+  readonly previous: Sums | null;
+  /** Null: unknown. */
   readonly refused: number | null;
   readonly currency: string;
   readonly metric: Metric;
@@ -16,7 +16,7 @@ interface FiguresProps {
 
 interface Figure {
   readonly label: string;
-  /** The metric that it chooses. */
+  /** The metric that the figure selects. */
   readonly metric?: Metric['name'];
   readonly text: (sums: Sums) => string;
   readonly value: (sums: Sums) => number | null;
@@ -93,7 +93,7 @@ function spendNote(sums: Sums, currency: string): string | null {
   return notes.length === 0 ? null : notes.join(', ');
 }
 
-export function Figures({ now, then, refused, currency, metric, params }: FiguresProps) {
+export function Figures({ now, previous, refused, currency, metric, params }: FiguresProps) {
   return (
     <dl class="figures">
       {figuresIn(currency).map(({ label, metric: own, text, value, note }) => {
@@ -114,7 +114,7 @@ export function Figures({ now, then, refused, currency, metric, params }: Figure
             </dt>
             <dd>
               <span class="value">{now === null ? NONE : text(now)}</span>
-              <Trend now={now && value(now)} then={then && value(then)} />
+              <Trend now={now && value(now)} previous={previous && value(previous)} />
               {now !== null && note?.(now) && <span class="hint">{note(now)}</span>}
             </dd>
           </div>
@@ -131,9 +131,9 @@ export function Figures({ now, then, refused, currency, metric, params }: Figure
   );
 }
 
-function Trend({ now, then }: { now: number | null; then: number | null }) {
-  if (!now || !then || now === then) return null;
-  const change = now / then - 1;
+function Trend({ now, previous }: { now: number | null; previous: number | null }) {
+  if (!now || !previous || now === previous) return null;
+  const change = now / previous - 1;
   return (
     <span class="hint trend">
       <span aria-hidden="true">{change > 0 ? '▲' : '▼'} </span>

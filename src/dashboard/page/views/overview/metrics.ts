@@ -1,4 +1,4 @@
-/** What the overview can draw and sort by, and the order of groups. */
+/** The metrics of the overview, and the order and colours of its groups. */
 import type { GroupName, Row, Sums } from '../../api/types.ts';
 import { compact, moneyFormat } from '../../format/numbers.ts';
 
@@ -23,32 +23,32 @@ export const METRICS = [
   { name: 'failures', label: 'Failures', valueOf: (sums) => sums.failed_requests, format: counts },
 ] as const satisfies readonly Metric[];
 
-/** The currency with the most requests can't be told: the largest sum comes first. */
+/** The currencies of a report, the one with the largest sum first. */
 export function currenciesOf(total: Sums | undefined): string[] {
   return Object.entries(total?.cost ?? {})
     .sort(([, a], [, b]) => b - a)
     .map(([currency]) => currency);
 }
 
-/** A group of the table and of the chart. */
+/** A group in the table and the chart. */
 export interface Ranked {
   readonly id: string;
   readonly colour: string;
   readonly row: Row;
 }
 
-/** Groups that have a colour of their own; the others share one. */
+/** The number of groups with their own colour. All others share one. */
 const MAX_COLOURS = 6;
 export const OTHER_COLOUR = 'other';
 
-/** The dearest first. Statuses keep their colours, whatever they cost. */
+/** Sorts groups by cost, highest first. The colour of a status is fixed. */
 export function rank(rows: readonly Row[], by: GroupName, currency: string): Ranked[] {
   const cost = (row: Row) => row.cost[currency] ?? 0;
   return [...rows]
     .sort((a, b) => cost(b) - cost(a) || b.requests - a.requests)
-    .map((row, place) => {
+    .map((row, position) => {
       const id = row[by] ?? '';
-      const own = place < MAX_COLOURS ? `c${place}` : OTHER_COLOUR;
+      const own = position < MAX_COLOURS ? `c${position}` : OTHER_COLOUR;
       return { id, row, colour: by === 'status' ? `status-${id}` : own };
     });
 }

@@ -5,7 +5,7 @@ import { ProblemBox } from '../../parts/problem.tsx';
 import { useLoad, within } from '../../state/load.ts';
 import { type Range, spanOf, stepsOf } from '../../state/range.ts';
 import type { Params } from '../../state/route.ts';
-import { useSession } from '../../state/use-session.ts';
+import { useSession } from '../../state/session.ts';
 import { type Metric, OTHER_COLOUR, type Ranked } from './metrics.ts';
 
 interface OverTimeProps {
@@ -14,7 +14,7 @@ interface OverTimeProps {
   readonly by: GroupName;
   readonly metric: Metric;
   readonly currency: string;
-  /** The dearest first. */
+  /** Sorted by cost, highest first. */
   readonly groups: readonly Ranked[];
   readonly nameOf: (key: string) => string;
 }
@@ -24,15 +24,15 @@ export function OverTime({ range, filters, by, metric, currency, groups, nameOf 
   const steps = stepsOf(range);
   const report = useLoad<Report & { readonly isDivided: boolean }>(
     within(range, async (signal) => {
-      const ask = (group_by: string) =>
+      const fetchReport = (group_by: string) =>
         api.get<Report>('/v1/usage', { ...spanOf(range), ...filters, group_by }, signal);
-      const divided = await ask(`${range.step},${by}`);
-      // A report of too many rows is refused: then the bars are drawn undivided.
+      const divided = await fetchReport(`${range.step},${by}`);
+      // The API refuses a report with too many rows: the bars are then drawn without groups.
       const isTooLarge =
         divided.kind === 'problem' &&
         divided.problem.kind === 'refused' &&
         divided.problem.param === 'group_by';
-      const answer = isTooLarge ? await ask(range.step) : divided;
+      const answer = isTooLarge ? await fetchReport(range.step) : divided;
       return answer.kind === 'answer'
         ? { ...answer, value: { ...answer.value, isDivided: !isTooLarge } }
         : answer;
@@ -42,10 +42,10 @@ export function OverTime({ range, filters, by, metric, currency, groups, nameOf 
   if (report.problem !== null) return <ProblemBox problem={report.problem} onRetry={report.reload} />;
   if (report.value === null) return <div class="chart waiting" />;
   const { data, isDivided } = report.value;
-  const worth = (row: Row) => metric.valueOf(row, currency);
+  const amountOf = (row: Row) => metric.valueOf(row, currency);
   const series = isDivided
-    ? divide(data, steps, range.step, by, groups, worth, nameOf)
-    : [{ name: 'All', colour: 'c0', values: valuesOf(data, steps, range.step, worth) }];
+    ? divide(data, steps, range.step, by, groups, amountOf, nameOf)
+    : [{ name: 'All', colour: 'c0', values: valuesOf(data, steps, range.step, amountOf) }];
   const largest = Math.max(
     0,
     ...steps.map((_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0)),
@@ -65,27 +65,27 @@ export function OverTime({ range, filters, by, metric, currency, groups, nameOf 
   );
 }
 
-type Valued = (row: Row) => number;
+type RowValue = (row: Row) => number;
 
 function valuesOf(
   rows: readonly Row[],
   steps: readonly string[],
   step: Range['step'],
-  worth: Valued,
+  amountOf: RowValue,
 ): number[] {
   const sums = new Map<string, number>();
-  for (const row of rows) sums.set(row[step] ?? '', (sums.get(row[step] ?? '') ?? 0) + worth(row));
+  for (const row of rows) sums.set(row[step] ?? '', (sums.get(row[step] ?? '') ?? 0) + amountOf(row));
   return steps.map((name) => sums.get(name) ?? 0);
 }
 
-/** One series each group that has a colour of its own, and one of all others. */
+/** One series for each group with its own colour, and one for all others. */
 function divide(
   rows: readonly Row[],
   steps: readonly string[],
   step: Range['step'],
   by: GroupName,
   groups: readonly Ranked[],
-  worth: Valued,
+  amountOf: RowValue,
   nameOf: (key: string) => string,
 ): Series[] {
   const own = groups.filter(({ colour }) => colour !== OTHER_COLOUR);
@@ -93,11 +93,11 @@ function divide(
   const series = own.map(({ id, colour }) => ({
     name: by === 'key' ? nameOf(id) : id,
     colour,
-    values: valuesOf(byGroup.get(id) ?? [], steps, step, worth),
+    values: valuesOf(byGroup.get(id) ?? [], steps, step, amountOf),
   }));
   const known = new Set(own.map(({ id }) => id));
   const rest = rows.filter((row) => !known.has(row[by] ?? ''));
   if (rest.length > 0)
-    series.push({ name: 'Others', colour: OTHER_COLOUR, values: valuesOf(rest, steps, step, worth) });
+    series.push({ name: 'Others', colour: OTHER_COLOUR, values: valuesOf(rest, steps, step, amountOf) });
   return series;
 }

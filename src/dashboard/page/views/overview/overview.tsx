@@ -1,13 +1,12 @@
-/** Overview: what was spent and how it went, over time and by group, against the range before (D3). */
+/** The overview: spend, requests, tokens and failures over time and by group, compared with the previous range. */
 import type { GroupName, Refusals, Report } from '../../api/types.ts';
 import { timeOfDay } from '../../format/times.ts';
 import { Chips, RangePicker } from '../../parts/controls.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
 import { useLoad, within } from '../../state/load.ts';
-import { before, readRange, spanOf } from '../../state/range.ts';
+import { previousRange, readRange, spanOf } from '../../state/range.ts';
 import { goTo, linkTo, type Params } from '../../state/route.ts';
-import { useKeyNames } from '../../state/use-key-names.ts';
-import { useSession } from '../../state/use-session.ts';
+import { useKeyNames, useSession } from '../../state/session.ts';
 import { Figures } from './figures.tsx';
 import { currenciesOf, METRICS, rank } from './metrics.ts';
 import { OverTime } from './over-time.tsx';
@@ -20,14 +19,14 @@ const GROUPS: readonly { readonly name: GroupName; readonly label: string }[] = 
   { name: 'key', label: 'Key' },
   { name: 'status', label: 'Status' },
 ];
-/** What is on the screen, which may still be of the grouping before. */
+/** The report on screen. It may still have the previous grouping while the next is loading. */
 interface Shown extends Report {
   readonly by: GroupName;
   /** ms since the epoch. */
   readonly loadedAt: number;
 }
 
-/** Null: none are counted of what the view is narrowed to. */
+/** Refusals are not counted by the active filters. */
 const NO_REFUSALS: Refusals = { data: [], total: { refused_requests: null } };
 
 const FILTERS = ['provider', 'model', 'key', 'status'] as const;
@@ -41,7 +40,7 @@ export function Overview({ params }: { params: Params }) {
   const filters = Object.fromEntries(
     FILTERS.flatMap((name) => (params[name] && (name !== 'key' || isAdmin) ? [[name, params[name]]] : [])),
   );
-  const asked = JSON.stringify([spanOf(range), filters, range.problem]);
+  const query = JSON.stringify([spanOf(range), filters, range.problem]);
   const now = useLoad<Shown>(
     within(range, async (signal) => {
       const answer = await api.get<Report>(
@@ -53,15 +52,15 @@ export function Overview({ params }: { params: Params }) {
         ? { ...answer, value: { ...answer.value, loadedAt: Date.now(), by } }
         : answer;
     }),
-    [api, asked, by],
+    [api, query, by],
   );
-  const then = useLoad<Report>(
+  const previous = useLoad<Report>(
     within(range, (signal) =>
-      api.get('/v1/usage', { ...spanOf(before(range)), ...filters, group_by: 'status' }, signal),
+      api.get('/v1/usage', { ...spanOf(previousRange(range)), ...filters, group_by: 'status' }, signal),
     ),
-    [api, asked],
+    [api, query],
   );
-  // What was refused had no provider yet, no model and no status.
+  // A refused request has no provider, model or status.
   const { key = '', ...others } = filters;
   const refused = useLoad<Refusals>(
     within(range, async (signal) =>
@@ -73,7 +72,7 @@ export function Overview({ params }: { params: Params }) {
             signal,
           ),
     ),
-    [api, asked],
+    [api, query],
   );
   const metric = METRICS.find(({ name }) => name === params.metric) ?? METRICS[0];
   const currencies = currenciesOf(now.value?.total);
@@ -118,7 +117,7 @@ export function Overview({ params }: { params: Params }) {
         <div aria-busy={now.isLoading} class={now.isLoading ? 'loading' : ''}>
           <Figures
             now={shown?.total ?? null}
-            then={then.value?.total ?? null}
+            previous={previous.value?.total ?? null}
             refused={refused.value?.total.refused_requests ?? null}
             {...{ currency, metric, params }}
           />
@@ -149,7 +148,7 @@ export function Overview({ params }: { params: Params }) {
                 class="link"
                 onClick={() => {
                   now.reload();
-                  then.reload();
+                  previous.reload();
                   refused.reload();
                 }}
               >

@@ -1,11 +1,11 @@
-/** The requests that were refused before any provider was asked: why, and for the admin whose they were (M6). */
+/** Counts of requests that were refused before any provider was called, by reason and, for the admin, by key. */
 import type { RefusalRow, Refusals } from '../../api/types.ts';
 import { count } from '../../format/numbers.ts';
 import { type Column, Table } from '../../parts/table.tsx';
 
 const PAGE = 50;
 
-/** By the error's code: what it means to the reader. */
+/** The meaning of each error code. */
 const REASONS: Readonly<Record<string, string>> = {
   invalid_api_key: 'no key, or a wrong, revoked or expired one',
   model_not_allowed: 'a model that the key may not use',
@@ -19,7 +19,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 interface RefusedProps {
   readonly refusals: Refusals;
-  /** Null: all are of the key that is signed in. */
+  /** Null: all requests are the signed-in key's. */
   readonly nameOf: ((id: string) => string) | null;
 }
 

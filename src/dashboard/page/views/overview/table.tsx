@@ -1,4 +1,4 @@
-/** The groups in numbers: the dearest first, with their share of the chosen metric. */
+/** The table of groups, with their share of the selected metric. */
 import { useState } from 'preact/hooks';
 import type { GroupName, Row, Sums } from '../../api/types.ts';
 import { FAILED, statusWords } from '../../format/endings.ts';
@@ -19,7 +19,7 @@ interface GroupTableProps {
 
 const PAGE = 50;
 const STEP = 200;
-/** What a click on a group goes on to: the next question about it. */
+/** The grouping to which a click on a group leads. */
 const NEXT: Readonly<Record<GroupName, GroupName>> = {
   provider: 'model',
   model: 'status',
@@ -81,7 +81,7 @@ function labelOf(by: GroupName, id: string, nameOf: (key: string) => string): st
   return by === 'status' ? statusWords(id) : id;
 }
 
-/** No price is not the same as no cost. */
+/** A group without a price is different from one without cost. */
 function Unpriced({ row }: { row: Row }) {
   return row.unpriced_requests > 0 ? <span class="hint">no price</span> : NONE;
 }
@@ -94,7 +94,7 @@ interface RequestsLinkProps {
   readonly status: string | undefined;
 }
 
-/** The number, as a link to the requests that it counts, where the list of requests can be narrowed to them. */
+/** A number that links to the counted requests, where the list of requests can filter them. */
 function RequestsLink({ params, by, id, value, status }: RequestsLinkProps) {
   const { range = '', from = '', to = '', key = '', model = '', provider = '' } = params;
   if (value === 0 || by === 'provider' || provider !== '') return <>{count(value)}</>;

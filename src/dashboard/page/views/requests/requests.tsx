@@ -1,4 +1,4 @@
-/** Requests: single records, the newest first, narrowed by key, model, status or id; one opens to all that is known of it (D4). */
+/** The list of requests, newest first, filtered by key, model or status. A request opens in a dialog. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Problem } from '../../api/fetch-api.ts';
 import type { RecordPage, UsageRecord } from '../../api/types.ts';
@@ -11,9 +11,8 @@ import { type Column, Table } from '../../parts/table.tsx';
 import { within } from '../../state/load.ts';
 import { readRange, spanOf } from '../../state/range.ts';
 import { goTo, linkTo, type Params } from '../../state/route.ts';
-import { type KeyNames, useKeyNames } from '../../state/use-key-names.ts';
-import { useSession } from '../../state/use-session.ts';
-import { RecordSheet } from './record-sheet.tsx';
+import { type KeyNames, useKeyNames, useSession } from '../../state/session.ts';
+import { RecordDialog } from './record-dialog.tsx';
 
 const PAGE = '50';
 const ID = /^[0-9a-f-]{36}$/;
@@ -44,7 +43,7 @@ export function Requests({ params }: { params: Params }) {
       )}
       {problem === null && <More {...{ isLoading, hasMore, more }} />}
       {params.id && (
-        <RecordSheet
+        <RecordDialog
           key={params.id}
           id={params.id}
           names={names}
@@ -57,8 +56,8 @@ export function Requests({ params }: { params: Params }) {
 
 function Filters({ params, names }: { params: Params; names: KeyNames }) {
   const { isAdmin } = useSession();
-  const [sought, setSought] = useState('');
-  useEffect(() => setSought(params.model ?? ''), [params.model]);
+  const [search, setSearch] = useState('');
+  useEffect(() => setSearch(params.model ?? ''), [params.model]);
   const set = (name: string) => (event: Event & { currentTarget: HTMLSelectElement }) =>
     goTo('requests', params, { [name]: event.currentTarget.value });
   return (
@@ -95,9 +94,9 @@ function Filters({ params, names }: { params: Params; names: KeyNames }) {
           type="search"
           size={24}
           placeholder="provider/model or id"
-          // Kept here, because a redraw while somebody types would put the URL's text back.
-          value={sought}
-          onInput={(event) => setSought(event.currentTarget.value)}
+          // In the state, because a render during typing would reset the field to the URL's text.
+          value={search}
+          onInput={(event) => setSearch(event.currentTarget.value)}
           onChange={(event) => {
             const text = event.currentTarget.value.trim();
             goTo('requests', params, ID.test(text) ? { id: text } : { model: text });
@@ -114,7 +113,7 @@ function columnsOf(
   isAdmin: boolean,
   records: readonly UsageRecord[],
 ): readonly Column<UsageRecord>[] {
-  // One number of decimals for all, so that the column is aligned.
+  // All amounts get the same number of decimals, so that the column is aligned.
   const largest = Math.max(0, ...records.map(({ cost }) => cost ?? 0));
   const number = (head: string, cell: Column<UsageRecord>['cell'], look = 'num wide') => ({
     head,
@@ -178,7 +177,7 @@ interface MoreProps {
   readonly more: () => void;
 }
 
-/** Loads on when it comes into view; the button is for those who do not scroll. */
+/** Loads the next page when it scrolls into view, or on a click. */
 function More({ isLoading, hasMore, more }: MoreProps) {
   const end = useRef<HTMLParagraphElement>(null);
   useEffect(() => {
@@ -211,12 +210,12 @@ interface Loaded {
 
 const NOTHING: Loaded = { records: [], cursor: null, problem: null, isLoading: true };
 
-/** The pages that were read so far. */
+/** The records that were loaded so far. */
 function useRecords(params: Params) {
   const { api, isAdmin } = useSession();
   const [loaded, setLoaded] = useState(NOTHING);
-  const [turn, setTurn] = useState(0);
-  /** Which list a page belongs to: an answer that comes after the next list was begun is dropped. */
+  const [reloads, setReloads] = useState(0);
+  /** The number of the current list. A response for an earlier list is dropped. */
   const current = useRef(0);
   const { model, status, key } = params;
   const range = readRange(params);
@@ -248,7 +247,7 @@ function useRecords(params: Params) {
     current.current++;
     setLoaded(NOTHING);
     void read(null, current.current);
-  }, [api, JSON.stringify([query, range.problem]), turn]);
+  }, [api, JSON.stringify([query, range.problem]), reloads]);
   const { records, cursor, problem, isLoading } = loaded;
   return {
     records,
@@ -256,6 +255,6 @@ function useRecords(params: Params) {
     isLoading,
     hasMore: cursor !== null,
     more: () => void read(cursor, current.current),
-    reload: () => setTurn((before) => before + 1),
+    reload: () => setReloads((before) => before + 1),
   };
 }

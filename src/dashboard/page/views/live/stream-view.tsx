@@ -1,4 +1,4 @@
-/** One stream of the live view: its figures, what it says, and each frame as it arrived. */
+/** One stream of the live view: its figures, its output, and each frame as it arrived. */
 import { useState } from 'preact/hooks';
 import { Strip } from '../../charts/strip.tsx';
 import { bytes, count, milliseconds, money, NONE, rate } from '../../format/numbers.ts';
@@ -6,7 +6,7 @@ import { ProblemBox } from '../../parts/problem.tsx';
 import { linkTo } from '../../state/route.ts';
 import type { Part, Run, SeenFrame } from './run.ts';
 
-interface LaneProps {
+interface StreamViewProps {
   readonly run: Run;
   readonly spanMs: number;
 }
@@ -19,7 +19,7 @@ const PHASES: Readonly<Record<Run['phase'], string>> = {
   failed: 'Failed',
 };
 
-export function Lane({ run, spanMs }: LaneProps) {
+export function StreamView({ run, spanMs }: StreamViewProps) {
   const { usage, firstAt, endedAt, phase, finish } = run;
   const streamedMs = firstAt === null ? 0 : (endedAt ?? run.lastAt) - firstAt;
   const completion = usage?.completion_tokens;
@@ -132,8 +132,8 @@ function Frames({ run }: { run: Run }) {
   );
 }
 
-/** Without the fields that every frame of a stream has alike, which come first (C2). */
-function newsOf(text: string): string {
+/** Hides the leading fields, which are the same in every frame of a stream. */
+function withoutPrefix(text: string): string {
   return text.replace(/^.*?(?="choices":)/, '… ');
 }
 
@@ -151,7 +151,7 @@ function FrameLine({ frame }: { frame: SeenFrame }) {
           aria-expanded={isOpen}
           onClick={() => setOpen(!isOpen)}
         >
-          {isOpen ? JSON.stringify(frame.json, null, 2) : newsOf(frame.text)}
+          {isOpen ? JSON.stringify(frame.json, null, 2) : withoutPrefix(frame.text)}
         </button>
       ) : (
         <span class={`code mark ${frame.kind}`}>{frame.text}</span>

@@ -1,4 +1,4 @@
-/** The width of an element as it is laid out, for charts that are drawn to the pixel. */
+/** Measures the width of an element, for charts that are drawn in pixels. */
 import type { RefObject } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 

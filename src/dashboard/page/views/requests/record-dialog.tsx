@@ -1,24 +1,22 @@
-/** One request's record, in words first: how it ended, when what happened, what it used and why it cost that. */
+/** The dialog of one request's record: how it ended, its timing, usage, cost and attempts. */
 import type { UsageRecord } from '../../api/types.ts';
-import { TimeLine } from '../../charts/time-line.tsx';
 import { endingOf } from '../../format/endings.ts';
 import { bytes, count, milliseconds, money, rate } from '../../format/numbers.ts';
 import { date, exactTime } from '../../format/times.ts';
-import { Facts } from '../../parts/facts.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
-import { Sheet } from '../../parts/sheet.tsx';
+import { Facts } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { linkTo } from '../../state/route.ts';
-import type { KeyNames } from '../../state/use-key-names.ts';
-import { useSession } from '../../state/use-session.ts';
+import { type KeyNames, useSession } from '../../state/session.ts';
 
-interface RecordSheetProps {
+interface RecordDialogProps {
   readonly id: string;
   readonly names: KeyNames;
   readonly onClose: () => void;
 }
 
-export function RecordSheet({ id, names, onClose }: RecordSheetProps) {
+export function RecordDialog({ id, names, onClose }: RecordDialogProps) {
   const { api } = useSession();
   const { value, problem, reload } = useLoad<UsageRecord>(
     (signal) => api.get(`/v1/usage/records/${encodeURIComponent(id)}`, {}, signal),
@@ -26,7 +24,7 @@ export function RecordSheet({ id, names, onClose }: RecordSheetProps) {
   );
   const isUnknown = problem?.kind === 'refused' && problem.status === 404;
   return (
-    <Sheet title="Request" onClose={onClose} isTall>
+    <Dialog title="Request" onClose={onClose} isTall>
       <p class="code id">
         <bdi>{id}</bdi>
       </p>
@@ -45,7 +43,7 @@ export function RecordSheet({ id, names, onClose }: RecordSheetProps) {
       ) : (
         <Record record={value} names={names} />
       )}
-    </Sheet>
+    </Dialog>
   );
 }
 
@@ -133,6 +131,25 @@ function Record({ record, names }: { record: UsageRecord; names: KeyNames }) {
         <pre tabIndex={0}>{JSON.stringify(record, null, 2)}</pre>
       </details>
     </>
+  );
+}
+
+/** The wait for the first token, and the output until the end. */
+function TimeLine({ record: { total_ms, first_token_ms, status } }: { record: UsageRecord }) {
+  const first = `${Math.min(1, (first_token_ms ?? total_ms) / (total_ms || 1)) * 100}%`;
+  return (
+    <figure>
+      <svg width="100%" height="10" aria-hidden="true">
+        <rect class={status} width="100%" height="10" />
+        <rect class="waiting" width={first} height="10" />
+      </svg>
+      <figcaption>
+        <span>
+          {first_token_ms === null ? 'no output' : `first token after ${milliseconds(first_token_ms)}`}
+        </span>
+        <span>end after {milliseconds(total_ms)}</span>
+      </figcaption>
+    </figure>
   );
 }
 

@@ -1,0 +1,40 @@
+/** A modal dialog. The browser keeps the focus in it and closes it on Escape. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+interface DialogProps {
+  readonly title: ComponentChildren;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+  /** At the side and as high as the window, for long content. */
+  readonly isTall?: boolean;
+}
+
+export function Dialog({ title, onClose, children, isTall = false }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  const isRemoved = useRef(false);
+  useEffect(() => {
+    const { current } = element;
+    current?.showModal();
+    // A dialog that its parent removes must not call onClose.
+    return () => {
+      isRemoved.current = true;
+    };
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      class={isTall ? 'tall' : ''}
+      aria-labelledby="title"
+      onClose={() => isRemoved.current || onClose()}
+    >
+      <header>
+        <h2 id="title">{title}</h2>
+        <button type="button" class="quiet" aria-label="Close" onClick={() => element.current?.close()}>
+          ×
+        </button>
+      </header>
+      {children}
+    </dialog>
+  );
+}

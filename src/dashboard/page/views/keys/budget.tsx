@@ -61,6 +61,6 @@ export function limitsInWords({ rpm, tpm, max_concurrent, max_output_tokens }: L
 
 const PERIODS: Readonly<Record<string, string>> = { day: 'a day', month: 'a month', total: 'in all' };
 
-export function periodInWords(per: string): string {
+function periodInWords(per: string): string {
   return PERIODS[per] ?? per;
 }

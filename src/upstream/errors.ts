@@ -1,4 +1,4 @@
-/** Turns an upstream's refusal, its status and any form of body, into the error of the table that a caller gets (E1). */
+/** Turns an upstream's refusal, with any status and any form of body, into the error that the client receives (E1). */
 import { type ApiError, apiError, type ErrorCode, type UpstreamError } from '../canonical/error.ts';
 import {
   readUpstreamError,
@@ -13,47 +13,94 @@ import { isObject, type JsonObject, parseJson, readText } from '../shared/json.t
 import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
 import type { StreamFailure } from '../stream/types.ts';
 
-/** An upstream as its refusals are judged. */
+/** What classifying an upstream's errors depends on. */
 export interface UpstreamErrorContext extends Upstream {
-  /** Its provider's own words and forms. */
+  /** The provider's patterns. */
   readonly refusals: RefusalRules | undefined;
-  /** The credential was the caller's own (AUTH=passthrough), and so are its refusals. */
+  /** The credential is the caller's own (`AUTH=passthrough`), so refusals of it concern the caller. */
   readonly callerPays: boolean;
-  /** Where an operator sets its key, and its base URL where that is not the default: what to check after a refusal. */
+  /** The settings of the provider's key, and of its base URL if that is not the default. Messages tell the operator to check them. */
   readonly keySetting?: string;
   readonly urlSetting?: string | null;
 }
 
 export interface UpstreamRefusal {
   readonly status: number;
-  /** The body's text, or what of it was read. */
+  /** The body's text, or its beginning. */
   readonly body: string;
 }
 
-/** Statuses that are the caller's own mistake and are kept, with the error type of each. */
-const CALLER_ERRORS: ReadonlyMap<number, string> = new Map([
-  [400, 'invalid_request_error'],
-  [401, 'authentication_error'],
-  [402, 'permission_error'],
-  [403, 'permission_error'],
-  [404, 'not_found_error'],
-  [413, 'invalid_request_error'],
-  [422, 'invalid_request_error'],
-  [429, 'rate_limit_error'],
+interface StatusRule {
+  /** The error type, if the status is the caller's mistake: the client then receives the same status. Null: the code has its own. */
+  readonly type: string | null;
+  /** The error code, unless the upstream sends one. */
+  readonly code: ErrorCode;
+  /** Error types and codes that stand for the status in an error without one, such as an error event under a 200. */
+  readonly names?: readonly string[];
+}
+
+/** Every other status is `upstream_error`. */
+const STATUSES: ReadonlyMap<number, StatusRule> = new Map<number, StatusRule>([
+  [
+    400,
+    {
+      type: 'invalid_request_error',
+      code: 'invalid_request',
+      names: [
+        ...['invalid_request_error', 'context_length_exceeded'],
+        // The codes of a Responses stream under a 200: openai-node 7.55, ResponseError.
+        ...['invalid_prompt', 'bio_policy', 'cyber_policy', 'misalignment_policy_violation'],
+        ...['data_residency_mismatch', 'invalid_image', 'invalid_image_format', 'invalid_base64_image'],
+        ...['invalid_image_url', 'invalid_image_mode', 'image_too_large', 'image_too_small'],
+        ...['image_file_too_large', 'empty_image_file', 'image_parse_error', 'image_file_not_found'],
+        ...['image_content_policy_violation', 'unsupported_image_media_type', 'failed_to_download_image'],
+      ],
+    },
+  ],
+  [
+    401,
+    {
+      type: 'authentication_error',
+      code: 'invalid_api_key',
+      names: ['authentication_error', 'invalid_api_key'],
+    },
+  ],
+  [
+    402,
+    { type: 'permission_error', code: 'invalid_request', names: ['insufficient_quota', 'billing_error'] },
+  ],
+  [403, { type: 'permission_error', code: 'model_not_allowed', names: ['permission_error'] }],
+  [404, { type: 'not_found_error', code: 'not_found', names: ['not_found_error', 'model_not_found'] }],
+  [413, { type: 'invalid_request_error', code: 'request_too_large', names: ['request_too_large'] }],
+  [422, { type: 'invalid_request_error', code: 'invalid_request' }],
+  [
+    429,
+    { type: 'rate_limit_error', code: 'rate_limited', names: ['rate_limit_error', 'rate_limit_exceeded'] },
+  ],
+  [
+    503,
+    {
+      type: null,
+      code: 'upstream_overloaded',
+      // The last two end a Responses stream: codex-rs, codex-api/src/sse/responses.rs (2026-11).
+      names: ['overloaded_error', 'backend_unavailable', 'server_is_overloaded', 'slow_down'],
+    },
+  ],
+  [529, { type: null, code: 'upstream_overloaded' }],
+  [408, { type: null, code: 'timeout' }],
+  [
+    504,
+    { type: null, code: 'timeout', names: ['timeout_error', 'stream_idle_timeout', 'vector_store_timeout'] },
+  ],
+  [522, { type: null, code: 'timeout' }],
+  [524, { type: null, code: 'timeout' }],
 ]);
 
-/** The code where the upstream sends none. */
-const CALLER_CODES: ReadonlyMap<number, ErrorCode> = new Map([
-  [401, 'invalid_api_key'],
-  [403, 'model_not_allowed'],
-  [404, 'not_found'],
-  [413, 'request_too_large'],
-  [429, 'rate_limited'],
-]);
+const STATUS_BY_NAME: ReadonlyMap<string, number> = new Map(
+  [...STATUSES].flatMap(([status, { names = [] }]) => names.map((name) => [name, status] as const)),
+);
 
-const OVERLOADED: ReadonlySet<number> = new Set([503, 529]);
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-const LATE: ReadonlySet<number> = new Set([408, 504, 522, 524]);
 
 export function classifyRefusal(refusal: UpstreamRefusal, upstream: UpstreamErrorContext): ApiError {
   const { status } = refusal;
@@ -64,13 +111,13 @@ export function classifyRefusal(refusal: UpstreamRefusal, upstream: UpstreamErro
     reported.message === undefined
       ? `${upstream.name} answered ${status}`
       : upstreamMessage(upstream, reported.message);
-  // Some refuse a prompt that their filter stops as they refuse a credential. It is the caller's own, and takes no target out for others.
+  // Some providers send 403 for a prompt that their filter stopped. A 400 keeps the circuit breaker closed for other callers.
   if (status === 403 && kind === CONTENT_FILTER) {
     return { status: 400, type: 'invalid_request_error', code: CONTENT_FILTER, message, param: null };
   }
   if (!callerPays && status === 402 && kind === 'exceeds_balance') {
-    const words = `${upstream.name} refused this request: for this deployment's balance its max_tokens is too high`;
-    return apiError('upstream_refused', words);
+    const reason = `${upstream.name} refused this request: for this deployment's balance its max_tokens is too high`;
+    return apiError('upstream_refused', reason);
   }
   const isEmpty = [400, 403, 429].includes(status) && kind === 'empty_balance';
   if (!callerPays && (status === 402 || reported.code === 'insufficient_quota' || isEmpty)) {
@@ -81,19 +128,18 @@ export function classifyRefusal(refusal: UpstreamRefusal, upstream: UpstreamErro
     const refused = `${upstream.name} refused this deployment's credential (${status})`;
     return apiError('upstream_credential', refused + checkHint(upstream.keySetting));
   }
-  // What is forbidden may be what this one request names, such as a file.
+  // Something that this request names may be forbidden, such as a file.
   if (!callerPays && status === 403) return apiError('upstream_refused', message);
-  // It is not the caller's place, but that of the Worker.
+  // The provider refuses the region of the Worker, not that of the caller.
   if (status === 400 && kind === 'unsupported_region') return apiError('upstream_error', message);
   const ownCode = sanitizeCode(reported.code, upstream) ?? '';
-  const callerType = CALLER_ERRORS.get(status);
-  if (callerType !== undefined) {
-    const usual = kind === 'missing_model' ? 'model_not_found' : CALLER_CODES.get(status);
-    const code = ownCode || (usual ?? 'invalid_request');
+  const rule = STATUSES.get(status) ?? { type: null, code: 'upstream_error' };
+  if (rule.type !== null) {
+    const isMissingModel = kind === 'missing_model';
+    const code = ownCode || (isMissingModel ? 'model_not_found' : rule.code);
     const param = sanitize(reported.param ?? '', upstream) || null;
-    const isNoModel = kind === 'missing_model';
-    const hint = !isNoModel && isNoRoute(status, reported) ? checkHint(upstream.urlSetting) : '';
-    return { status, type: callerType, code, message: message + hint, param };
+    const hint = !isMissingModel && isMissingPath(status, reported) ? checkHint(upstream.urlSetting) : '';
+    return { status, type: rule.type, code, message: message + hint, param };
   }
   if (REDIRECTS.has(status)) {
     return apiError(
@@ -101,22 +147,22 @@ export function classifyRefusal(refusal: UpstreamRefusal, upstream: UpstreamErro
       `${upstream.name} answered with a redirect, which Weir does not follow`,
     );
   }
-  const error = apiError(serverCode(status), message);
+  const error = apiError(rule.code, message);
   return ownCode === '' ? error : { ...error, code: ownCode };
 }
 
-/** Says where to look for the fault; nothing where no setting is its cause. */
+/** The end of a message that names the setting to check; empty if no setting can be the cause. */
 export function checkHint(setting: string | null | undefined): string {
   return setting === null || setting === undefined ? '' : `: check ${setting}`;
 }
 
-/** A 404 that does not speak of the model is the path's, which begins with the base URL's. */
-function isNoRoute(status: number, { code, message = '' }: UpstreamError): boolean {
+/** A 404 that does not mention a model is about the path, so the base URL may be wrong. */
+function isMissingPath(status: number, { code, message = '' }: UpstreamError): boolean {
   const text = `${code} ${message.slice(0, MAX_ERROR_MESSAGE_CHARS)}`;
   return status === 404 && !/model|deployment|agent/i.test(text);
 }
 
-/** Some refuse an invalid key with a 400, xAI and Gemini among them: recorded in 2026-08 (Q10). */
+/** Some providers, such as xAI and Gemini, refuse an invalid key with a 400: recorded in 2026-08. */
 function isAboutKey(status: number, message: string | undefined): boolean {
   return (
     status === 400 && message !== undefined && INVALID_KEY.test(message.slice(0, MAX_ERROR_MESSAGE_CHARS))
@@ -126,17 +172,12 @@ function isAboutKey(status: number, message: string | undefined): boolean {
 const INVALID_KEY =
   /\b(?:incorrect|invalid|expired|missing|wrong)\s+api[ _-]?key\b|\bapi[ _-]?key\s+(?:is\s+|was\s+)?(?:not\s+(?:valid|found)|invalid|incorrect|expired|missing)\b/i;
 
-/** By its beginning, so that no pattern runs over more than the bound. */
+/** Matches only the beginning of the message, to bound the work of the patterns. */
 function kindOf({ code = '', message = '' }: UpstreamError, { refusals }: UpstreamErrorContext) {
   return refusalKind({ code, message: message.slice(0, MAX_ERROR_MESSAGE_CHARS) }, refusals);
 }
 
 const CONTENT_FILTER = 'content_filter';
-
-function serverCode(status: number): ErrorCode {
-  if (OVERLOADED.has(status)) return 'upstream_overloaded';
-  return LATE.has(status) ? 'timeout' : 'upstream_error';
-}
 
 function readRefusal(body: string): UpstreamError {
   const error = readObject(body);
@@ -147,7 +188,7 @@ function readRefusal(body: string): UpstreamError {
   return { message, type: undefined, code: undefined, param: undefined, status: undefined };
 }
 
-/** The seconds after which the upstream wants to be asked again, as its provider says so in the body; undefined: it does not. */
+/** The seconds to wait that the body of a refusal states; undefined: it states none. */
 export function readRetryDelay(body: string, { refusals }: UpstreamErrorContext): number | undefined {
   const error = refusals?.retryAfter === undefined ? null : readObject(body);
   return error === null ? undefined : refusals?.retryAfter?.(error);
@@ -158,65 +199,16 @@ function readObject(body: string): JsonObject | null {
   return isObject(error) ? error : null;
 }
 
-/** The status that an error's type or code stands for, where its body names none. */
-const STATUS_WORDS: ReadonlyMap<string, number> = new Map([
-  ['invalid_request_error', 400],
-  ['context_length_exceeded', 400],
-  ['authentication_error', 401],
-  ['invalid_api_key', 401],
-  ['insufficient_quota', 402],
-  ['permission_error', 403],
-  ['not_found_error', 404],
-  ['model_not_found', 404],
-  ['rate_limit_error', 429],
-  ['rate_limit_exceeded', 429],
-  ['billing_error', 402],
-  ['request_too_large', 413],
-  ['overloaded_error', 503],
-  ['backend_unavailable', 503],
-  ['timeout_error', 504],
-  ['stream_idle_timeout', 504],
-  // What a Responses stream ends with under a 200: codex-rs, codex-api/src/sse/responses.rs (2026-11); openai-node 7.55 ResponseError.
-  ['server_is_overloaded', 503],
-  ['slow_down', 503],
-  ['vector_store_timeout', 504],
-  ...[
-    ...[
-      'invalid_prompt',
-      'bio_policy',
-      'cyber_policy',
-      'misalignment_policy_violation',
-      'data_residency_mismatch',
-    ],
-    ...[
-      'invalid_image',
-      'invalid_image_format',
-      'invalid_base64_image',
-      'invalid_image_url',
-      'invalid_image_mode',
-    ],
-    ...[
-      'image_too_large',
-      'image_too_small',
-      'image_file_too_large',
-      'empty_image_file',
-      'image_parse_error',
-    ],
-    ...['image_content_policy_violation', 'unsupported_image_media_type', 'image_file_not_found'],
-    'failed_to_download_image',
-  ].map((code) => [code, 400] as const),
-]);
-
-/** The error with which a request is answered whose answer failed before its head (E1). */
+/** The HTTP error of a response that failed before its headers were sent. */
 export function errorBeforeHead(failure: StreamFailure, upstream: UpstreamErrorContext): ApiError {
   const { error, upstreamError } = failure;
   return upstreamError === null ? error : classifyError(upstreamError, upstream);
 }
 
-/** The error that a 200 contained: its own status, or the one of its code or type, else it is the upstream's fault. */
+/** Classifies an error within a 200 by its own status, or by that of its code or type. */
 export function classifyError(error: UpstreamError, upstream: UpstreamErrorContext): ApiError {
   const { message, type, code, param } = error;
-  const status = error.status ?? STATUS_WORDS.get(code ?? '') ?? STATUS_WORDS.get(type ?? '') ?? 502;
+  const status = error.status ?? STATUS_BY_NAME.get(code ?? '') ?? STATUS_BY_NAME.get(type ?? '') ?? 502;
   const body = JSON.stringify({ error: { message, type, code, param } });
   return classifyRefusal({ status, body }, upstream);
 }

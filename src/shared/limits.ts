@@ -36,5 +36,5 @@ export const MAX_QUERIED_LEDGERS = 400;
 /** Ledger objects that are queried concurrently. */
 export const QUERIED_LEDGERS_AT_ONCE = 50;
 
-/** Longer than any report goes back. */
+/** How long counts of refused requests are kept: longer than any report. */
 export const REFUSALS_KEPT_DAYS = 400;

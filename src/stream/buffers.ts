@@ -24,7 +24,10 @@ let slabUsed = 0;
 /** Pieces of the slab that were taken and are not released. */
 let slabTaken = 0;
 
-/** Collects the frames that one read produces, to send them as one write. A stream writes and takes within one synchronous step, so two streams never write at the same time. */
+/**
+ * Collects the frames that one read produces, to send them as one write. A stream writes and takes within one synchronous step, so two
+ * streams never write into the slab at the same time.
+ */
 export class FrameBuffer {
   readonly #maxFrameBytes: number;
   #buffer: Uint8Array = slab;

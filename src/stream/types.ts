@@ -6,7 +6,7 @@ import type { Upstream } from '../canonical/upstream-error.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { FrameBuffer } from './buffers.ts';
 
-/** Protocols that clients and providers both use, beside Chat Completions. */
+/** Protocols other than Chat Completions that both clients and providers use. */
 export type PassthroughProtocol = 'messages' | 'responses';
 
 /** A provider protocol: reads an upstream's events, or its non-streaming response, into canonical parts. */
@@ -61,7 +61,7 @@ export interface ChunkContext {
   readonly reasoning: 'pass' | 'strip';
   /** Which chunk has the usage: a separate one at the end, the one with the last finish, or none. */
   readonly usageAt: 'end' | 'finish' | 'nowhere';
-  /** The cost so far in US dollars, or null if it is unknown. Absent if the request did not ask for it. */
+  /** The cost so far in US dollars, or null if it is unknown. Absent if the request did not ask for a cost. */
   readonly cost?: () => number | null;
   /** The number of requested choices. */
   readonly choices: number;

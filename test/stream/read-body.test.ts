@@ -9,7 +9,7 @@ import {
   type TextRead,
   takeText,
 } from '../../src/stream/read-body.ts';
-import { FakeClock } from '../stream/fake-clock.ts';
+import { FakeClock } from './fake-clock.ts';
 
 const MAX = 4 * SMALL_BYTES;
 

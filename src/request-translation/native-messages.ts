@@ -1,7 +1,6 @@
 /** What the request writers for Messages and Gemini share: leading system messages, unread keys, and data URLs. */
 import { isObject, type JsonObject } from '../shared/json.ts';
-import type { TranslationReport } from './dropped-fields.ts';
-import { isFromResponse } from './dropped-fields.ts';
+import { isFromResponse, type TranslationReport } from './dropped-fields.ts';
 
 export function isSystemMessage({ role }: JsonObject): boolean {
   return role === 'system' || role === 'developer';

@@ -5,7 +5,13 @@ import { ReportedFields } from '../../request-translation/dropped-fields.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import type { ClientProtocol, ClientRequest } from '../shared/client-protocol.ts';
-import { isString, type ValueType, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
+import {
+  isPresent,
+  isString,
+  type ValueType,
+  type ValueTypes,
+  validateTypes,
+} from '../shared/validate-types.ts';
 import { errorResponse } from './client-errors.ts';
 import { readMessages } from './client-request-messages.ts';
 import { MessagesWriter } from './client-writer.ts';
@@ -68,14 +74,14 @@ function readRequest(body: JsonObject): Result<ClientRequest<null>, ApiError> {
 }
 
 /** An error that no provider would accept. */
-function requestError({ messages, stream, thread }: JsonObject): ApiError | null {
+function requestError(body: JsonObject): ApiError | null {
+  const { messages, thread } = body;
   // A thread whose turn was paused continues without a message.
   const isEmpty = readArray(messages).length === 0 && !isPresent(thread);
   if (!isObjects(messages) || isEmpty) {
     return apiError('invalid_request', 'messages must be a list with at least one message', 'messages');
   }
-  const isInvalid = isPresent(stream) && typeof stream !== 'boolean';
-  return isInvalid ? apiError('invalid_request', 'stream must be true or false', 'stream') : null;
+  return validateTypes(body, STREAM_TYPE);
 }
 
 /** The code makes the SDK's tool runner send the whole conversation. Without it, the runner would loop. */
@@ -87,10 +93,6 @@ const NO_THREADS: ApiError = {
   ),
   code: 'thread_unsupported_request',
 };
-
-function isPresent(value: unknown): boolean {
-  return value !== undefined && value !== null;
-}
 
 function readStop(sequences: unknown): JsonObject {
   const texts = readArray(sequences).filter((text) => readText(text) !== undefined);
@@ -180,6 +182,10 @@ function readToolChoice({ type, name }: JsonObject): unknown {
   if (type === 'tool') return { type: 'function', function: { name } };
   return type === 'auto' || type === 'none' ? type : undefined;
 }
+
+const STREAM_TYPE: ValueTypes = {
+  stream: { name: 'true or false', fits: (value) => typeof value === 'boolean' },
+};
 
 const TEXT: ValueType = { name: 'a text', fits: isString };
 const TEXTS: ValueType = {

@@ -6,7 +6,7 @@ import { isObject, type JsonObject, readArray, readCount, readText } from '../..
 import { MAX_TOOL_NAMES_CHARS } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import type { ClientRequest } from '../shared/client-protocol.ts';
-import { isString, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
+import { isPresent, isString, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
 import { functionName, MAX_FUNCTION_NAME_CHARS, readInput, typeName } from './client-request-input.ts';
 import { type ResponsesSession, readShortText, type ToolOrigin, writeEcho } from './session.ts';
 
@@ -149,10 +149,6 @@ function isToolList(value: unknown): boolean {
     Array.isArray(value) &&
     value.every((tool) => isObject(tool) && (tool.type !== 'function' || readText(tool.name) !== undefined))
   );
-}
-
-function isPresent(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }
 
 function toolFields({ tools, choice }: ToolChoice, parallel: unknown): JsonObject {

@@ -17,11 +17,15 @@ export type ValueTypes = Readonly<Record<string, ValueType>>;
 export function validateTypes(object: JsonObject, types: ValueTypes, prefix = ''): ApiError | null {
   for (const [field, type] of Object.entries(types)) {
     const value = object[field];
-    if (value === undefined || value === null || type.fits(value)) continue;
+    if (!isPresent(value) || type.fits(value)) continue;
     const path = prefix + field;
     return apiError('invalid_request', `${path} must be ${type.name}`, path);
   }
   return null;
+}
+
+export function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }
 
 export function isString(value: unknown): boolean {

@@ -57,7 +57,7 @@ function usageAt({ policies, isStreamed, wantsUsage }: PreparedCompletion): Chun
 /** Null if the cost is unknown or in another currency, because the field has no currency. */
 function costInDollars({ context }: PreparedCompletion, { facts, meter }: Attempt): number | null {
   const cost = costOfRequest(context.prices.table, {
-    providers: facts.target.priceIds,
+    priceIds: facts.target.priceIds,
     model: facts.target.model,
     usage: meter.accumulator.countBilled().usage,
     upstreamCost: meter.accumulator.upstreamCost,

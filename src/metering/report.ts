@@ -1,7 +1,7 @@
 /** Groups and sums usage for `GET /v1/usage`, from single records or from partial sums. */
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
 import type { RecordSummary } from './record.ts';
-import { type Medians, mediansOf, SPEED_COUNTS, type SpeedCount, speedsOf } from './speeds.ts';
+import { type Medians, mediansOf, SPEED_BUCKETS, type SpeedCount, speedsOf } from './speeds.ts';
 
 export const GROUPS = ['day', 'hour', 'provider', 'model', 'route', 'status', 'key'] as const;
 export type Group = (typeof GROUPS)[number];
@@ -118,7 +118,7 @@ class Sum {
       this.#counts[name] = Math.min(this.#counts[name] + amounts[name], Number.MAX_SAFE_INTEGER);
     }
     for (const [bucket, count] of amounts.speeds) {
-      this.#speeds ??= Array.from({ length: SPEED_COUNTS }, () => 0);
+      this.#speeds ??= Array.from({ length: SPEED_BUCKETS }, () => 0);
       this.#speeds[bucket] = (this.#speeds[bucket] ?? 0) + count;
     }
     if (amounts.currency === null) return;

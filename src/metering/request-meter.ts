@@ -279,13 +279,10 @@ export class AttemptMeter {
 
   /** Whether the upstream bills this attempt, or may bill it. */
   get isBilled(): boolean {
-    const isReported = this.accumulator.countReported().usage.total_tokens > 0 || this.upstreamCost !== null;
-    return isReported || this.unreported !== null;
-  }
-
-  /** The cost that the upstream reports: an integer of 10^-9 US dollars, or null. */
-  get upstreamCost(): number | null {
-    return this.accumulator.upstreamCost;
+    const { accumulator, unreported } = this;
+    const isReported =
+      accumulator.countReported().usage.total_tokens > 0 || accumulator.upstreamCost !== null;
+    return isReported || unreported !== null;
   }
 
   get #isRefused(): boolean {
@@ -481,7 +478,7 @@ function sumAttempts(
     sums.vendor_events += attempt.accumulator.vendorEvents;
     sums.vendor_tokens += attempt.accumulator.vendorTokens;
     sums.estimated ||= estimated;
-    const isPaid = usage.total_tokens > 0 || attempt.upstreamCost !== null;
+    const isPaid = usage.total_tokens > 0 || attempt.accumulator.upstreamCost !== null;
     // If no attempt used anything, the last one decides whether the cost is zero or unknown.
     if (isPaid || (costs.length === 0 && attempt === attempts.at(-1))) {
       costs.push(costOfAttempt(attempt, table, endMs));
@@ -497,9 +494,10 @@ function sumAttempts(
 
 /** The cost of an attempt by its counted usage, estimates included; null if unknown. */
 export function costOfAttempt(attempt: AttemptMeter, table: PriceTable, endMs: number): Cost | null {
-  const { facts, upstreamCost } = attempt;
+  const { priceIds, model } = attempt.facts;
   const { usage } = attempt.countUsage();
-  return costOfRequest(table, { providers: facts.priceIds, model: facts.model, usage, upstreamCost, endMs });
+  const { upstreamCost } = attempt.accumulator;
+  return costOfRequest(table, { priceIds, model, usage, upstreamCost, endMs });
 }
 
 const UNKNOWN_COST: CostFields = {

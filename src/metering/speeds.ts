@@ -12,7 +12,7 @@ const MIN_RATE_MS = 20;
 const MIN_RATE_TOKENS = 2;
 
 /** Number of buckets: those of the time to first token, then those of the rate. */
-export const SPEED_COUNTS = FIRST_TOKEN_MS.buckets + TOKENS_PER_SECOND.buckets;
+export const SPEED_BUCKETS = FIRST_TOKEN_MS.buckets + TOKENS_PER_SECOND.buckets;
 
 /** The index of a bucket and the number of requests in it. Empty buckets are absent. */
 export type SpeedCount = readonly [bucket: number, count: number];
@@ -35,7 +35,7 @@ export interface Medians {
   readonly median_tokens_per_second: number | null;
 }
 
-/** @param counts the counts of all {@link SPEED_COUNTS} buckets */
+/** @param counts the counts of all {@link SPEED_BUCKETS} buckets */
 export function mediansOf(counts: readonly number[]): Medians {
   const first = median(counts.slice(0, FIRST_TOKEN_MS.buckets), FIRST_TOKEN_MS.from);
   const rate = median(counts.slice(FIRST_TOKEN_MS.buckets), TOKENS_PER_SECOND.from);

@@ -1,7 +1,7 @@
 /** Tests medians of time to first token and of tokens per second, from histograms (M5). */
 import { describe, expect, test } from 'vitest';
 import { Report } from '../../src/metering/report.ts';
-import { mediansOf, SPEED_COUNTS } from '../../src/metering/speeds.ts';
+import { mediansOf, SPEED_BUCKETS } from '../../src/metering/speeds.ts';
 import { seeded } from '../random.ts';
 import { record } from './records.ts';
 
@@ -51,7 +51,9 @@ describe('M5 medians', () => {
       expect(Number.isFinite(median_first_token_ms)).toBe(true);
       expect(median_tokens_per_second).not.toBeNaN();
     }
-    expect(mediansOf(Array.from({ length: SPEED_COUNTS }, () => Number.MAX_SAFE_INTEGER))).not.toContain(NaN);
+    expect(mediansOf(Array.from({ length: SPEED_BUCKETS }, () => Number.MAX_SAFE_INTEGER))).not.toContain(
+      NaN,
+    );
   });
 });
 

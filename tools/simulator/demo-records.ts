@@ -106,7 +106,7 @@ export function demoRecords(count: number, keys: readonly DemoKey[], now: number
     const isBroken = ending.status !== 'finished';
     const total_ms = (first ?? 300) + Math.round((completion * 1000) / around(model.tokensPerSecond));
     const cost = costOfRequest([SHIPPED_PRICES], {
-      providers: [provider],
+      priceIds: [provider],
       model: name,
       usage: {
         prompt_tokens: prompt,

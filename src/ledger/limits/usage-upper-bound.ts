@@ -63,7 +63,7 @@ function maximum(a: UsageUpperBound, b: UsageUpperBound): UsageUpperBound {
 
 function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError> {
   const { body, form, chat, prompts, facts, detachedField } = request;
-  const { provider, priceIds: providers } = facts.target;
+  const { provider, priceIds } = facts.target;
   // A limit that only the provider's form demands, as Messages does, is not the client's own.
   const limit = form.kind === 'native' ? readOutputLimit(withoutNulls(chat)) : undefined;
   const outputTokens = limit === null ? null : readWrittenLimit(form, body);
@@ -75,7 +75,7 @@ function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError>
   const models = addressesOf(facts.target, sent).map((address) => address.slice(provider.id.length + 1));
   const searches = maxSearches(body);
   const shared = {
-    providers,
+    priceIds,
     tier: premiumTier(sent),
     hasDefaultCache: !CACHE_TIMES.test(request.json),
     searches: searches !== 0,
@@ -302,7 +302,7 @@ function premiumTier(body: JsonObject): string | undefined {
 /** A model that may serve the request. */
 export interface PricedModel {
   /** The provider ids under which its price may be listed. */
-  readonly providers: readonly string[];
+  readonly priceIds: readonly string[];
   /** The model's name at its provider. */
   readonly model: string;
   /** The requested premium tier, if any. Only a price that names it counts. */
@@ -327,9 +327,9 @@ export function highestPrice(
   toMs: number,
 ): HighestPrice | null {
   const prices: HighestPrice[] = [];
-  for (const { providers, model, tier, hasDefaultCache = false, searches = false } of models) {
+  for (const { priceIds, model, tier, hasDefaultCache = false, searches = false } of models) {
     for (const ms of [fromMs, toMs]) {
-      const price = findPrice(table, providers, model, ms, tier);
+      const price = findPrice(table, priceIds, model, ms, tier);
       const isOfTier = tier === undefined || price?.service_tiers?.includes(tier) === true;
       const rates = price === null || !isOfTier ? null : highestRates(price, !hasDefaultCache);
       const search = price === null || !searches ? 0n : costOfSearches(1, price);

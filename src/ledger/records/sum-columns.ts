@@ -1,6 +1,6 @@
 /** The SQL columns and tables of usage sums: integers that JavaScript reads exactly, and response speeds as one text. */
 import { type Amounts, COUNTS } from '../../metering/report.ts';
-import { SPEED_COUNTS, type SpeedCount } from '../../metering/speeds.ts';
+import { SPEED_BUCKETS, type SpeedCount } from '../../metering/speeds.ts';
 
 /** The columns by which sums are grouped. A currency of `''` means that there is no price. */
 export const DIMENSIONS = ['provider', 'model', 'route', 'status', 'currency'] as const;
@@ -155,7 +155,7 @@ const STEPS = Array.from({ length: 128 }, (_, code) => LETTERS.indexOf(String.fr
 
 /** Each step once, in order, even if the text repeats it. */
 function readSpeeds(text: string): SpeedCount[] {
-  const counts = Array.from({ length: SPEED_COUNTS }, () => 0);
+  const counts = Array.from({ length: SPEED_BUCKETS }, () => 0);
   for (let i = 0; i < text.length; ) {
     const at = STEPS[text.charCodeAt(i)] ?? -1;
     let count = 0;

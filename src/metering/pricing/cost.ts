@@ -16,7 +16,7 @@ export interface Cost {
 
 export interface PricedRequest {
   /** Ids under which the provider's prices are looked up, in order (`ConfiguredProvider.priceIds`). */
-  readonly providers: readonly string[];
+  readonly priceIds: readonly string[];
   /** The provider's name of the model. */
   readonly model: string;
   readonly usage: BilledUsage;
@@ -28,10 +28,10 @@ export interface PricedRequest {
 
 /** The cost that the upstream reports, else the cost by the price table; null if unknown. */
 export function costOfRequest(table: PriceTable, request: PricedRequest): Cost | null {
-  const { providers, model, usage, upstreamCost, endMs } = request;
+  const { priceIds, model, usage, upstreamCost, endMs } = request;
   if (upstreamCost !== null)
     return { nano: upstreamCost, currency: 'USD', priceSince: null, isUpperBound: false };
-  const price = findPrice(table, providers, model, endMs, usage.service_tier);
+  const price = findPrice(table, priceIds, model, endMs, usage.service_tier);
   return price === null ? null : costAtPrice(usage, price, endMs);
 }
 
@@ -41,7 +41,7 @@ const DEFAULT_TIER = 'default';
 /**
  * Finds the price in force. The first layer with a price decides. In it, an exact model name comes before a glob, then a price for
  * the service tier before one for all tiers, then the latest `since` that is not after the end, then the order of the list.
- * @param providers ids under which the provider's prices are looked up, in order (`ConfiguredProvider.priceIds`)
+ * @param priceIds ids under which the provider's prices are looked up, in order (`ConfiguredProvider.priceIds`)
  * @param model the provider's name of the model
  * @param endMs the request's end, in ms since the epoch
  * @param tier the service tier that the response names
@@ -49,13 +49,13 @@ const DEFAULT_TIER = 'default';
  */
 export function findPrice(
   table: PriceTable,
-  providers: readonly string[],
+  priceIds: readonly string[],
   model: string,
   endMs: number,
   tier = DEFAULT_TIER,
 ): Price | null {
   for (const prices of table) {
-    for (const provider of providers) {
+    for (const provider of priceIds) {
       const { exact, globbed } = candidatesIn(prices, provider, model);
       const found = latest(exact, endMs, tier) ?? latest(globbed, endMs, tier);
       if (found !== null) return found;
@@ -65,8 +65,8 @@ export function findPrice(
 }
 
 /** The models that prices of these providers name without a glob. */
-export function pricedModels(table: PriceTable, providers: readonly string[]): string[] {
-  const prices = table.flat().filter(({ provider }) => providers.includes(provider));
+export function pricedModels(table: PriceTable, priceIds: readonly string[]): string[] {
+  const prices = table.flat().filter(({ provider }) => priceIds.includes(provider));
   return prices.flatMap(({ models }) => models.filter((model) => !model.includes('*')));
 }
 

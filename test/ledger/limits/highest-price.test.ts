@@ -14,7 +14,7 @@ const BASE: Price = {
   input: 1,
   output: 4,
 };
-const MODEL = { providers: ['p'], model: 'm' };
+const MODEL = { priceIds: ['p'], model: 'm' };
 const HOUR = 60 * 60_000;
 
 function highest(prices: readonly Price[], models: readonly PricedModel[] = [MODEL], toMs = NOW) {
@@ -66,7 +66,7 @@ describe('G2 highestPrice', () => {
 
   test('is that of the dearest model which may serve, and none where one of them has none', () => {
     const dear = { ...BASE, models: ['dear'], output: 90 };
-    const models = [MODEL, { providers: ['p'], model: 'dear' }];
+    const models = [MODEL, { priceIds: ['p'], model: 'dear' }];
     expect(highest([BASE, dear], models)).toMatchObject({ prompt: 1e6, output: 90e6 });
     expect(highest([BASE, { ...dear, currency: 'CNY' }], models)).toBeNull();
     expect(highest([BASE], models)).toBeNull();

@@ -236,7 +236,7 @@ const TABLE = [[price({ input: 1, output: 4, currency: 'CNY' })]];
 
 function request(fields: Partial<PricedRequest> = {}): PricedRequest {
   const counts = usage({ prompt: 10, completion: 5 });
-  return { providers: ['p'], model: 'm', usage: counts, upstreamCost: null, endMs: END, ...fields };
+  return { priceIds: ['p'], model: 'm', usage: counts, upstreamCost: null, endMs: END, ...fields };
 }
 
 describe('costOfRequest', () => {
@@ -271,7 +271,7 @@ describe('costOfRequest', () => {
   });
 
   test('P1 after the list of holidays: the peak price, as an upper bound', () => {
-    const target = { providers: ['deepseek'], model: 'deepseek-flash' };
+    const target = { priceIds: ['deepseek'], model: 'deepseek-flash' };
     const at = (time: string) =>
       costOfRequest([SHIPPED_PRICES], request({ ...target, endMs: Date.parse(time) }));
     expect(at('2026-12-30T02:00:00Z')).toMatchObject({ nano: 9000, isUpperBound: false });
@@ -299,7 +299,7 @@ describe('costOfRequest', () => {
     (_, model, counts, ticks) => {
       const priced = costOfRequest(
         [SHIPPED_PRICES],
-        request({ providers: ['xai'], model, usage: usage(counts) }),
+        request({ priceIds: ['xai'], model, usage: usage(counts) }),
       );
       // xAI's rounding is unknown, so the ticks are rounded to 10^-9 dollars.
       expect(priced?.nano).toBe(Math.round(ticks / 10));

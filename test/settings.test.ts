@@ -1,4 +1,4 @@
-/** Tests every setting of the contract's table: its default, a valid value, and the error for an invalid one. */
+/** Tests every setting: its default, a valid value, and the error for an invalid one. */
 import { describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../src/providers/index.ts';
 import type { Provider } from '../src/providers/provider.ts';
@@ -12,7 +12,7 @@ function valid(env: Record<string, unknown> = {}): Settings {
   return result.settings;
 }
 
-/** The names of the invalid settings; no error message may contain a value. */
+/** The names of the invalid settings. It checks that no message contains a value. */
 function invalid(env: Record<string, unknown>): string[] {
   const result = readSettings(env);
   if (result.kind === 'valid') return [];
@@ -48,7 +48,7 @@ describe('readSettings, providers', () => {
     },
   );
 
-  test('mistral: its key serves codestral, too, at its own base URL or where a setting of either says', () => {
+  test('mistral: its key also enables codestral, at the base URL that a setting of either names', () => {
     const codestral = (env: Record<string, string>) => valid(env).providers.get('codestral');
     const env = { MISTRAL_API_KEY: 'm' };
     expect([...valid(env).providers.keys()]).toEqual(['mistral', 'codestral']);
@@ -90,7 +90,7 @@ describe('readSettings, providers', () => {
 describe('readSettings, PROVIDERS', () => {
   const own = { base_url: 'https://api.groq.example/v1/', api_key: 'GROQ_API_KEY' };
 
-  test('a compatible provider: its id is its name, and its key that of the secret it names', () => {
+  test('a compatible provider: its id is its name, and its key is the secret that it names', () => {
     const { providers } = valid({ PROVIDERS: JSON.stringify({ groq: own }), GROQ_API_KEY: 'k' });
     expect(providers.get('groq')).toMatchObject({
       provider: { id: 'groq', name: 'groq' },
@@ -99,11 +99,11 @@ describe('readSettings, PROVIDERS', () => {
     });
   });
 
-  test('a table instead of text: the same', () => {
+  test('a table instead of text: accepted', () => {
     expect(valid({ PROVIDERS: { groq: own }, GROQ_API_KEY: 'k' }).providers.get('groq')?.apiKey).toBe('k');
   });
 
-  test('no api_key: a provider of the own network, without a key', () => {
+  test('no api_key: a provider without a key, such as one in the own network', () => {
     expect(
       valid({ PROVIDERS: { local: { base_url: 'http://10.0.0.1' } } }).providers.get('local')?.apiKey,
     ).toBe('');
@@ -125,7 +125,7 @@ describe('readSettings, PROVIDERS', () => {
     expect(provider).toMatchObject({ id: 'p', name: 'p' });
   });
 
-  test('N1 responses: a server has the passthrough where its entry says so, or where it is the provider’s own', () => {
+  test('N1 responses: passthrough if the entry sets it, or at the provider’s own host', () => {
     const lanes = (entry: object) => {
       const providers = valid({ PROVIDERS: { p: { base_url: 'http://10.0.0.1/v1', ...entry } } }).providers;
       return Object.keys(providers.get('p')?.provider.passthrough ?? {});
@@ -140,7 +140,7 @@ describe('readSettings, PROVIDERS', () => {
     ).toEqual(['responses']);
   });
 
-  test('Q9 stream_usage false: usage is not asked for, on any route', () => {
+  test('Q9 stream_usage false: usage is not requested on any route', () => {
     const entry = { base_url: 'http://10.0.0.1/v1', stream_usage: false };
     const endpoints = valid({ PROVIDERS: { p: entry } }).providers.get('p')?.provider.endpoints ?? {};
     expect(
@@ -163,13 +163,13 @@ describe('readSettings, PROVIDERS', () => {
     expect(configured?.priceIds.includes('gemini')).toBe(base_url.includes('googleapis'));
   });
 
-  test('A1 GEMINI_API_KEY enables Gemini in its own API, at its own address', () => {
+  test('A1 GEMINI_API_KEY enables Gemini with its native API and default URL', () => {
     const configured = valid({ GEMINI_API_KEY: 'k' }).providers.get('gemini');
     expect(configured).toMatchObject({ baseUrl: 'https://generativelanguage.googleapis.com', apiKey: 'k' });
     expect(configured?.provider.endpoints.chat?.request.kind).toBe('native');
   });
 
-  test('Q9 headers and query: static texts, where $NAME is that secret', () => {
+  test('Q9 headers and query: strings, where $NAME stands for a secret', () => {
     const entry = {
       base_url: 'https://x.openai.azure.com/openai/deployments/d',
       headers: { 'api-key': '$AZURE_KEY', 'x-plain': 'a b' },
@@ -210,7 +210,7 @@ describe('readSettings, PROVIDERS', () => {
   });
 });
 
-describe('readSettings, quirks of an entry of PROVIDERS', () => {
+describe('readSettings, rules in an entry of PROVIDERS', () => {
   const own = { base_url: 'https://acme.example/v1' };
 
   test.each<[entry: Record<string, unknown>, message: string]>([
@@ -279,7 +279,7 @@ describe('readSettings, messages about PROVIDERS', () => {
 });
 
 describe('readSettings, models', () => {
-  test('DEFAULT_PROVIDER: none, or a provider that is enabled', () => {
+  test('DEFAULT_PROVIDER: none by default, or an enabled provider', () => {
     expect(valid().defaultProvider).toBeNull();
     expect(valid({ DEFAULT_PROVIDER: 'openai', OPENAI_API_KEY: 'k' }).defaultProvider).toBe('openai');
     expect(invalid({ DEFAULT_PROVIDER: 'hunter2' })).toEqual(['DEFAULT_PROVIDER']);
@@ -288,7 +288,7 @@ describe('readSettings, models', () => {
 
   const MISTRAL = { MISTRAL_API_KEY: 'k' };
 
-  test('R2 ALIASES: none, or an address, or steps with weights, times, fields and what they move on at', () => {
+  test('R2 ALIASES: none by default, an address, or steps with weight, timeout, fields and refusals', () => {
     expect(valid().aliases).toEqual([]);
     const plain = { weight: 0, timeoutMs: null, set: {}, on: [] };
     const full = { weight: 2, timeout_seconds: 1.5, set: { user: 'u' }, on: ['content_filter'] };
@@ -310,7 +310,7 @@ describe('readSettings, models', () => {
     }
   });
 
-  test('R2 ALIASES: a bare name is a model of the default provider, and no alias', () => {
+  test('R2 ALIASES: a bare name is a model of the default provider, never an alias', () => {
     const env = { ...MISTRAL, DEFAULT_PROVIDER: 'mistral', ALIASES: { fast: 'mistral-small-latest' } };
     expect(valid(env).aliases[0]?.steps[0]?.address).toBe('mistral/mistral-small-latest');
     for (const ALIASES of [{ a: 'b', b: 'mistral/c' }, { a: 'a' }, { a: 'opnai/c' }]) {
@@ -361,7 +361,7 @@ describe('readSettings, models', () => {
     expect(read.kind === 'invalid' && read.problems[0]?.message).toContain(message);
   });
 
-  test('R6 RETRIES: 1, or a whole number from 0 to 5', () => {
+  test('R6 RETRIES: 1 by default, a whole number from 0 to 5', () => {
     expect(valid().retries).toBe(1);
     expect(valid({ RETRIES: '0' }).retries).toBe(0);
     expect(valid({ RETRIES: '5' }).retries).toBe(5);
@@ -427,7 +427,7 @@ describe('readSettings, numbers', () => {
   });
 });
 
-test('L4 RECORD_DAYS: 35 by default, and no fewer than a Queue may deliver late', () => {
+test('L4 RECORD_DAYS: 35 by default, at least as long as a Queue may redeliver', () => {
   expect(valid().recordDays).toBe(35);
   expect(['15', '400'].map((value) => valid({ RECORD_DAYS: value }).recordDays)).toEqual([15, 400]);
   for (const value of ['14', '0', '-1', '20.5', 'hunter2', '4000', {}])
@@ -503,7 +503,7 @@ describe('readSettings, paths and origins', () => {
 describe('readSettings, PRICES', () => {
   const PRICE = { provider: 'groq', models: ['llama-*'], since: '2026-11-01', currency: 'USD', input: 0.5 };
 
-  test('P2 PRICES: none by default, a list as text or as wrangler hands it on', () => {
+  test('P2 PRICES: none by default, a list as text or as an array', () => {
     expect(valid().prices).toEqual([]);
     expect(valid({ PRICES: JSON.stringify([PRICE]) }).prices).toEqual([PRICE]);
     expect(valid({ PRICES: [PRICE] }).prices).toEqual([PRICE]);
@@ -545,7 +545,7 @@ describe('readSettings, PRICES', () => {
     },
   );
 
-  test('P2 a provider that Weir knows: priced under its own name, wherever it is served', () => {
+  test('P2 a built-in provider: priced under its own id at every base URL', () => {
     const env = { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'https://api.groq.com/openai/v1' };
     expect(valid(env).providers.get('openai')?.priceIds).toEqual(['openai']);
   });
@@ -557,7 +557,7 @@ test('several settings invalid: all are reported at once', () => {
 });
 
 describe('missingSettings', () => {
-  test('no provider, no way to make a key: both are named', () => {
+  test('no provider and no admin token: both are reported', () => {
     const missing = (env: Record<string, string>) =>
       missingSettings(valid(env)).map(({ setting }) => setting);
     expect(missing({})).toEqual(['DEEPSEEK_API_KEY', 'ADMIN_TOKEN']);
@@ -567,7 +567,7 @@ describe('missingSettings', () => {
   });
 });
 
-/** What the provider's chat completions take. */
+/** The rules of the provider's chat completions. */
 function openaiRules(provider: Provider | undefined): RequestRules | undefined {
   const form = provider?.endpoints.chat?.request;
   return form?.kind === 'chat' ? form.rules : undefined;

@@ -1,4 +1,4 @@
-/** `npm run new-provider acme` in a copy of the repository: what it lays out passes every check but for the marks, and with them once they are worked off. */
+/** Tests `npm run new-provider acme` in a copy of the repository: the new files pass every check except for the marks, and all checks once the marks are done. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ const CHECKS = [
   'test/deploy.test.ts',
   'test/tidy.test.ts',
 ];
-/** A run of its own, on a machine with two busy cores. */
+/** Enough for a machine with two busy cores. */
 const LIMIT_MS = 180_000;
 
 let clone: string;
@@ -30,7 +30,7 @@ function run(...args: readonly string[]) {
   return spawnSync(process.execPath, args, { cwd: clone, encoding: 'utf8' });
 }
 
-/** The names of the checks that fail, and what they say. */
+/** The names and messages of the failed checks. */
 function failures(): string[] {
   const report = join(clone, 'report.json');
   run('node_modules/vitest/vitest.mjs', 'run', '--reporter=json', `--outputFile=${report}`, ...CHECKS);
@@ -47,7 +47,7 @@ function edit(path: string, change: (text: string) => string): void {
 }
 
 test(
-  'the script says what is left, and refuses an id that is taken or none',
+  'the script prints what is left, and refuses an id that exists or is invalid',
   () => {
     for (const id of ['openai', 'Acme']) {
       const { status, stderr } = run('tools/new-provider.ts', id);
@@ -56,7 +56,7 @@ test(
     }
     const { status, stdout, stderr } = run('tools/new-provider.ts', 'acme');
     expect([status, stderr]).toEqual([0, '']);
-    expect(stdout).toContain('1. src/providers/acme.ts: its base URL, the table of what it takes');
+    expect(stdout).toContain('1. src/providers/acme.ts: its base URL, the table of what it accepts');
     expect(run('tools/new-provider.ts', 'acme').stderr).toContain('There is a provider acme already');
   },
   LIMIT_MS,

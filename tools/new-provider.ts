@@ -1,6 +1,6 @@
 /**
- * Lays out the files of a new provider with an OpenAI-compatible chat API: npm run new-provider <id>. What is left to do is marked
- * `TODO(<id>)`, and a test lists each mark.
+ * Creates the files of a new provider with an OpenAI-compatible chat API: npm run new-provider <id>. What is left to do is marked
+ * `TODO(<id>)`, and a test lists the marks.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -25,7 +25,7 @@ change('.dev.vars.example', [[/^# GEMINI_API_KEY=$/m, `# GEMINI_API_KEY=\n# ${NA
 change('package.json', [
   [
     /^( {6}"WEIR_KV": \{)$/m,
-    `      "${NAME}_API_KEY": {\n        "description": "Your key of TODO(${id}): its name, and a link to its page of keys; it enables \`${id}/…\`."\n      },\n$1`,
+    `      "${NAME}_API_KEY": {\n        "description": "Your key of TODO(${id}): its name, and a link to its page of keys. It enables \`${id}/…\`."\n      },\n$1`,
   ],
 ]);
 write(`tools/simulator/${id}.ts`, sceneFile());
@@ -54,13 +54,13 @@ write(`${fixture}/expected.sse`, frames(`${id}/${MODEL}`, ',"logprobs":null'));
 write(`${fixture}/case.json`, caseFile());
 
 process.stdout.write(`
-${id} is laid out. What is left:
+The files of ${id} are there. What is left:
 
-1. src/providers/${id}.ts: its base URL, the table of what it takes, and its words for refusals, with source and day beside each row.
-   tools/simulator/${id}.ts refuses what the table says that it refuses.
-2. ${fixture}/: replace it by streams as ${id} sends them, expected.sse by what a client must get, and case.json by what was asked
-   (docs/contract/ has the rules that it names).
-3. Each other TODO(${id}): npx vitest run tools/simulator/providers.test.ts lists them.
+1. src/providers/${id}.ts: its base URL, the table of what it accepts, and its refusals, with source and date beside each row.
+   src/request-translation/rules.ts describes the rows. tools/simulator/${id}.ts refuses what the table says.
+2. ${fixture}/: replace upstream.sse by a stream as ${id} sends it, expected.sse by what a client must get, and case.json by the request
+   and its record (docs/contract/ has the rules that it names).
+3. Every other TODO(${id}): npx vitest run tools/simulator/providers.test.ts lists them.
 4. Optional: its prices, in src/metering/pricing/${id}.ts, listed in price-book.ts.
 5. npx biome check --write . && npm run types
    npx vitest run test/contract test/request-translation tools/simulator test/deploy.test.ts && npx vitest run --mode slow tools/matrix
@@ -68,7 +68,7 @@ ${id} is laid out. What is left:
 
 function problemOf(given: string): string | null {
   if (!ID.test(given)) {
-    return 'npm run new-provider <id>: the id is 2 to 24 small letters and digits, and begins with a letter, as acme';
+    return 'npm run new-provider <id>: the id has 2 to 24 lowercase letters and digits and begins with a letter, such as acme';
   }
   return [...PROVIDERS, ...PROFILES].some((known) => known.id === given)
     ? `There is a provider ${given} already: src/providers/`
@@ -76,27 +76,27 @@ function problemOf(given: string): string | null {
 }
 
 function providerFile(): string {
-  return `/** TODO(${id}): its name, and the pages of its API reference, with the day on which they were read. */
+  return `/** TODO(${id}): its name, and the pages of its API reference, with the date on which they were read. */
 import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
 import type { RequestRules } from '../request-translation/rules.ts';
 import type { Provider } from './provider.ts';
 
 export const CHAT: RequestRules = {
-  // TODO(${id}): a row for each field that it names otherwise, refuses or ignores (src/request-translation/rules.ts), with source and day.
+  // TODO(${id}): a row for each field that it renames, refuses or ignores (src/request-translation/rules.ts), with source and date.
   fields: {},
-  // TODO(${id}): how it takes the reasoning of earlier answers back, and what it refuses in messages.
+  // TODO(${id}): in which field it accepts reasoning of earlier turns, and what it refuses in messages.
   messages: { reasoning: [{ form: 'reasoning_content' }] },
   streamUsage: 'on_request',
 };
 
 export const ${id}: Provider<'${NAME}_API_KEY' | '${NAME}_BASE_URL'> = {
   id: '${id}',
-  // TODO(${id}): its name as it writes it.
+  // TODO(${id}): its name, as the provider writes it.
   name: '${id}',
   hosts: [],
   apiKeySettings: ['${NAME}_API_KEY'],
   baseUrlSettings: ['${NAME}_BASE_URL'],
-  // TODO(${id}): its API's address, up to where /chat/completions follows.
+  // TODO(${id}): the URL of its API, without /chat/completions.
   defaultBaseUrl: 'https://api.${id}.example/v1',
   endpoints: {
     chat: {
@@ -111,7 +111,7 @@ export const ${id}: Provider<'${NAME}_API_KEY' | '${NAME}_BASE_URL'> = {
 
 function sceneFile(): string {
   return `/**
- * TODO(${id}): its habits, where they are not those of plain OpenAI chunks. It refuses what the provider's table says that it refuses.
+ * TODO(${id}): how its responses differ from OpenAI's chunks. It refuses what the provider's table says.
  *
  * Tokens (completion): ${MODEL} 7.
  */
@@ -128,7 +128,7 @@ export const ${id} = tableScene({
 `;
 }
 
-/** A short stream of plain chunks, as the upstream sends it and as a client gets it. */
+/** A short stream in OpenAI's form, as the upstream sends it and as a client gets it. */
 function frames(model: string, more = ''): string {
   const chunk = (choices: string, last = '') =>
     `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"${model}","choices":[${choices}]${last}}\n\n`;
@@ -172,12 +172,12 @@ function caseFile(): string {
 }
 
 function write(path: string, text: string): void {
-  if (existsSync(path)) throw new Error(`${path} is there already: nothing is overwritten`);
+  if (existsSync(path)) throw new Error(`${path} exists already, and is not overwritten`);
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
 }
 
-/** Each change must find its place, so that a file that has changed its form is noticed here. */
+/** Throws if a change does not find its place, for example because the file has changed. */
 function change(path: string, changes: readonly (readonly [place: RegExp, text: string])[]): void {
   let text = readFileSync(path, 'utf8');
   for (const [place, put] of changes) {

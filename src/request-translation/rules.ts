@@ -45,7 +45,7 @@ type Condition = (body: JsonObject) => boolean;
  * | kind | use it when the provider … | example | effect |
  * | --- | --- | --- | --- |
  * | `renamed` | has another name for the field | `seed: renamed('random_seed')` | `{"seed": 7}` is sent as `{"random_seed": 7}` |
- * | `refused` | answers 4xx to the field | `store: REFUSED` | see below |
+ * | `refused` | responds to the field with 4xx | `store: REFUSED` | see below |
  * | `ignored` | accepts the field without effect | `logit_bias: { kind: 'ignored' }` | see below |
  * | `implied` | needs no such field, because the endpoint implies it | `model: { kind: 'implied' }` | dropped, not reported |
  * | `dropped` | (an operator lists the field under `drop` in `PROVIDERS`) | `seed: { kind: 'dropped' }` | dropped and reported in `x-weir-dropped` |
@@ -55,7 +55,7 @@ type Condition = (body: JsonObject) => boolean;
  * - OpenAI's default value is dropped, because it equals no value.
  * - A field about the request, such as `user`, and sampling are dropped and reported if refused, and sent if ignored.
  * - Any other field changes the output, so it is never lost silently. If refused, it is sent: the client gets the provider's own
- *   error. If ignored, Weir answers 400 `unsupported_parameter`. With `x-weir-unsupported: drop` both are dropped and reported.
+ *   error. If ignored, Weir responds with 400 `unsupported_parameter`. With `x-weir-unsupported: drop` both are dropped and reported.
  */
 export type FieldRule =
   | { readonly kind: 'renamed'; readonly to: string }
@@ -88,7 +88,7 @@ export const EFFORT_FIELDS = ['reasoning_effort', 'thinking', 'reasoning'] as co
 export type EffortField = (typeof EFFORT_FIELDS)[number];
 
 /**
- * How the provider is told how much a model reasons.
+ * How the amount of reasoning is sent to the provider.
  *
  * ```ts
  * effort: { takes: ['reasoning_effort'], values: [{ models: ['kimi-*'], values: { minimal: 'low' } }], none: 'thinking_disabled' }

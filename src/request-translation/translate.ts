@@ -57,7 +57,7 @@ export interface WriteOptions {
   readonly providerId: string;
   readonly promptCache: PromptCache;
   readonly unsupported: Unsupported;
-  /** The client gets no reasoning, so a provider that can omit its text is told to. Absent: false. */
+  /** The client gets no reasoning, so the provider is asked to omit its text if it can. Absent: false. */
   readonly hidesReasoning?: boolean;
   /**
    * The client used another protocol than Chat Completions. Its effort is then a preference: such clients send one to every model.

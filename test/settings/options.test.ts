@@ -1,4 +1,4 @@
-/** The options of `weir()`: each setting under its name in camel case, over the environment's (W2). */
+/** Tests the options of `weir()`: each setting in camel case, with precedence over the environment (W2). */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -10,10 +10,10 @@ import {
 } from '../../src/settings/options.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 
-/** Without the providers' own. */
+/** Without the keys and base URLs of providers. */
 type Named = Exclude<keyof SettingOptions, keyof ProviderOptions>;
 
-/** Each of these options, with a value that is not the default. */
+/** Each of these options with a value other than the default. */
 const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   auth: 'passthrough',
   adminToken: 'token',
@@ -48,7 +48,7 @@ function settingsOf(options: SettingOptions, env: Readonly<Record<string, unknow
 }
 
 describe('W2 options', () => {
-  test('each one is a setting', () => {
+  test('each option is a setting', () => {
     const options = { ...ALL, deepseekApiKey: 'd', deepseekBaseUrl: 'https://d.example' };
     const read = settingsOf(options);
     expect(optionProblems(options, read.names)).toEqual([]);
@@ -79,14 +79,14 @@ describe('W2 options', () => {
     expect(settings.providers.get('deepseek')).toMatchObject({ apiKey: 'd', baseUrl: 'https://d.example' });
   });
 
-  test("each setting but the providers' own is one", () => {
+  test("each setting is an option, except providers' keys and URLs", () => {
     const settings = [...readSettings({}).names].filter((name) => !/_(API_KEY|BASE_URL)$/.test(name));
     const names = Object.keys(ALL).filter((name) => name !== 'secrets');
     const options = names.map((name) => name.replace(/[A-Z]/g, '_$&').toUpperCase());
     expect(settings.sort()).toEqual(options.sort());
   });
 
-  test('one lies over the environment, and one that is undefined leaves it', () => {
+  test('an option takes precedence over the environment, an undefined one does not', () => {
     const env = { BASE_PATH: '/env', AUTH: 'open', DEEPSEEK_API_KEY: 'of-env' };
     const read = settingsOf({ basePath: '/ai', auth: undefined }, env);
     expect(read).toMatchObject({ kind: 'valid', settings: { basePath: '/ai', auth: 'open' } });
@@ -105,7 +105,7 @@ describe('W2 options', () => {
     ]);
   });
 
-  test('a secret that no entry of providers names is reported, and one that an entry names in any field is read', () => {
+  test('an unused secret is reported, a secret that an entry of providers names in any field is read', () => {
     const entry = { base_url: 'https://a.example/v1', headers: { 'x-key': '$ACME_TOKEN' } };
     const options = { providers: { acme: entry }, secrets: { ACME_TOKEN: 'a', GROQ_API_KEY: 'k' } };
     const read = settingsOf(options);
@@ -122,7 +122,7 @@ describe('W2 options', () => {
     expect(optionProblems({ secrets: 7 }, null)).toMatchObject([{ setting: 'the option secrets' }]);
   });
 
-  test('each has a hover text', () => {
+  test('each option has a hover text', () => {
     const source = readFileSync(join(import.meta.dirname, '../../src/settings/options.ts'), 'utf8');
     const [, body = ''] = /^export interface SettingOptions .*?\{\n(.*?)^\}/ms.exec(source) ?? [];
     const properties = [...body.matchAll(/(?:^ {2}(\/\*\*.*\*\/)\n)?^ {2}readonly (\w+)\?/gm)];
@@ -130,7 +130,7 @@ describe('W2 options', () => {
     expect(properties.filter(([, text]) => text === undefined).map(([, , name]) => name)).toEqual([]);
   });
 
-  test('one whose value has the wrong type is invalid as its setting is', () => {
+  test('a value of the wrong type is invalid, as in the setting', () => {
     for (const options of [{ basePath: 7 }, { retries: 'x' }, { auth: null }, { providers: [7] }]) {
       const read = readSettings(withOptions({}, options));
       expect([options, read.kind]).toEqual([options, 'invalid']);

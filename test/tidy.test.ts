@@ -113,7 +113,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'types.ts',
   ],
   'weir.ts': ['metering', 'settings', 'tracing', 'environment.ts', 'types.ts'],
-  'index.ts': ['http', 'ledger', 'tracing', 'environment.ts'],
+  'deployed.ts': ['http', 'tracing', 'environment.ts'],
+  'index.ts': ['ledger', 'deployed.ts'],
 };
 
 /** What a layer may take types of, besides: nothing of them is in what is built of it. */
@@ -130,7 +131,7 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
 /** Parts that the gateway wires in: everything else works without their code, and declares the interfaces that it needs of them. */
 const FEATURES = ['dashboard', 'ledger', 'origin-proxy', 'tracing'];
 /** What wires them in. */
-const WIRING = ['gateway.ts', 'environment.ts', 'types.ts', 'weir.ts', 'index.ts'];
+const WIRING = ['gateway.ts', 'environment.ts', 'types.ts', 'weir.ts', 'deployed.ts', 'index.ts'];
 
 const PURE_LAYERS = ['shared', 'canonical', 'stream', 'protocols', 'request-translation'];
 const IMPURE =

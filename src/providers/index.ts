@@ -61,8 +61,14 @@ export function profileOfHost(host: string): Profile {
   return PROFILES.find(({ hosts }) => hosts.includes(host)) ?? tolerant;
 }
 
-/** The profile of a base URL. Google has two APIs at one host: the compatible one is below `/openai`. */
-export function profileOfUrl({ hostname, pathname }: URL): Profile {
+/**
+ * The profile of a base URL. Google has two APIs at one host: the compatible one is below `/openai`.
+ * @param url typed by its parts: this file is in the package's declarations, which must compile without the type `URL`
+ */
+export function profileOfUrl({
+  hostname,
+  pathname,
+}: Readonly<Record<'hostname' | 'pathname', string>>): Profile {
   const found = profileOfHost(hostname);
   return found === geminiCompatible && !/\/openai\/?$/.test(pathname) ? geminiNative : found;
 }

@@ -24,9 +24,9 @@ describe('W2 what is packed', () => {
     expect(project.packed.filter((path) => path.includes('test'))).toEqual([]);
   });
 
-  test('finding 20: the page in it has the licence of Preact, which it contains', async () => {
+  test('the dashboard’s page has the licence of Preact, whose code it contains', async () => {
     const page = await readFile(
-      join(project.directory, 'node_modules/weir-gateway/dist/page/document.js'),
+      join(project.directory, 'node_modules/weir-gateway/dist/dashboard/page/document.js'),
       'utf8',
     );
     expect(page).toContain('Copyright (c) 2015-present Jason Miller');

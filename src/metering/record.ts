@@ -14,7 +14,7 @@ export interface Attempt {
   readonly model: string;
   /** The HTTP status of the upstream's response; null if there was none. */
   readonly status: number | null;
-  /** Why there was no complete output; null if there was. */
+  /** Why the attempt failed, or null. */
   readonly error_code: string | null;
   /** Duration; null if the target was skipped. */
   readonly ms: number | null;

@@ -29,11 +29,13 @@ const KNOWN = [
   gemini,
 ] as const;
 
+/** The built-in providers, which their key enables. */
 export const PROVIDERS: readonly Provider[] = KNOWN;
 
 /** The names of the settings with their keys and base URLs. */
 export type ProviderSetting = (typeof KNOWN)[number] extends Provider<infer Setting> ? Setting : never;
 
+/** The profiles that an entry of `PROVIDERS` gets by its host or by `like`. */
 export const PROFILES: readonly Profile[] = [
   groq, //
   cerebras,

@@ -102,8 +102,8 @@ export interface EffortRules {
   /** `thinking_disabled`: no reasoning is sent as `thinking: {"type": "disabled"}`. Absent: as `reasoning_effort: "none"`. */
   readonly none?: 'thinking_disabled';
   /**
-   * Globs of the models that accept an effort; absent: all. For other models the effort `none` is dropped, and so is an effort of a
-   * client of another protocol.
+   * Globs of the models that accept an effort; absent: all. For other models an effort is dropped if it is `none`, comes from a
+   * converted field, or from a client of another protocol. An explicit `reasoning_effort` is sent, and the provider refuses it.
    */
   readonly models?: readonly string[];
 }

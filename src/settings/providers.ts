@@ -83,6 +83,7 @@ export function readProviders(
   return configured;
 }
 
+/** The first setting that is set. All are read, so that the reader knows all of their names. */
 function firstText(
   reader: SettingsReader,
   settings: readonly string[],

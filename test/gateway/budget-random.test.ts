@@ -1,8 +1,8 @@
 /**
- * Callers who want more than their budget, by chance: over every protocol, tier, medium, rival limit, fallback and way to leave, against
- * a provider that bills by its documents. What is billed never exceeds the budget (G2, G3).
+ * Random requests that exceed their budgets: over every protocol, tier, medium, rival limit, fallback and disconnect, against a
+ * simulated provider that bills as documented. The bill never exceeds the budget.
  *
- * BUDGET_RUNS=2000 plays longer; BUDGET_SEED=1 repeats a run.
+ * BUDGET_RUNS=2000 runs longer. BUDGET_SEED=1 repeats a run.
  */
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
@@ -28,7 +28,7 @@ const ENV = {
   PRICES: JSON.stringify(OWN_PRICES),
 };
 
-/** Chance, as the test asks for it. */
+/** A seeded source of random choices. */
 class Dice {
   readonly #random: () => number;
   constructor(random: () => number) {
@@ -98,7 +98,7 @@ function tiers(dice: Dice): JsonObject {
   );
 }
 
-/** Parts of a chat's message. */
+/** Parts of a chat message. */
 function media(dice: Dice): JsonObject[] {
   if (dice.is(0.5)) return [];
   return [
@@ -237,7 +237,7 @@ function playOf(dice: Dice): Play {
   };
 }
 
-/** When the client leaves; `hang` waits for that alone. */
+/** When the client disconnects. `hang` ends only by that. */
 type Leaving = 'never' | 'before the head' | 'after the head' | 'mid-stream' | 'after the finish';
 
 async function read(response: Response, leaving: Leaving): Promise<void> {
@@ -278,7 +278,7 @@ async function ask(gateway: LimitedGateway, token: string, dice: Dice): Promise<
   const client = new AbortController();
   const isStreamed = dice.is(0.6);
   counts.requests++;
-  // No answer comes of a hanging one: its client leaves in the end.
+  // A request that hangs ends when its client disconnects.
   const timer = setTimeout(() => client.abort(), leaving === 'before the head' ? dice.upTo(6) : 25);
   try {
     const response = await gateway.post(
@@ -332,7 +332,7 @@ async function run(seed: number): Promise<{ readonly share: number }> {
   expect(billed, detail()).toBeLessThanOrEqual(amount);
   const key = await gateway.fetch('/v1/key', token).then((response) => response.json());
   const { spent, unreported, reserved } = (key as { budget: Record<string, number> }).budget;
-  // What is charged is what is billed, or its bound; and nothing stays reserved.
+  // The charge is the bill or its upper bound, and nothing stays reserved.
   expect(spent, detail()).toBeGreaterThanOrEqual(billed - 1e-9);
   expect(spent).toBeLessThanOrEqual(amount);
   expect(unreported).toBeLessThanOrEqual(spent ?? 0);
@@ -340,13 +340,13 @@ async function run(seed: number): Promise<{ readonly share: number }> {
   return { share: billed / amount };
 }
 
-test(`G2 G3 what a provider bills never exceeds the budget, whatever its callers ask (seed ${SEED}, ${RUNS} runs)`, async () => {
+test(`G2 G3 what a provider bills never exceeds the budget, for any requests (seed ${SEED}, ${RUNS} runs)`, async () => {
   let shares = 0;
   for (let i = 0; i < RUNS; i++) {
     const { share } = await run(SEED + i);
     shares += share;
   }
-  // Budgets are worth having, too: much of each can be used.
+  // Budgets must also be usable: a large part of each can be spent.
   if (process.env.BUDGET_RUNS !== undefined) {
     process.stdout.write(`${JSON.stringify({ ...counts, runs: RUNS, usedShare: shares / RUNS })}\n`);
   }

@@ -1,4 +1,4 @@
-/** Tests that a hard budget is hard, in the gateway: what nobody reported, prompts nobody sees, rival limits, tiers, further attempts (G2, G3). */
+/** A hard budget in the gateway: unreported usage, prompts outside the body, rival output limits, tiers, and further attempts. */
 import { describe, expect, test } from 'vitest';
 import { MAX_PROMPT_TOKENS } from '../../src/ledger/limits/usage-upper-bound.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf } from '../../tools/simulator/json.ts';
@@ -23,10 +23,10 @@ const WHOLE = {
   choices: [{ index: 0, message: { role: 'assistant', content: 'Hello there' }, finish_reason: 'stop' }],
 };
 
-/** A gateway whose upstream plays these, the last one again and again. */
+/** A gateway whose upstream plays these responses, and repeats the last one. */
 class Played {
   readonly gateway: LimitedGateway;
-  /** Bodies that went up. */
+  /** The bodies that were sent upstream. */
   readonly sent: JsonObject[] = [];
   readonly #plays: Play[];
 
@@ -59,7 +59,7 @@ class Played {
     return new Response(body, { headers: { 'content-type': type } });
   }
 
-  /** Reads all of the answer. */
+  /** Reads the whole response. */
   async ask(token: string, body: JsonObject, path = '/v1/chat/completions') {
     const response = await this.gateway.post(path, token, { messages: HI, ...body });
     const text = await response.text();
@@ -68,7 +68,7 @@ class Played {
     return { status, headers, error: objectOf(decodeObject(text)?.error) };
   }
 
-  /** Leaves at the text that a stream begins with. */
+  /** Disconnects at the first text of a stream. */
   async leave(token: string, body: JsonObject, path = '/v1/chat/completions', at = 'six'): Promise<number> {
     const response = await this.gateway.post(path, token, { messages: HI, stream: true, ...body });
     const reader = response.body?.getReader();
@@ -94,7 +94,7 @@ class Played {
   }
 }
 
-/** What a request reserves of a budget of 10^9 tokens. */
+/** How much a request reserves from a budget of 10^9 tokens. */
 async function reservedBy(body: JsonObject, path?: string, plays: readonly Play[] = [json(WHOLE)]) {
   const played = new Played(plays);
   const token = await played.gateway.key({ budget: { tokens: 1e9 } });
@@ -103,20 +103,20 @@ async function reservedBy(body: JsonObject, path?: string, plays: readonly Play[
   return { tokens: 1e9 - left, sent: objectOf(played.sent[0]) };
 }
 
-describe('G3 what the provider did not report', () => {
-  test('of a stream with hidden reasoning whose client left is charged as reserved, and /v1/key says so', async () => {
+describe('G3 unreported usage', () => {
+  test('a stream with hidden reasoning whose client disconnected: charged as reserved, and GET /v1/key shows it', async () => {
     const played = new Played([{ ...sse(ROLE, SIX_WORDS), ending: 'hang' } as Play]);
     const token = await played.gateway.key({ budget: { tokens: 1e6 } });
     await played.leave(token, { model: 'openai/gpt-5', max_tokens: 60_000 });
     const { spent, unreported, estimated, reserved } = await played.budget(token);
     expect(numberOf(spent)).toBeGreaterThan(60_000 + 1024);
     expect([unreported, estimated, reserved]).toEqual([spent, 0, 0]);
-    // The record keeps its estimate.
+    // The record has the estimate.
     expect(played.records).toMatchObject([{ status: 'cancelled', estimated: true }]);
     expect(played.records[0]?.total_tokens).toBeLessThan(100);
   });
 
-  test('of a client that left before the head is charged as reserved', async () => {
+  test('a client that disconnected before the head: charged as reserved', async () => {
     const played = new Played([{ kind: 'hang' }]);
     const token = await played.gateway.key({ budget: { tokens: 1e6 } });
     const client = new AbortController();
@@ -129,10 +129,10 @@ describe('G3 what the provider did not report', () => {
     expect(numberOf((await played.budget(token)).spent)).toBeGreaterThan(60_000);
   });
 
-  test('of clients that leave again and again: no more of them pass than the budget has room for', async () => {
+  test('clients that disconnect repeatedly: the budget admits only as many as it has room for', async () => {
     const played = new Played([{ ...sse(ROLE, SIX_WORDS), ending: 'hang' } as Play]);
     const token = await played.gateway.key({ budget: { USD: 1 } });
-    // $0.60 of output each at $10 a million.
+    // Each has $0.60 of output at $10 per million.
     const statuses = [];
     for (let i = 0; i < 4; i++) {
       statuses.push(await played.leave(token, { model: 'openai/gpt-5', max_tokens: 60_000 }));
@@ -141,7 +141,7 @@ describe('G3 what the provider did not report', () => {
     expect(played.sent).toHaveLength(1);
   });
 
-  test('of a whole answer of a model that hides nothing is charged at the bytes of its text', async () => {
+  test('a non-streaming response of a model without hidden output: charged by the bytes of its text', async () => {
     const played = new Played([json(WHOLE)]);
     const token = await played.gateway.key({ budget: { tokens: 1e6 } });
     await played.ask(token, { model: 'openai/gpt-4o-mini', max_tokens: 60_000 });
@@ -151,14 +151,14 @@ describe('G3 what the provider did not report', () => {
     expect(unreported).toBe(spent);
   });
 
-  test('of a whole answer of a model that may hide its thoughts is charged at its limit', async () => {
+  test('a non-streaming response of a model that may hide reasoning: charged at its output limit', async () => {
     const played = new Played([json(WHOLE)]);
     const token = await played.gateway.key({ budget: { tokens: 1e6 } });
     await played.ask(token, { model: 'plain/m', max_tokens: 60_000 });
     expect(numberOf((await played.budget(token)).spent)).toBeGreaterThan(60_000);
   });
 
-  test('of zeros beside a text is charged as reserved: they are no report', async () => {
+  test('counts of zero with a text: charged as reserved, because they report nothing', async () => {
     const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
     const played = new Played([json({ ...WHOLE, usage })]);
     const token = await played.gateway.key({ budget: { tokens: 1e6 } });
@@ -166,7 +166,7 @@ describe('G3 what the provider did not report', () => {
     expect(numberOf((await played.budget(token)).spent)).toBeGreaterThan(60_000);
   });
 
-  test('of a prompt that begins with data: is charged with all of its bytes', async () => {
+  test('a prompt that begins with data: charged by all of its bytes', async () => {
     const played = new Played([json(WHOLE)]);
     const token = await played.gateway.key({ budget: { tokens: 4e6 } });
     const content = `data:${'x '.repeat(300_000)}`;
@@ -174,7 +174,7 @@ describe('G3 what the provider did not report', () => {
     expect(numberOf((await played.budget(token)).spent)).toBeGreaterThan(600_000);
   });
 
-  test('is nothing where the usage came before the client left: it is charged as reported', async () => {
+  test('usage that arrived before the client disconnected: charged as reported', async () => {
     const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 };
     const end = event({}, 'stop', { usage });
     const played = new Played([{ ...sse(ROLE, SIX_WORDS, end), ending: 'hang' } as Play]);
@@ -183,7 +183,7 @@ describe('G3 what the provider did not report', () => {
     expect(await played.budget(token)).toMatchObject({ spent: 12, unreported: 0 });
   });
 
-  test('is the output of a stream that reports as it goes, and the prompt that it reported counts', async () => {
+  test('a stream that reports usage in several events: the prompt is charged as reported, the output as reserved', async () => {
     const usage = { prompt_tokens: 7, completion_tokens: 1, total_tokens: 8 };
     const running = event({ content: 'One two three four five six' }, null, { usage });
     const played = new Played([{ ...sse(ROLE, running), ending: 'hang' } as Play]);
@@ -192,21 +192,21 @@ describe('G3 what the provider did not report', () => {
     expect(await played.budget(token)).toMatchObject({ spent: 60_007 });
   });
 
-  test('of an answer that broke before its output is charged as reserved', async () => {
+  test('a response that broke before its output: charged as reserved', async () => {
     const played = new Played([sse(ROLE)]);
     const token = await played.gateway.key({ budget: { tokens: 1e6 } });
     await played.ask(token, { model: 'openai/gpt-5', max_tokens: 60_000, stream: true });
     expect(numberOf((await played.budget(token)).spent)).toBeGreaterThan(60_000);
   });
 
-  test('of a refused request is nothing', async () => {
+  test('a refused request: not charged', async () => {
     const played = new Played([refuse(503)]);
     const token = await played.gateway.key({ budget: { tokens: 1e6 } });
     await played.ask(token, { model: 'openai/gpt-5', max_tokens: 60_000 });
     expect(await played.budget(token)).toMatchObject({ spent: 0, unreported: 0 });
   });
 
-  test('counts in tpm as its record has it', async () => {
+  test('tpm counts the tokens of the record', async () => {
     const played = new Played([{ ...sse(ROLE, SIX_WORDS), ending: 'hang' } as Play]);
     const token = await played.gateway.key({ budget: { tokens: 1e9 }, tpm: 100_000 });
     await played.leave(token, { model: 'openai/gpt-5', max_tokens: 90_000 });
@@ -220,22 +220,25 @@ describe('background in the Responses passthrough', () => {
   const QUEUED = { id: 'resp_1', object: 'response', status: 'queued', output: [], usage: null };
   const body = { model: 'openai/gpt-5', input: 'Hi', background: true };
 
-  test.each([{}, { stream: true }])('is refused under limits by its name: %j', async (fields) => {
-    const played = new Played([json(QUEUED)]);
-    const token = await played.gateway.key({ rpm: 100 });
-    const { status, error } = await played.ask(token, { ...body, ...fields }, '/v1/responses');
-    expect([status, error.param]).toEqual([400, 'background']);
-    expect(played.sent).toEqual([]);
-  });
+  test.each([{}, { stream: true }])(
+    'with limits: refused, and the error names the field: %j',
+    async (fields) => {
+      const played = new Played([json(QUEUED)]);
+      const token = await played.gateway.key({ rpm: 100 });
+      const { status, error } = await played.ask(token, { ...body, ...fields }, '/v1/responses');
+      expect([status, error.param]).toEqual([400, 'background']);
+      expect(played.sent).toEqual([]);
+    },
+  );
 
-  test('without limits: an answer that has an id is not asked for again', async () => {
+  test('without limits: a response with an id is not fetched again', async () => {
     const played = new Played([json(QUEUED)], { RETRIES: '2' });
     const { status } = await played.ask(await played.gateway.key(), body, '/v1/responses');
     expect([status, played.sent.length]).toEqual([502, 1]);
   });
 });
 
-describe('G2 a prompt that the body does not show is reserved as the largest context window', () => {
+describe('G2 a prompt outside the body is reserved as the largest context window', () => {
   const file = (fields: JsonObject) => ({ type: 'file', file: fields });
   const image = (url: string) => ({ type: 'image_url', image_url: { url } });
   test.each<[what: string, model: string, part: JsonObject]>([
@@ -310,7 +313,7 @@ describe('G2 a prompt that the body does not show is reserved as the largest con
     expect((await reservedBy({ max_tokens: 9, ...body })).tokens).toBeGreaterThanOrEqual(MAX_PROMPT_TOKENS);
   });
 
-  test('a small image in the body, a text document and what Claude Code clears have a bound', async () => {
+  test('a small image in the body, a text document and the context edits of Claude Code have a bound', async () => {
     const chat = [{ role: 'user', content: [image('data:image/png;base64,AAAA')] }];
     expect(
       (await reservedBy({ model: 'openai/gpt-4o-mini', messages: chat, max_tokens: 9 })).tokens,
@@ -326,7 +329,7 @@ describe('G2 a prompt that the body does not show is reserved as the largest con
   });
 });
 
-describe('G2 the limit is applied last, over every name for it', () => {
+describe('G2 the output limit is applied last, and replaces every name for it', () => {
   const GEMINI = { model: 'gemini/gemini-3.8-flash', max_tokens: 50 };
   test.each<[what: string, body: JsonObject]>([
     ['candidate_count', { generation_config: { candidate_count: 8 } }],
@@ -352,12 +355,12 @@ describe('G2 the limit is applied last, over every name for it', () => {
     expect(Object.keys(sent).filter((name) => /_|serviceTier|^max|^n$/.test(name))).toEqual([]);
   });
 
-  test('at Gemini: a limit of 0 in its own words is none', async () => {
+  test('Gemini: 0 in its own field is no limit', async () => {
     const { sent } = await reservedBy({ model: GEMINI.model, generationConfig: { maxOutputTokens: 0 } });
     expect(objectOf(sent.generationConfig).maxOutputTokens).toBe(4096);
   });
 
-  test('at Gemini: what the system is told comes from the messages alone', async () => {
+  test('Gemini: the system instruction comes only from the messages', async () => {
     const system_instruction = { parts: [{ file_data: { file_uri: 'https://a.example/b.mp4' } }] };
     const { sent, tokens } = await reservedBy({ ...GEMINI, system_instruction });
     expect(sent).not.toHaveProperty('system_instruction');
@@ -371,7 +374,7 @@ describe('G2 the limit is applied last, over every name for it', () => {
     'max_output_tokens',
     'generation_config',
     'extra_body',
-  ])('at a server that may read %s: it is left out, and named', async (name) => {
+  ])('a server that may read %s: the field is dropped and reported', async (name) => {
     const played = new Played([json(WHOLE)]);
     const token = await played.gateway.key({ max_output_tokens: 10 });
     const { headers } = await played.ask(token, { model: 'llama/m', max_tokens: 5, [name]: 100_000 });
@@ -380,18 +383,18 @@ describe('G2 the limit is applied last, over every name for it', () => {
     expect(headers.get('x-weir-dropped')).toBe(name);
   });
 
-  test('without limits no such name is touched', async () => {
+  test('without limits these fields are not changed', async () => {
     const played = new Played([json(WHOLE)]);
     const { headers } = await played.ask(await played.gateway.key(), { model: 'llama/m', n_predict: 9 });
     expect(played.sent[0]).toMatchObject({ n_predict: 9 });
     expect(headers.get('x-weir-dropped')).toBeNull();
   });
 
-  test('a prediction counts as output, of each choice', async () => {
+  test('a prediction counts as output of each choice', async () => {
     const prediction = { type: 'content', content: 'p'.repeat(100_000) };
     const plain = await reservedBy({ model: 'openai/gpt-4o-mini', max_tokens: 9 });
     const predicted = await reservedBy({ model: 'openai/gpt-4o-mini', max_tokens: 9, n: 2, prediction });
-    // Its text is in the prompt, too.
+    // Its text is also part of the prompt.
     expect(predicted.tokens - plain.tokens).toBeGreaterThanOrEqual(300_000);
   });
 
@@ -414,7 +417,7 @@ describe('G2 the limit is applied last, over every name for it', () => {
       { model: 'openai/gpt-5', input: 'Hi', max_output_tokens: 0 },
       'max_output_tokens',
     ],
-  ])('a limit of 0 is none: in %s the key’s own is reserved and sent', async (_, path, body, name) => {
+  ])('0 is no limit: in %s the key’s own limit is reserved and sent', async (_, path, body, name) => {
     const { tokens, sent } = await reservedBy(body, path);
     expect(sent[name]).toBe(4096);
     expect(tokens).toBeGreaterThan(4096);
@@ -431,7 +434,7 @@ describe('G2 speed and inference_geo are tiers', () => {
     stop_reason: 'end_turn',
     usage: { input_tokens: 1000, output_tokens: 1000, ...more },
   });
-  /** What is left of $1,000, in whole dollars spent. */
+  /** Spent from $1,000, in whole dollars. */
   async function ask(path: string, fields: JsonObject, usage: JsonObject) {
     const played = new Played([json(message(usage))]);
     const token = await played.gateway.key({ budget: { USD: 1000 } });
@@ -457,17 +460,17 @@ describe('G2 speed and inference_geo are tiers', () => {
       async (fields, factor) => {
         const { status, reserved, cost } = await ask(path, fields, fields);
         expect([status, cost]).toEqual([200, Math.round(30_000_000 * factor)]);
-        // A million tokens of output at most, at $25 a million, or what the model can have at most.
+        // At most a million tokens of output at $25 per million, or the most that the model can write.
         const { reserved: standard } = await ask(path, {}, {});
         expect(reserved / standard).toBeCloseTo(factor, 1);
       },
     );
 
-    test('a speed that is not told in the request and comes back is in the cost', async () => {
+    test('a speed that the request does not set but the response reports: in the cost', async () => {
       expect((await ask(path, {}, { speed: 'fast' })).cost).toBe(60_000_000);
     });
 
-    test('one that is asked for and not given costs the standard price', async () => {
+    test('a requested speed that was not used: the standard price', async () => {
       expect((await ask(path, { speed: 'fast' }, { speed: 'standard' })).cost).toBe(30_000_000);
     });
 
@@ -483,7 +486,7 @@ describe('G2 speed and inference_geo are tiers', () => {
     });
   });
 
-  test('in a stream: the usage at its end decides', async () => {
+  test('in a stream: the usage at its end counts', async () => {
     const { content: _, ...head } = message({ speed: 'fast', output_tokens: 1 });
     const events = [
       { type: 'message_start', message: { ...head, content: [] } },
@@ -511,13 +514,13 @@ describe('G2 speed and inference_geo are tiers', () => {
   });
 });
 
-describe('G3 each further attempt that a provider bills has room of its own', () => {
+describe('G3 each further attempt that a provider bills needs its own reservation', () => {
   const usage = { prompt_tokens: 100, completion_tokens: 3900, total_tokens: 4000 };
   const failed = json({ error: { message: 'overloaded', code: 'server_error' }, usage });
   const models = ['b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => `plain/${name}`);
   const asked = { model: 'plain/a', models, max_tokens: 4000 };
 
-  test('of eight that fail with usage no more are asked than the budget has room for', async () => {
+  test('eight targets that fail with usage: only as many are called as the budget has room for', async () => {
     const played = new Played([failed]);
     const token = await played.gateway.key({ budget: { tokens: 12_000 } });
     const { status, error } = await played.ask(token, asked);
@@ -528,7 +531,7 @@ describe('G3 each further attempt that a provider bills has room of its own', ()
     expect(played.records).toMatchObject([{ error_code: 'budget_exceeded' }]);
   });
 
-  test('all are asked where there is room, and no rate counts them', async () => {
+  test('all are called where there is room, and no rate counts them', async () => {
     const played = new Played([failed]);
     const token = await played.gateway.key({ budget: { tokens: 1e6 }, rpm: 1, max_concurrent: 1 });
     expect((await played.ask(token, asked)).error.code).not.toBe('budget_exceeded');
@@ -536,7 +539,7 @@ describe('G3 each further attempt that a provider bills has room of its own', ()
     expect(await played.budget(token)).toMatchObject({ spent: 32_000, reserved: 0 });
   });
 
-  test('those that are not billed need none', async () => {
+  test('attempts that are not billed need none', async () => {
     const played = new Played([refuse(503)]);
     const token = await played.gateway.key({ budget: { tokens: 6000 } });
     await played.ask(token, asked);
@@ -545,7 +548,7 @@ describe('G3 each further attempt that a provider bills has room of its own', ()
     expect(await played.budget(token)).toMatchObject({ spent: 0, reserved: 0 });
   });
 
-  test('a model that Anthropic falls back to is reserved for beside the first', async () => {
+  test('a model to which Anthropic falls back is reserved in addition to the first', async () => {
     const one = await reservedBy({ model: 'anthropic/claude-opus-5', max_tokens: 9000 });
     const fallbacks = [{ model: 'claude-sonnet-5' }];
     const two = await reservedBy({ model: 'anthropic/claude-opus-5', max_tokens: 9000, fallbacks });

@@ -11,7 +11,7 @@ import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/jso
 import { MemorySql } from '../ledger/limits/memory-sql.ts';
 import { MemoryStore } from '../metering/records.ts';
 
-// What workerd has, and Node has elsewhere or later.
+// Methods of workerd that Node lacks or has elsewhere.
 Object.assign(crypto.subtle, { timingSafeEqual });
 Object.assign(Uint8Array.prototype, {
   toHex(this: Uint8Array) {
@@ -31,17 +31,17 @@ const ANSWER = {
 
 const LONG_MS = 25_000;
 
-/** `lost`: the call is carried out, and its answer does not arrive. */
+/** `lost`: the call is executed, but its result does not arrive. */
 type Trouble = 'none' | 'fails' | 'lost' | 'hangs';
 
 export class LimitedGateway {
-  /** Everything that went out, in order: `reserve`, `settleReservation`, …, `kv get`, `upstream`. */
+  /** All outgoing calls, in order: `reserve`, `settleReservation`, …, `kv get`, `upstream`. */
   readonly calls: string[] = [];
-  /** What the upstream got. */
+  /** The bodies that the upstream received. */
   readonly sent: JsonObject[] = [];
   readonly logged: Readonly<Record<string, unknown>>[] = [];
   trouble: Trouble = 'none';
-  /** What happens while a reservation is under way. */
+  /** Called during a reservation. */
   onReserve: () => void = () => {};
   readonly sql = new MemorySql();
   readonly #work: Promise<unknown>[] = [];
@@ -61,7 +61,7 @@ export class LimitedGateway {
         this.sent.push(decodeObject(String(init?.body)) ?? {});
         return Response.json(ANSWER);
       },
-      // Waits are short, and deadlines never come.
+      // Waits are short, and deadlines never fire.
       clock: {
         now: () => Date.now(),
         startTimer: (ms, onFire) => {
@@ -98,7 +98,7 @@ export class LimitedGateway {
     );
   }
 
-  /** @returns the token of a new key; what making it called is forgotten */
+  /** Creates a key, and clears `calls`. @returns its token */
   async key(limits: JsonObject = {}): Promise<string> {
     const response = await this.post('/admin/keys', ADMIN_TOKEN, { name: 'test', ...limits });
     const made = decodeObject(await response.text()) ?? {};
@@ -107,7 +107,7 @@ export class LimitedGateway {
     return textOf(made.key);
   }
 
-  /** Resolves when nothing is left that a Worker would live on for. */
+  /** Resolves when all work passed to `waitUntil` has ended. */
   async idle(): Promise<void> {
     for (let done = 0; done < this.#work.length; ) {
       done = this.#work.length;
@@ -146,12 +146,12 @@ export class LimitedGateway {
       changeKey: async (change) => (await call('changeKey', () => {})) ?? key.changeKey(change),
       revokeKey: async (id) => (await call('revokeKey', () => {})) ?? key.revokeKey(id),
     };
-    // These tests have LEDGER=kv, and no object holds a record.
+    // With LEDGER=kv no object stores records.
     return { getByName: () => ({ ...stub, ...keyCalls }) as LedgerStub };
   }
 }
 
-/** A namespace in memory that is also read by key. */
+/** A KV namespace in memory that records its reads. */
 class KeyedStore extends MemoryStore {
   readonly #calls: string[];
 

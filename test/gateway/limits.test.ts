@@ -1,4 +1,4 @@
-/** Tests what limits are in the gateway: which calls are made when, what is sent, and what happens when the ledger is away (G1-G7). */
+/** Limits in the gateway: calls to the ledger object, output limits that are sent upstream, and an unreachable object. */
 import { describe, expect, test } from 'vitest';
 import { decodeObject, objectOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
@@ -13,7 +13,7 @@ async function errorOf(response: Response) {
 }
 
 describe('G1 a key without limits', () => {
-  test('asks no ledger before its upstream, nor after it', async () => {
+  test('makes no call to a ledger object', async () => {
     const gateway = new LimitedGateway();
     const token = await gateway.key();
     expect(await statusOf(await gateway.ask(token))).toBe(200);
@@ -21,7 +21,7 @@ describe('G1 a key without limits', () => {
     expect(gateway.calls.filter((call) => !call.startsWith('kv'))).toEqual(['upstream']);
   });
 
-  test('has no header about limits, and nothing of its body is changed', async () => {
+  test('gets no limit headers, and its body is not changed', async () => {
     const gateway = new LimitedGateway();
     const response = await gateway.ask(await gateway.key());
     expect([...response.headers.keys()].filter((name) => /ratelimit|budget/.test(name))).toEqual([]);
@@ -30,7 +30,7 @@ describe('G1 a key without limits', () => {
 });
 
 describe('G2 a key with limits', () => {
-  test('is reserved for in one call before its upstream, and settled in one after it', async () => {
+  test('one call reserves before the upstream is called, and one settles after it', async () => {
     const gateway = new LimitedGateway();
     const token = await gateway.key({ budget: { tokens: 1e6 }, rpm: 5, tpm: 1e6, max_concurrent: 1 });
     expect(await statusOf(await gateway.ask(token))).toBe(200);
@@ -59,7 +59,7 @@ describe('G2 a key with limits', () => {
       { messages: [{ role: 'user', content: 'Hi' }] },
     ],
     ['beta', '/beta/completions', { model: 'deepseek/deepseek-flash', prompt: 'a' }],
-  ])('reaches no upstream past its budget on the route of %s', async (_, path, body) => {
+  ])('calls no upstream beyond its budget on the route of %s', async (_, path, body) => {
     const gateway = new LimitedGateway({ MISTRAL_API_KEY: 'k', DEFAULT_PROVIDER: 'openai' });
     const token = await gateway.key({ budget: { tokens: 1 } });
     for (const stream of [false, true]) {
@@ -94,19 +94,16 @@ describe('G2 a key with limits', () => {
       { messages: ITEMS, max_tokens: 9, tools: [{ type: 'web_search_20260209', name: 'web_search' }] },
       false,
     ],
-  ])(
-    'N2 on a passthrough, of a body with %s: a budget of a million tokens holds',
-    async (_, body, isTold) => {
-      const isMessages = 'messages' in body;
-      const gateway = new LimitedGateway({ ANTHROPIC_API_KEY: 'k' });
-      const token = await gateway.key({ budget: { tokens: 1e6 } });
-      const model = isMessages ? 'anthropic/claude-sonnet-5' : 'openai/gpt-5';
-      const path = isMessages ? '/v1/messages' : '/v1/responses';
-      const response = await gateway.post(path, token, { model, ...body });
-      expect(response.status === 429).toBe(!isTold);
-      expect(gateway.calls.includes('upstream')).toBe(isTold);
-    },
-  );
+  ])('N2 in a passthrough, a body with %s: a budget of a million tokens holds', async (_, body, isTold) => {
+    const isMessages = 'messages' in body;
+    const gateway = new LimitedGateway({ ANTHROPIC_API_KEY: 'k' });
+    const token = await gateway.key({ budget: { tokens: 1e6 } });
+    const model = isMessages ? 'anthropic/claude-sonnet-5' : 'openai/gpt-5';
+    const path = isMessages ? '/v1/messages' : '/v1/responses';
+    const response = await gateway.post(path, token, { model, ...body });
+    expect(response.status === 429).toBe(!isTold);
+    expect(gateway.calls.includes('upstream')).toBe(isTold);
+  });
 
   test.each([
     ['no limit of the caller', {}, 4096, 'max_completion_tokens'],
@@ -114,7 +111,7 @@ describe('G2 a key with limits', () => {
     ['the newer name', { max_completion_tokens: 60 }, 60, null],
     ['both names, of which the higher counts', { max_tokens: 50, max_completion_tokens: 70 }, 70, null],
     ['null', { max_tokens: null }, 4096, 'max_completion_tokens'],
-  ])('under a hard budget sends the limit that is reserved: %s', async (_, fields, limit, changed) => {
+  ])('under a hard budget sends the reserved output limit: %s', async (_, fields, limit, changed) => {
     const gateway = new LimitedGateway();
     const token = await gateway.key({ budget: { tokens: 1e6 } });
     const response = await gateway.ask(token, fields);
@@ -123,7 +120,7 @@ describe('G2 a key with limits', () => {
     expect(response.headers.get('x-weir-changed')).toBe(changed);
   });
 
-  test('lowers a limit above its own, under the name that the provider takes, and says so', async () => {
+  test('lowers a higher output limit, under the name that the provider takes, and reports it', async () => {
     const gateway = new LimitedGateway();
     const token = await gateway.key({ max_output_tokens: 100 });
     const response = await gateway.ask(token, {
@@ -135,7 +132,7 @@ describe('G2 a key with limits', () => {
     expect(response.headers.get('x-weir-changed')).toBe('max_tokens');
   });
 
-  test('sends one limit alone to a provider that knows both names', async () => {
+  test('sends one output limit to a provider that takes both names', async () => {
     const PROVIDERS = JSON.stringify({ own: { base_url: 'https://own.example/v1' } });
     const gateway = new LimitedGateway({ PROVIDERS });
     const token = await gateway.key({ max_output_tokens: 100 });
@@ -151,7 +148,7 @@ describe('G2 a key with limits', () => {
     [{ n: '128' }, 'n'],
     [{ n: 0 }, 'n'],
     [{ best_of: true }, 'n'],
-  ])('refuses %j, which an upstream may read in its own way', async (fields, param) => {
+  ])('refuses %j, which upstreams may interpret differently', async (fields, param) => {
     const gateway = new LimitedGateway();
     const response = await gateway.ask(await gateway.key({ budget: { tokens: 1e6 } }), fields);
     expect(response.status).toBe(400);
@@ -159,7 +156,7 @@ describe('G2 a key with limits', () => {
     expect(gateway.calls.filter((call) => !call.startsWith('kv'))).toEqual([]);
   });
 
-  test('reserves for each of n answers, of best_of and of every prompt', async () => {
+  test('reserves for each choice of n, of best_of and of every prompt', async () => {
     const gateway = new LimitedGateway();
     const token = await gateway.key({ budget: { tokens: 1e9 } });
     const prompt = ['a', 'b', 'c'];
@@ -180,7 +177,7 @@ describe('G2 a key with limits', () => {
     expect(reserved).toEqual([3, 6, 15]);
   });
 
-  test('whose client leaves while it is reserved for: asks no upstream, and nothing stays reserved', async () => {
+  test('a client that disconnects during the reservation: no upstream is called, and nothing stays reserved', async () => {
     const gateway = new LimitedGateway();
     const token = await gateway.key({ budget: { tokens: 1e6 } });
     const client = new AbortController();
@@ -192,7 +189,7 @@ describe('G2 a key with limits', () => {
     expect([gateway.sql.count('reservations'), gateway.sql.count('spent')]).toEqual([0, 0]);
   });
 
-  test('in money, of a model without a price: refused before its upstream; with an entry of PRICES it passes', async () => {
+  test('in money, a model without a price: refused; with an entry in PRICES it is admitted', async () => {
     const budget = { USD: 5 };
     const model = 'openai/of-nobody';
     const gateway = new LimitedGateway();
@@ -218,7 +215,7 @@ describe('G2 a key with limits', () => {
     ['flex', 200],
     [null, 200],
   ])(
-    'G2 in money, with service_tier %j: %i, as no table has the prices of dearer tiers',
+    'G2 in money, with service_tier %j: %i, because premium tiers have no known price',
     async (tier, status) => {
       const gateway = new LimitedGateway();
       const key = await gateway.key({ budget: { USD: 5 } });
@@ -234,19 +231,22 @@ describe('G2 a key with limits', () => {
     [{ prompt_cache_options: { ttl: '12h' } }, 429],
     [{ prompt_cache_retention: '24h' }, 429],
     [{ messages: [{ role: 'user', content: 'What does "ttl" mean?' }] }, 200],
-  ])('G2 in money, with %j: %i, as only a longer cache costs what its writes do', async (fields, status) => {
-    const rates = { since: '2026-01-01', currency: 'USD', input: 1, cache_write_long: 1000, output: 1 };
-    const PRICES = [{ provider: 'openai', models: ['gpt-4o-mini'], ...rates }];
-    const gateway = new LimitedGateway({ PRICES: JSON.stringify(PRICES) });
-    const token = await gateway.key({ budget: { USD: 0.1 } });
-    expect(await statusOf(await gateway.ask(token, fields))).toBe(status);
-  });
+  ])(
+    'G2 in money, with %j: %i, because only a longer cache has the price of its writes',
+    async (fields, status) => {
+      const rates = { since: '2026-01-01', currency: 'USD', input: 1, cache_write_long: 1000, output: 1 };
+      const PRICES = [{ provider: 'openai', models: ['gpt-4o-mini'], ...rates }];
+      const gateway = new LimitedGateway({ PRICES: JSON.stringify(PRICES) });
+      const token = await gateway.key({ budget: { USD: 0.1 } });
+      expect(await statusOf(await gateway.ask(token, fields))).toBe(status);
+    },
+  );
 
   test.each([
     [['priority'], 200],
-    // It may be the price of the usual tier alone.
+    // It may be the price of the default tier only.
     [undefined, 403],
-  ])('G2 in money, a dearer tier with an own price of the tiers %j: %i', async (service_tiers, status) => {
+  ])('G2 in money, a premium tier where a price lists the tiers %j: %i', async (service_tiers, status) => {
     const rates = { since: '2026-01-01', currency: 'USD', input: 1, output: 2 };
     const PRICES = [{ provider: 'openai', models: ['gpt-4o-mini'], ...rates, service_tiers }];
     const gateway = new LimitedGateway({ PRICES: JSON.stringify(PRICES) });
@@ -255,7 +255,7 @@ describe('G2 a key with limits', () => {
     expect(await statusOf(answer)).toBe(status);
   });
 
-  test('in money: a router that may serve a dearer model is reserved for that one', async () => {
+  test('in money: a router that may serve a more expensive model reserves the price of that model', async () => {
     const entry = { since: '2026-01-01T00:00:00Z', currency: 'USD', input: 0 };
     const prices = ['openai', 'anthropic'].flatMap((provider) => [
       { ...entry, provider, models: ['cheap'], output: 1 },
@@ -276,7 +276,7 @@ describe('G2 a key with limits', () => {
     const body = { model: 'anthropic/cheap', max_tokens: 10_000, fallbacks: ['dear'] };
     const messages = [{ role: 'user', content: 'Hello' }];
     const onLane = await gateway.post('/v1/messages', token, { ...body, messages });
-    // Anthropic bills each of them that has begun to answer.
+    // Anthropic bills each of them that has started to respond.
     expect(onLane.headers.get('x-weir-budget-remaining')).toBe('4.00 USD');
   });
 });
@@ -296,7 +296,7 @@ describe.each(['fails', 'lost', 'hangs'] as const)('G6 the ledger object %s', (t
     expect(gateway.logged).toContainEqual(expect.objectContaining({ event: 'ledger_unreachable' }));
   });
 
-  test('BUDGET_FAIL=open: the request goes on, and is counted once the object is back', async () => {
+  test('BUDGET_FAIL=open: the request is sent, and charged once the object is reachable', async () => {
     const gateway = new LimitedGateway({ BUDGET_FAIL: 'open' });
     const token = await gateway.key({ budget: { tokens: 1e6 } });
     gateway.trouble = trouble;
@@ -310,7 +310,7 @@ describe.each(['fails', 'lost', 'hangs'] as const)('G6 the ledger object %s', (t
     expect(spent).toEqual([{ tokens: 10 }]);
   });
 
-  test('a key without limits does not notice', async () => {
+  test('a key without limits is not affected', async () => {
     const gateway = new LimitedGateway();
     const token = await gateway.key();
     gateway.trouble = trouble;
@@ -318,7 +318,7 @@ describe.each(['fails', 'lost', 'hangs'] as const)('G6 the ledger object %s', (t
   });
 });
 
-test('G2 a budget that warns lets pass, tells the caller by how much it is overdrawn, and logs it', async () => {
+test('G2 a budget that warns admits, reports by how much it is overdrawn, and logs it', async () => {
   const gateway = new LimitedGateway();
   const token = await gateway.key({ budget: { tokens: 5, mode: 'warn' } });
   for (const left of ['5 tokens', '-5 tokens', '-15 tokens']) {
@@ -330,7 +330,7 @@ test('G2 a budget that warns lets pass, tells the caller by how much it is overd
   expect(warnings.map(({ by }) => by)).toEqual(['5 tokens', '15 tokens']);
 });
 
-test('G3 a settlement that fails is tried again', async () => {
+test('G3 a settlement that fails is retried', async () => {
   const gateway = new LimitedGateway();
   const token = await gateway.key({ budget: { tokens: 1e6 } });
   gateway.onReserve = () => {
@@ -344,7 +344,7 @@ test('G3 a settlement that fails is tried again', async () => {
   expect([gateway.sql.count('reservations'), gateway.sql.count('spent')]).toEqual([0, 1]);
 });
 
-test('G1 G8 without WEIR_LEDGER a key with limits cannot be made, and the error says what to bind', async () => {
+test('G1 G8 without WEIR_LEDGER a key with limits cannot be created, and the error names the binding', async () => {
   const gateway = new LimitedGateway({}, { ledgers: null });
   const response = await gateway.post('/admin/keys', 'admin', { name: 'a', rpm: 5 });
   expect(response.status).toBe(400);
@@ -386,7 +386,7 @@ describe('G7 LIMITER', () => {
     },
   );
 
-  test('tells callers apart without seeing their keys', async () => {
+  test('distinguishes callers without receiving their keys', async () => {
     const { gateway, counts } = shield(1);
     expect((await gateway.fetch('/v1/key', 'weir_a')).status).toBe(401);
     expect((await gateway.fetch('/v1/key', 'weir_b')).status).toBe(401);
@@ -394,7 +394,7 @@ describe('G7 LIMITER', () => {
     expect([...counts.keys()].join()).not.toContain('weir_');
   });
 
-  test('that fails shields from nobody', async () => {
+  test('a limiter that fails refuses no request', async () => {
     const limiter = { limit: () => Promise.reject(new Error('away')) };
     const gateway = new LimitedGateway({}, { limiter });
     expect(await statusOf(await gateway.ask(await gateway.key()))).toBe(200);

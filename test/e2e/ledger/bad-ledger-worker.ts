@@ -1,6 +1,6 @@
 /**
- * The gateway over ledger objects whose calls fail, repeat and come late, and which are killed at every step; what is settled
- * is put into KV as well, as the other store would have it.
+ * The gateway with ledger objects whose calls fail, repeat and are delayed, and which are killed at every step. Settled records
+ * are also written to KV, as the other store would.
  */
 import weir from '../../../src/index.ts';
 import type { LedgerNamespace, LedgerStub } from '../../../src/ledger/ledger-calls.ts';
@@ -16,13 +16,13 @@ interface Env {
   readonly [name: string]: unknown;
 }
 
-/** Steps of a settling or an alarm, about. */
+/** About the number of steps of a settlement or an alarm. */
 const MAX_STEPS = 9;
 const NEVER = 1_000_000;
 const LATE_MS = 150;
 const random = seeded(20261121);
 
-/** Half of the calls are disturbed, in one way or another. */
+/** Disturbs half of the calls. */
 async function disturbed<T>(call: () => Promise<T>, kill: (steps: number) => Promise<void>): Promise<T> {
   const turn = random();
   if (turn < 0.1) throw new Error('The call never arrived');
@@ -37,11 +37,11 @@ async function disturbed<T>(call: () => Promise<T>, kill: (steps: number) => Pro
   }
   if (turn >= 0.5) return call();
   await kill(Math.floor(random() * MAX_STEPS));
-  // What comes after is not killed, unless the call was.
+  // Later calls are not killed by this one.
   return call().finally(() => kill(NEVER));
 }
 
-/** The same objects, the calls to which are disturbed. */
+/** The same objects with disturbed calls. */
 function badLedgers(namespace: Env['WEIR_LEDGER'], store: KVNamespace | null): LedgerNamespace {
   return {
     getByName: (name) => {
@@ -64,7 +64,7 @@ function badLedgers(namespace: Env['WEIR_LEDGER'], store: KVNamespace | null): L
   };
 }
 
-/** A price that follows from the id of the request, so that there are several currencies, and none. */
+/** Sets a price by the id of the request: several currencies, or none. */
 function withPrice(record: UsageRecord): UsageRecord {
   const digits = Number.parseInt(record.request_id.slice(-6), 16);
   if (digits % 5 === 0) return record;
@@ -77,7 +77,7 @@ function withPrice(record: UsageRecord): UsageRecord {
   };
 }
 
-/** A ledger whose calls to the directory are disturbed. */
+/** A ledger object with disturbed calls to the directory. */
 export class LedgerObject extends BreakableLedger {
   constructor(context: DurableObjectState, env: LedgerEnv & Env) {
     super(context, { ...env, WEIR_LEDGER: badLedgers(env.WEIR_LEDGER, null) });
@@ -90,7 +90,7 @@ const wrapped = new WeakMap<Env, Env & LedgerEnv>();
 export default {
   async fetch(request, env, context) {
     const { pathname, searchParams } = new URL(request.url);
-    // The test's own ways in: at once what an object's alarm does, and what the daily run does.
+    // For tests: runs an object's alarm, or the daily run, immediately.
     if (pathname === '/fire') {
       await env.WEIR_LEDGER.getByName(searchParams.get('name') ?? '').fireAlarm();
       return new Response();

@@ -1,4 +1,4 @@
-/** The same 2,000 mixed requests in both stores, over real HTTP: the same sums, while the objects are disturbed at every step (M1, L3, L4). */
+/** The same 2,000 mixed requests in both stores, over HTTP: the same sums, while the objects are disturbed at every step. */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf, textOf } from '../../../tools/simulator/json.ts';
@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-/** Finished streamed and whole, with cached tokens, reasoning and none; cut; failed; refused; and cancelled by the client. */
+/** Finished with and without streaming, cached tokens or reasoning; truncated; failed; refused; and cancelled. */
 const BODIES: readonly ((turn: number) => JsonObject)[] = [
   (turn) => streamedChat('deepseek/deepseek-chat', withSystem(turn)),
   (turn) => chat('deepseek/deepseek-reasoner', withSystem(turn)),
@@ -73,7 +73,7 @@ const QUERIES = ['day', 'model', 'status,provider', 'route,model,status'].map(
   (groups) => `group_by=${groups}`,
 );
 
-/** Every report that someone may ask for, and single records page by page. */
+/** Every kind of report, and single records page by page. */
 async function everything() {
   const reports = [];
   for (const { headers } of owners) for (const query of QUERIES) reports.push(await report(query, headers));
@@ -97,7 +97,7 @@ async function list(headers: Record<string, string>): Promise<JsonObject[]> {
   return records;
 }
 
-/** Until all are settled: what was tried in vain waits in KV for the run that brings it in, daily elsewhere. */
+/** Waits until all are settled. Records that failed wait in KV for the daily run, which is called here. */
 async function everyRecord(): Promise<void> {
   const settled = gateway.logged((lines) => {
     const ids = lines.filter(({ event }) => event === 'settled').map(({ request_id }) => request_id);
@@ -121,7 +121,7 @@ test(`L3 L4 M1 ${REQUESTS} mixed requests: the same sums, lists and records in e
   await Promise.all(Array.from({ length: AT_A_TIME }, askOneByOne));
   await everyRecord();
   expect(gateway.logs().filter((line) => line.includes('record_lost'))).toEqual([]);
-  // The alarm fails now and then, as its calls do.
+  // The alarm's calls also fail at times.
   for (const { id } of owners)
     for (let tries = 0; tries < 12; tries++) await gateway.fetch(`/fire?name=${id}`).catch(() => undefined);
   const inObjects = await everything();

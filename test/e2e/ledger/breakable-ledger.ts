@@ -1,7 +1,7 @@
-/** The ledger object with an end at any step of its work: for tests that kill it there. */
+/** A ledger object that tests can kill at any step of its work. */
 import { type LedgerEnv, LedgerObject, type LedgerStorage } from '../../../src/ledger/ledger-object.ts';
 
-/** Steps that are left until the object is killed, in the instance that it lives in. */
+/** The remaining steps until the object is killed. */
 interface Fuse {
   steps: number;
 }
@@ -19,12 +19,12 @@ export class BreakableLedger extends LedgerObject {
     this.#fuse = fuse;
   }
 
-  /** From now on the object does so many steps and is killed before the next. */
+  /** Kills the object after so many steps. */
   async killAfter(steps: number): Promise<void> {
     this.#fuse.steps = steps;
   }
 
-  /** Does at once what the alarm would. */
+  /** Runs the alarm immediately. */
   async fireAlarm(): Promise<void> {
     await this.alarm();
   }
@@ -33,7 +33,7 @@ export class BreakableLedger extends LedgerObject {
     return Number(this.ctx.storage.sql.exec(`SELECT COUNT(*) AS rows FROM ${table}`).one().rows);
   }
 
-  /** The rows of a statement, past the steps. */
+  /** Runs a statement without counting it as a step. */
   async run(query: string): Promise<unknown[][]> {
     return [...this.ctx.storage.sql.exec(query).raw()];
   }
@@ -43,7 +43,7 @@ export class BreakableLedger extends LedgerObject {
   }
 }
 
-/** Each statement and each setting of the alarm is a step. */
+/** Counts each statement and each setting of the alarm as a step. */
 function breakable({ storage, abort }: BoundState, fuse: Fuse): LedgerStorage {
   function step(): void {
     if (fuse.steps-- <= 0) abort('killed by the test');

@@ -1,4 +1,4 @@
-/** The gateway as it is deployed, and a way in by which a test does at once what the alarm of a ledger object would. */
+/** The deployed gateway, with a route by which a test runs the alarm of a ledger object immediately. */
 import weir from '../../../src/index.ts';
 import { BreakableLedger } from './breakable-ledger.ts';
 

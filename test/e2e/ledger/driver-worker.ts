@@ -1,4 +1,4 @@
-/** A Worker that calls one method of one ledger object for whoever posts to it: tests of the object have no other way in. */
+/** A Worker by which tests call the methods of ledger objects. */
 import { BreakableLedger } from './breakable-ledger.ts';
 
 export { BreakableLedger as LedgerObject };
@@ -7,7 +7,7 @@ interface Env {
   readonly WEIR_LEDGER: DurableObjectNamespace;
 }
 
-/** What a test posts; what was thrown comes back as text, with the status 500. */
+/** The body of a call. An exception is returned as text with status 500. */
 interface Call {
   readonly name: string;
   readonly method: string;

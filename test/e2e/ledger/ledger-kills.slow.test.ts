@@ -1,4 +1,4 @@
-/** A ledger object that is killed at each step of its work, under real workerd: what was settled is there once (L4, M1). */
+/** A ledger object that is killed at each step of its work, in workerd: each record is stored once. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
@@ -9,7 +9,7 @@ import { type Ledgers, startLedgers } from './ledgers.ts';
 const DAY = 24 * 3_600_000;
 const TODAY = Math.floor(Date.now() / DAY) * DAY;
 const DIRECTORY = '*';
-/** More than any work of an object has. */
+/** More steps than any work of an object has. */
 const MAX_STEPS = 60;
 const NEVER = 1_000_000;
 
@@ -39,7 +39,7 @@ function sumsOf(records: readonly UsageRecord[]) {
   return report.rows;
 }
 
-/** Does the work with ever more steps before the kill, until it is done without one; in between, `check`. */
+/** Repeats the work with one more step before the kill, until it completes, and calls `check` after each. */
 async function killAtEachStep(
   name: string,
   work: (turn: number) => Promise<unknown>,
@@ -61,7 +61,7 @@ async function killAtEachStep(
   throw new Error('It is killed at every step');
 }
 
-test('L4 M1 killed at each step of a settling: all of its records or none, and after the retry each once', async () => {
+test('L4 M1 killed at each step of a settlement: all records or none, and after the retry each once', async () => {
   const key_id = 'settling';
   const batchOf = (turn: number) => {
     const models = ['m1', `m${turn}`, 'm1'];
@@ -84,11 +84,11 @@ test('L4 M1 killed at each step of a settling: all of its records or none, and a
       expect(await reported(key_id)).toEqual(after);
     },
   );
-  // To read the marks, insert the records, add them to their hours, look for too many groups, and set the alarm.
+  // Reading the state, inserting the records, adding them to their hours, counting groups, and setting the alarm.
   expect(steps).toBeGreaterThanOrEqual(4);
 });
 
-test('L4 killed at each step of a first settling: there is never a record without an alarm', async () => {
+test('L4 killed at each step of the first settlement: there is never a record without an alarm', async () => {
   const found = [];
   for (let steps = 0; steps < 12; steps++) {
     const key_id = `first-${steps}`;
@@ -106,7 +106,7 @@ test('L4 killed at each step of a first settling: there is never a record withou
   expect(found.at(-1)).toEqual([false, 1]);
 });
 
-test('L4 an object that is reset while it answers: read a second time', async () => {
+test('L4 an object that is reset during a call: read a second time', async () => {
   const key_id = 'read';
   await ledger.put([record({ key_id, time: new Date(TODAY).toISOString() })]);
   await ledgers.call(key_id, 'killAfter', 0);
@@ -116,11 +116,11 @@ test('L4 an object that is reset while it answers: read a second time', async ()
   expect(found).toMatchObject({ kind: 'ok', value: { key_id } });
 });
 
-test('L4 killed at each step of the alarm: the ledger’s reports are exact throughout, and the directory’s when it was done', async () => {
+test('L4 killed at each step of the alarm: the key’s reports are always exact, and the directory’s after the alarm', async () => {
   const key_id = 'sending';
   const settled: UsageRecord[] = [];
   async function add(turn: number) {
-    // Of a day that is closed, of one that is not, and of one whose records are too old to be kept.
+    // Records of a closed day, of an open day, and of a day older than RECORD_DAYS.
     const records = [2, 0, 45].map((ago) =>
       record({ key_id, model: 'm', time: new Date(TODAY - ago * DAY).toISOString() }, turn),
     );
@@ -143,11 +143,11 @@ test('L4 killed at each step of the alarm: the ledger’s reports are exact thro
       await add(turn + 1);
     },
   );
-  // To read, send, keep and close the days, delete what is old, and set the alarm.
+  // Reading, sending, storing and closing the days, deleting old records, and setting the alarm.
   expect(steps).toBeGreaterThanOrEqual(6);
 });
 
-test('L4 the directory killed at each step of taking sums: nothing is doubled, and what was not taken is sent again', async () => {
+test('L4 the directory killed at each step of storing sums: nothing counts twice, and what was not stored is sent again', async () => {
   const key_id = 'taken';
   const settled: UsageRecord[] = [];
   for (let steps = 0; steps < 12; steps++) {
@@ -157,7 +157,7 @@ test('L4 the directory killed at each step of taking sums: nothing is doubled, a
     await ledger.put(records);
     settled.push(...records);
     await ledgers.call(DIRECTORY, 'killAfter', steps);
-    // It fails to send, and goes on living.
+    // Sending fails, and the object stays alive.
     await ledgers.call(key_id, 'fireAlarm');
     await ledgers.call(DIRECTORY, 'killAfter', NEVER);
     const between = (await reported(null)).filter(({ key }) => key === key_id);

@@ -1,4 +1,4 @@
-/** The ledger objects under real workerd: records once, exact reports and lists, and a directory over all of them (L2, L4). */
+/** The ledger objects in workerd: records, exact reports and lists, and the directory. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
 import {
@@ -19,7 +19,7 @@ import { type Ledgers, startLedgers } from './ledgers.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** The beginning of this day: what is settled now falls into an open day, what is older into closed ones. */
+/** The start of today, which is an open day. Earlier days are closed. */
 const TODAY = Math.floor(Date.now() / DAY) * DAY;
 const DIRECTORY = '*';
 
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => ledgers[Symbol.asyncDispose]());
 
-/** What the answer to a report would be. */
+/** The rows of a report. */
 async function reported(query: ReportQuery) {
   const result = await ledger.report(query);
   if (result.kind === 'error') return result.error.message;
@@ -41,7 +41,7 @@ async function reported(query: ReportQuery) {
   return { rows, total };
 }
 
-/** The same, from the records themselves. */
+/** The same report, summed from the records. */
 function expected(records: readonly UsageRecord[], { fromMs, toMs, keyId, groups }: ReportQuery) {
   const report = new Report(groups);
   for (const one of records) {
@@ -82,7 +82,7 @@ let names = 0;
 const newKey = () => `key-${++names}`;
 
 describe('settle', () => {
-  test('L4 a record that is settled twice: the first one stays as it is, and counts once', async () => {
+  test('L4 a record that is settled twice: the first one stays and counts once', async () => {
     const key_id = newKey();
     const one = record({ key_id, time: new Date(TODAY).toISOString() });
     await ledger.put([one, one]);
@@ -94,7 +94,7 @@ describe('settle', () => {
     ).toMatchObject({ total });
   });
 
-  test('L4 a batch of several keys: each record in its own ledger, and in no other', async () => {
+  test('L4 a batch of several keys: each record is only in the object of its key', async () => {
     const [a, b] = [newKey(), newKey()];
     const records = manyRecords(20, [a, b], { fromMs: TODAY, toMs: TODAY + HOUR }, 1);
     await ledger.put(records);
@@ -122,7 +122,7 @@ describe('report', () => {
   const records = manyRecords(3000, [a, b, c], { fromMs: from, toMs: TODAY + DAY }, 20261121);
 
   beforeAll(async () => {
-    // In an order that is none, and some of them twice.
+    // In random order, and some of them twice.
     for (let at = 0; at < records.length; at += 100) await ledger.put(records.slice(at, at + 100));
     await ledger.put(records.slice(500, 600));
   });
@@ -156,19 +156,16 @@ describe('report', () => {
         if (when === 'and after a late record') await ledger.put([late]);
       });
 
-      test.each(spans)(
-        'L4 M5 a key’s own, of %s: the sums of its records, to the token and the nano-unit',
-        async (_, fromMs, toMs) => {
-          for (const groups of GROUPS) {
-            const query = { fromMs, toMs, keyId: a, groups };
-            expect(await reported(query)).toEqual(expected(known, query));
-          }
-        },
-      );
+      test.each(spans)('L4 M5 of one key, of %s: the exact sums of its records', async (_, fromMs, toMs) => {
+        for (const groups of GROUPS) {
+          const query = { fromMs, toMs, keyId: a, groups };
+          expect(await reported(query)).toEqual(expected(known, query));
+        }
+      });
     },
   );
 
-  test('L4 over all keys: whole days, from the directory alone, once each ledger has sent them', async () => {
+  test('L4 over all keys: whole days, from the directory, once each object has sent them', async () => {
     for (const key of [a, b, c]) await ledgers.call(key, 'fireAlarm');
     const others = new Set([a, b, c]);
     for (const groups of GROUPS.filter((some) => some.includes('key'))) {
@@ -186,7 +183,7 @@ describe('report', () => {
     }
   });
 
-  test('L4 over all keys, of hours and of times within a day: from the ledgers that had requests', async () => {
+  test('L4 over all keys, by hour and for parts of days: from the objects that had requests', async () => {
     for (const groups of [
       ['hour', 'key'],
       ['key', 'model'],
@@ -199,7 +196,7 @@ describe('report', () => {
     }
   });
 
-  test('L4 M5 narrowed to a provider, a model and a status: those alone, from days, hours and records', async () => {
+  test('L4 M5 filtered by provider, model and status, from days, hours and records', async () => {
     const only = { provider: 'mistral', model: 'mistral/model-1', status: 'failed' };
     const within = records.filter(
       ({ provider, model, status }) => provider === 'mistral' && model === 'model-1' && status === 'failed',
@@ -224,7 +221,7 @@ describe('report', () => {
     );
   });
 
-  test('L2 a list of one key by model and status: those alone', async () => {
+  test('L2 a list of one key, filtered by model and status', async () => {
     const query = { model: 'mistral/model-1', statuses: ['failed', 'timed_out'] };
     const own = records.filter(
       ({ key_id, provider, model, status }) =>
@@ -234,7 +231,7 @@ describe('report', () => {
     expect(await listed({ keyId: b, fromId: firstIdAt(from), limit: 7, ...query })).toEqual(newestFirst(own));
   });
 
-  test('L2 a list over all keys: in one order, whichever ledger a record is in', async () => {
+  test('L2 a list over all keys: in one order across objects', async () => {
     const some = records.filter(
       ({ request_id }) => request_id < firstIdAt(TODAY - DAY) && request_id >= firstIdAt(TODAY - 9 * DAY),
     );
@@ -244,7 +241,7 @@ describe('report', () => {
     expect(await listed({ ...query, statuses: ['timed_out'], limit: 13 })).toEqual(newestFirst(cut));
   });
 
-  test('L2 a record by its id alone: found among the ledgers of its day', async () => {
+  test('L2 a record by its id alone: found among the objects of its day', async () => {
     const wanted = records.find(({ key_id }) => key_id === c);
     expect(await ledger.find(wanted?.request_id ?? '', null)).toEqual({ kind: 'ok', value: wanted });
     const unknown = record({ time: new Date(TODAY - 3 * DAY).toISOString() });
@@ -252,16 +249,16 @@ describe('report', () => {
   });
 });
 
-/** Columns with these numbers and no others. */
+/** Columns with these numbers; all others are 0. */
 function columnsOf(numbers: Readonly<Record<string, number>>, speeds = ''): Columns {
   return { numbers: AMOUNTS.slice(0, -1).map((name) => numbers[name] ?? 0), speeds };
 }
 
-/** The shortest form: each step's letter at most once. */
+/** The shortest form: each letter at most once. */
 const EACH_ONCE = /^(?:([A-Za-r])(?!.*\1)\d*)+$/;
 
 describe('medians', () => {
-  test('L4 M5 a busy hour: its text of speeds stays short, and its medians are those of its records', async () => {
+  test('L4 M5 a busy hour: its text of speeds stays short, and its medians match its records', async () => {
     const key_id = newKey();
     const records = Array.from({ length: 1500 }, (_, n) => {
       const first_token_ms = 20 + ((n * 7919) % 30_000);
@@ -285,7 +282,7 @@ describe('medians', () => {
     ]);
   });
 
-  test('L4 M5 more text of speeds than a value of SQLite holds: each answer is in the medians, none in two sums', async () => {
+  test('L4 M5 more text of speeds than a value of SQLite holds: each response counts once in the medians', async () => {
     const speeds = [...'ABCDEFGHIJKLMNOPQRSTUVWX']
       .map((letter) => `${letter}1000000`)
       .join('')
@@ -330,7 +327,7 @@ describe('tables of an earlier version', () => {
   test.each([
     ['before there were medians', [], null],
     ['with a column each step of speed', steps, 93],
-  ])('L4 %s: their sums stay, and what comes is added to them', async (_, added, median) => {
+  ])('L4 %s: their sums stay, and new records are added to them', async (_, added, median) => {
     const key_id = newKey();
     await ledgers.call(key_id, 'find', 'none');
     const columns = [...now, ...[...counts, ...money, ...added].map((name) => `${name} INTEGER`)];
@@ -363,7 +360,7 @@ describe('tables of an earlier version', () => {
 });
 
 describe('the directory', () => {
-  test('L4 a message that comes late, or again: changes nothing', async () => {
+  test('L4 a late or repeated message changes nothing', async () => {
     const key = newKey();
     const row = (requests: number) => ({
       day: 10,
@@ -375,7 +372,7 @@ describe('the directory', () => {
     expect(await reported(query)).toMatchObject({ rows: [{ key, requests: 5, total_tokens: 50 }] });
   });
 
-  test('L4 more sums than a message holds: a part is sent after the other, and the reports of the key are exact throughout', async () => {
+  test('L4 more sums than a message holds: sent in parts, and the key’s reports are always exact', async () => {
     const key_id = newKey();
     const records = [5, 4, 3].flatMap((ago) =>
       Array.from({ length: MAX_DAY_GROUPS - 100 }, (_, n) =>
@@ -393,7 +390,7 @@ describe('the directory', () => {
     expect(all.rows.find(({ key }) => key === key_id)).toMatchObject({ requests: records.length });
   });
 
-  test('L4 a record: has the alarm set, within a minute', async () => {
+  test('L4 a record sets the alarm, within a minute', async () => {
     const key = newKey();
     const before = Date.now();
     await ledger.put([record({ key_id: key, time: new Date(TODAY).toISOString() })]);
@@ -404,7 +401,7 @@ describe('the directory', () => {
 });
 
 describe('records', () => {
-  test('L4 after RECORD_DAYS: gone, while their sums stay; those before them are not taken again', async () => {
+  test('L4 after RECORD_DAYS: deleted, while their sums stay; older records are not stored again', async () => {
     const key_id = newKey();
     const days = (ago: number) => new Date(TODAY - ago * DAY + 5000).toISOString();
     const records = [40, 37, 30, 1].map((ago) => record({ key_id, time: days(ago) }));
@@ -422,7 +419,7 @@ describe('records', () => {
     expect(await reported(query)).toEqual(expected(records, query));
   });
 
-  test('L4 records of a gateway with recordDays of its own: are kept for so many days', async () => {
+  test('L4 recordDays of the gateway decides how many days records are kept', async () => {
     const key_id = newKey();
     const days = (ago: number) => new Date(TODAY - ago * DAY + 5000).toISOString();
     const own = new ObjectLedger({ ledgers: ledgers.namespace, recordDays: 60, log: () => {} });
@@ -431,17 +428,17 @@ describe('records', () => {
     expect(await ledgers.call(key_id, 'count', 'records')).toBe(2);
   });
 
-  test('L4 the next of them to go: has the alarm set for its time', async () => {
+  test('L4 the next record to be deleted sets the alarm for its time', async () => {
     const key_id = newKey();
     const time = TODAY - 20 * DAY;
     await ledger.put([record({ key_id, time: new Date(time).toISOString() })]);
     await ledgers.call(key_id, 'fireAlarm');
-    // The alarm of the settling is due first, and then this one.
+    // The alarm of the settlement is due first, then this one.
     await ledgers.call(key_id, 'fireAlarm');
     expect(await ledgers.call(key_id, 'alarmTime')).toBeLessThanOrEqual(time + 36 * DAY);
   });
 
-  test('L4 a report of a part of an hour whose records are gone: refused, with what to ask instead', async () => {
+  test('L4 a report of a part of an hour whose records are deleted: refused, and the error names the alternative', async () => {
     const key_id = newKey();
     const time = new Date(TODAY - 50 * DAY + 600_000).toISOString();
     await ledger.put([record({ key_id, time })]);
@@ -453,7 +450,7 @@ describe('records', () => {
 });
 
 describe('hostile names and amounts', () => {
-  test('L4 names with quotes, statements and markup: are kept as they are, and group as they should', async () => {
+  test('L4 names with quotes, SQL and markup: stored unchanged, and grouped correctly', async () => {
     const key_id = newKey();
     const names = ["'; DROP TABLE records; --", '"', '\u202e', '<script>', '\u0000', '=1+1', '%', '?', ')'];
     const records = names.map((model, n) =>
@@ -464,7 +461,7 @@ describe('hostile names and amounts', () => {
     expect(await reported(query)).toEqual(expected(records, query));
   });
 
-  test('L4 M5 the largest numbers, again and again: sums stay at the largest exact one, and money stays exact', async () => {
+  test('L4 M5 the largest numbers, repeatedly: sums stop at the largest exact integer, and money stays exact', async () => {
     const key_id = newKey();
     const MAX = Number.MAX_SAFE_INTEGER;
     const time = new Date(TODAY - 2 * DAY).toISOString();
@@ -480,7 +477,7 @@ describe('hostile names and amounts', () => {
     }
   });
 
-  test('L4 more models in a day than a report may have groups: the sums of the rest are under one name', async () => {
+  test('L4 more models in a day than a report may have groups: the rest is summed under one name', async () => {
     const key_id = newKey();
     const records = Array.from({ length: MAX_DAY_GROUPS + 50 }, (_, n) =>
       record({ key_id, model: `m${n}`, time: new Date(TODAY - DAY + n).toISOString() }, n),
@@ -497,7 +494,7 @@ describe('hostile names and amounts', () => {
   });
 });
 
-test('M6 counts of refused requests: each batch once, of one key or all, summed as far as the groups allow', async () => {
+test('M6 counts of refused requests: each batch once, for one key or all, summed by the groups', async () => {
   const hour = TODAY / HOUR;
   const batch = {
     id: requestId(Date.now(), crypto.randomUUID()),

@@ -1,4 +1,4 @@
-/** Starts ledger objects in the workerd that wrangler runs, for tests that call their methods. */
+/** Starts ledger objects in workerd, for tests that call their methods. */
 import { join } from 'node:path';
 import { createTestHarness, unstable_readConfig } from 'wrangler';
 import type { LedgerNamespace, LedgerStub } from '../../../src/ledger/ledger-calls.ts';
@@ -6,9 +6,9 @@ import type { LedgerNamespace, LedgerStub } from '../../../src/ledger/ledger-cal
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 
 export interface Ledgers extends AsyncDisposable {
-  /** Calls a method of the object of that name. Throws what the method throws, as text. */
+  /** Calls a method of the object of that name. Rejects with the text of an exception. */
   call(name: string, method: string, ...args: readonly unknown[]): Promise<unknown>;
-  /** The objects as the gateway sees them. */
+  /** The namespace that the gateway uses. */
   readonly namespace: LedgerNamespace;
 }
 
@@ -19,7 +19,7 @@ export async function startLedgers(main = 'driver-worker.ts'): Promise<Ledgers> 
     config: join(ROOT, 'wrangler.toml'),
   });
   const server = createTestHarness({
-    // Not the repository's root: a `.dev.vars` there, with real keys, is no part of the tests.
+    // Not the repository's root, where a `.dev.vars` may have real keys.
     root: import.meta.dirname,
     workers: [
       {

@@ -1,4 +1,4 @@
-/** The gateway over ledger objects that a test puts out of reach and back. */
+/** The gateway with ledger objects that a test makes unreachable and reachable again. */
 import weir from '../../../src/index.ts';
 import type { LedgerNamespace, LedgerStub } from '../../../src/ledger/ledger-calls.ts';
 
@@ -12,7 +12,7 @@ interface Env {
 let isDown = false;
 const wrapped = new WeakMap<Env, Env>();
 
-/** The same environment, in which settling fails while the ledgers are down. */
+/** The same environment, in which settling fails while `isDown` is true. */
 function wrap(env: Env): Env {
   const WEIR_LEDGER: LedgerNamespace = {
     getByName: (name) => {

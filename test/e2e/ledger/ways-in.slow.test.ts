@@ -1,4 +1,4 @@
-/** How records get into ledger objects other than at once: through a Queue, after an outage, by the daily run (L5, L6). */
+/** Records that reach ledger objects indirectly: through a queue, after an outage, by the daily run. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestHarness, type TestHarness, unstable_readConfig } from 'wrangler';
@@ -22,7 +22,7 @@ const TODAY = new Date().toISOString().slice(0, 10);
 let simulator: Simulator;
 let server: TestHarness;
 
-/** A Worker of its own: with a Queue or without, in either store. */
+/** A Worker with or without a queue, for either store. */
 function configOf(name: string, ledger: 'kv' | 'object', queues: object) {
   return {
     config: {
@@ -48,7 +48,7 @@ beforeAll(async () => {
   process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false';
   simulator = await createSimulator({});
   server = createTestHarness({
-    // Not the repository's root: a `.dev.vars` there, with real keys, is no part of the tests.
+    // Not the repository's root, where a `.dev.vars` may have real keys.
     root: import.meta.dirname,
     workers: [
       configOf('plain', 'object', {}),
@@ -90,7 +90,7 @@ async function total(name: string): Promise<JsonObject> {
   return objectOf(objectOf(decodeObject(await response.text())).total);
 }
 
-/** Reads again and again until so many requests are in the ledger. */
+/** Reads repeatedly until the ledger has so many requests. */
 async function reached(name: string, requests: number): Promise<JsonObject> {
   for (let reads = 0; reads < 1000; reads++) {
     const sums = await total(name);
@@ -105,11 +105,11 @@ async function deadLetters(name: string): Promise<string[]> {
   return (await WEIR_KV.list({ prefix: 'stranded/' })).keys.map((key) => key.name);
 }
 
-describe('a ledger out of reach', () => {
-  test('L5 M1 its record waits in KV, whole, and the next settling takes it along, once', async () => {
+describe('an unreachable ledger object', () => {
+  test('L5 M1 its record waits in KV, and the next settlement stores it, once', async () => {
     await workerOf('plain').fetch('/down');
     const id = await send('plain');
-    // The gateway tries the object for ten seconds.
+    // The gateway retries for ten seconds.
     for (let reads = 0; (await deadLetters('plain')).length === 0; reads++) {
       if (reads > 700) throw new Error('It was never stranded');
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -125,7 +125,7 @@ describe('a ledger out of reach', () => {
     expect(await deadLetters('plain')).toEqual([]);
   });
 
-  test('L5 what other isolates left: the daily run brings it in, once, however often it runs', async () => {
+  test('L5 records that other isolates left: the daily run stores them once, also if it is repeated', async () => {
     const { WEIR_KV } = await workerOf('plain').getEnv();
     const before = Number((await total('plain')).requests);
     const records = Array.from({ length: 30 }, (_, n) =>
@@ -146,7 +146,7 @@ describe('a ledger out of reach', () => {
 });
 
 describe.each(['queued', 'queued-kv'])('USAGE_QUEUE (%s)', (name) => {
-  test('L6 M1 each request: in the ledger by the queue, once', async () => {
+  test('L6 M1 each request is stored through the queue, once', async () => {
     const ids = await Promise.all(Array.from({ length: 12 }, () => send(name)));
     await reached(name, 12);
     const list = await workerOf(name).fetch(`/v1/usage/records?from=${TODAY}`);
@@ -156,7 +156,7 @@ describe.each(['queued', 'queued-kv'])('USAGE_QUEUE (%s)', (name) => {
     expect(listed).toEqual(ids.sort().reverse());
   });
 
-  test('L6 messages that are delivered again: change nothing', async () => {
+  test('L6 messages that are delivered again change nothing', async () => {
     const { USAGE_QUEUE } = await workerOf(name).getEnv();
     const before = Number((await total(name)).requests);
     const records = Array.from({ length: 100 }, (_, n) =>
@@ -166,7 +166,7 @@ describe.each(['queued', 'queued-kv'])('USAGE_QUEUE (%s)', (name) => {
     await USAGE_QUEUE.sendBatch(messages);
     await USAGE_QUEUE.sendBatch(messages);
     await reached(name, before + 100);
-    // One more after them shows that they are through.
+    // A further message shows that they are processed.
     await USAGE_QUEUE.send(record({ key_id: KEY, time: new Date().toISOString() }, 500), {
       contentType: 'json',
     });
@@ -175,7 +175,7 @@ describe.each(['queued', 'queued-kv'])('USAGE_QUEUE (%s)', (name) => {
   });
 });
 
-test('L5 L6 a ledger out of reach behind a queue: the records wait in KV', async () => {
+test('L5 L6 an unreachable ledger object with a queue: the records wait in KV', async () => {
   await workerOf('queued').fetch('/down');
   await send('queued');
   for (let reads = 0; (await deadLetters('queued')).length === 0; reads++) {

@@ -1,4 +1,4 @@
-/** A hard budget under any burst, in real workerd over real HTTP: exactly as many requests pass as it holds (G2). */
+/** A hard budget under bursts, in workerd over HTTP: exactly as many requests are admitted as it holds. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf } from '../../../tools/simulator/json.ts';
 import { type Key, type Limited, startLimited } from './limited.ts';
@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => limited[Symbol.asyncDispose]());
 
-/** What a request of these tests reserves, in tokens: read off what is left of a large budget. */
+/** The tokens that a request of these tests reserves, measured with a large budget. */
 async function upperBound(fields: JsonObject): Promise<number> {
   const key = await limited.create({ budget: { tokens: 1e9 } });
   const response = await limited.ask(key, fields);
@@ -29,7 +29,7 @@ async function burst(key: Key, fields: JsonObject): Promise<number[]> {
   );
   const passed = answers.filter((status) => status === 200).length;
   expect(answers.filter((status) => status === 429)).toHaveLength(200 - passed);
-  // What is refused costs nothing upstream.
+  // Refused requests are not sent upstream.
   expect(limited.gateway.simulator.requests.length - before).toBe(passed);
   return answers;
 }
@@ -61,7 +61,7 @@ describe.each([
     expect(objectOf(budget)).toMatchObject({ spent: (100 * nano) / 1e9, reserved: 0 });
   });
 
-  test('that use less than they may: as many pass as there is room for, and never more is spent than the limit', async () => {
+  test('that use less than their upper bound: as many pass as there is room for, and the limit is never exceeded', async () => {
     const each = await upperBound(fields);
     limited.usage = { prompt: (each >> 1) - 1, completion: 1 };
     const limit = 50 * each;

@@ -1,4 +1,4 @@
-/** Limits of keys over real KV and real objects: made, changed while requests run, told, refused where they are nonsense (G1, G5, G8). */
+/** Limits of keys with KV and ledger objects in workerd: set, changed while requests run, reported, and refused where invalid. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf } from '../../../tools/simulator/json.ts';
 import { errorOf, jsonOf } from '../client.ts';
@@ -26,7 +26,7 @@ async function status(response: Response): Promise<number> {
 const BUDGET = { USD: 5, per: 'month', mode: 'hard' };
 
 describe('G8 POST /admin/keys', () => {
-  test('takes limits, and they are in its answer and in the list as they were asked for', async () => {
+  test('sets limits, which the response and the list have as they were requested', async () => {
     const limits = { budget: BUDGET, rpm: 60, tpm: 100_000, max_concurrent: 4, max_output_tokens: 2000 };
     const response = await limited.gateway.post('/admin/keys', { name: 'a', ...limits }, { headers: ADMIN });
     expect(response.status).toBe(201);
@@ -35,7 +35,7 @@ describe('G8 POST /admin/keys', () => {
     expect(await listed(String(made.id))).toMatchObject({ name: 'a', ...limits });
   });
 
-  test('without limits: neither its answer nor the list has a word about them', async () => {
+  test('without limits: neither the response nor the list mentions them', async () => {
     const { id } = await limited.create({});
     expect(Object.keys((await listed(id)) ?? {}).sort()).toEqual([
       'created_at',
@@ -64,7 +64,7 @@ describe('G8 POST /admin/keys', () => {
     expect(await errorOf(response)).toMatchObject({ status: 400, error: { param: 'budget' } });
   });
 
-  test('of the longest name and models that fit beside limits, in KV metadata', async () => {
+  test('the longest name and models that fit into KV metadata with limits', async () => {
     const limits = {
       budget: { USD: 123_456.123456789 },
       rpm: 1e15,
@@ -82,7 +82,7 @@ describe('G8 POST /admin/keys', () => {
 });
 
 describe('G8 PATCH /admin/keys/:id', () => {
-  test('changes the limits that it names, at once and while requests run', async () => {
+  test('changes the limits that it names, immediately and while requests run', async () => {
     const key = await limited.create({ budget: { tokens: 1e6 }, rpm: 3 });
     expect(await status(await limited.ask(key))).toBe(200);
     await limited.settled(key);
@@ -97,12 +97,12 @@ describe('G8 PATCH /admin/keys/:id', () => {
     expect(changed).not.toHaveProperty('rpm');
     expect(await status(await limited.ask(key))).toBe(200);
     const { budget } = await limited.settled(key);
-    // What was spent before every change still counts.
+    // What was spent before each change still counts.
     expect(Number(objectOf(budget).spent)).toBeGreaterThanOrEqual(20);
     expect(await listed(key.id)).toMatchObject({ budget: { tokens: 1e6, per: 'day', mode: 'hard' } });
   });
 
-  test('changes name, models and expiry, and touches no limit; null frees from either', async () => {
+  test('changes name, models and expiry, and no limit; null removes models and expiry', async () => {
     const key = await limited.create({ rpm: 7, expires_at: '2999-01-01T00:00:00Z' });
     const body = { name: 'renamed', models: ['openai/*'] };
     const answer = await jsonOf(await limited.patch(key, body));
@@ -113,7 +113,7 @@ describe('G8 PATCH /admin/keys/:id', () => {
     expect(objectOf((await limited.standing(key)).limits)).toEqual({ rpm: 7 });
   });
 
-  test('limits a key that had none, and frees one from all of them', async () => {
+  test('adds limits to a key without any, and removes all limits', async () => {
     const key = await limited.create({});
     expect((await limited.ask(key)).headers.has('x-weir-budget-remaining')).toBe(false);
     expect(await status(await limited.patch(key, { budget: { tokens: 1 } }))).toBe(200);
@@ -128,13 +128,13 @@ describe('G8 PATCH /admin/keys/:id', () => {
     ['an expiry that is past', { expires_at: '2020-01-01' }, 400],
     ['nonsense', { rpm: 'many' }, 400],
     ['a list', [], 400],
-  ])('refuses %s and leaves the key as it was', async (_, body, expected) => {
+  ])('refuses %s and does not change the key', async (_, body, expected) => {
     const key = await limited.create({ rpm: 7 });
     expect(await status(await limited.patch(key, body))).toBe(expected);
     expect(objectOf((await limited.standing(key)).limits)).toEqual({ rpm: 7 });
   });
 
-  test('of a key that there is not, and without the admin token', async () => {
+  test('an unknown key, and a request without the admin token', async () => {
     expect(await status(await limited.patch({ id: '0'.repeat(16), token: '' }, { rpm: 1 }))).toBe(404);
     const key = await limited.create({});
     const init = { method: 'PATCH', headers: { authorization: `Bearer ${key.token}` }, body: '{"rpm":1}' };
@@ -146,7 +146,7 @@ describe('G8 PATCH /admin/keys/:id', () => {
 });
 
 describe('G8 GET /admin/keys/:id', () => {
-  test('shows the admin a key as its bearer sees it, and nobody else', async () => {
+  test('shows a key as its bearer sees it, only to the admin', async () => {
     const key = await limited.create({ budget: { tokens: 1e6 }, rpm: 5 });
     await status(await limited.ask(key));
     const own = await limited.settled(key);
@@ -159,7 +159,7 @@ describe('G8 GET /admin/keys/:id', () => {
     expect(await status(unknown)).toBe(404);
   });
 
-  test('a key without limits: no ledger is asked', async () => {
+  test('a key without limits: no ledger object is called', async () => {
     const { id } = await limited.create({});
     const shown = await jsonOf(await limited.gateway.fetch(`/admin/keys/${id}`, { headers: ADMIN }));
     expect(shown).toMatchObject({ id, limits: null });
@@ -167,7 +167,7 @@ describe('G8 GET /admin/keys/:id', () => {
 });
 
 describe('G8 GET /v1/key', () => {
-  test('tells the caller its limits, what is spent, reserved and left, and when it starts again', async () => {
+  test('shows the limits, what is spent, reserved and left, and the reset time', async () => {
     limited.usage = { prompt: 7, completion: 3 };
     const key = await limited.create({
       budget: { tokens: 1e6, per: 'day' },
@@ -201,7 +201,7 @@ describe('G8 GET /v1/key', () => {
     expect(JSON.stringify(standing)).not.toContain(key.token);
   });
 
-  test('of a key without limits, and of none at all', async () => {
+  test('a key without limits, and a request without a key', async () => {
     const key = await limited.create({});
     expect(await limited.standing(key)).toMatchObject({ id: key.id, name: 'test', limits: null });
     expect(await status(await limited.gateway.fetch('/v1/key'))).toBe(401);
@@ -209,8 +209,8 @@ describe('G8 GET /v1/key', () => {
   });
 });
 
-describe('G5 every answer under a limit', () => {
-  test.each([{}, { stream: true }])('tells how the key stands: %j', async (fields) => {
+describe('G5 every response under a limit', () => {
+  test.each([{}, { stream: true }])('reports the status of the limits: %j', async (fields) => {
     const key = await limited.create({ budget: { tokens: 1e6 }, rpm: 5, tpm: 1e6 });
     const response = await limited.ask(key, fields);
     await response.text();
@@ -230,11 +230,11 @@ describe('G5 every answer under a limit', () => {
     expect(response.status).toBeGreaterThanOrEqual(400);
     expect(response.headers.get('x-ratelimit-limit-requests')).toBe('5');
     await response.text();
-    // It used nothing.
+    // It used no tokens.
     expect((await limited.settled(key)).budget).toMatchObject({ spent: 0, reserved: 0 });
   });
 
-  test('a refused request is told when to come again', async () => {
+  test('a refused request gets a retry-after', async () => {
     const key = await limited.create({ rpm: 1 });
     await status(await limited.ask(key));
     const response = await limited.ask(key);

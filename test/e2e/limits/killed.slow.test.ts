@@ -1,11 +1,11 @@
-/** A gateway that is killed in the middle of a request: its reservation is charged after its time, by the object's alarm (G3). */
+/** A gateway that is killed during a request: the object's alarm charges the reservation when it expires. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { objectOf } from '../../../tools/simulator/json.ts';
 import { event, replayOf } from '../plays.ts';
 import { type Limited, startLimited } from './limited.ts';
 
 const DEADLINE_SECONDS = '5';
-/** The deadline, the minute after it, and what a busy machine needs. */
+/** The deadline, the minute after it, and time for a busy machine. */
 const TIMEOUT_MS = 120_000;
 const VARS = { AUTH: 'keys', DEADLINE_SECONDS, HEARTBEAT_SECONDS: '0', IDLE_TIMEOUT_SECONDS: '0' };
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => limited[Symbol.asyncDispose]());
 
 test(
-  'G3 the reservation of a killed request holds until its time is over, and is then charged and flagged',
+  'G3 the reservation of a killed request holds until it expires, and is then charged as estimated',
   async () => {
     const key = await limited.create({ budget: { tokens: 1e6 }, max_concurrent: 1 });
     const client = new AbortController();
@@ -28,7 +28,7 @@ test(
     );
     expect((await response.body?.getReader().read())?.done).toBe(false);
     const left = Number.parseInt(response.headers.get('x-weir-budget-remaining') ?? '', 10);
-    // Another workerd takes its place: whatever this one had still to do is not done.
+    // Another workerd replaces it: the pending work of this one is lost.
     await limited.gateway.set(VARS);
     client.abort();
     const killed = await limited.standing(key);

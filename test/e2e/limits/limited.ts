@@ -1,4 +1,4 @@
-/** Starts a gateway whose keys have limits, in front of an upstream that reports whatever usage a test wants. */
+/** Starts a gateway whose keys have limits, with an upstream that reports the usage that a test sets. */
 import { type JsonObject, objectOf, textOf } from '../../../tools/simulator/json.ts';
 import type { RecordedRequest, Replay } from '../../../tools/simulator/server.ts';
 import { jsonOf } from '../client.ts';
@@ -19,14 +19,14 @@ export interface Key {
 
 export interface Limited extends AsyncDisposable {
   readonly gateway: Gateway;
-  /** What the upstream says that every request used; null: it is the simulator as it is. */
+  /** The usage that the upstream reports for every request; null: the simulator's own. */
   usage: Usage | null;
   create(limits: JsonObject): Promise<Key>;
-  /** Sends a request with the key; its model is DeepSeek's and its limit of output 100 unless told otherwise. */
+  /** Sends a request with the key. By default its model is DeepSeek's and its output limit 100. */
   ask(key: Key, fields?: JsonObject, init?: RequestInit): Promise<Response>;
   /** `GET /v1/key`. */
   standing(key: Key): Promise<JsonObject>;
-  /** Awaits that no request of the key runs any more: its budget has nothing reserved. */
+  /** Waits until no request of the key runs: its budget has nothing reserved. */
   settled(key: Key): Promise<JsonObject>;
   patch(key: Key, limits: unknown): Promise<Response>;
 }

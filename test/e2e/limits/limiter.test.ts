@@ -1,4 +1,4 @@
-/** The `ratelimit` binding as Cloudflare has it, in front of the gateway: wrong keys are shielded from, too (G7). */
+/** Cloudflare's `ratelimit` binding in front of the gateway. It also limits requests with wrong keys. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestHarness, unstable_readConfig } from 'wrangler';
@@ -14,7 +14,7 @@ beforeAll(async () => {
   });
   const { kv_namespaces, durable_objects, migrations } = config;
   server = createTestHarness({
-    // Not the repository's root: a `.dev.vars` there, with real keys, is no part of the tests.
+    // Not the repository's root, where a `.dev.vars` may have real keys.
     root: import.meta.dirname,
     workers: [
       {
@@ -36,13 +36,13 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-test('G7 after so many requests of a caller in a minute: 429, and another caller is not touched', async () => {
+test('G7 too many requests of a caller in a minute: 429, and another caller is not affected', async () => {
   const ask = async (token: string) => {
     const headers = { authorization: `Bearer ${token}` };
     return (await server.getWorker('limited').fetch('/v1/key', { headers })).status;
   };
   const statuses: number[] = [];
-  // Its minutes are the clock's: one may begin in between, and then the other one has more than the limit.
+  // The binding counts by minutes of the clock: if one begins during the test, more requests than the limit pass.
   for (let i = 0; i < 2 * LIMIT + 1; i++) statuses.push(await ask('weir_wrong'));
   expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0);
   expect(statuses.slice(0, LIMIT)).toEqual(Array(LIMIT).fill(401));

@@ -1,4 +1,4 @@
-/** Limits with LEDGER=object: the record itself settles, in the transaction that takes it (G3, L4). */
+/** Limits with LEDGER=object: storing the record settles the reservation, in one transaction. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { objectOf } from '../../../tools/simulator/json.ts';
 import { jsonOf } from '../client.ts';
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => limited[Symbol.asyncDispose]());
 
 test.each([{}, { stream: true }])(
-  'G3 what a budget has spent is what the report sums up: %j',
+  'G3 the spent amount of a budget equals the sum of the report: %j',
   async (fields) => {
     const key = await limited.create({ budget: { tokens: 1e6, per: 'month' }, max_concurrent: 100 });
     const answers = await Promise.all(
@@ -35,7 +35,7 @@ test.each([{}, { stream: true }])(
   },
 );
 
-test('G2 in money: a budget that is used up refuses, by the highest price of what is left', async () => {
+test('G2 in money: a budget without room for the upper bound refuses', async () => {
   // 100,000 tokens of output at 0.90 dollars a million.
   const fields = { model: 'mistral/codestral-latest', max_tokens: 100_000 };
   limited.usage = { prompt: 10, completion: 100_000 };
@@ -53,7 +53,7 @@ test('G2 in money: a budget that is used up refuses, by the highest price of wha
   expect(objectOf(objectOf(report.total).cost)).toEqual({ USD: 0.180006 });
 });
 
-test('G3 what no provider reported is charged at its bound, and neither the record nor the report has it', async () => {
+test('G3 unreported usage is charged at its upper bound, which neither the record nor the report has', async () => {
   const key = await limited.create({ budget: { tokens: 1e6 } });
   const client = new AbortController();
   const fields = { model: 'deepseek/endless', stream: true, max_tokens: 50_000 };

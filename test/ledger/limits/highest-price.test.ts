@@ -1,4 +1,4 @@
-/** Tests the price by which a request's ceiling is reserved: nothing that it can cost is above it (G2). */
+/** The highest price of a request's tokens, by which its upper bound is reserved. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { highestPrice, type PricedModel } from '../../../src/ledger/limits/usage-upper-bound.ts';
@@ -22,7 +22,7 @@ function highest(prices: readonly Price[], models: readonly PricedModel[] = [MOD
 }
 
 describe('G2 highestPrice', () => {
-  test('is the highest of tiers, peak hours, caches and reasoning', () => {
+  test('is the maximum over tiers, peak hours, caches and reasoning', () => {
     expect(highest([{ ...BASE, cached_input: 0.1 }])).toEqual({ currency: 'USD', prompt: 1e6, output: 4e6 });
     expect(highest([{ ...BASE, cache_write: 1.25, reasoning: 5 }])).toMatchObject({
       prompt: 1_250_000,
@@ -37,20 +37,20 @@ describe('G2 highestPrice', () => {
     expect(highest([{ ...BASE, peak }])).toMatchObject({ prompt: 3e6, output: 9e6 });
   });
 
-  test('of a request that names no time for its cache it is the default write, not the long one', () => {
+  test('a request without a cache lifetime: includes the default cache write, not the longer one', () => {
     const prices = [{ ...BASE, cache_write: 1.25, cache_write_long: 2.5 }];
     expect(highest(prices, [{ ...MODEL, hasDefaultCache: true }])).toMatchObject({ prompt: 1_250_000 });
     expect(highest(prices, [{ ...MODEL, hasDefaultCache: false }])).toMatchObject({ prompt: 2_500_000 });
   });
 
-  test('of a request that may search it has the dearest search, and is none where that is unknown', () => {
+  test('a request that may search: includes the most expensive search; null where a search has no known price', () => {
     const searching = { ...MODEL, searches: true };
     expect(highest([{ ...BASE, web_search: 10 }], [searching])).toMatchObject({ search: 10_000_000_000 });
     expect(highest([BASE], [searching])).toBeNull();
     expect(highest([{ ...BASE, web_search: 10 }])).not.toHaveProperty('search');
   });
 
-  test('of a dearer tier it is a price that names it, and none where there is no such', () => {
+  test('a premium tier: uses a price that names it; null where there is none', () => {
     const dear = [{ ...MODEL, tier: 'priority' }];
     expect(highest([BASE], dear)).toBeNull();
     const priority = { ...BASE, input: 2, service_tiers: ['priority'] };
@@ -58,13 +58,13 @@ describe('G2 highestPrice', () => {
     expect(highest([BASE, priority])).toMatchObject({ prompt: 1e6 });
   });
 
-  test('counts a price that begins before the request must have ended', () => {
+  test('includes a price that begins before the latest end of the request', () => {
     const raised = { ...BASE, since: new Date(NOW + HOUR).toISOString(), input: 2 };
     expect(highest([BASE, raised], [MODEL], NOW + HOUR - 1)).toMatchObject({ prompt: 1e6 });
     expect(highest([BASE, raised], [MODEL], NOW + HOUR)).toMatchObject({ prompt: 2e6 });
   });
 
-  test('is that of the dearest model which may serve, and none where one of them has none', () => {
+  test('is the price of the most expensive model that may serve; null where one of them has none', () => {
     const dear = { ...BASE, models: ['dear'], output: 90 };
     const models = [MODEL, { priceIds: ['p'], model: 'dear' }];
     expect(highest([BASE, dear], models)).toMatchObject({ prompt: 1e6, output: 90e6 });
@@ -74,7 +74,7 @@ describe('G2 highestPrice', () => {
     expect(highest([unknown])).toBeNull();
   });
 
-  test('times the tokens, is never below the cost', () => {
+  test('multiplied by the tokens, is never below the cost', () => {
     const rate = fc.integer({ min: 0, max: 1e9 }).map((micro) => micro / 1e6);
     const tokens = fc.integer({ min: 0, max: 1e6 });
     fc.assert(

@@ -1,4 +1,4 @@
-/** A key's object in memory: SQLite as Durable Objects have it, and short builders of what is asked of it. */
+/** The SQL storage of a key's ledger object in memory, with helpers that build calls. */
 import { DatabaseSync } from 'node:sqlite';
 import { type LimitsResult, readLimits } from '../../../src/auth/key-limits.ts';
 import { changeLimits, createLimitTables, type Sql } from '../../../src/ledger/limits/limit-tables.ts';
@@ -13,7 +13,7 @@ export const MINUTE = 60_000;
 export class MemorySql implements Sql {
   readonly #database = new DatabaseSync(':memory:');
 
-  /** @param limits null: none were ever set */
+  /** @param limits null: limits were never set */
   constructor(limits: JsonObject | null = null) {
     createLimitTables(this);
     if (limits !== null) this.limit(limits);
@@ -33,7 +33,7 @@ export class MemorySql implements Sql {
     return Number(this.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).toArray()[0]?.n);
   }
 
-  /** Reserves at a moment; 10 tokens of prompt and 90 of output unless told otherwise. */
+  /** Reserves 10 tokens of prompt and 90 of output, unless `fields` has other values. */
   reserve(id: string, fields: Partial<ReserveRequest> = {}, now = NOW): Reservation {
     return reserve(this, { ...request(id), ...fields }, now);
   }

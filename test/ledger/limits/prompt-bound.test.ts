@@ -1,4 +1,4 @@
-/** Tests the upper bound of a prompt's tokens: against what real providers counted, and against what no body shows (G2). */
+/** The upper bound of a prompt's tokens, compared with the counts of real providers. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
@@ -22,7 +22,7 @@ function user(...content: JsonObject[]): JsonObject {
   return { messages: [{ role: 'user', content }] };
 }
 
-/** The highest count of prompt tokens in a stream of any dialect; Anthropic counts what a cache held beside it. */
+/** The highest count of prompt tokens in a stream of any protocol. Anthropic reports cached tokens separately. */
 function reportedTokens(stream: string): number {
   const highest = (names: string) =>
     Math.max(
@@ -69,7 +69,7 @@ test.runIf(note !== '')(`G2 maxPromptTokens is not compared with recordings${not
 });
 
 describe('G2 maxPromptTokens', () => {
-  test('is never below the bytes of the texts, in whatever script', () => {
+  test('is never below the bytes of the texts, in any script', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (a, b) => {
         const bytes = new TextEncoder().encode(a + b).length;
@@ -84,13 +84,13 @@ describe('G2 maxPromptTokens', () => {
     );
   });
 
-  test.each(['é', '中', '😀', '\n'])('of a long text of %j alone: is not below its bytes', (character) => {
+  test.each(['é', '中', '😀', '\n'])('a long text of %j: is not below its bytes', (character) => {
     const content = character.repeat(5000);
     const bytes = new TextEncoder().encode(content).length;
     expect(bound({ messages: [{ role: 'user', content }] })).toBeGreaterThanOrEqual(bytes);
   });
 
-  test('leaves room for what a provider adds unseen, though the prompt is empty', () => {
+  test('an empty prompt: leaves room for what a provider adds', () => {
     expect(bound({})).toBeGreaterThan(735);
   });
 
@@ -100,7 +100,7 @@ describe('G2 maxPromptTokens', () => {
     expect(bound({ tools }) - bound({})).toBeGreaterThanOrEqual(2 * bytes);
   });
 
-  test('counts an image with what the provider makes of any image, not with its bytes', () => {
+  test('counts an image as the most tokens of an image at the provider, not by its bytes', () => {
     const small = user({ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } });
     const large = user({ type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(1e6)}` } });
     expect(bound(small)).toBe(bound(large));
@@ -141,7 +141,7 @@ describe('G2 maxPromptTokens', () => {
     expect(bound(body)).toBe(MAX_PROMPT_TOKENS);
   });
 
-  test('is a context window at most for each prompt', () => {
+  test('is at most one context window for each prompt', () => {
     expect(bound({ prompt: 'a'.repeat(3 * MAX_PROMPT_TOKENS) })).toBe(MAX_PROMPT_TOKENS);
     const two = ['a'.repeat(2 * MAX_PROMPT_TOKENS), 'b'.repeat(2 * MAX_PROMPT_TOKENS)];
     expect(bound({ prompt: two })).toBe(2 * MAX_PROMPT_TOKENS);

@@ -1,4 +1,4 @@
-/** Tests reservations: what is reserved, when a request is refused, and what it is told (G2, G4, G5). */
+/** Reservations: which requests are admitted, what is reserved, and the wait of a refused request. */
 import { describe, expect, test } from 'vitest';
 import { readLimitStatus } from '../../../src/ledger/limits/limit-tables.ts';
 import { expire, settle } from '../../../src/ledger/limits/reservations.ts';
@@ -10,12 +10,12 @@ function admitted(sql: MemorySql, count: number, now = NOW): number {
 }
 
 describe('G2 reserve under a hard budget', () => {
-  test('in tokens: passes exactly as many ceilings as the budget holds', () => {
+  test('in tokens: admits exactly as many upper bounds as the budget holds', () => {
     const sql = new MemorySql({ budget: { tokens: 100 * 100 } });
     expect(admitted(sql, 200)).toBe(100);
   });
 
-  test('in money: the ceiling is the highest price of prompt and output, rounded up', () => {
+  test('in money: the upper bound is the highest price of prompt and output, rounded up', () => {
     // 10 x 1,000,000 + 90 x 2,000,000 pico = 190,000 nano.
     const sql = new MemorySql({ budget: { USD: 0.019 } });
     expect(admitted(sql, 200)).toBe(100);
@@ -29,7 +29,7 @@ describe('G2 reserve under a hard budget', () => {
   test.each([
     ['none', undefined, 0],
     ['two', 2, 2],
-    ['no limit: as many as 90 tokens of output can name', null, 12],
+    ['no limit: as many as 90 tokens of output can request', null, 12],
     ['more than the output has room for', 500, 12],
   ])('in money: the searches of a request, %s', (_, searches, counted) => {
     const price = { currency: 'USD', prompt: 0, output: 0, search: 1_000_000_000 };
@@ -39,20 +39,20 @@ describe('G2 reserve under a hard budget', () => {
     expect(readLimitStatus(sql, NOW).budget?.reserved).toBe(counted * 1_000_000);
   });
 
-  test('counts every answer of several choices', () => {
+  test('counts each of several choices', () => {
     const sql = new MemorySql({ budget: { tokens: 279 } });
     expect(sql.reserve('a', { choices: 3 }).kind).toBe('refused');
     sql.limit({ budget: { tokens: 280 } });
     expect(sql.reserve('a', { choices: 3 }).kind).toBe('reserved');
   });
 
-  test('of a caller without a limit of its own: reserves 4,096 tokens of output, which are then sent', () => {
+  test('a request without an output limit: reserves 4,096 tokens of output, which become its limit', () => {
     const sql = new MemorySql({ budget: { tokens: 4106 } });
     expect(sql.reserve('a', { outputTokens: null })).toMatchObject({ kind: 'reserved', outputTokens: 4096 });
     expect(readLimitStatus(sql, NOW).budget?.reserved).toBe(4106);
   });
 
-  test('asked twice for one request: reserves once and answers the same', () => {
+  test('called twice for one request: reserves once and returns the same', () => {
     const sql = new MemorySql({ budget: { tokens: 150 }, rpm: 1 });
     expect(sql.reserve('a')).toMatchObject({ kind: 'reserved', outputTokens: 90 });
     expect(sql.reserve('a')).toMatchObject({ kind: 'reserved', outputTokens: 90 });
@@ -63,14 +63,14 @@ describe('G2 reserve under a hard budget', () => {
   test.each([
     ['no price is known', null],
     ['the price is in another currency', { currency: 'CNY', prompt: 1, output: 1 }],
-  ])('in money where %s: refuses, as it could not hold', (_, price) => {
+  ])('in money where %s: refuses, because the cost is unknown', (_, price) => {
     const sql = new MemorySql({ budget: { USD: 5 } });
     expect(sql.reserve('a', { price })).toMatchObject({ kind: 'refused', refusal: { kind: 'unpriced' } });
     sql.limit({ budget: { tokens: 1000 } });
     expect(sql.reserve('a', { price }).kind).toBe('reserved');
   });
 
-  test('does not overflow: what is beyond all numbers is beyond the budget', () => {
+  test('does not overflow: a cost above all exact integers is above the budget', () => {
     const sql = new MemorySql({ budget: { USD: 1_000_000 } });
     const price = { currency: 'USD', prompt: Number.MAX_SAFE_INTEGER, output: Number.MAX_SAFE_INTEGER };
     const request = { promptTokens: 1e9, outputTokens: Number.MAX_SAFE_INTEGER, choices: 1e6, price };
@@ -78,14 +78,14 @@ describe('G2 reserve under a hard budget', () => {
     expect(sql.reserve('b').kind).toBe('reserved');
   });
 
-  test('refused, leaves nothing behind', () => {
+  test('a refused request leaves nothing behind', () => {
     const sql = new MemorySql({ budget: { tokens: 99 }, rpm: 10, tpm: 1000 });
     expect(sql.reserve('a').kind).toBe('refused');
     expect([sql.count('reservations'), sql.count('spent'), sql.count('seconds')]).toEqual([0, 0, 0]);
   });
 });
 
-test('G2 reserve under a budget that warns: refuses nothing, reserves nothing, and tells', () => {
+test('G2 reserve under a budget that warns: refuses nothing, reserves nothing, and reports', () => {
   const sql = new MemorySql({ budget: { tokens: 10, mode: 'warn' } });
   expect(admitted(sql, 5)).toBe(5);
   settle(sql, `${NOW}-0`, used(25));
@@ -101,7 +101,7 @@ describe('G1 max_output_tokens', () => {
     expect(sql.reserve('a')).toMatchObject({ kind: 'reserved', outputTokens });
   });
 
-  test('stands in for a limit that the caller does not give; without it only a hard budget demands one', () => {
+  test('applies where the client sets no limit; without it only a hard budget sets one', () => {
     const cases = [
       [{ max_output_tokens: 50 }, 50],
       [{ rpm: 5 }, null],
@@ -114,8 +114,8 @@ describe('G1 max_output_tokens', () => {
   });
 });
 
-describe('G5 what a refused request is told to wait', () => {
-  test('budget: until the period ends; a moment where running requests hold it; no time where the request is too large', () => {
+describe('G5 the wait of a refused request', () => {
+  test('budget: until the period ends; a second where running requests hold it; null where the request is too large', () => {
     const sql = new MemorySql({ budget: { tokens: 150, per: 'month' } });
     sql.reserve('a');
     expect(sql.reserve('b')).toMatchObject({ refusal: { kind: 'budget', needed: 100, waitMs: 1000 } });
@@ -127,7 +127,7 @@ describe('G5 what a refused request is told to wait', () => {
     expect(sql.reserve('b')).toMatchObject({ refusal: { waitMs: null } });
   });
 
-  test('max_concurrent: a moment, and it passes when another one has ended', () => {
+  test('max_concurrent: a second; it is admitted when another request has ended', () => {
     const sql = new MemorySql({ max_concurrent: 2 });
     expect(admitted(sql, 5)).toBe(2);
     expect(sql.reserve('late')).toMatchObject({ refusal: { kind: 'concurrency', waitMs: 1000 } });
@@ -154,7 +154,7 @@ describe('G4 periods, in UTC', () => {
     expect(readLimitStatus(sql, before).budget?.reserved).toBe(200);
   });
 
-  test('a request that runs into the next period counts in the one in which it was reserved', () => {
+  test('a request that ends in the next period counts in the period of its reservation', () => {
     const sql = new MemorySql({ budget: { tokens: 100, per: 'month' } });
     sql.reserve('a', {}, lastMoment);
     settle(sql, 'a', used(90));
@@ -163,7 +163,7 @@ describe('G4 periods, in UTC', () => {
     expect(sql.reserve('b', {}, lastMoment + 5 * MINUTE).kind).toBe('reserved');
   });
 
-  test('per total: never starts again', () => {
+  test('per total: never ends', () => {
     const sql = new MemorySql({ budget: { tokens: 100 } });
     sql.reserve('a');
     settle(sql, 'a', used(60));
@@ -171,7 +171,7 @@ describe('G4 periods, in UTC', () => {
     expect(readLimitStatus(sql, Date.UTC(2036, 0, 1)).budget).toMatchObject({ spent: 60, resetsAt: null });
   });
 
-  test('a changed budget touches no spend: of another size, unit or period it counts what was spent before', () => {
+  test('a budget with a changed amount, unit or period counts what was spent before', () => {
     const sql = new MemorySql({ budget: { tokens: 1000, per: 'day' } });
     sql.reserve('a');
     settle(sql, 'a', used(40, 7_000_000));
@@ -202,7 +202,7 @@ describe('G4 periods, in UTC', () => {
   });
 });
 
-test('G1 reserve where the object knows of no limits: lets pass, and keeps nothing', () => {
+test('G1 reserve where the object has no limits: admits, and stores nothing', () => {
   const sql = new MemorySql();
   expect(sql.reserve('a', { outputTokens: null })).toMatchObject({ kind: 'reserved', outputTokens: null });
   expect(sql.count('reservations')).toBe(0);
@@ -234,7 +234,7 @@ test('no leak: after 10,000 requests there is no reservation, and as many second
 });
 
 describe('G3 further attempts of one request', () => {
-  test('are reserved for beside the first, once each, and no rate counts them', () => {
+  test('are reserved in addition to the first, once each, and no rate counts them', () => {
     const sql = new MemorySql({ budget: { tokens: 350 }, rpm: 1, max_concurrent: 1 });
     for (const attempts of [1, 2, 2, 3, 1]) expect(sql.reserve('a', { attempts }).kind).toBe('reserved');
     expect(readLimitStatus(sql, NOW)).toMatchObject({
@@ -244,7 +244,7 @@ describe('G3 further attempts of one request', () => {
     });
   });
 
-  test('are refused where the budget has no room for one more, and what is reserved stays', () => {
+  test('are refused where the budget has no room, and the reservation stays', () => {
     const sql = new MemorySql({ budget: { tokens: 250 } });
     sql.reserve('a', { attempts: 2 });
     expect(sql.reserve('a', { attempts: 3 })).toMatchObject({

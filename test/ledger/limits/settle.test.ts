@@ -1,4 +1,4 @@
-/** Tests the ends of reservations: settled with the truth, expired and charged, settled after all (G3). */
+/** The ends of reservations: settled with the actual usage, expired and charged, settled late. */
 import { describe, expect, test } from 'vitest';
 import { readLimitStatus } from '../../../src/ledger/limits/limit-tables.ts';
 import {
@@ -20,7 +20,7 @@ function budget(sql: MemorySql, now = NOW) {
 }
 
 describe('G3 settle', () => {
-  test('drops the reservation and counts the truth, once', () => {
+  test('deletes the reservation and charges the actual usage, once', () => {
     const sql = new MemorySql(HARD);
     sql.reserve('a');
     for (let i = 0; i < 3; i++) settle(sql, 'a', used(30, 5));
@@ -28,7 +28,7 @@ describe('G3 settle', () => {
     expect(sql.count('reservations')).toBe(0);
   });
 
-  test('counts the truth also where it is more than was reserved', () => {
+  test('charges the actual usage also where it exceeds the reservation', () => {
     const sql = new MemorySql(HARD);
     sql.reserve('a');
     settle(sql, 'a', used(2000));
@@ -36,7 +36,7 @@ describe('G3 settle', () => {
     expect(sql.reserve('b').kind).toBe('refused');
   });
 
-  test('where tokens were used at a cost that nobody knows: the reserved cost counts', () => {
+  test('tokens with an unknown cost: charges the reserved cost', () => {
     const sql = new MemorySql({ budget: { USD: 1 } });
     sql.reserve('a');
     settle(sql, 'a', used(30));
@@ -46,7 +46,7 @@ describe('G3 settle', () => {
     expect(budget(sql)).toMatchObject({ spent: 190_000, reserved: 0 });
   });
 
-  test('of a request without a reservation: counts once on its day, and only where that may be', () => {
+  test('a request without a reservation: settleUnreserved charges it once on its day, settle does not', () => {
     const sql = new MemorySql({ budget: { tokens: 1000, per: 'day' } });
     expect(settle(sql, 'unknown', used(30))).toBe(false);
     expect(budget(sql)).toMatchObject({ spent: 0 });
@@ -55,7 +55,7 @@ describe('G3 settle', () => {
     expect(budget(sql, NOW - 24 * 60 * MINUTE)).toMatchObject({ spent: 30 });
   });
 
-  test('what no provider reported is told apart, in the unit of the budget and for its period', () => {
+  test('unreported usage has a sum of its own, in the unit of the budget and for its period', () => {
     const sql = new MemorySql({ budget: { tokens: 1000, per: 'day' } });
     sql.reserve('a');
     sql.reserve('b');
@@ -67,14 +67,14 @@ describe('G3 settle', () => {
     expect(budget(sql)).toMatchObject({ spent: 1000, unreported: 700 });
   });
 
-  test('tpm counts what the record has, not what is charged', () => {
+  test('tpm counts the tokens of the record, not of the charge', () => {
     const sql = new MemorySql({ tpm: 1000 });
     sql.reserve('a');
     settle(sql, 'a', { ...used(900), unreported: { tokens: 900, nano: 0 }, recordedTokens: 5 });
     expect(readLimitStatus(sql, NOW).tokens).toMatchObject({ used: 5 });
   });
 
-  test('by its record with a charge: that counts, also in the place of a charge for its expiry', () => {
+  test('a record with a charge: the charge counts, and replaces the charge of an expired reservation', () => {
     const sql = new MemorySql(HARD);
     sql.reserve('a');
     expire(sql, OVER);
@@ -85,7 +85,7 @@ describe('G3 settle', () => {
     expect(withoutCharges([charged])).toEqual([record({ request_id: 'a', total_tokens: 3 })]);
   });
 
-  test('by its record: counts its tokens and its cost, reserved or not, from the first limits on', () => {
+  test('a record: charges its tokens and cost, with or without a reservation, once limits are set', () => {
     const sql = new MemorySql();
     const records = [
       record({ request_id: 'a', total_tokens: 30, cost_nanos: 7, currency: 'USD' }),
@@ -101,7 +101,7 @@ describe('G3 settle', () => {
     expect(budget(sql)).toMatchObject({ spent: 7, reserved: 0 });
   });
 
-  test('of one that was reserved though its answer was lost: counts it once', () => {
+  test('a request whose reservation succeeded but whose response was lost: charged once', () => {
     const sql = new MemorySql(HARD);
     sql.reserve('a');
     for (let i = 0; i < 3; i++) settleUnreserved(sql, 'a', used(30), '2026-11-21', NOW);
@@ -110,7 +110,7 @@ describe('G3 settle', () => {
 });
 
 describe('G3 expire', () => {
-  test('charges what was reserved after its time, flags it, and not before', () => {
+  test('charges the reservation when it expires, not before, and counts it as estimated', () => {
     const sql = new MemorySql({ budget: { USD: 1 } });
     sql.reserve('a');
     expect(nextExpiry(sql)).toBe(OVER);
@@ -120,7 +120,7 @@ describe('G3 expire', () => {
     expect(expire(sql, OVER)).toEqual([]);
   });
 
-  test('a settlement that still comes replaces the charge, once', () => {
+  test('a late settlement replaces the charge, once', () => {
     const sql = new MemorySql({ budget: { USD: 1 } });
     sql.reserve('a');
     expire(sql, OVER);
@@ -128,7 +128,7 @@ describe('G3 expire', () => {
     expect(budget(sql)).toMatchObject({ spent: 44, reserved: 0, estimated: 0 });
   });
 
-  test('under a budget that warns, and under a rate alone, a lost request is charged, too', () => {
+  test('charges lost requests also under a budget that warns and under a rate alone', () => {
     const sql = new MemorySql({ rpm: 5 });
     sql.reserve('a');
     expire(sql, OVER);
@@ -136,7 +136,7 @@ describe('G3 expire', () => {
     expect(budget(sql)).toMatchObject({ spent: 100, estimated: 100 });
   });
 
-  test('frees what the lost request held of max_concurrent', () => {
+  test('a lost request no longer counts for max_concurrent', () => {
     const sql = new MemorySql({ max_concurrent: 1 });
     sql.reserve('a');
     expect(sql.reserve('b').kind).toBe('refused');
@@ -144,7 +144,7 @@ describe('G3 expire', () => {
     expect(sql.reserve('b', {}, OVER).kind).toBe('reserved');
   });
 
-  test('forgets charges and ids after 35 days, but not what they cost', () => {
+  test('deletes charges and ids after 35 days; what was spent stays', () => {
     const sql = new MemorySql(HARD);
     sql.reserve('a');
     expire(sql, OVER);

@@ -1,4 +1,4 @@
-/** Tests what answers tell of limits: headers in OpenAI's form, and refusals (G5). */
+/** What responses report about limits: headers in OpenAI's form, and refusals. */
 import { describe, expect, test } from 'vitest';
 import { formatDuration, limitHeaders, refusalResponse } from '../../../src/ledger/limits/limit-responses.ts';
 import { type ReserveRequest, settle } from '../../../src/ledger/limits/reservations.ts';
@@ -13,7 +13,7 @@ function refuse(limits: JsonObject, before: readonly string[] = [], fields: Part
   return refusalResponse(answer.refusal, answer.standing);
 }
 
-test('G5 the headers of an answer count the request itself', () => {
+test('G5 the headers of a response count the request itself', () => {
   const sql = new MemorySql({ budget: { USD: 5 }, rpm: 3, tpm: 1000 });
   const answer = sql.reserve('a', {}, NOW + 250);
   expect(limitHeaders(answer.standing)).toEqual({
@@ -27,7 +27,7 @@ test('G5 the headers of an answer count the request itself', () => {
   });
 });
 
-test('G5 a budget that warns tells by how much it is overdrawn', () => {
+test('G5 a budget that warns reports by how much it is overdrawn', () => {
   const sql = new MemorySql({ budget: { USD: 1, mode: 'warn' } });
   sql.reserve('a');
   settle(sql, 'a', used(10, 1_520_000_000));
@@ -41,7 +41,7 @@ test('G5 a key without counted limits has no headers', () => {
 });
 
 describe('G5 a refusal', () => {
-  test('for the budget says what is spent, reserved, needed, the limit and when it starts again', () => {
+  test('for the budget names what is spent, reserved and needed, the limit and the reset time', () => {
     const { error, headers } = refuse({ budget: { USD: 0.0003, per: 'day' } }, ['a']);
     expect(error).toMatchObject({ status: 429, code: 'budget_exceeded', type: 'insufficient_quota' });
     expect(error.message).toBe(
@@ -52,13 +52,13 @@ describe('G5 a refusal', () => {
     expect(headers).not.toHaveProperty('x-should-retry');
   });
 
-  test('that no time mends has no retry-after, and tells SDKs not to repeat it', () => {
+  test('that waiting does not help has no retry-after, and x-should-retry is false', () => {
     const { error, headers } = refuse({ budget: { tokens: 50 } });
     expect(error.message).toContain('lower max_tokens');
     expect(headers).toEqual({ 'x-weir-budget-remaining': '50 tokens', 'x-should-retry': 'false' });
   });
 
-  test('that a month mends says so, and SDKs do not wait for it', () => {
+  test('until the next month has a retry-after, and x-should-retry is false', () => {
     const sql = new MemorySql({ budget: { tokens: 150, per: 'month' } });
     sql.reserve('a');
     settle(sql, 'a', used(149));
@@ -81,7 +81,7 @@ describe('G5 a refusal', () => {
     expect(headers['retry-after']).toBe(seconds);
   });
 
-  test('for an unknown price says what the operator can do', () => {
+  test('for an unknown price names the remedy', () => {
     const { error } = refuse({ budget: { USD: 5 } }, [], { price: null });
     expect(error).toMatchObject({ status: 403, code: 'model_not_allowed', param: 'model' });
     expect(error.message).toContain('PRICES');

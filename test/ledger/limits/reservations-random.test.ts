@@ -1,11 +1,11 @@
-/** Random sequences of what a key's object is asked: repeated, late and lost calls change no sum (G2, G3). */
+/** Random sequences of calls to a key's ledger object: repeated, late and lost calls change no sum. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readLimitStatus } from '../../../src/ledger/limits/limit-tables.ts';
 import { expire, settle, settleUnreserved } from '../../../src/ledger/limits/reservations.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 
-const CEILING = 100;
+const UPPER_BOUND = 100;
 const LIMIT = 550;
 
 type Step =
@@ -13,19 +13,19 @@ type Step =
   | { readonly kind: 'wait'; readonly minutes: number };
 
 const id = fc.integer({ min: 0, max: 9 });
-const tokens = fc.integer({ min: 0, max: CEILING });
+const tokens = fc.integer({ min: 0, max: UPPER_BOUND });
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constantFrom('reserve', 'settle', 'unreserved'), id, tokens }),
   fc.record({ kind: fc.constant('wait'), minutes: fc.integer({ min: 0, max: 9 }) }),
 );
 
-/** What each request is known to be, by the plainest reading of the rules. */
+/** The expected state of each request. */
 type Known =
   | { readonly state: 'running'; readonly until: number }
   | { readonly state: 'expired' }
   | { readonly state: 'settled'; readonly tokens: number };
 
-test('G2 G3 the sums are those of the requests, each once, and a hard budget is never exceeded', () => {
+test('G2 G3 each request is charged once, and a hard budget is never exceeded', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const sql = new MemorySql({ budget: { tokens: LIMIT } });
@@ -42,11 +42,11 @@ test('G2 G3 the sums are those of the requests, each once, and a hard budget is 
         }
         const { id, tokens } = step;
         const request = known.get(id);
-        // An id is one request's: it is not reserved for again when it has ended.
+        // The id of a request that has ended is never reserved again.
         if (step.kind === 'reserve' && (request === undefined || request.state === 'running')) {
           const { kind } = sql.reserve(`r${id}`, {}, now);
           const room = LIMIT - sumOf(known);
-          expect(kind).toBe(request !== undefined || room >= CEILING ? 'reserved' : 'refused');
+          expect(kind).toBe(request !== undefined || room >= UPPER_BOUND ? 'reserved' : 'refused');
           if (kind === 'reserved') known.set(id, request ?? { state: 'running', until: now + 11 * MINUTE });
         } else if (step.kind === 'settle' && request !== undefined) {
           settle(sql, `r${id}`, used(tokens));
@@ -72,7 +72,7 @@ test('G2 G3 the sums are those of the requests, each once, and a hard budget is 
 
 function sumOf(known: ReadonlyMap<number, Known>): number {
   return [...known.values()].reduce(
-    (sum, request) => sum + (request.state === 'settled' ? request.tokens : CEILING),
+    (sum, request) => sum + (request.state === 'settled' ? request.tokens : UPPER_BOUND),
     0,
   );
 }

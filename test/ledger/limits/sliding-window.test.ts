@@ -1,4 +1,4 @@
-/** Tests the sliding minute of rpm and tpm: exact under bursts, and the truth about when it resets (G2, G5). */
+/** The sliding minute of rpm and tpm: exact under bursts, with exact waits and reset times. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readLimitStatus } from '../../../src/ledger/limits/limit-tables.ts';
@@ -12,7 +12,7 @@ describe('G2 rpm', () => {
     expect(kinds.filter((kind) => kind === 'reserved')).toHaveLength(100);
   });
 
-  test('in no 60 seconds more than the limit passes, however they come', () => {
+  test('no 60 seconds have more than the limit, whatever the arrival times', () => {
     const steps = fc.array(fc.integer({ min: 0, max: 20_000 }), { maxLength: 60 });
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 6 }), (gaps, rpm) => {
@@ -32,7 +32,7 @@ describe('G2 rpm', () => {
     );
   });
 
-  test('the wait that a refused request is told is the shortest after which it passes', () => {
+  test('the wait of a refused request is the shortest after which it is admitted', () => {
     const sql = new MemorySql({ rpm: 3 });
     for (const [i, at] of [0, 2500, 31_200].entries()) sql.reserve(`r${i}`, {}, NOW + at);
     const refused = sql.reserve('late', {}, NOW + 40_000);
@@ -41,7 +41,7 @@ describe('G2 rpm', () => {
     expect(sql.reserve('late', {}, NOW + 61_000).kind).toBe('reserved');
   });
 
-  test('the reset is when all of it is free again', () => {
+  test('the reset is when no request counts any more', () => {
     const sql = new MemorySql({ rpm: 3 });
     sql.reserve('a', {}, NOW + 500);
     expect(sql.reserve('b', {}, NOW + 10_250)).toMatchObject({
@@ -53,7 +53,7 @@ describe('G2 rpm', () => {
 });
 
 describe('G2 tpm', () => {
-  test('counts the estimate and the output limit, then the truth', () => {
+  test('counts the estimate and the output limit, then the actual tokens', () => {
     const sql = new MemorySql({ tpm: 200 });
     sql.reserve('a');
     expect(readLimitStatus(sql, NOW).tokens?.used).toBe(94);
@@ -65,7 +65,7 @@ describe('G2 tpm', () => {
     expect(sql.reserve('b', {}, NOW + 61_000).kind).toBe('reserved');
   });
 
-  test('a request that ends after its minute changes nothing of the present one', () => {
+  test('a request that ends after its minute does not change the current one', () => {
     const sql = new MemorySql({ tpm: 1000 });
     sql.reserve('a');
     sql.reserve('b', {}, NOW + 61_000);
@@ -73,7 +73,7 @@ describe('G2 tpm', () => {
     expect(readLimitStatus(sql, NOW + 61_000).tokens?.used).toBe(94);
   });
 
-  test('a request larger than the limit is told that no time helps', () => {
+  test('a request larger than the limit has no wait', () => {
     const sql = new MemorySql({ tpm: 93 });
     expect(sql.reserve('a')).toMatchObject({ refusal: { kind: 'tpm', waitMs: null } });
   });

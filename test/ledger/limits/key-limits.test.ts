@@ -1,4 +1,4 @@
-/** Tests limits as callers write them: what is taken, what is refused and how amounts are kept (G1). */
+/** Limits of keys as requests set them: valid and invalid fields, and amounts. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -11,7 +11,7 @@ import {
 import { limitsOf } from './memory-sql.ts';
 
 describe('G1 readLimits', () => {
-  test('keeps money as integers of 10^-9 and fills in what is not said', () => {
+  test('reads money as integers of 10^-9, and adds defaults', () => {
     expect(limitsOf({ budget: { USD: 0.1 } }).budget).toEqual({
       unit: 'USD',
       amount: 100_000_000,
@@ -59,7 +59,7 @@ describe('G1 readLimits', () => {
     },
   );
 
-  test('with limits before: what is absent stays, null goes, the rest is replaced', () => {
+  test('with earlier limits: an absent field keeps a limit, null removes it, a value replaces it', () => {
     const before = limitsOf({ budget: { USD: 5 }, rpm: 10, tpm: 100 });
     const read = readLimits({ rpm: 20, tpm: null }, before);
     expect(read).toEqual({
@@ -68,7 +68,7 @@ describe('G1 readLimits', () => {
     });
   });
 
-  test('reads whatever writeLimits writes', () => {
+  test('reads what writeLimits writes', () => {
     const nano = fc.integer({ min: 0, max: 1e15 });
     fc.assert(
       fc.property(nano, fc.constantFrom('day', 'month', 'total'), fc.nat(), (amount, per, rpm) => {

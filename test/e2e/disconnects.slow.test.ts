@@ -39,12 +39,12 @@ async function ask(body: JsonObject, path = CHAT): Promise<Asked> {
   const asked = gateway.simulator.requests.length;
   const client = new AbortController();
   const answer = gateway.post(path, body, { signal: client.signal });
-  // A client that disconnects before the head has no answer.
+  // A client that disconnects before the head gets no response.
   answer.catch(() => undefined);
   return { answer, upstream: await gateway.simulator.request(asked), disconnect: () => client.abort() };
 }
 
-/** Reads so many reads of a stream. */
+/** Reads a stream the given number of times. */
 async function read(response: Response, reads: number): Promise<string> {
   const reader = response.body?.getReader();
   let text = '';
@@ -189,7 +189,7 @@ describe('T4: a deadline of 1.5 s', () => {
   setUp({ vars: { DEADLINE_SECONDS: '1.5' } });
 
   test.each(['hang', 'stall-head', 'stall-mid'])(
-    // workerd detects a disconnect on the next write, and a plain answer has none before its end.
+    // workerd detects a disconnect on the next write, and a non-streaming response has none before its end.
     'M1 a plain request, %s: the client disconnects: upstream cancelled by the deadline at the latest, one record',
     async (fault) => {
       const { upstream, disconnect } = await ask(chat(`deepseek/deepseek-chat:${fault}`));

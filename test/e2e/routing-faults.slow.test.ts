@@ -12,14 +12,14 @@ describe.each([
 ] as const)('R4 %s', (_, stream) => {
   let expected: string;
   beforeAll(async () => {
-    // A new isolate, which knows of no failure.
+    // A new isolate without recorded failures.
     await routing().gateway.set({ ...routing().vars, HEARTBEAT_SECONDS: stream ? '100' : '200' });
     const { text } = await routing().ask(chat(GOOD, { stream }));
     expected = answerOf(text).content;
   });
 
   test.each(models)(
-    '%s: the next target answers, once and whole; one record has both attempts',
+    '%s: the next target sends one complete response; one record has both attempts',
     async (model) => {
       const { response, text, upstreams } = await routing().ask(chat(`first ${model}`, { stream }));
       expect(response.status).toBe(200);
@@ -36,7 +36,7 @@ describe.each([
       expect(record).toMatchObject({ status: 'finished', provider: 'mistral', asked: `first ${model}` });
       expect(objectsOf(record.attempts)).toHaveLength(2);
       expect(upstreams).toHaveLength(model === UNREACHABLE ? 1 : 2);
-      // R9: nothing of what was given up goes on.
+      // R9: the attempts that were given up are cancelled.
       await Promise.all(upstreams.map(({ closed }) => closed));
     },
   );
@@ -46,7 +46,7 @@ describe('R5 after a heartbeat', () => {
   beforeAll(() => routing().gateway.set({ ...routing().vars, HEARTBEAT_SECONDS: '0.2' }));
   afterAll(() => routing().gateway.set(routing().vars));
 
-  test.each(models)('%s: the 200 is committed, the target is not', async (model) => {
+  test.each(models)('%s: the 200 is sent, and another target can still be tried', async (model) => {
     const { response, text, upstreams } = await routing().ask(streamedChat(`late ${model}`));
     expect(text.startsWith(': heartbeat\n\n')).toBe(true);
     expect(response.headers.get('x-weir-attempts')).toBeNull();
@@ -66,7 +66,7 @@ describe('R5 after a heartbeat', () => {
 
 const PASSES_VENDOR = { headers: { 'x-weir-vendor-events': 'pass' } };
 
-/** The providers of the targets that were asked. */
+/** The providers of the targets that were tried. */
 const attemptsOf = (record: JsonObject) => objectsOf(record.attempts).map(({ provider }) => provider);
 
 describe.each([
@@ -76,7 +76,7 @@ describe.each([
   beforeAll(() => routing().gateway.set({ ...routing().vars, HEARTBEAT_SECONDS: stream ? '300' : '400' }));
   afterAll(() => routing().gateway.set(routing().vars));
 
-  test.each(standing)('%s: it is the answer, and nobody else is asked', async (model) => {
+  test.each(standing)('%s: it is final, and no other target is tried', async (model) => {
     const { response, text, upstreams } = await routing().ask(chat(`first ${model}`, { stream }));
     const isWhole = model.endsWith('no-text');
     expect(response.status).toBe(isWhole ? 200 : Number(/\b4(?!03)\d\d\b/.exec(model)?.[0] ?? 400));
@@ -90,7 +90,7 @@ describe.each([
 
   // For an object what passes in a stream alone is none of its answer.
   const outputs = stream ? begun : begun.filter((model) => !/vendor|held/.test(model));
-  test.each(outputs)('%s: the error ends it, and nobody else is asked', async (model) => {
+  test.each(outputs)('%s: the error ends the response, and no other target is tried', async (model) => {
     const { response, text, upstreams } = await routing().ask(
       chat(`first ${model}`, { stream }),
       PASSES_VENDOR,
@@ -106,20 +106,23 @@ describe.each([
   });
 });
 
-describe('R4 R5 after a heartbeat: what does not move on', () => {
+describe('R4 R5 after a heartbeat: failures after which no other target is tried', () => {
   beforeAll(() => routing().gateway.set({ ...routing().vars, HEARTBEAT_SECONDS: '0.2' }));
   afterAll(() => routing().gateway.set(routing().vars));
 
-  test.each([...standing, ...begun])('%s: it ends the stream, and nobody else is asked', async (model) => {
-    const { response, text, upstreams } = await routing().ask(streamedChat(`late ${model}`), PASSES_VENDOR);
-    expect(text.startsWith(': heartbeat\n\n')).toBe(true);
-    const isWhole = model.endsWith('no-text');
-    expect(text.match(/"error":/g) ?? []).toHaveLength(isWhole ? 0 : 1);
-    expect(framesOf(text).at(-1)).toBe(DONE);
-    expect(text).not.toContain('mistral');
-    const record = await routing().recordOf(response);
-    expect(record.status).toBe(isWhole ? 'finished' : 'failed');
-    expect(attemptsOf(record)).toEqual(['xerotier', 'openai']);
-    await Promise.all(upstreams.map(({ closed }) => closed));
-  });
+  test.each([...standing, ...begun])(
+    '%s: it ends the stream, and no other target is tried',
+    async (model) => {
+      const { response, text, upstreams } = await routing().ask(streamedChat(`late ${model}`), PASSES_VENDOR);
+      expect(text.startsWith(': heartbeat\n\n')).toBe(true);
+      const isWhole = model.endsWith('no-text');
+      expect(text.match(/"error":/g) ?? []).toHaveLength(isWhole ? 0 : 1);
+      expect(framesOf(text).at(-1)).toBe(DONE);
+      expect(text).not.toContain('mistral');
+      const record = await routing().recordOf(response);
+      expect(record.status).toBe(isWhole ? 'finished' : 'failed');
+      expect(attemptsOf(record)).toEqual(['xerotier', 'openai']);
+      await Promise.all(upstreams.map(({ closed }) => closed));
+    },
+  );
 });

@@ -44,12 +44,12 @@ const FAILURES: Readonly<Record<string, Play>> = {
   'role-then-nothing': { chunks: [ROLE], ending: 'hang' },
   nothing: { chunks: [], ending: 'hang' },
 };
-/** Those that only their step's time ends. */
+/** Models that only the alias's timeout ends. */
 const SILENT = ['role-then-nothing', 'nothing', 'hung-up'];
-/** Not in the simulator: nobody listens. */
+/** Not in the simulator: nothing listens on the port. */
 export const UNREACHABLE = 'opentoken/anything';
 
-/** What stands though it has no output: the caller's own mistake, and an answer that is whole. */
+/** Results without output that are final: the caller's mistake, and a complete response. */
 const STANDING: Readonly<Record<string, Play>> = {
   '400': refusal(400),
   '413': refusal(413),
@@ -69,7 +69,7 @@ const STANDING: Readonly<Record<string, Play>> = {
 const delta = (fields: object, more: object = {}) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta: fields, finish_reason: null, ...more }] })}\n\n`;
 const call = { index: 0, id: 'c', function: { name: 'find', arguments: '' } };
-/** More than is held, and no output. */
+/** More bytes than are buffered, and no output. */
 const LOGPROBS = Array.from({ length: 4000 }, () => ({
   token: '',
   logprob: 0,
@@ -77,7 +77,7 @@ const LOGPROBS = Array.from({ length: 4000 }, () => ({
   top_logprobs: [],
 }));
 
-/** What a target sends before it fails, after which no other is asked. */
+/** Output that a target sends before it fails, after which no other is tried. */
 const OUTPUTS: Readonly<Record<string, string>> = {
   content: event('Half'),
   reasoning: delta({ reasoning_content: 'Half' }),
@@ -108,12 +108,12 @@ export const models = [
   ...Object.keys(FAILURES).map((name) => `openai/${name}`),
   'deepseek/deepseek-chat:hang',
 ];
-/** An alias for each failure: it, then a model that answers; and the same after a heartbeat. */
+/** An alias for each failure: the failing model, then one that works; and the same after a heartbeat. */
 const ALIASES = Object.fromEntries(
   [...models, ...standing, ...begun].flatMap((model, i) => {
     const isSilent = SILENT.some((name) => model.endsWith(`/${name}`)) || model.endsWith(':hang');
     const step = { model, ...(isSilent ? { timeout_seconds: STEP_SECONDS } : {}) };
-    // Each its own, so that none of them is left out by its circuit.
+    // One model each, so that no circuit makes them skipped.
     const slow = { model: `xerotier/nothing-${i}`, timeout_seconds: STEP_SECONDS };
     return [
       [`first ${model}`, [step, GOOD]],
@@ -133,7 +133,7 @@ export interface Routing {
   readonly gateway: Gateway;
   /** The settings that tests change. */
   readonly vars: Vars;
-  /** How often each model still fails before it answers. */
+  /** How often each model still fails before it works. */
   readonly failing: Map<string, number>;
   readonly ask: (body: JsonObject, init?: RequestInit) => Promise<Asked>;
   /** The whole record of an answered request, by its route. */

@@ -7,7 +7,7 @@ import { answerOf, CHAT, GOOD, STEP_SECONDS, startRouting, UNREACHABLE } from '.
 const routing = startRouting();
 
 test.each([true, false])(
-  'R4 R9 a target that is overloaded (streamed: %s): the next one answers, once and whole',
+  'R4 R9 a target that is overloaded (streamed: %s): the next one sends one complete response',
   async (stream) => {
     const { response, text, upstreams } = await routing().ask(chat('first openai/503', { stream }));
     expect(answerOf(text).finishes).toEqual(['stop']);
@@ -20,7 +20,7 @@ test.each([true, false])(
   },
 );
 
-test('R5 a target that breaks after its first output: the error ends the answer, and no other is tried', async () => {
+test('R5 a target that breaks after its first output: the error ends the response, and no other is tried', async () => {
   const { response, text, upstreams } = await routing().ask(streamedChat('first openai/cut-content'));
   expect(text.match(/"error":/g)).toHaveLength(1);
   expect(upstreams).toHaveLength(1);
@@ -32,15 +32,18 @@ describe('R4 AUTH=passthrough', () => {
   afterAll(() => routing().gateway.set(routing().vars));
   const withKey = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
-  test.each(['401', '402', '403', '404'])('a %s is the caller’s own: nobody else is asked', async (name) => {
-    for (const stream of [true, false]) {
-      const body = chat(`openai/${name}`, { models: ['openai/gpt-4o-mini'], stream });
-      const { response, upstreams } = await routing().ask(body, withKey('sim-own'));
-      expect([response.status, upstreams.length]).toEqual([Number(name), 1]);
-    }
-  });
+  test.each(['401', '402', '403', '404'])(
+    'a %s is the caller’s mistake: no other target is tried',
+    async (name) => {
+      for (const stream of [true, false]) {
+        const body = chat(`openai/${name}`, { models: ['openai/gpt-4o-mini'], stream });
+        const { response, upstreams } = await routing().ask(body, withKey('sim-own'));
+        expect([response.status, upstreams.length]).toEqual([Number(name), 1]);
+      }
+    },
+  );
 
-  test('only targets of the first one’s provider are tried: nobody else gets the key', async () => {
+  test('only targets of the first one’s provider are tried: no other provider gets the key', async () => {
     const body = chat('openai/503', { models: [GOOD, 'openai/gpt-4o-mini'] });
     const { response, upstreams } = await routing().ask(body, withKey('sim-own'));
     expect(response.headers.get('x-weir-attempts')).toMatch(
@@ -50,7 +53,7 @@ describe('R4 AUTH=passthrough', () => {
   });
 });
 
-test('R8 if all fail, the error is the last one’s and tells what was tried', async () => {
+test('R8 if all fail, the error is the last one’s and lists the attempts', async () => {
   for (const stream of [true, false]) {
     const body = chat('openai/500', { models: [UNREACHABLE, 'deepseek/429'], stream });
     const response = await routing().gateway.post(CHAT, body);
@@ -67,12 +70,12 @@ test('R8 if all fail, the error is the last one’s and tells what was tried', a
   }
 });
 
-describe('R6 further passes', () => {
+describe('R6 retry rounds', () => {
   beforeAll(() => routing().gateway.set({ ...routing().vars, RETRIES: undefined }));
   afterAll(() => routing().gateway.set(routing().vars));
 
   test.each([true, false])(
-    'a model that is busy once is asked again, by default (streamed: %s)',
+    'a model that is busy once is retried, by default (streamed: %s)',
     async (stream) => {
       routing().failing.set('gpt-4o-mini', 1);
       const { response, text, upstreams } = await routing().ask(chat('openai/gpt-4o-mini', { stream }));
@@ -84,18 +87,18 @@ describe('R6 further passes', () => {
     },
   );
 
-  test('a model that asks for a minute is not', async () => {
+  test('a model with a retry-after of a minute is not', async () => {
     const { response, upstreams } = await routing().ask(chat('openai/429-later'));
     expect([response.status, response.headers.get('retry-after'), upstreams.length]).toEqual([429, '60', 1]);
   });
 });
 
-describe('R9 T4 a client that leaves', () => {
+describe('R9 T4 a client that disconnects', () => {
   beforeAll(() => routing().gateway.set({ ...routing().vars, HEARTBEAT_SECONDS: '0.2', RETRIES: '5' }));
   afterAll(() => routing().gateway.set(routing().vars));
 
   test.each(['nothing', 'role-then-nothing'])(
-    '%s: before any output: its upstream is cancelled, and nobody else is asked',
+    '%s: before any output: its upstream is cancelled, and no other target is tried',
     async (name) => {
       const before = routing().gateway.simulator.requests.length;
       const client = new AbortController();
@@ -117,7 +120,7 @@ describe('R9 T4 a client that leaves', () => {
   );
 });
 
-test('R7 a target that fails five times in a row is left out for the next ones', async () => {
+test('R7 a target that fails five consecutive times is skipped by the next requests', async () => {
   await routing().gateway.set({ ...routing().vars, ALIASES: JSON.stringify({ both: ['openai/503', GOOD] }) });
   const told: (string | null)[] = [];
   for (let i = 0; i < 7; i++)
@@ -127,7 +130,7 @@ test('R7 a target that fails five times in a row is left out for the next ones',
     expect(text).toMatch(/^openai\/503 circuit_open, mistral\/\S+ 200 \d+ms$/);
 });
 
-test('R2 R11 one conversation stays with one target, and the alias is told and listed', async () => {
+test('R2 R11 one conversation stays with one target, and the alias is reported and listed', async () => {
   const steps = [
     { model: 'openai/gpt-4o-mini', weight: 1 },
     { model: GOOD, weight: 1 },
@@ -153,7 +156,7 @@ test('R2 R11 one conversation stays with one target, and the alias is told and l
   );
 });
 
-test('R5 R9 M1 200 at once, while one of three targets comes and goes: every client gets one whole answer', async () => {
+test('R5 R9 M1 200 at once, while one of three targets comes and goes: every client gets one complete response', async () => {
   const COUNT = 200;
   const ways = ['openai/flapping', 'openai/role-then-nothing', 'openai/error-first', UNREACHABLE];
   const aliases = Object.fromEntries(

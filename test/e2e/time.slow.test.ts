@@ -27,7 +27,7 @@ const COMMENT = ': waiting\n\n';
 const STOP = event('', 'stop');
 const END = `${DONE}\n\n`;
 
-/** The simulator's answers to models of these names, instead of a scene; nothing here lasts longer than a test may. */
+/** The simulator's responses for models of these names. None lasts longer than a test may. */
 const PLAYS: Readonly<Record<string, Play>> = {
   'first-then-nothing': { chunks: [event('Hello')], ending: 'hang' },
   'first-then-comments': { chunks: [event('Hello'), ...many(COMMENT, 400)], gapMs: 50 },
@@ -45,7 +45,7 @@ function setUp(vars: Vars): void {
   afterAll(() => gateway[Symbol.asyncDispose]());
 }
 
-/** Sends a request and reads the answer to its end; also returns the request that reached the upstream. */
+/** Sends a request and reads the response to its end; also returns the request that reached the upstream. */
 async function ask(body: JsonObject) {
   const asked = gateway.simulator.requests.length;
   const response = await gateway.post(CHAT, body);
@@ -134,7 +134,7 @@ describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
     },
   );
 
-  test('drip: an answer that arrives byte by byte is whole, and its record is finished', async () => {
+  test('drip: a response that arrives byte by byte is complete, and its record is finished', async () => {
     const { response, text } = await ask(streamedChat('deepseek/deepseek-chat:drip'));
     expect(contentOf(text)).toBe(WHOLE);
     expect(framesOf(text).at(-1)).toBe(DONE);
@@ -177,7 +177,7 @@ describe('T3: a deadline of 1 s', () => {
   );
 
   test.each(['hang', 'stall-head', 'stall-mid'])(
-    'E1 a plain request, %s: 504, timed_out, and the upstream is cancelled',
+    'E1 a non-streaming request, %s: 504, timed_out, and the upstream is cancelled',
     async (fault) => {
       const { response, upstream } = await ask(chat(`deepseek/deepseek-chat:${fault}`));
       expect(await errorOf(response)).toEqual({ status: 504, error: LATE });
@@ -186,7 +186,7 @@ describe('T3: a deadline of 1 s', () => {
     },
   );
 
-  test('E1 a plain request whose upstream streams for ever: 504, and timed_out', async () => {
+  test('E1 a non-streaming request whose upstream streams forever: 504, and timed_out', async () => {
     const { response, upstream } = await ask(chat('openai/words-for-ever'));
     expect((await errorOf(response)).status).toBe(504);
     expect(await upstream.closed).toBe('disconnected');
@@ -195,7 +195,7 @@ describe('T3: a deadline of 1 s', () => {
     expect(record.completion_tokens).toBeGreaterThan(0);
   });
 
-  test('finding 10: bodies that stall, many at once: 408, and no upstream is asked', async () => {
+  test('bodies that stall, many at once: 408, and no upstream is called', async () => {
     const asked = gateway.simulator.requests.length;
     const stalled = Array.from({ length: 20 }, async (_, at) => {
       const start = (body: ReadableStreamDefaultController) => body.enqueue(Buffer.from('{"model":"openai/'));

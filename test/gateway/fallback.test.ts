@@ -1,4 +1,4 @@
-/** Tests what moves a request on to its next target: a row of R4 each, streamed and whole, before the head and after a heartbeat. */
+/** Tests which failures lead to the next target, streamed and not, before the head and after a heartbeat (R4). */
 import { describe, expect, test } from 'vitest';
 import {
   DONE,
@@ -14,7 +14,7 @@ import {
   sse,
 } from './upstreams.ts';
 
-/** Each way in which the first target may fail without output, and how the attempt is told. */
+/** Each way in which the first target may fail without output, and how the attempt is reported. */
 const FAILURES: readonly (readonly [name: string, play: Play, told: string, when?: 'streamed' | 'whole'])[] =
   [
     ['no connection', { kind: 'unreachable' }, 'upstream_unreachable'],
@@ -74,7 +74,7 @@ const FAILURES: readonly (readonly [name: string, play: Play, told: string, when
     ],
   ];
 
-/** A whole answer's choice. */
+/** The choice of a non-streaming response. */
 const TEXT = { choices: [{ index: 0, message: { content: 'Half' }, finish_reason: 'stop' }] };
 const BOTH = { model: 'deepseek/first', models: ['mistral/second'] };
 
@@ -82,7 +82,7 @@ describe.each(FAILURES.map(([name, play, told]) => ({ name, play, told })))('R4 
   test.each([
     ['streamed', true],
     ['whole', false],
-  ])('%s: the next target answers, whole and alone, and one record has both attempts', async (_, stream) => {
+  ])('%s: the next target serves the request, and one record has both attempts', async (_, stream) => {
     const gateway = new RoutedGateway({ first: [play], second: [says('Hello')] });
     const got = await read(await gateway.ask({ ...BOTH, stream }));
     expect(got).toMatchObject({
@@ -119,10 +119,10 @@ describe.each(FAILURES.map(([name, play, told]) => ({ name, play, told })))('R4 
   test.each([
     ['streamed', true],
     ['whole', false],
-  ])('%s, at every target: the error is the last one’s, and tells what was tried', async (_, stream) => {
+  ])('%s, at every target: the error is the last one’s and lists the attempts', async (_, stream) => {
     const gateway = new RoutedGateway({ first: [refuse(503)], second: [play] });
     const got = await read(await gateway.ask({ ...BOTH, stream }));
-    // The last one is not held: its role may have opened the stream, and the error is a frame then.
+    // The last attempt is not buffered: its role may have opened the stream, and then the error is a frame.
     expect(got.status >= 400 || (stream && got.isDone)).toBe(true);
     expect(got.error?.message).toMatch(/^Mistral/);
     expect(got.error?.message).toContain(`(tried 2 times: deepseek/first 503, mistral/second ${told})`);
@@ -133,7 +133,7 @@ describe.each(FAILURES.map(([name, play, told]) => ({ name, play, told })))('R4 
     expect(gateway.records).toMatchObject([{ status: 'failed', attempts: [{}, {}], total_tokens: 0 }]);
   });
 
-  test('R5 after a heartbeat: the 200 is committed, the target is not', async () => {
+  test('R5 after a heartbeat: the 200 is sent, and another target can still be tried', async () => {
     const late: Play = { kind: 'answer', type: 'text/event-stream', pieces: [ROLE], ending: 'hang' };
     const gateway = new RoutedGateway(
       { slow: [late], first: [play], second: [says('Hello')] },
@@ -160,7 +160,7 @@ describe.each(FAILURES.map(([name, play, told]) => ({ name, play, told })))('R4 
   });
 });
 
-describe('A5 R8 an attempt that failed and reported what it used', () => {
+describe('A5 R8 an attempt that failed and reported its usage', () => {
   const REPORTED = { prompt_tokens: 40, completion_tokens: 1, total_tokens: 41 };
   const failed: readonly (readonly [name: string, stream: boolean, play: Play])[] = [
     ['streamed', true, sse(event({}, null, { usage: REPORTED }), 'data: {"error":{"message":"no"}}\n\n')],
@@ -172,22 +172,28 @@ describe('A5 R8 an attempt that failed and reported what it used', () => {
     ],
   ];
 
-  test.each(failed)('%s: the next one answers, and the record has both', async (_, stream, play) => {
-    const gateway = new RoutedGateway({ first: [play], second: [says('Hello')] });
-    expect((await read(await gateway.ask({ ...BOTH, stream }))).text).toBe('Hello');
-    await gateway.gateway.idle();
-    expect(gateway.records).toMatchObject([{ prompt_tokens: 45, total_tokens: 49, estimated: false }]);
-  });
+  test.each(failed)(
+    '%s: the next target serves the request, and the record has the usage of both',
+    async (_, stream, play) => {
+      const gateway = new RoutedGateway({ first: [play], second: [says('Hello')] });
+      expect((await read(await gateway.ask({ ...BOTH, stream }))).text).toBe('Hello');
+      await gateway.gateway.idle();
+      expect(gateway.records).toMatchObject([{ prompt_tokens: 45, total_tokens: 49, estimated: false }]);
+    },
+  );
 
-  test.each(failed)('%s: nobody is left, and the record of the error has it', async (_, stream, play) => {
-    const gateway = new RoutedGateway({ first: [play] });
-    expect((await read(await gateway.ask({ model: 'deepseek/first', stream }))).status).toBe(502);
-    await gateway.gateway.idle();
-    expect(gateway.records).toMatchObject([{ status: 'failed', ...REPORTED, estimated: false }]);
-  });
+  test.each(failed)(
+    '%s: no target is left, and the record of the error has the usage',
+    async (_, stream, play) => {
+      const gateway = new RoutedGateway({ first: [play] });
+      expect((await read(await gateway.ask({ model: 'deepseek/first', stream }))).status).toBe(502);
+      await gateway.gateway.idle();
+      expect(gateway.records).toMatchObject([{ status: 'failed', ...REPORTED, estimated: false }]);
+    },
+  );
 });
 
-describe('R4 what does not move on', () => {
+describe('R4 failures after which no other target is tried', () => {
   const MISTAKES: readonly (readonly [name: string, play: Play, status: number])[] = [
     ...[400, 413, 422].map((status) => [`a ${status}`, refuse(status), status] as const),
     [
@@ -197,7 +203,7 @@ describe('R4 what does not move on', () => {
     ],
   ];
 
-  test.each(MISTAKES)("%s is the caller's own mistake", async (_name, play, status) => {
+  test.each(MISTAKES)("%s is the caller's mistake", async (_name, play, status) => {
     for (const stream of [true, false]) {
       const gateway = new RoutedGateway({ first: [play], second: [says('Hello')] }, { RETRIES: '3' });
       const got = await read(await gateway.ask({ ...BOTH, stream }));
@@ -208,22 +214,17 @@ describe('R4 what does not move on', () => {
     }
   });
 
-  test.each([true, false])(
-    'streamed %s: nor does OpenRouter’s 403 for what the prompt says',
-    async (stream) => {
-      const router = { base_url: 'https://openrouter', api_key: 'ROUTER_KEY', like: 'openrouter' };
-      const gateway = new RoutedGateway(
-        { first: [refuse(403, { message: 'Your input was flagged' })], second: [says('Hello')] },
-        { PROVIDERS: { router }, ROUTER_KEY: 'k', RETRIES: '3' },
-      );
-      const got = await read(
-        await gateway.ask({ model: 'router/first', models: ['mistral/second'], stream }),
-      );
-      expect([got.status, got.error?.code, gateway.models]).toEqual([400, 'content_filter', ['first']]);
-    },
-  );
+  test.each([true, false])('streamed %s: OpenRouter’s 403 for the content of the prompt', async (stream) => {
+    const router = { base_url: 'https://openrouter', api_key: 'ROUTER_KEY', like: 'openrouter' };
+    const gateway = new RoutedGateway(
+      { first: [refuse(403, { message: 'Your input was flagged' })], second: [says('Hello')] },
+      { PROVIDERS: { router }, ROUTER_KEY: 'k', RETRIES: '3' },
+    );
+    const got = await read(await gateway.ask({ model: 'router/first', models: ['mistral/second'], stream }));
+    expect([got.status, got.error?.code, gateway.models]).toEqual([400, 'content_filter', ['first']]);
+  });
 
-  test.each([401, 402, 403, 404])("a %i is the caller's own under passthrough", async (status) => {
+  test.each([401, 402, 403, 404])("a %i is the caller's mistake under AUTH=passthrough", async (status) => {
     const gateway = new RoutedGateway(
       { first: [refuse(status)], second: [says('Hello')] },
       { AUTH: 'passthrough' },
@@ -233,7 +234,7 @@ describe('R4 what does not move on', () => {
     expect(gateway.models).toEqual(['first']);
   });
 
-  test("passthrough: only targets of the first one's provider are tried", async () => {
+  test("AUTH=passthrough: only targets of the first one's provider are tried", async () => {
     const gateway = new RoutedGateway(
       { first: [refuse(503)], second: [says('no')], third: [says('Hello')] },
       { AUTH: 'passthrough' },
@@ -250,7 +251,7 @@ describe('R4 what does not move on', () => {
     );
   });
 
-  test('an answer that is whole and has no text is the answer', async () => {
+  test('a complete response without text is final', async () => {
     const empty = (isStreamed: boolean) =>
       isStreamed
         ? sse(ROLE, event({}, 'stop'), DONE)
@@ -265,7 +266,7 @@ describe('R4 what does not move on', () => {
     }
   });
 
-  test('what a provider does not take: at the first target it is the answer, later it is one more failure', async () => {
+  test('a request that a provider does not accept: at the first target it is refused, later it is one more failed attempt', async () => {
     const fields = { temperature: 1, presence_penalty: 1, stream: false };
     const first = new RoutedGateway({ second: [says('Hello')] });
     const refused = await read(await first.ask({ ...BOTH, ...fields }));

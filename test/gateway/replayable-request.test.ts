@@ -1,4 +1,4 @@
-/** Tests what is held of a request, and until when: its memory, and its words for each target (R10). */
+/** Tests how long a request is kept, its memory, and the body for each target (R10). */
 import { describe, expect, test } from 'vitest';
 import { maxWrittenBytes, ReplayableRequest } from '../../src/completion/replayable-request.ts';
 import type { Lease } from '../../src/stream/memory.ts';
@@ -7,7 +7,7 @@ import { event, type Play, ROLE, RoutedGateway, settle, sse } from './upstreams.
 
 const BODY = { model: 'x', models: ['y'], messages: [{ role: 'user', content: 'Hi' }], max_tokens: 7 };
 
-/** A held request, and what its lease was told. */
+/** A request, and the calls of its lease. */
 function hold(body: object = BODY, maxBytes = 10_000) {
   const told: string[] = [];
   const tell = (word: string) => async () => void told.push(word);
@@ -42,8 +42,8 @@ const settings = settingsWith({
 });
 const [OPENAI, MISTRAL = targetsOf(['mistral/b'])[0]] = targetsOf(['all'], { settings });
 
-describe('R10 HeldRequest', () => {
-  test('writes the request anew for each target, in a turn of its own', async () => {
+describe('R10 ReplayableRequest', () => {
+  test('writes the request for each target, in a turn of its own', async () => {
     const { held, told } = hold();
     const first = await held.writeFor(OPENAI);
     held.endWork();
@@ -67,20 +67,20 @@ describe('R10 HeldRequest', () => {
     expect(told).toEqual(['end', 'begin']);
   });
 
-  test('G2 a limit of the output is in every one, and told where it changes something', async () => {
+  test('G2 the key’s output limit is in every body, and reported if it changes something', async () => {
     const { held } = hold();
     const first = await held.writeFor(OPENAI);
     held.limitOutput(8);
     const second = await held.rewriteFor(MISTRAL);
-    if (first.kind === 'error' || second.kind === 'error') throw new Error('It was not written');
+    if (first.kind === 'error' || second.kind === 'error') throw new Error('The request was not written');
     const limited = await held.writeFor(OPENAI);
-    if (limited.kind === 'error') throw new Error('It was not written');
+    if (limited.kind === 'error') throw new Error('The request was not written');
     const { json, facts } = limited.value;
     expect([JSON.parse(json).max_completion_tokens, facts.changed]).toEqual([7, []]);
     expect([second.value.body.max_tokens, second.value.facts.changed]).toEqual([8, ['max_tokens']]);
   });
 
-  test('B2 a body that grows on its way beyond its bound: 413 that says how large, and what of it grew', async () => {
+  test('B2 a body that exceeds its bound after translation: 413 with the bound and the largest field', async () => {
     const { held } = hold(
       { ...BODY, tools: [{ type: 'function', function: { name: 'f', description: 'x'.repeat(900) } }] },
       800,
@@ -96,13 +96,13 @@ describe('R10 HeldRequest', () => {
     expect((await hold(BODY, 800).held.writeFor(OPENAI)).kind).toBe('ok');
   });
 
-  test('B2 the bound follows from what came, and from the bound on that', () => {
+  test('B2 the bound depends on the size of the client’s body and on its bound', () => {
     const KIB = 1024;
     expect(maxWrittenBytes(100, 10_000)).toBe(128 * KIB + 400);
     expect(maxWrittenBytes(9000, 10_000)).toBe(128 * KIB + 10_000);
   });
 
-  test('released: nothing is held, and nothing can be written', async () => {
+  test('released: nothing stays in memory, and nothing can be written', async () => {
     const { held, told } = hold();
     held.release();
     held.release();
@@ -110,7 +110,7 @@ describe('R10 HeldRequest', () => {
     expect(await held.writeFor(OPENAI)).toMatchObject({ kind: 'error' });
   });
 
-  test('released while its last text is sent: the body is gone at once, its memory counts until then', async () => {
+  test('released while its last body is sent: its memory counts until it was sent', async () => {
     const { held, told } = hold();
     const sent = Promise.withResolvers<void>();
     held.release(sent.promise);
@@ -134,7 +134,7 @@ describe('R10 B3 a large request', () => {
   const LARGE = { messages: [{ role: 'user', content: 'x'.repeat(9 * 1024 * 1024) }], stream: true };
   const HANGING: Play = { ...sse(ROLE), ending: 'hang' } as Play;
 
-  /** Two take all the memory that there is for such; a third waits until one of them holds nothing any more. */
+  /** Two take all the memory; a third waits until one of them is released. */
   async function askThree(gateway: RoutedGateway, model: string) {
     const first = new AbortController();
     const asked = [
@@ -151,7 +151,7 @@ describe('R10 B3 a large request', () => {
     return first;
   }
 
-  test('is held until its output began, where another attempt may follow', async () => {
+  test('is kept until its output begins, if another attempt may follow', async () => {
     const gateway = new RoutedGateway({ first: [HANGING] }, { RETRIES: '1', IDLE_TIMEOUT_SECONDS: '0' });
     const first = await askThree(gateway, 'openai/first');
     expect(gateway.asked).toHaveLength(2);
@@ -163,7 +163,7 @@ describe('R10 B3 a large request', () => {
     expect(gateway.asked).toHaveLength(3);
   });
 
-  test('is not held where none may, and not after its output began', async () => {
+  test('is released if no attempt may follow, and after its output began', async () => {
     const one = new RoutedGateway({ first: [HANGING] }, { RETRIES: '0', IDLE_TIMEOUT_SECONDS: '0' });
     await askThree(one, 'openai/first');
     expect(one.asked).toHaveLength(3);

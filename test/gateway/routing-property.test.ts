@@ -1,4 +1,4 @@
-/** Random failures over random lists of targets: one whole answer or one error, whatever happens, and nothing left behind (R4-R9). */
+/** Random failures over random lists of targets: always one complete response or one error, and no leaks (R4-R9). */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { UsageRecord } from '../../src/metering/record.ts';
@@ -19,7 +19,7 @@ import {
   TIMER_MS,
 } from './upstreams.ts';
 
-/** What one request meets. `begins`: it has output, after which nothing else may be asked. */
+/** What one request gets. `begins`: it has output, after which no other target may be tried. */
 interface Meeting {
   readonly name: string;
   readonly begins: boolean;
@@ -29,7 +29,7 @@ interface Meeting {
 const EVENTS = 'text/event-stream';
 const ERROR = 'data: {"error":{"message":"no","code":"busy"}}\n\n';
 
-/** A stream that has begun, which is output for a client that reads a stream, and for one that waits for the whole. */
+/** A stream that has begun. That is output for a streaming and for a non-streaming client. */
 const begun = (name: string, ending: 'cut' | 'hang' | 'end', ...more: string[]): Meeting => ({
   name,
   begins: true,
@@ -90,7 +90,7 @@ interface Run {
   readonly timeouts: readonly boolean[];
   readonly isStreamed: boolean;
   readonly hasHeartbeats: boolean;
-  /** ms after which the client leaves; null: it stays. */
+  /** ms after which the client disconnects; null: it does not. */
   readonly leavesAfter: number | null;
   readonly stepMs: number;
 }
@@ -111,7 +111,7 @@ const runs: fc.Arbitrary<Run> = fc.record({
 const DEADLINE_MS = 60_000;
 
 async function drive(run: Run) {
-  /** What each request met, in the order in which they came. */
+  /** What each request got, in their order. */
   const met: { readonly meeting: Meeting; readonly text: string }[] = [];
   const plays = Object.fromEntries(
     run.meetings.map((meetings, i) => [
@@ -187,7 +187,7 @@ function checkAnswer(
   }
 }
 
-test('R5 R9 M1 W4 exactly one answer, no halves, no attempt after output or after the client left, one record', async () => {
+test('R5 R9 M1 W4 exactly one complete response, no attempt after output or after a disconnect, one record', async () => {
   let attempts = 0;
   await fc.assert(
     fc.asyncProperty(runs, async (run) => {
@@ -216,7 +216,7 @@ test('R5 R9 M1 W4 exactly one answer, no halves, no attempt after output or afte
       expect(record.attempts.filter(({ ms }) => ms !== null)).toHaveLength(asked.length);
       const wasServed = got !== null && got.error === null && got.finishes.length === 1;
       if (askedAtLeave === null) expect(record.status === 'finished').toBe(wasServed);
-      // Nobody waits for anything: a timer that is left is not set again.
+      // No timer waits: one that is left is not set again.
       clock.advance(TIMER_MS);
       expect(clock.running).toBe(0);
       expect(tracing.spans.map(({ ends }) => ends)).toEqual(Array(asked.length + 1).fill(1));

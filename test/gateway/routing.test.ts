@@ -1,4 +1,4 @@
-/** Tests how requests are routed, in a gateway in memory: targets, time, retries, circuits, what is told and what is held (R1-R12). */
+/** Tests routing in a gateway in memory: targets, timeouts, retries, circuits, reports and memory (R1-R12). */
 import { describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import {
@@ -24,7 +24,7 @@ const WAYS = [
   ['whole', false],
 ] as const;
 
-/** A stream that goes on after its first text as it is told. */
+/** A stream that continues after its first text in the given way. */
 function begun(ending: 'cut' | 'hang' | 'end', ...more: string[]): Play {
   return {
     kind: 'answer',
@@ -34,8 +34,8 @@ function begun(ending: 'cut' | 'hang' | 'end', ...more: string[]): Play {
   };
 }
 
-describe('R1 R10 what is sent', () => {
-  test('models and route are never sent on, with one target or more', async () => {
+describe('R1 R10 the upstream’s request', () => {
+  test('models and route are never sent upstream', async () => {
     for (const models of [undefined, [], ['mistral/second']]) {
       const gateway = new RoutedGateway({ first: [refuse(503)], second: [says('Hello')] });
       await read(await gateway.ask({ model: 'deepseek/first', models, route: 'fallback' }));
@@ -46,7 +46,7 @@ describe('R1 R10 what is sent', () => {
     }
   });
 
-  test("R10 each target gets the request in its provider's words, with its own key and its step's fields", async () => {
+  test("R10 each target gets the request translated for its provider, with its own key and its alias's fields", async () => {
     const steps = [
       { model: 'openai/first', set: { temperature: 0.5, user: null } },
       { model: 'mistral/second', set: { seed: 7 } },
@@ -66,11 +66,11 @@ describe('R1 R10 what is sent', () => {
       'Bearer key-of-openai',
       'Bearer key-of-mistral',
     ]);
-    // What the answering target's request lacks, and no other's.
+    // The dropped fields of the target that served the request, not of the others.
     expect(got.headers.get('x-weir-dropped')).toBe('user');
   });
 
-  test('models alone will do, and a list that is none is refused', async () => {
+  test('models without model is accepted, and a value that is no list is refused', async () => {
     const gateway = new RoutedGateway({ second: [says('Hello')] });
     expect((await read(await gateway.ask({ models: ['mistral/second'] }))).text).toBe('Hello');
     const refused = await read(await gateway.ask({ model: 'mistral/second', models: 'mistral/third' }));
@@ -80,7 +80,7 @@ describe('R1 R10 what is sent', () => {
 
 describe('R2 aliases', () => {
   test.each(WAYS)(
-    "%s: a target that sends no output within its step's time is given up",
+    "%s: a target that sends no output within its alias's timeout is cancelled",
     async (_, stream) => {
       for (const play of [HANG, sse(': queued\n\n', ROLE), json({})]) {
         const isLate = play !== HANG && play.kind === 'answer';
@@ -100,14 +100,14 @@ describe('R2 aliases', () => {
         expect(got.headers.get('x-weir-attempts')).toMatch(/^deepseek\/first timeout 2000ms, /);
         expect(gateway.asked[0]?.isCancelled).toBe(true);
         await gateway.gateway.idle();
-        // It may have read the prompt.
+        // The provider may have read the prompt.
         expect(gateway.records[0]).toMatchObject({ status: 'finished', estimated: true });
         expect(gateway.records[0]?.total_tokens).toBeGreaterThan(USAGE.total_tokens);
       }
     },
   );
 
-  test.each(WAYS)("%s: output within the step's time ends it", async (_, stream) => {
+  test.each(WAYS)('%s: output within the timeout ends the timeout', async (_, stream) => {
     const slow = { kind: 'answer', type: 'text/event-stream', ending: 'hang' } as const;
     const gateway = new RoutedGateway(
       { first: [{ ...slow, pieces: [event({ content: 'Hello' })] }], second: [says('no')] },
@@ -123,7 +123,7 @@ describe('R2 aliases', () => {
     await read(await asked);
   });
 
-  test.each(WAYS)('%s: where it was the last one, its time is over all the same', async (_, stream) => {
+  test.each(WAYS)('%s: the last target has its timeout, too', async (_, stream) => {
     const gateway = new RoutedGateway(
       { first: [HANG] },
       { RETRIES: '2', ALIASES: { one: { model: 'deepseek/first', timeout_seconds: 2 } } },
@@ -140,7 +140,7 @@ describe('R2 aliases', () => {
   });
 
   test.each(WAYS)(
-    '%s: on adds what is too long for one model, and what its filter stops',
+    '%s: with `on`, a prompt that is too long or filtered moves on to the next target',
     async (_, stream) => {
       const tooLong = refuse(400, { code: 'context_length_exceeded' });
       const filtered = (isStreamed: boolean) =>
@@ -163,7 +163,7 @@ describe('R2 aliases', () => {
         expect(got.finishes).toEqual(answers ? ['stop'] : play === filtered ? ['content_filter'] : []);
         expect(gateway.models).toEqual(answers ? ['first', 'second'] : ['first']);
         await gateway.gateway.idle();
-        // The prompt of the filtered one was read, too.
+        // The filtered attempt has read the prompt, too.
         expect(gateway.records[0]?.total_tokens).toBe(
           (answers ? USAGE.total_tokens : 0) + (play === filtered ? USAGE.total_tokens : 0),
         );
@@ -171,7 +171,7 @@ describe('R2 aliases', () => {
     },
   );
 
-  test('what the last filter stops is the answer', async () => {
+  test('if the last target’s filter stops the output, that response is final', async () => {
     const filtered = sse(ROLE, event({}, 'content_filter'), DONE);
     const gateway = new RoutedGateway(
       { first: [filtered] },
@@ -181,7 +181,7 @@ describe('R2 aliases', () => {
     expect(got).toMatchObject({ status: 200, finishes: ['content_filter'], error: null, isDone: true });
   });
 
-  test('one conversation stays with one target, and many are spread by weight', async () => {
+  test('one conversation stays with one target, and conversations are distributed by weight', async () => {
     const steps = [
       { model: 'openai/first', weight: 3 },
       { model: 'mistral/second', weight: 1 },
@@ -208,7 +208,7 @@ describe('R3 keys with globs', () => {
     return read(await gateway.gateway.ask(token, fields));
   };
 
-  test('a target that the key may not use is left out, and told; none left is a 403', async () => {
+  test('a target that the key may not use is skipped and reported; if none is left: 403', async () => {
     const plays = { first: [says('no')], second: [says('Hello')] };
     const gateway = new RoutedGateway(plays, {
       AUTH: 'keys',
@@ -224,7 +224,7 @@ describe('R3 keys with globs', () => {
       expect([refused.status, refused.error?.message]).toEqual([403, 'This key may not use deepseek/first']);
     }
     expect(new Set(gateway.models)).toEqual(new Set(['second']));
-    // The counts of what was refused are written a second later (M6).
+    // The counts of refused requests are written a second later.
     gateway.clock.advance(1000);
     await gateway.gateway.idle();
     expect(gateway.records[0]?.attempts).toEqual([
@@ -234,7 +234,7 @@ describe('R3 keys with globs', () => {
   });
 });
 
-describe('R5 after output nothing is tried again', () => {
+describe('R5 after output no other target is tried', () => {
   test.each<[name: string, play: Play, code: string]>([
     ['a cut', begun('cut'), 'upstream_truncated'],
     ['an end', begun('end'), 'upstream_truncated'],
@@ -260,14 +260,14 @@ describe('R5 after output nothing is tried again', () => {
     expect(gateway.records).toMatchObject([{ attempts: [{ error_code: code }], estimated: true }]);
   });
 
-  test('a stream that is cut for a client that asked for an object', async () => {
+  test('a stream that is truncated, for a client that requested one object', async () => {
     const gateway = new RoutedGateway({ first: [begun('cut')], second: [says('no')] });
     const got = await read(await gateway.ask(BOTH));
     expect([got.status, got.error?.code]).toEqual([502, 'upstream_truncated']);
     expect(gateway.models).toEqual(['first']);
   });
 
-  test('what came before the output goes with it: one role, and no chunk of another attempt', async () => {
+  test('chunks before the output are sent with it: one role, and no chunk of another attempt', async () => {
     const gateway = new RoutedGateway({ first: [sse(ROLE, ROLE)], second: [says('Hello')] });
     const response = await gateway.ask({ ...BOTH, stream: true });
     const text = await response.text();
@@ -276,10 +276,10 @@ describe('R5 after output nothing is tried again', () => {
   });
 });
 
-describe('R6 further passes', () => {
+describe('R6 retry rounds', () => {
   const HALF = () => '80000000-0000-4000-8000-000000000000';
 
-  test.each(WAYS)('%s: one target that is busy is asked once more, by default', async (_, stream) => {
+  test.each(WAYS)('%s: one busy target is retried once, by default', async (_, stream) => {
     const plays = { first: [refuse(503), says('Hello')] };
     const gateway = new RoutedGateway(plays, { RETRIES: '' }, { random: HALF });
     const asked = gateway.ask({ model: 'deepseek/first', stream });
@@ -293,7 +293,7 @@ describe('R6 further passes', () => {
   });
 
   test.each(WAYS)(
-    '%s: a retry-after is waited for; longer than 5 s, it is not asked again',
+    '%s: a retry-after is respected; a target with one longer than 5 s is not retried',
     async (_, stream) => {
       const busy = (wait: string) => refuse(429, {}, { 'retry-after': wait });
       const gateway = new RoutedGateway(
@@ -312,34 +312,31 @@ describe('R6 further passes', () => {
     },
   );
 
-  test.each(WAYS)(
-    '%s: Google’s wait, which stands in the error’s details, is waited for',
-    async (_, stream) => {
-      const wait = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '3.2s' };
-      const google = { base_url: 'https://google', api_key: 'GOOGLE_KEY', like: 'gemini' };
-      const gateway = new RoutedGateway(
-        { first: [refuse(429, { details: [wait] }), says('Hello')] },
-        { PROVIDERS: { google }, GOOGLE_KEY: 'k', RETRIES: '1' },
-        { random: HALF },
-      );
-      const asked = gateway.ask({ model: 'google/first', stream });
-      await settle();
-      gateway.clock.advance(3999);
-      await settle();
-      expect(gateway.models).toEqual(['first']);
-      gateway.clock.advance(1);
-      expect((await read(await asked)).text).toBe('Hello');
-    },
-  );
+  test.each(WAYS)('%s: the wait in the details of Google’s error is respected', async (_, stream) => {
+    const wait = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '3.2s' };
+    const google = { base_url: 'https://google', api_key: 'GOOGLE_KEY', like: 'gemini' };
+    const gateway = new RoutedGateway(
+      { first: [refuse(429, { details: [wait] }), says('Hello')] },
+      { PROVIDERS: { google }, GOOGLE_KEY: 'k', RETRIES: '1' },
+      { random: HALF },
+    );
+    const asked = gateway.ask({ model: 'google/first', stream });
+    await settle();
+    gateway.clock.advance(3999);
+    await settle();
+    expect(gateway.models).toEqual(['first']);
+    gateway.clock.advance(1);
+    expect((await read(await asked)).text).toBe('Hello');
+  });
 
-  test.each(WAYS)('%s: where nobody is asked again, though somebody might have been', async (_, stream) => {
+  test.each(WAYS)('%s: no target is retried if no failure is recoverable', async (_, stream) => {
     const gateway = new RoutedGateway({ first: [refuse(401)], second: [refuse(404)] }, { RETRIES: '5' });
     const got = await read(await gateway.ask({ ...BOTH, stream }));
     expect(got.headers.get('x-weir-attempts')).toBe('deepseek/first 401 0ms, mistral/second 404 0ms');
     expect(got.headers.get('x-weir-provider')).toBe('mistral');
   });
 
-  test('what does not recover is not asked again, and the error tells every attempt', async () => {
+  test('a failure that is not recoverable is not retried, and the error lists every attempt', async () => {
     const gateway = new RoutedGateway({ first: [refuse(401)], second: [refuse(500)] }, { RETRIES: '2' });
     const asked = gateway.ask({ ...BOTH, stream: true });
     for (let i = 0; i < 3; i++) {
@@ -356,7 +353,7 @@ describe('R6 further passes', () => {
     );
   });
 
-  test.each(WAYS)('%s: T3 all of it stays within the deadline', async (_, stream) => {
+  test.each(WAYS)('%s: T3 all attempts end before the deadline', async (_, stream) => {
     const busy = refuse(429, {}, { 'retry-after': '4' });
     const gateway = new RoutedGateway({ first: [busy] }, { RETRIES: '5', DEADLINE_SECONDS: '10' });
     const asked = gateway.ask({ model: 'deepseek/first', stream });
@@ -364,7 +361,7 @@ describe('R6 further passes', () => {
       await settle();
       gateway.clock.advance(ms);
     }
-    // The next wait would end after the deadline: the answer is the last error, at once.
+    // The next wait would end after the deadline: the last error is sent at once.
     const got = await read(await asked);
     expect([got.status, gateway.models.length]).toEqual([429, 3]);
     const hung = new RoutedGateway({ first: [busy, HANG] }, { RETRIES: '5', DEADLINE_SECONDS: '10' });
@@ -382,21 +379,24 @@ describe('R6 further passes', () => {
     ]);
   });
 
-  test.each(WAYS)('%s: T4 a client that leaves while nobody is asked ends it', async (_, stream) => {
-    const gateway = new RoutedGateway({ first: [refuse(503)] }, { RETRIES: '5' }, { random: HALF });
-    const leaving = new AbortController();
-    const asked = gateway.ask({ model: 'deepseek/first', stream }, { signal: leaving.signal });
-    await settle();
-    leaving.abort();
-    await settle();
-    // No time has passed, and nobody waits for any: a timer that is left is not set again.
-    gateway.clock.advance(TIMER_MS);
-    expect(gateway.clock.running).toBe(0);
-    await asked.catch(() => {});
-    await gateway.gateway.idle();
-    expect(gateway.models).toEqual(['first']);
-    expect(gateway.records).toMatchObject([{ status: 'cancelled' }]);
-  });
+  test.each(WAYS)(
+    '%s: T4 a client that disconnects between two attempts ends the request',
+    async (_, stream) => {
+      const gateway = new RoutedGateway({ first: [refuse(503)] }, { RETRIES: '5' }, { random: HALF });
+      const leaving = new AbortController();
+      const asked = gateway.ask({ model: 'deepseek/first', stream }, { signal: leaving.signal });
+      await settle();
+      leaving.abort();
+      await settle();
+      // No timer waits: one that is left is not set again.
+      gateway.clock.advance(TIMER_MS);
+      expect(gateway.clock.running).toBe(0);
+      await asked.catch(() => {});
+      await gateway.gateway.idle();
+      expect(gateway.models).toEqual(['first']);
+      expect(gateway.records).toMatchObject([{ status: 'cancelled' }]);
+    },
+  );
 });
 
 describe('R7 circuits', () => {
@@ -404,7 +404,7 @@ describe('R7 circuits', () => {
   const served = async (gateway: RoutedGateway) =>
     (await read(await gateway.ask({ model: 'both' }))).headers.get('x-weir-attempts');
 
-  test('five failures in a row take a target out for 10 s; then one request tries it', async () => {
+  test('five consecutive failures open the circuit for 10 s; then one request probes the target', async () => {
     const failing = [...Array(6).fill(refuse(503)), says('first')];
     const gateway = new RoutedGateway({ first: failing, second: [says('second')] }, { ALIASES });
     for (let i = 0; i < 5; i++) expect(await served(gateway)).toMatch(/^deepseek\/first 503/);
@@ -419,7 +419,7 @@ describe('R7 circuits', () => {
     expect(gateway.models.slice(-2)).toEqual(['first', 'first']);
   });
 
-  test("a try that ends in the caller's own mistake is none: the next request tries it", async () => {
+  test("a probe that ends with the caller's mistake has no result: the next request probes the target", async () => {
     const failing = [...Array(5).fill(refuse(503)), refuse(400), refuse(503), says('first')];
     const gateway = new RoutedGateway({ first: failing, second: [says('second')] }, { ALIASES });
     for (let i = 0; i < 5; i++) await served(gateway);
@@ -429,7 +429,7 @@ describe('R7 circuits', () => {
     expect(await served(gateway)).toMatch(/circuit_open/);
   });
 
-  test("a refusal of the deployment's own key takes it out for a minute, for that route alone", async () => {
+  test("a refusal of the deployment's key opens the circuit for a minute, for this route only", async () => {
     const gateway = new RoutedGateway({ first: [refuse(401)], second: [says('second')] }, { ALIASES });
     expect(await served(gateway)).toMatch(/^deepseek\/first 401/);
     expect(await served(gateway)).toMatch(/circuit_open/);
@@ -441,20 +441,20 @@ describe('R7 circuits', () => {
     expect(await served(gateway)).toMatch(/^deepseek\/first 401/);
   });
 
-  test('where all are out, none is', async () => {
+  test('if every circuit is open, all targets are tried', async () => {
     const gateway = new RoutedGateway({ first: [refuse(401)] });
     for (let i = 0; i < 3; i++) await gateway.ask({ model: 'deepseek/first' });
     expect(gateway.models).toHaveLength(3);
   });
 
-  test('finding 11: what one caller meets turns the target off for no other caller', async () => {
+  test('failures of one caller do not open the circuit for other callers', async () => {
     const ofOne: readonly Play[] = [
       ...Array(6).fill(refuse(429)),
       ...Array(6).fill(refuse(500)),
       refuse(404, { message: 'No such File object: file-1' }),
       refuse(403, { message: 'You do not have permission to access the File x' }),
     ];
-    // Its circuit opens for itself meanwhile.
+    // The circuit opens for this caller meanwhile.
     const gateway = new RoutedGateway(
       { first: [...ofOne, says('first')], second: [says('second')] },
       { ALIASES, AUTH: 'keys', ADMIN_TOKEN: 'admin' },
@@ -484,7 +484,7 @@ describe('R7 circuits', () => {
   });
 });
 
-describe('R8 what is told', () => {
+describe('R8 reports of attempts', () => {
   test('one attempt: no header, and one entry in the record', async () => {
     const gateway = new RoutedGateway({ first: [says('Hello')] }, { RETRIES: '1' });
     const got = await read(await gateway.ask(BOTH));
@@ -495,7 +495,7 @@ describe('R8 what is told', () => {
     ]);
   });
 
-  test('the headers of an upstream that go on are those of the one that answered', async () => {
+  test('only the headers of the upstream that served the request are passed on', async () => {
     const first = refuse(429, {}, { 'retry-after': '7', 'x-ratelimit-remaining-requests': '0' });
     const gateway = new RoutedGateway({ first: [first], second: [says('Hello')] });
     const got = await read(await gateway.ask({ ...BOTH, stream: true }));
@@ -507,7 +507,7 @@ describe('R8 what is told', () => {
     expect((await read(await none.ask(BOTH))).headers.get('retry-after')).toBe('7');
   });
 
-  test('attempts are in the single record that the caller can look up', async () => {
+  test('the attempts are in the record that the caller can look up', async () => {
     const gateway = new RoutedGateway({ first: [refuse(503)], second: [says('Hello')] });
     const response = await gateway.ask(BOTH);
     await response.text();
@@ -530,7 +530,7 @@ describe.each(WAYS)('R4 %s: a refusal whose body does not end', (_, stream) => {
     return { kind: 'refuse', status, body: '{"error":{"message":"no"', ending };
   };
 
-  test('that hangs: its status moves on after 5 s, and its upstream is let go', async () => {
+  test('that hangs: the next target is tried after 5 s, and the upstream is cancelled', async () => {
     const gateway = new RoutedGateway({ first: [cutOff(503, 'hang')], second: [says('Hello')] });
     const asked = gateway.ask({ ...BOTH, stream });
     await settle();
@@ -540,7 +540,7 @@ describe.each(WAYS)('R4 %s: a refusal whose body does not end', (_, stream) => {
     expect(gateway.asked[0]?.isCancelled).toBe(true);
   });
 
-  test('that is cut: its status decides, as it would with the whole of it', async () => {
+  test('whose connection breaks: its status decides, as with the complete body', async () => {
     const plays = { first: [cutOff(503, 'cut')], second: [cutOff(400, 'cut')], third: [says('Hello')] };
     const gateway = new RoutedGateway(plays);
     const got = await read(await gateway.ask({ ...BOTH, models: [...BOTH.models, 'openai/third'], stream }));
@@ -549,7 +549,7 @@ describe.each(WAYS)('R4 %s: a refusal whose body does not end', (_, stream) => {
   });
 });
 
-describe('R9 what is given up is cancelled at once', () => {
+describe('R9 an attempt that is given up is cancelled at once', () => {
   test.each<[name: string, play: Play]>([
     [
       'an error event of a stream that goes on',
@@ -570,7 +570,7 @@ describe('R9 what is given up is cancelled at once', () => {
     expect(gateway.asked.map(({ isCancelled }) => isCancelled)).toEqual([true, true]);
   });
 
-  test.each(WAYS)('%s: T4 a client that leaves cancels the one under way', async (_, stream) => {
+  test.each(WAYS)('%s: T4 a client that disconnects cancels the current attempt', async (_, stream) => {
     const gateway = new RoutedGateway({ first: [refuse(503)], second: [HANG] }, { RETRIES: '3' });
     const leaving = new AbortController();
     const asked = gateway.ask({ ...BOTH, stream }, { signal: leaving.signal });
@@ -587,10 +587,10 @@ describe('R9 what is given up is cancelled at once', () => {
   });
 });
 
-describe('R11 aliases are told', () => {
+describe('R11 aliases are reported', () => {
   const ALIASES = { fast: 'mistral/second', 'claude-*': 'deepseek/first', both: BOTH.models };
 
-  test('in x-weir-alias, and nowhere else: chunks name the address that served', async () => {
+  test('in x-weir-alias only: chunks name the address that served the request', async () => {
     const gateway = new RoutedGateway({ first: [says('a')], second: [says('b')] }, { ALIASES });
     for (const [model, served] of [
       ['fast', 'mistral/second'],
@@ -609,7 +609,7 @@ describe('R11 aliases are told', () => {
     expect(gateway.records[0]?.asked).toBe('fast');
   });
 
-  test('in /v1/models, but for globs, and those of which the key may use no step', async () => {
+  test('in /v1/models, except globs and aliases without a target that the key may use', async () => {
     const gateway = new RoutedGateway({}, { AUTH: 'keys', ALIASES });
     const token = await gateway.gateway.key({ models: ['mistral/*'] });
     const listed = async (bearer: string) => {
@@ -650,7 +650,7 @@ describe('R12 every route', () => {
     }
   });
 
-  test('an agent is one target, which is asked again', async () => {
+  test('an agent is one target, which is retried', async () => {
     const gateway = new RoutedGateway({ ag: [refuse(503), says('Hello')] }, { RETRIES: '1' });
     const fields = { agent_id: 'ag', models: ['deepseek/first'] };
     const asked = gateway.ask(fields, {}, '/v1/agents/completions');
@@ -671,7 +671,7 @@ describe('R8 G2 budgets', () => {
     { ...entry, provider: 'mistral', models: ['second'], output: 50 },
   ]);
 
-  test('one reservation, for the dearest target and the longest answer, and one settlement for the sum', async () => {
+  test('one reservation for the most expensive target and the longest output, and one settlement of the sum', async () => {
     const gateway = new RoutedGateway(
       { first: [refuse(503)], second: [says('Hello')] },
       { AUTH: 'keys', PRICES },
@@ -686,7 +686,7 @@ describe('R8 G2 budgets', () => {
     expect([gateway.gateway.sql.count('reservations'), gateway.gateway.sql.count('spent')]).toEqual([0, 1]);
   });
 
-  test("each target is told the key's output limit under its own name", async () => {
+  test("each target gets the key's output limit under the provider's name for it", async () => {
     const gateway = new RoutedGateway(
       { first: [refuse(503)], second: [says('Hello')] },
       {
@@ -722,7 +722,7 @@ describe('R8 G2 budgets', () => {
     expect(spent).toEqual([{ tokens: 2 * USAGE.total_tokens }]);
   });
 
-  test('a target without a known price makes a budget in money refuse the request', async () => {
+  test('a budget in money refuses a request with a target whose price is unknown', async () => {
     const gateway = new RoutedGateway({ first: [says('Hello')] }, { AUTH: 'keys', PRICES });
     const token = await gateway.gateway.key({ budget: { USD: 5 } });
     const refused = await read(
@@ -733,7 +733,7 @@ describe('R8 G2 budgets', () => {
   });
 });
 
-test('B5 M1 R4 what breaks while the next target is prepared: an error, one record, nothing held', async () => {
+test('B5 M1 R4 an exception while the next target is prepared: an error, one record, no memory kept', async () => {
   const broken = () => {
     throw new Error('the inside of it');
   };
@@ -743,7 +743,7 @@ test('B5 M1 R4 what breaks while the next target is prepared: an error, one reco
       { first: [refuse(503)] },
       { RETRIES: '1' },
       {
-        // The chance of the second pass is drawn where the first one has failed.
+        // The backoff of the second round is drawn after the first one has failed.
         random: () => (uuids++ > 0 ? broken() : crypto.randomUUID()),
       },
     );

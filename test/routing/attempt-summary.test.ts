@@ -21,7 +21,7 @@ const CUT = { provider: 'mistral', model: 'm', status: 200, error_code: 'upstrea
 const [FORBIDDEN] = targetsOf(['openai/gpt-5']);
 const SKIPPED = skippedAttempt({ target: FORBIDDEN, reason: 'model_not_allowed' });
 
-test('R8 the header names each target with how it ended and how long that took', () => {
+test('R8 the header names each target with its result and its time', () => {
   expect(attemptsHeader([DOWN, SERVED])).toBe(
     'deepseek/deepseek-flash 503 412ms, mistral/mistral-small-latest 200 80ms',
   );
@@ -33,7 +33,7 @@ test('R8 R3 an error within a 200 is shown with its code, and a skipped target w
   );
 });
 
-test('R8 a name is printable ASCII without commas, and many attempts are cut at a bound', () => {
+test('R8 a name is printable ASCII without commas, and the list of attempts is truncated at a bound', () => {
   const odd = { ...SERVED, model: 'a, b\r\nx: y é' };
   expect(attemptsHeader([odd])).toBe('mistral/a%2C%20b%0D%0Ax:%20y%20%C3%A9 200 80ms');
   const long = attemptsHeader(Array.from({ length: 48 }, () => ({ ...DOWN, model: 'm'.repeat(250) })));

@@ -1,4 +1,4 @@
-/** Tests which targets an isolate leaves out, and for how long (R7). */
+/** Tests when a target's circuit opens, for whom, and for how long (R7). */
 import { expect, test } from 'vitest';
 import {
   CIRCUIT_FAILURES,
@@ -17,7 +17,7 @@ function failTimes(circuits: CircuitBreakers, times: number, now = NOW, target =
   for (let i = 0; i < times; i++) circuits.failed(target, caller, 'failure', now);
 }
 
-test('R7 five failures in a row take a target out for ten seconds', () => {
+test('R7 five consecutive failures open a target’s circuit for ten seconds', () => {
   const circuits = new CircuitBreakers();
   failTimes(circuits, CIRCUIT_FAILURES - 1);
   expect(circuits.isOpen('a', ANN, NOW)).toBe(false);
@@ -28,7 +28,7 @@ test('R7 five failures in a row take a target out for ten seconds', () => {
   expect(circuits.isOpen('b', ANN, NOW)).toBe(false);
 });
 
-test('R7 a success between failures begins the row anew', () => {
+test('R7 a success resets the count of failures', () => {
   const circuits = new CircuitBreakers();
   failTimes(circuits, CIRCUIT_FAILURES - 1);
   circuits.succeeded('a');
@@ -36,7 +36,7 @@ test('R7 a success between failures begins the row anew', () => {
   expect(circuits.isOpen('a', ANN, NOW)).toBe(false);
 });
 
-test('R7 after its time one request tries the target, and all others leave it out', () => {
+test('R7 after the open time one request probes the target, and all others skip it', () => {
   const circuits = new CircuitBreakers();
   failTimes(circuits, CIRCUIT_FAILURES);
   const later = NOW + CIRCUIT_OPEN_MS;
@@ -47,7 +47,7 @@ test('R7 after its time one request tries the target, and all others leave it ou
   expect(circuits.isOpen('a', ANN, later)).toBe(false);
 });
 
-test('R7 a request that was to try it and did not ask it leaves that to the next one', () => {
+test('R7 a probe that is released without a call passes to the next request', () => {
   const circuits = new CircuitBreakers();
   failTimes(circuits, CIRCUIT_FAILURES);
   const later = NOW + CIRCUIT_OPEN_MS;
@@ -57,7 +57,7 @@ test('R7 a request that was to try it and did not ask it leaves that to the next
   expect(circuits.startProbe('a', later + 1)).toBe(true);
 });
 
-test('R7 a try that fails, or of which nothing is heard, leaves it out for as long again', () => {
+test('R7 a probe that fails, or has no result, keeps the circuit open for the same time again', () => {
   for (const ends of ['failure', 'nothing'] as const) {
     const circuits = new CircuitBreakers();
     failTimes(circuits, CIRCUIT_FAILURES);
@@ -69,16 +69,16 @@ test('R7 a try that fails, or of which nothing is heard, leaves it out for as lo
   }
 });
 
-test("R7 one refusal of the deployment's key, balance or model takes it out for a minute", () => {
+test("R7 one refusal of the deployment's key, balance or model opens the circuit for a minute", () => {
   const circuits = new CircuitBreakers();
   circuits.failed('a', ANN, 'refusal', NOW);
-  // A request that was under way fails otherwise.
+  // A request that was sent before the refusal fails in another way.
   circuits.failed('a', ANN, 'failure', NOW + 1);
   expect(circuits.isOpen('a', ANN, NOW + CIRCUIT_REFUSED_MS - 1)).toBe(true);
   expect(circuits.isOpen('a', ANN, NOW + CIRCUIT_REFUSED_MS)).toBe(false);
 });
 
-test("R7 the caller's own mistakes never count, nor do they end a row", () => {
+test("R7 the caller's mistakes neither count as failures nor reset the count", () => {
   const circuits = new CircuitBreakers();
   for (let i = 0; i < 50; i++) circuits.failed('a', ANN, 'nothing', NOW);
   expect(circuits.isOpen('a', ANN, NOW)).toBe(false);
@@ -88,7 +88,7 @@ test("R7 the caller's own mistakes never count, nor do they end a row", () => {
   expect(circuits.isOpen('a', ANN, NOW)).toBe(true);
 });
 
-test('R7 targets are remembered up to a bound: the one that failed longest ago is forgotten first', () => {
+test('R7 the number of circuits is bounded: the oldest failure is evicted first', () => {
   const circuits = new CircuitBreakers();
   circuits.failed('first', ANN, 'refusal', NOW);
   circuits.failed('second', ANN, 'refusal', NOW);
@@ -99,21 +99,21 @@ test('R7 targets are remembered up to a bound: the one that failed longest ago i
   expect(circuits.isOpen('second', ANN, NOW)).toBe(false);
 });
 
-test('R7 finding 11: five failures of one caller take the target out for that caller alone', () => {
+test('R7 five failures of one caller open the circuit for that caller only', () => {
   const circuits = new CircuitBreakers();
   failTimes(circuits, 50);
   expect(circuits.isOpen('a', ANN, NOW)).toBe(true);
   expect(circuits.isOpen('a', BOB, NOW)).toBe(false);
 });
 
-test('R7 five failures in a row of several callers take it out for all', () => {
+test('R7 five consecutive failures of several callers open it for all', () => {
   const circuits = new CircuitBreakers();
   failTimes(circuits, CIRCUIT_FAILURES - 1);
   failTimes(circuits, 1, NOW, 'a', BOB);
   for (const caller of [ANN, BOB, 'cid']) expect(circuits.isOpen('a', caller, NOW)).toBe(true);
 });
 
-test("R7 another caller's success ends the row of the one whose requests fail", () => {
+test("R7 another caller's success resets the count of the caller whose requests fail", () => {
   const circuits = new CircuitBreakers();
   failTimes(circuits, CIRCUIT_FAILURES);
   circuits.succeeded('a');
@@ -121,7 +121,7 @@ test("R7 another caller's success ends the row of the one whose requests fail", 
   expect(circuits.isOpen('a', ANN, NOW)).toBe(false);
 });
 
-test("R7 a refusal of the deployment's own takes it out for all, whoever asked, and whoever failed before", () => {
+test('R7 a refusal of the deployment opens it for all callers, also after failures of one caller', () => {
   const circuits = new CircuitBreakers();
   failTimes(circuits, CIRCUIT_FAILURES);
   circuits.failed('a', ANN, 'refusal', NOW);

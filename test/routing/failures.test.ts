@@ -1,4 +1,4 @@
-/** Tests what each failure of an attempt means: a row of R4 each, for the deployment's key and for the caller's own. */
+/** Tests the verdict on each failure of an attempt, with the deployment's credential and with the caller's own (R4). */
 import { describe, expect, test } from 'vitest';
 import { type ApiError, apiError } from '../../src/canonical/error.ts';
 import { type Failure, judge, readRetryAfter } from '../../src/routing/failures.ts';
@@ -9,7 +9,7 @@ const UPSTREAM = { name: 'Provider', secret: 'secret', refusals: undefined };
 type Named = Pick<UpstreamErrorContext, 'name'> & Partial<Pick<UpstreamErrorContext, 'refusals'>>;
 const IN_TIME = { isUnsent: false, isTimeout: false, isFinal: false, retryAfterMs: null };
 
-/** As an upstream refuses with this status and body. */
+/** The failure of a refusal with this status and body. */
 function refused(
   status: number,
   body: unknown = '',
@@ -38,7 +38,7 @@ const MORE = settingsWith({
   ),
 });
 
-/** In words: what becomes of the request, and what the circuit learns. */
+/** The verdict in words. */
 function verdict(failure: Failure, callerPays = false, target = PLAIN): string {
   const { triesNext, isRecoverable, circuitEffect } = judge(failure, target, callerPays);
   return [triesNext ? 'moves on' : 'ends', isRecoverable ? 'may recover' : '', circuitEffect]
@@ -90,7 +90,7 @@ describe('R4 judge', () => {
     ['a 404 about the model', 404, { error: { message: 'no', code: 'model_not_found' } }],
     ['a 400 about the key', 400, { error: 'Incorrect API key provided.' }],
     ['a 429 for the balance', 429, { error: { message: 'no', code: 'insufficient_quota' } }],
-  ])("%s is the deployment's own refusal", (_name, status, body) => {
+  ])('%s is a refusal of the deployment', (_name, status, body) => {
     expect(verdict(refused(status, body))).toBe(REFUSED);
   });
 
@@ -111,7 +111,7 @@ describe('R4 judge', () => {
     ],
     ['router', 404, { code: 404, message: 'No endpoints found for a/b:free.' }],
     ['fireworks', 404, { code: 'NOT_FOUND', message: 'Model not found, inaccessible, and/or not deployed' }],
-  ])("R7 %s, a %i of %j is the deployment's own refusal", (provider, status, error) => {
+  ])('R7 %s, a %i of %j is a refusal of the deployment', (provider, status, error) => {
     const [target] = targetsOf([`${provider}/m`], { settings: MORE });
     expect(verdict(refused(status, { error }, false, target.provider), false, target)).toBe(REFUSED);
   });
@@ -147,7 +147,7 @@ describe('R4 judge', () => {
       'openai/gpt-5',
       { message: "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false." },
     ],
-  ])('R4 N2 %s is the caller’s own: the target stays for others', (_name, model, error) => {
+  ])('R4 N2 %s is the caller’s mistake: the circuit stays closed', (_name, model, error) => {
     const [target] = targetsOf([model]);
     expect(verdict(refused(404, { error }), false, target)).toBe(MISTAKE);
   });
@@ -169,14 +169,14 @@ describe('R4 judge', () => {
     ['mistral', 'Invalid model: c', '1500'],
     ['router', 'c is not a valid model ID', 'x'],
     ['openai', 'No such model', 'model_not_found'],
-  ])('a 400 of %s that there is no such model is as a 404', (provider, message, code) => {
+  ])('a 400 of %s for an unknown model counts like a 404', (provider, message, code) => {
     const [target] = targetsOf([`${provider}/c`]);
     expect(verdict(refused(400, { error: { message, code } }), false, target)).toBe(REFUSED);
     expect(verdict(refused(400, { error: { message, code } }, true), true, target)).toBe(MISTAKE);
   });
 });
 
-describe('R2 judge, what an alias adds', () => {
+describe('R2 judge, the alias’s `on`', () => {
   const TOO_LONG = { message: "This model's maximum context length is 8192 tokens.", code: 'x' };
   const FILTERED = { message: 'The response was filtered', code: 'content_filter' };
   const RISK = { message: 'Content Exists Risk', code: 'invalid_request_error' };
@@ -215,10 +215,10 @@ test.each<[headers: Record<string, string>, ms: number | null]>([
   [{ 'retry-after': 'soon' }, null],
   [{ 'retry-after': 'Sunday, 22-Nov-26 10:00:04 GMT' }, 4000],
   [{ 'retry-after': '2026-11-22T10:00:04Z' }, 4000],
-  // What the engine takes for days in 2001 is no wait of 0 ms.
+  // `Date.parse` reads these as days in 2001, which would be a wait of 0 ms.
   [{ 'retry-after': '-1', 'retry-after-ms': 'x' }, null],
   [{ 'retry-after': 'soon 5' }, null],
   [{ 'retry-after': '5, 5' }, null],
-])('R6 readRetryAfter: %j asks for %s ms', (headers, ms) => {
+])('R6 readRetryAfter: %j is %s ms', (headers, ms) => {
   expect(readRetryAfter(new Headers(headers), NOW)).toBe(ms);
 });

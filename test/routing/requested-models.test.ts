@@ -1,4 +1,4 @@
-/** Tests which names a request goes by: `model`, then the body's `models` (R1, R12). */
+/** Tests which model names are read from a request: `model`, then `models` (R1, R12). */
 import { describe, expect, test } from 'vitest';
 import type { Route } from '../../src/providers/provider.ts';
 import { readRequestedModels } from '../../src/routing/targets.ts';
@@ -11,7 +11,7 @@ function namesOf(body: JsonObject, route: Route = 'chat') {
 
 const NINE = Array.from({ length: 9 }, (_, i) => `m${i}`);
 
-describe('R1 readNames', () => {
+describe('R1 readRequestedModels', () => {
   test.each<[body: JsonObject, names: readonly string[]]>([
     [{ model: 'a' }, ['a']],
     [{ model: 'a', models: null }, ['a']],
@@ -21,7 +21,7 @@ describe('R1 readNames', () => {
     [{ models: ['b', 'a'] }, ['b', 'a']],
     [{ model: null, models: ['b'] }, ['b']],
     [{ model: 'm0', models: NINE.slice(0, 8) }, NINE.slice(0, 8)],
-  ])('%j goes by %j', (body, names) => {
+  ])('%j has the names %j', (body, names) => {
     for (const route of ['chat', 'completions', 'fim'] as const) expect(namesOf(body, route)).toEqual(names);
   });
 
@@ -43,7 +43,7 @@ describe('R1 readNames', () => {
     expect(namesOf(body)).toEqual({ param, status: 400 });
   });
 
-  test("R12 an agent is one target: the agents' route reads nothing but agent_id", () => {
+  test('R12 an agent is one target: the agents route reads only agent_id', () => {
     expect(namesOf({ agent_id: 'ag', model: 'a', models: ['b'] }, 'agents')).toEqual(['ag']);
     expect(namesOf({ model: 'a' }, 'agents')).toEqual({ param: 'agent_id', status: 400 });
   });

@@ -1,4 +1,4 @@
-/** Tests which target is asked when: the first pass, further ones, their waits, circuits and the deadline (R6, R7). */
+/** Tests when each target is tried: the first round, the retry rounds, their waits, circuits and the deadline (R6, R7). */
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { CIRCUIT_FAILURES, CIRCUIT_OPEN_MS, CircuitBreakers } from '../../src/routing/circuit-breaker.ts';
@@ -35,7 +35,7 @@ function passesOver(names: readonly string[], fields: Partial<RetryScheduleOptio
   return new RetrySchedule({ ...options, ...fields }, now);
 }
 
-/** Every attempt with its time, where each target fails as it is told here and at once. */
+/** Every attempt with its time. Each target fails at once, in the given ways. */
 function run(passes: RetrySchedule, failures: Readonly<Record<string, readonly Failure[]>>): string[] {
   const attempts: string[] = [];
   const counts = new Map<string, number>();
@@ -52,16 +52,16 @@ function run(passes: RetrySchedule, failures: Readonly<Record<string, readonly F
   return attempts;
 }
 
-describe('R6 Passes', () => {
-  test('the first pass waits for nothing, the second half of 250 ms at a chance of 0.5', () => {
+describe('R6 RetrySchedule', () => {
+  test('the first round has no delay; the second waits half of 250 ms with random 0.5', () => {
     expect(run(passesOver(NAMES), {})).toEqual(['a +0', 'b +0', 'c +0', 'a +125', 'b +125', 'c +125']);
   });
 
-  test('no retries: one pass', () => {
+  test('no retries: one round', () => {
     expect(run(passesOver(NAMES, { retries: 0 }), {})).toEqual(['a +0', 'b +0', 'c +0']);
   });
 
-  test('each further pass may wait twice as long, with full jitter', () => {
+  test('the longest wait doubles with each round, with full jitter', () => {
     const chances = [0, 0.999, 0.5];
     const random = () => chances.shift() ?? 0;
     expect(run(passesOver(['openai/a'], { retries: 3, random }), {})).toEqual([
@@ -72,12 +72,12 @@ describe('R6 Passes', () => {
     ]);
   });
 
-  test('what may not recover is not asked again', () => {
+  test('a target whose failure is not recoverable is not retried', () => {
     expect(run(passesOver(NAMES), { a: [NO_KEY], c: [NO_KEY] })).toEqual(['a +0', 'b +0', 'c +0', 'b +125']);
     expect(run(passesOver(['openai/a']), { a: [NO_KEY] })).toEqual(['a +0']);
   });
 
-  test('a retry-after is waited for, and whoever may be asked first is', () => {
+  test('a retry-after is respected, and the earliest retry time comes first', () => {
     expect(run(passesOver(NAMES), { a: [asksFor(3000)], b: [asksFor(20)] })).toEqual([
       'a +0',
       'b +0',
@@ -88,7 +88,7 @@ describe('R6 Passes', () => {
     ]);
   });
 
-  test('a target that asks for more than 5 s is not asked again', () => {
+  test('a target with a retry-after of more than 5 s is not retried', () => {
     expect(run(passesOver(NAMES.slice(0, 2)), { a: [asksFor(5001)], b: [asksFor(5000)] })).toEqual([
       'a +0',
       'b +0',
@@ -101,7 +101,7 @@ describe('R6 Passes', () => {
     expect(run(passes, { a: [asksFor(999)], b: [asksFor(1000)] })).toEqual(['a +0', 'b +0', 'a +999']);
   });
 
-  test('hasMore tells whether another attempt may follow', () => {
+  test('hasMore: whether another attempt may follow', () => {
     const passes = passesOver(NAMES.slice(0, 2));
     const seen: boolean[] = [];
     for (let turn = passes.next(NOW); turn !== null; turn = passes.next(NOW)) {
@@ -115,7 +115,7 @@ describe('R6 Passes', () => {
   });
 });
 
-describe('R7 Passes, circuits', () => {
+describe('R7 RetrySchedule, circuits', () => {
   function withOut(...names: readonly string[]): CircuitBreakers {
     const circuits = new CircuitBreakers();
     for (const name of names) {
@@ -124,13 +124,13 @@ describe('R7 Passes, circuits', () => {
     return circuits;
   }
 
-  test('a target that is out is left out of every pass, and told', () => {
+  test('a target whose circuit is open is skipped in every round and reported', () => {
     const passes = passesOver(NAMES, { circuits: withOut('openai/b') });
     expect(run(passes, { a: [NO_KEY] })).toEqual(['a +0', 'c +0', 'c +125']);
     expect(passes.takeSkipped()).toMatchObject([{ target: { model: 'b' }, reason: 'circuit_open' }]);
   });
 
-  test('the last one is out: the others have their further passes all the same', () => {
+  test('the last target’s circuit is open: the others still have their retry rounds', () => {
     expect(run(passesOver(NAMES, { circuits: withOut('openai/c') }), { b: [NO_KEY] })).toEqual([
       'a +0',
       'b +0',
@@ -138,7 +138,7 @@ describe('R7 Passes, circuits', () => {
     ]);
   });
 
-  test('where all are out, none is', () => {
+  test('if every circuit is open, all targets are tried', () => {
     expect(run(passesOver(NAMES, { circuits: withOut(...NAMES), retries: 0 }), {})).toEqual([
       'a +0',
       'b +0',
@@ -146,7 +146,7 @@ describe('R7 Passes, circuits', () => {
     ]);
   });
 
-  test('five failures in its own requests take a target out for the next ones', () => {
+  test('five failures of earlier requests make the next ones skip the target', () => {
     const circuits = new CircuitBreakers();
     for (let i = 0; i < CIRCUIT_FAILURES; i++) run(passesOver(['openai/a'], { circuits, retries: 0 }), {});
     expect(run(passesOver(NAMES, { circuits, retries: 0 }), {})).toEqual(['b +0', 'c +0']);
@@ -156,12 +156,12 @@ describe('R7 Passes, circuits', () => {
     const circuits = withOut('openai/a');
     const passes = passesOver(['openai/a'], { circuits });
     const turn = passes.next(NOW);
-    if (turn === null) throw new Error('There is no turn');
+    if (turn === null) throw new Error('No target is scheduled');
     passes.succeeded(turn.target);
     expect(circuits.isOpen('openai/a', 'ann', NOW)).toBe(false);
   });
 
-  test('after its time one request tries it, and others that come meanwhile leave it out', () => {
+  test('after the open time one request probes it, and requests that come meanwhile skip it', () => {
     const circuits = withOut('openai/a');
     const later = NOW + CIRCUIT_OPEN_MS;
     const first = passesOver(NAMES, { circuits }, later);
@@ -169,12 +169,12 @@ describe('R7 Passes, circuits', () => {
     expect(turn?.target.model).toBe('a');
     const other = passesOver(NAMES, { circuits }, later);
     expect(other.next(later)?.target.model).toBe('b');
-    // It was refused before it asked: the next one tries it.
+    // The request was refused before the call: the next one probes the target.
     if (turn !== null) first.releaseProbe(turn.target, later);
     expect(passesOver(NAMES, { circuits }, later).next(later)?.target.model).toBe('a');
   });
 
-  test('a try that another request began meanwhile leaves no request without any attempt', () => {
+  test('a request has at least one attempt, even if other requests probe all its targets', () => {
     const circuits = withOut('openai/a', 'openai/b');
     const later = NOW + CIRCUIT_OPEN_MS;
     const mine = passesOver(NAMES.slice(0, 2), { circuits }, later);

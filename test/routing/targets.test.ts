@@ -1,10 +1,10 @@
-/** Tests where names lead: addresses, aliases and their steps, and the targets that are left out (R1-R4). */
+/** Tests how names become targets: addresses, aliases, and the targets that are skipped (R1-R4). */
 import { describe, expect, test } from 'vitest';
 import { type TargetsRequest, targetUrl } from '../../src/routing/targets.ts';
 import { matchesAnyGlob } from '../../src/shared/glob.ts';
 import { find, settingsWith, targetsOf } from './targets.ts';
 
-/** Addresses, and what was left out with its reason, or the error's code and status. */
+/** The addresses, then the skipped ones with their reasons; or the error's status and code. */
 function lead(names: readonly string[], fields: Partial<TargetsRequest> = {}) {
   const found = find(names, fields);
   if (found.kind === 'error') return [found.error.status, found.error.code];
@@ -37,20 +37,20 @@ describe('R1 R2 findTargets, names', () => {
       ['gpt-5', 'safe', 'fast'],
       ['openai/gpt-5', 'deepseek/deepseek-flash', 'mistral/mistral-small-latest'],
     ],
-    // Another target with other fields, the same one but once.
+    // The same model with other fields is another target; duplicates are removed.
     [['tiers'], ['openai/gpt-5', 'openai/gpt-5']],
-    // The exact name first, then globs as they are written.
+    // The exact name first, then globs in the configured order.
     [['claude-opus-5'], ['deepseek/deepseek-v4-pro']],
     [['claude-haiku-5'], ['openai/gpt-5']],
     [['openai/gpt-4o'], ['openai/gpt-5']],
-    // A glob without a slash takes no address away.
+    // A glob without a slash does not match addresses.
     [['x-any'], ['mistral/any']],
     [['deepseek/x-any'], ['deepseek/x-any']],
-  ])('%j leads to %j', (names, addresses) => {
+  ])('%j is resolved to %j', (names, addresses) => {
     expect(lead(names, { settings })).toEqual(addresses);
   });
 
-  test('a step brings its fields, its time and what it moves on at', () => {
+  test('an alias’s target has its fields, its timeout and its `on`', () => {
     const step = { model: 'openai/gpt-5', set: { user: 'x' }, timeout_seconds: 2.5, on: ['context_length'] };
     const found = find(['a', 'gpt-5'], {
       settings: settingsWith({ ALIASES: { a: [step] }, DEFAULT_PROVIDER: 'openai' }),
@@ -71,11 +71,11 @@ describe('R1 R2 findTargets, names', () => {
     [['xerotier/x'], 'model_not_found'],
     [['openai/'], 'model_not_found'],
     [['openai/gpt-5', 'nowhere'], 'model_not_found'],
-  ])('%j, one of which leads nowhere, is an error', (names, code) => {
+  ])('%j: a name that can’t be resolved is an error', (names, code) => {
     expect(lead(names)).toEqual([404, code]);
   });
 
-  test('more targets than a request may have are refused, however few names stand for them', () => {
+  test('more targets than the maximum are refused, also if few names stand for them', () => {
     const steps = Array.from({ length: 5 }, (_, i) => `openai/m${i}`);
     const others = steps.map((name) => `${name}b`);
     const more = settingsWith({ ALIASES: { a: steps, b: others } });
@@ -84,21 +84,21 @@ describe('R1 R2 findTargets, names', () => {
   });
 });
 
-describe('R3 findTargets, what is left out', () => {
+describe('R3 findTargets, skipped targets', () => {
   const onlyMistral = (address: string) => matchesAnyGlob(['mistral/*'], address);
 
-  test("a target that the key's globs forbid is left out, and told", () => {
+  test("a target that the key's globs forbid is skipped and reported", () => {
     expect(lead(['safe'], { settings, mayUse: onlyMistral })).toEqual([
       'mistral/mistral-small-latest',
       'deepseek/deepseek-flash model_not_allowed',
     ]);
   });
 
-  test('none is left: 403', () => {
+  test('all targets are forbidden: 403', () => {
     expect(lead(['openai/a', 'deepseek/b'], { mayUse: onlyMistral })).toEqual([403, 'model_not_allowed']);
   });
 
-  test('R3 a router is left out for the models that its own field names, the caller’s or the step’s', () => {
+  test('R3 a router is skipped for a forbidden model in its `fallbacks`, set by the client or by the alias', () => {
     const mayUse = (address: string) => address !== 'router/b';
     expect(lead(['router/a'], { mayUse, body: { fallbacks: ['b'] } })).toEqual([403, 'model_not_allowed']);
     expect(lead(['router/a'], { mayUse, body: { fallbacks: [{ model: 'b' }] } })).toEqual([
@@ -109,14 +109,14 @@ describe('R3 findTargets, what is left out', () => {
     expect(lead(['r'], { settings: set, mayUse })).toEqual([403, 'model_not_allowed']);
   });
 
-  test('a provider without the route is left out; where no other is left, the error names it', () => {
+  test('a provider without the route is skipped; if no other is left, the error names it', () => {
     const withBare = settingsWith({ OPENTOKEN_API_KEY: 't', OPENTOKEN_BASE_URL: 'http://t' });
     const fim = { settings: withBare, route: 'fim' } as const;
     expect(lead(['opentoken/x', 'mistral/y'], fim)).toEqual(['mistral/y', 'opentoken/x unsupported_route']);
     expect(lead(['opentoken/x'], fim)).toEqual([400, 'unsupported_route']);
   });
 
-  test("R4 a caller's own key goes to the first target's provider alone", () => {
+  test("R4 a caller's own key is sent to the first target's provider only", () => {
     const names = ['openai/a', 'deepseek/b', 'openai/c'];
     expect(lead(names, { callerPays: true })).toEqual(['openai/a', 'openai/c', 'deepseek/b other_provider']);
   });

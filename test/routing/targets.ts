@@ -1,4 +1,4 @@
-/** Targets for tests, out of a deployment's settings. */
+/** Targets for tests, from a deployment's settings. */
 
 import { findTargets, type Target, type TargetsRequest } from '../../src/routing/targets.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
@@ -29,7 +29,7 @@ export function find(names: readonly string[], fields: Partial<TargetsRequest> =
   return findTargets({ settings, names, ...byDefault, ...fields });
 }
 
-/** The targets of these names; throws where they have none. */
+/** The targets of these names; throws if there are none. */
 export function targetsOf(
   names: readonly string[],
   fields: Partial<TargetsRequest> = {},

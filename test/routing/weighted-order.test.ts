@@ -1,4 +1,4 @@
-/** Tests the order of an alias's steps: weights are kept over many, and one conversation stays with one target (R2). */
+/** Tests the order of an alias's targets: the distribution follows the weights, and one conversation stays with one target (R2). */
 import { expect, test } from 'vitest';
 import { hashToUnit, orderTargets, stickyKey } from '../../src/routing/targets.ts';
 import { targetWithoutAlias } from '../../src/settings/aliases.ts';
@@ -6,12 +6,12 @@ import { targetWithoutAlias } from '../../src/settings/aliases.ts';
 const step = (address: string, weight = 0) => ({ ...targetWithoutAlias(address), weight });
 const MANY = 5000;
 
-test('R2 without weights the order is the written one, whoever asks', () => {
+test('R2 without weights the order is the configured one', () => {
   const steps = [step('a'), step('b'), step('c')];
-  for (let i = 0; i < 50; i++) expect(orderTargets(steps, `ticket ${i}`)).toEqual(steps);
+  for (let i = 0; i < 50; i++) expect(orderTargets(steps, `key ${i}`)).toEqual(steps);
 });
 
-test('R2 the first is picked by weight, the others follow in the order of theirs', () => {
+test('R2 the first target is selected by weight, the others follow from the highest weight down', () => {
   const steps = [step('none'), step('one', 1), step('seven', 7), step('two', 2)];
   const firsts = new Map<string, number>();
   for (let i = 0; i < MANY; i++) {
@@ -30,24 +30,24 @@ test('R2 the first is picked by weight, the others follow in the order of theirs
   }
 });
 
-test('R2 one ticket picks the same step again and again', () => {
+test('R2 one sticky key always selects the same target', () => {
   const steps = [step('a', 1), step('b', 1)];
   const [first] = orderTargets(steps, 'conversation 7');
   for (let i = 0; i < 50; i++) expect(orderTargets(steps, 'conversation 7')[0]).toBe(first);
 });
 
-test('R2 the ticket is the prompt_cache_key, else the user, else chance', () => {
+test('R2 the sticky key is the prompt_cache_key, else the user, else random', () => {
   const random = () => 'random';
   expect(stickyKey({ prompt_cache_key: 'k', user: 'u' }, random)).toBe('k');
   expect(stickyKey({ prompt_cache_key: '', user: 'u' }, random)).toBe('u');
   expect(stickyKey({ prompt_cache_key: 7, user: null }, random)).toBe('random');
 });
 
-test('R2 chance: spreads texts that differ in one character evenly, from 0 up and below 1', () => {
+test('R2 hashToUnit spreads texts that differ in one character evenly over [0, 1)', () => {
   const tenths = new Array<number>(10).fill(0);
   for (let i = 0; i < MANY; i++) {
     const value = hashToUnit(String(i));
-    if (value < 0 || value >= 1) throw new Error(`${value} is no chance`);
+    if (value < 0 || value >= 1) throw new Error(`${value} is not in [0, 1)`);
     tenths[Math.floor(value * 10)] = (tenths[Math.floor(value * 10)] ?? 0) + 1;
   }
   for (const count of tenths) expect(Math.abs(count / MANY - 0.1)).toBeLessThan(0.015);

@@ -1,4 +1,4 @@
-/** Tests the classification of refusals (E1): whose error each one is, in any form of body, and what of it a caller sees. */
+/** Tests the classification of refusals (E1): whose mistake each one is, in any form of body, and what the client sees of it. */
 import { describe, expect, test } from 'vitest';
 import type { UpstreamError } from '../../src/canonical/error.ts';
 import { anthropic } from '../../src/providers/anthropic.ts';
@@ -95,7 +95,7 @@ describe('classifyRefusal, errors of the caller', () => {
     },
   );
 
-  test("E4 the upstream's error: is cleaned, in code and param too", () => {
+  test("E4 the upstream's error is sanitized, including code and param", () => {
     const text = JSON.stringify(
       refuse(400, {
         error: { message: 'deployment-secret', code: 'deployment-secret', param: 'deployment-secret' },
@@ -117,7 +117,7 @@ describe('classifyRefusal, the credential and the balance', () => {
     expect(error.message).not.toContain('key');
   });
 
-  test('E1 a 403 that names neither credential nor model: 502, with the words of what is forbidden', () => {
+  test('E1 a 403 that names neither credential nor model: 502 with the upstream’s message', () => {
     expect(refuse(403, { error: { message: 'No access to the File x', code: 'own' } })).toMatchObject({
       status: 502,
       code: 'upstream_refused',
@@ -125,13 +125,13 @@ describe('classifyRefusal, the credential and the balance', () => {
     });
   });
 
-  test('E1 insufficient_quota under a 429: the balance of the deployment, and no rate limit', () => {
+  test('E1 insufficient_quota under a 429: the deployment’s balance, not a rate limit', () => {
     const body = { error: { message: 'no', code: 'insufficient_quota' } };
     expect(refuse(429, body)).toMatchObject({ status: 502, code: 'upstream_balance' });
     expect(refuse(429, body, true)).toMatchObject({ status: 429, code: 'insufficient_quota' });
   });
 
-  test('E1 Anthropic’s 400 for an empty balance: the deployment’s; the caller’s own is told as it is', () => {
+  test('E1 Anthropic’s 400 for an empty balance: the deployment’s balance; the caller’s own is passed on unchanged', () => {
     const body = { error: { message: 'Your credit balance is too low to access the Anthropic API.' } };
     expect(refuse(400, body, false, anthropic.refusals)).toMatchObject({
       status: 502,
@@ -196,7 +196,7 @@ describe('classifyRefusal, the credential and the balance', () => {
     [400, "The key 'api_key_name' of the schema is missing a type"],
     [422, 'API key not valid. Please pass a valid API key.'],
     [400, `${'a'.repeat(2_000)} invalid api key`],
-  ])('E1 Q10 a %i that only seems to be about the key: stays what it is', (status, message) => {
+  ])('E1 Q10 a %i that only seems to be about the key is not changed', (status, message) => {
     expect(refuse(status, { error: { message } })).toMatchObject({ status });
   });
 
@@ -234,8 +234,8 @@ describe('classifyRefusal, errors of the upstream', () => {
   });
 });
 
-describe('finding 17: a status that is no redirect', () => {
-  test.each([300, 304])('E1 %i: 502 that names the status, and no redirect', (status) => {
+describe('a 3xx status that is no redirect', () => {
+  test.each([300, 304])('E1 %i: 502 that names the status and mentions no redirect', (status) => {
     const error = refuse(status, '');
     expect(error).toMatchObject({
       status: 502,

@@ -135,7 +135,7 @@ class Collector {
         this.#pump.cancel();
       } else {
         this.#lease = body.lease;
-        await this.#pump.plain(body.object);
+        await this.#pump.sendResponse(body.object);
         await body.lease.pause();
       }
       if (this.#writer.failure === null) return ok({ json: this.#writer.take(), lease: this.#lease });

@@ -81,7 +81,7 @@ async function pumpAttempt(
     passthroughWriter === undefined || pump.isOver
       ? pump
       : stream.begin(eventReaderOptions(prepared, attempt), callbacks);
-  const written = objectPump.plain(body.object);
+  const written = objectPump.sendResponse(body.object);
   body.lease.endWork();
   await written;
   body.lease.release();

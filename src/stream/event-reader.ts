@@ -137,9 +137,9 @@ export class EventReader {
   }
 
   /** Reads a non-streaming response. */
-  plain(response: JsonObject): void {
-    this.#sink.answer?.(response);
-    const part = this.#protocol.plain(response);
+  readResponse(response: JsonObject): void {
+    this.#sink.response?.(response);
+    const part = this.#protocol.response(response);
     const { error, usage, id } = part;
     if (error === null && id !== undefined) this.#options.context.meter.generated();
     // Nothing of a failed response is sent, as another attempt may replace it. Its usage counts.

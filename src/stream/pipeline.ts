@@ -336,7 +336,7 @@ const LARGE_READ_BUFFER_BYTES = 16 * 1024;
 /** A large event takes a buffer, which doubles as it grows, and its output. */
 const EVENT_MEMORY_FACTOR = 2 + MAX_OUTPUT_FACTOR;
 
-/** Moves one upstream's response into the stream. Call one of `pump`, `plain` and `fail`. */
+/** Moves one upstream's response into the stream. Call one of `pump`, `sendResponse` and `fail`. */
 export class UpstreamPump {
   readonly #options: EventReaderOptions;
   readonly #host: PumpHost;
@@ -407,8 +407,8 @@ export class UpstreamPump {
    * Takes a JSON object in place of an event stream.
    * @returns when the client has taken the output, or undefined if there was none
    */
-  plain(response: JsonObject): Promise<void> | undefined {
-    return this.#step(() => this.#reader.plain(response));
+  sendResponse(response: JsonObject): Promise<void> | undefined {
+    return this.#step(() => this.#reader.readResponse(response));
   }
 
   /** Ends the attempt with an error. */

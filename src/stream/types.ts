@@ -24,7 +24,7 @@ export interface ProtocolReader {
    */
   readonly event: (event: JsonObject, name: string) => ChunkPart | null;
   /** Reads a non-streaming response. */
-  readonly plain: (response: JsonObject) => ChunkPart;
+  readonly response: (response: JsonObject) => ChunkPart;
   /** Returns what is known only at the end of the body or at `[DONE]`, or null. Called once. */
   readonly end?: () => ChunkPart | null;
 }
@@ -45,7 +45,7 @@ export function stateless(read: (event: JsonObject, quirks: ProtocolQuirks) => C
   return {
     open: (quirks) => {
       const readOne = (event: JsonObject) => read(event, quirks);
-      return { event: readOne, plain: readOne };
+      return { event: readOne, response: readOne };
     },
   };
 }
@@ -95,7 +95,7 @@ export interface ChunkSink {
    */
   readonly event?: (name: string, data: string, event: JsonObject) => boolean;
   /** The same for a non-streaming response. */
-  readonly answer?: (response: JsonObject) => void;
+  readonly response?: (response: JsonObject) => void;
   /** Called once, last: null if the output is complete. */
   end(failure: StreamFailure | null): void;
 }

@@ -120,7 +120,7 @@ export function convertStream(reads: Iterable<Uint8Array>, conversion: Conversio
 export function convertObject(upstream: Uint8Array, conversion: Conversion, toStream: boolean): Converted {
   const usageChunk = conversion.usageChunk || !toStream;
   const answer = parseJson(new TextDecoder().decode(upstream));
-  const feed = (reader: EventReader) => (isObject(answer) ? reader.plain(answer) : undefined);
+  const feed = (reader: EventReader) => (isObject(answer) ? reader.readResponse(answer) : undefined);
   if (!toStream) {
     const builder = new ChatJsonWriter();
     return { ...convert({ ...conversion, usageChunk }, builder, null, feed), text: builder.take() };

@@ -237,7 +237,7 @@ describe('EventReader, vendor events', () => {
   });
 });
 
-describe('EventReader.plain', () => {
+describe('EventReader.readResponse', () => {
   const answer = (value: unknown, toStream: boolean) =>
     convertObject(encoder.encode(JSON.stringify(value)), CHAT, toStream);
   const WHOLE = {
@@ -284,7 +284,7 @@ describe('EventReader, a protocol reader with state', () => {
           isBegun = true;
           return last === true ? { ...finish, ends: true } : text(String(say));
         },
-        plain: () => text('plain'),
+        response: () => text('plain'),
         end: () => (isBegun ? finish : null),
       };
     },

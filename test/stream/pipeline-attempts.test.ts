@@ -154,7 +154,7 @@ describe('R5 an attempt that ends before its output', () => {
     expect(counts.cancels).toBe(1);
     const answer = next(tested, turnOf(over, false).turn);
     tested.answer.fail(DOWN);
-    await tested.answer.plain({ choices: [{ message: { content: 'late' }, finish_reason: 'stop' }] });
+    await tested.answer.sendResponse({ choices: [{ message: { content: 'late' }, finish_reason: 'stop' }] });
     void answer.pump(bodyOf(HELLO, STOP, DONE));
     expect(await readAll(tested.readable)).not.toContain('late');
     expect(first.told).toEqual(['upstream_unreachable']);

@@ -65,7 +65,7 @@ describe('CanonicalStream, delivery', () => {
 
   test('F2 a non-streaming response: one chunk, [DONE], ended as finished', async () => {
     const { readable, stream, answer } = run();
-    answer.plain({ choices: [{ message: { content: 'Hello' }, finish_reason: 'stop' }] });
+    answer.sendResponse({ choices: [{ message: { content: 'Hello' }, finish_reason: 'stop' }] });
     const got = await readAll(readable);
     expect(got).toMatch(/^data: \{.*"content":"Hello".*"finish_reason":"stop"\}\]\}\n\ndata: \[DONE\]\n\n$/);
     expect(await stream.ended).toEqual({ kind: 'finished' });
@@ -163,7 +163,7 @@ describe('CanonicalStream, a client that disconnects', () => {
     await stream.ended;
     expect(clock.running).toBe(0);
     clock.advance(1_000);
-    answer.plain({ choices: [{ message: { content: 'late' }, finish_reason: 'stop' }] });
+    answer.sendResponse({ choices: [{ message: { content: 'late' }, finish_reason: 'stop' }] });
     await settle();
     expect([written.length, accumulator.countUsage().usage.completion_tokens]).toEqual(before);
   });

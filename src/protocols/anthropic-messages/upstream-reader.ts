@@ -71,7 +71,7 @@ class MessageReader implements ProtocolReader {
     }
   }
 
-  plain(response: JsonObject): ChunkPart {
+  response(response: JsonObject): ChunkPart {
     const choice: Writable<ChoicePart> = { ...EMPTY_CHOICE, hasRole: true, hasContent: true };
     const toolCalls: ToolCallPart[] = [];
     for (const [index, value] of readArray(response.content).filter(isObject).entries()) {

@@ -68,7 +68,7 @@ class GeminiReader implements ProtocolReader {
     return this.#queries.size === 0 ? {} : { searches: this.#queries.size };
   }
 
-  plain(response: JsonObject): ChunkPart {
+  response(response: JsonObject): ChunkPart {
     const part = this.event(response);
     const end = this.end();
     const ends = new Map(end?.choices.map((choice) => [choice.index, choice]));

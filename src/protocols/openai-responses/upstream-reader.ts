@@ -72,7 +72,7 @@ class ResponsesReader implements ProtocolReader {
     return ENDINGS.includes(type) ? { ...state, ends: true } : state;
   }
 
-  plain(response: JsonObject): ChunkPart {
+  response(response: JsonObject): ChunkPart {
     const items = readArray(response.output).filter(isObject);
     const updates = items.flatMap((item, at) => [textsOf(item), this.#open(item, at), this.#close(item, at)]);
     const state = this.#state(response);

@@ -102,7 +102,7 @@ export class PassthroughJsonWriter implements JsonWriter {
     return this.#collector.failure;
   }
 
-  readonly answer = (response: JsonObject): void => {
+  readonly response = (response: JsonObject): void => {
     this.#response = this.#convert(response);
   };
 

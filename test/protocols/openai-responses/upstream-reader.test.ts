@@ -23,7 +23,7 @@ describe.skipIf(recordingsNote !== '')(`openaiResponses, providers' own streams$
     const parts = events.flatMap((event) => reader.event(event, '') ?? []);
     const response = objectOf(events.at(-1)?.response);
     const read = readResponse(response).choices.get(0);
-    const json = reader.plain(response);
+    const json = reader.response(response);
     for (const choices of [parts.flatMap((part) => part.choices), json.choices]) {
       const calls = choices.flatMap(({ toolCalls }) => toolCalls);
       expect(choices.map(({ content }) => content).join('')).toBe(read?.text);
@@ -78,7 +78,7 @@ describe('P1 searches of the provider', () => {
     }));
     for (const event of events) reader.event(event, event.type);
     const last = reader.event({ type: 'response.completed', response }, 'response.completed');
-    return [last?.usage?.searches, openaiResponses.open(quirks, 'p').plain(response).usage?.searches];
+    return [last?.usage?.searches, openaiResponses.open(quirks, 'p').response(response).usage?.searches];
   }
 
   test('have the number that tool_usage reports', () => {
@@ -199,12 +199,12 @@ describe('A3 calls of the client’s tools', () => {
     expect(callsIn(events)).toEqual([]);
     const { choices } = openaiResponses
       .open({}, 'openai')
-      .plain({ object: 'response', output: [search, mcp] });
+      .response({ object: 'response', output: [search, mcp] });
     expect(choices.flatMap(({ toolCalls }) => toolCalls)).toEqual([]);
   });
 });
 
 test('N2 a non-streaming response that failed without an error: an error that says so', () => {
-  const part = openaiResponses.open({}, 'p').plain({ object: 'response', status: 'failed', error: null });
+  const part = openaiResponses.open({}, 'p').response({ object: 'response', status: 'failed', error: null });
   expect(part.error?.message).toBe('the response failed, and names no error');
 });

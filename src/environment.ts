@@ -94,7 +94,7 @@ function isPresent(argument: unknown): argument is object {
 }
 
 function missingArguments(): Response {
-  const message = 'fetch of weir-gateway takes (request, env, ctx): hand all three on';
+  const message = 'fetch of weir-gateway takes (request, env, ctx): pass all three';
   return errorResponse(apiError('misconfigured', message));
 }
 

@@ -1,4 +1,4 @@
-/** A gateway in memory whose keys have limits: its ledger objects can be made to fail or hang, and every call is recorded. */
+/** A gateway in memory, with gateway keys and limits. Its ledger objects can fail or hang, and every outgoing call is recorded. */
 import { timingSafeEqual } from 'node:crypto';
 import { createGateway, type GatewayPorts } from '../../src/gateway.ts';
 import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';
@@ -11,7 +11,7 @@ import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/jso
 import { MemorySql } from '../ledger/limits/memory-sql.ts';
 import { MemoryStore } from '../metering/records.ts';
 
-// Methods of workerd that Node lacks or has elsewhere.
+// workerd has these; Node has them elsewhere, or only in later versions.
 Object.assign(crypto.subtle, { timingSafeEqual });
 Object.assign(Uint8Array.prototype, {
   toHex(this: Uint8Array) {
@@ -31,11 +31,11 @@ const ANSWER = {
 
 const LONG_MS = 25_000;
 
-/** `lost`: the call is executed, but its result does not arrive. */
+/** `lost`: the call runs, and its result does not arrive. */
 type Trouble = 'none' | 'fails' | 'lost' | 'hangs';
 
 export class LimitedGateway {
-  /** All outgoing calls, in order: `reserve`, `settleReservation`, …, `kv get`, `upstream`. */
+  /** Every outgoing call, in order: `reserve`, `settleReservation`, …, `kv get`, `upstream`. */
   readonly calls: string[] = [];
   /** The bodies that the upstream received. */
   readonly sent: JsonObject[] = [];
@@ -61,7 +61,7 @@ export class LimitedGateway {
         this.sent.push(decodeObject(String(init?.body)) ?? {});
         return Response.json(ANSWER);
       },
-      // Waits are short, and deadlines never fire.
+      // Short timers fire soon; deadlines never fire.
       clock: {
         now: () => Date.now(),
         startTimer: (ms, onFire) => {
@@ -98,7 +98,7 @@ export class LimitedGateway {
     );
   }
 
-  /** Creates a key, and clears `calls`. @returns its token */
+  /** @returns the token of a new key. The calls that created it are not recorded. */
   async key(limits: JsonObject = {}): Promise<string> {
     const response = await this.post('/admin/keys', ADMIN_TOKEN, { name: 'test', ...limits });
     const made = decodeObject(await response.text()) ?? {};
@@ -107,7 +107,7 @@ export class LimitedGateway {
     return textOf(made.key);
   }
 
-  /** Resolves when all work passed to `waitUntil` has ended. */
+  /** Resolves when all work in `waitUntil` is done. */
   async idle(): Promise<void> {
     for (let done = 0; done < this.#work.length; ) {
       done = this.#work.length;
@@ -146,12 +146,12 @@ export class LimitedGateway {
       changeKey: async (change) => (await call('changeKey', () => {})) ?? key.changeKey(change),
       revokeKey: async (id) => (await call('revokeKey', () => {})) ?? key.revokeKey(id),
     };
-    // With LEDGER=kv no object stores records.
+    // These tests use LEDGER=kv, so the objects have no records.
     return { getByName: () => ({ ...stub, ...keyCalls }) as LedgerStub };
   }
 }
 
-/** A KV namespace in memory that records its reads. */
+/** A KV namespace in memory that records the reads of each entry. */
 class KeyedStore extends MemoryStore {
   readonly #calls: string[];
 

@@ -63,7 +63,7 @@ describe('readSettings, providers', () => {
   test.each([
     ['opentoken', 'OPENTOKEN'],
     ['xerotier', 'XEROTIER'],
-  ])('%s: needs its base URL beside its key', (id, name) => {
+  ])('%s: needs a base URL as well as a key', (id, name) => {
     expect(invalid({ [`${name}_API_KEY`]: 'hunter2' })).toEqual([`${name}_BASE_URL`]);
     const env = { [`${name}_API_KEY`]: 'k', [`${name}_BASE_URL`]: 'https://api.example/proj/v1/' };
     expect(valid(env).providers.get(id)?.baseUrl).toBe('https://api.example/proj/v1');
@@ -118,7 +118,7 @@ describe('readSettings, PROVIDERS', () => {
     ['https://groq.example/v1', undefined, 'both'],
     ['https://groq.example/v1', 'groq', 'none'],
     ['https://api.groq.com/openai/v1', 'tolerant', 'both'],
-  ])('Q9 base_url %s, like %s: reasoning goes back as %s', (base_url, like, form) => {
+  ])('Q9 base_url %s, like %s: reasoning is sent as %s', (base_url, like, form) => {
     const entry = { base_url, ...(like === undefined ? {} : { like }) };
     const { provider } = valid({ PROVIDERS: { p: entry } }).providers.get('p') ?? {};
     expect(openaiRules(provider)?.messages.reasoning[0]?.form).toBe(form);
@@ -126,15 +126,15 @@ describe('readSettings, PROVIDERS', () => {
   });
 
   test('N1 responses: passthrough if the entry sets it, or at the provider’s own host', () => {
-    const lanes = (entry: object) => {
+    const passthroughs = (entry: object) => {
       const providers = valid({ PROVIDERS: { p: { base_url: 'http://10.0.0.1/v1', ...entry } } }).providers;
       return Object.keys(providers.get('p')?.provider.passthrough ?? {});
     };
-    expect(lanes({})).toEqual([]);
-    expect(lanes({ like: 'openai' })).toEqual([]);
-    expect(lanes({ responses: true })).toEqual(['responses']);
-    expect(lanes({ base_url: 'https://api.x.ai/v1' })).toEqual(['responses']);
-    expect(lanes({ base_url: 'https://api.x.ai/v1', responses: false })).toEqual([]);
+    expect(passthroughs({})).toEqual([]);
+    expect(passthroughs({ like: 'openai' })).toEqual([]);
+    expect(passthroughs({ responses: true })).toEqual(['responses']);
+    expect(passthroughs({ base_url: 'https://api.x.ai/v1' })).toEqual(['responses']);
+    expect(passthroughs({ base_url: 'https://api.x.ai/v1', responses: false })).toEqual([]);
     expect(
       Object.keys(valid({ OPENAI_API_KEY: 'k' }).providers.get('openai')?.provider.passthrough ?? {}),
     ).toEqual(['responses']);
@@ -205,7 +205,7 @@ describe('readSettings, PROVIDERS', () => {
     ['a name of 33 letters', { ['a'.repeat(33)]: own }],
     ['the name of a secret that is not set', { groq: { ...own, api_key: 'OTHER' } }],
     ['a secret in place of its name', { groq: { ...own, api_key: 'gsk_hunter2' } }],
-  ])('PROVIDERS as %s: invalid, and reported by name', (_, value) => {
+  ])('PROVIDERS with %s: invalid, reported by name', (_, value) => {
     expect(invalid({ PROVIDERS: value, GROQ_API_KEY: 'k' })).toEqual(['PROVIDERS']);
   });
 });
@@ -236,7 +236,7 @@ describe('readSettings, rules in an entry of PROVIDERS', () => {
     [{ like: 'anthropic', drop: ['seed'] }, 'apply to chat completions, and anthropic has another API'],
     [{ renmae: {} }, 'accepts only base_url, api_key, like'],
     [{ renmae: {} }, ': did you mean rename?'],
-  ])('%j: invalid, and the message says what to write', (entry, message) => {
+  ])('%j: invalid, with a message about the expected form', (entry, message) => {
     const env = { PROVIDERS: { acme: { ...own, ...entry } } };
     expect(invalid(env)).toEqual(['PROVIDERS']);
     const read = readSettings(env);
@@ -265,14 +265,14 @@ describe('readSettings, messages about PROVIDERS', () => {
       { groq: { ...own, api_key: 'AKIAHUNTER7EXAMPLE' } },
       'groq: api_key names a secret that is not set',
     ],
-  ])('%s: the message is whole', (_, PROVIDERS, message) => {
+  ])('%s: the exact message', (_, PROVIDERS, message) => {
     expect(readSettings({ PROVIDERS })).toMatchObject({ problems: [{ setting: 'PROVIDERS', message }] });
   });
 
   test.each<[name: string, env: Record<string, unknown>, hint: string]>([
     ['like', { PROVIDERS: { p: { ...own, like: 'tolernt' } }, GROQ_API_KEY: 'k' }, 'did you mean tolerant?'],
     ['DEFAULT_PROVIDER', { OPENAI_API_KEY: 'k', DEFAULT_PROVIDER: 'opnai' }, 'did you mean openai?'],
-  ])('%s that resembles one: the message asks whether that was meant', (_, env, hint) => {
+  ])('%s with a similar name: the message suggests it', (_, env, hint) => {
     const read = readSettings(env);
     expect(read.kind === 'invalid' && read.problems[0]?.message).toContain(hint);
   });
@@ -464,7 +464,7 @@ describe('readSettings, paths and origins', () => {
     ],
     ['an origin', { ORIGIN: 'https://a.example:8443' }, { kind: 'url', url: 'https://a.example:8443' }],
     ['an origin with a slash', { ORIGIN: 'http://localhost/' }, { kind: 'url', url: 'http://localhost' }],
-  ])("W1 ORIGIN %s: who answers what is not Weir's", (_, env, origin) => {
+  ])('W1 ORIGIN %s: where requests for other paths go', (_, env, origin) => {
     expect(valid(env).origin).toEqual(origin);
     expect(mountConfigOf({ ...env, AUTH: 'hunter2' })).toMatchObject({ origin });
   });
@@ -484,7 +484,7 @@ describe('readSettings, paths and origins', () => {
     ['pass', 'https://shop.example', 'ORIGIN_HOSTS'],
     ['pass', 'shop.example/hunter2', 'ORIGIN_HOSTS'],
     ['pass', 'shop.example, hunter2!', 'ORIGIN_HOSTS'],
-  ])('W1 ORIGIN=%s with ORIGIN_HOSTS=%s: invalid, and there is no placement', (ORIGIN, hosts, setting) => {
+  ])('W1 ORIGIN=%s with ORIGIN_HOSTS=%s: invalid, without a mount', (ORIGIN, hosts, setting) => {
     expect(invalid({ ORIGIN, ORIGIN_HOSTS: hosts })).toEqual([setting]);
     expect(mountConfigOf({ ORIGIN, ORIGIN_HOSTS: hosts })).toBeNull();
   });
@@ -523,7 +523,7 @@ describe('readSettings, PRICES', () => {
       Array(60).fill(PRICE),
       'holds at most 5 KB: store longer lists under the key config/prices in WEIR_KV',
     ],
-  ])('P2 PRICES with %s: invalid, and the message says what is wrong', (_, value, message) => {
+  ])('P2 PRICES with %s: invalid, with the reason', (_, value, message) => {
     expect(invalid({ PRICES: value })).toEqual(['PRICES']);
     const result = readSettings({ PRICES: value });
     expect(result).toMatchObject({ problems: [{ setting: 'PRICES', message }] });

@@ -20,7 +20,10 @@ export interface TimerEvents {
   readonly isBlocked: () => boolean;
   /** The client received nothing for `heartbeatMs`. */
   readonly heartbeat: () => void;
-  /** The upstream sent nothing for too long (`idle`), or the request took too long (`deadline`). No timer runs after it until `wait` or `resume`. */
+  /**
+   * The upstream sent nothing for too long (`idle`), or the request took too long (`deadline`). No timer runs after it until `wait` or
+   * `resume`.
+   */
   readonly timeout: (kind: 'idle' | 'deadline') => void;
 }
 

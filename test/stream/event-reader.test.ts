@@ -323,7 +323,7 @@ describe('EventReader, a protocol reader with state', () => {
       { contents: ['Hi', 'stop'], code: null },
     ],
     ['an event holds nothing', `event: ping\ndata: {}\n\n${HI}`, { contents: ['Hi', 'stop'], code: null }],
-    ['nothing was begun', 'event: ping\ndata: {}\n\n', { contents: [], code: 'upstream_truncated' }],
+    ['no message started', 'event: ping\ndata: {}\n\n', { contents: [], code: 'upstream_truncated' }],
   ])('A3 F2 %s: what the protocol knows only at the end is read', (_, stream, expected) => {
     expect(read(stream)).toEqual(expected);
   });

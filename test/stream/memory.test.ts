@@ -110,13 +110,13 @@ describe('Lease.startWork', () => {
   const LARGE = LARGE_BYTES + 1;
 
   /** Whether the work has started after everything that can continue did. */
-  async function hasBegun(work: Promise<void>): Promise<boolean> {
-    let begun = false;
+  async function hasStartedWork(work: Promise<void>): Promise<boolean> {
+    let hasStarted = false;
     void work.then(() => {
-      begun = true;
+      hasStarted = true;
     });
     await settle();
-    return begun;
+    return hasStarted;
   }
 
   test('B4 large bodies: one after the other, with a pause in between', async () => {
@@ -125,19 +125,19 @@ describe('Lease.startWork', () => {
     const second = await bench.room(LARGE);
     await first.startWork();
     const work = second.startWork();
-    expect(await hasBegun(work)).toBe(false);
+    expect(await hasStartedWork(work)).toBe(false);
     first.endWork();
-    expect(await hasBegun(work)).toBe(false);
+    expect(await hasStartedWork(work)).toBe(false);
     bench.clock.advance(PAUSE_BETWEEN_TURNS_MS);
-    expect(await hasBegun(work)).toBe(true);
+    expect(await hasStartedWork(work)).toBe(true);
     second.release();
-    expect(await hasBegun((await bench.room(LARGE)).startWork())).toBe(true);
+    expect(await hasStartedWork((await bench.room(LARGE)).startWork())).toBe(true);
   });
 
   test('B4 a body that is not large: at once', async () => {
     const bench = new Bench();
     await (await bench.room(LARGE)).startWork();
-    expect(await hasBegun((await bench.room(LARGE_BYTES)).startWork())).toBe(true);
+    expect(await hasStartedWork((await bench.room(LARGE_BYTES)).startWork())).toBe(true);
   });
 
   test('B4 release without endWork: ends the turn', async () => {
@@ -149,7 +149,7 @@ describe('Lease.startWork', () => {
     first.release();
     await settle();
     bench.clock.advance(PAUSE_BETWEEN_TURNS_MS);
-    expect(await hasBegun(work)).toBe(true);
+    expect(await hasStartedWork(work)).toBe(true);
   });
 
   test('B4 a turn that never ends: delays the next one only for MAX_TURN_MS', async () => {
@@ -157,10 +157,10 @@ describe('Lease.startWork', () => {
     await (await bench.room(LARGE)).startWork();
     const work = (await bench.room(LARGE)).startWork();
     bench.clock.advance(MAX_TURN_MS - 1);
-    expect(await hasBegun(work)).toBe(false);
+    expect(await hasStartedWork(work)).toBe(false);
     bench.clock.advance(1);
     await settle();
     bench.clock.advance(PAUSE_BETWEEN_TURNS_MS);
-    expect(await hasBegun(work)).toBe(true);
+    expect(await hasStartedWork(work)).toBe(true);
   });
 });

@@ -8,7 +8,7 @@ const LARGE_TEXT = 'x'.repeat(SMALL_BYTES * 2);
 const LARGE = `data: {"choices":[{"index":0,"delta":{"content":"${LARGE_TEXT}"}}]}\n\n`;
 
 /** A clock, and a memory that another lease holds completely. */
-async function crowded() {
+async function fullMemory() {
   const clock = new FakeClock();
   const memory = new Memory(clock);
   const other = await memory.lease(MAX_MEMORY_BYTES, () => {});
@@ -18,7 +18,7 @@ async function crowded() {
 
 describe('CanonicalStream, a large event', () => {
   test('B3 while others hold the memory: waits, and continues completely when there is room', async () => {
-    const { clock, memory, other } = await crowded();
+    const { clock, memory, other } = await fullMemory();
     const { readable, ends } = run(bodyOf(HELLO + LARGE + STOP + DONE), {}, clock, memory);
     const got = readAll(readable);
     await settle();
@@ -29,7 +29,7 @@ describe('CanonicalStream, a large event', () => {
   });
 
   test('B3 E2 without room in time: earlier output, an error frame, and the end', async () => {
-    const { clock, memory } = await crowded();
+    const { clock, memory } = await fullMemory();
     const { readable, ends } = run(bodyOf(HELLO + LARGE + STOP + DONE), {}, clock, memory);
     const got = readAll(readable);
     await settle();
@@ -41,7 +41,7 @@ describe('CanonicalStream, a large event', () => {
   });
 
   test('B3 small events: do not wait', async () => {
-    const { clock, memory } = await crowded();
+    const { clock, memory } = await fullMemory();
     const { readable, ends } = run(bodyOf(HELLO + STOP + DONE), {}, clock, memory);
     expect(await readAll(readable)).toContain('Hello');
     expect(ends).toEqual([{ kind: 'finished' }]);

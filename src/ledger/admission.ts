@@ -32,11 +32,11 @@ import { findUsageUpperBound, highestPrice, MAX_PROMPT_TOKENS } from './limits/u
 /** A reservation that is never settled is charged this long after its request's deadline. */
 const RESERVATION_GRACE_MS = 60_000;
 
-/** The latest time of that charge if no deadline is set. */
-const MAX_HELD_MS = 24 * 60 * 60 * 1000;
+/** Assumed for the reservation of a request without a deadline. */
+const LONGEST_REQUEST_MS = 24 * 60 * 60 * 1000;
 
-/** The reservation of one request. */
-interface Held {
+/** A request with its reservation. */
+interface ReservedRequest {
   readonly ledger: LedgerClient;
   readonly context: RequestContext;
   readonly keyId: string;
@@ -51,29 +51,32 @@ export function createAdmit(ledger: LedgerClient): Admit {
   return (request) => admit(ledger, request);
 }
 
-async function admit(ledger: LedgerClient, admission: AdmissionRequest): Promise<Result<Admitted, Refusal>> {
-  const { context, keyId, targets, replayable, first, promptTokens } = admission;
+async function admit(
+  ledger: LedgerClient,
+  admissionRequest: AdmissionRequest,
+): Promise<Result<Admitted, Refusal>> {
+  const { context, keyId, targets, replayable, first, promptTokens } = admissionRequest;
   const found = await findUsageUpperBound(targets, first, replayable);
   // The reservation below may take long: other requests may use the isolate's memory turn meanwhile.
   replayable.endWork();
   if (found.kind === 'error') return failure({ error: found.error, headers: {} });
   const { models, ...upperBound } = found.value;
   const { timers } = context.settings;
-  const heldMs = timers.deadlineMs === 0 ? MAX_HELD_MS : timers.deadlineMs;
+  const longestMs = timers.deadlineMs === 0 ? LONGEST_REQUEST_MS : timers.deadlineMs;
   const now = context.ports.clock.now();
-  const price = highestPrice(await context.prices.load(), models, now, now + heldMs);
+  const price = highestPrice(await context.prices.load(), models, now, now + longestMs);
   const request: ReserveRequest = {
     id: context.requestId,
     ...upperBound,
     estimatedPromptTokens: promptTokens,
     price,
-    expiresAfterMs: heldMs + RESERVATION_GRACE_MS,
+    expiresAfterMs: longestMs + RESERVATION_GRACE_MS,
   };
   const call = ledger.call(context, keyId, (object) => object.reserve(request));
   // Even if the client disconnects, the result is needed: what is reserved must be released.
   context.waitUntil(call);
   const reserved = await call;
-  if (reserved.kind === 'error') return withoutReservation(ledger, admission, request, reserved.error);
+  if (reserved.kind === 'error') return withoutReservation(ledger, admissionRequest, request, reserved.error);
   const reservation = reserved.value;
   if (reservation.kind === 'refused') {
     return failure(refusalResponse(reservation.refusal, reservation.standing));
@@ -88,15 +91,22 @@ async function admit(ledger: LedgerClient, admission: AdmissionRequest): Promise
       by: overdrawn,
     });
   }
-  const reservedFor: Held = { ledger, context, keyId, request, outputTokens, unreservedDay: null };
+  const reservedRequest: ReservedRequest = {
+    ledger,
+    context,
+    keyId,
+    request,
+    outputTokens,
+    unreservedDay: null,
+  };
   replayable.limitOutput(outputTokens);
   const limited = outputTokens === null ? null : await replayable.writeFor(first.facts.target);
   if (limited?.kind === 'error') {
-    release(reservedFor);
+    release(reservedRequest);
     return failure({ error: limited.error, headers: {} });
   }
   return ok({
-    admission: admissionOf(reservedFor, limitHeaders(status)),
+    admission: admissionOf(reservedRequest, limitHeaders(status)),
     first: limited?.value ?? first,
   });
 }
@@ -114,21 +124,21 @@ function withoutReservation(
   }
   const unreservedDay = new Date(context.arrivedAt).toISOString().slice(0, 10);
   const { outputTokens } = request;
-  const held: Held = { ledger, context, keyId, request, outputTokens, unreservedDay };
-  return ok({ admission: admissionOf(held, {}), first });
+  const reserved: ReservedRequest = { ledger, context, keyId, request, outputTokens, unreservedDay };
+  return ok({ admission: admissionOf(reserved, {}), first });
 }
 
-function admissionOf(held: Held, headers: Admission['headers']): Admission {
+function admissionOf(reserved: ReservedRequest, headers: Admission['headers']): Admission {
   return {
     headers,
-    records: settledRecords(held),
-    reserveAgain: (billedAttempts) => reserveAgain(held, billedAttempts),
-    release: () => release(held),
+    records: settledRecords(reserved),
+    reserveAgain: (billedAttempts) => reserveAgain(reserved, billedAttempts),
+    release: () => release(reserved),
   };
 }
 
 async function reserveAgain(
-  { ledger, context, keyId, request }: Held,
+  { ledger, context, keyId, request }: ReservedRequest,
   billedAttempts: number,
 ): Promise<ApiError | null> {
   // The first reservation is for the first billed attempt.
@@ -140,13 +150,13 @@ async function reserveAgain(
   return value.kind === 'refused' ? refusalResponse(value.refusal, value.standing).error : null;
 }
 
-function release(held: Pick<Held, 'ledger' | 'context' | 'keyId'>): void {
-  held.context.waitUntil(settle(held, NO_CHARGE, null));
+function release(reserved: Pick<ReservedRequest, 'ledger' | 'context' | 'keyId'>): void {
+  reserved.context.waitUntil(settle(reserved, NO_CHARGE, null));
 }
 
 /** With LEDGER=object, storing the record settles the reservation; with LEDGER=kv a separate call does. */
-function settledRecords(held: Held): MeteredRecords {
-  const { context, request, outputTokens, unreservedDay } = held;
+function settledRecords(reserved: ReservedRequest): MeteredRecords {
+  const { context, request, outputTokens, unreservedDay } = reserved;
   const { records, settings, prices } = context;
   const { promptTokens, price } = request;
   const output = maxOutput(request, outputTokens);
@@ -159,7 +169,7 @@ function settledRecords(held: Held): MeteredRecords {
         const charged: ChargedRecord = charge.unreported === undefined ? record : { ...record, charge };
         return records.write(charged, startTimer);
       }
-      await Promise.all([records.write(record, startTimer), settle(held, charge, unreservedDay)]);
+      await Promise.all([records.write(record, startTimer), settle(reserved, charge, unreservedDay)]);
     },
   };
 }
@@ -169,7 +179,7 @@ const SETTLE_DELAYS_MS = [500, 2000, 5000];
 
 /** Never rejects. A reservation that can't be settled expires and is charged in full. */
 async function settle(
-  { ledger, context, keyId }: Pick<Held, 'ledger' | 'context' | 'keyId'>,
+  { ledger, context, keyId }: Pick<ReservedRequest, 'ledger' | 'context' | 'keyId'>,
   charge: Charge,
   unreservedDay: string | null,
 ): Promise<void> {

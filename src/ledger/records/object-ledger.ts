@@ -135,7 +135,7 @@ export class ObjectLedger implements Ledger {
 
 const TOO_MANY_KEYS = `More than ${MAX_QUERIED_LEDGERS} keys had requests on that day: name one with key=`;
 
-const TOO_MANY_LEDGERS = `Over all keys hours and parts of days are read of at most ${MAX_QUERIED_LEDGERS} keys with requests on a day: ask for whole days (UTC) without hours, or name a key with key=`;
+const TOO_MANY_LEDGERS = `A report over all keys by hour, or for parts of days, reads at most ${MAX_QUERIED_LEDGERS} keys with requests on a day: choose whole days (UTC) without hours, or one key with key=`;
 
 /** The day of an id, in days since the epoch. */
 function dayOf(id: string): number {
@@ -161,7 +161,7 @@ function addRows(report: Report, rows: readonly SumRow[]): void {
 function refuseParts(reason: 'too_many' | 'too_old'): Result<never, ApiError> {
   const message =
     reason === 'too_old'
-      ? 'Single records of that time are gone: from and to must be whole hours (UTC)'
+      ? 'Single records of that time are deleted: from and to must be whole hours (UTC)'
       : `A part of an hour has more than ${MAX_PART_RECORDS} records: from and to must be whole hours (UTC)`;
   return refuse(message, 'from');
 }

@@ -45,7 +45,7 @@ export function Stack({ label, steps, series, format }: StackProps) {
         ref={box}
         role="group"
         tabIndex={0}
-        aria-label={`${label}: the arrow keys tell each bar`}
+        aria-label={`${label}: the arrow keys read each bar`}
         onKeyDown={({ key }) => {
           if (key === 'ArrowRight') go((at ?? -1) + 1);
           if (key === 'ArrowLeft') go((at ?? steps.length) - 1);

@@ -124,7 +124,7 @@ export function Figures({ now, previous, refused, currency, metric, params }: Fi
         <dt>Refused</dt>
         <dd>
           <span class="value">{refused === null ? NONE : compact(refused)}</span>
-          <span class="hint">before any provider was asked</span>
+          <span class="hint">before any provider was called</span>
         </dd>
       </div>
     </dl>

@@ -165,7 +165,7 @@ function costOf({ cost, currency, cost_source, price_since, cost_estimated }: Us
   if (cost === null || currency === null) return 'No price is known for this model. PRICES can add one.';
   const source =
     cost_source === 'upstream'
-      ? 'as the provider told it'
+      ? 'reported by the provider'
       : `by the price table${price_since === null ? '' : `, price since ${date(price_since)}`}`;
   return `${money(cost, currency)}, ${source}${cost_estimated ? ' (estimated)' : ''}`;
 }

@@ -71,9 +71,8 @@ function startMeter(
   const client = prepared.client.id;
   const { ports, prices, requestId, arrivedAt } = context;
   const { clock, log } = ports;
-  const facts = {
-    ...{ requestId, keyId: caller.keyId, asked: requestedModel, route, client, arrivedAt, promptTokens },
-  };
+  const { keyId } = caller;
+  const facts = { requestId, keyId, asked: requestedModel, route, client, arrivedAt, promptTokens };
   return new RequestMeter(facts, skipped.map(skippedAttempt), attemptFacts(first), {
     records: admission?.records ?? context.records,
     prices,

@@ -88,7 +88,7 @@ function withoutProviderName({ message }: ApiError, { name }: Target['provider']
   return message.startsWith(`${name}: `) ? message.slice(`${name}: `.length) : message;
 }
 
-/** The wait that a response's headers ask for, in ms, or null: `retry-after-ms`, or `retry-after` in seconds or as a date. */
+/** The wait that a response's headers state, in ms, or null: `retry-after-ms`, or `retry-after` in seconds or as a date. */
 export function readRetryAfter(headers: Headers, now: number): number | null {
   const ms = readNumber(headers.get('retry-after-ms'));
   if (ms !== null) return ms;

@@ -19,7 +19,7 @@ export interface UpstreamErrorContext extends Upstream {
   readonly refusals: RefusalRules | undefined;
   /** The credential is the caller's own (`AUTH=passthrough`), so refusals of it concern the caller. */
   readonly callerPays: boolean;
-  /** The settings of the provider's key, and of its base URL if that is not the default. Messages tell the operator to check them. */
+  /** The settings of the provider's key, and of its base URL if that is not the default. Error messages name them. */
   readonly keySetting?: string;
   readonly urlSetting?: string | null;
 }

@@ -1,4 +1,4 @@
-/** Messages through the whole gateway, in memory: fallback, heartbeats, failures before and after the head, clients that leave (I1, I3, R5). */
+/** Messages through the gateway in memory: fallback, heartbeats, failures before and after the head, disconnects (I1, I3, R5). */
 import { describe, expect, test } from 'vitest';
 import { decodeObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { checkMessages } from '../contract/check-messages.ts';
@@ -27,7 +27,7 @@ function ask(gateway: RoutedGateway, fields: object = {}, init: RequestInit = {}
   return gateway.ask({ model: 'openai/a', max_tokens: 9, stream: true, ...fields }, init, PATH);
 }
 
-/** The whole stream, whose grammar holds. */
+/** The complete stream, after checking its event order. */
 async function streamOf(response: Response): Promise<string> {
   const text = await response.text();
   expect(checkMessages(text)).toEqual([]);
@@ -56,14 +56,14 @@ describe('I1 errors before the head', () => {
       529,
       'overloaded_error',
     ],
-  ])('%s, streamed and whole', async (_, play, status, type) => {
+  ])('%s, streamed and not', async (_, play, status, type) => {
     const gateway = new RoutedGateway({ a: [play] });
     expect(await errorOf(await ask(gateway))).toEqual([status, type]);
     if (play.kind !== 'answer')
       expect(await errorOf(await ask(gateway, { stream: false }))).toEqual([status, type]);
   });
 
-  test('a context that is too long: the words by which Claude Code makes room', async () => {
+  test('a context that is too long: the message on which Claude Code compacts its context', async () => {
     const message = "This model's maximum context length is 8192 tokens";
     const gateway = new RoutedGateway({ a: [refuse(400, { message, code: 'context_length_exceeded' })] });
     const body = await (await ask(gateway)).text();
@@ -72,25 +72,25 @@ describe('I1 errors before the head', () => {
 });
 
 describe('I3 failures after the head', () => {
-  test('a cut: what came, and an error event', async () => {
+  test('a truncated stream: the output so far, and an error event', async () => {
     const gateway = new RoutedGateway({ a: [cut(ROLE, event({ content: 'Hal' }))] });
     const text = await streamOf(await ask(gateway));
     expect(readMessage(text)).toMatchObject({ text: 'Hal', stop: null, error: { type: 'api_error' } });
   });
 
-  test('an end that is none', async () => {
+  test('a stream without a finish: an error event', async () => {
     const gateway = new RoutedGateway({ a: [sse(ROLE, event({ content: 'Hal' }))] });
     const text = await streamOf(await ask(gateway));
     expect(readMessage(text).error).toMatchObject({ details: { error_code: 'upstream_truncated' } });
   });
 
-  test('an upstream that is overloaded in the midst of its answer: in the type that makes clients try again', async () => {
+  test('an upstream that is overloaded in the middle of its output: the error type on which clients retry', async () => {
     const failed = 'data: {"error":{"type":"overloaded_error","message":"Overloaded"}}\n\n';
     const gateway = new RoutedGateway({ a: [sse(ROLE, event({ content: 'Hal' }), failed)] });
     expect(readMessage(await streamOf(await ask(gateway))).error?.type).toBe('overloaded_error');
   });
 
-  test('T2 silence: timeout_error', async () => {
+  test('T2 no events: timeout_error', async () => {
     const silent: Play = {
       kind: 'answer',
       type: 'text/event-stream',
@@ -107,7 +107,7 @@ describe('I3 failures after the head', () => {
 });
 
 describe('R5 I3 fallback', () => {
-  test('the first target fails behind its role: one message, the second one’s', async () => {
+  test('the first target fails after its role: one message, from the second target', async () => {
     const gateway = new RoutedGateway({ a: [cut(ROLE)], b: [says('Hello')] }, ALIASES);
     const text = await streamOf(await ask(gateway, { model: 'both' }));
     expect(gateway.models).toEqual(['a', 'b']);
@@ -115,7 +115,7 @@ describe('R5 I3 fallback', () => {
     expect(text).toContain('"model":"both"');
   });
 
-  test('T1 a heartbeat while the first target’s beginning is held: a comment, as no message has begun', async () => {
+  test('T1 a heartbeat while the first target’s output is buffered: a comment, because no message has begun', async () => {
     const held: Play = { kind: 'answer', type: 'text/event-stream', pieces: [ROLE], ending: 'hang' };
     const gateway = new RoutedGateway(
       { a: [held], b: [says('Hello')] },
@@ -134,7 +134,7 @@ describe('R5 I3 fallback', () => {
     expect(gateway.models).toEqual(['a', 'b']);
   });
 
-  test('T1 a heartbeat behind the message’s beginning: a ping', async () => {
+  test('T1 a heartbeat after the message’s start: a ping', async () => {
     const silent: Play = {
       kind: 'answer',
       type: 'text/event-stream',
@@ -155,7 +155,7 @@ describe('R5 I3 fallback', () => {
 });
 
 describe('M1 records', () => {
-  test('T4 a client that leaves: its upstream is let go, and the record names the protocol', async () => {
+  test('T4 a client that disconnects: its upstream is cancelled, and the record names the protocol', async () => {
     const gateway = new RoutedGateway({
       a: [{ kind: 'answer', type: 'text/event-stream', pieces: [event({ content: 'Hal' })], ending: 'hang' }],
     });
@@ -167,7 +167,7 @@ describe('M1 records', () => {
     expect(gateway.records).toMatchObject([{ status: 'cancelled', client: 'messages', route: 'chat' }]);
   });
 
-  test('Q5 what was left out of the request is named', async () => {
+  test('Q5 dropped fields of the request are named', async () => {
     const gateway = new RoutedGateway({ a: [says('Hello')] });
     const response = await ask(gateway, { container: 'c', stream: false });
     expect(response.headers.get('x-weir-dropped')).toBe('container');
@@ -177,13 +177,13 @@ describe('M1 records', () => {
     });
   });
 
-  test('U4 the upstream is asked for usage, whoever asks', async () => {
+  test('U4 usage is always requested from the upstream', async () => {
     const gateway = new RoutedGateway({ a: [sse(ROLE, event({ content: 'x' }), event({}, 'stop'), DONE)] });
     await (await ask(gateway)).text();
     expect(gateway.asked[0]?.body.stream_options).toEqual({ include_usage: true });
   });
 
-  test('V2 vendor events: none, though the deployment passes them', async () => {
+  test('V2 vendor events: none, even if the deployment passes them', async () => {
     const vendor = 'data: {"type":"x_note","tokens":3}\n\n';
     const gateway = new RoutedGateway(
       { a: [sse(ROLE, vendor, event({ content: 'x' }), event({}, 'stop'), DONE)] },
@@ -193,12 +193,12 @@ describe('M1 records', () => {
   });
 });
 
-describe('I2 Q1 an effort at a model that can’t think, which Claude Code and Codex ask of any', () => {
+describe('I2 Q1 an effort for a model without reasoning, which Claude Code and Codex send to every model', () => {
   test.each<[path: string, body: object, sent: unknown]>([
     ['/v1/messages', { max_tokens: 9, output_config: { effort: 'high' } }, undefined],
     ['/v1/responses', { input: 'Hi', reasoning: { effort: 'high' } }, undefined],
     ['/v1/chat/completions', { reasoning_effort: 'high' }, 'high'],
-  ])('%s: left out where its protocol is another than the upstream’s', async (path, body, sent) => {
+  ])('%s: dropped if the upstream speaks another protocol', async (path, body, sent) => {
     const gateway = new RoutedGateway({ b: [says('Hi')] });
     const response = await gateway.ask({ model: 'mistral/b', ...body }, {}, path);
     expect(response.status).toBe(200);
@@ -206,7 +206,7 @@ describe('I2 Q1 an effort at a model that can’t think, which Claude Code and C
   });
 });
 
-describe('I2 a history of Anthropic’s at a provider that speaks chat', () => {
+describe('I2 a history with Anthropic’s blocks at a provider that speaks Chat Completions', () => {
   const mark = { cache_control: { type: 'ephemeral' } };
   const HISTORY = {
     system: [{ type: 'text', text: 'Be brief', ...mark }],
@@ -244,7 +244,7 @@ describe('I2 a history of Anthropic’s at a provider that speaks chat', () => {
   );
 });
 
-describe('I3 I4 an answer that is whole, though its upstream goes on to fail: it ends as whole', () => {
+describe('I3 I4 a complete response whose upstream fails afterwards: it ends as complete', () => {
   const WHOLE = [ROLE, event({ content: 'Hi' }), event({}, 'stop', { usage: USAGE })];
   test.each<[what: string, play: Play]>([
     ['ends without [DONE]', sse(...WHOLE)],

@@ -68,7 +68,7 @@ async function pumpAttempt(
     attempt.facts.passthrough === null
       ? undefined
       : prepared.client.passthrough?.streamWriter(passthroughOptions(prepared, attempt));
-  const pump = stream.begin(eventReaderOptions(prepared, attempt), callbacks, passthroughWriter);
+  let pump = stream.begin(eventReaderOptions(prepared, attempt), callbacks, passthroughWriter);
   attempt.startTimeout((error) => pump.fail(error));
   const result = await attempt.response;
   if (result.kind === 'error') return pump.fail(result.error.error);
@@ -77,11 +77,10 @@ async function pumpAttempt(
   const body = opened.value;
   if (body.kind === 'events') return pump.pump(body.events);
   // Passthrough writes events as they come, and a JSON object has none: the client's own writer writes them.
-  const objectPump =
-    passthroughWriter === undefined || pump.isOver
-      ? pump
-      : stream.begin(eventReaderOptions(prepared, attempt), callbacks);
-  const written = objectPump.sendResponse(body.object);
+  if (passthroughWriter !== undefined && !pump.isOver) {
+    pump = stream.begin(eventReaderOptions(prepared, attempt), callbacks);
+  }
+  const written = pump.sendResponse(body.object);
   body.lease.endWork();
   await written;
   body.lease.release();

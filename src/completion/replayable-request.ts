@@ -51,13 +51,13 @@ export interface TargetRequest {
   /** The form in which it was written. */
   readonly form: RequestForm;
   /** The body in the form of Chat Completions: the one that is sent, or the one from which that was written. */
-  readonly chat: JsonObject;
+  readonly chatBody: JsonObject;
   /** How many prompts the body contains. Each has its own choices. */
   readonly prompts: number;
   /** Whether the body contains the whole prompt. With passthrough, the provider may store, fetch or search for more of it (G2). */
   readonly hasWholePrompt: boolean;
   /** The field that runs the request in the background, or null. */
-  readonly detachedField: string | null;
+  readonly backgroundField: string | null;
 }
 
 export interface ReplayableRequestOptions {
@@ -150,10 +150,10 @@ export class ReplayableRequest {
       body,
       json: written.value,
       form,
-      chat: form.kind === 'native' ? limitedBody : body,
+      chatBody: form.kind === 'native' ? limitedBody : body,
       prompts,
       hasWholePrompt: isTranslated || hasWholePrompt(passthrough.passthrough, held),
-      detachedField: isTranslated ? null : backgroundField(passthrough),
+      backgroundField: isTranslated ? null : findBackgroundField(passthrough),
     });
   }
 
@@ -251,7 +251,7 @@ function hasWholePrompt(
   );
 }
 
-function backgroundField({ passthrough, body }: OpenPassthrough): string | null {
+function findBackgroundField({ passthrough, body }: OpenPassthrough): string | null {
   const field = passthrough.backgroundField;
   return field !== undefined && (body[field] ?? false) !== false ? field : null;
 }

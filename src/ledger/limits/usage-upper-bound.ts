@@ -62,16 +62,16 @@ function maximum(a: UsageUpperBound, b: UsageUpperBound): UsageUpperBound {
 }
 
 function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError> {
-  const { body, form, chat, prompts, facts, detachedField } = request;
+  const { body, form, chatBody, prompts, facts, backgroundField } = request;
   const { provider, priceIds } = facts.target;
   // A limit that only the provider's form demands, as Messages does, is not the client's own.
-  const limit = form.kind === 'native' ? readOutputLimit(withoutNulls(chat)) : undefined;
+  const limit = form.kind === 'native' ? readOutputLimit(withoutNulls(chatBody)) : undefined;
   const outputTokens = limit === null ? null : readWrittenLimit(form, body);
-  const choices = readChoices(chat);
-  if (detachedField !== null) return failure(notCounted(detachedField));
+  const choices = readChoices(chatBody);
+  if (backgroundField !== null) return failure(notCounted(backgroundField));
   if (outputTokens === undefined) return failure(notWhole(limitName(form)));
   if (choices === undefined) return failure(notWhole('n'));
-  const sent = facts.passthrough === null ? chat : body;
+  const sent = facts.passthrough === null ? chatBody : body;
   const models = addressesOf(facts.target, sent).map((address) => address.slice(provider.id.length + 1));
   const searches = maxSearches(body);
   const shared = {
@@ -110,14 +110,14 @@ function readChoices({ n, best_of }: JsonObject): number | undefined {
 
 /** The body of a passthrough is measured itself; a translated one by the chat, whose size is about the same. */
 function promptTokensOf(
-  { json, form, chat, facts, hasWholePrompt }: TargetRequest,
+  { json, form, chatBody, facts, hasWholePrompt }: TargetRequest,
   models: readonly string[],
 ): number {
   const { imageTokens, searchingModels = [] } = facts.target.provider;
   const canSearch = models.some((model) => matchesAnyGlob(searchingModels, model));
   if (!hasWholePrompt || canSearch) return MAX_PROMPT_TOKENS;
   const isRewritten = form.kind === 'native' && facts.passthrough === null;
-  return maxPromptTokens(chat, isRewritten ? JSON.stringify(chat) : json, imageTokens);
+  return maxPromptTokens(chatBody, isRewritten ? JSON.stringify(chatBody) : json, imageTokens);
 }
 
 /** The largest context window of a public model with known prices (xAI's grok-4-fast; checked 2026-11-22). */

@@ -2,7 +2,7 @@
 
 import { type ClientRoute, readCompletionRequest } from '../completion/request.ts';
 import type { RequestContext } from '../http/context.ts';
-import { identifyCaller } from '../http/identify.ts';
+import { identifyCaller } from '../http/request.ts';
 import { clientError, jsonResponse } from '../http/respond.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
 

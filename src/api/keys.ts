@@ -23,8 +23,7 @@ import {
 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import { ADMIN, identifyCaller } from '../http/identify.ts';
-import { readRequestBody } from '../http/request-body.ts';
+import { ADMIN, identifyCaller, readRequestBody } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
 import { isoDay } from '../metering/time.ts';

@@ -1,6 +1,6 @@
 /** Fetches the providers' lists of models and caches each for a minute, because fetching one counts against its rate limits. */
 
-import { apiHeaders, type ModelsEndpoint, type Provider } from '../providers/provider.ts';
+import type { ModelsEndpoint, Provider } from '../providers/provider.ts';
 import { apiUrl } from '../routing/targets.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
@@ -9,7 +9,7 @@ import { failure, ok, type Result } from '../shared/result.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
 import { readBodyText } from '../stream/read-body.ts';
 import type { Clock } from '../stream/timers.ts';
-import { causeOf, type Fetch, reasonOf } from '../upstream/fetch.ts';
+import { apiHeaders, causeOf, type Fetch, reasonOf } from '../upstream/fetch.ts';
 
 /** A provider's model list. The longest known, OpenRouter's, has less than 1 MiB (2026-11-21). */
 const MAX_MODEL_LIST_BYTES = 4 * 1024 * 1024;

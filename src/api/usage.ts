@@ -2,7 +2,7 @@
 import { isAdmin } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import { ADMIN, identifyCaller } from '../http/identify.ts';
+import { ADMIN, identifyCaller } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { STATUSES } from '../metering/record.ts';
 import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';

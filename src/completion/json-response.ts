@@ -11,7 +11,7 @@ import { type Lease, SMALL_BYTES, SMALL_LEASE } from '../stream/memory.ts';
 import { UpstreamPump } from '../stream/pipeline.ts';
 import type { JsonWriter } from '../stream/types.ts';
 import { errorBeforeHead } from '../upstream/errors.ts';
-import { memoryExhausted, openResponse, responseTooLarge } from '../upstream/response-body.ts';
+import { memoryExhausted, openResponse, responseTooLarge } from '../upstream/fetch.ts';
 import type { Attempt } from './attempt-runner.ts';
 import type { PreparedCompletion } from './prepare.ts';
 import {

@@ -3,7 +3,7 @@ import { type Caller, isLimited, mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Policies } from '../canonical/policies.ts';
 import type { RequestContext } from '../http/context.ts';
-import { identifyCaller } from '../http/identify.ts';
+import { identifyCaller } from '../http/request.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
 import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';

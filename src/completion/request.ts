@@ -2,8 +2,8 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import type { RequestContext } from '../http/context.ts';
-import { readRequestBody } from '../http/request-body.ts';
-import { type BoundProtocol, bindSession, type ClientProtocol } from '../protocols/shared/client-protocol.ts';
+import { readRequestBody } from '../http/request.ts';
+import type { BoundProtocol, ClientProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
 import { UNSUPPORTED, type Unsupported } from '../request-translation/rules.ts';
 import { type RequestedModels, readRequestedModels } from '../routing/targets.ts';
@@ -97,4 +97,15 @@ export function readRequestPolicies(headers: Headers, settings: Settings): Resul
 
 function invalid(message: string): Result<never, ApiError> {
   return failure(apiError('invalid_request', message));
+}
+
+function bindSession<Session>(client: ClientProtocol<Session>, session: Session): BoundProtocol {
+  return {
+    id: client.id,
+    passthrough: client.passthrough ?? null,
+    takesVendorEvents: client.takesVendorEvents,
+    errorResponse: (error, requestId) => client.errorResponse(error, requestId),
+    streamWriter: (options) => client.streamWriter(session, options),
+    jsonWriter: (options) => client.jsonWriter(session, options),
+  };
 }

@@ -5,7 +5,7 @@ import type { RequestEnd } from '../metering/request-meter.ts';
 import { type AttemptCallbacks, CanonicalStream, type EmptyEnd, type StreamEnd } from '../stream/pipeline.ts';
 import type { StreamFailure } from '../stream/types.ts';
 import { errorBeforeHead } from '../upstream/errors.ts';
-import { openResponse } from '../upstream/response-body.ts';
+import { openResponse } from '../upstream/fetch.ts';
 import { type Attempt, withAttempts } from './attempt-runner.ts';
 import {
   eventReaderOptions,

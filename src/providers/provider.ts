@@ -110,19 +110,3 @@ export interface ModelsEndpoint {
     response: JsonObject,
   ) => readonly { readonly id: string; readonly created: number }[] | null;
 }
-
-/**
- * The headers of a request to a provider: those of its API, its credential, and those of the deployment, which take precedence.
- * @param secret `""` for no credential
- */
-export function apiHeaders(
-  { headers = {}, credential = bearer }: Pick<Profile, 'headers' | 'credential'>,
-  secret: string,
-  configured: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  return { ...headers, ...(secret === '' ? {} : credential(secret)), ...configured };
-}
-
-function bearer(secret: string): Readonly<Record<string, string>> {
-  return { authorization: `Bearer ${secret}` };
-}

@@ -40,16 +40,6 @@ export interface ProtocolQuirks {
   readonly countsReasoningApart?: boolean;
 }
 
-/** A protocol whose reader keeps no state, and whose non-streaming responses have the form of its events. */
-export function stateless(read: (event: JsonObject, quirks: ProtocolQuirks) => ChunkPart): UpstreamProtocol {
-  return {
-    open: (quirks) => {
-      const readOne = (event: JsonObject) => read(event, quirks);
-      return { event: readOne, response: readOne };
-    },
-  };
-}
-
 /** What chunks are made from besides the upstream's events. Time and randomness come in as functions. */
 export interface ChunkContext {
   readonly shape: Shape;

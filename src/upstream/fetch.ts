@@ -1,8 +1,25 @@
-/** Calls an upstream: sends the allowed headers of the client, and turns refusals and failed connections into errors. */
+/** Calls an upstream: sends the allowed headers of the client, turns refusals and failed connections into errors, and opens the response. */
 import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { removeSecret } from '../canonical/upstream-error.ts';
+import {
+  brokenConnection,
+  removeSecret,
+  type Upstream,
+  unwrapErrorList,
+} from '../canonical/upstream-error.ts';
+import type { Profile } from '../providers/provider.ts';
+import {
+  isObject,
+  isWithinJsonBounds,
+  type JsonObject,
+  MAX_JSON_DEPTH,
+  MAX_JSON_VALUES,
+  parseJsonExactly,
+} from '../shared/json.ts';
+import { MAX_RESPONSE_BYTES } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
+import type { Lease, LeaseMemory } from '../stream/memory.ts';
+import { readBodyText } from '../stream/read-body.ts';
 import type { Clock } from '../stream/timers.ts';
 import { checkHint, classifyRefusal, readRetryDelay, type UpstreamErrorContext } from './errors.ts';
 
@@ -25,11 +42,11 @@ export interface UpstreamRequest {
   readonly isStreamed: boolean;
   /** The client's headers. Only the allowed ones are sent. */
   readonly clientHeaders: Headers;
-  /** Names of further client headers to send with passthrough. They override `apiHeaders`. */
+  /** Names of further client headers to send with passthrough, such as `anthropic-beta`. They take precedence over `apiHeaders`. */
   readonly passedHeaders: readonly string[];
   /** Part of the idempotency key, because all callers of a deployment share one credential. */
   readonly callerId: string;
-  /** The headers of every request to this provider, with the credential. They override the client's. */
+  /** The headers of every request to this provider, with the credential. */
   readonly apiHeaders: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -190,4 +207,77 @@ const LONG_VALUE = /^[\x20-\x7e]{0,4096}$/;
 function readHeader(headers: Headers, name: string, form = HEADER_VALUE): string | null {
   const value = headers.get(name);
   return value !== null && form.test(value) ? value : null;
+}
+
+/**
+ * The headers of a request to a provider: those of its API, its credential, and those of the deployment, which take precedence.
+ * @param secret `""` for no credential
+ */
+export function apiHeaders(
+  { headers = {}, credential = bearer }: Pick<Profile, 'headers' | 'credential'>,
+  secret: string,
+  configured: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return { ...headers, ...(secret === '' ? {} : credential(secret)), ...configured };
+}
+
+function bearer(secret: string): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${secret}` };
+}
+
+export type ResponseBody =
+  | { readonly kind: 'events'; readonly events: ReadableStream<Uint8Array> }
+  /** The object may be an error. Its work has begun: release the lease. */
+  | { readonly kind: 'object'; readonly object: JsonObject; readonly lease: Lease };
+
+/**
+ * Opens a response with a success status. An upstream may send an event stream where an object was requested, and the reverse.
+ * @param isStreamRequested decides for a content type that is neither of the two
+ */
+export async function openResponse(
+  response: Response,
+  upstream: Upstream,
+  isStreamRequested: boolean,
+  leaseMemory: LeaseMemory,
+): Promise<Result<ResponseBody, ApiError>> {
+  const { body } = response;
+  if (body !== null && isEventStream(response, isStreamRequested))
+    return ok({ kind: 'events', events: body });
+  const read = await readBodyText({ message: response, maxBytes: MAX_RESPONSE_BYTES }, leaseMemory);
+  if (read.kind === 'too_large') return failure(responseTooLarge(upstream));
+  if (read.kind === 'memory_exhausted') return failure(memoryExhausted(upstream));
+  if (read.kind !== 'text') return failure(brokenConnection(upstream));
+  const { text, lease } = read;
+  const isBounded = isWithinJsonBounds(text);
+  await lease.pause();
+  // A tool call's input may be a JSON object, in which an id must not be rounded.
+  const object = isBounded ? unwrapErrorList(parseJsonExactly(text)) : undefined;
+  if (isObject(object)) return ok({ kind: 'object', object, lease });
+  lease.release();
+  return failure(isBounded ? notAnObject(upstream) : tooNested(upstream));
+}
+
+function isEventStream(response: Response, isStreamRequested: boolean): boolean {
+  const type = response.headers.get('content-type') ?? '';
+  if (/event-stream/i.test(type)) return true;
+  return isStreamRequested && !/json|html/i.test(type);
+}
+
+export function responseTooLarge(upstream: Upstream): ApiError {
+  const message = `${upstream.name} sent a response larger than ${MAX_RESPONSE_BYTES} bytes`;
+  return apiError('upstream_event_too_large', message);
+}
+
+export function memoryExhausted(upstream: Upstream): ApiError {
+  const message = `Too many large responses are being read at once, including one of ${upstream.name}: try again`;
+  return apiError('overloaded', message);
+}
+
+function tooNested(upstream: Upstream): ApiError {
+  const message = `${upstream.name} sent a response of more than ${MAX_JSON_DEPTH} levels or ${MAX_JSON_VALUES} values`;
+  return apiError('upstream_invalid', message);
+}
+
+function notAnObject(upstream: Upstream): ApiError {
+  return apiError('upstream_invalid', `${upstream.name} sent a response that is not a JSON object`);
 }

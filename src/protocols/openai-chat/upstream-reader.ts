@@ -6,7 +6,7 @@ import { findUpstreamError } from '../../canonical/upstream-error.ts';
 import { mergeUsage, type UsageReport } from '../../canonical/usage.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_CHOICES } from '../../shared/limits.ts';
-import { type ProtocolQuirks, stateless } from '../../stream/types.ts';
+import type { ProtocolQuirks, UpstreamProtocol } from '../../stream/types.ts';
 
 /** Chat: `choices[].delta`, or `choices[].message` in a non-streaming response. */
 export const openaiChat = stateless((event, quirks) =>
@@ -15,6 +15,16 @@ export const openaiChat = stateless((event, quirks) =>
 
 /** Legacy completions (`text_completion`): `choices[].text`. DeepSeek's fill-in-the-middle uses them. */
 export const openaiCompletions = stateless((event, quirks) => readEnvelope(event, quirks, readTextChoice));
+
+/** A protocol whose reader keeps no state, and whose non-streaming responses have the form of its events. */
+function stateless(read: (event: JsonObject, quirks: ProtocolQuirks) => ChunkPart): UpstreamProtocol {
+  return {
+    open: (quirks) => {
+      const readOne = (event: JsonObject) => read(event, quirks);
+      return { event: readOne, response: readOne };
+    },
+  };
+}
 
 /** A timestamp above this (the year 5138 in seconds) is in milliseconds or finer. */
 const MAX_CREATED_SECONDS = 1e11;

@@ -107,14 +107,3 @@ export interface BoundProtocol
   streamWriter(options: WriterOptions): StreamWriter;
   jsonWriter(options: WriterOptions): JsonWriter;
 }
-
-export function bindSession<Session>(client: ClientProtocol<Session>, session: Session): BoundProtocol {
-  return {
-    id: client.id,
-    passthrough: client.passthrough ?? null,
-    takesVendorEvents: client.takesVendorEvents,
-    errorResponse: (error, requestId) => client.errorResponse(error, requestId),
-    streamWriter: (options) => client.streamWriter(session, options),
-    jsonWriter: (options) => client.jsonWriter(session, options),
-  };
-}

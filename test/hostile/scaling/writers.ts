@@ -1,7 +1,7 @@
 /** The way of one request's body to an upstream, as the gateway goes it, and what each piece of work on it costs. */
 import { readFileSync } from 'node:fs';
 import { maxWrittenBytes, ReplayableRequest } from '../../../src/completion/replayable-request.ts';
-import { MAX_BODY_FIELDS } from '../../../src/http/request-body.ts';
+import { MAX_BODY_FIELDS } from '../../../src/http/request.ts';
 import { findUsageUpperBound } from '../../../src/ledger/limits/usage-upper-bound.ts';
 import { estimatePromptTokens } from '../../../src/metering/estimate.ts';
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';

@@ -1,4 +1,4 @@
-/** Anthropic's stream for the bench, after recorded ones: events with names, padded with blanks of another number each time. */
+/** Generates Anthropic's stream for the bench, modelled on recordings: named events, padded with a varying number of blanks. */
 
 const MESSAGE = {
   id: 'msg_01XFDUDYJgAACzvnptvVoYEL',
@@ -11,7 +11,7 @@ const MESSAGE = {
   usage: { input_tokens: 11, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 1 },
 };
 const MAX_BLANKS = 15;
-/** Events that are not a text's. */
+/** The number of events without text. */
 export const ENVELOPE_EVENTS = 5;
 
 function named(type: string, more: Readonly<Record<string, unknown>>, blanks = 0): string {
@@ -24,7 +24,7 @@ export function anthropicStart(): string {
   return named('message_start', { message: MESSAGE }) + named('content_block_start', block);
 }
 
-/** @param random from 0 to 1, or absent for no blanks */
+/** @param random returns 0 to 1; absent: no blanks */
 export function anthropicText(text: string, random = () => 0): string {
   const blanks = Math.floor(random() * MAX_BLANKS);
   return named('content_block_delta', { index: 0, delta: { type: 'text_delta', text } }, blanks);

@@ -1,4 +1,4 @@
-/** Bundles each row's Worker as `wrangler deploy` would with Weir's settings, and installs the packages that rows are compared with. */
+/** Bundles each row's Worker as `wrangler deploy` would with Weir's settings, and installs the packages for comparison. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -24,7 +24,7 @@ const run = promisify(execFile);
 
 export interface Bundle {
   readonly directory: string;
-  /** In the directory. */
+  /** A path in the directory. */
   readonly file: string;
   readonly bytes: number;
   readonly gzipBytes: number;
@@ -36,7 +36,7 @@ export interface Bundle {
 export async function installPeers(): Promise<string | null> {
   if (existsSync(join(BENCH, 'node_modules/@portkey-ai/gateway'))) return null;
   try {
-    // Their install scripts only patch dependencies of their own development.
+    // Their install scripts only patch development dependencies.
     const options = ['--no-package-lock', '--ignore-scripts', '--no-audit', '--no-fund'];
     await run('npm', ['install', ...options], { cwd: BENCH });
     return null;
@@ -45,7 +45,7 @@ export async function installPeers(): Promise<string | null> {
   }
 }
 
-/** @returns null where the row's replacement has nothing to replace */
+/** @returns null if the text that the row replaces is not in the bundle */
 export async function bundle(row: Row): Promise<Bundle | null> {
   const directory = join(OUTPUT, row.name);
   await mkdir(directory, { recursive: true });
@@ -88,7 +88,7 @@ export async function bundle(row: Row): Promise<Bundle | null> {
   };
 }
 
-/** The script's own start-up as `wrangler check startup` measures it, in ms active; NaN where the output has none. */
+/** The script's active start-up time in ms, from `wrangler check startup`; NaN if the output has none. */
 export async function startupMs(bundled: Bundle): Promise<number> {
   const profile = join(bundled.directory, 'startup.cpuprofile');
   const config = join(bundled.directory, 'wrangler.json');

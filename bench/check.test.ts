@@ -1,4 +1,4 @@
-/** The bench's check of outputs: what a row loses, duplicates or swaps is reported, and a correct output is not. */
+/** Tests that the bench's check of outputs reports lost, duplicated and swapped frames, and accepts a correct output. */
 import { describe, expect, test } from 'vitest';
 import { problemOf } from './load/check.ts';
 import { streamText } from './streams.ts';
@@ -10,18 +10,18 @@ function without(at: number): string {
   return EVENTS.filter((_, i) => i !== at).join('');
 }
 
-describe('problemOf, a row that makes frames of its own', () => {
-  test('every chunk there: null', () => {
+describe('problemOf, a row that writes its own frames', () => {
+  test('all chunks present: null', () => {
     expect(problemOf('frames', UPSTREAM, UPSTREAM)).toBeNull();
   });
 
   test.each<[name: string, client: string]>([
     ['a frame is lost', without(20)],
-    ['a frame comes twice, in the place of another', EVENTS.with(20, EVENTS[19] ?? '').join('')],
+    ['a frame is repeated instead of another', EVENTS.with(20, EVENTS[19] ?? '').join('')],
     ['a text differs', UPSTREAM.replace('"content":" ', '"content":"_')],
     ['the finish is lost', UPSTREAM.replace('"finish_reason":"stop"', '"finish_reason":null')],
     ['the usage differs', UPSTREAM.replace('"total_tokens":5011', '"total_tokens":5012')],
-    ['there is no [DONE]', without(EVENTS.length - 1)],
+    ['[DONE] is missing', without(EVENTS.length - 1)],
     ['the output is empty', ''],
   ])('%s: reported', (_, client) => {
     expect(client).not.toBe(UPSTREAM);
@@ -41,13 +41,13 @@ describe.each([
   const upstream = streamText(stream, 50);
   const events = upstream.split(/(?<=\n\n)/);
 
-  test('every event as it was: null', () => {
+  test('all events unchanged: null', () => {
     expect(problemOf(treatment, upstream, upstream)).toBeNull();
   });
 
   test.each<[name: string, client: string]>([
     ['an event is lost', events.toSpliced(20, 1).join('')],
-    ['an event comes twice', events.toSpliced(20, 0, events[20] ?? '').join('')],
+    ['an event is repeated', events.toSpliced(20, 0, events[20] ?? '').join('')],
     ['a byte differs', upstream.replace('"delta":', '"dleta":')],
     ['the output is empty', ''],
   ])('%s: reported', (_, client) => {
@@ -56,7 +56,7 @@ describe.each([
   });
 });
 
-test('problemOf, the passthrough of Messages: the model’s name may be another, and nothing else', () => {
+test('problemOf, the passthrough of Messages: only the model’s name may differ', () => {
   const upstream = streamText('anthropic', 50);
   const client = upstream.replace(/"model":"[^"]*"/, '"model":"anthropic/asked"');
   expect(problemOf('messages', upstream, client)).toBeNull();

@@ -1,6 +1,6 @@
-/** Gemini's stream of the bench, as recorded (shared/streams gemini--text-crlf): a blank behind each colon, CRLF, no `[DONE]`. */
+/** Generates Gemini's stream for the bench, modelled on the recording shared/streams gemini--text-crlf: a blank after each colon, CRLF, no `[DONE]`. */
 
-/** Its counts grow with every event. */
+/** The token counts grow with each event. */
 export function geminiText(text: string, at = 7, finishReason?: string): string {
   const thoughtsTokenCount = 603;
   const event = {

@@ -1,15 +1,15 @@
-/** The jobs of the bench's load generator, and their results: the messages between the two processes. */
+/** The messages between the bench and its load generator: jobs and their results. */
 import type { Treatment } from './load/check.ts';
 import type { PacedStream, StreamName } from './streams.ts';
 
-/** A running workerd, and how a row is asked. */
+/** A running workerd, and how the row's requests look. */
 export interface Target {
   readonly row: string;
   readonly pid: number;
   readonly port: number;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Stands before the model's name: Weir's provider. */
+  /** The prefix of the model's name: Weir's provider. */
   readonly modelPrefix: string;
   readonly treatment: Treatment;
 }
@@ -18,10 +18,10 @@ export interface BulkJob {
   readonly kind: 'bulk';
   readonly target: Target;
   readonly stream: StreamName;
-  /** Bytes of each of the upstream's chunks; 0 for an event in each. */
+  /** Bytes of each upstream chunk; 0: one event per chunk. */
   readonly chunkBytes: number;
   readonly events: number;
-  /** Asks again and again for so long. */
+  /** How long to repeat the request. */
   readonly ms: number;
 }
 
@@ -30,17 +30,17 @@ export interface PacedJob {
   readonly target: Target;
   readonly stream: PacedStream;
   readonly streams: number;
-  /** Frames a second of each stream. */
+  /** Frames per second of each stream. */
   readonly rate: number;
   readonly ms: number;
 }
 
-/** One stream for a process that has seen none. */
+/** The first stream of a fresh process. */
 export interface ColdJob {
   readonly kind: 'cold';
   readonly target: Target;
   readonly rate: number;
-  /** Numbers of frames after which the CPU is read; the last is the stream's length. */
+  /** Frame numbers after which the CPU time is read; the last is the stream's length. */
   readonly marks: readonly number[];
 }
 
@@ -53,7 +53,7 @@ export interface RequestsJob {
 
 export type Job = BulkJob | PacedJob | ColdJob | RequestsJob;
 
-/** Named figures; null where a job could not measure one. */
+/** Named figures; null if a figure could not be measured. */
 type Figures = Readonly<Record<string, number>>;
 
 export interface JobResult {

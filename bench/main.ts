@@ -1,5 +1,5 @@
 /**
- * What a streamed frame costs: node bench/main.ts [--quick] [--json] [--only bulk,paced,cold,requests]
+ * Measures the cost of streams and requests: node bench/main.ts [--quick] [--json] [--only bulk,paced,cold,requests]
  * [--rows pass,weir] [--rounds 5] [--paces 200x25,1000x5]
  */
 import { parseArgs } from 'node:util';
@@ -14,7 +14,7 @@ import { SECTIONS } from './sections.ts';
 const SECTION_NAMES: readonly SectionName[] = ['bulk', 'paced', 'cold', 'requests'];
 const ROUNDS = 5;
 const QUICK_ROUNDS = 2;
-/** Streams and the frames a second of each. 1,000 of 50 are more than a core carries; the others are not. */
+/** Number of streams, and the frames per second of each. Only 1000x50 is more than one core can handle. */
 const PACES = '10x50,100x50,200x25,1000x5,1000x50';
 const QUICK_PACES = '10x50,200x25,1000x5';
 
@@ -44,7 +44,7 @@ async function bundles(notes: string[]): Promise<ReadonlyMap<Row, Bundle>> {
     showProgress(`bundling ${row.name}`);
     try {
       const made = await bundle(row);
-      if (made === null) notes.push(`${row.name}: src/ has no "${row.replace?.[0]}" to switch`);
+      if (made === null) notes.push(`${row.name}: src/ has no "${row.replace?.[0]}" to replace`);
       else built.set(row, made);
     } catch (error) {
       if (!row.isPeer) throw error;
@@ -76,7 +76,7 @@ async function measure(load: Load): Promise<boolean> {
     ? jsonReport(samples, built, goals, notes)
     : [...tables(samples, built), ...goals, ...notes].join('\n');
   process.stdout.write(`${text}\n`);
-  // A peer's invalid output is reported in its row; each of our own rows must be valid.
+  // Invalid output of a compared package is only reported in its row. All other rows must be valid.
   return invalid.every(({ row }) => ROWS.some(({ name, isPeer }) => name === row && isPeer));
 }
 

@@ -43,7 +43,7 @@ function bulkTables(samples: Samples, bundles: Bundles): string[] {
         },
       }));
     return table(
-      `Bulk, ${stream}: µs of CPU an event, by size of the upstream's chunks`,
+      `Bulk, ${stream}: µs of CPU per event, by size of the upstream's chunks`,
       'bulk',
       bundles,
       columns,
@@ -63,14 +63,14 @@ function pacedTable(samples: Samples, bundles: Bundles, point: string): string[]
     (row: string) =>
       number(samples.median('paced', row, point, name) * scale, digits);
   const added = (name: string) => (row: string) => number(samples.difference('paced', row, point, name), 2);
-  // Before and at the start of the first round, during and after the last: shows growth from round to round.
+  // Before and at the start of the first round, and during and after the last round, to show growth between rounds.
   const mebibytes = (name: string, round: number) => (row: string) =>
     number((samples.valid('paced', row, point).at(round)?.figures[name] ?? Number.NaN) / 1024, 0);
   const streams = streamsIn(point);
   const columns: Column[] = [
-    { name: 'µs a frame', cell: figure('cpuUs', 1) },
+    { name: 'µs per frame', cell: figure('cpuUs', 1) },
     { name: 'x pass', cell: (row) => times(samples.ratio('paced', row, point, 'cpuUs')) },
-    { name: 'of a core', cell: (row) => `${figure('load', 0, 100)(row)}%` },
+    { name: 'share of core', cell: (row) => `${figure('load', 0, 100)(row)}%` },
     { name: 'generator', cell: (row) => `${figure('generatorLoad', 0, 100)(row)}%` },
     { name: 'pace kept', cell: (row) => `${figure('pace', 0, 100)(row)}%` },
     { name: '+p50 ms', cell: added('p50') },
@@ -83,7 +83,7 @@ function pacedTable(samples: Samples, bundles: Bundles, point: string): string[]
     { name: 'late', cell: mebibytes('lateKib', -1) },
     { name: 'peak', cell: mebibytes('peakKib', -1) },
     { name: 'after', cell: mebibytes('afterKib', -1) },
-    { name: 'KiB a stream', cell: (row) => number(kibPerStream(samples, row, point, streams), 0) },
+    { name: 'KiB per stream', cell: (row) => number(kibPerStream(samples, row, point, streams), 0) },
   ];
   return table(`Paced, ${point} (added ms against ${BASELINE})`, 'paced', bundles, columns);
 }
@@ -93,7 +93,7 @@ export function streamsIn(point: string): number {
   return Number(point.split(' ')[1]);
 }
 
-/** By how much the first round's streams made a fresh process grow. */
+/** The growth of a fresh process in the first round, per stream. */
 export function kibPerStream(samples: Samples, row: string, point: string, streams: number): number {
   const [first] = samples.valid('paced', row, point);
   return ((first?.figures.peakKib ?? Number.NaN) - (first?.figures.startKib ?? Number.NaN)) / streams;
@@ -139,12 +139,11 @@ function requestsTable(samples: Samples, bundles: Bundles): string[] {
       cell: (row: string) => number(samples.median('requests', row, point, 'firstByteMs'), 2),
     },
   ]);
-  const title =
-    'Whole requests, one after the other: µs of CPU for an answer of one frame, and its first byte';
+  const title = 'Requests, one after the other: µs of CPU for a response of one frame, and its first byte';
   return table(title, 'requests', bundles, columns);
 }
 
-/** Counted in this process, whatever was timed. */
+/** Counted in this process, independent of the measured sections. */
 function shareLines(): string[] {
   const lines = TEXT_STREAMS.map(
     ([name, shape]) => `${name.padEnd(21)}  ${(fastShare(name, shape) * 100).toFixed(1)}%`,

@@ -1,4 +1,4 @@
-/** OpenAI's Responses for the bench, after recorded ones: named and numbered events, deltas padded to hide their length. */
+/** Generates OpenAI's Responses stream for the bench, modelled on recordings: named and numbered events, deltas padded to hide their length. */
 
 const RESPONSE = {
   id: 'resp_0a6fc3349e38704d016a3c120ac63c819e941b6f18b7170ff4',
@@ -25,7 +25,7 @@ const USAGE = {
   output_tokens_details: { reasoning_tokens: 0 },
   total_tokens: 5011,
 };
-/** Events that are not a text's. */
+/** The number of events without text. */
 export const RESPONSES_ENVELOPE_EVENTS = 8;
 const FIRST_TEXT = 4;
 
@@ -43,13 +43,13 @@ export function responsesStart(): string {
   );
 }
 
-/** @param at counts the texts */
+/** @param at the number of texts before this one */
 export function responsesText(delta: string, at = 0, obfuscation = 'I7Nl54CKLwXRwW'): string {
   const more = { content_index: 0, delta, item_id: ITEM.id, logprobs: [], obfuscation, output_index: 0 };
   return named('response.output_text.delta', more, FIRST_TEXT + at);
 }
 
-/** @param text of the whole answer, which the protocol repeats */
+/** @param text the complete output text, which the protocol repeats */
 export function responsesEnd(text = '', texts = 0): string {
   const part = { ...PART, text };
   const item = { ...ITEM, status: 'completed', content: [part] };

@@ -1,4 +1,4 @@
-/** The rows of the bench: which Worker each runs, how it is set up and how it is called. */
+/** The rows of the bench: the Worker of each, its configuration and its requests. */
 import type { Ports } from './jobs.ts';
 import type { Treatment } from './load/check.ts';
 import type { StreamName } from './streams.ts';
@@ -15,32 +15,32 @@ export interface Row {
   /** Text bindings. */
   readonly settings: (upstream: string) => Readonly<Record<string, string>>;
   readonly hasKv: boolean;
-  /** The ledger objects are bound. */
+  /** Whether the ledger objects are bound. */
   readonly hasLedger: boolean;
-  /** The limits of the key with which it is called. */
+  /** The limits of the key that its requests use. */
   readonly limits: Readonly<Record<string, unknown>>;
-  /** Where it is called. */
+  /** The path of its requests. */
   readonly path: string;
   readonly modelPrefix: (stream: StreamName) => string;
   readonly headers: (upstream: string) => Readonly<Record<string, string>>;
-  /** Packages that are taken from a file of the bench instead. */
+  /** Packages that a file of the bench replaces. */
   readonly alias: Readonly<Record<string, string>>;
-  /** A text of the bundle that this row replaces; where it is absent, the row is left out. */
+  /** A text of the bundle that this row replaces. If the bundle doesn't have it, the row is skipped. */
   readonly replace: readonly [from: string, to: string] | null;
   readonly isWeir: boolean;
-  /** A package of other people: where it can't be installed or run, the bench reports that and continues. */
+  /** A third-party package. If it can't be installed or run, the bench reports that and continues. */
   readonly isPeer: boolean;
 }
 
 const STREAMING: readonly SectionName[] = ['bulk', 'paced', 'cold'];
 export const ADMIN_TOKEN = 'bench-admin';
-/** Streams that are named as the provider that sends them; the others are DeepSeek's. */
+/** Streams with the same name as their provider; the others are sent by DeepSeek. */
 const OWN_PROVIDERS: readonly StreamName[] = ['mistral', 'xerotier', 'anthropic', 'gemini'];
 
-/** The least that a metering gateway costs: the goals of whole requests are multiples of it. */
+/** The minimal cost of a metering gateway. The goals for requests are multiples of it. */
 export const FLOOR = 'floor';
 
-/** None of them is ever reached. */
+/** High enough that none is ever reached. */
 const EVERY_LIMIT = {
   budget: { tokens: 1e15, per: 'month' },
   rpm: 1e12,
@@ -146,21 +146,21 @@ export const ROWS: readonly Row[] = [
   weir('weir', 'Weir as it is, AUTH=open', { sections: [...STREAMING, 'requests'] }),
   weir(
     'weir-once',
-    'Weir with RETRIES=0: nothing is held',
+    'Weir with RETRIES=0: request bodies are not kept',
     { sections: ['bulk', 'requests'] },
     { RETRIES: '0' },
   ),
-  // `textToLearn` then finds no text in any event, so no template is learned.
+  // `textToLearn` then finds no text, so no template is learned.
   weir('weir-slow', 'Weir without its fast path', {
     replace: ['.includes(`\n`)?null:', '.includes(``)?null:'],
   }),
-  // Anthropic's stream is its passthrough.
+  // Anthropic's stream measures the passthrough.
   weir('weir-messages', 'Weir, called by a client of Messages', {
     treatment: 'messages',
     sections: ['bulk', 'paced'],
     path: '/v1/messages',
   }),
-  // The stream of Responses is its passthrough; DeepSeek's goes by way of a provider that speaks chat alone, as DeepSeek speaks both.
+  // The Responses stream measures the passthrough. DeepSeek's stream uses a provider with chat only, because DeepSeek supports both protocols.
   weir('weir-responses', 'Weir, called by a client of Responses', {
     treatment: 'responses',
     sections: ['bulk', 'paced'],
@@ -173,11 +173,11 @@ export const ROWS: readonly Row[] = [
   weir('weir-keys', 'Weir with AUTH=keys', { sections: ['requests'], hasLedger: true }, { AUTH: 'keys' }),
   weir(
     'weir-limits',
-    'Weir with AUTH=keys, of a key that has every limit',
+    'Weir with AUTH=keys and a key that has every limit',
     { sections: ['requests'], hasLedger: true, limits: EVERY_LIMIT },
     { AUTH: 'keys' },
   ),
-  worker('naive', 'TextDecoderStream, split, JSON, a write a frame', './workers/naive.ts'),
+  worker('naive', 'TextDecoderStream, split, JSON, one write per frame', './workers/naive.ts'),
   worker(
     'eventsource-parser',
     'eventsource-parser and JSON in one TransformStream',
@@ -188,7 +188,7 @@ export const ROWS: readonly Row[] = [
   portkey('openai'),
 ];
 
-/** Whoever reads a stream reads OpenAI's chat; Weir and those that read nothing take others as well, Responses in its passthrough alone. */
+/** Rows that parse streams read only OpenAI's chat. Weir and rows that pass bytes through take the others too; the Responses stream needs Weir's passthrough. */
 export function takes({ treatment, isWeir }: Row, stream: StreamName): boolean {
   if (stream === 'responses') return treatment === 'bytes' || treatment === 'responses';
   return (stream !== 'anthropic' && stream !== 'gemini') || treatment === 'bytes' || isWeir;

@@ -1,4 +1,4 @@
-/** Starts and ends the processes that a row needs: a workerd of its own, and the load generator that all share. */
+/** Starts and stops the bench's processes: a workerd for each row, and one load generator. */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { type Bundle, ROOT } from './build.ts';
 import type { Job, JobResult, Ports } from './jobs.ts';
 import { type Row, upstreamUrl } from './rows.ts';
 
-/** The same workerd that wrangler runs: the package's default export is the path of the program. */
+/** The workerd that wrangler runs. The package's default export is the path of the binary. */
 const WORKERD: { readonly default: string } = createRequire(join(ROOT, 'node_modules/wrangler/package.json'))(
   'workerd',
 );
@@ -21,7 +21,7 @@ const START_LIMIT_MS = 20_000;
 export interface Workerd {
   readonly pid: number;
   readonly port: number;
-  /** From its start until it listened. */
+  /** Time from start to listening. */
   readonly startedInMs: number;
   stop(): Promise<void>;
 }
@@ -48,11 +48,11 @@ export async function startWorkerd(row: Row, bundled: Bundle, ports: Ports): Pro
   }
 }
 
-/** SQLite on a disk, as Cloudflare has it. */
+/** SQLite on disk, as at Cloudflare. */
 const LEDGER_OBJECTS = `durableObjectNamespaces = [(className = "LedgerObject", uniqueKey = "ledger", enableSql = true)],
       durableObjectStorage = (localDisk = "disk"),`;
 
-/** No inspector, no proxy: the one socket leads straight to the Worker, its KV and its upstream to the load generator. */
+/** Without inspector and proxy: the only socket connects to the Worker; KV and upstream connect to the load generator. */
 function workerdConfig(row: Row, bundled: Bundle, ports: Ports): string {
   const text = JSON.stringify;
   const storage = join(bundled.directory, 'objects');
@@ -87,7 +87,7 @@ async function listeningPort(child: ChildProcess): Promise<number> {
   const signal = AbortSignal.timeout(START_LIMIT_MS);
   const line = once(lines, 'line', { signal });
   const exit = once(child, 'exit', { signal }).then(() =>
-    Promise.reject(new Error('workerd ended at its start')),
+    Promise.reject(new Error('workerd exited during its start')),
   );
   exit.catch(() => {});
   const [message]: string[] = await Promise.race([line, exit]);
@@ -102,7 +102,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** The last resort: however this process ends, the other does not outlive it. */
+/** Kills the child even if this process ends without calling stop(). */
 function endWithThisProcess(child: ChildProcess): void {
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);

@@ -1,11 +1,11 @@
-/** The sections' measurements, with their medians and ratios. */
+/** The measurements of all sections, with medians and ratios. */
 import type { JobResult } from './jobs.ts';
 import { BASELINE, type SectionName } from './rows.ts';
 
 export interface Sample extends JobResult {
   readonly section: SectionName;
   readonly row: string;
-  /** What of the section: a stream and a chunk's size, streams and their pace, … */
+  /** The measured case of the section: a stream and a chunk size, a number of streams and their pace, … */
   readonly point: string;
   readonly round: number;
 }
@@ -17,7 +17,7 @@ export class Samples {
     this.all.push(sample);
   }
 
-  /** The first invalid output of a row, at one point or anywhere; null where there was none. */
+  /** The first invalid output of a row, at one point or at all points; null if there is none. */
   problem(section: SectionName, row: string, point?: string): string | null {
     const invalid = this.of(section, row, point).find(({ problem }) => problem !== null);
     return invalid?.problem ?? null;
@@ -27,7 +27,7 @@ export class Samples {
     return [...new Set(this.all.filter((sample) => sample.section === section).map(({ point }) => point))];
   }
 
-  /** NaN where it was not measured. */
+  /** NaN if it was not measured. */
   median(section: SectionName, row: string, point: string, figure: string): number {
     return median(this.valid(section, row, point).map(({ figures }) => figures[figure] ?? Number.NaN));
   }

@@ -1,4 +1,4 @@
-/** The four sections: each runs its rows in turn, round after round, so that all of them see the same machine. */
+/** The four sections. Each runs its rows in turn in every round, so that changes of the machine's load affect all rows equally. */
 import { setTimeout } from 'node:timers/promises';
 import { type Bundle, startupMs } from './build.ts';
 import type { Job, Target } from './jobs.ts';
@@ -12,17 +12,17 @@ export interface Bench {
   readonly bundles: ReadonlyMap<Row, Bundle>;
   readonly samples: Samples;
   readonly rounds: number;
-  /** `<streams>x<frames a second of each>`. */
+  /** `<streams>x<frames per second of each>`. */
   readonly paces: readonly string[];
   readonly isQuick: boolean;
   readonly showProgress: (progress: string) => void;
 }
 
-/** Sizes of the upstream's chunks in bytes; 0 is an event a chunk. */
+/** Sizes of the upstream's chunks in bytes; 0: one event per chunk. */
 const CHUNK_BYTES = [0, 64, 4096, 16384, 65536];
 const QUICK_CHUNK_BYTES = [0, 16384];
 const BULK_EVENTS = 5000;
-/** Fewer where each event is a read or several: an answer would take seconds. */
+/** Fewer for small chunks, where each event takes one or more reads: a response would take seconds. */
 const BULK_EVENTS_IN_SMALL_CHUNKS = 1000;
 const SMALL_CHUNK_BYTES = 1024;
 const PACED_ROUNDS = 3;
@@ -62,7 +62,7 @@ async function paced(bench: Bench): Promise<void> {
       stream,
       job: (target: Target): Job => ({ kind: 'paced', target, stream, streams, rate, ms }),
     }));
-    // Memory is a fresh process's own: each point has its own processes.
+    // Fresh processes for each point, because memory is measured.
     await withAll(bench, 'paced', async (targets) => {
       for (const target of targets.values()) {
         await bench.load.run({
@@ -125,7 +125,7 @@ interface Point {
   readonly job: (target: Target) => Job;
 }
 
-/** A B A B …: every row at a point, then the next point, then the next round. A first round only warms up. */
+/** Runs all rows at a point, then at the next point, then the next round. The first round is a warm-up. */
 async function interleave(
   bench: Bench,
   section: SectionName,
@@ -149,7 +149,7 @@ async function interleave(
   }
 }
 
-/** Runs something with a workerd for each row, all there at once, one used at a time. */
+/** Runs a function with one workerd per row. All run at the same time, and one is used at a time. */
 async function withAll(
   bench: Bench,
   section: SectionName,
@@ -189,7 +189,7 @@ async function targetOf(bench: Bench, row: Row, workerd: Workerd): Promise<Targe
   });
 }
 
-/** A key of the running Weir, created over its admin route. */
+/** Creates a key through the admin route of the running Weir. */
 async function makeKey({ limits }: Row, { port }: Workerd): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${port}/admin/keys`, {
     method: 'POST',
@@ -197,6 +197,6 @@ async function makeKey({ limits }: Row, { port }: Workerd): Promise<string> {
     body: JSON.stringify({ name: 'bench', ...limits }),
   });
   const made: { readonly key?: string } = JSON.parse(await response.text());
-  if (made.key === undefined) throw new Error(`Weir made no key: status ${response.status}`);
+  if (made.key === undefined) throw new Error(`Creating a key failed: status ${response.status}`);
   return made.key;
 }

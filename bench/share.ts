@@ -1,4 +1,4 @@
-/** How many of a text stream's frames take the fast path, provider by provider: counted, not timed. */
+/** Counts the share of text frames that take the fast path, for each provider. */
 
 import { responsesPassthrough } from '../src/protocols/openai-responses/passthrough.ts';
 import { openaiResponses } from '../src/protocols/openai-responses/upstream-reader.ts';
@@ -19,7 +19,7 @@ function choices(delta: Data, rest: Data = {}): readonly Data[] {
   return [{ index: 0, delta, ...rest, finish_reason: null }];
 }
 
-/** A text frame of each, as its recorded streams have it; OpenRouter's has the role each time, and a text twice. */
+/** A text frame of each provider, as in its recorded streams. OpenRouter's has the role in each frame, and reasoning twice. */
 const TEXT_FRAMES = {
   deepseek: (content) => ({ ...BASE, choices: choices({ content }, { logprobs: null }), usage: null }),
   mistral: (content, random) => ({ ...BASE, choices: choices({ content }), p: padding(random) }),
@@ -49,12 +49,12 @@ const TEXT_FRAMES = {
   },
 } satisfies Record<string, (content: string, random: () => number) => Data>;
 
-/** A stream around its text frames. */
+/** The frames of a stream. */
 interface Shape {
   readonly start: string;
   readonly end: string;
   readonly frame: (text: string, random: () => number, at: number) => string;
-  /** Of a passthrough; a chat client's by default. */
+  /** The pipeline of a passthrough; default: that of a chat client. */
   readonly passthrough?: Pick<Conversion, 'protocol' | 'openWriter'>;
 }
 
@@ -65,7 +65,7 @@ const CHAT_SHAPES = Object.entries(TEXT_FRAMES).map(([name, frameOf]): [string, 
   { start: OPENING, end: DONE_EVENT, frame: (text, random) => dataEvent(frameOf(text, random)) },
 ]);
 
-/** By their provider's name, and what else tells them apart. */
+/** By provider name and variant. */
 export const TEXT_STREAMS: readonly (readonly [name: string, Shape])[] = [
   ...CHAT_SHAPES,
   ['anthropic', { start: anthropicStart(), end: anthropicEnd(), frame: (text) => anthropicText(text) }],

@@ -1,4 +1,4 @@
-/** The upstream streams of the bench, generated after recorded ones: the same bytes every time, thousands of frames long. */
+/** Generates the upstream streams of the bench, modelled on recordings: thousands of frames, the same bytes every time. */
 import { seeded } from '../test/random.ts';
 import { anthropicEnd, anthropicStart, anthropicText, ENVELOPE_EVENTS } from './anthropic-stream.ts';
 import { geminiEnd, geminiStart, geminiText } from './gemini-stream.ts';
@@ -20,14 +20,14 @@ export const STREAM_NAMES = [
   'responses',
 ] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
-/** The streams that are also sent at a model's pace. */
+/** The streams of the paced section. */
 export const PACED_STREAMS = ['deepseek', 'anthropic', 'gemini', 'responses'] as const;
 export type PacedStream = (typeof PACED_STREAMS)[number];
 
-/** An event's data: an object that is still to be written, or a word such as `[DONE]`. */
+/** An event's data before serialization. */
 export type Data = Readonly<Record<string, unknown>>;
 
-/** Words as models send them: short, most with their space, some with characters that JSON or UTF-8 make long. */
+/** Words as models send them: short, most with a leading space, some with characters that are long in JSON or UTF-8. */
 const WORDS = [
   ...[
     ' the',
@@ -91,11 +91,11 @@ const XEROTIER = {
   system_fingerprint: null,
 };
 
-/** One event in so many is a vendor event. */
+/** One in this many events is a vendor event. */
 const VENDOR_EVERY = 20;
 const ARGUMENTS_OF_A_CALL = 50;
 
-/** A whole stream of so many events, the `[DONE]` not counted, as an upstream sends it. */
+/** A complete stream with this number of events, not counting `[DONE]`, as an upstream sends it. */
 export function streamText(name: StreamName, events: number): string {
   if (name === 'anthropic') return anthropicStream(events);
   if (name === 'gemini') return geminiStream(events);
@@ -173,7 +173,7 @@ export function pacedEnd(stream: PacedStream): string {
   return stream === 'anthropic' ? anthropicEnd() : dataEvent(finishOf('deepseek')) + DONE_EVENT;
 }
 
-/** The answer of the whole-request section: all of it in one event, or in an object. */
+/** The response of the requests section: one event with all text, or one object. */
 export function oneFrameText(): string {
   return dataEvent(deepseek({ role: 'assistant', content: 'Hello' }, 'stop', USAGE)) + DONE_EVENT;
 }
@@ -201,7 +201,7 @@ function choice(delta: Data, finish: string | null): Data {
   return { index: 0, delta, logprobs: null, finish_reason: finish };
 }
 
-/** The calls of an answer one after the other, each in fragments of its arguments. */
+/** Consecutive tool calls, each in fragments of its arguments. */
 function fragment(at: number, text: string): Data {
   const index = Math.floor(at / ARGUMENTS_OF_A_CALL);
   if (at % ARGUMENTS_OF_A_CALL > 0) return { index, function: { arguments: text } };

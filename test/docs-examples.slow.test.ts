@@ -51,7 +51,7 @@ beforeAll(async () => {
   for await (const line of createInterface({ input: child.stdout })) {
     const shown = /export WEIR_URL=(\S+) WEIR_KEY=(\S+)/.exec(line);
     if (shown !== null) Object.assign(env, { WEIR_URL: shown[1], WEIR_KEY: shown[2] });
-    if (line.includes('Running until Ctrl-C')) break;
+    if (line.includes('runs until you press Ctrl-C')) break;
   }
   child.stdout.resume();
   expect(env.WEIR_KEY).toMatch(/^weir_/);

@@ -20,7 +20,7 @@ const EVENTS = [
 ].map((choice) => ({ id: 'c1', created: 1, model: 'deepseek-flash', choices: [{ index: 0, ...choice }] }));
 const USAGE = { id: 'c1', choices: [], usage: { prompt_tokens: 5, completion_tokens: 4, total_tokens: 9 } };
 
-// What workerd has and Node does not.
+// Globals of workerd that Node lacks.
 const WORKERS = 'data:text/javascript,export const tracing = undefined; export class DurableObject {}';
 registerHooks({
   resolve: (specifier, context, next) =>
@@ -71,7 +71,7 @@ await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed:
 const text = await send('/v1/chat/completions', key, chat);
 const { result } = await session.post('Profiler.takePreciseCoverage');
 if (!text.includes('world') || !text.endsWith('data: [DONE]\n\n'))
-  throw new Error(`Not a whole stream: ${text}`);
+  throw new Error(`The stream is incomplete: ${text}`);
 
 const executed = result.flatMap(({ url, functions }) => {
   if (!url.startsWith(pathToFileURL(DIST).href)) return [];

@@ -10,7 +10,7 @@ import type { Job } from './ledger/scale-worker.ts';
 const DAY_MS = 86_400_000;
 const DAYS = 31;
 const CHUNK = 20_000;
-/** Records of a call: a Queue's batch while it is measured; otherwise more, because each call is a write to disk. */
+/** Records per call: the batch size of a Queue where it is measured; otherwise more, because each call is one write to disk. */
 const BATCH = 100;
 const LARGE_BATCH = 2000;
 const DIRECTORY = '*';

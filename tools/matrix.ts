@@ -1,4 +1,4 @@
-/** Runs every client's protocol at every provider and prints what came of it as a table: npm run matrix. Exits with 1 where a cell failed. */
+/** Runs every client protocol with every provider and prints the results as a table: npm run matrix. Exits with 1 if a cell fails. */
 import { COLUMNS, HEAD, rowLine, startMatrixGateway } from './matrix/matrix.ts';
 import { ROWS } from './matrix/rows.ts';
 

@@ -1,4 +1,4 @@
-/** Tests `npm run new-provider acme` in a copy of the repository: the new files pass every check except for the marks, and all checks once the marks are done. */
+/** Runs `npm run new-provider acme` in a copy of the repository. The generated files pass every check except the one that lists open TODO marks. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ function run(...args: readonly string[]) {
   return spawnSync(process.execPath, args, { cwd: clone, encoding: 'utf8' });
 }
 
-/** The names and messages of the failed checks. */
+/** The names of the failing checks, with their messages. */
 function failures(): string[] {
   const report = join(clone, 'report.json');
   run('node_modules/vitest/vitest.mjs', 'run', '--reporter=json', `--outputFile=${report}`, ...CHECKS);
@@ -47,7 +47,7 @@ function edit(path: string, change: (text: string) => string): void {
 }
 
 test(
-  'the script prints what is left, and refuses an id that exists or is invalid',
+  'the script lists the remaining steps, and rejects a missing or existing id',
   () => {
     for (const id of ['openai', 'Acme']) {
       const { status, stderr } = run('tools/new-provider.ts', id);
@@ -56,19 +56,19 @@ test(
     }
     const { status, stdout, stderr } = run('tools/new-provider.ts', 'acme');
     expect([status, stderr]).toEqual([0, '']);
-    expect(stdout).toContain('1. src/providers/acme.ts: its base URL, the table of what it accepts');
-    expect(run('tools/new-provider.ts', 'acme').stderr).toContain('There is a provider acme already');
+    expect(stdout).toContain('1. src/providers/acme.ts: its base URL, the table of the fields it accepts');
+    expect(run('tools/new-provider.ts', 'acme').stderr).toContain('The provider acme already exists');
   },
   LIMIT_MS,
 );
 
 test(
-  'what it lays out has types, and fails one check, which lists the marks with file and line',
+  'the generated files type-check, and the only failing check lists the TODO marks with file and line',
   () => {
     expect(run('node_modules/typescript/bin/tsc', '-p', 'test/tsconfig.json').stdout).toBe('');
     const found = failures();
     expect(found).toHaveLength(1);
-    expect(found[0]).toContain('no mark of npm run new-provider is left');
+    expect(found[0]).toContain('no TODO mark of npm run new-provider remains');
     for (const place of [
       'src/providers/acme.ts:',
       'tools/simulator/acme.ts:',
@@ -81,7 +81,7 @@ test(
 );
 
 test(
-  'with the marks worked off, and two quirks in its table, every check passes',
+  'every check passes after the TODO marks are done and the table has two quirks',
   () => {
     for (const path of [
       'src/providers/acme.ts',
@@ -104,7 +104,7 @@ test(
 );
 
 test(
-  'a quirk without effect, and what is missing, are said in sentences with the file to change',
+  'each check for a quirk without effect or a missing entry names the file to change',
   () => {
     edit('src/providers/acme.ts', (text) => text.replace('store: {', 'max_tokens: {'));
     rmSync(join(clone, 'test/fixtures/acme'), { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * Creates the files of a new provider with an OpenAI-compatible chat API: npm run new-provider <id>. What is left to do is marked
- * `TODO(<id>)`, and a test lists the marks.
+ * Generates the files of a new provider with an OpenAI-compatible chat API: npm run new-provider <id>. Open work is marked
+ * `TODO(<id>)`, and a test lists each mark.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -25,7 +25,7 @@ change('.dev.vars.example', [[/^# GEMINI_API_KEY=$/m, `# GEMINI_API_KEY=\n# ${NA
 change('package.json', [
   [
     /^( {6}"WEIR_KV": \{)$/m,
-    `      "${NAME}_API_KEY": {\n        "description": "Your key of TODO(${id}): its name, and a link to its page of keys. It enables \`${id}/…\`."\n      },\n$1`,
+    `      "${NAME}_API_KEY": {\n        "description": "Your key of TODO(${id}): its name, and a link to its API keys page. It enables \`${id}/…\`."\n      },\n$1`,
   ],
 ]);
 write(`tools/simulator/${id}.ts`, sceneFile());
@@ -54,49 +54,49 @@ write(`${fixture}/expected.sse`, frames(`${id}/${MODEL}`, ',"logprobs":null'));
 write(`${fixture}/case.json`, caseFile());
 
 process.stdout.write(`
-The files of ${id} are there. What is left:
+The files of ${id} are written. Remaining steps:
 
-1. src/providers/${id}.ts: its base URL, the table of what it accepts, and its refusals, with source and date beside each row.
-   src/request-translation/rules.ts describes the rows. tools/simulator/${id}.ts refuses what the table says.
-2. ${fixture}/: replace upstream.sse by a stream as ${id} sends it, expected.sse by what a client must get, and case.json by the request
-   and its record (docs/contract/ has the rules that it names).
-3. Every other TODO(${id}): npx vitest run tools/simulator/providers.test.ts lists them.
-4. Optional: its prices, in src/metering/pricing/${id}.ts, listed in price-book.ts.
+1. src/providers/${id}.ts: its base URL, the table of the fields it accepts, and its error texts. Add source and date to each row.
+   src/request-translation/rules.ts describes the rows. tools/simulator/${id}.ts rejects what the table declares as rejected.
+2. ${fixture}/: replace upstream.sse with a recorded stream of ${id}, expected.sse with what the client must receive, and case.json with the request and its record
+   (docs/contract/ has the rules that case.json names).
+3. Each other TODO(${id}): npx vitest run tools/simulator/providers.test.ts lists them.
+4. Optional: add its prices in src/metering/pricing/${id}.ts and list that file in price-book.ts.
 5. npx biome check --write . && npm run types
    npx vitest run test/contract test/request-translation tools/simulator test/deploy.test.ts && npx vitest run --mode slow tools/matrix
 `);
 
 function problemOf(given: string): string | null {
   if (!ID.test(given)) {
-    return 'npm run new-provider <id>: the id has 2 to 24 lowercase letters and digits and begins with a letter, such as acme';
+    return 'npm run new-provider <id>: the id has 2 to 24 lowercase letters and digits and begins with a letter, for example acme';
   }
   return [...PROVIDERS, ...PROFILES].some((known) => known.id === given)
-    ? `There is a provider ${given} already: src/providers/`
+    ? `The provider ${given} already exists: src/providers/`
     : null;
 }
 
 function providerFile(): string {
-  return `/** TODO(${id}): its name, and the pages of its API reference, with the date on which they were read. */
+  return `/** TODO(${id}): its name, and the pages of its API reference with the date on which they were read. */
 import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';
 import type { RequestRules } from '../request-translation/rules.ts';
 import type { Provider } from './provider.ts';
 
 export const CHAT: RequestRules = {
-  // TODO(${id}): a row for each field that it renames, refuses or ignores (src/request-translation/rules.ts), with source and date.
+  // TODO(${id}): a row for each field that it renames, rejects or ignores (src/request-translation/rules.ts), with source and date.
   fields: {},
-  // TODO(${id}): in which field it accepts reasoning of earlier turns, and what it refuses in messages.
+  // TODO(${id}): in which form it accepts reasoning of earlier turns, and what it rejects in messages.
   messages: { reasoning: [{ form: 'reasoning_content' }] },
   streamUsage: 'on_request',
 };
 
 export const ${id}: Provider<'${NAME}_API_KEY' | '${NAME}_BASE_URL'> = {
   id: '${id}',
-  // TODO(${id}): its name, as the provider writes it.
+  // TODO(${id}): its name as the provider spells it.
   name: '${id}',
   hosts: [],
   apiKeySettings: ['${NAME}_API_KEY'],
   baseUrlSettings: ['${NAME}_BASE_URL'],
-  // TODO(${id}): the URL of its API, without /chat/completions.
+  // TODO(${id}): the base URL of its API, before /chat/completions.
   defaultBaseUrl: 'https://api.${id}.example/v1',
   endpoints: {
     chat: {
@@ -111,7 +111,7 @@ export const ${id}: Provider<'${NAME}_API_KEY' | '${NAME}_BASE_URL'> = {
 
 function sceneFile(): string {
   return `/**
- * TODO(${id}): how its responses differ from OpenAI's chunks. It refuses what the provider's table says.
+ * TODO(${id}): how its stream differs from plain OpenAI chunks. The simulator rejects the requests that the provider's table declares as rejected.
  *
  * Tokens (completion): ${MODEL} 7.
  */
@@ -128,7 +128,7 @@ export const ${id} = tableScene({
 `;
 }
 
-/** A short stream in OpenAI's form, as the upstream sends it and as a client gets it. */
+/** A short stream of plain chunks, as the upstream sends it and as the client receives it. */
 function frames(model: string, more = ''): string {
   const chunk = (choices: string, last = '') =>
     `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"${model}","choices":[${choices}]${last}}\n\n`;
@@ -146,7 +146,7 @@ function frames(model: string, more = ''): string {
 
 function caseFile(): string {
   const described = {
-    about: `TODO(${id}): where this stream comes from, and what it shows.`,
+    about: `TODO(${id}): the source of this stream, and what it shows.`,
     rules: ['C1', 'C4', 'C8', 'U1', 'U2', 'U3'],
     route: 'chat',
     model: MODEL,
@@ -172,12 +172,12 @@ function caseFile(): string {
 }
 
 function write(path: string, text: string): void {
-  if (existsSync(path)) throw new Error(`${path} exists already, and is not overwritten`);
+  if (existsSync(path)) throw new Error(`${path} already exists and is not overwritten`);
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
 }
 
-/** Throws if a change does not find its place, for example because the file has changed. */
+/** Throws if a place is not found: then the layout of that file has changed. */
 function change(path: string, changes: readonly (readonly [place: RegExp, text: string])[]): void {
   let text = readFileSync(path, 'utf8');
   for (const [place, put] of changes) {

@@ -1,4 +1,4 @@
-/** Writes the page that the Worker serves, from its sources in src/dashboard/page. npm run page */
+/** Builds the page that the Worker serves from its sources in src/dashboard/page: npm run page. */
 import { writeFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import { buildPage, GENERATED } from './page/build.ts';

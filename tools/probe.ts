@@ -1,7 +1,7 @@
 /**
- * Asks a real provider what it takes, refuses and streams today, and compares that with Weir's table: node tools/probe.ts PROVIDER
- * [--model NAME] [--base-url URL] [--key KEY] [--only GLOB] [--json]. It costs some hundred short answers. `--key ''` is for a server without keys. Exits with 1 where
- * Weir is wrong, with 2 where something is missing or the provider refuses the key.
+ * Finds out what a real provider accepts, rejects and streams today, and compares it with Weir's table: node tools/probe.ts PROVIDER
+ * [--model NAME] [--base-url URL] [--key KEY] [--only GLOB] [--json]. It makes about a hundred short requests, which cost money.
+ * `--key ''` is for a server without keys. Exits with 1 if Weir is wrong, and with 2 if an argument is missing or the provider rejects the key.
  */
 import { parseArgs } from 'node:util';
 import { configuredProvider } from '../src/providers/compatible.ts';
@@ -17,7 +17,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const USAGE =
   'npm run probe -- <provider> [--model NAME] [--base-url URL] [--key KEY] [--only GLOB] [--json]';
 
-/** What the caller has to give or to set before anything can be asked. */
+/** A missing or invalid argument or setting. */
 class UsageError extends Error {}
 
 function readArguments() {
@@ -39,12 +39,12 @@ function readArguments() {
 
 function providerOf(id: string): Provider {
   const known = PROVIDERS.find((provider) => provider.id === id);
-  // Its rules are what is held against the provider: one with an API of its own has none.
+  // The probe compares request rules with the provider. Providers with their own API have none.
   if (known?.endpoints.chat?.request.kind === 'chat') return known;
   const profile = PROFILES.find((candidate) => candidate.id === id);
   const ids = new Set([...PROVIDERS, ...PROFILES].map((candidate) => candidate.id));
   if (profile === undefined) {
-    throw new UsageError(`${USAGE}\nThe provider is one of ${[...ids].join(', ')}.`);
+    throw new UsageError(`${USAGE}\nThe provider must be one of ${[...ids].join(', ')}.`);
   }
   const name = id.toUpperCase();
   return {

@@ -1,7 +1,7 @@
 /**
- * Runs many streams at once through the gateway, and prints their outcomes: node tools/soak.ts [--streams 1000]
- * [--seconds 30] [--seed 1] [--client chat|completions|messages|responses|lane|all] [--flap: one of three targets comes and goes].
- * Exits with 1 if a record is missing, duplicated or incorrect, or an answer is invalid.
+ * Runs many concurrent streams through the gateway and prints their results: node tools/soak.ts [--streams 1000]
+ * [--seconds 30] [--seed 1] [--client chat|completions|messages|responses|passthrough|all] [--flap: one of three targets fails from time to time].
+ * Exits with 1 if a record is missing, duplicated or incorrect, or a response is invalid.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,14 +17,14 @@ import { PROMPT_TOKENS } from './soak/dialects.ts';
 import { FLAPPING_VARS, flap, flapLines, lostMs, MAX_LOST_MS } from './soak/flapping.ts';
 import { CLIENTS, PLAN_KINDS, type Plan } from './soak/plan.ts';
 
-/** Between two events of an upstream: an answer of sixteen words takes eight seconds. */
+/** Time between two upstream events: sixteen words take eight seconds. */
 const PACE_MS = 500;
-/** workerd notices a client that left at its next write or the one after. */
+/** workerd notices a disconnected client at the next write or the one after. */
 const NOTICE_MS = 3 * PACE_MS;
 const SAMPLE_MS = 250;
 const MAX_STREAMS = 5000;
 const MAX_SECONDS = 600;
-/** Records come after the answers: with 30 s for writing one, none comes later than this. */
+/** Records are written after the responses. Writing one may take 30 s, so none is later than this. */
 const MAX_SETTLE_MS = 60_000;
 const MAX_FAULTS_SHOWN = 20;
 const MIB = 1024 * 1024;
@@ -37,12 +37,12 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     client: { type: 'string', default: ALL },
     flap: { type: 'boolean', default: false },
-    /** Set in the process of the clients alone. */
+    /** Set only in the process that runs the clients. */
     url: { type: 'string' },
   },
 });
 const clients = CLIENTS.filter((name) => values.client === ALL || values.client === name);
-if (clients.length === 0) throw new Error(`--client is one of ${[...CLIENTS, ALL].join(', ')}`);
+if (clients.length === 0) throw new Error(`--client must be one of ${[...CLIENTS, ALL].join(', ')}`);
 const load: Load = {
   url: values.url ?? '',
   streams: Math.min(Number(values.streams), MAX_STREAMS),
@@ -94,7 +94,7 @@ function decodeOutcome(message: unknown): Outcome {
   };
 }
 
-/** The records, once there are so many, or those present at the time limit. */
+/** Waits for this number of records; returns those present at the time limit. */
 async function settled(gateway: Gateway, count: number): Promise<RecordSummary[]> {
   const until = Date.now() + MAX_SETTLE_MS;
   for (;;) {
@@ -131,9 +131,9 @@ function* findFaults(outcomes: readonly Outcome[], records: readonly RecordSumma
   }
   if (load.flaps) {
     const longest = Math.max(...lostMs(requestLines(gateway)));
-    if (longest > MAX_LOST_MS) yield `a request lost ${longest} ms on targets that were given up`;
+    if (longest > MAX_LOST_MS) yield `a request spent ${longest} ms on failed targets`;
   }
-  // The remaining records are of clients without an id: those disconnected before the head.
+  // The remaining records have no known id: their clients disconnected before the response head.
   for (const record of byId.values())
     if (record.status !== 'cancelled')
       yield `${record.request_id}, whose client disconnected early: ${record.status}`;
@@ -142,21 +142,21 @@ function* findFaults(outcomes: readonly Outcome[], records: readonly RecordSumma
 function recordFaults(record: RecordSummary, plan: Plan, leftAt: number | null): string[] {
   const { error_code, total_ms, prompt_tokens, completion_tokens, estimated, client } = record;
   const { status, protocol, answers } = plan;
-  if (client !== protocol) return [`the record is of a client of ${client}`];
-  // A client that the machine held up may leave when its answer is all but sent.
+  if (client !== protocol) return [`the record's client protocol is ${client}`];
+  // On a slow machine, a client may disconnect when its response is almost complete.
   const leftTooLate = leftAt !== null && Date.parse(record.ended) < leftAt + NOTICE_MS;
   if (record.status === 'finished' && leftTooLate) return [];
   if (record.status !== status) {
     return [`the record is ${record.status} (${error_code}) after ${total_ms} ms, not ${status}`];
   }
   if (status !== 'finished') return [];
-  // What a target took that was given up in silence is estimated.
+  // The tokens of a target that failed silently are estimated.
   if (load.flaps) return completion_tokens === 0 ? ['the record lacks the reported tokens'] : [];
   const isExact = prompt_tokens === PROMPT_TOKENS && completion_tokens === answers[0]?.completionTokens;
   return isExact && !estimated ? [] : [`the record has ${prompt_tokens} and ${completion_tokens} tokens`];
 }
 
-/** Samples the memory of each workerd process, and the pauses of this one, while the load runs. */
+/** Samples the memory of the workerd processes and the pauses of this process while the load runs. */
 class Memory {
   readonly #ids = workerdIds();
   readonly #samples: number[][] = [];
@@ -175,18 +175,18 @@ class Memory {
     this.#delays.disable();
   }
 
-  /** The longest pause of this process, which simulates the upstreams: beyond the idle timeout it makes them fail. */
+  /** The longest pause of this process, which simulates the upstreams. A pause beyond the idle timeout makes them fail. */
   get longestPauseMs(): number {
     return Math.round(this.#delays.max / 1e6);
   }
 
-  /** What all of them grew by at most, in KiB. */
+  /** The peak growth of all processes together, in KiB. */
   get peakKiB(): number {
     const sums = this.#samples.map((sample) => sample.reduce((sum, bytes) => sum + bytes, 0));
     return Math.round((Math.max(...sums) - (sums[0] ?? 0)) / 1024);
   }
 
-  /** For each process its id, and MiB at the start, the quartiles and the end. */
+  /** For each process: its id, and its MiB at the start, at the quartiles and at the end. */
   get rows(): string[][] {
     const last = this.#samples.length - 1;
     const times = [0, 0.25, 0.5, 0.75, 1].map((part) => Math.round(part * last));
@@ -206,7 +206,7 @@ function print(
   const plans = outcomes.map(({ number }) => planIn(load, number));
   const statuses = ['finished', 'failed', 'timed_out', 'cancelled'];
   const rows = [
-    ['streams at once', String(load.streams)],
+    ['concurrent streams', String(load.streams)],
     ['requests', String(outcomes.length)],
     ...PLAN_KINDS.map((kind) => [`  ${kind}`, String(plans.filter((plan) => plan.kind === kind).length)]),
     ...CLIENTS.map((name) => [`  of ${name}`, String(plans.filter(({ client }) => client === name).length)]),
@@ -218,7 +218,7 @@ function print(
     ["simulator's longest pause, ms", String(memory.longestPauseMs)],
     ['', 'start', '25%', '50%', '75%', 'end'],
     ...memory.rows,
-    ['memory at its peak, KiB a stream', String(Math.round(memory.peakKiB / load.streams))],
+    ['peak memory, KiB per stream', String(Math.round(memory.peakKiB / load.streams))],
     ['faults', String(faults.length)],
   ];
   const lines = rows.map(

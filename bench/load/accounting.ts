@@ -1,13 +1,13 @@
-/** A process's figures from the operating system: the CPU time of its threads, and its resident memory. */
+/** Reads a process's figures from the operating system: the CPU time of its threads, and its resident memory. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Linux counts a process's time in hundredths of a second for every program, whatever the kernel's own clock is. */
+/** Linux reports process times in hundredths of a second, independent of the kernel's clock. */
 const TICK_MS = 10;
 const PAGE_KIB = 4;
 
 /**
- * CPU time of a process so far, user and system, in ms. The scheduler's own sums per thread are exact to the ns; where a
- * kernel has none, it is utime + stime of /proc/<pid>/stat, in ticks of 10 ms.
+ * CPU time of a process so far, user and system, in ms. The scheduler's sums per thread have ns resolution. If the
+ * kernel has none, this is utime + stime of /proc/<pid>/stat, in ticks of 10 ms.
  */
 export function cpuMs(pid: number): number {
   return scheduledMs(pid) ?? tickedMs(pid);
@@ -27,7 +27,7 @@ function scheduledMs(pid: number): number | undefined {
 
 function tickedMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  // Behind the command, which may hold spaces, utime and stime are the 12th and the 13th field.
+  // After the command, which may contain spaces, utime and stime are the 12th and 13th fields.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }

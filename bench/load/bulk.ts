@@ -1,4 +1,4 @@
-/** Bulk: whole streams as fast as they go, one after the other; CPU of workerd for each of the upstream's events. */
+/** Bulk: streams at full speed, one after the other; CPU of workerd per upstream event. */
 import { hash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { BulkJob, JobResult, Target } from '../jobs.ts';
@@ -7,10 +7,10 @@ import { problemOf } from './check.ts';
 import { Connection } from './client.ts';
 import { bulkBody, bulkModel } from './upstream.ts';
 
-/** What a row writes after the answer's end (a usage record) belongs to it. */
+/** Time for the work after a response's end, such as a usage record, which counts too. */
 const SETTLE_MS = 30;
 
-/** The digest of an answer that passed the check, by row and model: identical bytes need no second check. */
+/** Digests of responses that passed the check, by row and model: identical bytes need no second check. */
 const known = new Map<string, string>();
 
 export async function runBulk(job: BulkJob): Promise<JobResult> {

@@ -1,4 +1,4 @@
-/** Checks a row's output: every frame present, in order, with everything that the upstream sent, and the end. */
+/** Checks a row's output: all frames present, in order, with all upstream data, and the end. */
 
 import { checkMessages } from '../../test/contract/check-messages.ts';
 import { isObject, parseJson } from '../../test/contract/json.ts';
@@ -11,14 +11,14 @@ import { checkResponses } from '../../test/protocols/openai-responses/check.ts';
 import { readResponses } from '../../test/protocols/openai-responses/reading.ts';
 
 /**
- * What a row does to a stream: nothing at all; each chunk becomes a frame of its own and vendor events are dropped; or each piece
- * of a chunk becomes an event of Anthropic's, or of Responses.
+ * What a row does to a stream: `bytes`: nothing; `frames`: writes a frame for each chunk and drops vendor events; `messages` and
+ * `responses`: writes an event of that protocol for each part of a chunk.
  */
 export type Treatment = 'bytes' | 'frames' | 'messages' | 'responses';
 
-/** The error in an answer, or null. */
+/** The error in a response, or null. */
 export function problemOf(treatment: Treatment, upstream: string, client: string): string | null {
-  if (treatment === 'bytes') return upstream === client ? null : 'the bytes are not the upstream’s';
+  if (treatment === 'bytes') return upstream === client ? null : 'the bytes differ from the upstream’s';
   if (treatment === 'messages') return problemOfMessage(upstream, client);
   if (treatment === 'responses') return problemOfResponses(upstream, client);
   const wanted = countWanted(upstream);
@@ -29,11 +29,11 @@ export function problemOf(treatment: Treatment, upstream: string, client: string
   return found.length === 0 ? null : found.join('; ').slice(0, 160);
 }
 
-/** Anthropic's own events come as they are, but for the model's name: client and provider speak one dialect. */
+/** Passthrough of Anthropic's events changes only the model's name. */
 function problemOfMessage(upstream: string, client: string): string | null {
   if (isAnthropic(upstream)) {
     const named = upstream.replace(MODEL, MODEL.exec(client)?.[0] ?? '');
-    return named === client ? null : 'the events are not the upstream’s';
+    return named === client ? null : 'the events differ from the upstream’s';
   }
   const [fault] = checkMessages(client);
   if (fault !== undefined) return fault;
@@ -41,11 +41,11 @@ function problemOfMessage(upstream: string, client: string): string | null {
   const { text, reasoning, calls, usage } = readMessage(client);
   const got = [text, reasoning, ...calls.map((call) => call.name + call.arguments)];
   const all = sent?.toolCalls.map((call) => call.name + call.arguments) ?? [];
-  if (got.join('\n') !== [sent?.text, sent?.reasoning, ...all].join('\n')) return 'a text is lost';
+  if (got.join('\n') !== [sent?.text, sent?.reasoning, ...all].join('\n')) return 'text is lost';
   return usage === null ? 'no usage' : null;
 }
 
-/** The first in a stream is the message's. */
+/** The first match in a stream is the message's. */
 const MODEL = /"model":"[^"]*"/;
 
 function isAnthropic(upstream: string): boolean {
@@ -57,24 +57,24 @@ function readAny(upstream: string): Reading {
   return isAnthropic(upstream) ? readAnthropic(upstream) : readUpstream(upstream, 'sse');
 }
 
-/** Of Anthropic's events the first, each text and the last become a chunk. */
+/** The first and the last of Anthropic's events and each text become a chunk. */
 function countWanted(upstream: string): number {
   if (!isAnthropic(upstream)) return countChunks(upstream);
   return [...upstream.matchAll(/^event: (?:message_start|content_block_delta|message_stop)$/gm)].length;
 }
 
-/** The bench's calls have arguments that are no JSON: that alone is the upstream's. */
+/** The only expected problem: the arguments of the bench's tool calls are not JSON. */
 const UPSTREAMS_FAULT = /arguments are no JSON object$/;
 
 function problemOfResponses(upstream: string, client: string): string | null {
   // The passthrough.
   if (upstream.startsWith('event: response.created')) {
-    return upstream === client ? null : 'the events are not the upstream’s';
+    return upstream === client ? null : 'the events differ from the upstream’s';
   }
   const fault = checkResponses(client).find((found) => !UPSTREAMS_FAULT.test(found));
   if (fault !== undefined) return fault;
   const found = differences(readAny(upstream), readResponses(client));
-  // The protocol has 0 where none was told.
+  // The protocol has 0 if nothing was reported.
   return (
     found.filter((difference) => !/^usage (?:cached|reasoning)/.test(difference))[0]?.slice(0, 160) ?? null
   );
@@ -89,12 +89,12 @@ function countChunks(text: string): number {
   return chunks;
 }
 
-/** The same for an answer that is one object. */
+/** The same for a non-streaming response. */
 export function problemOfWhole(client: string): string | null {
   const answer = parseJson(client);
   const json = JSON.stringify(answer ?? null);
   if (!isObject(answer) || answer.object !== 'chat.completion')
-    return `no completion: ${client.slice(0, 200)}`;
+    return `not a completion: ${client.slice(0, 200)}`;
   return json.includes('"content":"Hello"') && json.includes('"total_tokens":5011')
     ? null
     : `text lost: ${json}`;

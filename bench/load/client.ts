@@ -1,10 +1,10 @@
-/** A client's connection to workerd: one request at a time, its answer's bytes handed on as they come. */
+/** A client connection to workerd: one request at a time; passes the response's bytes on as they arrive. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { MessageReader } from './http1.ts';
 
 export interface Ask {
-  /** Absent: that of chat completions. */
+  /** Default: the path of chat completions. */
   readonly path?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -36,7 +36,7 @@ export class Connection {
     return new Connection(socket);
   }
 
-  /** Resolves with the status when the answer is whole. */
+  /** Resolves with the status when the response is complete. */
   ask(ask: Ask, onBody: (bytes: Buffer) => void): Promise<number> {
     this.#onBody = onBody;
     this.#answer = Promise.withResolvers<number>();
@@ -50,7 +50,7 @@ export class Connection {
   }
 
   close(): void {
-    // The rejection that the close causes is ignored.
+    // Ignores the rejection that the close causes.
     this.#answer.promise.catch(() => {});
     this.#socket.destroy();
   }

@@ -1,4 +1,4 @@
-/** Cold: the first stream of a fresh process; CPU of workerd until its first byte and after each mark. */
+/** Cold: the first stream of a fresh process; CPU of workerd until its first byte and until each mark. */
 import type { ColdJob, JobResult } from '../jobs.ts';
 import { cpuMs } from './accounting.ts';
 import { readPaced } from './paced-client.ts';
@@ -7,7 +7,7 @@ import { openPacer } from './pacer.ts';
 export async function runCold({ target, rate, marks }: ColdJob): Promise<JobResult> {
   openPacer(marks.at(-1));
   const figures: Record<string, number> = {};
-  // All that the process has spent until its first request: the runtime's own start, and the script's.
+  // CPU time before the first request: the start of the runtime and of the script.
   const startMs = cpuMs(target.pid);
   figures.startMs = startMs;
   const { firstByteMs, problem } = await readPaced({

@@ -1,4 +1,4 @@
-/** As much of HTTP/1.1 as the bench speaks: its own, because node:http would cost as much as what is measured. */
+/** A minimal HTTP/1.1 for the bench, because node:http would cost as much CPU as the measured Workers. */
 
 export interface MessageSink {
   /** The start line and the headers. */
@@ -9,15 +9,15 @@ export interface MessageSink {
 
 const LF = 10;
 
-/** Reads messages, one after the other, off a connection's bytes. */
+/** Parses consecutive messages from a connection's bytes. */
 export class MessageReader {
   readonly #sink: MessageSink;
-  /** The start of a line whose end has not come. */
+  /** The start of an incomplete line. */
   #held = '';
   #head: string[] = [];
   #inChunks = false;
   #isLastChunk = false;
-  /** Bytes of the body, or of its present chunk, that are still to come. */
+  /** Remaining bytes of the body or of its current chunk. */
   #left = 0;
 
   constructor(sink: MessageSink) {
@@ -89,7 +89,7 @@ export function chunkOf(text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 }
 
-/** A body in chunks of so many bytes: a reader that takes a chunk at a time, as workerd does, reads no more at once. */
+/** Splits a body into chunks of this size. A reader that takes one chunk at a time, like workerd, gets at most this much per read. */
 export function inChunks(body: Buffer, chunkBytes: number): Buffer {
   const parts: Buffer[] = [];
   for (let at = 0; at < body.length; at += chunkBytes) {

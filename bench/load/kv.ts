@@ -1,11 +1,11 @@
-/** KV as workerd speaks to it, in memory: keys are kept, usage records are only counted. */
+/** An in-memory KV server for workerd: stores keys, and only counts usage records. */
 import { wholeResponse } from './http1.ts';
 import { serve } from './serve.ts';
 
 const keys = new Map<string, string>();
 let records = 0;
 
-/** Usage records that were written so far. */
+/** The number of usage records written so far. */
 export function recordsWritten(): number {
   return records;
 }

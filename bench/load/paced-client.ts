@@ -1,4 +1,4 @@
-/** The client of one paced stream: finds each frame's mark in what arrives, and compares it with the frame before. */
+/** The client of one paced stream: finds each frame's mark in the received bytes and compares it with the previous one. */
 import type { Target } from '../jobs.ts';
 import { type PacedStream, pacedEnd } from '../streams.ts';
 import { askFor } from './bulk.ts';
@@ -6,22 +6,22 @@ import { problemOf } from './check.ts';
 import { Connection } from './client.ts';
 import { framesSent, MARK, pacedText } from './pacer.ts';
 
-/** Longer than a mark and than the end, so that neither is missed where two reads cut it. */
+/** Longer than a mark and than the end, so that neither is missed if it is split between two reads. */
 const CARRIED_CHARACTERS = 40;
 const DONE = 'data: [DONE]\n\n';
 const MESSAGE_STOP = 'data: {"type":"message_stop"}\n\n';
-/** Where Responses begin to repeat what they said. */
+/** The event at which Responses streams begin to repeat their text. */
 const REPETITION = 'response.output_text.done';
 
 export interface PacedClientOptions {
   readonly target: Target;
   readonly stream: PacedStream;
   readonly model: string;
-  /** Called for each frame, with the ms since it was written. */
+  /** Called for each frame with the ms since the upstream wrote it. */
   readonly onFrame: (latencyMs: number, number: number) => void;
-  /** Keeps the whole answer, and checks it as bulk answers are. */
+  /** Whether to keep the complete response and check it like bulk responses. */
   readonly isKept: boolean;
-  /** Cancels the answer, which then rejects. */
+  /** Cancels the response, which then rejects. */
   readonly signal?: AbortSignal;
 }
 
@@ -30,7 +30,7 @@ export interface PacedAnswer {
   readonly problem: string | null;
 }
 
-/** Asks, and reads to the end. */
+/** Sends the request and reads the response to its end. */
 export async function readPaced(options: PacedClientOptions): Promise<PacedAnswer> {
   const { target, stream, model, onFrame, isKept, signal } = options;
   const connection = await Connection.open(target.port);
@@ -66,18 +66,18 @@ export async function readPaced(options: PacedClientOptions): Promise<PacedAnswe
   const sent = framesSent(model);
   let problem: string | null = null;
   if (status !== 200) problem = `status ${status}`;
-  else if (!isInOrder) problem = 'frames are out of order, twice there or lost';
+  else if (!isInOrder) problem = 'frames are out of order, duplicated or lost';
   else if (frames !== sent) problem = `${frames} frames instead of ${sent}`;
   else if (!carried.endsWith(endOf(target, stream))) problem = `ends with ${JSON.stringify(carried)}`;
   else if (isKept) {
-    // Behind them they may be repeated.
+    // After them, the frames may be repeated.
     const marks = [...kept.matchAll(MARK)].slice(0, frames).map(([mark]) => mark);
     problem = problemOf(target.treatment, pacedText(stream, marks), kept);
   }
   return { firstByteMs, problem };
 }
 
-/** The last characters of an answer that is whole. */
+/** The last characters of a complete response. */
 function endOf({ treatment }: Target, stream: PacedStream): string {
   const isOwn = treatment === 'bytes' || stream === 'responses';
   const end = treatment === 'messages' ? MESSAGE_STOP : DONE;

@@ -1,17 +1,17 @@
-/** Paced: many streams at once at a model's pace; CPU, added time and memory of workerd while all of them run. */
+/** Paced: many concurrent streams at a model's pace; CPU, added latency and memory of workerd while all run. */
 import { setTimeout } from 'node:timers/promises';
 import type { JobResult, PacedJob } from '../jobs.ts';
 import { cpuMs, residentKib } from './accounting.ts';
 import { type PacedAnswer, readPaced } from './paced-client.ts';
 import { dropStreams, openPacer, stopStreams } from './pacer.ts';
 
-/** Slow enough that a first byte waits for its own request alone, not for those before it. */
+/** Slow enough that a first byte doesn't wait for earlier requests. */
 const STARTS_PER_SECOND = 200;
-/** From the last stream's start until what is measured begins. */
+/** From the last stream's start until the measurement begins. */
 const LEAD_MS = 500;
 const MEMORY_EVERY_MS = 200;
 const AFTER_MS = 1000;
-/** A row that can't keep the pace has a queue by then: what is still in it after this is dropped, and not checked. */
+/** A row that can't keep the pace has a queue. Frames that are still queued after this time are dropped and not checked. */
 const DRAIN_LIMIT_MS = 3000;
 
 export async function runPaced(job: PacedJob): Promise<JobResult> {
@@ -25,7 +25,7 @@ export async function runPaced(job: PacedJob): Promise<JobResult> {
   const answers: Promise<PacedAnswer>[] = [];
   const drain = new AbortController();
   const { signal } = drain;
-  // Not in step: the streams of real clients begin whenever they do.
+  // Random start times, like those of real clients.
   const stepMs = Math.max(1000 / STARTS_PER_SECOND, 1000 / rate / streams);
   for (let at = 0, due = performance.now(); at < streams; at++, due += stepMs) {
     const wait = due - performance.now();
@@ -74,10 +74,10 @@ export async function runPaced(job: PacedJob): Promise<JobResult> {
   return {
     figures: {
       cpuUs: (spent * 1000) / measured,
-      /** Of one core: workerd, and this process. */
+      /** The shares of one core that workerd and this process use. */
       load: spent / wall,
       generatorLoad: (own.user + own.system) / 1000 / wall,
-      /** Of the frames that were to come in this time, those that did: less is a machine that can't keep the pace. */
+      /** The share of due frames that arrived. Below 1, the machine can't keep the pace. */
       pace: measured / (streams * rate * (wall / 1000)),
       p50: quantile(sorted, 0.5),
       p99: quantile(sorted, 0.99),

@@ -1,4 +1,4 @@
-/** Sends streams at a model's pace: one frame at a time, each with its number and the moment of its writing in its text. */
+/** Sends streams at a model's pace: one frame at a time. Each frame's text contains its number and the time of writing. */
 import type { Socket } from 'node:net';
 import { PACED_STREAMS, type PacedStream, pacedEnd, pacedEvent, pacedStart } from '../streams.ts';
 import { chunkOf, LAST_CHUNK, STREAM_HEAD } from './http1.ts';
@@ -12,11 +12,11 @@ interface Playing {
   frames: number;
 }
 
-/** `<#number:microseconds#>`, always as long as this. */
+/** `<#number:microseconds#>`, always of this length. */
 const HOLE = `<#${'0'.repeat(7)}:${'0'.repeat(13)}#>`;
 export const MARK = /<#(\d{7}):(\d{13})#>/g;
 
-/** What is written of a stream, but for its marks. */
+/** The bytes of a stream without its marks. */
 interface Wire {
   readonly opening: string;
   readonly before: string;
@@ -36,19 +36,19 @@ function wireOf(stream: PacedStream): Wire {
   };
 }
 
-/** A stream's whole text, its marks given. */
+/** A stream's complete text with these marks. */
 export function pacedText(stream: PacedStream, marks: readonly string[]): string {
   return pacedStart(stream) + marks.map((mark) => pacedEvent(stream, mark)).join('') + pacedEnd(stream);
 }
 
 const playing = new Set<Playing>();
-/** All of this job, whether their streams have ended or not. */
+/** All sockets of the current job, including those of ended streams. */
 const sockets = new Set<Socket>();
 const limits = { frames: Number.POSITIVE_INFINITY, isStopping: false };
-/** Frames that each ended stream was sent, by its model. */
+/** The number of frames sent to each ended stream, by model. */
 const sent = new Map<string, number>();
 
-/** Before a job: streams end after so many frames, or when they are stopped. */
+/** Called before a job: streams end after this number of frames, or when they are stopped. */
 export function openPacer(frames = Number.POSITIVE_INFINITY): void {
   limits.frames = frames;
   limits.isStopping = false;
@@ -56,12 +56,12 @@ export function openPacer(frames = Number.POSITIVE_INFINITY): void {
   sent.clear();
 }
 
-/** Every open stream ends with its next turn. */
+/** Ends all open streams at their next turn. */
 export function stopStreams(): void {
   limits.isStopping = true;
 }
 
-/** Drops what was written and not yet read. */
+/** Drops data that was written but not yet read. */
 export function dropStreams(): void {
   for (const socket of sockets) socket.destroy();
 }
@@ -70,7 +70,7 @@ export function framesSent(model: string): number | undefined {
   return sent.get(model);
 }
 
-/** @param name of the stream */
+/** @param name the stream's name */
 export function playPaced(socket: Socket, model: string, rate: number, name: string): void {
   const wire = wires.get(name);
   if (wire === undefined) throw new Error(`Unknown stream ${name}`);
@@ -80,7 +80,7 @@ export function playPaced(socket: Socket, model: string, rate: number, name: str
   if (playing.size === 1) turn();
 }
 
-/** Writes what is due. A late turn writes each late frame by itself. */
+/** Writes the due frames. A late turn writes each late frame separately. */
 function turn(): void {
   const now = performance.now();
   for (const stream of playing) {

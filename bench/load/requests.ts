@@ -1,4 +1,4 @@
-/** Whole requests: an answer of one frame, again and again; CPU of workerd for each request. */
+/** Requests: responses of one frame, one after the other; CPU of workerd per request. */
 import { setTimeout } from 'node:timers/promises';
 import type { JobResult, RequestsJob } from '../jobs.ts';
 import { median } from '../samples.ts';

@@ -1,4 +1,4 @@
-/** A bare HTTP server: every request whole, its answer written to the socket by hand. */
+/** A minimal HTTP server: reads complete requests; handlers write responses directly to the socket. */
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { MessageReader } from './http1.ts';
@@ -27,7 +27,7 @@ export async function serve(answer: (request: ServedRequest) => void): Promise<n
       },
     });
     socket.on('data', (bytes) => reader.push(Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)));
-    // workerd drops its connections when it is ended.
+    // workerd drops its connections when it exits.
     socket.on('error', () => socket.destroy());
   });
   server.listen(0, '127.0.0.1');

@@ -1,4 +1,4 @@
-/** The upstream: the model's name selects its answer, so that every row requests it in the same way. */
+/** The upstream: the model's name selects the response, so that all rows request it in the same way. */
 import { oneFrameText, STREAM_NAMES, type StreamName, streamText, wholeAnswer } from '../streams.ts';
 import { chunkOf, inChunks, LAST_CHUNK, STREAM_HEAD, wholeResponse } from './http1.ts';
 import { playPaced } from './pacer.ts';
@@ -24,7 +24,7 @@ export function bulkModel(stream: StreamName, chunkBytes: number, events: number
   return `bulk.${stream}.${chunkBytes}.${events}`;
 }
 
-/** The text of a bulk stream, and all that is written for it. Made once, so that nothing is left to do while one measures. */
+/** The text of a bulk stream and its bytes on the wire. Made once, before the measurement. */
 export function bulkBody(model: string): { readonly text: string; readonly wire: Buffer } {
   const known = bodies.get(model);
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-/** Row `eventsource-parser`: that package, JSON.parse and JSON.stringify in one TransformStream, a write a read. */
+/** Row `eventsource-parser`: that package, JSON.parse and JSON.stringify in one TransformStream, one write per read. */
 import { createParser } from 'eventsource-parser';
 import { reshape } from './reshape.ts';
 import { askUpstream, type BenchEnv } from './upstream.ts';

@@ -1,6 +1,6 @@
 /**
- * Row `floor`: the least that a metering gateway does for a request. It parses the request and the answer, writes one record to KV
- * and logs one line. It checks nothing, routes nothing and rewrites nothing.
+ * Row `floor`: the minimal work of a metering gateway. It parses the request and the response, writes one record to KV
+ * and logs one line, without checks, routing or translation.
  */
 import { type BenchEnv, UPSTREAM_PREFIX } from './upstream.ts';
 
@@ -35,7 +35,7 @@ export default {
   },
 } satisfies ExportedHandler<FloorEnv>;
 
-/** Sends bytes as they come and parses each event. Events of this row are never split between reads. */
+/** Sends bytes as they come and parses each event. In this row, no event is split between reads. */
 async function pump(body: ReadableStream<Uint8Array>, writable: WritableStream<Uint8Array>): Promise<Answer> {
   const writer = writable.getWriter();
   const decoder = new TextDecoder();

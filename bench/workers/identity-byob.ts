@@ -1,4 +1,4 @@
-/** Row `identity-byob`: bytes read into one buffer and written to an IdentityTransformStream, untouched. */
+/** Row `identity-byob`: bytes read into one buffer and written to an IdentityTransformStream, unchanged. */
 import { askUpstream, type BenchEnv } from './upstream.ts';
 
 const BUFFER_BYTES = 16 * 1024;

@@ -1,4 +1,4 @@
-/** Row `identity`: one TransformStream in JavaScript that hands the bytes on untouched. */
+/** Row `identity`: one TransformStream in JavaScript that passes the bytes through. */
 import { askUpstream, type BenchEnv } from './upstream.ts';
 
 export default {

@@ -1,4 +1,4 @@
-/** Row `naive`: what most people write: TextDecoderStream, a split on blank lines, JSON.parse, a write a frame. */
+/** Row `naive`: the common way to write it: TextDecoderStream, a split on blank lines, JSON.parse, one write per frame. */
 import { reshape } from './reshape.ts';
 import { askUpstream, type BenchEnv } from './upstream.ts';
 

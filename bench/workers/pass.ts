@@ -1,4 +1,4 @@
-/** Row `pass`: the runtime's own pass-through, in which no byte of the body enters JavaScript. */
+/** Row `pass`: the runtime forwards the body, and no byte of it enters JavaScript. */
 import { askUpstream, type BenchEnv } from './upstream.ts';
 
 export default { fetch: askUpstream } satisfies ExportedHandler<BenchEnv>;

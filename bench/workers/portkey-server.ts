@@ -6,7 +6,7 @@ interface App {
 
 let served: App | undefined;
 
-/** What `@hono/node-server` was asked to serve. */
+/** The app that was passed to `@hono/node-server`. */
 export function servedApp(): App | undefined {
   return served;
 }
@@ -20,5 +20,5 @@ export function createNodeWebSocket() {
   return { injectWebSocket: () => {}, upgradeWebSocket: () => () => new Response(null, { status: 501 }) };
 }
 
-/** `ws` and `ioredis`: imported at the top, used by no request of the bench. */
+/** Replaces `ws` and `ioredis`, which are imported but not used by the bench's requests. */
 export default class Absent {}

@@ -1,10 +1,10 @@
-/** Rows `portkey-*`: the published package, whose Node server is taken off it, so that workerd serves its app. */
+/** Rows `portkey-*`: the published package without its Node server, so that workerd serves its app. */
 import { servedApp } from './portkey-server.ts';
 
 try {
   await import('@portkey-ai/gateway/build/start-server.js');
 } catch (error) {
-  // Everything after the server's start writes to a terminal: the stand-in server ends the package there.
+  // The code after the server's start writes to a terminal. The replaced server stops the package there.
   if (servedApp() === undefined) throw error;
 }
 

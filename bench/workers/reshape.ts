@@ -1,4 +1,4 @@
-/** A canonical frame by JSON.parse and JSON.stringify: the work of the rows that write it the plain way. */
+/** Rewrites an event into a canonical frame with JSON.parse and JSON.stringify, for rows that parse streams. */
 
 interface UpstreamChoice {
   readonly index: number;
@@ -18,7 +18,7 @@ interface UpstreamChunk {
   readonly usage?: unknown;
 }
 
-/** The frame of an event's data; `""` for a vendor event, which is left out. */
+/** The frame for an event's data; `""` for a vendor event, which is dropped. */
 export function reshape(data: string): string {
   if (data === '[DONE]') return 'data: [DONE]\n\n';
   const chunk: UpstreamChunk = JSON.parse(data);

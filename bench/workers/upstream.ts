@@ -1,10 +1,10 @@
-/** The request that every row but Weir and Portkey sends on: the client's own, to the bench's upstream. */
+/** Forwards the client's request to the bench's upstream, for all rows except Weir and Portkey. */
 export interface BenchEnv {
   /** The URL of the bench's upstream. */
   readonly UPSTREAM: string;
 }
 
-/** Clients of a row that rewrites requests name the upstream's model behind it. */
+/** For rows that rewrite requests, clients put this before the upstream's model name. */
 export const UPSTREAM_PREFIX = 'deepseek/';
 
 export function askUpstream(request: Request, env: BenchEnv): Promise<Response> {

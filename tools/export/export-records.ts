@@ -24,12 +24,12 @@ export interface ExportPorts {
   readonly progress: Pick<Progress, 'show'>;
 }
 
-/** The waits before the retries of a request. */
+/** Delays before each retry of a request. */
 const RETRY_DELAYS_MS = [1000, 2000, 4000, 8000, 16_000];
 
-/** What was written, and where the next page begins. */
+/** How much was written, and where the next page begins. */
 interface Position {
-  /** The options that select the records: another export must not continue here. */
+  /** The options that select the records. An export with other options must not continue from this position. */
   readonly of: string;
   readonly cursor: string | null;
   /** Bytes of the file with complete pages. */
@@ -83,7 +83,7 @@ async function readPosition(path: string, of: string): Promise<Position | null> 
   if (text === null) return null;
   const read = decodeObject(text);
   if (read?.of !== of) {
-    throw new Error(`${path} belongs to another export: finish that one, or delete the file`);
+    throw new Error(`${path} belongs to another export: finish that export or delete the file`);
   }
   const cursor = typeof read.cursor === 'string' ? read.cursor : null;
   return { of, cursor, bytes: Number(read.bytes), records: Number(read.records) };
@@ -127,5 +127,5 @@ async function get(path: string, { url, token }: ExportOptions, ports: ExportPor
       reason = String(error);
     }
   }
-  throw new Error(`${url} does not answer: ${reason}`);
+  throw new Error(`${url} does not respond: ${reason}`);
 }

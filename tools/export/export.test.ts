@@ -68,7 +68,7 @@ const read = () => readFile(join(folder, 'records'), 'utf8');
 const whole = RECORDS.map((one) => `${JSON.stringify(one)}\n`).join('');
 
 describe('exportRecords', () => {
-  test('L7 writes each record once, in order, and leaves no other file', async () => {
+  test('L7 writes each record once, in order, and removes its temporary files', async () => {
     const { run, requested } = bench(() => 200);
     expect(await run()).toBe(RECORDS.length);
     expect(await read()).toBe(whole);
@@ -83,11 +83,11 @@ describe('exportRecords', () => {
     expect(new Set(waits)).toEqual(new Set([1000]));
   });
 
-  test('L7 continues after an interruption before each page, with the same file in the end', async () => {
+  test('L7 continues after an interruption before any page, and the file is the same', async () => {
     for (let page = 1; page < 10; page++) {
       const broken = bench((request) => (request > page ? null : 200));
-      await expect(broken.run()).rejects.toThrow('does not answer');
-      // An interrupted write leaves a part of a page.
+      await expect(broken.run()).rejects.toThrow('does not respond');
+      // An interrupted write leaves a partial page.
       await writeFile(join(folder, 'records'), `${await read()}{"request_id":"ha`);
       const { run, requested } = bench(() => 200);
       await run();
@@ -97,7 +97,7 @@ describe('exportRecords', () => {
     }
   });
 
-  test('L7 a refusal is final and its message is reported', async () => {
+  test('L7 does not retry a 4xx response and reports its message', async () => {
     const { run, waits } = bench((request) => (request > 0 ? 401 : 200));
     await expect(run()).rejects.toThrow('401 broken');
     expect(waits).toEqual([]);
@@ -110,7 +110,7 @@ describe('exportRecords', () => {
     expect(await read()).toBe(before);
   });
 
-  test('L7 an interrupted CSV export has one header, and a line for each record', async () => {
+  test('L7 an interrupted CSV export has one header and one line for each record', async () => {
     await expect(bench((request) => (request > 4 ? null : 200), { format: 'csv' }).run()).rejects.toThrow();
     await bench(() => 200, { format: 'csv' }).run();
     const lines = (await read()).split('\r\n');
@@ -121,7 +121,7 @@ describe('exportRecords', () => {
 });
 
 describe('Progress', () => {
-  test('L7 shows one line with a bar in a terminal, and some lines elsewhere', () => {
+  test('L7 shows one line with a progress bar in a terminal, and several lines in a file', () => {
     const shown = (isTTY: boolean) => {
       const lines: string[] = [];
       const progress = new Progress({ isTTY, write: (line: string) => lines.push(line) });
@@ -150,11 +150,11 @@ test.each([
   [0, '0'],
   [9007199.254740991, '9007199.254740991'],
   [null, ''],
-])('L7 decimalText of %s: without an exponent', (amount, decimal) => {
+])('L7 decimalText of %s has no exponent', (amount, decimal) => {
   expect(decimalText(amount)).toBe(decimal);
 });
 
-test('L7 npm run export against a deployment: its records in a file', async () => {
+test('L7 npm run export writes the records of a deployment to a file', async () => {
   await using gateway = await startGateway({ vars: { LEDGER: 'object' } });
   for (let request = 0; request < 5; request++) {
     const response = await gateway.post('/v1/chat/completions', chat('openai/gpt-4o-mini'));

@@ -1,4 +1,4 @@
-/** Shows the progress of a long run: one line that is updated in a terminal, or some lines in a file. */
+/** Shows the progress of a long run: one updated line in a terminal, several lines in a file. */
 
 const WIDTH = 30;
 const LINES_IN_A_FILE = 20;
@@ -24,7 +24,7 @@ export class Progress {
     const seconds = Math.max(1, (Date.now() - this.#startedAt) / 1000);
     const speed = `${Math.round((done - this.#first) / seconds)} a second`;
     if (total === null) return this.#line(`${done} records, ${speed}`, true);
-    // There may be new records since the total was read.
+    // New records may have arrived since the total was read.
     const share = total === 0 ? 1 : Math.min(1, done / total);
     const bar = '#'.repeat(Math.round(share * WIDTH)).padEnd(WIDTH, '.');
     const isDue = share * LINES_IN_A_FILE >= this.#linesWritten;

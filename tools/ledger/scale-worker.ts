@@ -29,7 +29,7 @@ class ScaleLedger extends LedgerObject {
     for (let i = 0; i < times; i++) await this.alarm();
   }
 
-  /** For the cost of a call itself. */
+  /** Measures the cost of a call itself. */
   async nothing(): Promise<void> {}
 }
 

@@ -1,4 +1,4 @@
-/** One cell of the matrix: a client's protocol at a model, streamed and whole, against a simulator that refuses what the provider refuses. */
+/** One cell of the matrix: a client protocol with a model, streaming and non-streaming, against a simulator that rejects what the provider rejects. */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { CALLS, runByHand as runChat, STEPS, type Thoughtful } from '../../test/e2e/agent-loops.ts';
@@ -24,22 +24,22 @@ const LOOPS = {
 
 export type LoopDialect = keyof typeof LOOPS;
 
-/** Where a provider speaks the client's protocol itself, by the end of its path. */
+/** Recognises passthrough by the end of the upstream path. */
 const LANES: readonly (readonly [client: LoopDialect, path: RegExp])[] = [
   ['messages', /\/v1\/messages$/],
   ['responses', /\/responses$/],
 ];
 
-/** What a provider wants back of its reasoning, under each of the names that it has. */
+/** The reasoning signatures that a provider requires in later turns, under each of their names. */
 const SIGNATURE = /"(?:signature|thought_signature|thoughtSignature|encrypted_content|data)":"[^"]/;
-/** Google's documented stand-in for one that was lost. */
+/** Google's documented placeholder for a lost signature. */
 const STAND_IN = 'skip_thought_signature_validator';
 
-/** @returns what both loops had: throws where one of them, or one of its requests, failed */
+/** @returns the summary of both loops. Throws if a loop or one of its requests fails, or if the two summaries differ. */
 export async function loopCell(gateway: Gateway, protocol: LoopDialect, model: string): Promise<string> {
   const streamed = await runLoop(gateway, protocol, model, true);
   const whole = await runLoop(gateway, protocol, model, false);
-  if (streamed !== whole) throw new Error(`streamed it is "${streamed}", whole it is "${whole}"`);
+  if (streamed !== whole) throw new Error(`streaming gives "${streamed}", non-streaming gives "${whole}"`);
   return streamed;
 }
 
@@ -58,10 +58,11 @@ async function runLoop(
   }
   const sent = countCalls(last.body ?? {});
   if (sent.calls !== CALLS || sent.results !== CALLS) {
-    throw new Error(`${sent.calls} calls and ${sent.results} results went back`);
+    throw new Error(`${sent.calls} calls and ${sent.results} results were sent back`);
   }
   if (last.text.includes(STAND_IN)) throw new Error('A signature was lost');
-  if (thoughts !== 0 && thoughts !== STEPS) throw new Error(`It thought in ${thoughts} of ${STEPS} steps`);
+  if (thoughts !== 0 && thoughts !== STEPS)
+    throw new Error(`The model reasoned in ${thoughts} of ${STEPS} steps`);
   return wordsOf(protocol, last, thoughts > 0);
 }
 
@@ -71,7 +72,7 @@ function wordsOf(protocol: LoopDialect, { path, text }: RecordedRequest, thinks:
   return `${hasLane ? 'passthrough: ' : ''}${words.join(', ')}`;
 }
 
-/** Legacy completions have no tools: one streamed, and one whole. */
+/** Legacy completions have no tools, so the cell is one streaming and one non-streaming request. */
 export async function completionCell(gateway: Gateway, model: string | null): Promise<string> {
   if (model === null) return '–';
   const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'unused', maxRetries: 0 });

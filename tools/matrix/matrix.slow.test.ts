@@ -1,4 +1,4 @@
-/** The matrix of docs/providers.md: every client's protocol at every provider, a loop of five steps with the SDK of each, as its cell says (Q2, Q3, A7, I2-I4, I7). */
+/** Checks the matrix in docs/providers.md: each cell runs a tool loop of five steps with the SDK of the client protocol (Q2, Q3, A7, I2-I4, I7). */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -17,17 +17,17 @@ const lines = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'provid
 const start = lines.indexOf(HEAD[0] ?? '');
 const table = lines.slice(start, lines.indexOf('', start));
 
-test('it has a row for every provider that Weir knows by name', () => {
+test('it has a row for every built-in provider', () => {
   expect(table.slice(0, 2)).toEqual(HEAD);
   const models = table.slice(2).map((line) => /^\| `([^`]+)` \|/.exec(line)?.[1]);
   const providers = new Set(ROWS.map(({ model }) => model.split('/')[0]));
   const problems = [
     ...PROVIDERS.filter(({ id }) => !providers.has(id)).map(
-      ({ id }) => `${id} has no row in the matrix: add a model of it to tools/matrix/rows.ts`,
+      ({ id }) => `${id} has no row in the matrix: add one of its models to tools/matrix/rows.ts`,
     ),
     ...ROWS.filter(({ model }) => !models.includes(model)).map(
       ({ model }) =>
-        `docs/providers.md has no row for ${model}: run npm run matrix, and put the row that it prints into the table`,
+        `docs/providers.md has no row for ${model}: run npm run matrix and add the printed row to the table`,
     ),
     ...models
       .filter((model) => !ROWS.some((row) => row.model === model))

@@ -1,10 +1,10 @@
-/** The matrix of clients' dialects and providers: its gateway, its cells, and the Markdown table of them. */
+/** The matrix of client protocols and providers: its gateway, its cells and its Markdown table. */
 import { type Gateway, startGateway } from '../../test/e2e/gateway.ts';
 import { compatibleScenes } from '../simulator/scenes.ts';
 import { completionCell, loopCell } from './cell.ts';
 import type { Row } from './rows.ts';
 
-/** The table's columns, and what is run in each. */
+/** The table's columns, and the cell that each runs. */
 export const COLUMNS: readonly (readonly [
   title: string,
   run: (gateway: Gateway, row: Row) => Promise<string>,
@@ -15,7 +15,7 @@ export const COLUMNS: readonly (readonly [
   ['completions', (gateway, { legacy }) => completionCell(gateway, legacy)],
 ];
 
-/** With the tests' own providers, and the tolerant one a second time at a server that has legacy completions. */
+/** Starts a gateway with the providers of the tests. The lenient provider is configured a second time, with a server that has legacy completions. */
 export function startMatrixGateway(): Promise<Gateway> {
   const api_key = 'COMPATIBLE_SECRET';
   return startGateway({

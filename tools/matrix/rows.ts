@@ -1,10 +1,10 @@
-/** The providers of the matrix, and at which model each is asked: those of the agents' loops, and those whose servers take anything. */
+/** The rows of the matrix: the models of the agent tests, and those of providers whose servers accept every request. */
 import { MODELS, SIGNING } from '../../test/e2e/loop-models.ts';
 
 export interface Row {
   /** `<provider>/<model>`. */
   readonly model: string;
-  /** A model of its legacy completions, where the provider has them. */
+  /** A model for legacy completions, if the provider has them. */
   readonly legacy: string | null;
 }
 
@@ -13,7 +13,7 @@ const LENIENT = ['codestral/codestral-latest', 'opentoken/google/gemini-3-pro', 
 const LEGACY: Readonly<Record<string, string>> = {
   'deepseek/deepseek-flash': 'deepseek/deepseek-flash',
   'openai/gpt-4o-mini': 'openai/gpt-3.5-turbo-instruct',
-  // An entry of PROVIDERS, tolerant as this one, at a server that has them.
+  // An entry of PROVIDERS with a lenient server that has legacy completions.
   'compatible/openai/gpt-oss-20b': 'legacy/gpt-3.5-turbo-instruct',
 };
 

@@ -1,4 +1,4 @@
-/** Builds the page: its sources become one HTML document, which the Worker has as a text. */
+/** Builds the page: bundles its sources into one HTML document, which is a string in the Worker. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,10 +9,10 @@ import { cutPreact, PREACT_FIELDS } from './preact.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const PAGE = join(ROOT, 'src', 'dashboard', 'page');
 const NODE_MODULES = join(ROOT, 'node_modules');
-/** The module that the build writes. It is under Git, so that a checkout and a package need no build. */
+/** The module that the build writes. It is committed, so that a checkout and the package need no build. */
 export const GENERATED = join(PAGE, 'document.ts');
 
-/** The same sources give the same module, on any machine. */
+/** The output is the same on every machine. */
 export async function buildPage(): Promise<string> {
   const [html, script, style] = await Promise.all([
     readFile(join(PAGE, 'page.html'), 'utf8'),
@@ -36,7 +36,7 @@ export async function buildPage(): Promise<string> {
 
 interface Bundle {
   readonly text: string;
-  /** The folders, below `node_modules`, of what it contains of others. */
+  /** The folders below `node_modules` of the packages that it contains. */
   readonly packages: readonly string[];
 }
 
@@ -67,7 +67,7 @@ async function bundle(file: string): Promise<Bundle> {
   return { text: (outputFiles[0]?.text ?? '').trim(), packages: [...new Set(packages)] };
 }
 
-/** The notices that the copies of these packages must have with them. */
+/** The licence notices that copies of these packages must include. */
 async function licencesOf(packages: readonly string[]): Promise<string> {
   const texts = packages.map(async (name) => {
     const text = await readFile(join(NODE_MODULES, name, 'LICENSE'), 'utf8');
@@ -76,14 +76,14 @@ async function licencesOf(packages: readonly string[]): Promise<string> {
   return (await Promise.all(texts)).join('\n\n');
 }
 
-/** Fields of the page's own objects, which neither the API nor the URL nor the browser has: their names are shortened. */
+/** Fields of the page's own objects, whose names can be shortened: the API, the URL and the browser don't use them. */
 const OWN_FIELDS =
   'nameOf|isLoading|problem|onRetry|isAdmin|signOut|session|fromMs|toMs|params|groups|colour|series|steps|valueOf|onDone|onOpen|isTall|columns|idOf|lookOf|onMore|facts|standing|spanMs|firstAt|lastAt|endedAt|phase|requestId|frameCount|isRunning|loadedAt|isDivided|filters|hasMore|onSignedIn|kind|look|cell|items|api|runs|reload|more|words|frame|record|names|row|finish|expiresAt|label';
-/** What Preact calls of components that are classes, of which the page has none. */
+/** Methods that Preact calls on class components. The page has none. */
 const OF_CLASSES =
   'getDerivedStateFrom\\w+|getSnapshotBeforeUpdate|getChildContext|shouldComponentUpdate|component(Will|Did)\\w+|debounceRendering|contextType|setState|forceUpdate|unmount';
 
-/** A second pass takes a few percent more off, which the page's bound needs (D1). */
+/** A second pass saves a few percent more, which the page needs to stay below its size limit (D1). */
 async function shorten(script: string): Promise<string> {
   const compress = {
     passes: 3,

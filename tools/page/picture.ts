@@ -1,4 +1,4 @@
-/** Makes the README's picture of the dashboard, from a gateway with made-up records: npm run picture. */
+/** Takes the README's screenshot of the dashboard, from a gateway with sample records: npm run picture. */
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { launch, open, settle, signIn } from '../../test/dashboard/browser.ts';

@@ -1,11 +1,11 @@
-/** Preact without what the page has no use of: class components, hydration, portals, contexts, raw HTML (D1, D2). */
+/** Preact without the features that the page doesn't use: class components, hydration, portals, contexts, raw HTML (D1, D2). */
 import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import type { Plugin } from 'esbuild';
 
 const PREACT = join(import.meta.dirname, '..', '..', 'node_modules', 'preact');
 
-/** Texts of Preact's sources (11.2.0) and what stands in their place; white space counts as any other. */
+/** Texts of Preact's sources (11.2.0) and their replacements. Any white space matches any other. */
 const CUTS: Readonly<Record<string, readonly (readonly [from: string, to: string])[]>> = {
   'src/component.js': [
     ['&& !vnode.props._parentDom ? getDomSibling', '? getDomSibling'],
@@ -141,10 +141,10 @@ const CUTS: Readonly<Record<string, readonly (readonly [from: string, to: string
   ],
 };
 
-/** The fields of Preact's objects, which its own builds shorten, too. */
+/** Fields of Preact's objects. Preact's own builds shorten them too. */
 export const PREACT_FIELDS = '_[a-z]\\w*|__hooks';
 
-/** Bundles Preact from its sources, cut. A cut that finds nothing fails the build: another version has other sources. */
+/** Bundles Preact from its sources with these replacements. A text that is not found fails the build: the version has changed. */
 export const cutPreact: Plugin = {
   name: 'cut-preact',
   setup: (build) => {

@@ -36,7 +36,7 @@ describe('compare', () => {
     ['another rate', [shipped()], { input: 1, output: 3 }, ['differs']],
     ['a rate that only one side has', [shipped()], { ...SAME, cached_input: 0.1 }, ['differs']],
     [
-      'a difference in the last decimal of a double',
+      'a difference in the last digit of a double',
       [shipped({ output: 1.8 })],
       { input: 1, output: 1.2 * 1.5 },
       [],
@@ -67,7 +67,7 @@ describe('compare', () => {
     expect(kinds(prices, there)).toEqual(found);
   });
 
-  test('P6 the shipped prices and genai-prices: known differences are found, and most prices agree', () => {
+  test('P6 compares the shipped prices with genai-prices: finds the known differences, and most prices agree', () => {
     const findings = compare(SHIPPED_PRICES, genai, NOW);
     const differing = findings.flatMap((finding) => (finding.kind === 'differs' ? [finding.model] : []));
     expect(differing).toEqual(expect.arrayContaining(['deepseek-v4-flash', 'mistral-large-latest']));
@@ -85,12 +85,12 @@ describe('compare', () => {
 });
 
 describe('the bundle', () => {
-  test('P6 has the shipped prices and nothing of genai-prices', async () => {
+  test('P6 contains the shipped prices and no part of genai-prices', async () => {
     const row = ROWS.find(({ name }) => name === 'weir');
     const built = row === undefined ? null : await bundle(row);
     const text = readFileSync(join(built?.directory ?? '', built?.file ?? ''), 'utf8');
     expect(text).toContain('deepseek-v4-flash-vision-exp');
-    // Wrangler writes the path of each file in a comment before it; `calcPrice` is one of the package's exports.
+    // Wrangler writes each file's path in a comment before its code; `calcPrice` is an export of the package.
     expect(text).not.toContain('node_modules/@pydantic');
     expect(text).not.toContain('calcPrice');
   });

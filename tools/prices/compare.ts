@@ -1,4 +1,4 @@
-/** Compares the shipped prices with another source, and finds prices that were not checked for long. */
+/** Compares the shipped prices with another source, and finds prices that were not checked recently. */
 
 import { findPrice, ratesInForce } from '../../src/metering/pricing/cost.ts';
 import type { Rates, ShippedPrice } from '../../src/metering/pricing/price.ts';
@@ -62,7 +62,7 @@ function isSame(a: number | undefined, b: number | undefined): boolean {
   return a === undefined || b === undefined ? a === b : Math.abs(a - b) < 1e-7;
 }
 
-/** Now, or an off-peak hour and a peak hour of the last Wednesday. */
+/** Now, or with peak prices an off-peak hour and a peak hour of the last Wednesday. */
 function momentsOf({ peak }: ShippedPrice, nowMs: number): { readonly when: string; readonly ms: number }[] {
   if (peak === undefined) return [{ when: '', ms: nowMs }];
   const wednesday = new Date(nowMs);

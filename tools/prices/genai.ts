@@ -24,7 +24,7 @@ const NAMES: Readonly<Record<keyof ComparedRates, string>> = {
 export const genai: Reference = (provider, model, { ms, promptTokens }) => {
   const providerId = GENAI_IDS[provider];
   if (providerId === undefined) return null;
-  // Gemini's names may have a prefix, which the package does not know.
+  // Gemini's names may have a prefix that the package doesn't use.
   const found = calcPrice({ input_tokens: 1 }, model.replace(/^models\//, ''), {
     providerId,
     timestamp: new Date(ms),

@@ -1,4 +1,4 @@
-/** Sends one request to a provider, and reads what it makes of it. */
+/** Sends one request to a provider and classifies the response. */
 import { setTimeout } from 'node:timers/promises';
 import { findUpstreamError } from '../../src/canonical/upstream-error.ts';
 import type { Route } from '../../src/providers/provider.ts';
@@ -11,12 +11,12 @@ export type Answer =
   | { readonly kind: 'object'; readonly object: JsonObject }
   | { readonly kind: 'stream'; readonly text: string }
   | { readonly kind: 'refused'; readonly message: string }
-  /** Neither taken nor refused: too late, too often, or the provider's own fault. */
+  /** Neither accepted nor rejected: a timeout, a rate limit or a server error. */
   | { readonly kind: 'unclear'; readonly message: string }
-  /** About the key or the balance, and so the answer to every other request, too. */
+  /** An error about the key or the balance, which every other request would get too. */
   | { readonly kind: 'stop'; readonly message: string };
 
-/** A 429, and how long the provider asks to wait. */
+/** A 429, with the wait that the provider requests. */
 interface Limited {
   readonly kind: 'limited';
   readonly message: string;
@@ -26,15 +26,15 @@ interface Limited {
 const MAX_WAIT_MS = 20_000;
 const USUAL_WAIT_MS = 2000;
 const MAX_MESSAGE_CHARS = 120;
-/** The codes of Weir's error table for a refused key and a refused balance, in whatever status they come (Q10). */
+/** The codes of Weir's error table for an invalid key and an exhausted balance, with any status (Q10). */
 const STOPPING = ['upstream_credential', 'upstream_balance'];
 
-/** One answer, after at most one repetition. It never throws. */
+/** Repeats the request at most once, after a 429. Never throws. */
 export async function ask(target: Target, route: Route, body: JsonObject): Promise<Answer> {
   const first = await send(target, route, body);
   if (first.kind !== 'limited') return first;
   if (first.waitMs > MAX_WAIT_MS) {
-    return { kind: 'unclear', message: `${first.message} (to be repeated after ${first.waitMs / 1000} s)` };
+    return { kind: 'unclear', message: `${first.message} (retry after ${first.waitMs / 1000} s)` };
   }
   await setTimeout(first.waitMs);
   const second = await send(target, route, body);
@@ -69,11 +69,11 @@ function waitOf(response: Response): number {
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : USUAL_WAIT_MS;
 }
 
-/** Some answer 200 and say in the body, or in a stream's first event, that they refuse. */
+/** Some providers respond 200 with an error in the body or in the stream's first event. */
 function readAnswer(target: Target, text: string): Answer | Limited {
   const object = parseJson(text);
   const first = isObject(object) ? object : eventsOf(text).next().value;
-  if (!isObject(first)) return { kind: 'unclear', message: 'a 200 without an answer' };
+  if (!isObject(first)) return { kind: 'unclear', message: 'a 200 without output' };
   if (findUpstreamError(first) !== null) {
     return readRefusal(target, 200, JSON.stringify(first), USUAL_WAIT_MS);
   }
@@ -84,7 +84,7 @@ function readRefusal(target: Target, status: number, body: string, waitMs: numbe
   const { name: providerName, refusals } = target.provider;
   const upstream = { name: providerName, secret: target.key, refusals };
   const { code } = classifyRefusal({ status, body }, { ...upstream, callerPays: false });
-  // Asked as one whose key is the caller's own, it tells the provider's message, without the key in it.
+  // In passthrough mode Weir keeps the provider's message and redacts the key in it.
   const own = classifyRefusal({ status, body }, { ...upstream, callerPays: true }).message;
   const name = `${upstream.name}: `;
   const text = own.startsWith(name) ? own.slice(name.length) : own;
@@ -97,8 +97,8 @@ function readRefusal(target: Target, status: number, body: string, waitMs: numbe
 
 function reasonOf(error: unknown, timeoutMs: number): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return `no whole answer within ${timeoutMs / 1000} s`;
+  if (error.name === 'TimeoutError') return `no complete response within ${timeoutMs / 1000} s`;
   const { cause } = error;
-  // What `fetch` itself says is that it failed; its cause says why.
+  // The message of a `fetch` error is only that it failed; its cause has the reason.
   return cause instanceof Error ? cause.message || cause.name : error.message;
 }

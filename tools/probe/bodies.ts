@@ -1,4 +1,4 @@
-/** The requests that every provider is asked, one for each field and word that clients send: the top level of the body. */
+/** The probe's requests, one for each top-level field and value that clients send. */
 
 import type { Route } from '../../src/providers/provider.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
@@ -13,15 +13,15 @@ import {
 } from './effects.ts';
 
 export interface ProbeBody {
-  /** What `--only` matches: `text`, `field/seed`, `message/name`, `turn/reasoning`, `recorded/…`. */
+  /** The name that `--only` matches: `text`, `field/seed`, `message/name`, `turn/reasoning`, `recorded/…`. */
   readonly name: string;
   readonly route: Route;
-  /** Without the model, and without a limit where none is the point: the plan adds both. */
+  /** Without the model, and without an output limit unless the body tests one: the plan adds both. */
   readonly body: JsonObject;
   readonly effect?: Effect;
 }
 
-/** The body whose refusal makes every other answer meaningless. */
+/** The plain request. If it is rejected, no other result means anything. */
 export const PLAIN = 'text';
 
 const ASK = [{ role: 'user', content: 'Answer with the single word "weir".' }];

@@ -1,4 +1,4 @@
-/** What Weir's rules change in a request, and which row of the provider's table each change comes from. */
+/** Finds what Weir's rules change in a request, and the row of the provider's table that causes each change. */
 
 import { rewriteReasoning } from '../../src/request-translation/messages.ts';
 import type { RequestRules } from '../../src/request-translation/rules.ts';
@@ -7,13 +7,13 @@ import type { Planned } from './plan.ts';
 
 export interface Change {
   readonly kind: 'drops' | 'adds' | 'changes';
-  /** Keys and indexes with dots between: `messages.1.reasoning`. */
+  /** Keys and indexes separated by dots: `messages.1.reasoning`. */
   readonly path: string;
-  /** What is dropped is null, and says nothing (Q4). */
+  /** The dropped value is null, so dropping it changes nothing (Q4). */
   readonly isNull?: boolean;
 }
 
-/** Usage is asked for in every stream (U4): there is nothing to say about that in each. */
+/** Weir requests usage in every stream (U4), so this change is not reported. */
 export function isAskForUsage({ kind, path }: Change): boolean {
   return kind === 'adds' && path.startsWith('stream_options');
 }
@@ -28,7 +28,7 @@ const REASONING: readonly string[] = [
   'content',
 ];
 
-/** Every change, with a renamed field as a drop and an addition. */
+/** Every change. A renamed field is a drop and an addition. */
 export function changesOf(before: unknown, after: unknown, path = ''): Change[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   const [old, now] = [entriesOf(before), entriesOf(after)];
@@ -45,15 +45,15 @@ function entriesOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
   return isObject(value) ? new Map(Object.entries(value)) : undefined;
 }
 
-/** The changes as a sentence's end: `drops user, adds messages[].content`. */
+/** Describes the changes: `drops user, adds messages[].content`. */
 export function describe(changes: readonly Change[]): string {
   const texts = changes.map(({ kind, path }) => `${kind} ${path.replace(/\.\d+/g, '[]')}`);
   return [...new Set(texts)].join(', ');
 }
 
 /**
- * The changes that speak against the table where the provider takes the body without them. The others are right either way: they
- * mean the same (Q1, Q2, Q4, U4), or are made because the provider takes a field and ignores it.
+ * The changes that suggest an error in the table if the provider accepts the body without them. All other changes are correct either way:
+ * they keep the meaning (Q1, Q2, Q4, U4), or the provider accepts the field and ignores it.
  */
 export function doubtful({ raw, rewritten, rules }: Planned): Change[] {
   if (rewritten.kind === 'error') return [];
@@ -84,13 +84,13 @@ function isTaken(name: string, takes: readonly string[]): boolean {
   return takes.includes(name);
 }
 
-/** The reasoning of a message, whichever name and form it has. */
+/** The reasoning of a message, under any name and in any form. */
 function reasoningAt({ messages }: JsonObject, index: string): unknown {
   const message: unknown = Array.isArray(messages) ? messages[Number(index)] : undefined;
   return isObject(message) ? rewriteReasoning(message, 'reasoning_content').reasoning_content : undefined;
 }
 
-/** The row of `RequestRules` that a change comes from. */
+/** The row of `RequestRules` that causes a change. */
 export function rowOf({ path, kind }: Change, planned: Planned): string {
   const [field = '', , key = '', , inner = ''] = path.split('.');
   if (field !== 'messages') return topRow(field, planned);

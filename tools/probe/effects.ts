@@ -1,4 +1,4 @@
-/** Whether an answer shows that a field did what it asks for: a provider that ignores a field in silence answers 200, too. */
+/** Checks in a response that a field had its effect, because a provider that silently ignores a field also responds 200. */
 import {
   isObject,
   type JsonObject,
@@ -8,10 +8,10 @@ import {
   readText,
 } from '../../src/shared/json.ts';
 
-/** Null: the answer does not tell, because it was cut off before it could. */
+/** Null: unknown, because the output was truncated. */
 export type Effect = (answer: JsonObject) => boolean | null;
 
-/** The answer has no more tokens than this; one that is shorter of itself does not tell. */
+/** Whether the output has at most this many tokens. Unknown for an output that ended before. */
 export function isLimitedTo(tokens: number): Effect {
   return (answer) => {
     const usage = isObject(answer.usage) ? answer.usage : {};
@@ -31,7 +31,7 @@ export const callsTool = ofWhole(
     isObject(message) && (readArray(message.tool_calls).length > 0 || isObject(message.function_call)),
 );
 
-/** The answer's text has nothing of this in it. */
+/** Whether the output's text doesn't contain this. */
 export function lacks(text: string): Effect {
   return ofWhole(({ message }) => !textOf(message).includes(text));
 }

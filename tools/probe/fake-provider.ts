@@ -1,4 +1,4 @@
-/** A provider on this machine for the probe's tests, and a table that is wrong about some of it. */
+/** A local provider for the probe's tests, and a provider table with errors. */
 import { createServer, type ServerResponse } from 'node:http';
 import { afterEach } from 'vitest';
 import { compatibleProfile, configuredProvider } from '../../src/providers/compatible.ts';
@@ -35,7 +35,7 @@ afterEach(() => {
   }
 });
 
-/** A provider on this machine, and the bodies that it got. */
+/** Starts a local provider. `received` has the bodies of its requests. */
 export async function serve(reply: Reply): Promise<{ target: Target; received: JsonObject[] }> {
   const received: JsonObject[] = [];
   const server = createServer(async (request, response) => {
@@ -68,7 +68,7 @@ export function send(
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 }
 
-/** It takes every body that has none of these fields. */
+/** Rejects bodies that have one of these fields. */
 export function refusing(...fields: readonly string[]): Reply {
   return (body, response) => {
     const field = fields.find((name) => name in body);

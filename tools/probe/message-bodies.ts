@@ -1,14 +1,14 @@
-/** The requests that every provider is asked, one for each field and form that clients send: the messages of the body. */
+/** The probe's requests for messages, one for each field and form that clients send. */
 import type { JsonObject } from '../../src/shared/json.ts';
 import { type ProbeBody, TOOLS } from './bodies.ts';
 
 const THOUGHT = 'The user greets me. I greet back.';
 const DETAILS = [{ type: 'reasoning.text', text: THOUGHT, index: 0 }];
-/** Nine letters and digits: every provider takes these, so that the ids are not what a turn is refused for. */
+/** Nine letters and digits, which every provider accepts, so that no turn is rejected because of its ids. */
 const IDS = ['weir00001', 'weir00002'] as const;
 const FOREIGN_IDS = ['call_9rD4Zk2mVbQ7xWc1TgHs8LpA', 'toolu_01A-b_C.d:1'] as const;
 
-/** A conversation whose answer, or whose question, has more keys than a role and a text. */
+/** A conversation whose assistant or user message has further keys. */
 function talk(name: string, answer: JsonObject, question: JsonObject = {}): ProbeBody {
   const messages = [
     { role: 'user', content: 'Hello', ...question },

@@ -1,14 +1,14 @@
-/** The models that providers are probed with, as of 2026-11-21, and where those answer that Weir knows by a profile alone. */
+/** The models that the probe uses, as of 2026-11-21, and the base URLs of providers that only have a profile. */
 
 export interface ProbeDefaults {
   readonly baseUrl?: string;
-  /** The cheapest that shows the provider's habits. */
+  /** The cheapest model that shows the provider's behaviour. */
   readonly model?: string;
-  /** The one for `prompt` and `suffix`; recordings of those routes are left out where there is none. */
+  /** The model for `prompt` and `suffix`; without one, recordings of those routes are skipped. */
   readonly fimModel?: string;
 }
 
-/** By the id of a provider or profile. A server that people run themselves has the models that they gave it. */
+/** By the id of a provider or profile. Self-hosted servers have no default model. */
 export const DEFAULTS: Readonly<Record<string, ProbeDefaults>> = {
   deepseek: { model: 'deepseek-flash', fimModel: 'deepseek-flash' },
   mistral: { model: 'mistral-small-latest', fimModel: 'codestral-latest' },

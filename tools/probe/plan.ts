@@ -1,4 +1,4 @@
-/** What is sent to a provider: each body as an OpenAI client sends it, and as Weir's rules make it. */
+/** Plans the probe's requests: each body as an OpenAI client sends it, and as Weir's rules translate it. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Provider, Route } from '../../src/providers/provider.ts';
 import type { RequestRules } from '../../src/request-translation/rules.ts';
@@ -11,10 +11,10 @@ import { MESSAGE_BODIES } from './message-bodies.ts';
 export interface Target {
   readonly provider: Provider;
   readonly baseUrl: string;
-  /** Empty for a server that wants none. */
+  /** Empty for a server without keys. */
   readonly key: string;
   readonly model: string;
-  /** Null: bodies with a `prompt` are left out. */
+  /** Null: bodies with a `prompt` are skipped. */
   readonly fimModel: string | null;
   readonly timeoutMs: number;
 }
@@ -34,7 +34,7 @@ export interface Planned {
 const MAX_TOKENS = 256;
 const LIMITS = ['max_tokens', 'max_completion_tokens'] as const;
 
-/** The recordings of this provider that were taken; an agent's are left out, for the agent is another account's. */
+/** The recorded requests that this provider accepted, except those of agents, which belong to another account. */
 function recordedBodies(id: string): ProbeBody[] {
   const taken = readRecordedRequests().filter(
     ({ provider, route, refusal }) => provider.id === id && route !== 'agents' && refusal === null,
@@ -74,7 +74,7 @@ function planned(target: Target, { name, route, body, effect }: ProbeBody): Plan
   return { name, route, rules, raw, rewritten, isSame, effect };
 }
 
-/** The limit stands under the name that the table has for it: only the field in question shall differ. */
+/** Sets the output limit under the name in the provider's table, so that only the tested field differs. */
 function withLimit(body: JsonObject, { fields }: RequestRules): JsonObject {
   const own = LIMITS.filter((name) => body[name] !== undefined);
   const rule = fields.max_tokens;
@@ -83,7 +83,7 @@ function withLimit(body: JsonObject, { fields }: RequestRules): JsonObject {
   return { ...body, ...Object.fromEntries(limits) };
 }
 
-/** How many requests the plan makes, but for those that are repeated after a 429. */
+/** The number of requests in the plan, without retries after a 429. */
 export function countRequests(plan: readonly Planned[]): number {
   const second = plan.filter(({ isSame, rewritten }) => !isSame && rewritten.kind === 'ok');
   return plan.length + second.length;

@@ -1,4 +1,4 @@
-/** The probe judges what a provider answers: each verdict, what stops it, what it waits for, and the command line. */
+/** Tests the probe: each verdict, the errors that stop it, its waits, and its command line. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -23,13 +23,13 @@ async function resultOf(target: Target, asked: ProbeBody): Promise<Result> {
 }
 
 describe('a verdict', () => {
-  test('taken: what Weir sends on as it is, asked once', async () => {
+  test('taken: a body that Weir sends unchanged needs one request', async () => {
     const { target, received } = await serve(refusing());
     expect(await resultOf(target, body('text'))).toMatchObject({ verdict: 'taken', note: '' });
     expect(received).toHaveLength(1);
   });
 
-  test('mended: what is refused without Weir, and taken from it', async () => {
+  test('mended: a body that is rejected unchanged and accepted after translation', async () => {
     const { target, received } = await serve(refusing('user'));
     expect(await resultOf(target, body('field/user', { user: 'ada' }))).toMatchObject({
       verdict: 'mended',
@@ -39,7 +39,7 @@ describe('a verdict', () => {
     expect(received.map((asked) => 'user' in asked)).toEqual([true, false]);
   });
 
-  test('mended: what is ignored without Weir, and has its effect from it', async () => {
+  test('mended: a field that is ignored unchanged and has its effect after translation', async () => {
     const { target } = await serve((asked, response) => {
       const tokens = typeof asked.max_tokens === 'number' ? asked.max_tokens : 90;
       const finish_reason = tokens < 90 ? 'length' : 'stop';
@@ -52,7 +52,7 @@ describe('a verdict', () => {
     });
   });
 
-  test('refused: what is refused either way', async () => {
+  test('refused: a body that is rejected either way', async () => {
     const { target } = await serve(refusing('logit_bias'));
     expect(await resultOf(target, body('field/logit_bias', { logit_bias: {} }))).toMatchObject({
       verdict: 'refused',
@@ -60,12 +60,12 @@ describe('a verdict', () => {
     });
   });
 
-  test('refused: a 200 that is an error', async () => {
+  test('refused: a 200 that contains an error', async () => {
     const { target } = await serve((_, response) => send(response, 200, { error: { message: 'No' } }));
     expect(await resultOf(target, body('field/n'))).toMatchObject({ verdict: 'refused', note: '200 No' });
   });
 
-  test('stale: what is taken, and dropped by Weir all the same', async () => {
+  test('stale: a field that the provider accepts and Weir drops', async () => {
     const { target } = await serve(refusing());
     expect(await resultOf(target, body('field/store', { store: true }))).toMatchObject({
       verdict: 'stale',
@@ -74,7 +74,7 @@ describe('a verdict', () => {
     });
   });
 
-  test('stale: a role that is taken, and renamed by Weir all the same', async () => {
+  test('stale: a role that the provider accepts and Weir renames', async () => {
     const { target } = await serve(refusing());
     const messages = [{ role: 'developer', content: 'Go' }];
     expect(await resultOf(target, body('message/developer', { messages }))).toMatchObject({
@@ -84,7 +84,7 @@ describe('a verdict', () => {
     });
   });
 
-  test('broken: what is taken, and refused as Weir sends it', async () => {
+  test('broken: a body that is accepted unchanged and rejected after translation', async () => {
     const { target } = await serve(refusing('random_seed'));
     expect(await resultOf(target, body('field/seed', { seed: 7 }))).toMatchObject({
       verdict: 'broken',
@@ -93,7 +93,7 @@ describe('a verdict', () => {
     });
   });
 
-  test('taken: nulls, the same reasoning by another name, and what the table says is ignored', async () => {
+  test('taken: nulls, the same reasoning under another name, and fields that the table declares as ignored', async () => {
     const { target } = await serve(refusing());
     const messages = [{ role: 'assistant', content: 'Hello', reasoning: 'Hm' }];
     const { results } = await run(
@@ -105,12 +105,12 @@ describe('a verdict', () => {
     expect(results.map(({ verdict, note }) => [verdict, note])).toEqual([
       ['taken', 'Weir drops stop'],
       ['taken', 'Weir drops messages[].reasoning, adds messages[].reasoning_content'],
-      ['taken', 'whether it has an effect does not show; Weir refuses presence_penalty as ignored'],
+      ['taken', 'its effect is unknown; Weir rejects presence_penalty as ignored'],
     ]);
   });
 });
 
-test('a refused key stops the probe, and is in none of its output', async () => {
+test('a rejected key stops the probe and is not in its output', async () => {
   let asked = 0;
   const { target } = await serve((_, response) => {
     asked += 1;
@@ -121,20 +121,22 @@ test('a refused key stops the probe, and is in none of its output', async () => 
   const found = await run(target, ...bodies);
   expect(asked).toBe(2);
   expect(found.results.map(({ name }) => name)).toEqual(['text']);
-  expect(found.stopped).toMatch(/^compatible refused the key or its balance: 401 Incorrect API key/);
+  expect(found.stopped).toMatch(
+    /^compatible rejected the key, or its balance is exhausted: 401 Incorrect API key/,
+  );
   const report = reportOf(target, planOf(target, bodies), found);
   expect(linesOf(report).join('\n')).not.toContain(KEY);
   expect(exitCodeOf(report)).toBe(2);
 });
 
-test('a plain text that is not taken stops the probe: no other answer would mean anything', async () => {
+test('a rejected plain request stops the probe: no other result would mean anything', async () => {
   const { target, received } = await serve(refusing('model'));
   const found = await run(target, body('text'), body('field/a', { a: 1 }));
-  expect(found.stopped).toBe("compatible does not answer a plain text: 400 Unknown parameter: 'model'.");
+  expect(found.stopped).toBe("compatible rejects a plain request: 400 Unknown parameter: 'model'.");
   expect(received).toHaveLength(1);
 });
 
-test('a 429 is repeated once, after what the provider asks for', async () => {
+test('a 429 is retried once, after the wait that the provider requests', async () => {
   let asked = 0;
   const { target } = await serve((given, response) => {
     asked += 1;
@@ -147,27 +149,27 @@ test('a 429 is repeated once, after what the provider asks for', async () => {
   expect(asked).toBe(2);
 });
 
-test('a 429 that asks for a longer wait is not repeated', async () => {
+test('a 429 with a longer wait is not retried', async () => {
   const { target, received } = await serve((_, response) =>
     send(response, 429, { error: { message: 'Slow down' } }, { 'retry-after': '60' }),
   );
   expect(await resultOf(target, body('field/a', { a: 1 }))).toMatchObject({
     verdict: 'unclear',
-    note: '429 Slow down (to be repeated after 60 s)',
+    note: '429 Slow down (retry after 60 s)',
   });
   expect(received).toHaveLength(1);
 });
 
-test('a server that hangs is left after the time limit', async () => {
+test('a request to a server that hangs ends after the time limit', async () => {
   const { target } = await serve((_, response) => void response.writeHead(200).write(' '));
   const hurried = { ...target, timeoutMs: 100 };
   expect(await resultOf(hurried, body('field/a', { a: 1 }))).toMatchObject({
     verdict: 'unclear',
-    note: 'no whole answer within 0.1 s',
+    note: 'no complete response within 0.1 s',
   });
 });
 
-test("a stream's unknown keys are new once, and Weir's stream of it keeps the contract", async () => {
+test("unknown keys of a stream are reported once, and Weir's output keeps the contract", async () => {
   const chunk = { id: '1', object: 'chat.completion.chunk', created: 1_790_000_000, model: 'small' };
   const delta = { role: 'assistant', content: 'Hi', mood: { colour: 'blue' } };
   const events = [
@@ -186,7 +188,7 @@ test("a stream's unknown keys are new once, and Weir's stream of it keeps the co
   ]);
 });
 
-test('the report counts the verdicts, and says which row to look at', async () => {
+test('the report counts the verdicts and names the rows to check', async () => {
   const { target } = await serve(refusing('random_seed', 'metadata'));
   const bodies = [
     body('text'),
@@ -199,8 +201,10 @@ test('the report counts the verdicts, and says which row to look at', async () =
   expect(countRequests(plan)).toBe(6);
   expect(report.counts).toMatchObject({ taken: 1, stale: 1, broken: 1, refused: 1 });
   expect(report.to_do).toEqual([
-    expect.stringMatching(/^field\/store: Weir drops store, though it is taken: is `fields.store` of /),
-    expect.stringMatching(/^field\/seed: Weir spoils it .*: mend `fields.seed` of /),
+    expect.stringMatching(
+      /^field\/store: Weir drops store, but the provider accepts it: is `fields.store` in /,
+    ),
+    expect.stringMatching(/^field\/seed: Weir breaks the request .*: fix `fields.seed` in /),
     expect.stringMatching(/^field\/metadata: refused: .* needs `fields.metadata: REFUSED`$/),
   ]);
   expect(exitCodeOf(report)).toBe(1);
@@ -208,7 +212,7 @@ test('the report counts the verdicts, and says which row to look at', async () =
 
 describe('the command line', () => {
   const COMMAND = fileURLToPath(new URL('../probe.ts', import.meta.url).href);
-  /** Without the keys that whoever runs this test may have. */
+  /** The environment without provider keys. */
   const command = (...args: readonly string[]) =>
     promisify(execFile)(process.execPath, [COMMAND, ...args], { env: {} }).then(
       ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
@@ -223,7 +227,7 @@ describe('the command line', () => {
     expect(await command('nobody')).toMatchObject({ code: 2, stderr: expect.stringContaining('deepseek') });
   });
 
-  test('prints a table of what the provider takes', async () => {
+  test('prints a table of what the provider accepts', async () => {
     await using simulator = await createSimulator();
     const baseUrl = `${simulator.url}/deepseek`;
     const args = ['--base-url', baseUrl, '--key', 'sim-test', '--model', 'deepseek-chat'];

@@ -1,4 +1,4 @@
-/** Prints what a probe found: a table, its sums, and what to look at in Weir. */
+/** Prints the results of a probe: a table, totals, and what to check in Weir. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { isAboutRequest } from '../../src/request-translation/dropped-fields.ts';
@@ -14,7 +14,7 @@ export interface Report {
   readonly provider: string;
   readonly model: string;
   readonly base_url: string;
-  /** The day of the probe: what providers take changes. */
+  /** The date of the probe. */
   readonly date: string;
   readonly counts: Readonly<Record<Verdict, number>>;
   readonly results: readonly Result[];
@@ -48,7 +48,7 @@ export function reportOf(target: Target, plan: readonly Planned[], run: ProbeRun
   };
 }
 
-/** 1 where Weir is wrong, 2 where the probe could not be finished. */
+/** 1 if Weir is wrong, 2 if the probe could not be finished. */
 export function exitCodeOf({ results, counts, stopped }: Report): number {
   if (counts.broken > 0 || results.some(({ breaks }) => breaks.length > 0)) return 1;
   return stopped === null ? 0 : 2;
@@ -61,7 +61,7 @@ function fileOf(id: string): string {
   return files.find((name) => defines.test(readFileSync(PROVIDERS_FOLDER + name, 'utf8'))) ?? '';
 }
 
-/** One line for each thing to do, with the names of all the bodies that show it. */
+/** One line for each action, with the names of all bodies that need it. */
 function adviceOn(
   results: readonly Result[],
   file: string,
@@ -80,25 +80,25 @@ function* advices(result: Result, file: string, fields: readonly string[]): Gene
   const { name, verdict, note, breaks, newKeys } = result;
   const rows = result.rows.map((row) => `\`${row}\``).join(', ');
   if (note === WITHOUT_EFFECT) {
-    yield `${note}: if that is the rule, \`fields\` of ${file} calls it \`ignored\``;
+    yield `${note}: if this is documented, mark it as \`ignored\` in \`fields\` of ${file}`;
   }
   if (verdict === 'refused') yield* adviceOnRefusal(name, file, fields);
-  if (verdict === 'stale') yield `${note}, though it is taken: is ${rows} of ${file} out of date?`;
-  if (verdict === 'broken') yield `Weir spoils it (${note}): mend ${rows} of ${file}`;
-  if (verdict === 'unclear') yield `ask again (${note})`;
+  if (verdict === 'stale') yield `${note}, but the provider accepts it: is ${rows} in ${file} out of date?`;
+  if (verdict === 'broken') yield `Weir breaks the request (${note}): fix ${rows} in ${file}`;
+  if (verdict === 'unclear') yield `repeat the probe (${note})`;
   for (const fault of breaks) {
-    yield `the contract is broken (${fault}): mend ${DIALECTS_FOLDER} or src/stream`;
+    yield `the output breaks the contract (${fault}): fix ${DIALECTS_FOLDER} or src/stream`;
   }
-  for (const key of newKeys) yield `new in its stream: ${key}: does ${DIALECTS_FOLDER} have to read it?`;
+  for (const key of newKeys) yield `new key in the stream: ${key}: should ${DIALECTS_FOLDER} read it?`;
 }
 
-/** A refusal is the provider's own affair (Q6), unless it is of something that Weir may leave out or has to put otherwise. */
+/** A rejection is passed to the client (Q6), unless Weir may drop the field or must rewrite it. */
 function* adviceOnRefusal(name: string, file: string, fields: readonly string[]): Generator<string> {
   const [group] = name.split('/');
   if (group === 'recorded') {
-    yield 'was taken when it was recorded: has the provider or the model changed?';
+    yield 'was accepted when it was recorded: has the provider or the model changed?';
   } else if (group === 'message' || group === 'turn') {
-    yield `refused: \`messages\` of ${file} has to put it otherwise`;
+    yield `rejected: \`messages\` in ${file} must rewrite it`;
   } else {
     for (const field of fields.filter(isAboutRequest)) {
       yield `refused: ${file} needs \`fields.${field}: REFUSED\``;
@@ -120,7 +120,7 @@ export function linesOf(report: Report): string[] {
     VERDICTS.map((verdict) => `${verdict} ${counts[verdict]}`).join(', '),
     `${streams} streams: ${breaks} broken rules of the contract, ${newKeys} new keys (compared with ${compared})`,
     '',
-    ...(to_do.length === 0 ? [] : ['What to look at:', ...to_do.map((line) => `- ${line}`), '']),
+    ...(to_do.length === 0 ? [] : ['What to check:', ...to_do.map((line) => `- ${line}`), '']),
     ...(stopped === null ? [] : [`STOPPED: ${stopped}`]),
     `${report.provider}, ${report.model}, ${report.base_url}, ${report.date}`,
   ];

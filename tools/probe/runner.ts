@@ -1,4 +1,4 @@
-/** Asks a provider one request after the other, and collects what each shows. */
+/** Sends the planned requests one after the other and collects the results. */
 import { type Answer, ask } from './ask.ts';
 import { PLAIN } from './bodies.ts';
 import type { Planned, Target } from './plan.ts';
@@ -9,19 +9,19 @@ export interface Result extends Judgement {
   readonly name: string;
   readonly breaks: readonly string[];
   readonly newKeys: readonly string[];
-  /** How many of its answers were streams. */
+  /** How many of the responses were streams. */
   readonly streams: number;
 }
 
 export interface ProbeRun {
   readonly results: readonly Result[];
-  /** Recorded streams of the provider that the keys were compared with. */
+  /** The number of recorded streams of the provider that the keys were compared with. */
   readonly recordings: number;
-  /** Why not all was asked, or null. */
+  /** Why the probe stopped early, or null. */
   readonly stopped: string | null;
 }
 
-/** @param onResult called after each body, for whoever watches */
+/** @param onResult called after each body */
 export async function probe(
   target: Target,
   plan: readonly Planned[],
@@ -36,19 +36,23 @@ export async function probe(
     const weir = raw.kind === 'stop' ? null : await askAsWeir(target, planned);
     const stop = [raw, weir].find((answer) => answer?.kind === 'stop');
     if (stop?.kind === 'stop') {
-      return { results, recordings, stopped: `${name} refused the key or its balance: ${stop.message}` };
+      return {
+        results,
+        recordings,
+        stopped: `${name} rejected the key, or its balance is exhausted: ${stop.message}`,
+      };
     }
     const result = resultOf(planned, raw, weir, inspector);
     results.push(result);
     onResult(result);
     if (planned.name === PLAIN && ['refused', 'unclear'].includes(result.verdict)) {
-      return { results, recordings, stopped: `${name} does not answer a plain text: ${result.note}` };
+      return { results, recordings, stopped: `${name} rejects a plain request: ${result.note}` };
     }
   }
   return { results, recordings, stopped: null };
 }
 
-/** Null where Weir sends the same body or none. */
+/** Null if Weir sends the same body, or rejects the request. */
 async function askAsWeir(target: Target, { route, rewritten, isSame }: Planned): Promise<Answer | null> {
   return isSame || rewritten.kind === 'error' ? null : ask(target, route, rewritten.value.body);
 }

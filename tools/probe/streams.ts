@@ -1,4 +1,4 @@
-/** What a provider's stream holds: rules of the contract that Weir breaks on it, and keys that nobody has recorded yet. */
+/** Inspects a provider's stream: runs it through Weir, checks the output against the contract, and finds keys that no recording has. */
 import { isObject, type JsonObject } from '../../src/shared/json.ts';
 import { check } from '../../test/contract/check.ts';
 import { convertStream } from '../../test/contract/convert.ts';
@@ -8,9 +8,9 @@ import { eventsOf } from './events.ts';
 import type { Planned } from './plan.ts';
 
 export interface StreamFindings {
-  /** Broken rules of the contract, in what Weir makes of the stream. */
+  /** Rules of the contract that Weir's output breaks. */
   readonly breaks: readonly string[];
-  /** Paths of keys that are in no recorded stream of the provider, and that OpenAI does not have. */
+  /** Paths of keys that neither a recorded stream of the provider nor OpenAI has. */
   readonly newKeys: readonly string[];
   /** The error that the stream ended with, or null. */
   readonly failure: string | null;
@@ -68,12 +68,12 @@ export class StreamInspector {
       const breaks = check(new TextEncoder().encode(converted.text), expectationOf(conversion));
       return { breaks, newKeys, failure: converted.error?.message ?? null };
     } catch (error) {
-      // What has been asked and paid for is not lost by one stream that Weir can't read.
+      // One stream that Weir can't read must not end a probe that costs money.
       return { breaks: [`Weir throws: ${String(error)}`], newKeys, failure: null };
     }
   }
 
-  /** Each is named once, for the first stream that has it, and without what lies below it. */
+  /** Each key is reported once, for the first stream that has it, without the keys below it. */
   #unknownKeys(text: string): string[] {
     const found = [...keysOf(text)].filter((path) => !this.#known.has(path));
     for (const path of found) this.#known.add(path);

@@ -1,15 +1,15 @@
-/** Judges the answers to one body: what the provider does with it, and whether Weir's table is right about that. */
+/** Judges the responses to one body: how the provider handles it, and whether Weir's table is right. */
 import type { Answer } from './ask.ts';
 import { changesOf, describe, doubtful, isAskForUsage, rowOf } from './changes.ts';
 import type { Planned } from './plan.ts';
 
 /**
- * - `taken`: the provider takes it, and Weir sends it on, as it is or in words that mean the same.
- * - `mended`: the provider refuses it, or ignores it in silence, and takes what Weir makes of it.
- * - `refused`: the provider refuses both.
- * - `stale`: the provider takes it, and Weir changes or refuses it all the same: the table may be out of date.
- * - `broken`: the provider takes it, and refuses what Weir makes of it.
- * - `unclear`: the provider neither took nor refused one of the two.
+ * - `taken`: the provider accepts it, and Weir sends it unchanged or with the same meaning.
+ * - `mended`: the provider rejects or silently ignores it, and accepts Weir's translation.
+ * - `refused`: the provider rejects both.
+ * - `stale`: the provider accepts it, but Weir changes or rejects it: the table may be out of date.
+ * - `broken`: the provider accepts it, and rejects Weir's translation.
+ * - `unclear`: at least one of the two was neither accepted nor rejected.
  */
 export const VERDICTS = ['taken', 'mended', 'refused', 'stale', 'broken', 'unclear'] as const;
 export type Verdict = (typeof VERDICTS)[number];
@@ -17,14 +17,14 @@ export type Verdict = (typeof VERDICTS)[number];
 export interface Judgement {
   readonly verdict: Verdict;
   readonly note: string;
-  /** The rows of the provider's table that the verdict speaks about. */
+  /** The rows of the provider's table that the verdict is about. */
   readonly rows: readonly string[];
 }
 
-/** The whole note of a body that is sent as it is, and changes nothing. */
+/** The note for a body that is sent unchanged and has no effect. */
 export const WITHOUT_EFFECT = 'taken without effect';
 
-/** @param weir the answer to what Weir sends; null where that is the same body, or none because Weir refuses */
+/** @param weir the response to Weir's translation; null if that is the same body, or if Weir rejects the request */
 export function judge(planned: Planned, raw: Answer, weir: Answer | null): Judgement {
   const { rewritten, isSame, effect } = planned;
   if (isUnclear(raw)) return judged('unclear', raw.message);
@@ -45,7 +45,7 @@ export function judge(planned: Planned, raw: Answer, weir: Answer | null): Judge
   }
   if (weir.kind === 'refused') return judged('broken', joined(weir.message, said), rows);
   const doubts = doubtful(planned);
-  // Where Weir's has no effect either, it may be the model that did not do what it was asked to.
+  // If Weir's translation has no effect either, the model may have ignored the instruction.
   if (hasEffect === false && weir.kind === 'object' && effect?.(weir.object) === true) {
     return judged('mended', joined(WITHOUT_EFFECT, said), rows);
   }
@@ -75,7 +75,7 @@ function judgeSame(raw: Answer, hasEffect: boolean | null): Judgement {
   return hasEffect === false ? judged('taken', WITHOUT_EFFECT) : judged('taken');
 }
 
-/** Weir refuses what its table says is ignored: that the provider takes it does not speak against that, its effect would. */
+/** Weir rejects fields that its table declares as ignored. Only an effect of the field would contradict the table. */
 function judgeRefusalByWeir(
   field: string,
   { rules }: Planned,
@@ -83,10 +83,10 @@ function judgeRefusalByWeir(
   hasEffect: boolean | null,
 ): Judgement {
   const rows = [`fields.${field}`];
-  if (raw.kind === 'refused') return judged('refused', `${raw.message}; Weir refuses ${field}, too`, rows);
+  if (raw.kind === 'refused') return judged('refused', `${raw.message}; Weir rejects ${field} too`, rows);
   const isIgnored = rules.fields[field]?.kind === 'ignored' && hasEffect !== true;
-  const shown = hasEffect === false ? WITHOUT_EFFECT : 'whether it has an effect does not show';
+  const shown = hasEffect === false ? WITHOUT_EFFECT : 'its effect is unknown';
   return isIgnored
-    ? judged('taken', `${shown}; Weir refuses ${field} as ignored`, rows)
-    : judged('stale', `Weir refuses ${field}`, rows);
+    ? judged('taken', `${shown}; Weir rejects ${field} as ignored`, rows)
+    : judged('stale', `Weir rejects ${field}`, rows);
 }

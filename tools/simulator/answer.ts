@@ -1,4 +1,4 @@
-/** Turns a request into a reply: route, key, check, then the scene's stream or object, or a fault. */
+/** Turns a request into a reply: finds the scene, checks key and request, then returns the scene's stream or object, or a fault. */
 import type { Good } from './fault-steps.ts';
 import { faultyReply, isFault } from './faults.ts';
 import { textOf } from './json.ts';
@@ -26,7 +26,7 @@ export function answer(request: RecordedRequest, origin: string, defaultFault: s
   return faulty ?? { head: good.head, steps: paced(good.events) };
 }
 
-/** `deepseek-chat:cut` is deepseek-chat with the fault cut; a colon before any other word is part of the name. */
+/** `deepseek-chat:cut` is deepseek-chat with the fault `cut`. A colon before any other word is part of the model's name. */
 function splitFault(name: string, scene: Scene): { model: string; fault?: string } {
   const colon = name.lastIndexOf(':');
   const fault = name.slice(colon + 1);

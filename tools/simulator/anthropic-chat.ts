@@ -1,4 +1,4 @@
-/** A Messages request in chat words, so that the script of a simulated answer can be made of it as of any other. */
+/** Converts a Messages request to a chat request, from which the script of the simulated output is made. */
 import { isObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 
 export function chatOf(body: JsonObject): JsonObject {
@@ -24,7 +24,7 @@ export function chatOf(body: JsonObject): JsonObject {
   };
 }
 
-/** A content's blocks, whatever its form. */
+/** The blocks of a content, which is a string or a list. */
 export function blocksOf(content: Json | undefined): JsonObject[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : objectsOf(content);
 }

@@ -1,4 +1,4 @@
-/** What Anthropic refuses today (2026-11-22), in its words: quoted in the issues and documents that src/providers/anthropic.ts names. */
+/** What Anthropic rejects (2026-11-22), with its error texts. Sources: the issues and documents that src/providers/anthropic.ts lists. */
 import { blocksOf } from './anthropic-chat.ts';
 import {
   type Asked,
@@ -22,7 +22,7 @@ const TYPES: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 };
 
-/** @param code Anthropic's word for what is to be done, which few of its refusals have */
+/** @param code Anthropic's recommended action, which few of its errors have */
 export function refusal(status: number, message: string, code?: string): Refusal {
   const type = TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
   const error = { type, message, ...(code === undefined ? {} : { details: { error_code: code } }) };
@@ -46,8 +46,8 @@ function isAtLeast({ headers }: Call, version: string): boolean {
 }
 
 /**
- * What the version 2026-10-21 refuses: https://platform.claude.com/docs/en/api/migration-2026-10-21. The words about sampling are quoted at
- * https://qiita.com/Synthorai/items/01a0067e88747257a4e6; those about blocks are quoted nowhere that was looked (2026-11-22).
+ * What the version 2026-10-21 rejects: https://platform.claude.com/docs/en/api/migration-2026-10-21. The error text for sampling is quoted at
+ * https://qiita.com/Synthorai/items/01a0067e88747257a4e6. No source was found for the error text for blocks (2026-11-22).
  */
 function problemOf20261021(body: JsonObject): string | undefined {
   const sampling = ['temperature', 'top_p', 'top_k'].find((field) => body[field] !== undefined);
@@ -100,7 +100,7 @@ function fieldProblem(body: JsonObject): string | undefined {
   return strictProblem(objectsOf(body.tools).filter(({ strict }) => strict === true));
 }
 
-/** Those of strict tools are held against the same words, and there may be 20. */
+/** Schemas of strict tools have the same restrictions, and at most 20 tools may be strict. */
 function strictProblem(tools: readonly JsonObject[]): string | undefined {
   if (tools.length > 20) {
     return `Too many strict tools (${tools.length}). The maximum number of strict tools supported is 20.`;
@@ -227,7 +227,7 @@ function resultProblem(
   return undefined;
 }
 
-/** The results come first in the turn behind their calls. */
+/** Tool results must be the first blocks of the turn after their calls. */
 function openCallProblem(
   blocks: readonly JsonObject[],
   after: readonly JsonObject[],
@@ -252,7 +252,7 @@ function thoughtProblem(asked: Asked, turns: readonly JsonObject[], model: Claud
   const [first] = blocksOf(turns[last]?.content);
   const isStep = blocksOf(turns[last]?.content).some(({ type }) => type === 'tool_use');
   const isThought = first?.type === 'thinking' || first?.type === 'redacted_thinking';
-  // Adaptive thinking demands none: thinking-tool-workflows, 2026-11-22.
+  // Adaptive thinking requires no thinking block: thinking-tool-workflows, 2026-11-22.
   return objectOf(asked.body.thinking).type === 'enabled' && isStep && !isThought
     ? `messages.${last}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${textOf(first?.type)}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks).`
     : undefined;

@@ -1,4 +1,4 @@
-/** The Claude models that the simulator has, one of each kind of family, and how they sign what they think. */
+/** The simulator's Claude models, one for each kind of model family, and their thinking signatures. */
 import { createHash } from 'node:crypto';
 import { blocksOf } from './anthropic-chat.ts';
 import { compact, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
@@ -8,12 +8,12 @@ export interface ClaudeModel {
   readonly answer: readonly Piece[];
   readonly thinking: readonly ('enabled' | 'adaptive' | 'disabled')[];
   readonly thinksUnasked: boolean;
-  /** What it thinks is not shown unless `display` asks for it. */
+  /** Its thinking is hidden unless `display` requests it. */
   readonly hides: boolean;
   readonly takesSampling: boolean;
   readonly takesForcedTools: boolean;
   readonly takesPrefill: boolean;
-  /** Its signatures hold for the unchanged conversation before them alone. */
+  /** Its signatures are valid only after the unchanged conversation. */
   readonly binds: boolean;
 }
 
@@ -43,7 +43,7 @@ export const CLAUDE_MODELS: Readonly<Record<string, ClaudeModel>> = {
   'claude-opus-5-5': { ...NEW, thinking: ['adaptive'], takesForcedTools: false, binds: true },
 };
 
-/** Whether the request has it think, and what of it is shown. */
+/** Whether the model thinks for this request, and whether the thinking is shown. */
 export function thoughtsOf({ thinking }: JsonObject, model: ClaudeModel): 'none' | 'hidden' | 'shown' {
   const { type, display } = objectOf(thinking);
   const isThinking = type === undefined ? model.thinksUnasked : type !== 'disabled';
@@ -51,7 +51,7 @@ export function thoughtsOf({ thinking }: JsonObject, model: ClaudeModel): 'none'
   return (display ?? (model.hides ? 'omitted' : 'summarized')) === 'omitted' ? 'hidden' : 'shown';
 }
 
-/** Over what was shown, and for a model that binds over all that came before the turn of that index. */
+/** Covers the shown text, and for a binding model also all turns before that index. */
 export function signatureOf({ body, model }: Asked, text: string, turn: number): string {
   const isBound = CLAUDE_MODELS[model]?.binds === true;
   const before = isBound ? [body.system, body.tools, objectsOf(body.messages).slice(0, turn)] : [];
@@ -59,13 +59,13 @@ export function signatureOf({ body, model }: Asked, text: string, turn: number):
   return `${model}.${hash.digest('base64')}`;
 }
 
-/** As far as it matters here. */
+/** The parts of a request that signatures depend on. */
 export interface Asked {
   readonly model: string;
   readonly body: JsonObject;
 }
 
-/** Marks for the cache are no part of the conversation. */
+/** Cache markers are not part of the conversation. */
 function withoutMarks(value: Json | undefined): Json {
   if (Array.isArray(value)) return value.map(withoutMarks);
   if (typeof value !== 'object' || value === null) return value ?? null;
@@ -74,7 +74,7 @@ function withoutMarks(value: Json | undefined): Json {
 }
 
 /**
- * The first thinking block that is not as it was given, as `messages.1.content.0`; undefined where all are. What another model made is
+ * The path of the first changed thinking block, such as `messages.1.content.0`; undefined if none was changed. Blocks of another model are
  * dropped without an error: https://platform.claude.com/docs/build-with-claude/preserved-thinking (2026-11-22).
  */
 export function changedThinking(asked: Asked): string | undefined {
@@ -84,7 +84,7 @@ export function changedThinking(asked: Asked): string | undefined {
       if (block.type !== 'thinking' && !isRedacted) continue;
       const token = textOf(isRedacted ? block.data : block.signature);
       const maker = token.slice(0, token.indexOf('.'));
-      // Signatures hold on every platform: build-with-claude/extended-thinking, 2026-11-22.
+      // Signatures are valid on every platform: build-with-claude/extended-thinking, 2026-11-22.
       if (maker !== asked.model && (maker in CLAUDE_MODELS || maker === 'openrouter')) continue;
       const text = isRedacted ? 'redacted' : textOf(block.thinking);
       if (token !== signatureOf(asked, text, turn)) return `messages.${turn}.content.${at}`;

@@ -1,7 +1,7 @@
 /**
- * Message threads, which Anthropic has had since 2026-11-02: it keeps a conversation under the id of its last answer, and a request that
- * goes on with it sends what is new. https://platform.claude.com/docs/en/build-with-claude/message-threads, and the words of
- * `@anthropic-ai/sdk` 1.12 for each refusal (2026-11-22).
+ * Message threads, an Anthropic feature since 2026-11-02: a conversation is stored under the id of its last message, and a request that
+ * continues it sends only new messages. https://platform.claude.com/docs/en/build-with-claude/message-threads; the error
+ * texts are those in `@anthropic-ai/sdk` 1.12 (2026-11-22).
  */
 import { refusal } from './anthropic-check.ts';
 import { type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
@@ -10,14 +10,14 @@ import type { Call, Refusal } from './scene.ts';
 const BETA = 'message-threads-2026-08-12';
 
 interface Thread {
-  /** `system` and `tools`, as the request that began it had them. */
+  /** `system` and `tools` of the first request. */
   readonly fixed: JsonObject;
   readonly messages: readonly JsonObject[];
 }
 
-/** By the id of the answer that each goes on from. */
+/** By the id of the message that each continues from. */
 const threads = new Map<string, Thread>();
-/** The answers that were gone on from, which no second request may do. */
+/** The messages that were continued. A second request must not continue them. */
 const continued = new Set<string>();
 
 export function threadRefusal(call: Call): Refusal | undefined {
@@ -34,7 +34,7 @@ export function threadRefusal(call: Call): Refusal | undefined {
   return continued.has(textOf(previous)) ? refusal(400, message, 'thread_already_continued') : undefined;
 }
 
-/** The call with all of the conversation that its thread stands for. Without the beta, `thread` is a field that nobody knows. */
+/** The call with the complete conversation of its thread. Without the beta, `thread` is an unknown field. */
 export function wholeCall(call: Call): Call {
   const { type, previous_message_id: previous } = threadOf(call);
   if (type === undefined) return call;
@@ -47,7 +47,7 @@ export function wholeCall(call: Call): Call {
   };
 }
 
-/** After the answer that it goes on from. */
+/** Stores the conversation, including this message. */
 export function keepThread(call: Call, { id, role, content }: JsonObject): void {
   const { type, previous_message_id: previous } = threadOf(call);
   if (type === undefined) return;

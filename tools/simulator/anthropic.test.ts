@@ -1,4 +1,4 @@
-/** What Anthropic's scene refuses, in Anthropic's words, and what it plays. */
+/** Tests what Anthropic's scene rejects, with Anthropic's error texts, and what it streams. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ask, paths, QUESTION } from './ask.ts';
 import { decodeObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
@@ -43,7 +43,7 @@ describe('the version 2026-10-21', () => {
   });
 
   test.each<[what: string, more: JsonObject, message: string]>([
-    ['a temperature, be it the default', { temperature: 1 }, 'temperature: Extra inputs are not permitted'],
+    ['a temperature, even the default', { temperature: 1 }, 'temperature: Extra inputs are not permitted'],
     ['top_p', { top_p: 0.9 }, 'top_p: Extra inputs are not permitted'],
     ['top_k', { top_k: 5 }, 'top_k: Extra inputs are not permitted'],
     [
@@ -52,14 +52,14 @@ describe('the version 2026-10-21', () => {
       'messages.1.content.0: document',
     ],
     ['citations of the user', cited('user'), 'messages.1.content.0.citations'],
-  ])('refuses %s, which the one before takes', async (_, more, message) => {
+  ])('rejects %s, which the previous version accepts', async (_, more, message) => {
     const refused = await post(runner('claude-haiku-4-5', more), NEWEST);
     expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining(message)]);
     const before = await post(runner('claude-haiku-4-5', more));
     expect(await before.text()).not.toContain(message);
   });
 
-  test('takes citations of the assistant, and a credential of either form', async () => {
+  test('accepts citations of the assistant, and a credential of either form', async () => {
     expect((await post(runner('claude-haiku-4-5', cited('assistant')), NEWEST)).status).toBe(200);
     const { 'anthropic-version': version } = NEWEST;
     const bearer = { authorization: 'Bearer sim-test', 'anthropic-version': version };
@@ -162,7 +162,7 @@ describe('played', () => {
     });
   }
 
-  test('events in their order, a ping, blanks before braces, totals at the end', async () => {
+  test('sends events in order, a ping, blanks before braces, and totals at the end', async () => {
     const played = await events(runner('claude-haiku-4-5'));
     const types = played.map(({ type }) => type);
     expect([types[0], types[2], types.at(-2), types.at(-1)]).toEqual([
@@ -188,7 +188,7 @@ describe('played', () => {
     expect(started.map((event) => objectOf(event.content_block).type)).toEqual(blocks);
   });
 
-  test('thinking that is not shown is a signature alone; its text comes where display asks for it', async () => {
+  test('hidden thinking is a signature without text; its text is sent if display requests it', async () => {
     const hidden = decodeObject(await (await post(runner('claude-sonnet-5'))).text());
     expect(objectsOf(hidden?.content)[0]).toMatchObject({
       thinking: '',

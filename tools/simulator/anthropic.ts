@@ -1,8 +1,8 @@
 /**
- * Anthropic Messages as it is today (2026-11-22): events with names, pings, JSON padded with blanks, thinking that is signed, shown,
- * hidden or redacted; what it refuses is in `anthropic-check.ts`, and what it keeps of a thread in `anthropic-threads.ts`.
+ * Simulates Anthropic Messages (2026-11-22): named events, pings, JSON padded with blanks, signed thinking that is shown, hidden or
+ * redacted. `anthropic-check.ts` has what it rejects, and `anthropic-threads.ts` its stored threads.
  *
- * Tokens (completion): every model 9 of text, and 5 of thinking where it thinks, 2 more in a step of a loop.
+ * Tokens (completion): every model 9 of text, 5 of thinking if it thinks, and 2 more in a step of a loop.
  */
 import { chatOf } from './anthropic-chat.ts';
 import { check, refusal } from './anthropic-check.ts';
@@ -20,7 +20,7 @@ export const anthropic: Scene = {
   streamError: { type: 'overloaded_error', message: 'Overloaded' },
   refusal: (status, message) => refusal(status, message),
   badKey: refusal(401, 'invalid x-api-key'),
-  // Of two credentials the first counts: https://qiita.com/Synthorai/items/01a0067e88747257a4e6 (2026-10).
+  // If there are two credentials, the first counts: https://qiita.com/Synthorai/items/01a0067e88747257a4e6 (2026-10).
   keyOf: (headers) =>
     headers['anthropic-version'] === undefined
       ? undefined
@@ -54,7 +54,7 @@ interface Played {
 
 function play(call: Call): Played {
   const model = CLAUDE_MODELS[call.model] ?? CLAUDE_MODELS['claude-haiku-4-5'];
-  if (model === undefined) throw new Error('There is no model');
+  if (model === undefined) throw new Error('The model is missing');
   const thoughts = thoughtsOf(call.body, model);
   const answer = model.answer.filter((piece) => thoughts !== 'none' || piece.kind !== 'reasoning');
   return { call, model, thoughts, script: scriptFor({ ...call, body: chatOf(call.body) }, answer) };
@@ -79,7 +79,7 @@ function head({ call, script }: Played, content: readonly JsonObject[], stop: st
   };
 }
 
-/** The system is read from the cache. What a message has used is known at its end. */
+/** The system prompt is read from the cache. Output tokens are known at the end of the message. */
 function usageOf(call: Call, script: Script, isWhole: boolean): JsonObject {
   const cost = costOf({ ...call, body: chatOf(call.body) }, [script]);
   return {
@@ -95,7 +95,7 @@ function toolId(number: number): string {
   return `toolu_sim${String(number).padStart(18, '0')}`;
 }
 
-/** A block as it is whole, and the deltas in which it comes. */
+/** A complete block, and the deltas that stream it. */
 interface Block {
   readonly whole: JsonObject;
   readonly start: JsonObject;
@@ -144,7 +144,7 @@ function callBlock(toolCall: ReturnType<typeof wholeCalls>[number], script: Scri
   };
 }
 
-/** Arguments that a limit cut off are none in a whole message. */
+/** Arguments that the token limit truncated are empty in a non-streaming message. */
 function parsed(text: string): JsonObject {
   try {
     return JSON.parse(text);
@@ -153,7 +153,7 @@ function parsed(text: string): JsonObject {
   }
 }
 
-/** Recorded: blanks before the last brace, of another number each time. */
+/** Recorded events have a varying number of blanks before the last brace. */
 function named(kind: WireEvent['kind'], type: string, more: JsonObject, blanks = 0): WireEvent {
   const json = compact({ type, ...more });
   return { kind, text: `event: ${type}\ndata: ${json.slice(0, -1)}${' '.repeat(blanks)}}\n\n` };

@@ -1,4 +1,4 @@
-/** Requests of the simulator's own tests, and a reader for its streams. */
+/** Sends the requests of the simulator's own tests and reads its streams. */
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import { basePaths } from './scenes.ts';
 import type { Simulator } from './server.ts';
@@ -30,7 +30,7 @@ export const WEATHER = {
 };
 export const INCLUDE_USAGE = { stream_options: { include_usage: true } };
 
-/** A chat body for a model, five words long. */
+/** A chat body for a model, with a prompt of five words. */
 export function runner(model: string, more: JsonObject = {}): JsonObject {
   return { model, messages: QUESTION, ...more };
 }
@@ -98,7 +98,7 @@ export function textIn(received: Received): string {
     .join('');
 }
 
-/** The one usage object of a stream; a second one is an error of the scene. */
+/** The usage object of a stream. Throws if there is not exactly one. */
 export function usageOf(received: Received): JsonObject {
   const usages = received.chunks.filter((chunk) => typeof chunk.usage === 'object' && chunk.usage !== null);
   if (usages.length !== 1) throw new Error(`${usages.length} chunks have usage`);

@@ -1,6 +1,6 @@
 /**
- * Cerebras as it is today (2026-11-21): errors without an envelope, keys absent where they have nothing to say, `reasoning` in
- * both directions, whole tool calls. The schema is that of cerebras-cloud-sdk-python (2026-01) and pydantic-ai#7653 (2026-08-20).
+ * Simulates Cerebras (2026-11-21): errors without an envelope, no keys with empty values, `reasoning` in
+ * requests and responses, tool calls in one piece. The schema is that of cerebras-cloud-sdk-python (2026-01) and pydantic-ai#7653 (2026-08-20).
  *
  * Tokens (completion): gpt-oss-120b 15 (6 of them reasoning), zai-glm-4.7 13 (5; 8 with the effort `none`).
  */
@@ -35,7 +35,7 @@ const TOP = [
   ...['temperature', 'top_p', 'seed', 'stop', 'n', 'user', 'stream', 'stream_options', 'logprobs'],
   ...['top_logprobs', 'logit_bias', 'prediction', 'response_format', 'tools', 'tool_choice'],
   ...['clear_thinking', 'disable_reasoning', 'reasoning_effort', 'reasoning_format'],
-  // Live, by an engineer of Cerebras: pydantic-ai#7653, 2026-08-20; the last vercel/ai, 2026-08.
+  // Confirmed by an engineer of Cerebras: pydantic-ai#7653, 2026-08-20; the last vercel/ai, 2026-08.
   ...['presence_penalty', 'frequency_penalty', 'parallel_tool_calls', 'service_tier', 'prompt_cache_key'],
 ];
 const named = ['role', 'content', 'name'];
@@ -44,7 +44,7 @@ const MESSAGES = roles(
     // No `developer`: inference-docs/resources/openai.
     system: named,
     user: named,
-    // `reasoning` is taken, `reasoning_content` not: R cerebras--reasoning-back; OpenMinis#361, 2026-09-15.
+    // `reasoning` is accepted, `reasoning_content` is not: R cerebras--reasoning-back; OpenMinis#361, 2026-09-15.
     assistant: [...named, 'tool_calls', 'reasoning'],
     tool: [...named, 'tool_call_id'],
   },
@@ -88,7 +88,7 @@ function check(call: Call): Refusal | undefined {
   return message === undefined ? undefined : refusal(400, message);
 }
 
-/** All of them, a line each: free-claude-code#1136, 2026-07-16; at the top proxysoul/Empryo#209, 2026-09-19. */
+/** All mismatches, one per line: free-claude-code#1136, 2026-07-16; at the top level: proxysoul/Empryo#209, 2026-09-19. */
 function lineOf({ kind, tagged, value }: Misfit): string {
   const at = tagged.join('.');
   return kind === 'extra'
@@ -99,7 +99,7 @@ function lineOf({ kind, tagged, value }: Misfit): string {
 function problem(body: JsonObject, model: string): string | undefined {
   const { messages, max_tokens, max_completion_tokens, reasoning_effort, service_tier } = body;
   if (objectsOf(messages).length === 0) return 'messages: at least one message is required';
-  // One at a time: reported 2026-06-30.
+  // Only one of the two: reported 2026-06-30.
   if (max_tokens !== undefined && max_completion_tokens !== undefined) {
     return "'max_tokens' and 'max_completion_tokens' cannot both be set";
   }

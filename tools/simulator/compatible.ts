@@ -1,5 +1,5 @@
 /**
- * An OpenAI-compatible provider in Groq's form that is tolerant: what it does not know it ignores.
+ * Simulates a lenient OpenAI-compatible provider with Groq's wire format. It ignores unknown fields.
  *
  * Tokens (completion): Qwen/Qwen3.8-27B 8, llama-3.3-70b-versatile 10, openai/gpt-oss-20b 14 (8 of them reasoning).
  */
@@ -42,7 +42,7 @@ function refusal(status: number, message: string): Refusal {
 }
 
 function check(call: Call): Refusal | undefined {
-  // By its template, wherever it is served: QwenLM/Qwen3.8#244, 2026-09-22; vllm-project/vllm#41114, 2026-04-28.
+  // The model's chat template has this rule on every server: QwenLM/Qwen3.8#244, 2026-09-22; vllm-project/vllm#41114, 2026-04-28.
   const roles = objectsOf(call.body.messages).map(({ role }) => role);
   if (call.model.startsWith('Qwen/') && roles.lastIndexOf('system') > 0)
     return refusal(400, 'System message must be at the beginning.');

@@ -1,4 +1,4 @@
-/** What DeepSeek refuses today (2026-11-21), in its own words; the sources are beside each rule. */
+/** What DeepSeek rejects (2026-11-21), with its error texts. Each rule names its source. */
 import { isObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import { checkResponses } from './responses.ts';
 import { type Call, errorType, openaiRefusal, type Refusal } from './scene.ts';
@@ -6,12 +6,12 @@ import { bracketed, firstMisfit, type Misfit, type Shape, types } from './schema
 import { contentText } from './script.ts';
 import { tooLong, toolNamesIn } from './tool-calls.ts';
 
-/** Since 2026-09-10 (news260910); the first has eyes, and both think unless that is switched off (guides/thinking_mode). */
+/** Since 2026-09-10 (news260910). The first accepts images. Both think unless thinking is disabled (guides/thinking_mode). */
 const CURRENT: Readonly<Record<string, { readonly parts: readonly string[] }>> = {
   'deepseek-flash': { parts: ['text', 'image_url'] },
   'deepseek-v4-pro': { parts: ['text'] },
 };
-/** The old names that still answer: `deepseek-v4-flash` officially (quick_start/pricing), the others for the seeds. */
+/** Old names that still work: `deepseek-v4-flash` officially (quick_start/pricing), the others for the seed recordings. */
 const SAME_MODEL: Readonly<Record<string, string>> = { 'deepseek-v4-flash': 'deepseek-flash' };
 const SEEDS = ['deepseek-chat', 'deepseek-reasoner', 'deepseek-chat-busy'];
 
@@ -22,12 +22,12 @@ export function modelOf(call: Call): string {
 }
 
 export function refusal(status: number, message: string): Refusal {
-  // R deepseek--refused-*.json, 2026-07: this code even beside `authentication_error`.
+  // R deepseek--refused-*.json, 2026-07: this code even with the type `authentication_error`.
   const error = { message, type: errorType(status), param: null, code: 'invalid_request_error' };
   return openaiRefusal(status, error);
 }
 
-/** `reasoning_effort: "none"` switches it off as well: experientiallabs/experiential#887, 2026-09-10. */
+/** `reasoning_effort: "none"` also disables thinking: experientiallabs/experiential#887, 2026-09-10. */
 export function thinks(call: Call): boolean {
   const model = modelOf(call);
   if (model === 'deepseek-reasoner') return true;
@@ -42,7 +42,7 @@ export function check(call: Call): Refusal | undefined {
   if (mismatch) return refusal(400, deserializing(mismatch, call.body));
   const model = modelOf(call);
   if (!MODELS.includes(model)) {
-    // R deepseek--refused-unknown-model, its names of today.
+    // R deepseek--refused-unknown-model, with the current names.
     const names = Object.keys(CURRENT).reverse().join(' or ');
     return refusal(
       400,
@@ -60,14 +60,14 @@ export function check(call: Call): Refusal | undefined {
 
 const ROLES = ['system', 'user', 'assistant', 'tool', 'latest_reminder'];
 
-/** Unknown fields are ignored at the top and in messages (pydantic-ai, live 2026-08-06); these are read, and refused. */
+/** Unknown fields are ignored at the top level and in messages (pydantic-ai, live 2026-08-06). These are parsed, and rejected if invalid. */
 function shapeFor(call: Call): Shape {
   if (call.operation === 'completions') return { required: ['prompt'], noLists: ['prompt'] };
   const parts = CURRENT[modelOf(call)]?.parts ?? ['text'];
   const part: Shape = { by: { key: 'type', shapes: Object.fromEntries(parts.map((type) => [type, {}])) } };
-  // An assistant without `content`: routatic/proxy#45. `reasoning_details`: bifrost#5177, its words are not known.
+  // An assistant without `content`: routatic/proxy#45. `reasoning_details`: bifrost#5177, its error text is unknown.
   const message: Shape = { required: ['content'], refused: ['reasoning_details'] };
-  // Lists are for the user alone: R refused-image has its parts there, all other recorded contents are texts.
+  // Only user messages may have lists: R refused-image has its parts there, all other recorded contents are strings.
   const shapes = ROLES.map((role): [string, Shape] => [
     role,
     role === 'user' ? { ...message, inner: { content: part } } : { ...message, noLists: ['content'] },
@@ -84,11 +84,11 @@ function shapeFor(call: Call): Shape {
   };
 }
 
-/** The forms of serde's errors: R refused-image and refused-audio, 2026-07; the column is not exact. */
+/** The error texts of serde: R refused-image and refused-audio, 2026-07. The column is not exact. */
 function deserializing(mismatch: Misfit, body: JsonObject): string {
   const { kind, path, known, value } = mismatch;
   const key = textOf(path.at(-1));
-  // A role has a place of its own, a part and a member have that of their message.
+  // The error position of a role is its own; parts and members have that of their message.
   const place = bracketed(path[0] === 'messages' && key !== 'role' ? path.slice(0, 2) : path);
   const at = ` at line 1 column ${JSON.stringify(body).length}`;
   const names = known.map((name) => `\`${name}\``);
@@ -119,7 +119,7 @@ function chatProblem(call: Call): string | undefined {
   return formatProblem(body, messages) ?? (thinks(call) ? thinkingProblem(call, messages) : undefined);
 }
 
-/** null stands beside tool calls only: deepseek-harness, 2026-08-21. */
+/** null is valid only with tool calls: deepseek-harness, 2026-08-21. */
 function isEmptyAnswer(message: JsonObject): boolean {
   const calls = objectsOf(message.tool_calls).length;
   return message.role === 'assistant' && message.content === null && calls === 0;
@@ -134,13 +134,13 @@ function formatProblem(body: JsonObject, messages: readonly JsonObject[]): strin
   return "Prompt must contain the word 'json' in some form to use 'response_format' of type 'json_object'.";
 }
 
-/** The models of the seeds took a forced tool, and reasoning did not have to come back. */
+/** The models of the seed recordings accepted a forced tool and did not require reasoning back. */
 function thinkingProblem(call: Call, messages: readonly JsonObject[]): string | undefined {
   if (!(modelOf(call) in CURRENT)) return undefined;
   // R deepseek--refused-required-tool-thinking; langchain#40769, 2026-09-22.
   if (isForced(call.body.tool_choice)) return 'Thinking mode does not support this tool_choice';
   if (objectsOf(call.body.tools).length === 0) return undefined;
-  // experientiallabs/experiential#887 and #890, 2026-09-10: "" is enough, the text is not checked.
+  // experientiallabs/experiential#887 and #890, 2026-09-10: "" is accepted, the text is not checked.
   const turn = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1);
   const lacking = turn.some(
     (message) => message.role === 'assistant' && typeof message.reasoning_content !== 'string',

@@ -1,9 +1,9 @@
 /**
- * DeepSeek: JSON with spaces, `role` on every chunk, usage on the finish chunk, reasoning as `reasoning_content`, cache hits
- * and misses counted, `: keep-alive` comments, prefix and FIM on the beta base only, and the models of today, which think.
+ * Simulates DeepSeek: JSON with spaces, `role` on every chunk, usage on the finish chunk, reasoning as `reasoning_content`, counts of cache
+ * hits and misses, `: keep-alive` comments, prefix and FIM on the beta base URL only, and the current models, which think.
  *
- * Tokens (completion): deepseek-flash 19 (8 of them reasoning, 11 with thinking off), deepseek-v4-pro 17 (7, 10); of the
- * seeds deepseek-chat 16, deepseek-reasoner 20 (9), FIM 11, and deepseek-chat-busy 6, which then stops with
+ * Tokens (completion): deepseek-flash 19 (8 of them reasoning; 11 without thinking), deepseek-v4-pro 17 (7; 10); models of the
+ * seed recordings: deepseek-chat 16, deepseek-reasoner 20 (9), FIM 11, and deepseek-chat-busy 6, which then stops with
  * `insufficient_system_resource`.
  */
 import { check, MODELS, modelOf, refusal, thinks } from './deepseek-check.ts';
@@ -85,7 +85,7 @@ function head(call: Call) {
   return { id, created: CREATED_SECONDS, model: modelOf(call), system_fingerprint: 'fp_sim_a49d71b8a1' };
 }
 
-/** The documentation's example shows `"usage": null` on the first chunk alone; with `stream_options` it is on all. */
+/** The documentation shows `"usage": null` on the first chunk only. With `stream_options` it is on all chunks. */
 function usageNull(call: Call, first: boolean): JsonObject {
   return first || objectOf(call.body.stream_options).include_usage === true ? { usage: null } : {};
 }
@@ -119,7 +119,7 @@ function* chat(call: Call): Generator<WireEvent> {
   yield write('finish', { content: '', role: null }, script.finish, null, { usage: usage(call, script) });
 }
 
-/** `max_completion_tokens` is ignored, and the answer then has no limit: earendil-works/pi#7811, 2026-08-08. */
+/** `max_completion_tokens` is ignored, so the output has no limit: earendil-works/pi#7811, 2026-08-08. */
 const LIMITS = ['max_tokens'];
 
 function chatScript(call: Call): Script {
@@ -182,7 +182,7 @@ function usage(call: Call, script: Script): JsonObject {
   const cost = costOf(call, [script]);
   const counts = { prompt_tokens: cost.prompt, completion_tokens: cost.completion, total_tokens: cost.total };
   const cache = { prompt_cache_hit_tokens: cost.cached, prompt_cache_miss_tokens: cost.prompt - cost.cached };
-  // Both forms since 2026: R deepseek--reasoner-parallel-tools.
+  // Both forms of cached tokens since 2026: R deepseek--reasoner-parallel-tools.
   const cached = { prompt_tokens_details: { cached_tokens: cost.cached } };
   const details = { completion_tokens_details: { reasoning_tokens: cost.reasoning } };
   return { ...counts, ...cached, ...cache, ...(cost.reasoning > 0 ? details : {}) };

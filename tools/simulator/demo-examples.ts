@@ -1,4 +1,4 @@
-/** The streams that the demo shows, one for each provider and quirk, and the expected result of each. */
+/** The requests that the demo shows, one for each provider and quirk, and the expected results. */
 import type { JsonObject } from './json.ts';
 
 export interface Example {
@@ -9,7 +9,7 @@ export interface Example {
   readonly expected: Expected;
 }
 
-/** The token counts that the scene files document: words of the prompt, pieces of the answer. */
+/** The token counts that the scene files document: words of the prompt, pieces of the output. */
 interface Expected {
   readonly finish: string;
   readonly promptTokens: number;
@@ -50,7 +50,7 @@ export const examples: readonly Example[] = [
   },
   {
     title:
-      'Mistral: a tool call, requested with OpenAI’s parameters, which it would refuse; the call gets its index',
+      'Mistral: a tool call. Weir translates OpenAI’s parameters, which Mistral rejects, and adds the missing index',
     path: CHAT,
     body: chat('mistral/mistral-small-latest', 'How high is the river at Zürich?', {
       tools: [tool('gauge', 'city')],
@@ -61,7 +61,7 @@ export const examples: readonly Example[] = [
     expected: { finish: 'tool_calls', promptTokens: 7, completionTokens: 4, parts: ['call'] },
   },
   {
-    title: 'Magistral: typed thinking parts become reasoning_content',
+    title: 'Magistral: thinking parts become reasoning_content',
     path: CHAT,
     body: chat('mistral/magistral-medium-latest', 'Two locks: how long?'),
     expected: { finish: 'stop', promptTokens: 4, completionTokens: 15, parts: ['reasoning', 'text'] },
@@ -79,7 +79,7 @@ export const examples: readonly Example[] = [
     expected: { finish: 'stop', promptTokens: 4, completionTokens: 10, parts: ['text'] },
   },
   {
-    title: 'Xerotier: vendor events are forwarded, because this request asks for them',
+    title: 'Xerotier: vendor events are forwarded, because the request enables them',
     path: CHAT,
     headers: { 'x-weir-vendor-events': 'pass' },
     body: chat('xerotier/llama-3.1-8b-research', 'Who keeps a weir?'),
@@ -100,13 +100,14 @@ export const examples: readonly Example[] = [
     expected: { finish: 'stop', promptTokens: 5, completionTokens: 14, parts: ['reasoning', 'text'] },
   },
   {
-    title: 'Gemini in its own API: thoughts, text, and a finish that waits for the stream’s end',
+    title:
+      'Gemini (native API): thoughts become reasoning_content, and the finish comes at the end of the stream',
     path: CHAT,
     body: chat('gemini/gemini-3-flash-preview', 'What does a weir do?'),
     expected: { finish: 'stop', promptTokens: 5, completionTokens: 14, parts: ['reasoning', 'text'] },
   },
   {
-    title: 'A configured provider like Groq: `reasoning` becomes reasoning_content, x_groq is dropped',
+    title: 'A configured provider like Groq: reasoning becomes reasoning_content, x_groq is dropped',
     path: CHAT,
     body: chat('compatible/openai/gpt-oss-20b', 'Shortest path?'),
     expected: { finish: 'stop', promptTokens: 2, completionTokens: 14, parts: ['reasoning', 'text'] },

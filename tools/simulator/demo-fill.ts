@@ -1,10 +1,10 @@
-/** Gives the demo's gateway keys, and the records of two weeks under three of them, whose names say that they are made up (D8). */
+/** Creates the demo's keys, and two weeks of sample records for three of them. Their names say that the records are made up (D8). */
 import { demoRecords, fill } from './demo-records.ts';
 import { decodeObject, type JsonObject, textOf } from './json.ts';
 
 const RECORDS = 420;
 
-/** @returns the key that the demo's own requests are sent with */
+/** @returns the key that the demo's own requests use */
 export async function fillDemo(url: string, adminToken: string): Promise<string> {
   const make = async (body: JsonObject) => {
     const headers = { authorization: `Bearer ${adminToken}` };
@@ -14,7 +14,7 @@ export async function fillDemo(url: string, adminToken: string): Promise<string>
       body: JSON.stringify(body),
     });
     const text = await response.text();
-    if (!response.ok) throw new Error(`POST /admin/keys answers ${response.status} ${text}`);
+    if (!response.ok) throw new Error(`POST /admin/keys returned ${response.status} ${text}`);
     const made = decodeObject(text);
     return { id: textOf(made?.id), key: textOf(made?.key) };
   };

@@ -1,4 +1,4 @@
-/** The gateway of the demo: a real `wrangler dev` as a child process, killed at the end. */
+/** Runs the demo's gateway: a `wrangler dev` child process, which is killed at the end. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
@@ -18,16 +18,16 @@ const MAX_FAILED_CHECKS = 3;
 
 export interface Gateway {
   readonly url: string;
-  /** Fulfilled when /health answers, rejected when wrangler ends before it does. */
+  /** Resolves when /health responds, rejects if wrangler exits before. */
   ready(): Promise<void>;
-  /** The last lines of wrangler's output, for the case of a failure. */
+  /** The last lines of wrangler's output, to print after a failure. */
   log(): Promise<string>;
   stop(): Promise<void>;
-  /** Fulfilled when its process has ended, or /health has not answered for a while. */
+  /** Resolves when the process has exited, or when /health has not responded for a while. */
   lost(): Promise<void>;
 }
 
-/** Everything that wrangler writes goes below `directory`, which the caller removes. */
+/** @param directory receives everything that wrangler writes; the caller removes it */
 export async function startGateway(
   variables: Readonly<Record<string, string>>,
   directory: string,
@@ -37,7 +37,7 @@ export async function startGateway(
   const settings = join(directory, 'empty.env');
   await writeFile(settings, '');
   const output = openSync(logFile, 'a');
-  // Its own process group, so that all of it can be killed at once, and Ctrl-C reaches this process alone.
+  // A separate process group, so that the whole group can be killed, and Ctrl-C reaches only this process.
   const child = spawn(process.execPath, wranglerArguments(variables, port, directory, settings), {
     cwd: ROOT,
     detached: true,
@@ -52,7 +52,7 @@ export async function startGateway(
     },
   });
   closeSync(output);
-  // The last resort: however this process ends, its wrangler does not outlive it.
+  // Kills wrangler even if this process ends without calling stop().
   process.once('exit', () => killGroup(child));
   const url = `http://127.0.0.1:${port}`;
   return {
@@ -77,7 +77,7 @@ function wranglerArguments(
   return [
     join(ROOT, 'node_modules/wrangler/bin/wrangler.js'),
     'dev',
-    // Besides the gateway, it takes records of days before.
+    // The gateway with a route that stores records of earlier days.
     join(ROOT, 'tools/simulator/filled-worker.ts'),
     ...['--ip', '127.0.0.1', '--port', String(port), '--inspector-port', '0'],
     ...['--persist-to', join(directory, 'state'), '--env-file', settings],
@@ -99,7 +99,7 @@ async function healthy(url: string, child: ChildProcess): Promise<boolean> {
   return false;
 }
 
-/** Wrangler lives on when its workerd has died, and then answers nothing. */
+/** If workerd dies, wrangler keeps running but no longer responds. */
 export async function isLost(
   url: string,
   child: Pick<ChildProcess, 'exitCode' | 'signalCode'>,
@@ -125,25 +125,25 @@ async function stop(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** Wrangler ends its workerd itself on SIGTERM; this kills whatever is left. */
+/** On SIGTERM wrangler ends workerd itself. This kills the remaining processes. */
 function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // The group has already ended.
+    // The group has already exited.
   }
 }
 
 /**
- * @param asked the one that must be taken, or undefined: then the usual one where it is free, else any
- * @returns null where the asked one is taken
+ * @param asked the requested port; undefined: `usual` if it is free, otherwise any free port
+ * @returns null if the requested port is in use
  */
 export async function choosePort(asked: number | undefined, usual: number): Promise<number | null> {
   const port = await freePort(asked ?? usual);
   return port !== null || asked !== undefined ? port : freePort(0);
 }
 
-/** @returns null where it is taken */
+/** @returns null if the port is in use */
 async function freePort(asked: number): Promise<number | null> {
   const server = createServer().listen(asked, '127.0.0.1');
   const isListening = await once(server, 'listening').then(
@@ -154,6 +154,6 @@ async function freePort(asked: number): Promise<number | null> {
   const address = server.address();
   server.close();
   await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('There is no free port');
+  if (address === null || typeof address === 'string') throw new Error('No port is free');
   return address.port;
 }

@@ -1,11 +1,11 @@
-/** Shows an agent at work: the model thinks, calls tools, reads their results, and does so again until it answers. */
+/** Shows an agent loop: the model thinks, calls tools and reads their results, until it writes its final text. */
 import { type Asked, frames, post } from './demo-stream.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
 import { Painter } from './terminal.ts';
 
 const MODEL = 'deepseek/deepseek-flash';
 const STEPS = 3;
-/** A loop that does not end must not block the demo for ever. */
+/** Stops a loop that doesn't end. */
 const MAX_REQUESTS = STEPS + 2;
 const TOOLS = ['gauge', 'forecast'].map((name) => ({
   type: 'function',
@@ -16,11 +16,11 @@ export interface LoopTotals {
   readonly requests: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** The differences from what is expected; empty if there are none. */
+  /** The differences from the expected result; empty if there are none. */
   readonly failures: readonly string[];
 }
 
-/** What one streamed answer said, as a client puts it together to send it back. */
+/** One streamed message, assembled as a client sends it back. */
 interface Answer {
   readonly message: JsonObject;
   readonly calls: readonly JsonObject[];
@@ -39,7 +39,7 @@ export async function showLoop(gateway: Asked): Promise<LoopTotals> {
     totals.promptTokens += numberOf(answer.usage.prompt_tokens) ?? 0;
     totals.completionTokens += numberOf(answer.usage.completion_tokens) ?? 0;
     if (answer.calls.length === 0) break;
-    // Its reasoning goes back with it: DeepSeek refuses the next step without.
+    // DeepSeek rejects the next step without the reasoning of this one.
     messages.push(answer.message);
     for (const { id } of answer.calls) {
       const content = '312 cm, rising';

@@ -1,4 +1,4 @@
-/** The made-up records are the same whenever a test or the demo makes them: only their times depend on the clock (D8). */
+/** Tests that the sample records are the same in every run: only their times depend on the clock (D8). */
 import { expect, test } from 'vitest';
 import { demoRecords } from './demo-records.ts';
 
@@ -22,12 +22,12 @@ const withoutTimes = (now: number) =>
     total_ms,
   }));
 
-test('D8 demoRecords, at each hour of a week: the same keys, models, endings and tokens', () => {
+test('D8 demoRecords has the same keys, models, statuses and tokens at each hour of a week', () => {
   const first = withoutTimes(MONDAY);
   for (let hour = 1; hour < 7 * 24; hour++) expect(withoutTimes(MONDAY + hour * HOUR_MS)).toEqual(first);
 });
 
-test('D8 demoRecords, at each hour of a week: of most of fourteen days, none in the future, and of each key one in the last day', () => {
+test('D8 demoRecords, at each hour of a week: covers most of fourteen days, none in the future, each key within the last day', () => {
   for (let hour = 0; hour < 7 * 24; hour++) {
     const now = MONDAY + hour * HOUR_MS;
     const records = made(now);

@@ -1,4 +1,4 @@
-/** A few hundred made-up records of the last two weeks, at the shipped prices: so that the page of the demo has something to show (D8). */
+/** Generates a few hundred sample records of the last two weeks, at the shipped prices, for the demo's dashboard (D8). */
 
 import { costOfRequest } from '../../src/metering/pricing/cost.ts';
 import { SHIPPED_PRICES } from '../../src/metering/pricing/price-book.ts';
@@ -7,7 +7,7 @@ import { HOUR_MS, isoTime, requestId } from '../../src/metering/time.ts';
 import { seeded } from '../../test/random.ts';
 
 const DAYS = 14;
-/** Longer than the longest of them takes, so that none ends after now. */
+/** Longer than the longest sample request, so that none ends in the future. */
 const LATEST_MS = 300_000;
 const BATCH = 100;
 
@@ -68,7 +68,7 @@ const MODELS: readonly DemoModel[] = [
 
 type Ending = Pick<UsageRecord, 'status' | 'error_code' | 'finish_reason'>;
 
-/** The share of each in a thousand; what is left over finishes. */
+/** Requests per thousand with each status; the others finish. */
 const ENDINGS: readonly (readonly [number, Ending, part: number])[] = [
   [18, { status: 'failed', error_code: 'upstream_truncated', finish_reason: null }, 0.4],
   [9, { status: 'failed', error_code: 'upstream_overloaded', finish_reason: null }, 0],
@@ -81,11 +81,11 @@ const ENDINGS: readonly (readonly [number, Ending, part: number])[] = [
 const FINISHED: Ending = { status: 'finished', error_code: null, finish_reason: 'stop' };
 
 /**
- * The times alone depend on `now`: they have random numbers of their own, since how many a time takes depends on the
- * hour. Otherwise each hour would have other models and endings, and what a test counts on would fail in some of them.
- * Each key's first request is an hour old, so that the shortest range shows every key after a weekend, too.
+ * Only the times depend on `now`. They have their own random sequence, because the number of draws for a time depends on the
+ * hour. With a shared sequence, models and statuses would differ from hour to hour, and tests would fail in some hours.
+ * Each key's first request is an hour old, so that the shortest range shows every key, even after a weekend.
  *
- * @param now the latest of them is before it, in ms since the epoch
+ * @param now in ms since the epoch; all records are before it
  */
 export function demoRecords(count: number, keys: readonly DemoKey[], now: number, seed = 14): UsageRecord[] {
   const random = seeded(seed);
@@ -165,7 +165,7 @@ export async function fill(gateway: string, records: readonly UsageRecord[]): Pr
     const body = JSON.stringify(records.slice(at, at + BATCH));
     const response = await fetch(`${gateway}/records-of-before`, { method: 'POST', body });
     if (!response.ok)
-      throw new Error(`The records were not taken: ${response.status} ${await response.text()}`);
+      throw new Error(`The records were rejected: ${response.status} ${await response.text()}`);
   }
 }
 
@@ -176,7 +176,7 @@ function weighted<Item extends { readonly weight: number }>(items: readonly Item
     return left < 0;
   });
   const item = found ?? items[0];
-  if (item === undefined) throw new Error('There is nothing to choose from');
+  if (item === undefined) throw new Error('The list is empty');
   return item;
 }
 
@@ -189,7 +189,7 @@ function endingOf(at: number): { readonly ending: Ending; readonly part: number 
   return { ending: FINISHED, part: 1 };
 }
 
-/** More by day than by night, and few on a weekend. */
+/** More requests by day than by night, and few on weekends. */
 function workingTime(now: number, random: () => number): number {
   for (;;) {
     const ms = Math.floor(now - LATEST_MS - random() * (DAYS * 24 * HOUR_MS));

@@ -1,12 +1,12 @@
-/** Reads one canonical stream as any client would, prints it as it arrives, and reports where it is not as expected. */
+/** Reads one canonical stream like a client, prints it as it arrives, and reports differences from the expected result. */
 import type { Example } from './demo-examples.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
 import { Painter, type Part } from './terminal.ts';
 
-/** A gateway that sends nothing must not block the demo for ever. */
+/** Ends the demo if the gateway sends nothing. */
 const TIMEOUT_MS = 20_000;
 
-/** The gateway that is asked, and with which key. */
+/** The gateway's URL, and the key for its requests. */
 export interface Asked {
   readonly url: string;
   readonly key: string;
@@ -20,7 +20,7 @@ interface Outcome {
   readonly usage: JsonObject | undefined;
 }
 
-/** Returns the differences from what is expected; empty if there are none. */
+/** Returns the differences from the expected result; empty if there are none. */
 export async function show(gateway: Asked, example: Example): Promise<string[]> {
   const painter = new Painter();
   const started = performance.now();
@@ -42,7 +42,7 @@ export async function show(gateway: Asked, example: Example): Promise<string[]> 
     if (frame === 'data: [DONE]') seen.dones += 1;
     const chunk = frame.startsWith('data: ') ? decodeObject(frame.slice('data: '.length)) : undefined;
     if (!chunk) continue;
-    if (seen.dones > 0) return ['something follows [DONE]'];
+    if (seen.dones > 0) return ['data after [DONE]'];
     first ??= performance.now() - started;
     for (const [part, text] of partsOf(chunk)) {
       seen.parts.add(part);
@@ -69,7 +69,7 @@ export function post(
   return fetch(url + path, { method: 'POST', headers: all, body: JSON.stringify(body), signal });
 }
 
-/** A frame ends with an empty line; Weir writes LF alone. */
+/** A frame ends with an empty line. Weir writes LF only. */
 export async function* frames(body: AsyncIterable<Uint8Array> | null): AsyncGenerator<string> {
   if (!body) return;
   const decoder = new TextDecoder();
@@ -107,7 +107,7 @@ function summary(seen: Outcome, first: number, all: number): string {
   const usage = seen.usage;
   const reasoning = numberOf(objectOf(usage?.completion_tokens_details).reasoning_tokens);
   const tokens = usage ? `${usage.prompt_tokens} + ${usage.completion_tokens} tokens` : 'no usage';
-  const times = `first chunk after ${Math.round(first)} ms, ${Math.round(all)} ms in all`;
+  const times = `first chunk after ${Math.round(first)} ms, ${Math.round(all)} ms in total`;
   return [seen.finishes.join(), tokens + (reasoning ? `, ${reasoning} of reasoning` : ''), times].join(' · ');
 }
 

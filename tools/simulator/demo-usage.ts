@@ -1,4 +1,4 @@
-/** The gateway's metered usage, fetched from its usage route. */
+/** Fetches the gateway's metered usage from its usage route. */
 import { setTimeout } from 'node:timers/promises';
 import type { Asked } from './demo-stream.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
@@ -11,14 +11,14 @@ export interface Metered {
   readonly total: JsonObject;
 }
 
-/** Records are written after their streams, so this waits for the wanted number of them. */
+/** Waits for this number of records, because they are written after their streams end. */
 export async function metered({ url, key }: Asked, requests: number): Promise<Metered> {
   const deadline = Date.now() + RECORD_LIMIT_MS;
   for (;;) {
     const headers = { authorization: `Bearer ${key}` };
     const response = await fetch(`${url}/v1/usage?group_by=provider,model`, { headers });
     const text = await response.text();
-    if (!response.ok) throw new Error(`GET /v1/usage answers ${response.status} ${text}`);
+    if (!response.ok) throw new Error(`GET /v1/usage returned ${response.status} ${text}`);
     const report = decodeObject(text);
     const total = objectOf(report?.total);
     if ((numberOf(total.requests) ?? 0) >= requests || Date.now() > deadline) {
@@ -48,7 +48,7 @@ export function usageTable({ rows, total }: Metered): string[] {
   );
 }
 
-/** By how much each count grew: the record of one more request. */
+/** The increase of each count: the record of one more request. */
 export function growth(before: Metered, after: Metered): string {
   const grown = COUNTS.map(([title, name]) => [
     title,

@@ -1,4 +1,4 @@
-/** The demo detects a stream that is not as expected, and its table is aligned. */
+/** Tests that the demo detects unexpected streams, aligns its table and reads its command line. */
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ async function differencesOf(data: readonly string[]): Promise<string[]> {
   return await show({ url: gateway.url, key: 'any' }, example);
 }
 
-test('a stream as expected is printed part by part, and no difference is reported', async () => {
+test('an expected stream is printed part by part, and no difference is reported', async () => {
   expect(await differencesOf(GOOD)).toEqual([]);
   expect(written.join('')).toMatch(
     /prompt {5}Go\n {2}reasoning {2}Hm\n {2}text {7}Æ\n {13}stop · 1 \+ 2 tokens/,
@@ -64,7 +64,7 @@ test.each([
     [...GOOD.slice(0, 2), '{"error":{"message":"x"}}', '[DONE]'],
     'parts: reasoning,text,error, expected reasoning,text',
   ],
-  ['a chunk after [DONE]', [...GOOD, USAGE], 'something follows [DONE]'],
+  ['a chunk after [DONE]', [...GOOD, USAGE], 'data after [DONE]'],
 ])('%s is reported', async (_, data, difference) => {
   expect(await differencesOf(data)).toContain(difference);
 });
@@ -82,12 +82,12 @@ test('numbers are right-aligned below their titles, words left-aligned', () => {
 
 describe('the command line', () => {
   test.each<[args: string[], message: RegExp]>([
-    [['--prot', '1'], /^There is no option --prot: did you mean port\? npm run demo -- --help/],
-    [['--port'], /^--port takes a number from 1 to 65535/],
-    [['--port', '70000'], /^--port takes a number/],
-    [['--fault', 'hunter'], /^--fault takes one of: hang /],
-    [['cut'], /^It takes no argument such as "cut"/],
-  ])('%j: is refused with what it takes', (args, message) => {
+    [['--prot', '1'], /^Unknown option --prot: did you mean port\? npm run demo -- --help/],
+    [['--port'], /^--port must be a number from 1 to 65535/],
+    [['--port', '70000'], /^--port must be a number/],
+    [['--fault', 'hunter'], /^--fault must be one of: hang /],
+    [['cut'], /^Unexpected argument: "cut"/],
+  ])('%j: is rejected with the valid values', (args, message) => {
     const read = readOptions(args);
     expect(read).toMatchObject({ kind: 'wrong' });
     expect(read.kind === 'wrong' && read.message).toMatch(message);
@@ -103,7 +103,7 @@ describe('the command line', () => {
     expect(readOptions([])).toEqual({ kind: 'run', once: false, fault: undefined, port: undefined });
   });
 
-  test('--help prints the options, and a wrong option no stack', async () => {
+  test('--help prints the options, and an invalid option prints no stack trace', async () => {
     const demo = join(import.meta.dirname, 'demo.ts');
     const run = promisify(execFile);
     const { stdout } = await run(process.execPath, [demo, '--help']);
@@ -113,13 +113,13 @@ describe('the command line', () => {
     );
     expect(failed).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^There is no option --prot.*\n$/),
+      stderr: expect.stringMatching(/^Unknown option --prot.*\n$/),
     });
   });
 });
 
 describe('the port', () => {
-  test('the usual one where it is free, else another, and null where the asked one is taken', async () => {
+  test('is the default if it is free, otherwise another one, and null if the requested one is in use', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((listening) => server.once('listening', listening));
     const address = server.address();
@@ -143,9 +143,9 @@ test('the lines for a client’s shell name the variables that SDKs read', () =>
 });
 
 test.each<[what: string, child: { exitCode: number | null; signalCode: NodeJS.Signals | null }]>([
-  ['whose process has ended', { exitCode: null, signalCode: 'SIGKILL' }],
-  ['that answers nothing more, though its process lives', { exitCode: null, signalCode: null }],
-])('a gateway %s: is lost', async (_, child) => {
+  ['whose process has exited', { exitCode: null, signalCode: 'SIGKILL' }],
+  ['that no longer responds although its process runs', { exitCode: null, signalCode: null }],
+])('a gateway %s is lost', async (_, child) => {
   const port = await choosePort(undefined, 0);
   await isLost(`http://127.0.0.1:${port}`, child);
 });

@@ -1,5 +1,5 @@
 /**
- * Demonstrates Weir: the simulator acts as the providers, the gateway runs under wrangler dev, and each answer is
+ * The demo of Weir: the simulator acts as the providers, the gateway runs under wrangler dev, and each response is
  * printed as it arrives. npm run demo -- --help
  */
 import { rmSync } from 'node:fs';
@@ -35,7 +35,7 @@ if (options.kind === 'wrong') {
 const { once, fault } = options;
 const port = await choosePort(options.port, USUAL_PORT);
 if (port === null) {
-  process.stderr.write(`The port ${options.port} is taken: name another one with --port, or none\n`);
+  process.stderr.write(`Port ${options.port} is in use: choose another one with --port, or omit --port\n`);
   process.exit(2);
 }
 
@@ -65,7 +65,7 @@ try {
   print(styled('note', `simulator ${simulator.url}, starting wrangler dev …`));
   await gateway.ready();
   const isUsual = port === USUAL_PORT || options.port !== undefined;
-  const why = isUsual ? '' : `   (the usual port ${USUAL_PORT} is taken)`;
+  const why = isUsual ? '' : `   (the default port ${USUAL_PORT} is in use)`;
   print(styled('note', `gateway   ${gateway.url}${why}`));
   const asked: Asked = { url: gateway.url, key: await fillDemo(gateway.url, ADMIN_TOKEN) };
   const failures = await run(asked);
@@ -78,7 +78,7 @@ try {
   }
   process.exitCode = failures.length > 0 ? 1 : 0;
 } catch (error) {
-  // An interrupt stops the gateway in the middle of a stream; that is not a failure of the demo.
+  // An interrupt stops the gateway during a stream. That is not a failure of the demo.
   if (stopping === undefined) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.stderr.write(`${await gateway.log()}\n`);
@@ -89,8 +89,8 @@ try {
 
 async function endLost(): Promise<void> {
   if (stopping !== undefined) return;
-  process.stderr.write(`${await gateway.log()}\n\nThe demo's gateway answers no more, so the demo ends. `);
-  process.stderr.write('An npm ci beside it takes its files away. Start it again: npm run demo\n');
+  process.stderr.write(`${await gateway.log()}\n\nThe demo's gateway no longer responds, so the demo ends. `);
+  process.stderr.write('Running npm ci at the same time removes its files. Start it again: npm run demo\n');
   await stop();
   process.exit(1);
 }
@@ -120,7 +120,7 @@ function variables(): Record<string, string> {
   return fault === undefined ? settings : { ...settings, ...short };
 }
 
-/** Returns the differences from what is expected. */
+/** Returns the differences from the expected results. */
 async function run(gateway: Asked): Promise<string[]> {
   const failures: string[] = [];
   for (const example of examples) {
@@ -129,7 +129,7 @@ async function run(gateway: Asked): Promise<string[]> {
     failures.push(...(await show(gateway, example)).map((line) => `${example.title}: ${line}`));
   }
   print(
-    `\n${styled('title', 'An agent at work: DeepSeek thinks before each step, and wants its reasoning back')}`,
+    `\n${styled('title', 'An agent loop: DeepSeek thinks before each step and requires its reasoning in the next request')}`,
   );
   const loop = await showLoop(gateway);
   failures.push(...loop.failures);
@@ -150,21 +150,21 @@ function checkSums({ total }: Metered, loop: LoopTotals): string[] {
   const expected = [examples.length + loop.requests, prompt, completion].join();
   return actual === expected
     ? []
-    : [`Metered requests, prompt and completion tokens are ${actual}, expected ${expected}`];
+    : [`Metered requests, prompt tokens and completion tokens are ${actual}, expected ${expected}`];
 }
 
 /** Prints the raw frames: here the exact bytes matter. */
 async function showFault(gateway: Asked, name: string, before: Metered): Promise<void> {
   const model = `deepseek/deepseek-flash:${name}`;
-  print(`\n${styled('title', `With the fault ${name}`)}`);
+  print(`\n${styled('title', `With the upstream fault ${name}`)}`);
   const body = { model, messages: [{ role: 'user', content: 'What does a weir do?' }], stream: true };
   try {
     await showFrames(await post(gateway, { path: '/v1/chat/completions', body }));
   } catch (error) {
-    print(styled('error', `  the client's error: ${String(error)}`));
+    print(styled('error', `  error at the client: ${String(error)}`));
   }
   const after = await metered(gateway, (numberOf(before.total.requests) ?? 0) + 1);
-  print(styled('note', `  the record: ${growth(before, after)}`));
+  print(styled('note', `  usage record: ${growth(before, after)}`));
 }
 
 async function showFrames(response: Response): Promise<void> {
@@ -181,7 +181,7 @@ async function showFrames(response: Response): Promise<void> {
   for (const frame of last) print(`  ${shortened(frame)}`);
 }
 
-/** Leaves out the envelope, which is the same on every chunk. */
+/** Omits the envelope, which is the same in every chunk. */
 function shortened(frame: string): string {
   const text = frame.trimEnd().replace(/^data: \{"id".*?(?="choices")/, 'data: {… ');
   const line = text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)} …` : text;
@@ -194,9 +194,9 @@ function invite({ url, key }: Asked): void {
     const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content }] });
     return `curl -sN ${url}/v1/chat/completions ${auth} -H 'content-type: application/json' -d '${body}'`;
   };
-  print(`\n${styled('title', 'For clients in another terminal')}`);
+  print(`\n${styled('title', 'Use it from another terminal')}`);
   for (const line of exportLines(url, key)) print(line);
-  print(`\n${styled('title', 'Running until Ctrl-C. Examples:')}`);
+  print(`\n${styled('title', 'The gateway runs until you press Ctrl-C. Try:')}`);
   const commands = [
     ['Reasoning, then text', chat('deepseek/deepseek-flash', 'How does a lock empty?')],
     ['A refusal', chat('xerotier/llama-3.1-8b-refusal', 'Open all gates at once')],
@@ -206,6 +206,6 @@ function invite({ url, key }: Asked): void {
     ['Metered usage', `curl -s '${url}/v1/usage?group_by=provider,model' ${auth}`],
   ] as const;
   for (const [title, command] of commands) print(`\n${styled('note', title)}\n${command}`);
-  print(`\n${styled('title', 'The page, with made-up records of the last two weeks')}`);
+  print(`\n${styled('title', 'Dashboard, with sample records of the last two weeks')}`);
   print(`${url}/dashboard   sign in with ${ADMIN_TOKEN}`);
 }

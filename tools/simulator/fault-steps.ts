@@ -1,9 +1,9 @@
-/** Building blocks of the faults: half of a valid answer, and the steps of queued, byte-wise, endless or gzipped ones. */
+/** Building blocks of the faults: half of a valid response, and the steps of queued, bytewise, endless or gzipped responses. */
 import { constants, createGzip } from 'node:zlib';
 import { type Head, paced, type Reply, type Step } from './reply.ts';
 import { comment, type Scene, type WireEvent } from './scene.ts';
 
-/** Limits of what the faults send, endless ones too; a client that disconnects ends them sooner. */
+/** Limits of what the faults send. A client that disconnects ends them earlier. */
 export const LIMITS = {
   queueComments: 40,
   queueGapMs: 50,
@@ -14,15 +14,15 @@ export const LIMITS = {
 
 const BLOCK_BYTES = 16 * 1024;
 
-/** A valid answer, streamed or whole. A whole one is two pieces, so that it can be cut in the middle. */
+/** A valid response, streaming or non-streaming. The latter has two pieces, so that it can be truncated in the middle. */
 export interface Good {
   readonly scene: Scene;
   readonly head: Head;
   readonly streamed: boolean;
   readonly events: readonly WireEvent[];
-  /** The same answer as one JSON object. */
+  /** The same response as one JSON object. */
   readonly object: string;
-  /** Where a redirect points: a path of the simulator that is no provider's. */
+  /** The target of redirects: a path of the simulator that belongs to no provider. */
   readonly elsewhere: string;
 }
 
@@ -42,14 +42,14 @@ export function pieces(good: Good): WireEvent[] {
   return good.events.filter((event) => event.kind === 'piece');
 }
 
-/** Everything up to and including the middle piece: some text, but not the whole answer. */
+/** Everything up to and including the middle piece: some text, but not all. */
 export function firstHalf(good: Good): WireEvent[] {
   const all = pieces(good);
   const middle = all[Math.ceil(all.length / 2) - 1];
   return good.events.slice(0, middle ? good.events.indexOf(middle) + 1 : 0);
 }
 
-/** A provider that queues a request sends comments in a stream, and empty lines before an object. */
+/** A provider that queues a request sends comments before a stream, and empty lines before an object. */
 export function* queued(good: Good): Generator<Step> {
   const sign = good.streamed ? comment(good.scene.comment).text : '\n';
   for (let sent = 0; sent < LIMITS.queueComments; sent += 1) {
@@ -59,7 +59,7 @@ export function* queued(good: Good): Generator<Step> {
   yield* paced(good.events);
 }
 
-/** Byte by byte, within multi-byte characters too. */
+/** Sends single bytes, also within multi-byte characters. */
 export function* drops(good: Good): Generator<Step> {
   for (const { text } of good.events) {
     for (const byte of Buffer.from(text)) {
@@ -69,7 +69,7 @@ export function* drops(good: Good): Generator<Step> {
   }
 }
 
-/** Half of the answer, then `start`, then `part` repeated in blocks. */
+/** Sends half of the response, then `start`, then `part` repeatedly in blocks. */
 export function* endless(good: Good, start: string, part: string, limit: number): Generator<Step> {
   yield* paced(firstHalf(good));
   const block = Buffer.from(part.repeat(Math.ceil(BLOCK_BYTES / Math.max(part.length, 1))));
@@ -78,14 +78,14 @@ export function* endless(good: Good, start: string, part: string, limit: number)
     yield { write: block, paced: false };
 }
 
-/** Pieces as fast as the socket takes them, then the rest of the answer. */
+/** Sends pieces as fast as the socket accepts them, then the rest of the response. */
 export function* flood(good: Good): Generator<Step> {
   const first = firstHalf(good);
   yield* endless(good, '', first.at(-1)?.text ?? '', LIMITS.floodBytes);
   yield* paced(good.events.slice(first.length));
 }
 
-/** Flushed after each event, as a compressing proxy does with a stream. */
+/** Flushes after each event, like a compressing proxy. */
 export async function* gzipped(good: Good): AsyncGenerator<Step> {
   const gzip = createGzip();
   for (const { text } of good.events) {

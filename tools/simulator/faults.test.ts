@@ -1,4 +1,4 @@
-/** Each fault behaves as named, and a client that disconnects early is detected. */
+/** Tests that each fault behaves as its name says, and that the simulator detects clients that disconnect early. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ask, finishesOf, paths, type Received, readStream, runner, textIn } from './ask.ts';
@@ -27,7 +27,7 @@ async function receivedOf(fault: string): Promise<Received> {
   return readStream(await (await faulty(fault)).text());
 }
 
-/** Reads until the text has arrived; the rest stays unread. */
+/** Reads until the text has arrived, and leaves the rest unread. */
 async function readUntil(response: Response, wanted: string): Promise<void> {
   const decoder = new TextDecoder();
   let text = '';
@@ -40,7 +40,7 @@ async function readUntil(response: Response, wanted: string): Promise<void> {
 }
 
 describe('faults that end the stream', () => {
-  test.each(['cut', 'reset', 'stall-mid'])('%s: half of the text arrives, and no end', async (fault) => {
+  test.each(['cut', 'reset', 'stall-mid'])('%s: half of the text arrives, and no finish', async (fault) => {
     const client = new AbortController();
     const response = await faulty(fault, client.signal);
     await readUntil(response, ' and"');
@@ -104,7 +104,7 @@ describe('faults inside the stream', () => {
     ['endless-line', LIMITS.endlessBytes],
     ['endless-event', LIMITS.endlessBytes],
     ['flood', LIMITS.floodBytes],
-  ])('%s sends up to its limit, and ends', async (fault, bytes) => {
+  ])('%s sends up to its limit and ends', async (fault, bytes) => {
     const response = await faulty(fault);
     let size = 0;
     for await (const part of response.body ?? []) size += part.length;
@@ -123,7 +123,7 @@ describe('faults inside the stream', () => {
   });
 });
 
-describe('faults of the head', () => {
+describe('faults instead of a stream', () => {
   test('json, html, empty and redirect', async () => {
     expect(await (await faulty('json')).json()).toMatchObject({ object: 'chat.completion' });
     expect((await faulty('html')).headers.get('content-type')).toBe('text/html');
@@ -133,7 +133,7 @@ describe('faults of the head', () => {
   });
 
   test.each(allScenes.map((scene) => [scene.id, scene] as const))(
-    '%s: status-429 in its own form',
+    '%s: status-429 has the provider’s own form',
     (_, scene) => {
       // Gemini's is a list of one.
       const body = scene.refusal(429, 'Slow down').body.replace(/^\[(.*)\]$/, '$1');
@@ -185,7 +185,7 @@ describe('faults of the head', () => {
     ['error-string', /^\{"error":"Insufficient resources"\}$/],
     ['error-choices', /"choices":.*,"error":\{"message"/],
     ['big-event', / {9}\n\{/],
-  ])('%s applies to a whole answer too', async (fault, pattern) => {
+  ])('%s applies to a non-streaming response too', async (fault, pattern) => {
     const response = await ask(simulator, { path: paths.deepseek, body: runner(`deepseek-chat:${fault}`) });
     expect((await response.text()).replaceAll('": ', '":')).toMatch(pattern);
   });

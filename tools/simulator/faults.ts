@@ -1,4 +1,4 @@
-/** Faults by name: each turns a valid answer into a failure that providers are known for. */
+/** Faults by name: each turns a valid response into a failure that occurs at real providers. */
 import {
   body,
   drops,
@@ -19,7 +19,7 @@ import { DONE, type Scene, type WireEvent } from './scene.ts';
 
 type Fault = (good: Good) => Reply;
 
-/** Faults of any answer. */
+/** Faults of any response. */
 const FAULTS: Readonly<Record<string, Fault>> = {
   hang: () => ({ head: undefined, steps: [{ stop: 'hang' }] }),
   'stall-head': (good) => steps(good, [{ stop: 'hang' }]),
@@ -42,7 +42,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   redirect: (good) => body({ status: 307, headers: { location: good.elsewhere } }, ''),
 };
 
-/** Faults of a stream only. */
+/** Faults of streams only. */
 const STREAM_FAULTS: Readonly<Record<string, Fault>> = {
   'no-done': (good) =>
     events(
@@ -69,7 +69,7 @@ const STREAM_FAULTS: Readonly<Record<string, Fault>> = {
   'error-first': (good) => events(good, [{ kind: 'piece', text: `data: ${errorJson(good)}\n\n` }, DONE]),
 };
 
-/** The stream's faults applied to a whole answer; one that is absent here does not apply, and the answer is valid. */
+/** The faults of streams that also apply to non-streaming responses. With any other, the response is valid. */
 const WHOLE_FAULTS: Readonly<Record<string, Fault>> = {
   junk: (good) => body(good.head, '<p>upstream is confused</p>'),
   'half-json': (good) => events(good, firstHalf(good)),
@@ -89,7 +89,7 @@ export function isFault(name: string, scene: Scene): boolean {
   return FAULT_NAMES.includes(name) || refusalByName(name, scene) !== undefined;
 }
 
-/** Undefined where the name is not a fault, or does not apply to this answer. */
+/** Undefined if the name is not a fault, or the fault doesn't apply to this response. */
 export function faultyReply(name: string, good: Good): Reply | undefined {
   const refusal = refusalByName(name, good.scene);
   if (refusal) return replyOf(refusal);
@@ -128,7 +128,7 @@ function errorText({ scene }: Good): string {
   return JSON.stringify({ error: scene.streamError.message });
 }
 
-/** The last piece of the first half, now with an error beside its choices (before its `}` and its two line feeds). */
+/** Adds an error beside the choices of the last piece of the first half (before its `}` and two line feeds). */
 function withError(good: Good): WireEvent[] {
   const error = `,"error":${JSON.stringify(good.scene.streamError)}}\n\n`;
   return firstHalf(good)

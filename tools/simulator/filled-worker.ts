@@ -1,4 +1,4 @@
-/** The gateway, and one route more: records posted to it go into the ledger as its own would. For the demo and for tests of the page. */
+/** The gateway with one more route, which stores posted records in the ledger. For the demo and for tests of the dashboard. */
 import worker from '../../src/index.ts';
 import type { LedgerStub } from '../../src/ledger/ledger-calls.ts';
 import { LedgerObject } from '../../src/ledger/ledger-object.ts';
@@ -6,7 +6,7 @@ import { ObjectLedger } from '../../src/ledger/records/object-ledger.ts';
 import { KvLedger } from '../../src/metering/kv-ledger.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 
-/** Sends its sums to the directory when it is told to, instead of half a minute later. */
+/** Sends its sums to the directory on demand instead of after half a minute. */
 class FilledLedger extends LedgerObject {
   async sendSums(): Promise<void> {
     await this.alarm();

@@ -1,4 +1,4 @@
-/** What Gemini's own API refuses, in Google's words: fields, turns, results, signatures, and what a family does not take. */
+/** What Gemini's native API rejects, with Google's error texts: fields, turns, results, signatures, and settings of some model families. */
 import { isObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import type { Call } from './scene.ts';
 import { firstMisfit, type Misfit, type Shape } from './schema.ts';
@@ -6,7 +6,7 @@ import { firstMisfit, type Misfit, type Shape } from './schema.ts';
 /** https://ai.google.dev/gemini-api/docs/thought-signatures */
 const SENTINEL = 'skip_thought_signature_validator';
 
-/** Words of JSON Schema that `parameters`, the OpenAPI subset, does not have: CLIProxyAPI#97, brainlid#599 and more. */
+/** JSON Schema keywords that `parameters`, an OpenAPI subset, does not have: CLIProxyAPI#97, brainlid#599 and more. */
 const FOREIGN_WORDS = [
   ...['$schema', '$ref', 'additionalProperties', 'patternProperties', 'propertyNames', 'const'],
   ...['exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'uniqueItems', 'examples'],
@@ -66,7 +66,7 @@ function schemaShape(depth: number): Shape {
   return { refused: FOREIGN_WORDS, inner: { items: schemaShape(depth - 1) } };
 }
 
-/** The message of the 400 that this request gets, or undefined. */
+/** The error message of the 400 for this request, or undefined. */
 export function geminiProblem({ body, model }: Call): string | undefined {
   const mismatch = firstMisfit(body, SHAPE);
   if (mismatch) return unknownName(mismatch);
@@ -148,7 +148,7 @@ function resultProblem(
     : `The referenced name \`${referenced}\` in function_response.response does not match to a display_name in the function_response.parts.`;
 }
 
-/** The name and the id, where there is one: a result belongs to its call by both. */
+/** The name and the id, if any: both must match between a call and its result. */
 function namesOf(content: JsonObject | undefined, key: 'functionCall' | 'functionResponse'): string[] {
   return objectsOf(content?.parts).flatMap((part) => {
     const call = part[key];
@@ -157,7 +157,7 @@ function namesOf(content: JsonObject | undefined, key: 'functionCall' | 'functio
 }
 
 /**
- * The current turn's steps, the first call of each (docs thought-signatures; securo#884, 2026-09-10); a wrong one is refused anywhere
+ * The first call of each step of the current turn needs a signature (docs thought-signatures; securo#884, 2026-09-10). An invalid one is rejected anywhere
  * ("Thought signature is not valid": decolua/9router#301, 2026-03-13).
  */
 function signatureProblem(contents: readonly JsonObject[], model: string): string | undefined {
@@ -185,13 +185,14 @@ function signatureProblem(contents: readonly JsonObject[], model: string): strin
 
 function isValid(part: JsonObject, model: string): boolean {
   const given = part.thoughtSignature;
-  // Only Gemini 3 looks at them, and takes those of all of its models: its own CLI changes the model within a conversation.
+  // Only Gemini 3 checks them. It accepts those of all its models, because Gemini CLI changes the model within a conversation.
   if (given === undefined || given === SENTINEL || !model.startsWith('gemini-3')) return true;
   return given === signatureOf(isObject(part.functionCall) ? part.functionCall : null);
 }
 
 /**
- * Bound to the call's name and id, so that one that comes back elsewhere is recognised; null: to the answer's text. No source says that it is bound to the arguments (looked for on 2026-11-22), and clients change them.
+ * Bound to the call's name and id, so that a misplaced signature is detected; with null, to the output's text. No source says that it is
+ * bound to the arguments (checked 2026-11-22), which clients change.
  */
 export function signatureOf(call: JsonObject | null): string {
   const about: Json = call === null ? 'text' : [textOf(call.name), textOf(call.id)];

@@ -1,6 +1,6 @@
 /**
- * Gemini's compatible endpoint as it is today (2026-11-21): errors are lists, a bad key is 400, the top level is closed, a tool call
- * has no index and comes whole, and the first one of each step of a Gemini 3 is signed: without its signature it may not come back.
+ * Simulates Gemini's OpenAI-compatible endpoint (2026-11-21): errors are lists, a bad key is 400, unknown top-level fields are rejected, a
+ * tool call has no index and comes in one piece. Gemini 3 signs the first call of each step and rejects it in later turns without the signature.
  *
  * Tokens (completion): gemini-3-flash 9, gemini-2.5-flash-lite 8. A streamed step of tool calls finishes with `stop`.
  */
@@ -24,14 +24,14 @@ const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
   'gemini-2.5-flash-lite': wordsOf('text', 'An older weir, though it holds as well.'),
 };
 
-/** Taken: reality.md §1.4 and its table; what is not here was seen refused, or is in no list (profiles, 2026-11). */
+/** Accepted fields. All others were seen rejected, or are in no list of accepted fields (2026-11). */
 const TOP = [
   ...['model', 'messages', 'temperature', 'top_p', 'max_tokens', 'max_completion_tokens', 'n', 'stop'],
   ...['stream', 'stream_options', 'tools', 'tool_choice', 'parallel_tool_calls', 'response_format', 'user'],
   ...['reasoning_effort', 'service_tier', 'presence_penalty', 'extra_body'],
 ];
 const plain = ['role', 'content'];
-/** No refused message field is quoted anywhere: the same parser reads them, so they are refused here. */
+/** No source quotes a rejected message field. They are rejected here, because the same parser reads them. */
 const MESSAGES = roles(
   {
     system: plain,
@@ -55,7 +55,7 @@ const SHAPE: Shape = {
   inner: { messages: MESSAGES, extra_body: { keys: ['google'] } },
 };
 
-/** Documented for those who have no signature (ai.google.dev/gemini-api/docs/thought-signatures). */
+/** Documented for calls without a signature (ai.google.dev/gemini-api/docs/thought-signatures). */
 const SENTINEL = 'skip_thought_signature_validator';
 
 const STATUSES: Readonly<Record<number, string>> = {
@@ -114,7 +114,7 @@ function problem({ body, model }: Call): string | undefined {
   return model.startsWith('gemini-3') ? signatureProblem(messages, model) : undefined;
 }
 
-/** The steps since the last message of the user, the first call of each: the docs; securo#884 2026-09-10 and nine more. */
+/** The first call of each step since the last user message needs a signature: the docs; securo#884 2026-09-10 and nine more. */
 function signatureProblem(messages: readonly JsonObject[], model: string): string | undefined {
   const turn = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1);
   for (const message of turn) {
@@ -135,7 +135,7 @@ function signatureIn(extra: Json | undefined): string {
   return isObject(extra) ? textOf(objectOf(extra.google).thought_signature) : '';
 }
 
-/** Bound to the call, so that one that comes back elsewhere is recognised. */
+/** Bound to the call, so that a misplaced signature is detected. */
 function signatureOf(model: string, id: string): string {
   return Buffer.from(`signed ${model} ${id}`).toString('base64');
 }
@@ -148,7 +148,7 @@ function head(call: Call, name: string) {
   return { id: `simG${call.serial}`, object: name, created: CREATED_SECONDS, model: call.model };
 }
 
-/** noho/dayu-agent#45, recorded 2026-04-26: a call is whole, without index; open-webui/computer#224 2026-08-17: `stop`. */
+/** noho/dayu-agent#45, recorded 2026-04-26: a call comes in one piece, without index; open-webui/computer#224 2026-08-17: `stop`. */
 function* stream(call: Call): Generator<WireEvent> {
   const script = scriptOf(call);
   const write = (kind: WireEvent['kind'], choice: JsonObject, extra: JsonObject = {}) => {

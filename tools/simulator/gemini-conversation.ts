@@ -1,8 +1,8 @@
-/** Reads a `generateContent` body as the conversation that the simulator's script wants, in OpenAI's form. */
+/** Converts a `generateContent` body to a conversation in OpenAI's form, which the simulator's script reads. */
 import { isObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
 import type { Call } from './scene.ts';
 
-/** The same call with a chat body: its messages, tools and limit. */
+/** The call with a chat body: messages, tools and limit. */
 export function asChat(call: Call): Call {
   const { contents, systemInstruction, tools, toolConfig, generationConfig } = call.body;
   const mode = textOf(objectOf(objectOf(toolConfig).functionCallingConfig).mode);
@@ -30,7 +30,7 @@ export function asChat(call: Call): Call {
   return { ...call, body };
 }
 
-/** The messages that an upstream was sent, in OpenAI's form. */
+/** The messages of a request in OpenAI's form. */
 export function chatMessages(body: JsonObject = {}): JsonObject[] {
   const isGemini = 'contents' in body;
   const chat = isGemini

@@ -1,6 +1,6 @@
 /**
- * Gemini's own API as it is today (2026-11-22): events in CRLF without `[DONE]`, usage on each, calls whole, signatures, thoughts
- * where they are asked for; and what recordings show, by a word of the prompt: `plays:two-finishes` and the others below.
+ * Simulates Gemini's native API (2026-11-22): events with CRLF and without `[DONE]`, usage on each, calls in one piece, signatures, thoughts
+ * on request. A word of the prompt selects the behaviour of a recording: `plays:two-finishes` and the others below.
  *
  * Tokens (completion): gemini-3-flash-preview 14 (6 of them thoughts), gemini-3.5-flash-lite 8, gemini-3.8-flash 7.
  */
@@ -60,7 +60,7 @@ export const gemini: Scene = {
   object: (call) => compact(object(call)),
 };
 
-/** It has no `retry-after`: its wait is a detail of the error (dcdpr/jp#1061, 2026-09-03). */
+/** There is no `retry-after`; the wait is a detail of the error (dcdpr/jp#1061, 2026-09-03). */
 function refusal(status: number, message: string): Refusal {
   const wait = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '16.204517938s' };
   const details = status === 429 ? { details: [wait] } : {};
@@ -80,7 +80,7 @@ function check(call: Call): Refusal | undefined {
   return message === undefined ? undefined : refusal(400, message);
 }
 
-/** The answer's parts in their order: thoughts, text word by word, calls, and the signature of a text in a part of its own. */
+/** The output's parts in order: thoughts, text word by word, calls, and the signature of a text in a separate part. */
 function partsOf(call: Call, script: Script): JsonObject[] {
   const { model, body } = call;
   const shows = objectOf(objectOf(body.generationConfig).thinkingConfig).includeThoughts === true;
@@ -146,7 +146,7 @@ function* stream(call: Call): Generator<WireEvent> {
   const isCalling = parts.some((part) => part.functionCall !== undefined);
   for (const [at, part] of parts.entries()) {
     const isLast = at === parts.length - 1 && !isCalling;
-    // Each event has the counts so far.
+    // Each event has the counts up to then.
     const sofar = { ...usage, candidatesTokenCount: Math.min(at + 1, Number(usage.candidatesTokenCount)) };
     const candidates = [candidate([part], isLast ? finish : undefined)];
     yield frame(isLast ? 'finish' : 'piece', {
@@ -155,7 +155,7 @@ function* stream(call: Call): Generator<WireEvent> {
       ...head(call),
     });
   }
-  // R gemini--call-then-empty-stop: the finish comes behind the calls, beside an empty text.
+  // R gemini--call-then-empty-stop: the finish comes after the calls, with an empty text.
   if (isCalling || parts.length === 0) {
     const candidates = [candidate([{ text: '' }], finish)];
     yield frame('finish', { candidates, usageMetadata: usage, ...head(call) });
@@ -168,7 +168,7 @@ function questionOf(call: Call): string {
 
 type Play = (call: Call, usage: JsonObject) => Iterable<WireEvent>;
 
-/** What the recordings of shared/streams show, named after them. */
+/** The behaviour of recorded streams, named after the recordings in shared/streams. */
 const PLAYS: Readonly<Record<string, Play>> = {
   'two-finishes': (call, usageMetadata) => [
     frame('piece', { candidates: [candidate([{ text: 'First.' }], 'STOP')], usageMetadata, ...head(call) }),
@@ -234,7 +234,7 @@ function object(call: Call): JsonObject {
   return { candidates: [candidate(said, finish)], usageMetadata: usageOf(call, script), ...head(call) };
 }
 
-/** A whole answer has one part of a kind, with its signature on it. */
+/** A non-streaming response has one part of each kind, with its signature. */
 function joined(parts: readonly JsonObject[]): JsonObject[] {
   const all: JsonObject[] = [];
   for (const part of parts) {

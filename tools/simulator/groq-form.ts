@@ -1,6 +1,6 @@
 /**
- * Groq's wire form: `x_groq` on the first and the finish chunk, usage inside it (and in a chunk of its own when requested),
- * `reasoning` with a `channel`, whole tool calls in one delta.
+ * Groq's wire format: `x_groq` on the first and the finish chunk, usage inside it (and in a separate chunk when requested),
+ * `reasoning` with a `channel`, tool calls in one delta.
  */
 import { compact, type JsonObject, objectOf } from './json.ts';
 import { type Call, CREATED_SECONDS, DONE, event, type WireEvent } from './scene.ts';
@@ -54,7 +54,7 @@ export function groqObject(call: Call, script: Script): JsonObject {
   return { ...base(call, 'chat.completion'), choices, usage: usage(call, script), x_groq };
 }
 
-/** The times are floats beside the counts, as this provider reports them. */
+/** The times are floats beside the counts, as Groq reports them. */
 function usage(call: Call, script: Script): JsonObject {
   const cost = costOf(call, [script]);
   return {

@@ -1,5 +1,5 @@
 /**
- * Groq as it is today (2026-11-21): its form is that of `compatible`, and it refuses what its schema does not have. The schema
+ * Simulates Groq (2026-11-21) with the wire format of `compatible`. Fields that its schema lacks are rejected. The schema
  * is that of groq-python (2026-08-18), `D` the page console.groq.com/docs/openai.
  *
  * Tokens (completion): llama-3.3-70b-versatile 9, openai/gpt-oss-120b 14 (6 of them reasoning), qwen/qwen3-32b 12 (5; 7 with
@@ -43,11 +43,11 @@ const TOP = [
   ...['function_call', 'service_tier', 'metadata', 'store', 'reasoning_effort', 'reasoning_format'],
   ...['include_reasoning', 'citation_options', 'compound_custom', 'disable_tool_validation', 'documents'],
   ...['exclude_domains', 'include_domains', 'search_settings'],
-  // Not in the schema, but taken: R groq--parallel-results-stream, 2026-03.
+  // Not in the schema, but accepted: R groq--parallel-results-stream, 2026-03.
   'stream_options',
 ];
 const plain = ['role', 'content'];
-/** The schema has `name` on these, D refuses it; on tool messages reality.md has it as taken. */
+/** The schema has `name` on these, but D says that it is rejected. On tool messages it is accepted. */
 const MESSAGES = roles(
   {
     system: plain,
@@ -59,13 +59,13 @@ const MESSAGES = roles(
   },
   {
     content: types({ text: ['text'], image_url: ['image_url'], document: ['document'] }),
-    // An index was not seen refused; `extra_content` is not in the schema.
+    // No rejection of an index is known; `extra_content` is not in the schema.
     tool_calls: { ...TOOL_CALLS, keys: [...(TOOL_CALLS.keys ?? []), 'index'] },
   },
 );
 const SHAPE: Shape = { keys: TOP, inner: { messages: MESSAGES } };
 
-/** In the schema, and refused: D; `metadata` hass_local_openai_llm#59, 2026-04-18; `store` livekit#1276, 2024-12. */
+/** In the schema, but rejected: D; `metadata` hass_local_openai_llm#59, 2026-04-18; `store` livekit#1276, 2024-12. */
 const NOT_SUPPORTED = ['metadata', 'store', 'logprobs', 'top_logprobs', 'logit_bias'];
 const TIERS = ['auto', 'on_demand', 'flex', 'performance'];
 
@@ -110,7 +110,7 @@ function problem(body: JsonObject, model: Model): string | undefined {
   if (objectsOf(body.messages).length === 0) return "'messages' : minimum number of items is 1";
   const named = NOT_SUPPORTED.find((name) => body[name] !== undefined && body[name] !== null);
   if (named !== undefined && body[named] !== false) return `\`${named}\` is not supported with this model`;
-  // D: only one choice.
+  // D: one choice only.
   if ((body.n ?? 1) !== 1) return "'n' : number must be at most 1";
   if (Array.isArray(body.stop) && body.stop.length > 4) return "'stop' : maximum number of items is 4";
   const tier = body.service_tier ?? 'auto';

@@ -1,4 +1,4 @@
-/** The JSON that the simulator reads from requests and writes into events. */
+/** Types and helpers for the JSON of simulated requests and events. */
 
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 export interface JsonObject {
@@ -9,7 +9,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Undefined for a text that is not a JSON object: an invalid request body gets an error response, not an exception. */
+/** Undefined if the text is not a JSON object. An invalid request body causes an error response, not an exception. */
 export function decodeObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,4 +1,4 @@
-/** Runs the simulator alone: node tools/simulator/main.ts [--port 9100] [--pace 40] [--fault NAME] */
+/** Runs the simulator as a server of its own: node tools/simulator/main.ts [--port 9100] [--pace 40] [--fault NAME] */
 import { parseArgs } from 'node:util';
 import { FAULT_NAMES } from './faults.ts';
 import { basePaths } from './scenes.ts';

@@ -1,13 +1,13 @@
 /**
- * What Mistral refuses today (2026-11-21). The keys are those of `openapi.yaml` of mistralai/platform-docs-public (2026-07-15),
- * which forbids any other on every level: 422 `extra_forbidden` (charmbracelet/crush#1590, OpenMinis#87 of 2026-07-24).
+ * What Mistral rejects (2026-11-21). The keys are those of `openapi.yaml` of mistralai/platform-docs-public (2026-07-15),
+ * which forbids all others on every level: 422 `extra_forbidden` (charmbracelet/crush#1590, OpenMinis#87 of 2026-07-24).
  */
 import { compact, isObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import type { Call, Refusal } from './scene.ts';
 import { misfits, roles, type Shape, type Step, types } from './schema.ts';
 import { toolNamesIn } from './tool-calls.ts';
 
-/** Models that reason, take an effort and take thoughts back; the first does on request only. */
+/** Models that reason, accept an effort and accept earlier thoughts; the first reasons on request only. */
 const REASONING = ['mistral-small-latest', 'magistral-medium-latest'];
 
 const SAMPLING = ['max_tokens', 'stream', 'stop', 'random_seed', 'metadata', 'prompt_cache_key'];
@@ -16,7 +16,7 @@ const ANSWERING = [
   ...['messages', 'response_format', 'tools', 'tool_choice', 'parallel_tool_calls', 'n', 'prediction'],
   ...['presence_penalty', 'frequency_penalty', 'prompt_mode', 'reasoning_effort'],
 ];
-/** Known though not in the schema: R mistral--refused-logprobs; the limits of documents: vercel/ai, 2026-08. */
+/** Accepted although not in the schema: R mistral--refused-logprobs; the limits of documents: vercel/ai, 2026-08. */
 const UNLISTED = ['logprobs', 'top_logprobs', 'document_image_limit', 'document_page_limit'];
 
 const PARTS = types({
@@ -50,7 +50,7 @@ const MESSAGES = roles(
 );
 const INNER = { messages: MESSAGES, tools: TOOLS };
 
-/** The object is known, its members are not: loc `body, stream_options, include_usage` in cline#582, litellm#8978 and others. */
+/** The object is accepted, its members are not: loc `body, stream_options, include_usage` in cline#582, litellm#8978 and others. */
 const STREAM_OPTIONS = { stream_options: { keys: [] } };
 
 type Route = 'chat' | 'fim' | 'agents';
@@ -80,7 +80,7 @@ function routeOf(call: Call): Route {
   return call.operation === 'fim' || call.operation === 'agents' ? call.operation : 'chat';
 }
 
-/** The form of all errors but 401 and 422: R mistral--refused-logprobs and -unknown-model, 2026-08. */
+/** The form of all errors except 401 and 422: R mistral--refused-logprobs and -unknown-model, 2026-08. */
 export function refusal(status: number, message: string): Refusal {
   // R mistral--refused-bad-key, 2026-08.
   if (status === 401) return { status, body: compact({ detail: 'Invalid API Key' }) };
@@ -132,7 +132,7 @@ function schemaDetails(call: Call): Detail[] {
   });
 }
 
-/** `required` and a named tool are taken: R mistral--agents-tool-required and --named-tool, 2026-07. */
+/** `required` and a named tool are accepted: R mistral--agents-tool-required and --named-tool, 2026-07. */
 function valueDetails(body: JsonObject): Detail[] {
   const details: Detail[] = [];
   const words = (key: string, allowed: readonly string[]) => {
@@ -169,7 +169,7 @@ function requestProblem(body: JsonObject): Refusal | undefined {
   }
   const named = toolNamesIn(body).find(({ name }) => !/^[a-zA-Z0-9_-]{1,64}$/.test(name));
   if (named !== undefined) {
-    // Kochava-Studios/witsy#164, 2025-04-04; its code was not told.
+    // Kochava-Studios/witsy#164, 2025-04-04; its code is unknown.
     const message = `Function name was ${named.name} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64.`;
     return coded(400, message, 'invalid_request_error', '3000');
   }
@@ -224,7 +224,7 @@ function modelProblem(body: JsonObject, model: string): Refusal | undefined {
   return thinking ? refuse('Reasoning input is not enabled for this model') : undefined;
 }
 
-/** mistral-small-latest on `high`, a magistral unless `none`. */
+/** mistral-small-latest reasons with `high`, magistral models unless `none`. */
 export function reasons(call: Call): boolean {
   const { reasoning_effort } = call.body;
   return call.model.startsWith('magistral') ? reasoning_effort !== 'none' : reasoning_effort === 'high';

@@ -1,8 +1,8 @@
 /**
- * Mistral and Codestral, as documented and observed: `p` padding, a whole tool call in one chunk, without an index
- * and with an id of nine characters, typed thinking content, usage on the last chunk without being asked, strict bodies.
+ * Simulates Mistral and Codestral, as documented and observed: `p` padding, a tool call in one chunk, without an index
+ * and with an id of nine characters, typed thinking content, unrequested usage on the last chunk, strict bodies.
  *
- * Tokens (completion): mistral-small-latest 12, and 7 more when `reasoning_effort` is high, magistral-medium-latest 15 (reasoning is not counted separately),
+ * Tokens (completion): mistral-small-latest 12 (7 more if `reasoning_effort` is high), magistral-medium-latest 15 (reasoning is not counted separately),
  * open-mistral-7b 8 (finish `model_length`), codestral-latest 11 in chat and 7 in FIM, any agent 7.
  */
 import { compact, type JsonObject } from './json.ts';
@@ -100,12 +100,12 @@ function* stream(call: Call): Generator<WireEvent> {
   yield DONE;
 }
 
-/** A prefix of the alphabet, of random length at Mistral; here the length follows from the event's number. */
+/** A prefix of the alphabet. Its length is random at Mistral; here it depends on the event's number. */
 function padding(at: number): string {
   return 'abcdefghijklmnopqrstuvwxyz0123456789'.slice(0, ((at * 11) % 36) + 1);
 }
 
-/** Thoughts come as typed parts, text with the finish reason on its last delta, tool calls whole and together. */
+/** Thoughts are typed parts, the last text delta has the finish reason, and all tool calls come together in one delta. */
 function deltas(script: Script): JsonObject[] {
   const words = script.pieces.filter(isWords);
   const list = words.map((piece): JsonObject => textDelta(piece.kind, piece.text));

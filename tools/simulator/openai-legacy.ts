@@ -1,10 +1,10 @@
-/** OpenAI's legacy completions: `text_completion` chunks, the choices one after the other. */
+/** Simulates OpenAI's legacy completions: `text_completion` chunks, the choices one after the other. */
 import { compact, type Json, type JsonObject, objectOf } from './json.ts';
 import { modelOf, scriptsOf, usage } from './openai-models.ts';
 import { type Call, CREATED_SECONDS, event, type WireEvent } from './scene.ts';
 import { isWords, joined } from './script.ts';
 
-/** The legacy form has the model after the choices, and neither tier nor fingerprint. */
+/** The legacy form has the model after the choices, and no tier or fingerprint. */
 function legacyBase(call: Call, choices: Json): JsonObject {
   const id = `cmpl-Sim${String(call.serial).padStart(26, '0')}`;
   return { id, object: 'text_completion', created: CREATED_SECONDS, choices, model: modelOf(call).dated };

@@ -1,4 +1,4 @@
-/** OpenRouter's models, and what it and the providers behind it refuse today (2026-11-21). */
+/** The simulated OpenRouter models, and what OpenRouter and its upstream providers reject (2026-11-21). */
 import { createHash } from 'node:crypto';
 import { compact, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import { type Call, openaiRefusal, type Refusal } from './scene.ts';
@@ -41,7 +41,7 @@ export function refusal(status: number, message: string): Refusal {
   return openaiRefusal(status, { message: status === 401 ? 'User not found.' : message, code: status });
 }
 
-/** The refusal of the provider behind, whose own words are in `metadata.raw`. */
+/** An error of the upstream provider, with the original text in `metadata.raw`. */
 function behind(model: Model, raw: JsonObject): Refusal {
   const metadata = { raw: compact(raw), provider_name: model.provider };
   const error = { message: 'Provider returned error', code: 400, metadata };
@@ -55,7 +55,7 @@ export function check(call: Call): Refusal | undefined {
   if (objectsOf(body.messages).length === 0) {
     return refusal(400, 'Input required: specify "prompt" or "messages"');
   }
-  // Both names of the effort must agree: OpenRouter's typescript-sdk, 2026-08-22.
+  // The two effort fields must agree: OpenRouter's typescript-sdk, 2026-08-22.
   const { effort = body.reasoning_effort } = objectOf(body.reasoning);
   if ((body.reasoning_effort ?? effort) !== effort) {
     return refusal(400, 'Only one of "reasoning.effort" and "reasoning_effort" may be given');
@@ -68,8 +68,8 @@ export function check(call: Call): Refusal | undefined {
 }
 
 /**
- * R openrouter--*-details-back: needed by Gemini 3 and Claude in tool loops, in the turn that is under way. Calls that another
- * provider made are taken: what OpenRouter does with them was not seen.
+ * R openrouter--*-details-back: Gemini 3 and Claude require the details in the current turn of a tool loop. Calls from another
+ * provider are accepted, because OpenRouter's handling of them is unknown.
  */
 function detailsProblem(call: Call, model: Model): Refusal | undefined {
   if (isQuiet(call) && model.format !== 'google-gemini-v1') return undefined;
@@ -94,12 +94,12 @@ function googleError(message: string): JsonObject {
   return { error: { code: 400, message, status: 'INVALID_ARGUMENT' } };
 }
 
-/** Claude's signature is over the text as well, so that the texts must come back whole, be they in one detail or in many. */
+/** Claude's signature also covers the text, so the complete text must be sent back, in one detail or in several. */
 function isSigned(message: JsonObject, id: string, name: string, { format }: Model): boolean {
   const details = objectsOf(message.reasoning_details).filter((detail) => detail.format === format);
   const text = details.map((detail) => textOf(detail.text)).join('');
   if (format === 'google-gemini-v1') {
-    // The stand-in for a lost one: RooCodeInc/Roo-Code#10640, 2026-01-12.
+    // The placeholder for a lost signature: RooCodeInc/Roo-Code#10640, 2026-01-12.
     return details.some(
       ({ data, id: of }) =>
         data === signatureOf(name, id, '') || (data === 'skip_thought_signature_validator' && of === id),
@@ -113,8 +113,8 @@ export function signatureOf(model: string, id: string, text: string): string {
 }
 
 /**
- * No reasoning: Claude thinks only where it is asked to (charmbracelet/fantasy, claude-sonnet-4/multi_tool_streaming, 2026-04), and
- * then has nothing to sign otherwise; Gemini signs its calls even so (google/gemini-api docs, pi#1408).
+ * Whether the model does not reason. Claude reasons only on request (charmbracelet/fantasy, claude-sonnet-4/multi_tool_streaming, 2026-04),
+ * and signs nothing otherwise. Gemini signs its calls anyway (google/gemini-api docs, pi#1408).
  */
 export function isQuiet({ body, model }: Call): boolean {
   const { effort = body.reasoning_effort, enabled, max_tokens } = objectOf(body.reasoning);

@@ -1,8 +1,8 @@
 /**
- * OpenRouter as it is today (2026-11-21): unknown fields are ignored, reasoning comes as `reasoning` and as `reasoning_details`, signed by
- * the models of Google and Anthropic, and a step of a tool loop whose details do not come back is refused by the provider behind it.
+ * Simulates OpenRouter (2026-11-21): ignores unknown fields and sends reasoning as `reasoning` and as `reasoning_details`, which the models
+ * of Google and Anthropic sign. The upstream provider rejects a step of a tool loop without the details of earlier steps.
  *
- * Tokens (completion): google/gemini-3-flash-preview 15 (6 of them reasoning), anthropic/claude-haiku-4.5 9 (14 with 5 where it is asked to think),
+ * Tokens (completion): google/gemini-3-flash-preview 15 (6 of them reasoning), anthropic/claude-haiku-4.5 9 (14 with 5 of reasoning on request),
  * moonshotai/kimi-k2.5 13 (5, unsigned).
  */
 import { compact, type JsonObject } from './json.ts';
@@ -37,7 +37,7 @@ function scriptOf(call: Call): Script {
   return scriptFor(call, isQuiet(call) ? answer.filter((piece) => piece.kind !== 'reasoning') : answer);
 }
 
-/** After the texts: Gemini signs in a detail of its own, with the same index; Claude adds to the one it has. */
+/** After the texts: Gemini sends the signature in a separate detail with the same index; Claude adds it to the existing detail. */
 function lastDetail(call: Call, script: Script): JsonObject | undefined {
   const format = MODELS[call.model]?.format ?? '';
   const number = wholeCalls(script)[0]?.number;
@@ -59,7 +59,7 @@ function head(call: Call, name: string) {
   return { id, object: name, created: CREATED_SECONDS, model: call.model, provider };
 }
 
-/** R openrouter--kimi-reasoning and --gemini-tool-call, 2026-04: the role on every chunk, the finish on the usage chunk again. */
+/** R openrouter--kimi-reasoning and --gemini-tool-call, 2026-04: the role is on every chunk, and the usage chunk repeats the finish. */
 function* stream(call: Call): Generator<WireEvent> {
   const script = scriptOf(call);
   const format = MODELS[call.model]?.format ?? '';
@@ -87,7 +87,7 @@ function* stream(call: Call): Generator<WireEvent> {
     yield write('piece', delta, null);
   }
   yield write('finish', { content: '', reasoning: null }, script.finish);
-  // Always: `include_usage` is deprecated and has no effect (docs chatstreamoptions.md, 2026-08).
+  // Sent always: `include_usage` is deprecated and has no effect (docs chatstreamoptions.md, 2026-08).
   yield write('usage', { content: '' }, script.finish, { usage: usage(call, script) });
   yield DONE;
 }

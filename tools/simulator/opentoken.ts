@@ -1,6 +1,6 @@
 /**
- * OpenToken, as its streaming page documents: plain OpenAI chunks, a role without content first, and always a usage chunk,
- * whatever `stream_options` contains.
+ * Simulates OpenToken, as its streaming page documents: plain OpenAI chunks, first a role without content, and always a usage chunk,
+ * even without `stream_options`.
  *
  * Tokens (completion): google/gemini-3-flash 10, google/gemini-3-pro 7 shown and 24 hidden thinking tokens, so 31.
  */

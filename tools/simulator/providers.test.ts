@@ -1,4 +1,4 @@
-/** Each provider that Weir knows can be asked in the tests, and nothing that `npm run new-provider` marked is left to do. */
+/** Checks that the simulator has every built-in provider, and that no TODO mark of `npm run new-provider` remains. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { basePaths, findScene } from './scenes.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-test('every provider of the registry is played by the simulator', () => {
+test('the simulator has a scene for every provider of the registry', () => {
   const lacking = PROVIDERS.flatMap(({ id, apiKeySettings }) => {
     const path = Object.entries(basePaths).find(([name]) => name === id)?.[1];
     if (path === undefined) return `${id} has no path: add it to basePaths in tools/simulator/scenes.ts`;
@@ -24,18 +24,18 @@ test('every provider of the registry is played by the simulator', () => {
     return [
       ...(isPlayed
         ? []
-        : [`${id} has no scene: write tools/simulator/${id}.ts and name it in tools/simulator/scenes.ts`]),
+        : [`${id} has no scene: write tools/simulator/${id}.ts and list it in tools/simulator/scenes.ts`]),
       ...(hasKey ? [] : [`${id} has no key: add ${apiKeySettings[0]} to CREDENTIALS in test/e2e/gateway.ts`]),
     ];
   });
   expect(lacking, lacking.join('\n')).toEqual([]);
 });
 
-/** Where the script writes. */
+/** The places that the script writes to. */
 const PLACES = ['src/providers', 'tools/simulator', 'test/fixtures', 'docs', 'package.json'];
 const MARK = /TODO\([a-z][a-z0-9]*\)/;
 
-test('no mark of npm run new-provider is left', () => {
+test('no TODO mark of npm run new-provider remains', () => {
   const files = PLACES.flatMap((place) =>
     statSync(join(ROOT, place)).isFile()
       ? [place]

@@ -1,4 +1,4 @@
-/** The fault `status-<code>` and `status-<code>-<form>`: any HTTP error in any form of body that providers are known to send. */
+/** The fault `status-<code>` and `status-<code>-<form>`: any HTTP error, with each form of error body that real providers send. */
 import { compact } from './json.ts';
 import { errorType, type Refusal, type Scene } from './scene.ts';
 
@@ -26,7 +26,7 @@ const FORMS: Readonly<Record<string, (status: number) => Omit<Refusal, 'status'>
 
 export const REFUSAL_FORMS: readonly string[] = Object.keys(FORMS);
 
-/** Undefined where the name is not such a fault; without a form the provider's own is used. */
+/** Undefined if the name is not such a fault. Without a form, the body has the provider's own form. */
 export function refusalByName(name: string, scene: Scene): Refusal | undefined {
   const [, code, form] = /^status-([45]\d\d)(?:-([a-z]+))?$/.exec(name) ?? [];
   if (code === undefined) return undefined;

@@ -1,12 +1,12 @@
-/** Parts of the requests of refused.test.ts, and the rows of the strict compatible providers. */
+/** Request fragments for refused.test.ts, and the rows of the strict compatible providers. */
 import { type paths, QUESTION, WEATHER } from './ask.ts';
 import type { Json, JsonObject } from './json.ts';
 
 export type At = keyof typeof paths;
-/** A fragment of the answer's text, as it is on the wire. */
+/** `fragment`: a part of the response's text, as it is on the wire. */
 export type Row = readonly [at: At, model: string, more: JsonObject, status: number, fragment: string];
 
-/** A question, an answer with these keys, and one more question. */
+/** A user message, an assistant message with these keys, and another user message. */
 export function after(answer: JsonObject): { messages: Json[] } {
   return { messages: [...QUESTION, { role: 'assistant', content: 'x', ...answer }, ...QUESTION] };
 }
@@ -16,7 +16,7 @@ export const CALL = {
   type: 'function',
   function: { name: 'weather', arguments: '{"city":"Ulm"}' },
 };
-/** A step of a loop: a call with these keys, its result. */
+/** One step of a tool loop: an assistant message with these keys and a call, and the result. */
 export function step(answer: JsonObject, call: JsonObject = CALL): { messages: Json[]; tools: Json[] } {
   const result = { role: 'tool', content: '9 C', tool_call_id: call.id };
   return {

@@ -1,4 +1,4 @@
-/** What each provider refuses today, and what it takes though others do not: one request a row. */
+/** Tests what each simulated provider rejects, and what it accepts although others reject it: one request per row. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ask, paths, QUESTION, runner, WEATHER } from './ask.ts';
 import type { JsonObject } from './json.ts';
@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => simulator.close());
 
-/** The body of asking(), with what the row adds; `agent_id` and `prompt` rows bring what they need. */
+/** Sends a basic body with the fields of the row. Rows with `agent_id` or `prompt` have all required fields. */
 async function answerTo(at: At, model: string, more: JsonObject): Promise<{ status: number; text: string }> {
   const asked: JsonObject = 'prompt' in more ? { model } : 'agent_id' in more ? {} : runner(model);
   const response = await ask(simulator, { path: paths[at], body: { ...asked, ...more } });
@@ -78,7 +78,7 @@ const DEEPSEEK: readonly Row[] = [
   ['deepseekFim', 'deepseek-chat', {}, 400, 'missing field `prompt`'],
 ];
 
-/** The recorded form of a 422. */
+/** The recorded body of a 422. */
 function forbidden(...loc: readonly (string | number)[]): string {
   const place = JSON.stringify(['body', ...loc]);
   return `{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":${place},"msg":"Extra inputs are not permitted"`;
@@ -231,7 +231,7 @@ describe.each([
   ['OpenRouter', OPENROUTER],
   ['Gemini', GEMINI],
   ['xAI', XAI],
-])('%s refuses', (_, rows) => {
+])('%s rejects', (_, rows) => {
   test.each(rows)('%s %s with %j: %d %s', async (at, model, more, status, fragment) => {
     const { status: given, text } = await answerTo(at, model, more);
     expect([given, text]).toEqual([status, expect.stringContaining(fragment)]);
@@ -270,12 +270,12 @@ const TAKEN: readonly (readonly [at: At, model: string, more: JsonObject])[] = [
   ['xai', 'grok-4.3', { ...after({ reasoning_content: 'x' }), bogus: 1, stop: ['x'] }],
 ];
 
-test.each(TAKEN)('%s %s takes %j', async (at, model, more) => {
+test.each(TAKEN)('%s %s accepts %j', async (at, model, more) => {
   const { status, text } = await answerTo(at, model, more);
   expect([status, text]).toEqual([200, expect.any(String)]);
 });
 
-test('DeepSeek ignores max_completion_tokens: the answer has no limit', async () => {
+test('DeepSeek ignores max_completion_tokens: the output has no limit', async () => {
   const { text } = await answerTo('deepseek', 'deepseek-flash', { max_completion_tokens: 2 });
   expect(text).toContain('"completion_tokens": 19');
 });

@@ -1,4 +1,4 @@
-/** A reply for the server to send: a head, and steps that write, wait or abort. */
+/** A reply of the server: a head, and steps that write, wait or abort. */
 import type { Refusal, WireEvent } from './scene.ts';
 
 export type Step =
@@ -8,7 +8,7 @@ export type Step =
   | { readonly stop: 'end' | 'reset' | 'hang' };
 
 export interface Reply {
-  /** Undefined where the server never answers. */
+  /** Undefined: the server never responds. */
   readonly head: Head | undefined;
   readonly steps: Iterable<Step> | AsyncIterable<Step>;
 }
@@ -24,7 +24,7 @@ export const STREAM_HEAD: Head = {
 };
 export const JSON_HEAD: Head = { status: 200, headers: { 'content-type': 'application/json' } };
 
-/** An event is written as it is, then the pace is kept. */
+/** Waits for the pace after each event. */
 export function* paced(events: Iterable<WireEvent>): Generator<Step> {
   for (const { text } of events) yield { write: text, paced: true };
 }

@@ -1,10 +1,10 @@
-/** A provider's scene: its routes, its refusals, and the events or the object of its answers. */
+/** The interface of a simulated provider (a scene): routes, errors, and the events or object of its responses. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { compact, type JsonObject } from './json.ts';
 
 export type Operation = 'chat' | 'responses' | 'completions' | 'fim' | 'agents' | 'models';
 
-/** One request, as far as a scene needs it. The model's name is without its `:fault`. */
+/** The parts of a request that a scene needs. The model's name has no `:fault`. */
 export interface Call {
   readonly operation: Operation;
   readonly path: string;
@@ -15,7 +15,7 @@ export interface Call {
   readonly serial: number;
 }
 
-/** The kind marks the place in the stream for the faults: a cut after half of the pieces, no `[DONE]`, … */
+/** The faults use `kind` to find their place in the stream: truncation after half of the pieces, no `[DONE]`, … */
 export interface WireEvent {
   readonly kind: 'comment' | 'role' | 'piece' | 'vendor' | 'finish' | 'usage' | 'done';
   readonly text: string;
@@ -28,7 +28,7 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What other APIs have in the body. */
+/** Values in the path that other APIs have in the body. */
 export interface PathWords {
   readonly model: string;
   readonly isStreamed: boolean;
@@ -36,33 +36,33 @@ export interface PathWords {
 
 export interface Scene {
   readonly id: string;
-  /** Its profile's name in `like`, where that is not the id. */
+  /** The profile's name in `like`, if it differs from the id. */
   readonly profile?: string;
-  /** What a path says beside the operation, which is a chat; undefined for a path of another scene. */
+  /** Reads the values in a chat path; undefined for a path of another scene. */
   readonly readPath?: (path: string) => PathWords | undefined;
-  /** Full paths, the base of the provider included. */
+  /** Full paths, including the provider's base path. */
   readonly routes: Readonly<Record<string, Operation>>;
   readonly models: readonly string[];
-  /** The comment with which the provider keeps a waiting connection open. */
+  /** The comment that keeps a waiting connection open. */
   readonly comment: string;
-  /** This provider's error after the head. */
+  /** The provider's error within a stream. */
   readonly streamError: JsonObject;
   /** An error in the provider's own form. */
   refusal(status: number, message: string): Refusal;
-  /** What a key that is no key gets, where that is not 401. */
+  /** The response to an invalid key, if it is not a 401. */
   readonly badKey?: Refusal;
-  /** Where the credential stands; absent: `authorization: Bearer`. */
+  /** Reads the credential; absent: from `authorization: Bearer`. */
   readonly keyOf?: (headers: IncomingHttpHeaders) => string | string[] | undefined;
-  /** The documented refusal of this request; undefined where it is valid. */
+  /** The documented error for this request; undefined if the request is valid. */
   check(call: Call): Refusal | undefined;
   stream(call: Call): Iterable<WireEvent>;
-  /** The answer to a request without `stream: true`. */
+  /** The response to a request without `stream: true`. */
   object(call: Call): string;
-  /** The list of its models, where that is not OpenAI's. */
+  /** The list of models, if its form is not OpenAI's. */
   readonly list?: () => string;
 }
 
-/** The second in which every simulated answer was created: fixed, so that tests can compare whole bytes. */
+/** The creation time of every simulated response, in seconds: fixed, so that tests can compare bytes. */
 export const CREATED_SECONDS = 1_790_000_000;
 
 export const DONE: WireEvent = { kind: 'done', text: 'data: [DONE]\n\n' };
@@ -75,12 +75,12 @@ export function comment(text: string): WireEvent {
   return { kind: 'comment', text: `: ${text}\n\n` };
 }
 
-/** The `{"error":{…}}` form, which all but Mistral use. */
+/** The form `{"error":{…}}`, which all providers except Mistral use. */
 export function openaiRefusal(status: number, error: JsonObject): Refusal {
   return { status, body: compact({ error }) };
 }
 
-/** The types that OpenAI's own error bodies name for each status. */
+/** The error type in OpenAI's error bodies for each status. */
 export function errorType(status: number): string {
   if (status === 401) return 'authentication_error';
   if (status === 403) return 'permission_error';
@@ -88,7 +88,7 @@ export function errorType(status: number): string {
   return status < 500 ? 'invalid_request_error' : 'server_error';
 }
 
-/** Chat and models below `/<id>/v1`. */
+/** The chat and models routes below `/<id>/v1`. */
 export function chatRoutes(id: string): Record<string, Operation> {
   return { [`/${id}/v1/chat/completions`]: 'chat', [`/${id}/v1/models`]: 'models' };
 }

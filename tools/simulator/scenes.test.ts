@@ -1,4 +1,4 @@
-/** The documented specifics of each provider, one by one. */
+/** Tests the documented specifics of each provider. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   ask,
@@ -45,7 +45,7 @@ describe('DeepSeek', () => {
     expect(usageOf(received)).toMatchObject({ completion_tokens_details: { reasoning_tokens: 9 } });
   });
 
-  test('thinks by default on the models of today, and not where it is switched off', async () => {
+  test('thinks by default with the current models, and not if thinking is disabled', async () => {
     const received = await stream(simulator, paths.deepseek, runner('deepseek-flash'));
     expect(deltasOf(received)[0]).toEqual({ content: null, reasoning_content: '', role: 'assistant' });
     expect(usageOf(received)).toMatchObject({
@@ -59,7 +59,7 @@ describe('DeepSeek', () => {
     }
   });
 
-  test('fills in the middle as text_completion on the beta base', async () => {
+  test('supports FIM as text_completion on the beta base URL', async () => {
     const received = await stream(simulator, paths.deepseekFim, {
       model: 'deepseek-chat',
       prompt: 'def fib(n):',
@@ -74,7 +74,7 @@ describe('DeepSeek', () => {
 });
 
 describe('Mistral', () => {
-  test('pads with p, and reports usage on the finish chunk without being asked', async () => {
+  test('pads with p, and reports unrequested usage on the finish chunk', async () => {
     const plain = await stream(simulator, paths.mistral, runner('mistral-small-latest'));
     expect(plain.chunks.slice(1).every((chunk) => typeof chunk.p === 'string')).toBe(true);
     expect(plain.chunks.at(-1)).toMatchObject({
@@ -92,7 +92,7 @@ describe('Mistral', () => {
     expect(usageOf(received)).toMatchObject({ completion_tokens: 19 });
   });
 
-  test('sends a whole tool call in one chunk, without an index and with an id of nine characters', async () => {
+  test('sends a complete tool call in one chunk, without an index and with an id of nine characters', async () => {
     const received = await stream(
       simulator,
       paths.mistral,
@@ -113,7 +113,7 @@ describe('Mistral', () => {
     expect(textIn(received)).toMatch(/^Twenty minutes/);
   });
 
-  test('reports usage for FIM and agents, too', async () => {
+  test('reports usage for FIM and agents too', async () => {
     const fim = { model: 'codestral-latest', prompt: 'def mean(values):', suffix: '' };
     const agent = { agent_id: 'ag_sim', messages: QUESTION };
     expect(usageOf(await stream(simulator, paths.codestral, fim))).toMatchObject({ total_tokens: 2 + 7 });
@@ -122,7 +122,7 @@ describe('Mistral', () => {
 });
 
 describe('the others', () => {
-  test('OpenToken reports usage without being asked, in a chunk without choices', async () => {
+  test('OpenToken reports unrequested usage in a chunk without choices', async () => {
     const received = await stream(simulator, paths.opentoken, runner('google/gemini-3-pro'));
     expect(deltasOf(received)[0]).toEqual({ role: 'assistant' });
     expect(received.chunks.at(-1)).toMatchObject({
@@ -161,7 +161,7 @@ describe('the others', () => {
     });
   });
 
-  test('OpenAI names dated models, obfuscates, and sends n choices in turn', async () => {
+  test('OpenAI reports dated model names, pads with obfuscation, and interleaves n choices', async () => {
     const received = await stream(simulator, paths.openai, {
       ...runner('gpt-4o-mini', { n: 2 }),
       ...INCLUDE_USAGE,
@@ -180,7 +180,7 @@ describe('the others', () => {
     expect(usageOf(received)).toMatchObject({ completion_tokens: 26 });
   });
 
-  test('OpenAI completes text in the legacy form', async () => {
+  test('OpenAI has legacy completions', async () => {
     const body = { model: 'gpt-3.5-turbo-instruct', prompt: 'Below', ...INCLUDE_USAGE };
     const received = await stream(simulator, paths.legacy, body);
     expect(choicesOf(received)[0]).toEqual({
@@ -199,7 +199,7 @@ describe('the others', () => {
     expect(received.chunks.some((chunk) => 'usage' in chunk)).toBe(false);
   });
 
-  test('Cerebras leaves out what it has nothing to say in, and reasons in `reasoning`', async () => {
+  test('Cerebras omits empty keys, and sends reasoning in `reasoning`', async () => {
     const received = await stream(simulator, paths.cerebras, { ...runner('gpt-oss-120b'), ...INCLUDE_USAGE });
     expect(choicesOf(received).slice(0, 2)).toEqual([
       { delta: { role: 'assistant' }, index: 0 },
@@ -208,13 +208,13 @@ describe('the others', () => {
     expect(received.chunks.at(-1)).toMatchObject({ time_info: {}, usage: { total_tokens: 20 } });
   });
 
-  test('xAI counts reasoning in the total only', async () => {
+  test('xAI counts reasoning only in the total', async () => {
     const received = await stream(simulator, paths.xai, { ...runner('grok-4.3'), ...INCLUDE_USAGE });
     expect(deltasOf(received)[1]).toEqual({ reasoning_content: 'Water' });
     expect(usageOf(received)).toMatchObject({ prompt_tokens: 5, completion_tokens: 7, total_tokens: 19 });
   });
 
-  test('Gemini signs the first call of a step, sends it whole and without index, and finishes with stop', async () => {
+  test('Gemini signs the first call of a step, sends it in one piece without index, and finishes with stop', async () => {
     const body = runner('gemini-3-flash', { tools: [WEATHER, WEATHER] });
     const calls = deltasOf(await stream(simulator, paths['gemini-compatible'], body)).flatMap((delta) =>
       objectsOf(delta.tool_calls),
@@ -230,19 +230,22 @@ describe('the others', () => {
   test.each([
     ['google/gemini-3-flash-preview', { type: 'reasoning.encrypted', data: expect.any(String), index: 0 }],
     ['anthropic/claude-haiku-4.5', { type: 'reasoning.text', signature: expect.any(String), index: 0 }],
-  ])('OpenRouter: %s thinks in pieces of text, then signs; whole as streamed', async (model, signed) => {
-    const body = runner(model, { tools: [WEATHER], reasoning_effort: 'high' });
-    const received = await stream(simulator, paths.openrouter, body);
-    const details = deltasOf(received).flatMap((delta) => objectsOf(delta.reasoning_details));
-    expect(details[0]).toMatchObject({ type: 'reasoning.text', index: 0 });
-    expect(details.at(-1)).toMatchObject(signed);
-    const whole = await (await ask(simulator, { path: paths.openrouter, body })).text();
-    const message = objectOf(objectsOf(decodeObject(whole)?.choices)[0]?.message);
-    const merged = objectsOf(message.reasoning_details);
-    expect(merged.at(-1)).toMatchObject(details.at(-1) ?? {});
-    expect(textOf(merged[0]?.text)).toBe(details.map((detail) => textOf(detail.text)).join(''));
-    expect(message.reasoning).toBe(merged[0]?.text);
-  });
+  ])(
+    'OpenRouter: %s streams reasoning in pieces, then its signature; the non-streaming response is the same',
+    async (model, signed) => {
+      const body = runner(model, { tools: [WEATHER], reasoning_effort: 'high' });
+      const received = await stream(simulator, paths.openrouter, body);
+      const details = deltasOf(received).flatMap((delta) => objectsOf(delta.reasoning_details));
+      expect(details[0]).toMatchObject({ type: 'reasoning.text', index: 0 });
+      expect(details.at(-1)).toMatchObject(signed);
+      const whole = await (await ask(simulator, { path: paths.openrouter, body })).text();
+      const message = objectOf(objectsOf(decodeObject(whole)?.choices)[0]?.message);
+      const merged = objectsOf(message.reasoning_details);
+      expect(merged.at(-1)).toMatchObject(details.at(-1) ?? {});
+      expect(textOf(merged[0]?.text)).toBe(details.map((detail) => textOf(detail.text)).join(''));
+      expect(message.reasoning).toBe(merged[0]?.text);
+    },
+  );
 });
 
 const SCHEMA = {
@@ -281,7 +284,7 @@ test.each<[form: string, path: string, body: JsonObject, answer: JsonObject]>([
     },
     EXAMPLE,
   ],
-])('%s makes the answer JSON that fits', async (_, path, body, answer) => {
+])('%s makes the output JSON that matches', async (_, path, body, answer) => {
   const headers = { 'x-goog-api-key': 'sim-test' };
   const text = await (await ask(simulator, { path, body, headers })).text();
   const { choices, output, candidates } = decodeObject(text) ?? {};
@@ -303,7 +306,7 @@ test.each<[form: string, path: string, body: JsonObject, answer: JsonObject]>([
 test.each([
   ['openai', paths.openai, 'gpt-4o-mini', 13],
   ['deepseek', paths.deepseek, 'deepseek-chat', 16],
-])('%s: a whole answer has a log probability for each token', async (_, path, model, tokens) => {
+])('%s: a non-streaming response has a log probability for each token', async (_, path, model, tokens) => {
   const body = runner(model, { logprobs: true, top_logprobs: 2 });
   const text = await (await ask(simulator, { path, body })).text();
   const [choice] = objectsOf(decodeObject(text)?.choices);
@@ -324,12 +327,12 @@ const FIELDS = [
 test.each([
   ['openai', '/openai/v1/responses', 'gpt-4o-mini', FIELDS],
   ['deepseek', '/deepseek/responses', 'deepseek-flash', [...FIELDS, 'content_filters']],
-])('%s: a Response has all of the fields of a recorded one', async (_, path, model, fields) => {
+])('%s: a Response has all fields of a recorded one', async (_, path, model, fields) => {
   const text = await (await ask(simulator, { path, body: { model, input: 'x' } })).text();
   expect(Object.keys(decodeObject(text) ?? {}).sort()).toEqual([...fields].sort());
 });
 
-test('DeepSeek shows its reasoning in a Responses stream as parts of reasoning_text, and keeps nothing', async () => {
+test('DeepSeek sends reasoning in a Responses stream as reasoning_text parts, and stores nothing', async () => {
   const body = { model: 'deepseek-flash', input: 'x', stream: true };
   const text = await (await ask(simulator, { path: '/deepseek/responses', body })).text();
   expect(text).toContain('event: response.reasoning_text.delta');

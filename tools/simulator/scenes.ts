@@ -1,4 +1,4 @@
-/** All scenes, and which of them answers a path. */
+/** The list of all scenes, and the lookup by path. */
 
 import { anthropic } from './anthropic.ts';
 import { cerebras } from './cerebras.ts';
@@ -15,7 +15,7 @@ import type { Operation, PathWords, Scene } from './scene.ts';
 import { xai } from './xai.ts';
 import { xerotier } from './xerotier.ts';
 
-/** Those that a gateway knows by itself, and the tolerant compatible one. */
+/** The built-in providers, and the lenient compatible one. */
 const ownScenes: readonly Scene[] = [
   deepseek,
   mistral,
@@ -27,15 +27,15 @@ const ownScenes: readonly Scene[] = [
   compatible,
 ];
 
-/** Those that a gateway reaches through an entry of `PROVIDERS`, each with the profile of its name. */
+/** Providers that a gateway configures by an entry of `PROVIDERS` with the profile of the same name. */
 export const compatibleScenes: readonly Scene[] = [groq, cerebras, openrouter, geminiCompatible, xai];
 
 export const allScenes: readonly Scene[] = [...ownScenes, ...compatibleScenes];
 
-/** Those with an API of their own, whose requests no OpenAI client could send. */
+/** Providers with a native API, which OpenAI clients cannot call. */
 const nativeScenes: readonly Scene[] = [gemini];
 
-/** The base URL of each provider below the simulator's own: for the settings of a gateway. */
+/** The base path of each provider on the simulator, for the gateway's settings. */
 export const basePaths = {
   deepseek: '/deepseek',
   mistral: '/mistral/v1',

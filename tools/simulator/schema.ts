@@ -1,17 +1,17 @@
-/** Request schemas as data, and the one walk that finds where a body does not fit: the scenes put it into each provider's own words. */
+/** Request schemas as data, and the walk that finds mismatches in a body. Each scene formats them as its provider's error text. */
 import { isObject, type Json, type JsonObject, textOf } from './json.ts';
 
 export interface Shape {
-  /** All the keys there are; without it any other is taken. */
+  /** All allowed keys; absent: every key is allowed. */
   readonly keys?: readonly string[];
-  /** Keys that are refused though others, unknown ones too, are taken. */
+  /** Forbidden keys, for objects that otherwise allow unknown keys. */
   readonly refused?: readonly string[];
   readonly required?: readonly string[];
-  /** Members that may not be lists. */
+  /** Members that must not be lists. */
   readonly noLists?: readonly string[];
   /** The shapes of members that are objects or lists of objects. */
   readonly inner?: Readonly<Record<string, Shape>>;
-  /** The rest of the shape depends on the value of one key: a message's role, a part's type. */
+  /** Shapes that depend on the value of one key: a message's role, a part's type. */
   readonly by?: { readonly key: string; readonly shapes: Readonly<Record<string, Shape>> };
 }
 
@@ -19,12 +19,12 @@ export type Step = string | number;
 
 export interface Misfit {
   readonly kind: 'extra' | 'missing' | 'variant' | 'list';
-  /** Where it is; the last step is the key. */
+  /** The path; its last step is the key. */
   readonly path: readonly Step[];
-  /** The same path with the variant after each place that has variants, as validators of unions report it. */
+  /** The same path with the variant's name after each union, as union validators report it. */
   readonly tagged: readonly Step[];
   readonly value: Json | undefined;
-  /** For a variant: those that are known. */
+  /** For an unknown variant: the known ones. */
   readonly known: readonly string[];
 }
 
@@ -80,7 +80,7 @@ function below(at: Place, step: Step): Place {
   return { path: [...at.path, step], tagged: [...at.tagged, step] };
 }
 
-/** A message shape for each role from the keys that it has; content parts and tool calls have shapes of their own. */
+/** A message shape for each role, from its keys. Content parts and tool calls have their own shapes. */
 export function roles(
   keys: Readonly<Record<string, readonly string[]>>,
   inner: Readonly<Record<string, Shape>> = {},
@@ -92,7 +92,7 @@ export function roles(
   return { by: { key: 'role', shapes: Object.fromEntries(entries) } };
 }
 
-/** A shape for each `type` from the keys that it has besides. */
+/** A shape for each `type`, from its other keys. */
 export function types(keys: Readonly<Record<string, readonly string[]>>): Shape {
   const entries = Object.entries(keys).map(([type, known]): [string, Shape] => [
     type,
@@ -101,7 +101,7 @@ export function types(keys: Readonly<Record<string, readonly string[]>>): Shape 
   return { by: { key: 'type', shapes: Object.fromEntries(entries) } };
 }
 
-/** OpenAI's own tool calls: those of the strict providers have these keys and no other. */
+/** OpenAI's tool calls. Strict providers allow only these keys. */
 export const TOOL_CALLS: Shape = {
   keys: ['id', 'type', 'function'],
   inner: { function: { keys: ['name', 'arguments'] } },

@@ -1,14 +1,14 @@
 /**
- * A simulated model's answer, before any provider's wire form, and its cost. The token counts are predictable:
+ * The output of a simulated model, independent of a provider's wire format, and its cost. The token counts are predictable:
  * - every piece is one token: a word of reasoning, text or refusal, a tool call's head, a fragment of its arguments;
  * - completion tokens are the pieces of all choices, reasoning tokens those of kind `reasoning`;
  * - prompt tokens are the words of all messages, `prompt` and `suffix`; cached ones those of the system messages;
- * - `max_tokens` (or `max_completion_tokens`) cuts the pieces, and the finish is then `length`.
+ * - `max_tokens` (or `max_completion_tokens`) limits the pieces; the finish is then `length`.
  *
- * Where tools were sent and no result is the last message, the model calls up to two of them. `steps:5` in a system message or
- * in the first of the user makes it a loop: two calls at once, then one in each turn, until five turns of the history
- * called tools; the text comes after them. A model that thinks does so before each of these turns. `calls:[{"name":"Write","arguments":{…}}]`
- * in any message but an assistant's or a tool's is such a loop with these calls, one in each turn: what a real client then does is real.
+ * If the request has tools and the last message is no tool result, the model calls up to two of them. `steps:5` in a system message or
+ * in the first user message starts a loop: two calls in the first turn, then one per turn, until five turns of the history
+ * have called tools. The text follows. A reasoning model reasons before each of these turns. `calls:[{"name":"Write","arguments":{…}}]`
+ * in any message that is not an assistant's or a tool's is such a loop with these calls, one per turn, so that a real client executes them.
  * A JSON format of the request makes the text JSON.
  */
 import {
@@ -28,7 +28,7 @@ export interface Words {
   readonly text: string;
 }
 export type CallPiece =
-  /** The index counts the calls of this message; the number is the call's alone in the whole conversation. */
+  /** The index counts the calls of this message; the number is unique in the conversation. */
   | { readonly kind: 'call'; readonly index: number; readonly number: number; readonly name: string }
   | { readonly kind: 'arguments'; readonly index: number; readonly text: string };
 export type Piece = Words | CallPiece;
@@ -46,7 +46,7 @@ export interface Cost {
   readonly reasoning: number;
 }
 
-/** Words keep the white space before them, so that the pieces joined are the sentence. */
+/** Words keep the white space before them, so that the joined pieces are the sentence. */
 function splitWords(text: string): string[] {
   return text.match(/\s*\S+/g) ?? [];
 }
@@ -61,11 +61,11 @@ export function wordsOf(kind: Words['kind'], sentence: string): Words[] {
 
 export interface ScriptOptions {
   readonly finish?: string;
-  /** The fields that limit the answer; a provider that ignores one leaves it out. */
+  /** The fields that limit the output, without those that the provider ignores. */
   readonly limits?: readonly string[];
 }
 
-/** The script for one choice: tool calls where the conversation wants them, after the answer's reasoning, else `answer`. */
+/** The script for one choice: the reasoning and tool calls if the conversation requires calls, otherwise `answer`. */
 export function scriptFor(call: Call, answer: readonly Piece[], options: ScriptOptions = {}): Script {
   const { finish = 'stop', limits = ['max_tokens', 'max_completion_tokens'] } = options;
   const turn = turnOf(call.body);
@@ -79,7 +79,7 @@ export function scriptFor(call: Call, answer: readonly Piece[], options: ScriptO
   return { pieces, finish: calls.length > 0 ? 'tool_calls' : finish };
 }
 
-/** The answer as JSON where the request has a format for it: an example of the schema, or the text as a member. */
+/** The output as JSON if the request has a JSON format: an example of the schema, or an object with the text. */
 function inFormat({ response_format }: JsonObject, answer: readonly Piece[]): Piece[] {
   const { type, json_schema } = objectOf(response_format);
   const text = answer.map((piece) => (piece.kind === 'text' ? piece.text : '')).join('');
@@ -89,7 +89,7 @@ function inFormat({ response_format }: JsonObject, answer: readonly Piece[]): Pi
   return [...rest, ...wordsOf('text', JSON.stringify(json, null, 1).replaceAll(/\n\s*/g, ' '))];
 }
 
-/** Reasoning that the model does not show (`hidden`) is billed like shown reasoning. */
+/** @param hidden tokens of reasoning that is not shown, billed like shown reasoning */
 export function costOf(call: Call, scripts: readonly Script[], hidden = 0): Cost {
   const pieces = scripts.flatMap((script) => script.pieces);
   const messages = objectsOf(call.body.messages);
@@ -106,7 +106,7 @@ export function costOf(call: Call, scripts: readonly Script[], hidden = 0): Cost
   };
 }
 
-/** The text of all pieces of one kind, as a finished message holds it. */
+/** The joined text of all pieces of one kind. */
 export function joined(script: Script, kind: Words['kind']): string {
   return script.pieces.map((piece) => (piece.kind === kind ? piece.text : '')).join('');
 }
@@ -132,7 +132,7 @@ export function wholeCalls(script: Script): WholeCall[] {
   return calls;
 }
 
-/** Entries in OpenAI's form, one for the piece's one token; the probabilities are made up, but always the same. */
+/** Entries in OpenAI's form, one for the piece's token, with fixed probabilities. */
 export function logprobEntries(text: string, top: number): JsonObject[] {
   const entry = (token: string, logprob: number) => ({ token, logprob, bytes: [...Buffer.from(token)] });
   const others = Array.from({ length: top }, (_, rank) =>
@@ -150,11 +150,11 @@ interface PlannedCall {
 }
 
 interface Turn {
-  /** What is called in this turn; nothing where the model answers. */
+  /** The calls of this turn; empty if the model writes text. */
   readonly calls: readonly PlannedCall[];
-  /** How many turns of the history called tools. */
+  /** The number of earlier turns that called tools. */
   readonly taken: number;
-  /** How many there are to be, where the messages say so. */
+  /** The total number of tool turns, if the messages set one. */
   readonly steps: number | undefined;
 }
 
@@ -199,7 +199,7 @@ function textOfAll(messages: readonly JsonObject[]): string {
   return messages.map((message) => contentText(message.content)).join('\n');
 }
 
-/** The list that begins there, wherever it ends; nothing where it is no JSON. */
+/** The JSON list after `calls:`; empty if it is not valid JSON. */
 function toldCalls(text: string): PlannedCall[] {
   const start = text.indexOf(TOLD_CALLS);
   for (let end = start; start >= 0; ) {
@@ -223,7 +223,7 @@ function offeredTools(body: JsonObject): JsonObject[] {
   return named ? tools.filter((tool) => tool.name === named) : tools;
 }
 
-/** In a loop each thought names its step, so that one that comes back in another place shows. */
+/** In a loop each thought names its step, so that tests detect a misplaced one. */
 function thoughtOfStep(thought: readonly Piece[], { taken, steps }: Turn): Words[] {
   return thought.length > 0 && steps !== undefined ? wordsOf('reasoning', ` (step ${taken + 1})`) : [];
 }

@@ -1,4 +1,4 @@
-/** The simulator's HTTP server: it serves scenes, faults or given bytes, and records the requests. */
+/** The simulator's HTTP server: serves scenes, faults or given bytes, and records the requests. */
 
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -9,11 +9,11 @@ import { type Reply, STREAM_HEAD, type Step } from './reply.ts';
 
 export interface SimulatorOptions {
   readonly port?: number;
-  /** Milliseconds between two events; 0 sends each in its own turn. */
+  /** Milliseconds between two events; 0 sends each in its own event-loop turn. */
   readonly pace?: number;
-  /** The fault of every request that names none itself. */
+  /** The fault of every request that doesn't name one. */
   readonly fault?: string;
-  /** Called first: exact bytes in exact chunks, with no check of key or body. */
+  /** Called first. Serves exact bytes in exact chunks, without a check of key or body. */
   readonly replay?: (request: RecordedRequest) => Replay | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface Replay {
   readonly then?: 'end' | 'reset' | 'hang';
 }
 
-/** `disconnected`: the client closed the connection before the answer was whole. `aborted`: the simulator did. */
+/** `disconnected`: the client closed the connection before the response was complete. `aborted`: the simulator did. */
 type Ending = 'finished' | 'disconnected' | 'aborted';
 
 export interface RecordedRequest {
@@ -34,9 +34,9 @@ export interface RecordedRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** Undefined where the text is not a JSON object. */
+  /** Undefined if the text is not a JSON object. */
   readonly body: JsonObject | undefined;
-  /** Grows while the answer is sent; a slow reader holds it back. */
+  /** Grows while the response is sent, at the speed of the reader. */
   bytesSent: number;
   readonly closed: Promise<Ending>;
 }
@@ -45,12 +45,12 @@ export interface Simulator extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly requests: readonly RecordedRequest[];
-  /** The request at that index, as soon as it has arrived. */
+  /** Waits for the request with that index. */
   request(index: number): Promise<RecordedRequest>;
   close(): Promise<void>;
 }
 
-/** A thousand streams may begin in one turn of a busy machine: a connection beyond the queue would wait for seconds. */
+/** A thousand streams may start at once. A connection beyond this queue would wait for seconds. */
 const BACKLOG = 4096;
 
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
@@ -64,7 +64,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
     const text = await read(incoming);
     if (text === undefined) return void incoming.destroy();
     const own = { aborted: false };
-    // A client that disconnects makes the next write fail; `closed` already reports it.
+    // After a disconnect the next write fails; `closed` already reports it.
     response.on('error', () => undefined);
     const closed = once(response, 'close').then((): Ending => {
       if (response.writableFinished) return 'finished';
@@ -114,7 +114,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
       response.destroy();
     });
   });
-  // A connection that is closed just as it is reused would be an unrequested fault.
+  // Otherwise a connection could close just as a client reuses it.
   server.keepAliveTimeout = 0;
   server.listen(options.port ?? 0, '127.0.0.1', BACKLOG);
   await once(server, 'listening');
@@ -141,7 +141,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
   return { url, port: address.port, requests, request, close, [Symbol.asyncDispose]: close };
 }
 
-/** Undefined where the client aborted or exceeded the limit. */
+/** Undefined if the client aborted or exceeded the size limit. */
 async function read(incoming: IncomingMessage): Promise<string | undefined> {
   const parts: Buffer[] = [];
   let size = 0;
@@ -158,7 +158,7 @@ async function read(incoming: IncomingMessage): Promise<string | undefined> {
   return Buffer.concat(parts).toString();
 }
 
-/** Even without a pace each event is sent in a turn of its own. */
+/** Even without a pace, each event is sent in its own event-loop turn. */
 async function pause(milliseconds: number): Promise<void> {
   await (milliseconds > 0 ? setTimeout(milliseconds) : setImmediate());
 }

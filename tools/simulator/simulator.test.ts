@@ -1,4 +1,4 @@
-/** Properties of every scene (the documented token counts, keys, tool calls), and of the server itself. */
+/** Tests properties of every scene (documented token counts, keys, tool calls) and of the server. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   ask,
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => simulator.close());
 
-/** Prompt: five words. The completion's numbers are those that the scene files document. */
+/** Completion tokens as the scene files document them. The prompt has five words. */
 const NUMBERS: readonly [keyof typeof paths, string, number][] = [
   ['deepseek', 'deepseek-chat', 16],
   ['deepseek', 'deepseek-reasoner', 20],
@@ -47,7 +47,7 @@ const NUMBERS: readonly [keyof typeof paths, string, number][] = [
   ['cerebras', 'gpt-oss-120b', 15],
   ['cerebras', 'zai-glm-4.7', 13],
   ['openrouter', 'google/gemini-3-flash-preview', 15],
-  // Nothing asks it to think here.
+  // These requests do not enable thinking.
   ['openrouter', 'anthropic/claude-haiku-4.5', 9],
   ['openrouter', 'moonshotai/kimi-k2.5', 13],
   ['gemini-compatible', 'gemini-3-flash', 9],
@@ -56,13 +56,13 @@ const NUMBERS: readonly [keyof typeof paths, string, number][] = [
   ['xai', 'grok-4.6', 9],
   ['xai', 'grok-4.20', 7],
 ];
-/** Reasoning that only the total counts: xAI's way. */
+/** Reasoning tokens that only the total includes, as at xAI. */
 const BESIDE: Readonly<Record<string, number>> = { 'grok-4.3': 7, 'grok-4.6': 6 };
-/** Mistral does not take the option, and OpenRouter finishes twice: on the chunk of the usage as well. */
+/** Mistral rejects the option. OpenRouter sends the finish twice: also on the usage chunk. */
 const optionsAt = (at: string) => (/mistral|codestral/.test(at) ? {} : INCLUDE_USAGE);
 const finishesAt = (at: string) => (at === 'openrouter' ? 2 : 1);
 
-/** Anthropic takes no request without it. */
+/** Anthropic requires it in every request. */
 const BESIDE_KEY = { 'anthropic-version': '2023-06-01' };
 const MISTRAL = '{"detail":"Invalid API Key"}';
 const BAD_KEYS: Readonly<Record<string, [status: number, text: unknown]>> = {
@@ -75,7 +75,7 @@ const BAD_KEYS: Readonly<Record<string, [status: number, text: unknown]>> = {
 
 describe('every scene', () => {
   test.each(NUMBERS)(
-    '%s %s: streamed and whole answers cost the documented tokens',
+    '%s %s: streaming and non-streaming responses report the documented tokens',
     async (at, model, completion) => {
       const streamed = await stream(simulator, paths[at], { ...runner(model), ...optionsAt(at) });
       const total = 5 + completion + (BESIDE[model] ?? 0);
@@ -90,7 +90,7 @@ describe('every scene', () => {
   );
 
   test.each(allScenes.map((scene) => [scene.id, scene] as const))(
-    '%s: an invalid key is refused in its own words, models are listed',
+    '%s: rejects an invalid key with the provider’s error, and lists models',
     async (id, scene) => {
       for (const [path, operation] of Object.entries(scene.routes)) {
         const method = operation === 'models' ? 'GET' : 'POST';
@@ -120,7 +120,7 @@ describe('every scene', () => {
     );
   });
 
-  test('max_tokens cuts the answer, which then ends with length', async () => {
+  test('max_tokens truncates the output, and the finish is length', async () => {
     const received = await stream(simulator, paths.openai, {
       ...runner('gpt-4o-mini', { max_tokens: 3 }),
       ...INCLUDE_USAGE,
@@ -131,7 +131,7 @@ describe('every scene', () => {
 });
 
 describe('the server', () => {
-  test('given chunks are served as given, without key or route', async () => {
+  test('given chunks are served unchanged, without a check of key or route', async () => {
     const chunks = [new TextEncoder().encode('data: {"a":1}\r'), Uint8Array.of(0x0a, 0xff)];
     await using replaying = await createSimulator({
       replay: ({ path }) =>
@@ -144,7 +144,7 @@ describe('the server', () => {
     expect((await fetch(replaying.url)).status).toBe(404);
   });
 
-  test('records what each request contained, and how it ended', async () => {
+  test('records the content of each request and how it ended', async () => {
     const place = simulator.requests.length;
     const body = runner('gpt-4o-mini', { stream: true });
     await (await ask(simulator, { path: paths.openai, body })).text();

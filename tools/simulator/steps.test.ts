@@ -1,4 +1,4 @@
-/** The loop of an agent at each provider: what an answer holds goes back as it came, and where it does not, the next step is refused. */
+/** Tests agent loops with each provider: messages are sent back unchanged, and the next step is rejected if they were changed. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ask, paths, WEATHER } from './ask.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
@@ -19,7 +19,7 @@ interface Loop {
   readonly ids: readonly string[][];
 }
 
-/** Asks until an answer calls no tool or is refused; `keep` makes of an answer what goes back. */
+/** Sends requests until a response has no tool call or is an error. `keep` turns a message into the one that is sent back. */
 async function loop(
   at: At,
   model: string,
@@ -67,7 +67,7 @@ const MODELS: readonly (readonly [at: At, model: string, more: JsonObject])[] = 
 
 describe('steps:5', () => {
   test.each(MODELS)(
-    '%s %s: two calls, then one a turn, each with its own id, then text',
+    '%s %s: two calls, then one per turn, each with its own id, then text',
     async (at, model, more) => {
       const { status, messages, ids } = await loop(at, model, more);
       expect([status, ids.map((step) => step.length)]).toEqual([200, [2, 1, 1, 1, 1]]);
@@ -77,14 +77,14 @@ describe('steps:5', () => {
     },
   );
 
-  test('a model that thinks does so in every step, and each thought names its own', async () => {
+  test('a reasoning model reasons in every step, and each thought names its step', async () => {
     const { messages } = await loop('deepseek', 'deepseek-flash');
     const thoughts = messages.map((message) => textOf(message.reasoning_content)).filter(Boolean);
     expect(thoughts).toHaveLength(6);
     expect(thoughts.slice(0, 5).every((thought, at) => thought.endsWith(`(step ${at + 1})`))).toBe(true);
   });
 
-  test('parallel_tool_calls: false makes it one call in the first turn, too', async () => {
+  test('parallel_tool_calls: false: one call in the first turn too', async () => {
     const { ids } = await loop('openai', 'gpt-4o-mini', { parallel_tool_calls: false });
     expect(ids.map((step) => step.length)).toEqual([1, 1, 1, 1, 1]);
   });
@@ -93,14 +93,14 @@ describe('steps:5', () => {
     ['deepseek', 'deepseek-flash', ['reasoning_content']],
     ['openrouter', 'google/gemini-3-flash-preview', ['reasoning_details']],
     ['openrouter', 'anthropic/claude-haiku-4.5', ['reasoning_details']],
-  ])('%s %s: without %s the second step is refused', async (at, model, keys) => {
-    // Claude signs only what it was asked to think.
+  ])('%s %s: rejects the second step without %s', async (at, model, keys) => {
+    // Claude signs only requested thinking.
     const effort = model.includes('claude') ? { reasoning_effort: 'high' } : {};
     const { status, ids } = await loop(at, model, effort, without(...keys));
     expect([status, ids]).toEqual([400, [expect.any(Array)]]);
   });
 
-  test('gemini gemini-3-flash: calls without their signature are refused', async () => {
+  test('gemini gemini-3-flash: rejects calls without their signature', async () => {
     const keep = (message: JsonObject): JsonObject => ({
       ...message,
       tool_calls: objectsOf(message.tool_calls).map(without('extra_content')),
@@ -108,7 +108,7 @@ describe('steps:5', () => {
     expect((await loop('gemini-compatible', 'gemini-3-flash', {}, keep)).status).toBe(400);
   });
 
-  test('openrouter: a text that was changed does not fit its signature', async () => {
+  test('openrouter: rejects a signature whose text was changed', async () => {
     const keep = (message: JsonObject): JsonObject => ({
       ...message,
       reasoning_details: objectsOf(message.reasoning_details).map((detail) => ({ ...detail, text: 'x' })),
@@ -119,7 +119,7 @@ describe('steps:5', () => {
   });
 });
 
-test('calls:[…] in a prompt: these calls, one in each turn, in any place of it, and then the text', async () => {
+test('calls:[…] anywhere in a prompt: these calls, one per turn, and then the text', async () => {
   const calls = [
     { name: 'weather', arguments: { city: 'a]}"' } },
     { name: 'weather', arguments: { city: 'b' } },
@@ -145,8 +145,8 @@ test('calls:[…] in a prompt: these calls, one in each turn, in any place of it
 test.each([
   ['with its id', {}, 200],
   ['without an id', { id: undefined }, 200],
-  ['of nobody', { id: undefined, encrypted_content: 'gAAAAother' }, 400],
-])('Responses, reasoning that comes back %s', async (_, changes, status) => {
+  ['of another account', { id: undefined, encrypted_content: 'gAAAAother' }, 400],
+])('Responses: reasoning that is sent back %s', async (_, changes, status) => {
   const path = `${basePaths.openai}/responses`;
   const model = 'o4-mini';
   const first = await ask(simulator, { path, body: { model, input: 'Think', store: false } });

@@ -1,4 +1,4 @@
-/** A strict simulated chat provider whose refusals follow from its provider's own table: what the table says that it refuses, it refuses. */
+/** A strict simulated chat provider that rejects the requests that its provider's table declares as rejected. */
 
 import type { RequestRules } from '../../src/request-translation/rules.ts';
 import { type JsonObject as Body, isObject, readArray, readText } from '../../src/shared/json.ts';
@@ -18,7 +18,7 @@ import {
 import { costOf, isWords, joined, type Piece, type Script, scriptFor } from './script.ts';
 import { callDelta, messageCalls } from './tool-calls.ts';
 
-/** Why a provider with this table refuses a body, or undefined. */
+/** The reason for which a provider with this table rejects a body, or undefined. */
 export function tableRefusal(rules: RequestRules, body: Body): string | undefined {
   for (const [field, rule] of Object.entries(rules.fields)) {
     if (body[field] === undefined) continue;
@@ -52,17 +52,17 @@ function messageRefusal({ messages }: RequestRules, message: Body): string | und
 
 interface TableSceneOptions {
   readonly id: string;
-  /** Its provider's own table. */
+  /** The provider's table. */
   readonly rules: RequestRules;
-  /** What each of its models answers. */
+  /** The output of each model. */
   readonly answers: Readonly<Record<string, readonly Piece[]>>;
-  /** The field that limits an answer. */
+  /** The field that limits the output. */
   readonly limit: string;
 }
 
 /**
- * Plain chunks in OpenAI's form below `/<id>/v1`, usage where the table says, and errors as OpenAI words them.
- * @public what `npm run new-provider` lays out uses it
+ * Sends plain OpenAI chunks below `/<id>/v1`, usage as the table says, and OpenAI's error texts.
+ * @public the files of `npm run new-provider` use it
  */
 export function tableScene({ id, rules, answers, limit }: TableSceneOptions): Scene {
   const scriptOf = (call: Call): Script => scriptFor(call, answers[call.model] ?? [], { limits: [limit] });

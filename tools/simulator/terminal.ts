@@ -1,4 +1,4 @@
-/** Terminal output of the demo: parts of an answer as they arrive, and tables; no colours where they are disabled. */
+/** Terminal output of the demo: parts of a response as they arrive, and tables. No colours if they are disabled. */
 import { styleText } from 'node:util';
 
 export type Part = 'prompt' | 'reasoning' | 'text' | 'refusal' | 'call' | 'result' | 'event' | 'error';
@@ -40,7 +40,7 @@ export class Painter {
     process.stdout.write(styled(part, text.replaceAll('\n', continued)));
   }
 
-  /** A part of its own, even after one of the same kind. */
+  /** Prints a separate part, even after one of the same kind. */
   whole(part: Part, text: string): void {
     this.#end();
     this.paint(part, text);

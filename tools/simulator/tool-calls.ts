@@ -1,9 +1,9 @@
-/** OpenAI's form of tool calls, in a stream's deltas and in a finished message; all but Mistral stream them so. */
+/** OpenAI's form of tool calls, in stream deltas and in messages. All providers except Mistral stream them in this form. */
 import { type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import type { CallPiece, Script } from './script.ts';
 import { wholeCalls } from './script.ts';
 
-/** The head has the id and the name; what follows has the index alone. */
+/** The first delta has the id and the name; the following ones have only the index. */
 export function callDelta(piece: CallPiece, id: (number: number) => string): JsonObject {
   const { index } = piece;
   if (piece.kind === 'arguments') return { tool_calls: [{ index, function: { arguments: piece.text } }] };
@@ -11,7 +11,7 @@ export function callDelta(piece: CallPiece, id: (number: number) => string): Jso
   return { tool_calls: [{ index, id: id(piece.number), type: 'function', function: head }] };
 }
 
-/** Empty where the script calls no tool, so that the message lacks the key. */
+/** Empty if the script calls no tool, so that the message lacks the key. */
 export function messageCalls(script: Script, id: (number: number) => string): { tool_calls?: JsonObject[] } {
   const calls = wholeCalls(script).map(({ index: _, number, ...call }) => ({
     id: id(number),
@@ -21,7 +21,7 @@ export function messageCalls(script: Script, id: (number: number) => string): { 
   return calls.length > 0 ? { tool_calls: calls } : {};
 }
 
-/** The names of tools in a request, offered and called, and where they stand. */
+/** The names of offered and called tools in a request, with their paths. */
 export function toolNamesIn(body: JsonObject): readonly { readonly name: string; readonly at: string }[] {
   const offered = objectsOf(body.tools).map((tool, i) => ({
     name: objectOf(tool.function).name,
@@ -38,7 +38,7 @@ export function toolNamesIn(body: JsonObject): readonly { readonly name: string;
   );
 }
 
-/** OpenAI's words, which DeepSeek has as well. */
+/** OpenAI's error text, which DeepSeek also uses. */
 export function tooLong(text: string, at: string, limit = 64): string {
   return `Invalid '${at}': string too long. Expected a string with maximum length ${limit}, but got a string with length ${text.length} instead.`;
 }

@@ -1,8 +1,8 @@
 /**
- * Xerotier, as its streaming page documents: every key always present, vendor events inline, refusals, log probabilities,
+ * Simulates Xerotier, as its streaming page documents: every key always present, vendor events inline, refusals, log probabilities,
  * `: heartbeat` comments, usage on the finish chunk and only when requested.
  *
- * A message that contains "research" or "deep think" causes those events on any model; the models named so always send them.
+ * A message that contains "research" or "deep think" causes those events on any model; the models with these names always send them.
  * Tokens (completion): llama-3.1-8b 13, llama-3.1-8b-refusal 9. Research adds four vendor events; deep think adds
  * six, whose subtasks report 200 input and 75 output tokens beside the usage.
  */
@@ -78,7 +78,7 @@ function check(call: Call): Refusal | undefined {
   return MODELS.includes(call.model) ? undefined : refusal(404, `Model ${call.model} is not served here`);
 }
 
-/** Vendor events come between the role and the words. */
+/** Vendor events come between the role and the text. */
 function vendorEvents(call: Call): readonly JsonObject[] {
   const asked = objectsOf(call.body.messages)
     .map((message) => textOf(message.content))

@@ -1,4 +1,4 @@
-/** The soak's clients: so many streams at once until the time is over, each following its plan. */
+/** The soak's clients: a fixed number of concurrent streams until the time is over, each with its plan. */
 import { setTimeout } from 'node:timers/promises';
 import { DIALECTS, type Heard, PROMPT_TOKENS, refusalFault } from './dialects.ts';
 import { FLAPPING_PLAN, noticed } from './flapping.ts';
@@ -11,7 +11,7 @@ export interface Load {
   readonly seconds: number;
   readonly seed: number;
   readonly clients: readonly ClientName[];
-  /** One of three targets comes and goes, and all clients want a whole answer. */
+  /** One of three targets fails from time to time, and every client must receive a complete response. */
   readonly flaps: boolean;
 }
 
@@ -20,11 +20,11 @@ export interface Outcome {
   readonly number: number;
   /** `""` for a client that disconnected before the head. */
   readonly id: string;
-  /** What the contract does not allow in its answer, or null. */
+  /** How the response breaks the contract, or null. */
   readonly fault: string | null;
-  /** From its request to the first text, or null where none came. */
+  /** Time from the request to the first text; null without text. */
   readonly firstTextMs: number | null;
-  /** When it disconnected, in ms since 1970; null where it read to the end. */
+  /** When it disconnected, in ms since 1970; null if it read to the end. */
   readonly leftAt: number | null;
 }
 
@@ -32,9 +32,9 @@ export function planIn({ seed, clients, flaps }: Load, number: number): Plan {
   return flaps ? FLAPPING_PLAN : planOf(seed, number, clients);
 }
 
-/** The clients start within this time: so many connections at once would measure only the listen queue. */
+/** The clients start spread over this time. Starting all at once would only measure the listen queue. */
 const RAMP_MS = 5000;
-/** A client that disconnects before the head has this long to reach the upstream. */
+/** A client that disconnects before the response head waits at most this long, so that its request reaches the upstream. */
 const MAX_EARLY_MS = 1500;
 
 export async function runClients(load: Load, report: (outcome: Outcome) => void): Promise<void> {
@@ -80,7 +80,7 @@ async function disconnectEarly(
   client: AbortController,
 ): Promise<Omit<Outcome, 'number'>> {
   const disconnected = setTimeout(MAX_EARLY_MS).then(() => client.abort());
-  // A heartbeat may have sent the head before: then there is an id.
+  // A heartbeat may already have sent the head. Then there is an id.
   const id = await answer.then(
     (response) => response.headers.get('x-weir-request-id') ?? '',
     () => '',

@@ -1,4 +1,4 @@
-/** The dialects in which the soak's clients speak: what each asks, and what its answer must be, by the protocol's own checker and reading. */
+/** The soak's client protocols: the request of each, and how its responses are read and checked. */
 
 import { check } from '../../test/contract/check.ts';
 import { checkMessages } from '../../test/contract/check-messages.ts';
@@ -7,11 +7,11 @@ import { readMessage } from '../../test/contract/read-message.ts';
 import { checkResponses, eventsIn } from '../../test/protocols/openai-responses/check.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf, textOf } from '../simulator/json.ts';
 
-/** What a client reads in an answer. */
+/** The output that a client reads from a response. */
 export interface Heard {
   readonly text: string;
   readonly reasoning: string;
-  /** Null where the answer does not say it. */
+  /** Null if not reported. */
   readonly promptTokens: number | null;
   readonly completionTokens: number | null;
   readonly hasError: boolean;
@@ -20,19 +20,19 @@ export interface Heard {
 export interface Spoken {
   readonly path: string;
   readonly body: (model: string) => JsonObject;
-  /** Each piece of text or reasoning in its stream. */
+  /** Matches each piece of text or reasoning in a stream. */
   readonly piece: RegExp;
   readonly faults: (text: string, stream: StreamKind) => string[];
   readonly hear: (text: string) => Heard;
-  /** Whether the body is an error as the protocol has it before the head. */
+  /** Whether the body is an error response of the protocol. */
   readonly isError: (body: JsonObject) => boolean;
 }
 
 interface StreamKind {
   readonly provider: string;
-  /** A stream whose client left ends anywhere. */
+  /** False if the client disconnected: the stream may end anywhere. */
   readonly isWhole: boolean;
-  /** The provider speaks the protocol itself, so that the events are its own. */
+  /** Client and provider use the same protocol, so the events are the provider's. */
   readonly isLane: boolean;
 }
 
@@ -101,13 +101,13 @@ function chatFaults(shape: 'chat' | 'text'): Spoken['faults'] {
     });
 }
 
-/** What a provider's own stream has otherwise than Open Responses: the keys of its response, items that are whole at once. */
+/** How provider streams differ from Open Responses: keys of the response, items without deltas. */
 const OWN_WAYS = /^response\.\w+ \(\d+\): response |: \w[\w ]* is no key of it$|: it is not in progress$/;
 
 function responsesFaults(text: string, { isWhole, isLane }: StreamKind): string[] {
   const faults = checkResponses(isWhole ? text : wholeFrames(text), isWhole);
   if (!isLane) return faults;
-  // The passthrough holds no text that it could repeat where the answer failed; a provider's own end has no `[DONE]`.
+  // The passthrough keeps no text to repeat after a failure, and provider streams have no `[DONE]`.
   const ending = text.includes('"type":"response.failed"')
     ? /^the output /
     : /^\[DONE\] is not the last frame$/;
@@ -140,7 +140,7 @@ function hearMessages(stream: string): Heard {
   };
 }
 
-/** By its deltas: that the ending repeats them is the checker's. */
+/** Reads the deltas. The checker compares them with the repetition at the end. */
 function hearResponses(stream: string): Heard {
   const events = eventsIn(stream);
   const said = (type: string) =>
@@ -160,9 +160,9 @@ function isOpenAiError(body: JsonObject): boolean {
   return [message, type, code].every((word) => textOf(word) !== '');
 }
 
-/** What is wrong with a refusal before the head, or null. */
+/** The problem of an error response, or null. */
 export function refusalFault({ isError }: Spoken, status: number, text: string): string | null {
   const body = decodeObject(text);
   const isRight = status >= 500 && body !== undefined && isError(body);
-  return isRight ? null : `no error of its protocol: ${status} ${text.slice(0, 160)}`;
+  return isRight ? null : `not an error of the protocol: ${status} ${text.slice(0, 160)}`;
 }

@@ -1,4 +1,4 @@
-/** The soak in which one of three targets comes and goes: what it does while it is gone, and what its clients may notice of that: nothing. */
+/** The soak with --flap: one of three targets fails from time to time, and clients must not notice. */
 import type { Vars } from '../../test/e2e/gateway.ts';
 import { type Play, replayOf } from '../../test/e2e/plays.ts';
 import type { JsonObject } from '../simulator/json.ts';
@@ -8,13 +8,13 @@ import { answerOf } from './models.ts';
 import type { Plan } from './plan.ts';
 
 const FLAPPING = 'deepseek-chat';
-/** What the flapping target has until its first output. */
+/** The flapping target's time limit for its first output. */
 const STEP_SECONDS = 3;
-/** A timer is that late where a thousand streams share a core. */
+/** How late timers are when a thousand streams share a core. */
 const LATE_MS = 1000;
-/** The most that a client may lose on targets that were given up. */
+/** The longest time that a client may lose on failed targets. */
 export const MAX_LOST_MS = STEP_SECONDS * 1000 + LATE_MS;
-/** For so long it is there, and for so long it is gone. */
+/** How long the target works, and how long it then fails. */
 const PHASE_MS = 3000;
 
 const THREE = [`deepseek/${FLAPPING}`, 'mistral/mistral-small-latest', 'xerotier/llama-3.1-8b'] as const;
@@ -30,7 +30,7 @@ export const FLAPPING_PLAN: Plan = {
   pauseMs: 0,
 };
 
-/** Every client meets the flapping one first. */
+/** The flapping target is the first of every request. */
 export const FLAPPING_VARS: Vars = {
   ALIASES: JSON.stringify({
     three: [{ model: THREE[0], timeout_seconds: STEP_SECONDS }, THREE[1], THREE[2]],
@@ -51,7 +51,7 @@ const GONE: readonly Play[] = [
   { headers: { 'content-type': 'text/html' }, chunks: ['<html></html>'] },
 ];
 
-/** The flapping target while it is gone, in every way by turns; undefined: its scene's own answer. */
+/** The flapping target's responses while it fails, each kind of failure in turn; undefined: the scene's normal response. */
 export function flap(): (request: RecordedRequest) => Replay | undefined {
   const start = Date.now();
   let failures = 0;
@@ -64,7 +64,7 @@ export function flap(): (request: RecordedRequest) => Replay | undefined {
   };
 }
 
-/** What a client saw of it, or null. */
+/** How a client noticed the failures, or null. */
 export function noticed(text: string): string | null {
   const models = new Set(text.match(/"model":"[^"]+"/g));
   if (models.size !== 1) return `chunks of ${models.size} models`;
@@ -72,18 +72,18 @@ export function noticed(text: string): string | null {
   return roles === 1 ? null : `${roles} roles`;
 }
 
-/** What each request lost on targets that were given up, in ms, as its log line tells. */
+/** The time that each request lost on failed targets, in ms, from its log line. */
 export function lostMs(lines: readonly JsonObject[]): number[] {
   return lines.map((line) => failedAttempts(line).reduce((sum, { ms }) => sum + (numberOf(ms) ?? 0), 0));
 }
 
-/** @param waits of each client for its first text, in ms */
+/** @param waits each client's time to the first text, in ms */
 export function flapLines(lines: readonly JsonObject[], waits: readonly number[]): string[] {
   const skipped = lines.flatMap(({ attempts }) => objectsOf(attempts)).filter(isLeftOut).length;
   return [
-    `the flapping target was asked in vain ${lines.flatMap(failedAttempts).length} times, and left out ${skipped} times`,
-    `lost on it, ms: ${spread(lostMs(lines))}, allowed ${MAX_LOST_MS}`,
-    `first text at the client, ms: ${spread(waits)}`,
+    `attempts at the flapping target: ${lines.flatMap(failedAttempts).length} failed, ${skipped} skipped`,
+    `time lost on it, ms: ${spread(lostMs(lines))}, allowed ${MAX_LOST_MS}`,
+    `time to the first text at the client, ms: ${spread(waits)}`,
   ];
 }
 

@@ -1,4 +1,4 @@
-/** What the simulator's models answer to the soak's two words, and what of it is billed: written down here, not read from Weir. */
+/** The expected output and billed tokens of the simulator's models for the soak's prompt, written down independently of Weir. */
 import type { DialectName } from './dialects.ts';
 
 export interface Answer {
@@ -12,7 +12,7 @@ function answer(model: string, completionTokens: number, text: string, reasoning
   return { model, text, reasoning, completionTokens };
 }
 
-/** Answers in which each provider sends at least eight events. */
+/** Models whose streams have at least eight events. */
 const CHAT_MODELS: readonly Answer[] = [
   answer(
     'deepseek/deepseek-chat',
@@ -63,7 +63,7 @@ const CHAT_MODELS: readonly Answer[] = [
     'Water first, then gates, then words.',
   ),
   answer('anthropic/claude-haiku-4-5', 9, 'It keeps the upper reach deep — and calm.'),
-  // It thinks in secret.
+  // Its thinking is hidden.
   answer('anthropic/claude-opus-5-5', 14, 'It keeps the upper reach deep — and calm.'),
 ];
 
@@ -73,7 +73,7 @@ const COMPLETION_MODELS: readonly Answer[] = [
   answer('openai/gpt-3.5-turbo-instruct', 7, '\n\nBelow the weir the water runs white'),
 ];
 
-/** The providers that speak a client's protocol themselves. */
+/** The providers that use each client protocol natively. */
 const LANES: Readonly<Record<DialectName, readonly string[]>> = {
   chat: [],
   completions: [],
@@ -85,7 +85,7 @@ export function providerOf(model: string): string {
   return model.slice(0, model.indexOf('/'));
 }
 
-/** @param isLane the models whose answer is handed on in the provider's own events, or those for which it is written anew */
+/** @param isLane the models with passthrough, or those whose responses are translated */
 export function modelsOf(protocol: DialectName, isLane: boolean): readonly Answer[] {
   const models = protocol === 'completions' ? COMPLETION_MODELS : CHAT_MODELS;
   return models.filter(({ model }) => LANES[protocol].includes(providerOf(model)) === isLane);
@@ -93,6 +93,6 @@ export function modelsOf(protocol: DialectName, isLane: boolean): readonly Answe
 
 export function answerOf(model: string): Answer {
   const found = CHAT_MODELS.find((one) => one.model === model);
-  if (found === undefined) throw new Error(`There is no model ${model}`);
+  if (found === undefined) throw new Error(`Unknown model ${model}`);
   return found;
 }

@@ -1,15 +1,15 @@
-/** What each client of the soak does and what its record must then contain: the same for the same seed and number. */
+/** Plans what each client of the soak does and what its record must contain. The same seed and number give the same plan. */
 
 import type { RecordSummary } from '../../src/metering/record.ts';
 import { seeded } from '../../test/random.ts';
 import type { DialectName } from './dialects.ts';
 import { type Answer, modelsOf } from './models.ts';
 
-/** Who asks: a client of that dialect, or one whose provider speaks its protocol itself (N1). */
+/** The kinds of clients: one for each client protocol, and `passthrough` for clients whose provider uses the same protocol. */
 export const CLIENTS = ['chat', 'completions', 'messages', 'responses', 'lane'] as const;
 export type ClientName = (typeof CLIENTS)[number];
 
-/** How an upstream fails, and the status that the record then has. */
+/** Upstream faults, and the record's status for each. */
 const FAULTS: readonly (readonly [name: string, status: RecordSummary['status']])[] = [
   ['cut', 'failed'],
   ['reset', 'failed'],
@@ -23,9 +23,9 @@ const FAULTS: readonly (readonly [name: string, status: RecordSummary['status']]
 const DISCONNECT_SHARE = 0.1;
 const SLOW_SHARE = 0.1;
 const FAILING_SHARE = 0.05;
-/** Of those that disconnect, so many do so before the head. */
+/** The share of disconnecting clients that do so before the response head. */
 const EARLY_SHARE = 0.2;
-/** Before the middle of every answer, so that none ends before its client has disconnected. */
+/** Before the middle of every output, so that no stream ends before its client disconnects. */
 const MAX_PIECES_BEFORE_DISCONNECT = 4;
 const MAX_SLOW_PAUSE_MS = 2000;
 
@@ -44,21 +44,21 @@ export interface Plan {
   readonly kind: PlanKind;
   readonly client: ClientName;
   readonly protocol: DialectName;
-  /** The model as it is asked for, with its fault. */
+  /** The requested model, with its fault. */
   readonly model: string;
-  /** What it may answer; a stream that fails says the beginning of one. */
+  /** The possible outputs. A stream that fails has the beginning of one. */
   readonly answers: readonly Answer[];
   readonly status: RecordSummary['status'];
-  /** The pieces of text or reasoning after which the client disconnects. */
+  /** The number of pieces of text or reasoning after which the client disconnects. */
   readonly piecesBeforeDisconnect: number;
   /** How long the client waits after each read. */
   readonly pauseMs: number;
 }
 
-/** The plan of the client with this number, one of these clients. */
+/** The plan of the client with this number. */
 export function planOf(seed: number, number: number, clients: readonly ClientName[]): Plan {
   const random = seeded(seed * 1_000_003 + number);
-  // By turns, so that there are equally many of each.
+  // In turn, so that each kind has the same number.
   const client = clients[number % clients.length] ?? 'chat';
   const isLane = client === 'lane';
   const protocol = isLane ? pick(LANE_DIALECTS, random()) : client;
@@ -92,13 +92,13 @@ export function planOf(seed: number, number: number, clients: readonly ClientNam
   return plan;
 }
 
-/** workerd detects a disconnect only after a write or two, which must still be to come. */
+/** workerd detects a disconnect only at a later write, so the output must be long enough. */
 function longest(models: readonly Answer[]): Answer {
   return models.reduce((one, other) => (other.completionTokens > one.completionTokens ? other : one));
 }
 
 function pick<Item>(items: readonly Item[], random: number): Item {
   const item = items[Math.floor(random * items.length)];
-  if (item === undefined) throw new Error('There is nothing to pick from');
+  if (item === undefined) throw new Error('The list is empty');
   return item;
 }

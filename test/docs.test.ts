@@ -48,6 +48,46 @@ describe.each(documents.map((document) => [document.path, document] as const))('
   });
 });
 
+/** Folders of the repository whose files documents name. */
+const FOLDERS = ['src', 'test', 'tools', 'bench', 'docs'];
+
+test('documents name files that exist', () => {
+  const named = documents.flatMap(({ path, text }) =>
+    [...prose(text).matchAll(/`([\w.-]+(?:\/[\w.-]+)+)`/g)].map(([, file = '']) => ({ path, file })),
+  );
+  const files = named.filter(({ file }) => FOLDERS.includes(file.split('/')[0] ?? ''));
+  // The guide to a new provider names files of a provider `acme`, which the guide creates.
+  const missing = files.filter(({ file }) => !existsSync(join(ROOT, file)) && !file.includes('acme'));
+  expect(missing).toEqual([]);
+});
+
+describe('docs/architecture.md', () => {
+  const text = readFileSync(join(ROOT, 'docs', 'architecture.md'), 'utf8');
+  const walks = text.split(/^## /m).filter((section) => section.startsWith('Walk '));
+
+  test.each(walks.map((walk) => [walk.split('\n')[0], walk] as const))(
+    '%s has at most twelve files, with their start functions',
+    (_, walk) => {
+      const rows = [...walk.matchAll(/^\| \d+ \| \[`[^`]+`\]\(\.\.\/(src\/[^)]+)\) \| (.+?) \|/gm)];
+      expect(rows.length).toBeGreaterThan(5);
+      expect(rows.length).toBeLessThanOrEqual(12);
+      const lost = rows.filter(([, file = '', start = '']) => {
+        const source = readFileSync(join(ROOT, file), 'utf8');
+        const names = start.match(/[#\w]+/g) ?? [];
+        return !names.every((name) => source.includes(name));
+      });
+      expect(lost.map(([, file, start]) => `${file}: ${start}`)).toEqual([]);
+    },
+  );
+
+  test('names source files that exist', () => {
+    const files = [...text.matchAll(/`([\w-]+(?:\/[\w-]+)+\.ts)`/g)].map(([, file = '']) => file);
+    expect(
+      files.filter((file) => !existsSync(join(ROOT, 'src', file)) && !existsSync(join(ROOT, file))),
+    ).toEqual([]);
+  });
+});
+
 const rules = new Set(
   readdirSync(CONTRACT).flatMap((page) =>
     [...readFileSync(join(CONTRACT, page), 'utf8').matchAll(/^### ([A-Z]\d{1,2})$/gm)].map(

@@ -198,3 +198,15 @@ test('no import cycle', () => {
   for (const { path } of sources) visit(path, []);
   expect(cycles).toEqual([]);
 });
+
+test('docs/architecture.md has every layer, each below those that it imports', () => {
+  const text = readFileSync(join(SRC, '..', 'docs', 'architecture.md'), 'utf8');
+  const table = text.split(/^## /m).find((section) => section.startsWith('Layers')) ?? '';
+  const rows = [...table.matchAll(/^\| (`.+?) \|/gm)].map(([, names = '']) => names.match(/[\w.-]+/g) ?? []);
+  expect(rows.flat().sort()).toEqual(Object.keys(LAYERS).sort());
+  const rowOf = (layer: string) => rows.findIndex((names) => names.includes(layer));
+  const wrong = Object.entries(LAYERS).flatMap(([layer, imports]) =>
+    imports.filter((imported) => rowOf(imported) > rowOf(layer)).map((imported) => `${layer}: ${imported}`),
+  );
+  expect(wrong).toEqual([]);
+});

@@ -202,9 +202,11 @@ test('no import cycle', () => {
 test('docs/architecture.md has every layer, each below those that it imports', () => {
   const text = readFileSync(join(SRC, '..', 'docs', 'architecture.md'), 'utf8');
   const table = text.split(/^## /m).find((section) => section.startsWith('Layers')) ?? '';
-  const rows = [...table.matchAll(/^\| (`.+?) \|/gm)].map(([, names = '']) => names.match(/[\w.-]+/g) ?? []);
+  const rows = [...table.matchAll(/^\| (`.+?) \|/gm)].map(([, names = '']) => [
+    ...(names.match(/[\w.-]+/g) ?? []),
+  ]);
   expect(rows.flat().sort()).toEqual(Object.keys(LAYERS).sort());
-  const rowOf = (layer: string) => rows.findIndex((names) => names.includes(layer));
+  const rowOf = (layer: string) => rows.findIndex((names: readonly string[]) => names.includes(layer));
   const wrong = Object.entries(LAYERS).flatMap(([layer, imports]) =>
     imports.filter((imported) => rowOf(imported) > rowOf(layer)).map((imported) => `${layer}: ${imported}`),
   );
